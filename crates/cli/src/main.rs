@@ -1,0 +1,2 @@
+//! The `netloom` command.
+fn main() {}

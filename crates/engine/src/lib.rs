@@ -1,0 +1,1 @@
+//! Time, events, blocks, windows and random streams: a parallel discrete-event engine that knows nothing of networks.

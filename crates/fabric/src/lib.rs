@@ -1,0 +1,1 @@
+//! Topologies, routings, routers and links of supercomputer networks.

@@ -1,0 +1,1 @@
+//! Network interfaces: what stands between a node's programs and its router.

@@ -1,0 +1,1 @@
+//! Machines and studies as files; runs, sweeps, comparison with published figures, reports.

@@ -1,0 +1,1 @@
+//! What the nodes do: traffic patterns, skeletons of programs, traces.
