@@ -1,1 +1,3 @@
 //! Topologies, routings, routers and links of supercomputer networks.
+
+pub mod config;
