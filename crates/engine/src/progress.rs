@@ -1,0 +1,42 @@
+//! What can be read of a run from outside while it runs, and how it is stopped.
+
+use crate::Time;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Shared between a run and whoever watches it. All figures are as of the last window's edge.
+#[derive(Default)]
+pub struct Progress {
+    time: AtomicU64,
+    events: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Progress {
+    /// Simulated time reached, ticks.
+    pub fn time(&self) -> Time {
+        self.time.load(Relaxed)
+    }
+
+    /// Events applied so far, in all blocks.
+    pub fn events(&self) -> u64 {
+        self.events.load(Relaxed)
+    }
+
+    /// Asks the run to stop at the next window's edge.
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+    }
+
+    /// Whether it was asked to stop.
+    pub fn stopping(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    pub(crate) fn reached(&self, time: Time) {
+        self.time.store(time, Relaxed);
+    }
+
+    pub(crate) fn count(&self, events: u64) {
+        self.events.fetch_add(events, Relaxed);
+    }
+}

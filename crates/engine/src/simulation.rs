@@ -1,0 +1,391 @@
+//! Windows: all blocks advance by one lookahead, exchange messages, and so on.
+
+use crate::barrier::Barrier;
+use crate::{Progress, Time};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+
+/// A part of the model that one thread simulates at a time.
+pub trait Block: Send {
+    /// What blocks send one another: an event by value.
+    type Message: Send;
+
+    /// When the block's next event is due.
+    fn next_time(&self) -> Option<Time>;
+
+    /// Applies all events before `until`; what is for other blocks goes to `out`, to be due at `until` at the
+    /// earliest. Returns how many events it applied.
+    fn advance(&mut self, until: Time, out: &mut Outbox<Self::Message>) -> u64;
+
+    /// Takes in messages from other blocks, each due at its time or later than everything applied so far; empties the list.
+    fn receive(&mut self, messages: &mut Vec<(Time, Self::Message)>);
+}
+
+/// What a block sends in a window, by receiving block.
+pub struct Outbox<M> {
+    lanes: Vec<Vec<(Time, M)>>,
+    to: Vec<u32>,
+    earliest: Time,
+}
+
+impl<M> Outbox<M> {
+    /// Lanes to these blocks, by number.
+    pub fn new(to: Vec<u32>) -> Self {
+        Outbox { lanes: to.iter().map(|_| Vec::new()).collect(), to, earliest: Time::MAX }
+    }
+
+    /// Sends on a lane.
+    #[inline]
+    pub fn send(&mut self, lane: usize, time: Time, message: M) {
+        self.earliest = self.earliest.min(time);
+        self.lanes[lane].push((time, message));
+    }
+}
+
+struct Slot<B: Block> {
+    block: B,
+    out: Outbox<B::Message>,
+}
+
+/// Why [`Simulation::run_until`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// The time asked for: all events before it have been applied.
+    Time,
+    /// Nothing waits in any block any more.
+    Idle,
+    /// It was asked to stop; all events before the current time have been applied.
+    Stopped,
+}
+
+type Inbox<M> = Mutex<Vec<(Time, M)>>;
+
+/// Blocks and the messages between them.
+pub struct Simulation<B: Block> {
+    slots: Vec<Mutex<Slot<B>>>,
+    /// Two a block: one is read while the other fills, by the window's parity.
+    inboxes: Vec<[Inbox<B::Message>; 2]>,
+    /// Earliest message in each inbox.
+    inbox_time: Vec<[AtomicU64; 2]>,
+    /// Earliest event of each block.
+    next_time: Vec<AtomicU64>,
+    lookahead: Time,
+    now: Time,
+    window: u64,
+}
+
+impl<B: Block> Simulation<B> {
+    /// `lanes[b]` are the blocks to which block `b` sends; `lookahead` is the shortest delay of any message, at least one.
+    pub fn new(blocks: Vec<B>, lanes: Vec<Vec<u32>>, lookahead: Time) -> Self {
+        assert!(lookahead > 0, "without lookahead, no window");
+        assert_eq!(blocks.len(), lanes.len());
+        let next_time = blocks.iter().map(|b| AtomicU64::new(b.next_time().unwrap_or(Time::MAX))).collect();
+        Simulation {
+            inboxes: blocks.iter().map(|_| [Mutex::new(Vec::new()), Mutex::new(Vec::new())]).collect(),
+            inbox_time: blocks
+                .iter()
+                .map(|_| [AtomicU64::new(Time::MAX), AtomicU64::new(Time::MAX)])
+                .collect(),
+            next_time,
+            slots: blocks
+                .into_iter()
+                .zip(lanes)
+                .map(|(block, to)| Mutex::new(Slot { block, out: Outbox::new(to) }))
+                .collect(),
+            lookahead,
+            now: 0,
+            window: 0,
+        }
+    }
+
+    /// Time reached: everything before it has been applied.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The blocks, in order.
+    pub fn blocks(&mut self) -> impl Iterator<Item = &mut B> {
+        self.slots.iter_mut().map(|slot| &mut slot.get_mut().expect("no thread panicked").block)
+    }
+
+    /// Must be called after a block was changed from outside such that its next event may be earlier.
+    pub fn refresh(&mut self) {
+        for (slot, next) in self.slots.iter_mut().zip(&self.next_time) {
+            let block = &slot.get_mut().expect("no thread panicked").block;
+            next.store(block.next_time().unwrap_or(Time::MAX), Relaxed);
+        }
+    }
+
+    /// Earliest event or message anywhere.
+    pub fn next_time(&self) -> Option<Time> {
+        let inbox = &self.inbox_time;
+        let earliest = (0..self.slots.len()).map(|b| {
+            let waiting = inbox[b][0].load(Relaxed).min(inbox[b][1].load(Relaxed));
+            self.next_time[b].load(Relaxed).min(waiting)
+        });
+        earliest.min().filter(|&t| t != Time::MAX)
+    }
+
+    /// Applies all events before `until` on this many threads.
+    pub fn run_until(&mut self, until: Time, threads: usize, progress: &Progress) -> Reached {
+        let threads = threads.clamp(1, self.slots.len().max(1));
+        let Some(first) = self.next_time() else { return Reached::Idle };
+        if first >= until {
+            self.now = self.now.max(until);
+            progress.reached(self.now);
+            return Reached::Time;
+        }
+        let shared = Window {
+            start: AtomicU64::new(first),
+            number: AtomicU64::new(self.window),
+            earliest: AtomicU64::new(Time::MAX),
+            claimed: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
+            done: AtomicU64::new(0),
+            barrier: Barrier::new(threads),
+            until,
+        };
+        if threads == 1 {
+            self.work(&shared, 0, progress);
+        } else {
+            std::thread::scope(|scope| {
+                for thread in 1..threads {
+                    let (this, shared) = (&*self, &shared);
+                    scope.spawn(move || this.work(shared, thread, progress));
+                }
+                self.work(&shared, 0, progress);
+            });
+        }
+        self.window = shared.number.load(Relaxed);
+        let next = shared.start.load(Relaxed);
+        self.now = if next == Time::MAX {
+            shared.done.load(Relaxed)
+        } else if next >= until {
+            until
+        } else {
+            shared.done.load(Relaxed)
+        };
+        progress.reached(self.now);
+        if next == Time::MAX {
+            Reached::Idle
+        } else if next >= until {
+            Reached::Time
+        } else {
+            Reached::Stopped
+        }
+    }
+
+    /// One thread's part of all windows up to `until`.
+    fn work(&self, shared: &Window, thread: usize, progress: &Progress) {
+        let threads = shared.claimed.len();
+        let blocks = self.slots.len();
+        let range = |t: usize| (blocks * t / threads, blocks * (t + 1) / threads);
+        loop {
+            let start = shared.start.load(Relaxed);
+            if start >= shared.until {
+                return;
+            }
+            let end = start.saturating_add(self.lookahead).min(shared.until);
+            let parity = (shared.number.load(Relaxed) % 2) as usize;
+            let mut earliest = Time::MAX;
+            let mut events = 0;
+            // Its own blocks first, in order, then what the others have not yet begun.
+            for turn in 0..threads {
+                let victim = (thread + turn) % threads;
+                let (low, high) = range(victim);
+                loop {
+                    let b = low + shared.claimed[victim].fetch_add(1, Relaxed);
+                    if b >= high {
+                        break;
+                    }
+                    events += self.advance_block(b, parity, end, &mut earliest);
+                }
+            }
+            shared.earliest.fetch_min(earliest, Relaxed);
+            progress.count(events);
+            shared.barrier.wait(|| {
+                let next = shared.earliest.swap(Time::MAX, Relaxed);
+                for claimed in &shared.claimed {
+                    claimed.store(0, Relaxed);
+                }
+                shared.done.store(end, Relaxed);
+                shared.number.fetch_add(1, Relaxed);
+                // Decided by one thread for all, so that none stops a window before the others.
+                let stop = progress.stopping() && next != Time::MAX;
+                shared.start.store(if stop { next | STOP } else { next }, Relaxed);
+                progress.reached(end);
+            });
+            let next = shared.start.load(Relaxed);
+            if next != Time::MAX && next & STOP != 0 {
+                // Every thread has read the mark once all have passed here; then the time can be restored.
+                shared.barrier.wait(|| shared.start.store(next & !STOP, Relaxed));
+                return;
+            }
+        }
+    }
+
+    /// Advances one block over the window; lowers `earliest` to what it left or sent.
+    fn advance_block(&self, b: usize, parity: usize, end: Time, earliest: &mut Time) -> u64 {
+        let inbox_time = self.inbox_time[b][parity].swap(Time::MAX, Relaxed);
+        let next = self.next_time[b].load(Relaxed).min(inbox_time);
+        if inbox_time == Time::MAX && next >= end {
+            *earliest = next.min(*earliest);
+            return 0;
+        }
+        let mut slot = self.slots[b].lock().expect("no thread panicked");
+        let Slot { block, out } = &mut *slot;
+        if inbox_time != Time::MAX {
+            block.receive(&mut self.inboxes[b][parity].lock().expect("no thread panicked"));
+        }
+        let events = if next < end { block.advance(end, out) } else { 0 };
+        let next = block.next_time().unwrap_or(Time::MAX);
+        self.next_time[b].store(next, Relaxed);
+        *earliest = next.min(*earliest);
+        if out.earliest != Time::MAX {
+            *earliest = out.earliest.min(*earliest);
+            out.earliest = Time::MAX;
+            for (lane, &to) in out.lanes.iter_mut().zip(&out.to) {
+                let Some(first) = lane.iter().map(|m| m.0).min() else { continue };
+                debug_assert!(first >= end, "a message due at {first} in a window that ends at {end}");
+                let other = 1 - parity;
+                self.inboxes[to as usize][other].lock().expect("no thread panicked").append(lane);
+                self.inbox_time[to as usize][other].fetch_min(first, Relaxed);
+            }
+        }
+        events
+    }
+}
+
+/// Marks, in the next window's start, that the run stops before it.
+const STOP: Time = 1 << 63;
+
+/// What the threads share about the current window. Each field is written by the last thread at the barrier, or with
+/// atomic minimum and add; the barrier orders them.
+struct Window {
+    start: AtomicU64,
+    number: AtomicU64,
+    earliest: AtomicU64,
+    claimed: Vec<AtomicUsize>,
+    done: AtomicU64,
+    barrier: Barrier,
+    until: Time,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Calendar, Stream};
+
+    /// Cells in a ring that pass numbers on after a random delay and add up what they see.
+    struct Ring {
+        calendar: Calendar<(u32, u64)>,
+        first: u32,
+        sums: Vec<u64>,
+        streams: Vec<Stream>,
+        cells: u32,
+        taken: Vec<(u32, u64)>,
+    }
+
+    const LOOKAHEAD: Time = 7;
+
+    impl Block for Ring {
+        type Message = (u32, u64);
+
+        fn next_time(&self) -> Option<Time> {
+            self.calendar.next_time()
+        }
+
+        fn advance(&mut self, until: Time, out: &mut Outbox<Self::Message>) -> u64 {
+            let mut count = 0;
+            while let Some(now) = self.next_time().filter(|&t| t < until) {
+                let mut taken = std::mem::take(&mut self.taken);
+                self.calendar.take(now, &mut taken);
+                taken.sort_unstable();
+                for &(cell, value) in &taken {
+                    count += 1;
+                    let i = (cell - self.first) as usize;
+                    self.sums[i] = self.sums[i].wrapping_mul(31).wrapping_add(value ^ now);
+                    let delay =
+                        LOOKAHEAD + self.streams[i].below(900) * u64::from(self.streams[i].below(8) == 0);
+                    let next = (cell + 1) % self.cells;
+                    let message = (next, value + 1);
+                    if (self.first..self.first + self.sums.len() as u32).contains(&next) {
+                        self.calendar.push(now + delay, message);
+                    } else {
+                        out.send(0, now + delay, message);
+                    }
+                }
+                self.taken = taken;
+            }
+            count
+        }
+
+        fn receive(&mut self, messages: &mut Vec<(Time, Self::Message)>) {
+            for (time, message) in messages.drain(..) {
+                self.calendar.push(time, message);
+            }
+        }
+    }
+
+    fn ring(cells: u32, block: u32, threads: usize, until: &[Time]) -> (Vec<u64>, u64) {
+        let count = cells.div_ceil(block);
+        let blocks: Vec<_> = (0..count)
+            .map(|b| {
+                let (first, last) = (b * block, ((b + 1) * block).min(cells));
+                let mut calendar = Calendar::new();
+                (first..last).for_each(|c| calendar.push(u64::from(c % 5), (c, u64::from(c))));
+                Ring {
+                    calendar,
+                    first,
+                    sums: vec![0; (last - first) as usize],
+                    streams: (first..last).map(|c| Stream::new(1, 0, u64::from(c))).collect(),
+                    cells,
+                    taken: vec![],
+                }
+            })
+            .collect();
+        let lanes = (0..count).map(|b| vec![(b + 1) % count]).collect();
+        let mut simulation = Simulation::new(blocks, lanes, LOOKAHEAD);
+        let progress = Progress::default();
+        for &t in until {
+            assert_eq!(simulation.run_until(t, threads, &progress), Reached::Time);
+            assert_eq!(simulation.now(), t);
+        }
+        (simulation.blocks().flat_map(|b| b.sums.clone()).collect(), progress.events())
+    }
+
+    #[test]
+    fn threads_and_blocks_do_not_matter() {
+        let expected = ring(60, 60, 1, &[20_000]);
+        assert!(expected.1 > 10_000);
+        for (block, threads) in [(60, 1), (20, 2), (7, 4), (1, 3), (30, 2)] {
+            assert_eq!(
+                ring(60, block, threads, &[20_000]),
+                expected,
+                "blocks of {block} on {threads} threads"
+            );
+        }
+        assert_eq!(ring(60, 20, 2, &[1, 2, 500, 501, 19_999, 20_000]), expected);
+    }
+
+    #[test]
+    fn stops_when_asked() {
+        let calendar = {
+            let mut c = Calendar::new();
+            c.push(0, (0, 0));
+            c
+        };
+        let block = Ring {
+            calendar,
+            first: 0,
+            sums: vec![0],
+            streams: vec![Stream::new(1, 0, 0)],
+            cells: 1,
+            taken: vec![],
+        };
+        let mut simulation = Simulation::new(vec![block], vec![vec![]], LOOKAHEAD);
+        let progress = Progress::default();
+        progress.stop();
+        assert_eq!(simulation.run_until(1 << 40, 1, &progress), Reached::Stopped);
+        assert!(simulation.now() <= LOOKAHEAD);
+    }
+}
