@@ -1,3 +1,8 @@
 //! Topologies, routings, routers and links of supercomputer networks.
 
 pub mod config;
+pub mod host;
+pub mod packet;
+pub mod router;
+pub mod routing;
+pub mod topology;

@@ -1,0 +1,76 @@
+//! What stands above the network at each node: the fabric pulls packets from it and delivers packets to it.
+
+use crate::packet::{Header, Meta};
+use netloom_engine::Time;
+
+/// The nodes' side of a block of the network: NICs and what drives them, for all nodes of one block. Nodes are named by
+/// their number within the block.
+///
+/// All calls for one node come in an order that depends on simulated time and the node's ports alone, never on threads or
+/// blocks.
+pub trait Host: Send {
+    /// The next packet of an injection FIFO, whose last one has left.
+    fn pull(&mut self, now: Time, node: u32, fifo: usize) -> Pull;
+
+    /// A packet has arrived whole in a reception FIFO.
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals);
+
+    /// A time for which the host asked with [`Signals::wake`].
+    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals);
+
+    /// Packets waiting in injection FIFOs or being assembled, for the report at the end of a run.
+    fn waiting(&self) -> u64 {
+        0
+    }
+}
+
+/// Answer to [`Host::pull`].
+#[derive(Clone, Copy, Debug)]
+pub enum Pull {
+    /// This packet.
+    Packet(Header, Meta),
+    /// None before this time: ask again then.
+    NotBefore(Time),
+    /// None until the host signals one with [`Signals::fill`].
+    Empty,
+}
+
+/// A packet that has reached its destination (or, being broadcast, one of them).
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    /// Receiver through which it came, and so the reception FIFO of its group.
+    pub port: usize,
+    /// Its header as it arrived.
+    pub header: Header,
+    /// What its sender said of it.
+    pub meta: Meta,
+}
+
+/// What a host asks of the fabric.
+#[derive(Default)]
+pub struct Signals {
+    pub(crate) list: Vec<Signal>,
+}
+
+pub(crate) enum Signal {
+    Fill { node: u32, fifo: usize },
+    Wake { node: u32, at: Time, token: u32 },
+    Reception { node: u32, port: usize, high: bool, open: bool },
+}
+
+impl Signals {
+    /// There may be a packet now for an injection FIFO whose last answer was [`Pull::Empty`].
+    pub fn fill(&mut self, node: u32, fifo: usize) {
+        self.list.push(Signal::Fill { node, fifo });
+    }
+
+    /// Call [`Host::wake`] at this time, later than now.
+    pub fn wake(&mut self, node: u32, at: Time, token: u32) {
+        self.list.push(Signal::Wake { node, at, token });
+    }
+
+    /// A reception FIFO has room for a full packet, or no longer has. All have at the start.
+    pub fn reception(&mut self, node: u32, port: usize, high: bool, open: bool) {
+        self.list.push(Signal::Reception { node, port, high, open });
+    }
+}

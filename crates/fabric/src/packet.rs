@@ -1,0 +1,177 @@
+//! Packets: the header that routers look at, in one word, and what only the ends need.
+
+use crate::topology::torus::Coordinates;
+use netloom_engine::Time;
+
+/// A torus packet's header as a router sees it, in eight bytes like the hardware's (section 2): the hint bits,
+/// routing class, size and destination. It travels with the packet by value; no router touches anything else of a packet.
+///
+/// | bits | what |
+/// |---|---|
+/// | 0..10 | hint bits: one a direction, bit = port |
+/// | 10 | at its destination (in a router's list of heads only) |
+/// | 11 | statically routed |
+/// | 12 | high priority |
+/// | 13 | deposit: a copy at every node of its line |
+/// | 14..18 | chunks, less one |
+/// | 18..23 | whether the packet has crossed the dateline of each dimension |
+/// | 24..64 | destination's coordinates, a byte a dimension |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header(pub u64);
+
+impl Header {
+    /// All hint bits.
+    pub const HINTS: u16 = 0x3ff;
+    /// In a head mask: the packet is at its destination.
+    pub const LOCAL: u16 = 1 << 10;
+    /// Statically routed.
+    pub const STATIC: u16 = 1 << 11;
+    /// High priority.
+    pub const HIGH: u16 = 1 << 12;
+    /// Broadcast down its dimension.
+    pub const DEPOSIT: u16 = 1 << 13;
+    const CHUNKS: u32 = 14;
+    const CROSSED: u32 = 18;
+    const DESTINATION: u32 = 24;
+
+    /// A packet of `chunks` to `destination`, leaving in the hinted directions. `flags` of STATIC, HIGH, DEPOSIT.
+    pub fn new(destination: Coordinates, hints: u16, chunks: u32, flags: u16) -> Self {
+        debug_assert!((1..=16).contains(&chunks) && hints & !Self::HINTS == 0);
+        let mut word = u64::from(hints | flags) | u64::from(chunks - 1) << Self::CHUNKS;
+        for (d, &x) in destination.iter().enumerate() {
+            word |= u64::from(x) << (Self::DESTINATION + 8 * d as u32);
+        }
+        Header(word)
+    }
+
+    /// The directions in which it may still be routed.
+    #[inline]
+    pub fn hints(self) -> u16 {
+        self.0 as u16 & Self::HINTS
+    }
+
+    /// Hint bits, flags, and LOCAL where no hint bit is left: what a router keeps of the head of a VC.
+    #[inline]
+    pub fn head(self) -> u16 {
+        let low = self.0 as u16 & (Self::HINTS | Self::STATIC | Self::HIGH | Self::DEPOSIT);
+        if low & Self::HINTS == 0 { low | Self::LOCAL } else { low }
+    }
+
+    /// Size in chunks.
+    #[inline]
+    pub fn chunks(self) -> u32 {
+        (self.0 >> Self::CHUNKS) as u32 % 16 + 1
+    }
+
+    /// Destination's coordinate in dimension `d`.
+    #[inline]
+    pub fn destination(self, d: usize) -> u8 {
+        (self.0 >> (Self::DESTINATION + 8 * d as u32)) as u8
+    }
+
+    /// Whether it has crossed the dateline of dimension `d`.
+    #[inline]
+    pub fn crossed(self, d: usize) -> bool {
+        self.0 >> (Self::CROSSED + d as u32) & 1 != 0
+    }
+
+    /// The header after a hop through `port` to coordinate `next` of that dimension: the hint bit is cleared when the
+    /// packet arrives at its destination's coordinate (section 2).
+    #[inline]
+    pub fn after_hop(self, port: usize, next: u8, crosses: bool) -> Self {
+        let d = port / 2;
+        let mut word = self.0;
+        if self.destination(d) == next {
+            word &= !(1 << port);
+        }
+        if crosses {
+            word |= 1 << (Self::CROSSED + d as u32);
+        }
+        Header(word)
+    }
+}
+
+/// What the ends of a packet's way need to know of it. Kept apart from the header, in the arena of the block where the packet is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// When its sender made it, ticks.
+    pub made: Time,
+    /// When it left its injection FIFO, ticks.
+    pub entered: Time,
+    /// The sending node.
+    pub source: u32,
+    /// Links on its way.
+    pub hops: u16,
+    /// Which of a node's groups of reception FIFOs it is for: its core, in virtual-node mode.
+    pub group: u8,
+    /// Free for the layer above.
+    pub kind: u8,
+    /// Free for the layer above: a message and what part of it this is.
+    pub message: u64,
+}
+
+/// Packets' [`Meta`] by a small number, which a block hands out again when a packet has left it.
+#[derive(Default)]
+pub(crate) struct Arena {
+    slots: Vec<Meta>,
+    free: Vec<u32>,
+}
+
+impl Arena {
+    #[inline]
+    pub(crate) fn insert(&mut self, meta: Meta) -> u32 {
+        if let Some(id) = self.free.pop() {
+            self.slots[id as usize] = meta;
+            id
+        } else {
+            self.slots.push(meta);
+            (self.slots.len() - 1) as u32
+        }
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, id: u32) -> Meta {
+        self.free.push(id);
+        self.slots[id as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> &Meta {
+        &self.slots[id as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: u32) -> &mut Meta {
+        &mut self.slots[id as usize]
+    }
+
+    /// Packets in it.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Meta>() + self.free.capacity() * 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_do_not_overlap() {
+        for chunks in 1..=16 {
+            let h = Header::new([1, 255, 3, 0, 77], 0b10_0000_0101, chunks, Header::STATIC | Header::DEPOSIT);
+            assert_eq!(h.chunks(), chunks);
+            assert_eq!(h.hints(), 0b10_0000_0101);
+            assert_eq!([0, 1, 2, 3, 4].map(|d| h.destination(d)), [1, 255, 3, 0, 77]);
+            assert_eq!(h.head(), 0b10_0000_0101 | Header::STATIC | Header::DEPOSIT);
+            let moved = h.after_hop(9, 76, true);
+            assert_eq!((moved.hints(), moved.crossed(4), moved.crossed(0)), (0b10_0000_0101, true, false));
+            let there = moved.after_hop(9, 77, false).after_hop(2, 255, false).after_hop(0, 1, false);
+            assert_eq!(there.head(), Header::LOCAL | Header::STATIC | Header::DEPOSIT);
+            assert_eq!(there.chunks(), chunks);
+        }
+    }
+}

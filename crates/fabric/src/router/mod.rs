@@ -1,0 +1,3 @@
+//! Routers: buffers, tokens, arbitration. One folder a family.
+
+pub mod torus;

@@ -1,0 +1,362 @@
+//! A block of nodes: its events, tick by tick.
+//!
+//! Each tick has three steps (`docs/torus-router.md`): every event of the tick is applied, in any order; then each node
+//! concerned hands over to its host, sends the token-acks that are due, and arbitrates once. What does not commute
+//! (deliveries, refills, arrivals at a VC that empties in the same tick) waits for a fixed place after the first step, so
+//! that the outcome does not depend on the order in which events came in.
+
+use super::state::*;
+use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};
+use super::tables::Tables;
+use crate::host::{Host, Pull, Signal, Signals};
+use crate::packet::{Arena, Header, Meta};
+use netloom_engine::{Block, Calendar, Outbox, Time};
+
+/// Nodes that one thread simulates at a time, with their hosts. `P` is the number of ports of a node: 6 or 10.
+pub struct TorusBlock<H, const P: usize> {
+    pub(super) tables: Tables,
+    pub(super) nodes: Vec<Node<P>>,
+    pub(super) ports: Vec<Port>,
+    /// Rings of the VCs: node, port, VC, place.
+    pub(super) rings: Vec<Entry>,
+    pub(super) injection: Vec<Injection>,
+    /// Heads of the injection FIFOs: node, FIFO.
+    pub(super) injecting: Vec<Entry>,
+    /// Injection FIFOs of a node, and which of them are of high priority.
+    pub(super) fifos: usize,
+    pub(super) arena: Arena,
+    pub(super) calendar: Calendar<Event>,
+    pub(super) recorder: Recorder,
+    pub(super) host: H,
+    /// The machine's number of each node.
+    pub(super) numbers: Vec<u32>,
+    signals: Signals,
+    /// Lists of one tick, kept for their memory.
+    taken: Vec<Event>,
+    arrivals: Vec<Event>,
+    deliveries: Vec<Event>,
+    dirty: Vec<u32>,
+}
+
+/// What one block tells another: an event, and with an arriving packet what its ends know of it.
+pub struct Message {
+    event: Event,
+    meta: Meta,
+}
+
+impl<H: Host, const P: usize> TorusBlock<H, P> {
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn new(
+        tables: Tables,
+        nodes: Vec<Node<P>>,
+        ports: Vec<Port>,
+        fifos: usize,
+        numbers: Vec<u32>,
+        host: H,
+        recorder: Recorder,
+    ) -> Self {
+        let n = nodes.len();
+        let mut block = TorusBlock {
+            rings: vec![Entry::default(); n * P * tables.vcs * tables.places],
+            injection: vec![Injection::default(); n],
+            injecting: vec![Entry::default(); n * fifos],
+            fifos,
+            arena: Arena::default(),
+            calendar: Calendar::new(),
+            recorder,
+            host,
+            numbers,
+            signals: Signals::default(),
+            taken: vec![],
+            arrivals: vec![],
+            deliveries: vec![],
+            dirty: vec![],
+            tables,
+            nodes,
+            ports,
+        };
+        for node in 0..n as u32 {
+            for fifo in 0..fifos {
+                block.calendar.push(0, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
+            }
+        }
+        block
+    }
+
+    /// The nodes' side.
+    pub fn host(&self) -> &H {
+        &self.host
+    }
+
+    /// The nodes' side, to read it out or change it between windows.
+    pub fn host_mut(&mut self) -> &mut H {
+        &mut self.host
+    }
+
+    /// The machine's numbers of the block's nodes, in the block's order.
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    /// Windows of the series that have ended before `now`.
+    pub fn windows(&mut self, now: Time) -> &[WindowRecord] {
+        self.recorder.reach(now);
+        &self.recorder.windows
+    }
+
+    /// Sums since counting began.
+    pub fn totals(&self) -> &Totals {
+        &self.recorder.totals
+    }
+
+    /// Packets in the network or at the heads of injection FIFOs.
+    pub fn packets(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Packets that have left their injection FIFO and are not yet delivered, less those that were injected in another
+    /// block: only the sum over all blocks means something.
+    pub fn under_way(&self) -> i64 {
+        self.recorder.under_way
+    }
+
+    /// Traffic of a node's link since counting began.
+    pub fn link(&self, node: usize, port: usize) -> LinkCounts {
+        let port = &self.ports[node * P + port];
+        LinkCounts {
+            packets: port.packets.into(),
+            chunks: port.sent.map(u64::from),
+            acks: port.acks.into(),
+        }
+    }
+
+    /// Whether a port of a node has a link that works.
+    pub fn has_link(&self, node: usize, port: usize) -> bool {
+        self.ports[node * P + port].neighbour != NOWHERE
+    }
+
+    /// Begins counting anew: links and totals; the series go on.
+    pub fn restart_counting(&mut self) {
+        for port in &mut self.ports {
+            (port.packets, port.sent, port.acks) = (0, [0; 3], 0);
+        }
+        self.recorder.totals = Totals::default();
+    }
+
+    /// Bytes of the network's state, and of what the packets in it need.
+    pub fn bytes(&self) -> (usize, usize) {
+        let state = size_of_val(&*self.nodes)
+            + size_of_val(&*self.ports)
+            + size_of_val(&*self.rings)
+            + size_of_val(&*self.injection)
+            + size_of_val(&*self.injecting)
+            + size_of_val(&*self.numbers);
+        (state, self.arena.bytes() + self.calendar.bytes())
+    }
+
+    #[inline]
+    pub(super) fn ring(&self, node: usize, port: usize, vc: usize, place: u8) -> usize {
+        ((node * P + port) * self.tables.vcs + vc) * self.tables.places + place as usize
+    }
+
+    #[inline]
+    pub(super) fn mark(&mut self, node: usize) {
+        if !self.nodes[node].dirty {
+            self.nodes[node].dirty = true;
+            self.dirty.push(node as u32);
+        }
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
+        let mut taken = std::mem::take(&mut self.taken);
+        self.calendar.take(now, &mut taken);
+        self.recorder.reach(now);
+        for event in &taken {
+            let (node, port) = (event.node(), event.port());
+            match event.kind() {
+                Kind::Sent => self.sent(node, port, now),
+                Kind::Tokens => self.tokens(node, port, event.word),
+                Kind::Arrived => self.arrivals.push(*event),
+                Kind::Received | Kind::Copied | Kind::Wake => self.deliveries.push(*event),
+                Kind::Retry => self.mark(node),
+                Kind::Fill => {
+                    self.nodes[node].refill |= 1 << (port * 8 + event.slot());
+                    self.mark(node);
+                }
+            }
+        }
+        let count = taken.len() as u64;
+        self.taken = taken;
+        if !self.deliveries.is_empty() {
+            self.deliver(now);
+        }
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        for event in arrivals.drain(..) {
+            self.arrive(&event, now);
+        }
+        self.arrivals = arrivals;
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for &node in &dirty {
+            let node = node as usize;
+            self.nodes[node].dirty = false;
+            if self.nodes[node].refill != 0 {
+                self.refill(node, now);
+            }
+            if self.nodes[node].due & self.nodes[node].open != 0 {
+                self.send_due(node, now, out);
+            }
+            self.arbitrate(node, now, out);
+        }
+        dirty.clear();
+        self.dirty = dirty;
+        count
+    }
+
+    /// Deliveries and wake-ups of a tick, node by node and port by port.
+    fn deliver(&mut self, now: Time) {
+        let mut deliveries = std::mem::take(&mut self.deliveries);
+        if deliveries.len() > 1 {
+            deliveries.sort_unstable_by_key(|e| (e.node(), e.place(), e.packet));
+        }
+        for event in deliveries.drain(..) {
+            match event.kind() {
+                Kind::Received | Kind::Copied => self.received(&event, now),
+                _ => self.host.wake(now, event.node() as u32, event.packet, &mut self.signals),
+            }
+            self.obey(now);
+        }
+        self.deliveries = deliveries;
+    }
+
+    /// Hands a packet over to the host.
+    pub(super) fn hand_over(&mut self, now: Time, node: usize, port: usize, header: Header, meta: Meta) {
+        let chunks = header.chunks();
+        let current = &mut self.recorder.current;
+        current.delivered += 1;
+        current.delivered_chunks += u64::from(chunks);
+        current.latency += now - meta.made;
+        self.recorder.totals.latency.saturating_record(now - meta.made);
+        self.recorder.totals.network_latency.saturating_record(now - meta.entered);
+        let delivery = crate::host::Delivery { port, header, meta };
+        self.host.deliver(now, node as u32, &delivery, &mut self.signals);
+    }
+
+    /// Does what the host asked for.
+    fn obey(&mut self, now: Time) {
+        if self.signals.list.is_empty() {
+            return;
+        }
+        let mut list = std::mem::take(&mut self.signals.list);
+        for signal in list.drain(..) {
+            match signal {
+                Signal::Fill { node, fifo } => {
+                    let n = node as usize;
+                    // A FIFO with a packet at its head, or in transfer, asks again by itself.
+                    if self.injection[n].heads[fifo] == 0 {
+                        self.nodes[n].refill |= 1 << fifo;
+                        self.mark(n);
+                    }
+                }
+                Signal::Wake { node, at, token } => {
+                    assert!(at > now, "a host may be woken in the future only");
+                    self.calendar.push(at, Event::at(Kind::Wake, node, 0, 0, token, 0));
+                }
+                Signal::Reception { node, port, high, open } => {
+                    let full = &mut self.nodes[node as usize].reception_full[usize::from(high)];
+                    if open {
+                        *full &= !(1 << port);
+                        self.mark(node as usize);
+                    } else {
+                        *full |= 1 << port;
+                    }
+                }
+            }
+        }
+        self.signals.list = list;
+    }
+
+    /// Asks the host for the next packets of a node's FIFOs that have none, in the FIFOs' order.
+    fn refill(&mut self, node: usize, now: Time) {
+        let mut fifos = std::mem::take(&mut self.nodes[node].refill);
+        while fifos != 0 {
+            let fifo = fifos.trailing_zeros() as usize;
+            fifos &= fifos - 1;
+            if self.injection[node].heads[fifo] != 0 {
+                continue;
+            }
+            match self.host.pull(now, node as u32, fifo) {
+                Pull::Packet(header, meta) => {
+                    let packet = self.arena.insert(meta);
+                    let entry = Entry { header, packet, arrived: now as u32 };
+                    self.injecting[node * self.fifos + fifo] = entry;
+                    let head = self.head(header);
+                    self.injection[node].heads[fifo] = head;
+                    self.nodes[node].injection |= head;
+                }
+                Pull::NotBefore(at) => {
+                    let event = Event::at(Kind::Fill, node as u32, fifo / 8, fifo % 8, 0, 0);
+                    self.calendar.push(at.max(now + 1), event);
+                }
+                Pull::Empty => {}
+            }
+        }
+    }
+
+    /// What arbitration keeps of a header.
+    #[inline]
+    pub(super) fn head(&self, header: Header) -> u16 {
+        let head = header.head();
+        if self.tables.bubble || head & Header::HINTS == 0 {
+            return head;
+        }
+        let direction = crate::routing::hints::first(head, self.tables.order);
+        if header.crossed(direction.trailing_zeros() as usize / 2) { head | UPPER } else { head }
+    }
+
+    /// Sends an event to the other end of a link.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        to: u32,
+        at: Time,
+        event: impl FnOnce(u32, u32) -> Event,
+        packet: u32,
+        out: &mut Outbox<Message>,
+    ) {
+        if to & REMOTE == 0 {
+            self.calendar.push(at, event(to, packet));
+        } else {
+            let meta = if packet == u32::MAX { Meta::default() } else { self.arena.remove(packet) };
+            let lane = (to >> 20 & 0x7ff) as usize;
+            out.send(lane, at, Message { event: event(to % BLOCK_MAX as u32, packet), meta });
+        }
+    }
+}
+
+impl<H: Host, const P: usize> Block for TorusBlock<H, P> {
+    type Message = Message;
+
+    fn next_time(&self) -> Option<Time> {
+        self.calendar.next_time()
+    }
+
+    fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
+        let mut events = 0;
+        while let Some(now) = self.calendar.next_time()
+            && now < until
+        {
+            events += self.tick(now, out);
+        }
+        events
+    }
+
+    fn receive(&mut self, messages: &mut Vec<(Time, Message)>) {
+        for (time, message) in messages.drain(..) {
+            let mut event = message.event;
+            if event.kind() == Kind::Arrived {
+                event.packet = self.arena.insert(message.meta);
+            }
+            self.calendar.push(time, event);
+        }
+    }
+}

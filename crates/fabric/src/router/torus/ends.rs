@@ -1,0 +1,180 @@
+//! What arrives, ends or comes back: the first step of a tick, and the token-acks that follow from it.
+
+use super::block::{Message, TorusBlock};
+use super::state::*;
+use crate::host::Host;
+use crate::packet::Header;
+use netloom_engine::{Outbox, Time};
+
+impl<H: Host, const P: usize> TorusBlock<H, P> {
+    /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
+    #[inline]
+    pub(super) fn sent(&mut self, node: usize, port: usize, now: Time) {
+        let record = self.ports[node * P + port];
+        self.nodes[node].open |= 1 << port;
+        if record.from_port == FROM_INJECTION {
+            self.nodes[node].refill |= 1 << record.from_slot;
+        } else {
+            let from = record.from_port as usize;
+            self.nodes[node].paths[from] -= 1;
+            self.vacate(node, from, record.from_slot as usize, record.due_vc, record.due_chunks, now);
+        }
+        self.mark(node);
+    }
+
+    /// A packet has left its place in a receiver for good: its tokens are due, the next one becomes the head.
+    #[inline]
+    fn vacate(&mut self, node: usize, port: usize, slot: usize, vc: u8, tokens: u8, now: Time) {
+        let p = node * P + port;
+        if slot == BYPASS {
+            self.nodes[node].bypass_busy &= !(1 << port);
+        } else {
+            let places = self.tables.places;
+            let first = self.ports[p].first[slot];
+            let base = self.ring(node, port, slot, 0);
+            let chunks = self.rings[base + first as usize].header.chunks() as u8;
+            let next = if first as usize + 1 == places { 0 } else { first + 1 };
+            self.ports[p].first[slot] = next;
+            self.ports[p].count[slot] -= 1;
+            self.nodes[node].chunks[port][slot] -= chunks;
+            self.recorder.leave(slot, chunks, now);
+            if self.ports[p].count[slot] > 0 {
+                self.nodes[node].heads[port][slot] = self.head(self.rings[base + next as usize].header);
+            }
+        }
+        self.ports[p].due[vc as usize] += tokens;
+        self.nodes[node].due |= 1 << port;
+    }
+
+    /// A packet has gone whole to the reception FIFO.
+    pub(super) fn received(&mut self, event: &Event, now: Time) {
+        let (node, port, slot) = (event.node(), event.port(), event.slot());
+        let header = Header(event.word);
+        let high = usize::from(header.head() & Header::HIGH != 0);
+        self.nodes[node].reception_idle[high] |= 1 << port;
+        if event.kind() == Kind::Received {
+            let vc = if slot == BYPASS {
+                self.ports[node * P + port].bypass_vc
+            } else {
+                slot as u8
+            };
+            let tokens = self.tables.cost(vc as usize, header.chunks() as u8);
+            self.vacate(node, port, slot, vc, tokens, now);
+            self.recorder.under_way -= 1;
+        }
+        self.mark(node);
+        let meta = self.arena.remove(event.packet);
+        self.hand_over(now, node, port, header, meta);
+    }
+
+    /// Tokens have come back to a sender.
+    #[inline]
+    pub(super) fn tokens(&mut self, node: usize, port: usize, word: u64) {
+        let before = self.recorder.unblocking.then(|| self.blocked(node));
+        let tokens = &mut self.nodes[node].tokens[port];
+        for (held, back) in tokens.iter_mut().zip(word.to_le_bytes()) {
+            *held += back;
+        }
+        self.offer(node, port);
+        self.recorder.current.token_acks += 1;
+        if let Some(before) = before
+            && before & !self.blocked(node) != 0
+        {
+            self.recorder.current.unblocking += 1;
+        }
+        if self.nodes[node].open >> port & 1 != 0 {
+            self.mark(node);
+        }
+    }
+
+    /// Recomputes what a link's tokens allow.
+    #[inline]
+    pub(super) fn offer(&mut self, node: usize, port: usize) {
+        let t = &self.tables;
+        let node = &mut self.nodes[node];
+        let tokens = &node.tokens[port];
+        let (bit, full) = (1u16 << port, t.full);
+        let set = |mask: &mut u16, on: bool| *mask = *mask & !bit | if on { bit } else { 0 };
+        set(&mut node.dynamic_ok, tokens[..t.dynamic].iter().any(|&n| n >= full));
+        set(&mut node.escape_ok[0], tokens[t.escape] >= full);
+        set(
+            &mut node.escape_ok[1],
+            if t.bubble { tokens[t.escape] >= 2 * full } else { tokens[t.escape + 1] >= full },
+        );
+        set(&mut node.high_ok[0], tokens[t.high] >= full);
+        set(&mut node.high_ok[1], tokens[t.high] >= 2 * full);
+    }
+
+    /// Heads of receivers, a bit a slot, that wait for tokens: no direction that they may take is offered, whether the
+    /// links are busy or not.
+    fn blocked(&self, node: usize) -> u128 {
+        let mut mask = 0;
+        for port in 0..P {
+            for (slot, &head) in self.nodes[node].heads[port].iter().enumerate() {
+                if head & Header::HINTS != 0 && self.options_if(node, Some(port), slot, head, Header::HINTS).is_none()
+                {
+                    mask |= 1 << (port * SLOTS + slot);
+                }
+            }
+        }
+        mask
+    }
+
+    /// A packet's header has come through the receiving unit: it stands in the bypass, or joins its VC.
+    #[inline]
+    pub(super) fn arrive(&mut self, event: &Event, now: Time) {
+        let (node, port, vc) = (event.node(), event.port(), event.slot());
+        let p = node * P + port;
+        let header = Header(event.word);
+        let count = self.ports[p].count[vc];
+        let mut place = self.ports[p].first[vc] as usize + count as usize;
+        if place >= self.tables.places {
+            place -= self.tables.places;
+        }
+        debug_assert!((count as usize) < self.tables.places, "tokens bound the packets of a VC");
+        let ring = self.ring(node, port, vc, place as u8);
+        self.rings[ring] = Entry { header, packet: event.packet, arrived: now as u32 };
+        if count > 0 {
+            self.join(node, port, vc, header, now);
+            return;
+        }
+        let head = self.head(header);
+        if self.tables.bypass && self.nodes[node].bypass_busy >> port & 1 == 0 {
+            self.nodes[node].heads[port][BYPASS] = head;
+            self.ports[p].bypass_vc = vc as u8;
+        } else {
+            self.join(node, port, vc, header, now);
+            self.nodes[node].heads[port][vc] = head;
+        }
+        self.mark(node);
+    }
+
+    /// Counts a packet, whose entry is in its ring already, into its VC.
+    #[inline]
+    pub(super) fn join(&mut self, node: usize, port: usize, vc: usize, header: Header, now: Time) {
+        let chunks = header.chunks() as u8;
+        self.ports[node * P + port].count[vc] += 1;
+        self.nodes[node].chunks[port][vc] += chunks;
+        self.recorder.enter(vc, chunks, now);
+    }
+
+    /// Sends the token-acks that are due on links without a data packet.
+    #[inline]
+    pub(super) fn send_due(&mut self, node: usize, now: Time, out: &mut Outbox<Message>) {
+        let mut ports = self.nodes[node].due & self.nodes[node].open;
+        self.nodes[node].due &= !ports;
+        while ports != 0 {
+            let port = ports.trailing_zeros() as usize;
+            ports &= ports - 1;
+            let record = &mut self.ports[node * P + port];
+            let end = record.free_at.max(now) + self.tables.ack;
+            record.free_at = end;
+            record.acks += 1;
+            let word = u64::from_le_bytes(std::mem::take(&mut record.due));
+            let to = record.neighbour;
+            self.recorder.current.acks += 1;
+            let event = |node, _| Event::at(Kind::Tokens, node, port ^ 1, 0, 0, word);
+            self.send(to, end + self.tables.token_delay, event, u32::MAX, out);
+        }
+    }
+}

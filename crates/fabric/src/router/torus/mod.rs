@@ -1,0 +1,16 @@
+//! The torus router of BlueGene/L and its variants: virtual cut-through, token flow control, dynamic VCs over an escape
+//! VC (Blumrich et al., sections 2 and 4). What it does in each tick is told in `docs/torus-router.md`.
+
+mod arbitration;
+mod block;
+mod build;
+mod ends;
+mod stall;
+mod state;
+mod statistics;
+mod tables;
+
+pub use block::TorusBlock;
+pub use build::{BuildOptions, TorusNetwork};
+pub use stall::{StallReport, WaitingPacket};
+pub use statistics::{LinkCounts, Totals, VcClass, WindowRecord};

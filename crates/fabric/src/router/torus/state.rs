@@ -1,0 +1,208 @@
+//! The state of a node, laid out for the cache: what arbitration reads first, in a few lines; then one line a port.
+
+use crate::packet::Header;
+use netloom_engine::{Stream, Time};
+
+/// Slots of a receiver at which a packet may ask: its VCs, and the bypass as the last.
+pub(super) const SLOTS: usize = 8;
+/// The bypass slot.
+pub(super) const BYPASS: usize = 7;
+/// In a head mask, besides the header's bits: its escape VC is the upper of the dateline pair.
+pub(super) const UPPER: u16 = 1 << 14;
+/// As the source of a transfer: an injection FIFO rather than a receiver.
+pub(super) const FROM_INJECTION: u8 = 0xff;
+/// As a neighbour: none, or a dead one.
+pub(super) const NOWHERE: u32 = u32::MAX;
+/// As a neighbour: bit that says it is in another block; then 11 bits of lane and 20 of the node there.
+pub(super) const REMOTE: u32 = 1 << 31;
+
+/// What a node's arbiters look at. Masks have a bit a port.
+#[repr(C, align(64))]
+pub(super) struct Node<const P: usize> {
+    /// For each receiver and slot, the head that is free to ask: [`Header::head`] bits and [`UPPER`]; 0 for none.
+    pub heads: [[u16; SLOTS]; P],
+    /// Tokens held for each VC at the other end of each link, chunks.
+    pub tokens: [[u8; SLOTS]; P],
+    /// Chunks in each VC of each receiver.
+    pub chunks: [[u8; SLOTS]; P],
+    /// The node's own random choices.
+    pub random: Stream,
+    /// Links that carry no data packet.
+    pub open: u16,
+    /// Links with a full packet's tokens for some dynamic VC.
+    pub dynamic_ok: u16,
+    /// Bubble: links with tokens on the escape VC for one full packet, and for two. Dateline: for one full packet on the
+    /// lower, and on the upper.
+    pub escape_ok: [u16; 2],
+    /// The same on the high-priority bubble VC: for one full packet, and for two.
+    pub high_ok: [u16; 2],
+    /// Receivers whose bus to the normal reception FIFO is idle, and those whose bus to the high-priority one is.
+    pub reception_idle: [u16; 2],
+    /// Receivers whose reception FIFOs, normal and high-priority, have no room.
+    pub reception_full: [u16; 2],
+    /// Receivers whose heads found nothing offered when they last could have asked (for the arbitration gap).
+    pub stalled: u16,
+    /// Receivers whose bypass is being transferred.
+    pub bypass_busy: u16,
+    /// Receivers with tokens due to the other end.
+    pub due: u16,
+    /// Injection FIFOs to be filled from the host.
+    pub refill: u16,
+    /// All heads of injection FIFOs, or-ed.
+    pub injection: u16,
+    /// Links that cross their ring's dateline.
+    pub dateline: u16,
+    /// Busses to senders that are in use, by receiver.
+    pub paths: [u8; P],
+    /// Where the node is.
+    pub coordinates: [u8; 5],
+    /// Whether it is on the list of those that act in this tick.
+    pub dirty: bool,
+}
+
+/// One port's sender and receiver: what an event at that port touches.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+pub(super) struct Port {
+    /// When the last bit of what the link now carries, or last carried, has left.
+    pub free_at: Time,
+    /// The node at the other end; see [`REMOTE`].
+    pub neighbour: u32,
+    /// The data packet on the link: the receiver that it came from, or [`FROM_INJECTION`].
+    pub from_port: u8,
+    /// The same: its slot there, or the injection FIFO.
+    pub from_slot: u8,
+    /// The same: whose tokens fall due at its end, and how many.
+    pub due_vc: u8,
+    pub due_chunks: u8,
+    /// Tokens due to the sender at the other end, by VC of this port's receiver.
+    pub due: [u8; SLOTS],
+    /// Each VC's FIFO: place of its head, and packets in it.
+    pub first: [u8; SLOTS],
+    pub count: [u8; SLOTS],
+    /// VC of the packet in the bypass.
+    pub bypass_vc: u8,
+    /// Statistics of the link: packets sent.
+    pub packets: u32,
+    /// The same: chunks sent, on dynamic, escape and high-priority VCs.
+    pub sent: [u32; 3],
+    /// The same: token-ack and ack-only packets sent.
+    pub acks: u32,
+}
+
+/// A packet in a VC or at the head of an injection FIFO.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Entry {
+    pub header: Header,
+    /// In the block's arena.
+    pub packet: u32,
+    /// Low bits of the time at which it arrived here: enough for how long it has waited.
+    pub arrived: u32,
+}
+
+/// Heads of a node's injection FIFOs. Touched when something may be injected.
+#[repr(C, align(32))]
+#[derive(Clone, Copy, Default)]
+pub(super) struct Injection {
+    pub heads: [u16; 16],
+}
+
+/// What happens at a node at some tick.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Event {
+    /// Kind, slot, port and node: see [`Event::at`].
+    place: u32,
+    /// A packet in the arena, or a host's token.
+    pub packet: u32,
+    /// A header, or tokens.
+    pub word: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// A data packet's last bit has left on this port's link.
+    Sent,
+    /// Tokens have come back to this port's sender.
+    Tokens,
+    /// A packet has arrived at this port's receiver, for the VC `slot`.
+    Arrived,
+    /// A packet has gone whole from `slot` to the reception FIFO.
+    Received,
+    /// The same of a copy, while the packet itself goes on (deposit).
+    Copied,
+    /// The arbiters act again.
+    Retry,
+    /// The host has, or may have, a packet for the injection FIFO `slot` (of the set `port`).
+    Fill,
+    /// The host asked for this time.
+    Wake,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind::Sent,
+    Kind::Tokens,
+    Kind::Arrived,
+    Kind::Received,
+    Kind::Copied,
+    Kind::Retry,
+    Kind::Fill,
+    Kind::Wake,
+];
+
+/// Most nodes of a block: 20 bits of a place.
+pub(super) const BLOCK_MAX: usize = 1 << 20;
+
+impl Event {
+    #[inline]
+    pub fn at(kind: Kind, node: u32, port: usize, slot: usize, packet: u32, word: u64) -> Self {
+        debug_assert!((node as usize) < BLOCK_MAX && port < 16 && slot < 8);
+        Event { place: (kind as u32) << 27 | (slot as u32) << 24 | (port as u32) << 20 | node, packet, word }
+    }
+
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        KINDS[(self.place >> 27) as usize % 8]
+    }
+
+    #[inline]
+    pub fn slot(&self) -> usize {
+        (self.place >> 24) as usize % 8
+    }
+
+    #[inline]
+    pub fn port(&self) -> usize {
+        (self.place >> 20) as usize % 16
+    }
+
+    #[inline]
+    pub fn node(&self) -> usize {
+        (self.place % BLOCK_MAX as u32) as usize
+    }
+
+    /// Orders the events of one kind in a tick by node, port and slot.
+    pub fn place(&self) -> u32 {
+        self.place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_a_few_lines() {
+        assert_eq!(size_of::<Node<6>>(), 256);
+        assert_eq!(size_of::<Port>(), 64);
+        assert_eq!(size_of::<Entry>(), 16);
+        assert_eq!(size_of::<Event>(), 16);
+    }
+
+    #[test]
+    fn places_keep_their_parts() {
+        for kind in [Kind::Sent, Kind::Received, Kind::Wake] {
+            let e = Event::at(kind, 1_048_575, 9, 7, 3, 4);
+            assert_eq!((e.kind(), e.node(), e.port(), e.slot()), (kind, 1_048_575, 9, 7));
+        }
+    }
+}

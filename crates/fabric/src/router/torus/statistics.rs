@@ -1,0 +1,162 @@
+//! What a run measures inside the network.
+
+use hdrhistogram::Histogram;
+use netloom_engine::Time;
+
+/// What a VC is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VcClass {
+    /// Any hinted direction.
+    Dynamic,
+    /// Kept free of deadlock; also static routing.
+    Escape,
+    /// Inter-node operating system messages.
+    High,
+}
+
+/// Traffic of one link since counting began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// Data packets.
+    pub packets: u64,
+    /// Their chunks, on dynamic, escape and high-priority VCs.
+    pub chunks: [u64; 3],
+    /// Token-ack and ack-only packets.
+    pub acks: u64,
+}
+
+/// Sums over a window of time, of a block or (merged) of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WindowRecord {
+    /// Packets delivered.
+    pub delivered: u64,
+    /// Chunks delivered.
+    pub delivered_chunks: u64,
+    /// Data packets put on links.
+    pub hops: u64,
+    /// Chunks put on links, by VC of the receiver at the other end.
+    pub chunks_by_vc: [u64; 8],
+    /// Token-ack and ack-only packets put on links.
+    pub acks: u64,
+    /// Chunk-ticks spent in VCs, by VC: divide by ticks and receivers for the mean occupancy.
+    pub occupancy: [u64; 8],
+    /// Token-acks that arrived, and those of them that freed a blocked packet to move (counted on request).
+    pub token_acks: u64,
+    /// See `token_acks`.
+    pub unblocking: u64,
+    /// Packets that left their injection FIFO.
+    pub injected: u64,
+    /// Sum of delivered packets' latencies from when they were made, ticks.
+    pub latency: u64,
+}
+
+impl WindowRecord {
+    /// Adds another block's figures of the same window.
+    pub fn merge(&mut self, other: &Self) {
+        self.delivered += other.delivered;
+        self.delivered_chunks += other.delivered_chunks;
+        self.hops += other.hops;
+        for vc in 0..8 {
+            self.chunks_by_vc[vc] += other.chunks_by_vc[vc];
+            self.occupancy[vc] += other.occupancy[vc];
+        }
+        self.acks += other.acks;
+        self.token_acks += other.token_acks;
+        self.unblocking += other.unblocking;
+        self.injected += other.injected;
+        self.latency += other.latency;
+    }
+}
+
+/// Sums over a measured span.
+#[derive(Clone)]
+pub struct Totals {
+    /// Latency of delivered packets from when they were made to when they were whole in the reception FIFO, ticks.
+    pub latency: Histogram<u64>,
+    /// The same from when they left the injection FIFO.
+    pub network_latency: Histogram<u64>,
+    /// Time that packets stood in a VC before they moved on, ticks, by class of VC: dynamic, escape, high-priority.
+    pub waits: [Histogram<u64>; 3],
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        let histogram = || Histogram::new(2).expect("two digits are few enough");
+        Totals { latency: histogram(), network_latency: histogram(), waits: std::array::from_fn(|_| histogram()) }
+    }
+}
+
+impl Totals {
+    /// Adds another block's figures.
+    pub fn merge(&mut self, other: &Self) {
+        let add = |a: &mut Histogram<u64>, b: &Histogram<u64>| a.add(b).expect("histograms grow");
+        add(&mut self.latency, &other.latency);
+        add(&mut self.network_latency, &other.network_latency);
+        self.waits.iter_mut().zip(&other.waits).for_each(|(a, b)| add(a, b));
+    }
+}
+
+/// A block's statistics while it runs.
+pub(super) struct Recorder {
+    /// Length of a window, ticks.
+    pub window: Time,
+    pub window_end: Time,
+    pub current: WindowRecord,
+    pub windows: Vec<WindowRecord>,
+    /// Chunks now in all receivers' VCs, by VC, and when that last changed.
+    pub occupied: [u64; 8],
+    pub since: [Time; 8],
+    pub totals: Totals,
+    /// Whether to find out which token-acks free a blocked packet.
+    pub unblocking: bool,
+    /// Packets in the network: injected and not yet delivered.
+    pub under_way: i64,
+}
+
+impl Recorder {
+    pub fn new(window: Time, unblocking: bool) -> Self {
+        Recorder {
+            window,
+            window_end: window,
+            current: WindowRecord::default(),
+            windows: vec![],
+            occupied: [0; 8],
+            since: [0; 8],
+            totals: Totals::default(),
+            unblocking,
+            under_way: 0,
+        }
+    }
+
+    /// Closes all windows that end at `now` or before.
+    #[inline]
+    pub fn reach(&mut self, now: Time) {
+        while now >= self.window_end {
+            self.close();
+        }
+    }
+
+    #[cold]
+    fn close(&mut self) {
+        for vc in 0..8 {
+            self.current.occupancy[vc] += self.occupied[vc] * (self.window_end - self.since[vc]);
+            self.since[vc] = self.window_end;
+        }
+        self.windows.push(std::mem::take(&mut self.current));
+        self.window_end += self.window;
+    }
+
+    #[inline]
+    pub fn enter(&mut self, vc: usize, chunks: u8, now: Time) {
+        self.current.occupancy[vc] += self.occupied[vc] * (now - self.since[vc]);
+        self.since[vc] = now;
+        self.occupied[vc] += u64::from(chunks);
+    }
+
+    #[inline]
+    pub fn leave(&mut self, vc: usize, chunks: u8, now: Time) {
+        self.current.occupancy[vc] += self.occupied[vc] * (now - self.since[vc]);
+        self.since[vc] = now;
+        self.occupied[vc] -= u64::from(chunks);
+    }
+}

@@ -1,0 +1,122 @@
+//! What a block derives once from the configuration, for the path of a packet.
+
+use crate::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
+use netloom_engine::{Time, chance_threshold};
+
+/// Constants of a network, in the form that its blocks use. Times in ticks, sizes in chunks.
+#[derive(Clone)]
+pub(super) struct Tables {
+    /// Time of a data packet on a link, by chunks.
+    pub wire: [u64; 17],
+    /// Time of a token-ack on a link.
+    pub ack: Time,
+    /// From a packet's start on a link to its arrival at the next arbiters.
+    pub hop: Time,
+    /// From a token-ack's end on a link to the change of the token counts at the other end.
+    pub token_delay: Time,
+    /// Chunks of a full packet.
+    pub full: u8,
+    /// Dynamic VCs: 0 up to this.
+    pub dynamic: usize,
+    /// The first escape VC.
+    pub escape: usize,
+    /// The high-priority VC.
+    pub high: usize,
+    /// VCs in all.
+    pub vcs: usize,
+    /// Room of each VC.
+    pub capacity: [u8; 8],
+    pub bubble: bool,
+    /// Whether packets on a bubble VC are counted as full ones.
+    pub corrected: bool,
+    pub order: EscapeOrder,
+    pub jsq: bool,
+    /// JSQ's range of a number of tokens on a dynamic VC.
+    pub token_range: [u8; 129],
+    /// SLQ's range of a number of chunks, by VC.
+    pub fullness: [[u8; 129]; 8],
+    pub receiver_slq: u64,
+    pub sender_slq: u64,
+    pub in_network: u64,
+    pub gap: bool,
+    pub bypass: bool,
+    pub paths: u8,
+    /// Places of a VC's ring of packets.
+    pub places: usize,
+    /// Length of each dimension, and whether it wraps.
+    pub lengths: [u32; 5],
+}
+
+impl Tables {
+    /// `smallest` is the least number of chunks of any packet of the run: it bounds the packets in a VC.
+    pub fn new(config: &TorusConfig, smallest: u32) -> Self {
+        let (packet, link, router) = (&config.packet, &config.link, &config.router);
+        let per_byte = u64::from(link.ticks_per_byte);
+        let dynamic = router.dynamic_vcs as usize;
+        let vcs = config.vcs();
+        let mut capacity = [0u8; 8];
+        for (vc, room) in capacity.iter_mut().enumerate().take(vcs) {
+            let is_escape = (dynamic..vcs - 1).contains(&vc);
+            let bytes = if is_escape { router.escape_vc_B.unwrap_or(router.vc_B) } else { router.vc_B };
+            *room = (bytes / packet.chunk_B) as u8;
+        }
+        let most = u32::from(*capacity.iter().max().expect("eight VCs"));
+        let mut lengths = [1; 5];
+        config.topology.dims.iter().enumerate().for_each(|(d, &k)| lengths[d] = k);
+        Tables {
+            wire: std::array::from_fn(|c| {
+                (c as u64 * u64::from(packet.chunk_B) + u64::from(packet.trailer_B)) * per_byte
+            }),
+            ack: u64::from(packet.ack_B) * per_byte,
+            hop: u64::from(link.hop_ticks()),
+            token_delay: u64::from(link.wire_ticks + link.receive_ticks + link.send_ticks),
+            full: packet.chunks_max as u8,
+            dynamic,
+            escape: dynamic,
+            high: vcs - 1,
+            vcs,
+            capacity,
+            bubble: router.escape == Escape::Bubble,
+            corrected: router.bubble_rule == BubbleRule::Corrected,
+            order: router.escape_order,
+            jsq: router.direction_choice == DirectionChoice::Jsq,
+            token_range: std::array::from_fn(|t| {
+                ((t as u32).saturating_sub(1) * 4 / u32::from(capacity[0])).min(3) as u8
+            }),
+            fullness: std::array::from_fn(|vc| {
+                std::array::from_fn(|c| (c as u32 * 4 / (u32::from(capacity[vc]) + 1)).min(3) as u8)
+            }),
+            receiver_slq: chance_threshold(router.receiver_slq_fraction),
+            sender_slq: chance_threshold(router.sender_slq_fraction),
+            in_network: chance_threshold(router.in_network_fraction),
+            gap: router.arbitration_gap,
+            bypass: router.bypass,
+            paths: router.paths as u8,
+            places: (most / smallest.clamp(1, most)) as usize,
+            lengths,
+        }
+    }
+
+    /// Tokens that a packet of `chunks` takes and gives back on a VC.
+    #[inline]
+    pub fn cost(&self, vc: usize, chunks: u8) -> u8 {
+        if vc >= self.escape && self.corrected && (self.bubble || vc == self.high) { self.full } else { chunks }
+    }
+
+    /// 0 for a dynamic VC, 1 for an escape VC, 2 for the high-priority VC.
+    #[inline]
+    pub fn class(&self, vc: usize) -> usize {
+        if vc < self.escape {
+            0
+        } else if vc < self.high {
+            1
+        } else {
+            2
+        }
+    }
+
+    /// The shortest time in which a node can learn anything of another.
+    pub fn lookahead(&self) -> Time {
+        self.hop.min(self.ack + self.token_delay)
+    }
+}

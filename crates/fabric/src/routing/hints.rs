@@ -1,0 +1,122 @@
+//! Hint bits: which directions a packet may take, set once where it starts (Blumrich et al., section 2).
+
+use crate::config::{EscapeOrder, HalfwayTie};
+use crate::packet::Header;
+use crate::topology::torus::{Coordinates, Torus};
+
+/// The hint bits that hardware sets: minimal hops in each dimension. The hardware compares the distance with a node's two
+/// registers a dimension; where both ways round are equally far, `tie` says which is taken.
+pub fn minimal(torus: &Torus, from: Coordinates, to: Coordinates, tie: HalfwayTie) -> u16 {
+    let mut hints = 0;
+    let parity = from.iter().fold(0, |sum, x| sum ^ (x & 1));
+    for d in 0..torus.dimensions() {
+        if from[d] == to[d] {
+            continue;
+        }
+        let k = torus.length(d);
+        let plus = (u32::from(to[d]) + k - u32::from(from[d])) % k;
+        let minus = if torus.wraps(d) {
+            match (2 * plus).cmp(&k) {
+                std::cmp::Ordering::Less => false,
+                std::cmp::Ordering::Greater => true,
+                std::cmp::Ordering::Equal => tie == HalfwayTie::Parity && parity == 1,
+            }
+        } else {
+            to[d] < from[d]
+        };
+        hints |= 1 << (2 * d + usize::from(minus));
+    }
+    hints
+}
+
+/// Hops of a packet that keeps to its hint bits.
+pub fn hops(torus: &Torus, from: Coordinates, header: Header) -> u32 {
+    (0..torus.ports())
+        .filter(|&port| header.hints() >> port & 1 != 0)
+        .map(|port| {
+            let (d, k) = (port / 2, torus.length(port / 2));
+            let plus = (u32::from(header.destination(d)) + k - u32::from(from[d])) % k;
+            if port % 2 == 0 { plus } else { k - plus }
+        })
+        .sum()
+}
+
+/// Bits of the plus directions.
+const PLUS: u16 = 0x155;
+
+/// The one direction, as a bit, that static and escape routing take of those hinted.
+#[inline]
+pub fn first(head: u16, order: EscapeOrder) -> u16 {
+    let hints = head & Header::HINTS;
+    let of = match order {
+        EscapeOrder::Dimension => hints,
+        EscapeOrder::Direction if hints & PLUS != 0 => hints & PLUS,
+        EscapeOrder::Direction => hints,
+    };
+    of & of.wrapping_neg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Topology;
+    use proptest::prelude::*;
+
+    fn torus(dims: &[u32], wrap: &[bool]) -> Torus {
+        Torus::new(&Topology { dims: dims.into(), wrap: wrap.into(), dead_nodes: vec![], dead_links: vec![] })
+    }
+
+    #[test]
+    fn orders() {
+        // x-, y+ and z- hinted.
+        let head = 0b10_01_10 | Header::STATIC;
+        assert_eq!(first(head, EscapeOrder::Dimension), 0b10);
+        assert_eq!(first(head, EscapeOrder::Direction), 0b01_00);
+        assert_eq!(first(0b10_00_10, EscapeOrder::Direction), 0b10);
+        assert_eq!(first(Header::LOCAL, EscapeOrder::Direction), 0);
+    }
+
+    #[test]
+    fn half_way_round_both_sides_share() {
+        let torus = torus(&[8, 8], &[]);
+        let plus = (0..64)
+            .filter(|&n| {
+                let from = torus.coordinates(n);
+                let to = [(from[0] + 4) % 8, from[1], 0, 0, 0];
+                minimal(&torus, from, to, HalfwayTie::Parity) == 1
+            })
+            .count();
+        assert_eq!(plus, 32);
+        assert_eq!(minimal(&torus, [1, 0, 0, 0, 0], [5, 0, 0, 0, 0], HalfwayTie::Plus), 1);
+    }
+
+    proptest! {
+        /// Any walk that follows the hint bits arrives, in as many hops as the distance.
+        #[test]
+        fn walks_arrive(
+            shape in proptest::collection::vec((1u32..9, any::<bool>()), 1..=5),
+            from in any::<u32>(), to in any::<u32>(), mut pick in any::<u64>(),
+        ) {
+            let torus = torus(
+                &shape.iter().map(|x| x.0).collect::<Vec<_>>(),
+                &shape.iter().map(|x| x.1).collect::<Vec<_>>(),
+            );
+            let (from, to) = (from % torus.nodes(), to % torus.nodes());
+            let hints = minimal(&torus, torus.coordinates(from), torus.coordinates(to), HalfwayTie::Parity);
+            let mut header = Header::new(torus.coordinates(to), hints, 8, 0);
+            prop_assert_eq!(hops(&torus, torus.coordinates(from), header), torus.distance(from, to));
+            let (mut at, mut walked) = (from, 0);
+            while header.hints() != 0 {
+                let mut ports: Vec<usize> = (0..10).filter(|p| header.hints() >> p & 1 != 0).collect();
+                let port = ports.swap_remove((pick % ports.len() as u64) as usize);
+                pick = pick.rotate_left(7) ^ 0x9e37;
+                at = torus.neighbour(at, port).expect("hints stay inside a mesh");
+                header = header.after_hop(port, torus.coordinates(at)[port / 2], false);
+                walked += 1;
+                prop_assert!(walked <= torus.distance(from, to));
+            }
+            prop_assert_eq!(at, to);
+            prop_assert_eq!(walked, torus.distance(from, to));
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Where nodes are and how links join them.
+
+pub mod torus;
