@@ -359,13 +359,13 @@ impl TorusConfig {
             ),
         ] {
             let full = p.chunk_B * p.chunks_max * packets;
-            if bytes < full || bytes % p.chunk_B != 0 || bytes / p.chunk_B > 128 {
+            if bytes < full || bytes % p.chunk_B != 0 || bytes / p.chunk_B > 120 {
                 return refuse(
                     key,
                     format!(
                         "expected a multiple of {} B from {full} B ({packets} full packet(s)) to {} B, found {bytes}",
                         p.chunk_B,
-                        128 * p.chunk_B
+                        120 * p.chunk_B
                     ),
                 );
             }

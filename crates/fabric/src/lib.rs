@@ -1,6 +1,7 @@
 //! Topologies, routings, routers and links of supercomputer networks.
 
 pub mod config;
+pub mod histogram;
 pub mod host;
 pub mod packet;
 pub mod router;

@@ -16,7 +16,7 @@ use netloom_engine::{Block, Calendar, Outbox, Time};
 pub struct TorusBlock<H, const P: usize> {
     pub(super) tables: Tables,
     pub(super) nodes: Vec<Node<P>>,
-    pub(super) ports: Vec<Port>,
+    pub(super) ports: Vec<[Port; P]>,
     /// Rings of the VCs: node, port, VC, place.
     pub(super) rings: Vec<Entry>,
     pub(super) injection: Vec<Injection>,
@@ -49,7 +49,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     pub(super) fn new(
         tables: Tables,
         nodes: Vec<Node<P>>,
-        ports: Vec<Port>,
+        ports: Vec<[Port; P]>,
         fifos: usize,
         numbers: Vec<u32>,
         host: H,
@@ -122,7 +122,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     /// Traffic of a node's link since counting began.
     pub fn link(&self, node: usize, port: usize) -> LinkCounts {
-        let port = &self.ports[node * P + port];
+        let port = &self.ports[node][port];
         LinkCounts {
             packets: port.packets.into(),
             chunks: port.sent.map(u64::from),
@@ -132,12 +132,12 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     /// Whether a port of a node has a link that works.
     pub fn has_link(&self, node: usize, port: usize) -> bool {
-        self.ports[node * P + port].neighbour != NOWHERE
+        self.ports[node][port].neighbour != NOWHERE
     }
 
     /// Begins counting anew: links and totals; the series go on.
     pub fn restart_counting(&mut self) {
-        for port in &mut self.ports {
+        for port in self.ports.iter_mut().flatten() {
             (port.packets, port.sent, port.acks) = (0, [0; 3], 0);
         }
         self.recorder.totals = Totals::default();
@@ -235,8 +235,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         current.delivered += 1;
         current.delivered_chunks += u64::from(chunks);
         current.latency += now - meta.made;
-        self.recorder.totals.latency.saturating_record(now - meta.made);
-        self.recorder.totals.network_latency.saturating_record(now - meta.entered);
+        self.recorder.totals.latency.record(now - meta.made);
+        self.recorder.totals.network_latency.record(now - meta.entered);
         let delivery = crate::host::Delivery { port, header, meta };
         self.host.deliver(now, node as u32, &delivery, &mut self.signals);
     }

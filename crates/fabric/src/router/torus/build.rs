@@ -133,7 +133,7 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
                 .iter()
                 .map(|&number| {
                     let mut alive = 0u16;
-                    for port in 0..P {
+                    ports.push(std::array::from_fn(|port| {
                         let dead = port >= torus.ports() || torus.is_dead(number, port);
                         let neighbour = if dead { None } else { torus.neighbour(number, port) };
                         alive |= u16::from(neighbour.is_some()) << port;
@@ -149,8 +149,8 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
                             assert!(lane < 1 << 11, "a block has few neighbours");
                             REMOTE | (lane as u32) << 20 | place
                         });
-                        ports.push(new_port(neighbour));
-                    }
+                        new_port(neighbour)
+                    }));
                     new_node(&torus, &tables, number, alive, options.seed)
                 })
                 .collect();
@@ -294,6 +294,8 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
         high_ok: [0; 2],
         reception_idle: [u16::MAX; 2],
         reception_full: [0; 2],
+        any_ok: 0,
+        bypassing: 0,
         stalled: 0,
         bypass_busy: 0,
         due: 0,
@@ -310,7 +312,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// Recomputes what every link's tokens allow.
     fn offer_all(&mut self) {
         for node in 0..self.nodes.len() {
-            (0..P).for_each(|port| self.offer(node, port));
+            (0..P).for_each(|port| self.nodes[node].offer(&self.tables, port));
         }
     }
 }

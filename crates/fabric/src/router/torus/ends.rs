@@ -10,7 +10,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
     #[inline]
     pub(super) fn sent(&mut self, node: usize, port: usize, now: Time) {
-        let record = self.ports[node * P + port];
+        let record = self.ports[node][port];
         self.nodes[node].open |= 1 << port;
         if record.from_port == FROM_INJECTION {
             self.nodes[node].refill |= 1 << record.from_slot;
@@ -25,24 +25,23 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// A packet has left its place in a receiver for good: its tokens are due, the next one becomes the head.
     #[inline]
     fn vacate(&mut self, node: usize, port: usize, slot: usize, vc: u8, tokens: u8, now: Time) {
-        let p = node * P + port;
         if slot == BYPASS {
             self.nodes[node].bypass_busy &= !(1 << port);
         } else {
             let places = self.tables.places;
-            let first = self.ports[p].first[slot];
+            let first = self.ports[node][port].first[slot];
             let base = self.ring(node, port, slot, 0);
             let chunks = self.rings[base + first as usize].header.chunks() as u8;
             let next = if first as usize + 1 == places { 0 } else { first + 1 };
-            self.ports[p].first[slot] = next;
-            self.ports[p].count[slot] -= 1;
+            self.ports[node][port].first[slot] = next;
+            self.ports[node][port].count[slot] -= 1;
             self.nodes[node].chunks[port][slot] -= chunks;
             self.recorder.leave(slot, chunks, now);
-            if self.ports[p].count[slot] > 0 {
+            if self.ports[node][port].count[slot] > 0 {
                 self.nodes[node].heads[port][slot] = self.head(self.rings[base + next as usize].header);
             }
         }
-        self.ports[p].due[vc as usize] += tokens;
+        self.ports[node][port].due[vc as usize] += tokens;
         self.nodes[node].due |= 1 << port;
     }
 
@@ -54,7 +53,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.nodes[node].reception_idle[high] |= 1 << port;
         if event.kind() == Kind::Received {
             let vc = if slot == BYPASS {
-                self.ports[node * P + port].bypass_vc
+                self.ports[node][port].bypass_vc
             } else {
                 slot as u8
             };
@@ -71,11 +70,10 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     #[inline]
     pub(super) fn tokens(&mut self, node: usize, port: usize, word: u64) {
         let before = self.recorder.unblocking.then(|| self.blocked(node));
+        // No byte overflows: no more tokens come back than were taken.
         let tokens = &mut self.nodes[node].tokens[port];
-        for (held, back) in tokens.iter_mut().zip(word.to_le_bytes()) {
-            *held += back;
-        }
-        self.offer(node, port);
+        *tokens = u64::to_le_bytes(u64::from_le_bytes(*tokens) + word);
+        self.nodes[node].offer(&self.tables, port);
         self.recorder.current.token_acks += 1;
         if let Some(before) = before
             && before & !self.blocked(node) != 0
@@ -87,31 +85,13 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// Recomputes what a link's tokens allow.
-    #[inline]
-    pub(super) fn offer(&mut self, node: usize, port: usize) {
-        let t = &self.tables;
-        let node = &mut self.nodes[node];
-        let tokens = &node.tokens[port];
-        let (bit, full) = (1u16 << port, t.full);
-        let set = |mask: &mut u16, on: bool| *mask = *mask & !bit | if on { bit } else { 0 };
-        set(&mut node.dynamic_ok, tokens[..t.dynamic].iter().any(|&n| n >= full));
-        set(&mut node.escape_ok[0], tokens[t.escape] >= full);
-        set(
-            &mut node.escape_ok[1],
-            if t.bubble { tokens[t.escape] >= 2 * full } else { tokens[t.escape + 1] >= full },
-        );
-        set(&mut node.high_ok[0], tokens[t.high] >= full);
-        set(&mut node.high_ok[1], tokens[t.high] >= 2 * full);
-    }
-
     /// Heads of receivers, a bit a slot, that wait for tokens: no direction that they may take is offered, whether the
     /// links are busy or not.
     fn blocked(&self, node: usize) -> u128 {
         let mut mask = 0;
         for port in 0..P {
             for (slot, &head) in self.nodes[node].heads[port].iter().enumerate() {
-                if head & Header::HINTS != 0 && self.options_if(node, Some(port), slot, head, Header::HINTS).is_none()
+                if head & Header::HINTS != 0 && self.ways(node, Some(port), slot, head, Header::HINTS) == 0
                 {
                     mask |= 1 << (port * SLOTS + slot);
                 }
@@ -124,10 +104,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     #[inline]
     pub(super) fn arrive(&mut self, event: &Event, now: Time) {
         let (node, port, vc) = (event.node(), event.port(), event.slot());
-        let p = node * P + port;
         let header = Header(event.word);
-        let count = self.ports[p].count[vc];
-        let mut place = self.ports[p].first[vc] as usize + count as usize;
+        let count = self.ports[node][port].count[vc];
+        let mut place = self.ports[node][port].first[vc] as usize + count as usize;
         if place >= self.tables.places {
             place -= self.tables.places;
         }
@@ -141,7 +120,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let head = self.head(header);
         if self.tables.bypass && self.nodes[node].bypass_busy >> port & 1 == 0 {
             self.nodes[node].heads[port][BYPASS] = head;
-            self.ports[p].bypass_vc = vc as u8;
+            self.nodes[node].bypassing |= 1 << port;
+            self.ports[node][port].bypass_vc = vc as u8;
         } else {
             self.join(node, port, vc, header, now);
             self.nodes[node].heads[port][vc] = head;
@@ -153,7 +133,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     #[inline]
     pub(super) fn join(&mut self, node: usize, port: usize, vc: usize, header: Header, now: Time) {
         let chunks = header.chunks() as u8;
-        self.ports[node * P + port].count[vc] += 1;
+        self.ports[node][port].count[vc] += 1;
         self.nodes[node].chunks[port][vc] += chunks;
         self.recorder.enter(vc, chunks, now);
     }
@@ -166,7 +146,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         while ports != 0 {
             let port = ports.trailing_zeros() as usize;
             ports &= ports - 1;
-            let record = &mut self.ports[node * P + port];
+            let record = &mut self.ports[node][port];
             let end = record.free_at.max(now) + self.tables.ack;
             record.free_at = end;
             record.acks += 1;

@@ -55,7 +55,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             };
             for port in 0..P {
                 for slot in (0..SLOTS).filter(|&slot| node.heads[port][slot] != 0) {
-                    let entry = self.rings[self.ring(n, port, slot, self.ports[n * P + port].first[slot])];
+                    let entry = self.rings[self.ring(n, port, slot, self.ports[n][port].first[slot])];
                     add(Some(port), slot, entry.header, entry.packet);
                 }
             }
@@ -73,7 +73,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let mut found = vec![];
         for (n, node) in self.nodes.iter().enumerate() {
             for port in 0..P {
-                let record = &self.ports[n * P + port];
+                let record = &self.ports[n][port];
                 if !self.has_link(n, port) {
                     continue;
                 }

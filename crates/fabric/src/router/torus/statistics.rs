@@ -1,6 +1,6 @@
 //! What a run measures inside the network.
 
-use hdrhistogram::Histogram;
+use crate::histogram::Histogram;
 use netloom_engine::Time;
 
 /// What a VC is for.
@@ -69,30 +69,22 @@ impl WindowRecord {
 }
 
 /// Sums over a measured span.
-#[derive(Clone)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Latency of delivered packets from when they were made to when they were whole in the reception FIFO, ticks.
-    pub latency: Histogram<u64>,
+    pub latency: Histogram,
     /// The same from when they left the injection FIFO.
-    pub network_latency: Histogram<u64>,
+    pub network_latency: Histogram,
     /// Time that packets stood in a VC before they moved on, ticks, by class of VC: dynamic, escape, high-priority.
-    pub waits: [Histogram<u64>; 3],
-}
-
-impl Default for Totals {
-    fn default() -> Self {
-        let histogram = || Histogram::new(2).expect("two digits are few enough");
-        Totals { latency: histogram(), network_latency: histogram(), waits: std::array::from_fn(|_| histogram()) }
-    }
+    pub waits: [Histogram; 3],
 }
 
 impl Totals {
     /// Adds another block's figures.
     pub fn merge(&mut self, other: &Self) {
-        let add = |a: &mut Histogram<u64>, b: &Histogram<u64>| a.add(b).expect("histograms grow");
-        add(&mut self.latency, &other.latency);
-        add(&mut self.network_latency, &other.network_latency);
-        self.waits.iter_mut().zip(&other.waits).for_each(|(a, b)| add(a, b));
+        self.latency.add(&other.latency);
+        self.network_latency.add(&other.network_latency);
+        self.waits.iter_mut().zip(&other.waits).for_each(|(a, b)| a.add(b));
     }
 }
 
@@ -144,6 +136,12 @@ impl Recorder {
         }
         self.windows.push(std::mem::take(&mut self.current));
         self.window_end += self.window;
+    }
+
+    /// A packet has stood in a VC for so long.
+    #[inline]
+    pub fn waited(&mut self, class: usize, ticks: u32) {
+        self.totals.waits[class].record(ticks.into());
     }
 
     #[inline]

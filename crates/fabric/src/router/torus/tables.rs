@@ -18,6 +18,8 @@ pub(super) struct Tables {
     pub full: u8,
     /// Dynamic VCs: 0 up to this.
     pub dynamic: usize,
+    /// Their bytes in a word of token counts.
+    pub dynamic_bytes: u64,
     /// The first escape VC.
     pub escape: usize,
     /// The high-priority VC.
@@ -43,7 +45,7 @@ pub(super) struct Tables {
     pub paths: u8,
     /// Places of a VC's ring of packets.
     pub places: usize,
-    /// Length of each dimension, and whether it wraps.
+    /// Length of each dimension.
     pub lengths: [u32; 5],
 }
 
@@ -72,6 +74,7 @@ impl Tables {
             token_delay: u64::from(link.wire_ticks + link.receive_ticks + link.send_ticks),
             full: packet.chunks_max as u8,
             dynamic,
+            dynamic_bytes: (1u64 << (8 * dynamic)) - 1,
             escape: dynamic,
             high: vcs - 1,
             vcs,
@@ -101,6 +104,19 @@ impl Tables {
     #[inline]
     pub fn cost(&self, vc: usize, chunks: u8) -> u8 {
         if vc >= self.escape && self.corrected && (self.bubble || vc == self.high) { self.full } else { chunks }
+    }
+
+    /// The coordinate next to `x` through a port that has a link.
+    #[inline]
+    pub fn step(&self, x: u8, port: usize) -> u8 {
+        let last = (self.lengths[port / 2] - 1) as u8;
+        if port % 2 == 0 {
+            if x == last { 0 } else { x + 1 }
+        } else if x == 0 {
+            last
+        } else {
+            x - 1
+        }
     }
 
     /// 0 for a dynamic VC, 1 for an escape VC, 2 for the high-priority VC.

@@ -1,0 +1,116 @@
+//! Histograms of times: recorded on the path of a packet, so a shift and an addition each.
+
+/// Bits of a value below its leading one that tell bins apart: bins are 1/8 of a power of two wide, so that a bin's middle
+/// is within 6% of any value in it.
+const PRECISION: u32 = 3;
+const BINS: usize = 64 << PRECISION;
+
+/// How many values fell into each bin; bins widen with the values. Means are exact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    bins: Box<[u64; BINS]>,
+    count: u64,
+    sum: u64,
+    largest: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram { bins: Box::new([0; BINS]), count: 0, sum: 0, largest: 0 }
+    }
+}
+
+/// The bin of a value: exact below 2^PRECISION, then PRECISION bits after the leading one.
+#[inline]
+fn bin(value: u64) -> usize {
+    let exponent = 63 - (value | (1 << PRECISION)).leading_zeros();
+    let shift = exponent - PRECISION;
+    (((shift as usize) << PRECISION) + (value >> shift) as usize).min(BINS - 1)
+}
+
+/// The least value of a bin.
+fn low(bin: usize) -> u64 {
+    let (shift, rest) = (bin >> PRECISION, bin as u64 & ((1 << PRECISION) - 1));
+    if shift == 0 { rest } else { ((1 << PRECISION) + rest) << (shift - 1) }
+}
+
+impl Histogram {
+    /// Counts a value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.bins[bin(value)] += 1;
+        self.count += 1;
+        self.sum += value;
+        self.largest = self.largest.max(value);
+    }
+
+    /// Adds another histogram's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.bins.iter_mut().zip(other.bins.iter()).for_each(|(a, b)| *a += b);
+        self.count += other.count;
+        self.sum += other.sum;
+        self.largest = self.largest.max(other.largest);
+    }
+
+    /// Values counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their mean, exactly; 0 if there are none.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+    }
+
+    /// The largest.
+    pub fn max(&self) -> u64 {
+        self.largest
+    }
+
+    /// The value that a fraction `q` of all values do not exceed, to the middle of its bin.
+    pub fn quantile(&self, q: f64) -> u64 {
+        let wanted = (q * self.count as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for (from, to, count) in self.bins() {
+            seen += count;
+            if seen >= wanted {
+                return ((from + to) / 2).min(self.largest);
+            }
+        }
+        self.largest
+    }
+
+    /// Bins that are not empty: least value, value that begins the next bin, count.
+    pub fn bins(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let next = |b: usize| if b + 1 < BINS { low(b + 1) } else { u64::MAX };
+        self.bins.iter().enumerate().filter(|b| *b.1 > 0).map(move |(b, &n)| (low(b), next(b), n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_hold_their_values() {
+        for value in (0..5000).chain([1 << 20, (1 << 40) + 12345, u64::from(u32::MAX)]) {
+            let b = bin(value);
+            assert!(low(b) <= value && value < low(b + 1), "{value} in bin {b}: {} to {}", low(b), low(b + 1));
+            assert!((low(b + 1) - low(b)) as f64 <= (value as f64 / 8.0).max(1.0));
+        }
+        assert!(bin(u64::MAX) < BINS);
+    }
+
+    #[test]
+    fn means_and_quantiles() {
+        let mut h = Histogram::default();
+        (1..=1000).for_each(|v| h.record(v));
+        assert_eq!((h.count(), h.mean(), h.max()), (1000, 500.5, 1000));
+        for q in [0.1, 0.5, 0.99] {
+            assert!((h.quantile(q) as f64 / (q * 1000.0) - 1.0).abs() < 0.08, "{q}: {}", h.quantile(q));
+        }
+        let mut twice = h.clone();
+        twice.add(&h);
+        assert_eq!((twice.count(), twice.mean(), twice.quantile(0.5)), (2000, 500.5, h.quantile(0.5)));
+    }
+}
