@@ -11,11 +11,15 @@
 
 mod barrier;
 mod calendar;
+mod huge_pages;
+mod prefetch;
 mod progress;
 mod random;
 mod simulation;
 
 pub use calendar::Calendar;
+pub use huge_pages::HugePages;
+pub use prefetch::prefetch;
 pub use progress::Progress;
 pub use random::{Stream, chance_threshold};
 pub use simulation::{Block, Outbox, Reached, Simulation};

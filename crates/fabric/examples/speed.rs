@@ -7,6 +7,9 @@ use netloom_engine::Progress;
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
 
+#[global_allocator]
+static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
+
 fn numbers(text: &str) -> Vec<u32> {
     text.split('x').map(|k| k.parse().expect("a number")).collect()
 }
@@ -60,7 +63,10 @@ fn main() {
         chunks[1] as f64 / chunks.iter().sum::<u64>() as f64,
         acks as f64 / hops as f64,
         network.totals().network_latency.mean(),
-        last.occupancy[..4].iter().map(|o| (*o as f64 / 1e4 / receivers * 100.0).round() / 100.0).collect::<Vec<_>>()
+        last.occupancy[..4]
+            .iter()
+            .map(|o| (*o as f64 / 1e4 / receivers * 100.0).round() / 100.0)
+            .collect::<Vec<_>>()
     );
     let (state, packets) = network.bytes();
     println!(

@@ -95,7 +95,12 @@ mod tests {
     fn bins_hold_their_values() {
         for value in (0..5000).chain([1 << 20, (1 << 40) + 12345, u64::from(u32::MAX)]) {
             let b = bin(value);
-            assert!(low(b) <= value && value < low(b + 1), "{value} in bin {b}: {} to {}", low(b), low(b + 1));
+            assert!(
+                low(b) <= value && value < low(b + 1),
+                "{value} in bin {b}: {} to {}",
+                low(b),
+                low(b + 1)
+            );
             assert!((low(b + 1) - low(b)) as f64 <= (value as f64 / 8.0).max(1.0));
         }
         assert!(bin(u64::MAX) < BINS);

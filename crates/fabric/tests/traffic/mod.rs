@@ -85,7 +85,8 @@ impl Host for TrafficHost {
         let message = sender.made;
         sender.made += 1;
         let sizes = &self.traffic.chunks;
-        let chunks = sizes[if sizes.len() > 1 { sender.stream.below(sizes.len() as u64) as usize } else { 0 }];
+        let chunks =
+            sizes[if sizes.len() > 1 { sender.stream.below(sizes.len() as u64) as usize } else { 0 }];
         let (from, to) = (self.torus.coordinates(own), self.torus.coordinates(to));
         let hints = hints::minimal(&self.torus, from, to, HalfwayTie::Parity);
         let header = Header::new(to, hints, chunks, self.traffic.flags);

@@ -248,9 +248,13 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let n = &mut self.nodes[node];
         let chunks = &n.chunks[port];
         let longest = n.random.chance(t.receiver_slq);
-        pick(slots.into(), &mut n.random, |slot| {
-            if longest { t.fullness[slot][chunks[slot] as usize] } else { 0 }
-        })
+        pick(
+            slots.into(),
+            &mut n.random,
+            |slot| {
+                if longest { t.fullness[slot][chunks[slot] as usize] } else { 0 }
+            },
+        )
     }
 
     /// Phase 1's choice: join the shortest queue, or any.
@@ -398,9 +402,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             n.bypass_busy |= 1 << port;
             n.bypassing &= !(1 << port);
             let vc = record.bypass_vc as usize;
-            return self.rings[self.ring(node, port, vc, record.first[vc])];
+            return *self.entry(node, port, vc, record.first[vc]);
         }
-        let entry = self.rings[self.ring(node, port, slot, record.first[slot])];
+        let entry = *self.entry(node, port, slot, record.first[slot]);
         self.recorder.waited(self.tables.class(slot), (now as u32).wrapping_sub(entry.arrived));
         entry
     }
@@ -441,7 +445,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         for port in bits(std::mem::take(&mut self.nodes[node].bypassing)) {
             let record = &self.ports[node][port];
             let vc = record.bypass_vc as usize;
-            let header = self.rings[self.ring(node, port, vc, record.first[vc])].header;
+            let header = self.entry(node, port, vc, record.first[vc]).header;
             let heads = &mut self.nodes[node].heads[port];
             heads[vc] = std::mem::take(&mut heads[BYPASS]);
             self.join(node, port, vc, header, now);
@@ -474,9 +478,7 @@ fn lanes(mask: u16) -> u64 {
 /// A receiver's heads as two words of four lanes.
 #[inline]
 fn halves(heads: &[u16; SLOTS]) -> [u64; 2] {
-    let word = |i: usize| {
-        (0..4).fold(0, |word, lane| word | u64::from(heads[i + lane]) << (16 * lane))
-    };
+    let word = |i: usize| (0..4).fold(0, |word, lane| word | u64::from(heads[i + lane]) << (16 * lane));
     [word(0), word(4)]
 }
 

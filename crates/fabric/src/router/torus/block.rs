@@ -10,7 +10,7 @@ use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};
 use super::tables::Tables;
 use crate::host::{Host, Pull, Signal, Signals};
 use crate::packet::{Arena, Header, Meta};
-use netloom_engine::{Block, Calendar, Outbox, Time};
+use netloom_engine::{Block, Calendar, Outbox, Time, prefetch};
 
 /// Nodes that one thread simulates at a time, with their hosts. `P` is the number of ports of a node: 6 or 10.
 pub struct TorusBlock<H, const P: usize> {
@@ -18,7 +18,7 @@ pub struct TorusBlock<H, const P: usize> {
     pub(super) nodes: Vec<Node<P>>,
     pub(super) ports: Vec<[Port; P]>,
     /// Rings of the VCs: node, port, VC, place.
-    pub(super) rings: Vec<Entry>,
+    pub(super) rings: Vec<Line>,
     pub(super) injection: Vec<Injection>,
     /// Heads of the injection FIFOs: node, FIFO.
     pub(super) injecting: Vec<Entry>,
@@ -57,7 +57,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     ) -> Self {
         let n = nodes.len();
         let mut block = TorusBlock {
-            rings: vec![Entry::default(); n * P * tables.vcs * tables.places],
+            rings: vec![Line::default(); n * P * tables.vcs * tables.lines],
             injection: vec![Injection::default(); n],
             injecting: vec![Entry::default(); n * fifos],
             fifos,
@@ -123,11 +123,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// Traffic of a node's link since counting began.
     pub fn link(&self, node: usize, port: usize) -> LinkCounts {
         let port = &self.ports[node][port];
-        LinkCounts {
-            packets: port.packets.into(),
-            chunks: port.sent.map(u64::from),
-            acks: port.acks.into(),
-        }
+        LinkCounts { packets: port.packets.into(), chunks: port.sent.map(u64::from), acks: port.acks.into() }
     }
 
     /// Whether a port of a node has a link that works.
@@ -154,9 +150,23 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         (state, self.arena.bytes() + self.calendar.bytes())
     }
 
+    /// The first line of a VC's ring.
     #[inline]
-    pub(super) fn ring(&self, node: usize, port: usize, vc: usize, place: u8) -> usize {
-        ((node * P + port) * self.tables.vcs + vc) * self.tables.places + place as usize
+    fn ring(&self, node: usize, port: usize, vc: usize) -> usize {
+        ((node * P + port) * self.tables.vcs + vc) * self.tables.lines
+    }
+
+    /// A place of a VC's ring.
+    #[inline]
+    pub(super) fn entry(&self, node: usize, port: usize, vc: usize, place: u8) -> &Entry {
+        &self.rings[self.ring(node, port, vc) + place as usize / LINE].0[place as usize % LINE]
+    }
+
+    /// The same, to be written.
+    #[inline]
+    pub(super) fn entry_mut(&mut self, node: usize, port: usize, vc: usize, place: u8) -> &mut Entry {
+        let line = self.ring(node, port, vc) + place as usize / LINE;
+        &mut self.rings[line].0[place as usize % LINE]
     }
 
     #[inline]
@@ -169,6 +179,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
         let mut taken = std::mem::take(&mut self.taken);
+        self.fetch_ahead(now);
         self.calendar.take(now, &mut taken);
         self.recorder.reach(now);
         for event in &taken {
@@ -210,6 +221,41 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         dirty.clear();
         self.dirty = dirty;
         count
+    }
+
+    /// Brings what the next ticks' events will touch into the cache: first the node and port, then, with those there, what
+    /// they lead to.
+    #[inline]
+    fn fetch_ahead(&self, now: Time) {
+        self.calendar.peek(now + 2, |event| {
+            prefetch(&self.nodes[event.node()]);
+            prefetch(&self.ports[event.node()][event.port()]);
+        });
+        self.calendar.peek(now + 1, |event| match event.kind() {
+            Kind::Sent => {
+                let (node, port) = (event.node(), event.port());
+                let record = &self.ports[node][port];
+                if record.from_port != FROM_INJECTION {
+                    let (from, slot) = (record.from_port as usize, record.from_slot as usize);
+                    prefetch(&self.ports[node][from]);
+                    if slot != BYPASS {
+                        prefetch(&self.rings[self.ring(node, from, slot)]);
+                    }
+                }
+                // The packets that may be the next on the link.
+                for receiver in 0..P {
+                    for (slot, head) in
+                        self.nodes[node].heads[receiver].iter().enumerate().take(self.tables.vcs)
+                    {
+                        if head >> port & 1 != 0 {
+                            prefetch(&self.rings[self.ring(node, receiver, slot)]);
+                        }
+                    }
+                }
+            }
+            Kind::Arrived => prefetch(&self.rings[self.ring(event.node(), event.port(), event.slot())]),
+            _ => {}
+        });
     }
 
     /// Deliveries and wake-ups of a tick, node by node and port by port.

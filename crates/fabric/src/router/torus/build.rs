@@ -106,17 +106,26 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
         let refuse = |key: &str, message: String| ConfigError { key: key.into(), message };
         let torus = Torus::new(&config.topology);
         if torus.ports() > P {
-            return Err(refuse("topology.dims", format!("this router has {P} ports, the torus needs {}", torus.ports())));
+            return Err(refuse(
+                "topology.dims",
+                format!("this router has {P} ports, the torus needs {}", torus.ports()),
+            ));
         }
         if !(1..=16).contains(&options.injection_fifos) {
-            return Err(refuse("nic", format!("expected 1 to 16 injection FIFOs, found {}", options.injection_fifos)));
+            return Err(refuse(
+                "nic",
+                format!("expected 1 to 16 injection FIFOs, found {}", options.injection_fifos),
+            ));
         }
         let tables = Tables::new(config, options.smallest_chunks);
         let block = if options.block.is_empty() { usual_block(&torus) } else { options.block.clone() };
         let boxes = boxes(&torus, &block);
         let members: Vec<Vec<u32>> = boxes.iter().map(|&b| nodes_of(&torus, b)).collect();
         if let Some(large) = members.iter().find(|m| m.len() > BLOCK_MAX) {
-            return Err(refuse("block", format!("expected at most {BLOCK_MAX} nodes, found {}", large.len())));
+            return Err(refuse(
+                "block",
+                format!("expected at most {BLOCK_MAX} nodes, found {}", large.len()),
+            ));
         }
         let mut places = vec![(0, 0); torus.nodes() as usize];
         for (b, nodes) in members.iter().enumerate() {

@@ -30,15 +30,14 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         } else {
             let places = self.tables.places;
             let first = self.ports[node][port].first[slot];
-            let base = self.ring(node, port, slot, 0);
-            let chunks = self.rings[base + first as usize].header.chunks() as u8;
+            let chunks = self.entry(node, port, slot, first).header.chunks() as u8;
             let next = if first as usize + 1 == places { 0 } else { first + 1 };
             self.ports[node][port].first[slot] = next;
             self.ports[node][port].count[slot] -= 1;
             self.nodes[node].chunks[port][slot] -= chunks;
             self.recorder.leave(slot, chunks, now);
             if self.ports[node][port].count[slot] > 0 {
-                self.nodes[node].heads[port][slot] = self.head(self.rings[base + next as usize].header);
+                self.nodes[node].heads[port][slot] = self.head(self.entry(node, port, slot, next).header);
             }
         }
         self.ports[node][port].due[vc as usize] += tokens;
@@ -52,11 +51,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let high = usize::from(header.head() & Header::HIGH != 0);
         self.nodes[node].reception_idle[high] |= 1 << port;
         if event.kind() == Kind::Received {
-            let vc = if slot == BYPASS {
-                self.ports[node][port].bypass_vc
-            } else {
-                slot as u8
-            };
+            let vc = if slot == BYPASS { self.ports[node][port].bypass_vc } else { slot as u8 };
             let tokens = self.tables.cost(vc as usize, header.chunks() as u8);
             self.vacate(node, port, slot, vc, tokens, now);
             self.recorder.under_way -= 1;
@@ -91,8 +86,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let mut mask = 0;
         for port in 0..P {
             for (slot, &head) in self.nodes[node].heads[port].iter().enumerate() {
-                if head & Header::HINTS != 0 && self.ways(node, Some(port), slot, head, Header::HINTS) == 0
-                {
+                if head & Header::HINTS != 0 && self.ways(node, Some(port), slot, head, Header::HINTS) == 0 {
                     mask |= 1 << (port * SLOTS + slot);
                 }
             }
@@ -111,8 +105,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             place -= self.tables.places;
         }
         debug_assert!((count as usize) < self.tables.places, "tokens bound the packets of a VC");
-        let ring = self.ring(node, port, vc, place as u8);
-        self.rings[ring] = Entry { header, packet: event.packet, arrived: now as u32 };
+        *self.entry_mut(node, port, vc, place as u8) =
+            Entry { header, packet: event.packet, arrived: now as u32 };
         if count > 0 {
             self.join(node, port, vc, header, now);
             return;

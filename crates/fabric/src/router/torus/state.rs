@@ -128,6 +128,14 @@ pub(super) struct Entry {
     pub arrived: u32,
 }
 
+/// Entries of a cache line: the four full packets of a BlueGene/L VC.
+pub(super) const LINE: usize = 4;
+
+/// Consecutive places of a VC's ring, in one cache line.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Default)]
+pub(super) struct Line(pub [Entry; LINE]);
+
 /// Heads of a node's injection FIFOs. Touched when something may be injected.
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Default)]

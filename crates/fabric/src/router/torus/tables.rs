@@ -1,5 +1,6 @@
 //! What a block derives once from the configuration, for the path of a packet.
 
+use super::state::LINE;
 use crate::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 use netloom_engine::{Time, chance_threshold};
 
@@ -43,8 +44,9 @@ pub(super) struct Tables {
     pub gap: bool,
     pub bypass: bool,
     pub paths: u8,
-    /// Places of a VC's ring of packets.
+    /// Places of a VC's ring of packets, and the cache lines that they take.
     pub places: usize,
+    pub lines: usize,
     /// Length of each dimension.
     pub lengths: [u32; 5],
 }
@@ -96,6 +98,7 @@ impl Tables {
             bypass: router.bypass,
             paths: router.paths as u8,
             places: (most / smallest.clamp(1, most)) as usize,
+            lines: ((most / smallest.clamp(1, most)) as usize).div_ceil(LINE),
             lengths,
         }
     }
@@ -103,7 +106,11 @@ impl Tables {
     /// Tokens that a packet of `chunks` takes and gives back on a VC.
     #[inline]
     pub fn cost(&self, vc: usize, chunks: u8) -> u8 {
-        if vc >= self.escape && self.corrected && (self.bubble || vc == self.high) { self.full } else { chunks }
+        if vc >= self.escape && self.corrected && (self.bubble || vc == self.high) {
+            self.full
+        } else {
+            chunks
+        }
     }
 
     /// The coordinate next to `x` through a port that has a link.

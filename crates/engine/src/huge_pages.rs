@@ -1,0 +1,96 @@
+//! Huge pages for the large arrays of a machine's state.
+//!
+//! Events of a large machine touch its state in no order, so with pages of 4 KB nearly each touch also misses the
+//! processor's page cache. Linux gives huge pages to memory for which a program asks; the system allocator does not ask.
+//! Measured gain: see `docs/performance.md`.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+
+/// Size of a huge page.
+const HUGE: usize = 2 << 20;
+/// From this size on, an allocation is rounded up to huge pages.
+const LARGE: usize = HUGE / 2;
+
+/// The system's allocator, which places large allocations on huge pages where the system has them. A program
+/// makes it its `#[global_allocator]`.
+pub struct HugePages;
+
+/// The layout of a large allocation rounded up; smaller ones stay as they are.
+fn rounded(layout: Layout) -> Layout {
+    if layout.size() < LARGE {
+        return layout;
+    }
+    layout
+        .align_to(HUGE)
+        .ok()
+        .and_then(|l| Layout::from_size_align(l.size().checked_next_multiple_of(HUGE)?, l.align()).ok())
+        .unwrap_or(layout)
+}
+
+// SAFETY: every call is passed on to `System` with a layout that is at least as large and as aligned as asked for, and
+// that is a function of the asked layout alone, so that memory is freed with the layout it was allocated with. The default
+// `realloc` allocates, copies and frees through these.
+unsafe impl GlobalAlloc for HugePages {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let layout = rounded(layout);
+        // SAFETY: the caller's layout has a size above zero, and so has this one.
+        let memory = unsafe { System.alloc(layout) };
+        advise(memory, layout);
+        memory
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let layout = rounded(layout);
+        // SAFETY: as above.
+        let memory = unsafe { System.alloc_zeroed(layout) };
+        advise(memory, layout);
+        memory
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: it was allocated by the functions above with the same rounded layout.
+        unsafe { System.dealloc(memory, rounded(layout)) }
+    }
+}
+
+fn advise(memory: *mut u8, layout: Layout) {
+    if memory.is_null() || layout.align() < HUGE {
+        return;
+    }
+    #[cfg(target_os = "linux")]
+    // SAFETY: the range was just allocated and is ours; the advice does not change its contents. If it is refused,
+    // the memory is as good as before.
+    unsafe {
+        libc::madvise(memory.cast(), layout.size(), libc::MADV_HUGEPAGE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_grow_to_whole_pages() {
+        let layout = |size, align| Layout::from_size_align(size, align).expect("valid");
+        assert_eq!(rounded(layout(1000, 8)), layout(1000, 8));
+        assert_eq!(rounded(layout(LARGE, 8)), layout(HUGE, HUGE));
+        assert_eq!(rounded(layout(HUGE + 1, 64)), layout(2 * HUGE, HUGE));
+        let huge = layout(isize::MAX as usize - 100, 8);
+        assert_eq!(rounded(huge), huge);
+    }
+
+    #[test]
+    fn memory_can_be_used_and_freed() {
+        for size in [10, LARGE - 1, LARGE, 3 * HUGE + 5] {
+            let layout = Layout::from_size_align(size, 64).expect("valid");
+            // SAFETY: the layout's size is above zero; the last byte lies inside; freed with the same layout.
+            unsafe {
+                let memory = HugePages.alloc_zeroed(layout);
+                assert!(!memory.is_null() && *memory.add(size - 1) == 0);
+                *memory.add(size - 1) = 7;
+                HugePages.dealloc(memory, layout);
+            }
+        }
+    }
+}
