@@ -1,0 +1,93 @@
+//! Coordinates, neighbours and minimal directions of a torus, a mesh, or a mixture of both.
+
+use netloom_fabric::config::{DIMENSIONS_MAX, HalfwayTie, TorusConfig};
+
+/// The directions that a packet still has to travel: for each dimension the port that leads there, if any.
+pub type Hints = [Option<usize>; DIMENSIONS_MAX];
+
+/// The shape of the machine. Node `n` has coordinates `n % k_x`, `n / k_x % k_y` and so on: x varies fastest.
+pub struct Geometry {
+    lengths: Vec<usize>,
+    wraps: Vec<bool>,
+    tie: HalfwayTie,
+}
+
+impl Geometry {
+    /// The shape that a configuration describes.
+    pub fn new(config: &TorusConfig) -> Self {
+        Geometry {
+            lengths: config.topology.dims.iter().map(|&k| k as usize).collect(),
+            wraps: (0..config.topology.dims.len()).map(|d| config.wraps(d)).collect(),
+            tie: config.router.halfway_tie,
+        }
+    }
+
+    /// Nodes of the machine.
+    pub fn nodes(&self) -> usize {
+        self.lengths.iter().product()
+    }
+
+    /// Dimensions of the machine, those of length 1 included.
+    pub fn dimensions(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// The coordinates of a node.
+    pub fn coordinates(&self, mut node: usize) -> Vec<usize> {
+        let mut coordinates = Vec::new();
+        for &k in &self.lengths {
+            coordinates.push(node % k);
+            node /= k;
+        }
+        coordinates
+    }
+
+    /// The node at given coordinates.
+    pub fn node(&self, coordinates: &[usize]) -> usize {
+        coordinates.iter().zip(&self.lengths).rev().fold(0, |node, (c, k)| node * k + c)
+    }
+
+    /// The node that port `port` of `node` leads to: none at the end of a mesh, nor in a dimension of length 1.
+    pub fn neighbour(&self, node: usize, port: usize) -> Option<usize> {
+        let (d, minus) = (port / 2, port % 2 == 1);
+        let k = self.lengths[d];
+        let mut at = self.coordinates(node);
+        let end = if minus { 0 } else { k - 1 };
+        if k == 1 || (!self.wraps[d] && at[d] == end) {
+            return None;
+        }
+        at[d] = if minus { (at[d] + k - 1) % k } else { (at[d] + 1) % k };
+        Some(self.node(&at))
+    }
+
+    /// Whether the link that port `port` of `node` leads onto crosses the dateline of its dimension, which lies
+    /// between the highest coordinate and zero.
+    pub fn crosses_dateline(&self, node: usize, port: usize) -> bool {
+        let (d, minus) = (port / 2, port % 2 == 1);
+        self.wraps[d] && self.coordinates(node)[d] == if minus { 0 } else { self.lengths[d] - 1 }
+    }
+
+    /// The shortest way from one node to another. Half-way round a ring the source's registers decide: plus where
+    /// its coordinates sum to an even number, minus elsewhere (or plus everywhere).
+    pub fn hints(&self, from: usize, to: usize) -> Hints {
+        let (a, b) = (self.coordinates(from), self.coordinates(to));
+        let even = a.iter().sum::<usize>().is_multiple_of(2);
+        let mut hints = [None; DIMENSIONS_MAX];
+        for d in 0..self.lengths.len() {
+            let k = self.lengths[d];
+            let ahead = (b[d] + k - a[d]) % k;
+            if ahead == 0 {
+                continue;
+            }
+            let plus = if !self.wraps[d] {
+                b[d] > a[d]
+            } else if 2 * ahead == k {
+                even || self.tie == HalfwayTie::Plus
+            } else {
+                2 * ahead < k
+            };
+            hints[d] = Some(2 * d + usize::from(!plus));
+        }
+        hints
+    }
+}

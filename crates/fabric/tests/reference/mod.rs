@@ -1,0 +1,338 @@
+//! The clocked reference: the router of `docs/torus-router.md`, every node in every tick, as plain as can be.
+//!
+//! It shares the configuration's types with the fabric and nothing else, so that a mistake must be made twice to go
+//! unnoticed. It prefers clarity to speed: nothing is scheduled or skipped, and a tick costs what the machine's size
+//! says.
+//!
+//! Decided here where the document leaves a choice:
+//! - In a tick, transfers end before packets arrive: a VC that empties lets the packet that arrives use the bypass.
+//! - Tokens that fall due while a token-ack is on a link wait for its end, together in one packet. A data packet that
+//!   is granted after the first of them follows that packet; tokens due after a grant wait for the data packet's end
+//!   unless a token-ack leaves before it anyway.
+//! - Static and high-priority packets use the escape order too: with another order on the same VC than that of the
+//!   escaping packets, the rings could wait for each other.
+//! - In the senders, a high-priority packet goes before all normal ones in every cycle.
+//! - With the arbitration gap, a receiver could ask if a head was free and a path idle (or the head at its
+//!   destination).
+//! - Fullness counts the chunks that packets have, not those that the corrected bubble rule counts for them.
+//! - Reception FIFOs always have room. Nodes and links that are out of order are left out, and so are bit errors.
+#![allow(dead_code, reason = "each test crate that includes this module uses a part of it")]
+
+pub mod arbitrate;
+pub mod geometry;
+pub mod node;
+pub mod packet;
+pub mod random;
+pub mod rules;
+pub mod statistics;
+pub mod workload;
+
+use arbitrate::Request;
+use netloom_fabric::config::{DIMENSIONS_MAX, TorusConfig, VCS_MAX};
+use node::{Carried, InjectionFifo, Node, Place, Port, Reception, Source, Transfer, VirtualChannel};
+use packet::{Hop, Packet, PacketSpec};
+use random::Random;
+use rules::{Move, Rules};
+use statistics::Statistics;
+
+/// Injection FIFOs for normal packets; those for high-priority packets come after them.
+pub const FIFOS_NORMAL: usize = 6;
+/// Injection FIFOs of a node.
+pub const FIFOS: usize = 8;
+
+/// A machine and all that was ever injected into it.
+pub struct Reference {
+    /// The rules that it follows.
+    pub rules: Rules,
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// All packets, in the order of injection.
+    pub packets: Vec<Packet>,
+    /// The packets delivered, in this order (numbers into `packets`).
+    pub deliveries: Vec<usize>,
+    /// The counts.
+    pub statistics: Statistics,
+    /// The tick that comes next.
+    pub now: u64,
+    /// The last tick in which anything was granted.
+    pub granted_at: u64,
+    random: Random,
+}
+
+impl Reference {
+    /// An idle machine.
+    ///
+    /// # Panics
+    /// If the configuration is refused, or asks for what the reference leaves out.
+    pub fn new(config: &TorusConfig, seed: u64) -> Self {
+        config.check().expect("a configuration that can be built");
+        let broken = !config.topology.dead_nodes.is_empty() || !config.topology.dead_links.is_empty();
+        assert!(!broken && config.link.bit_error_rate == 0.0, "the reference knows no faults");
+        let rules = Rules::new(config);
+        let capacities: Vec<u32> = (0..rules.vcs).map(|vc| rules.capacity(vc)).collect();
+        let port = |node, number| {
+            let mut port = Port::default();
+            port.sender.neighbour = rules.geometry.neighbour(node, number);
+            port.sender.tokens[..rules.vcs].copy_from_slice(&capacities);
+            let vc = |&capacity| VirtualChannel { capacity, ..VirtualChannel::default() };
+            port.receiver.vcs = capacities.iter().map(vc).collect();
+            port
+        };
+        let node = |node| Node {
+            ports: (0..2 * rules.geometry.dimensions()).map(|number| port(node, number)).collect(),
+            fifos: (0..FIFOS).map(|_| InjectionFifo::default()).collect(),
+        };
+        let nodes: Vec<Node> = (0..rules.geometry.nodes()).map(node).collect();
+        let statistics = Statistics::new(&nodes);
+        let random = Random::new(seed);
+        let (packets, deliveries) = (Vec::new(), Vec::new());
+        Reference { rules, nodes, packets, deliveries, statistics, now: 0, granted_at: 0, random }
+    }
+
+    /// Puts a packet at the end of an injection FIFO, and returns its number.
+    ///
+    /// # Panics
+    /// If the packet cannot be: no or too many chunks, to its own node, in a FIFO of the other priority.
+    pub fn inject(&mut self, node: usize, fifo: usize, spec: PacketSpec) -> usize {
+        assert!((1..=self.rules.config.packet.chunks_max).contains(&spec.chunks), "a packet of no such size");
+        assert!(spec.destination != node, "a packet to its own node needs no network");
+        assert_eq!(spec.high_priority, fifo >= FIFOS_NORMAL, "FIFOs 6 and 7 are for high priority");
+        let number = self.packets.len();
+        self.packets.push(Packet {
+            source: node,
+            fifo,
+            spec,
+            hints: self.rules.geometry.hints(node, spec.destination),
+            crossed: [false; DIMENSIONS_MAX],
+            hops: Vec::new(),
+            delivered_at: None,
+        });
+        self.nodes[node].fifos[fifo].queue.push_back(number);
+        number
+    }
+
+    /// Packets injected and not delivered.
+    pub fn undelivered(&self) -> usize {
+        self.packets.len() - self.deliveries.len()
+    }
+
+    /// One tick.
+    pub fn step(&mut self) {
+        self.step_pulling(&mut |_, _, _| None);
+    }
+
+    /// One tick in which each empty injection FIFO asks `source(node, fifo, now)` for a packet before it arbitrates.
+    pub fn step_pulling(&mut self, source: &mut dyn FnMut(usize, usize, u64) -> Option<PacketSpec>) {
+        self.end_transfers();
+        self.arrive();
+        for node in 0..self.nodes.len() {
+            for fifo in 0..FIFOS {
+                if self.nodes[node].fifos[fifo].queue.is_empty()
+                    && let Some(spec) = source(node, fifo, self.now)
+                {
+                    self.inject(node, fifo, spec);
+                }
+            }
+        }
+        for node in 0..self.nodes.len() {
+            self.arbitrate(node);
+        }
+        self.send();
+        self.statistics.count(self.now, &self.nodes);
+        self.now += 1;
+    }
+
+    /// Runs until all packets are delivered and all tokens back; returns whether this took at most `ticks_max` ticks.
+    pub fn run_until_drained(&mut self, ticks_max: u64) -> bool {
+        let end = self.now + ticks_max;
+        while self.undelivered() > 0 || !self.at_rest() {
+            if self.now == end {
+                return false;
+            }
+            self.step();
+        }
+        true
+    }
+
+    /// Whether no packet is anywhere, every link idle, and every token where it was at first.
+    pub fn at_rest(&self) -> bool {
+        self.nodes.iter().all(|node| {
+            node.fifos.iter().all(|fifo| fifo.queue.is_empty())
+                && node.ports.iter().all(|Port { receiver, sender }| {
+                    let full = |vc: usize| sender.tokens[vc] == self.rules.capacity(vc);
+                    receiver.vcs.iter().all(|vc| vc.queue.is_empty() && vc.chunks == 0 && !vc.moving)
+                        && receiver.bypass.is_none()
+                        && receiver.paths_busy == 0
+                        && receiver.reception.iter().all(Option::is_none)
+                        && (0..self.rules.vcs).all(full)
+                        && sender.transfer.is_none()
+                        && sender.busy_until <= self.now
+                        && !sender.owes()
+                        && sender.packets_under_way.is_empty()
+                        && sender.tokens_under_way.is_empty()
+                })
+        })
+    }
+
+    /// Checks that every token is somewhere: at its sender, with a packet, due, or on its way back.
+    ///
+    /// # Panics
+    /// If one is missing or too many.
+    pub fn check_tokens(&self) {
+        for (n, node) in self.nodes.iter().enumerate() {
+            for (p, port) in node.ports.iter().enumerate() {
+                let Some(other) = port.sender.neighbour else { continue };
+                let far = &self.nodes[other].ports[p ^ 1];
+                let mut tokens = port.sender.tokens;
+                let waiting = port.sender.transfer.iter().filter_map(|t| t.waiting.as_ref());
+                let under_way = port.sender.packets_under_way.iter().map(|(_, place)| place);
+                let queued = far.receiver.vcs.iter().flat_map(|vc| &vc.queue);
+                for place in waiting.chain(under_way).chain(queued).chain(&far.receiver.bypass) {
+                    tokens[place.vc] += place.tokens;
+                }
+                let returning = far.sender.tokens_under_way.iter().map(|(_, tokens)| tokens);
+                for back in returning.chain([&far.sender.due]) {
+                    tokens.iter_mut().zip(back).for_each(|(sum, &n)| *sum += n);
+                }
+                for (vc, &sum) in tokens[..self.rules.vcs].iter().enumerate() {
+                    assert_eq!(
+                        sum,
+                        self.rules.capacity(vc),
+                        "node {n}, port {p}, VC {vc}, tick {}",
+                        self.now
+                    );
+                }
+            }
+        }
+    }
+
+    /// Step one, first half: what ends at this tick.
+    fn end_transfers(&mut self) {
+        let now = self.now;
+        for node in &mut self.nodes {
+            for port in 0..node.ports.len() {
+                let sender = &mut node.ports[port].sender;
+                if sender.carried == Carried::Data && sender.busy_until == now {
+                    let ended = sender.transfer.take().expect("data on a link are a transfer's");
+                    node.release(ended.source, true);
+                }
+                for bus in 0..2 {
+                    let reception = &mut node.ports[port].receiver.reception[bus];
+                    if let Some(ended) = reception.take_if(|r| r.end == now) {
+                        node.release(ended.source, false);
+                        let packet = &mut self.packets[ended.packet];
+                        packet.delivered_at = Some(now);
+                        self.deliveries.push(ended.packet);
+                        self.statistics.delivered(now, now - packet.spec.made_at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Step one, second half: what arrives and returns at this tick.
+    fn arrive(&mut self) {
+        let now = self.now;
+        for node in 0..self.nodes.len() {
+            for port in 0..self.nodes[node].ports.len() {
+                let sender = &mut self.nodes[node].ports[port].sender;
+                let Some(other) = sender.neighbour else { continue };
+                let packet = sender.packets_under_way.pop_front_if(|&mut (at, _)| at == now);
+                let tokens = sender.tokens_under_way.pop_front_if(|&mut (at, _)| at == now);
+                let far = &mut self.nodes[other].ports[port ^ 1];
+                if let Some((_, place)) = packet {
+                    let vc_empty = far.receiver.vcs[place.vc].queue.is_empty();
+                    if self.rules.config.router.bypass && vc_empty && far.receiver.bypass.is_none() {
+                        far.receiver.bypass = Some(place);
+                    } else {
+                        far.receiver.vcs[place.vc].push(place);
+                    }
+                }
+                if let Some((_, tokens)) = tokens {
+                    far.sender.tokens.iter_mut().zip(tokens).for_each(|(sum, n)| *sum += n);
+                }
+            }
+        }
+    }
+
+    /// Step two, and the start of what was granted. What a node grants changes nothing elsewhere in this tick.
+    fn arbitrate(&mut self, node: usize) {
+        let state = &mut self.nodes[node];
+        let granted = arbitrate::grants(&self.rules, node, state, self.now, &self.packets, &mut self.random);
+        for request in granted {
+            self.grant(node, request);
+        }
+        for port in &mut self.nodes[node].ports {
+            let receiver = &mut port.receiver;
+            if !receiver.bypass_moving
+                && let Some(place) = receiver.bypass.take()
+            {
+                receiver.vcs[place.vc].push(place);
+            }
+        }
+    }
+
+    /// Gives a packet what it asked for.
+    fn grant(&mut self, node: usize, Request { source, packet: number, wanted, .. }: Request) {
+        let now = self.now;
+        self.granted_at = now;
+        let state = &mut self.nodes[node];
+        let packet = &mut self.packets[number];
+        let chunks = packet.spec.chunks;
+        match source {
+            Source::Vc { port, vc } => state.ports[port].receiver.vcs[vc].moving = true,
+            Source::Bypass { port } => state.ports[port].receiver.bypass_moving = true,
+            Source::Injection { fifo } => state.fifos[fifo].moving = true,
+        }
+        match (wanted, source) {
+            (Move::Deliver, Source::Vc { port, .. } | Source::Bypass { port }) => {
+                let end = now + self.rules.data_ticks(chunks);
+                let bus = usize::from(packet.spec.high_priority);
+                state.ports[port].receiver.reception[bus] = Some(Reception { source, packet: number, end });
+            }
+            (Move::Deliver, Source::Injection { .. }) => unreachable!("a packet to its own node"),
+            (Move::Link { port, vc }, _) => {
+                if let Source::Vc { port: from, .. } | Source::Bypass { port: from } = source {
+                    state.ports[from].receiver.paths_busy += 1;
+                }
+                let tokens = self.rules.tokens_taken(vc, chunks);
+                let sender = &mut state.ports[port].sender;
+                sender.tokens[vc] -= tokens;
+                let waiting = Some(Place { packet: number, vc, chunks, tokens });
+                sender.transfer = Some(Transfer { source, waiting, after_tokens: sender.owes() });
+                let next = sender.neighbour.expect("only a link that is there is offered");
+                let d = port / 2;
+                if self.rules.geometry.hints(next, packet.spec.destination)[d].is_none() {
+                    packet.hints[d] = None;
+                }
+                packet.crossed[d] |= self.rules.geometry.crosses_dateline(node, port);
+                packet.hops.push(Hop { node, port, vc, granted_at: now });
+                self.statistics.hops[vc] += 1;
+            }
+        }
+    }
+
+    /// Step three: each link that is free takes what comes next, token-acks before data.
+    fn send(&mut self) {
+        let now = self.now;
+        for sender in self.nodes.iter_mut().flat_map(|n| &mut n.ports).map(|p| &mut p.sender) {
+            if sender.busy_until > now {
+                continue;
+            }
+            sender.carried = Carried::Nothing;
+            if sender.owes() && sender.transfer.is_none_or(|t| t.after_tokens) {
+                let tokens = std::mem::replace(&mut sender.due, [0; VCS_MAX]);
+                sender.tokens_under_way.push_back((now + self.rules.token_ticks(), tokens));
+                sender.carried = Carried::Ack;
+                sender.busy_until = now + self.rules.ack_ticks();
+                if let Some(transfer) = &mut sender.transfer {
+                    transfer.after_tokens = false;
+                }
+            } else if let Some(place) = sender.transfer.as_mut().and_then(|t| t.waiting.take()) {
+                sender.packets_under_way.push_back((now + self.rules.hop_ticks(), place));
+                sender.carried = Carried::Data;
+                sender.busy_until = now + self.rules.data_ticks(place.chunks);
+            }
+        }
+    }
+}

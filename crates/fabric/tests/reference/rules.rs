@@ -1,0 +1,179 @@
+//! What each packet may do in a tick: tokens, VCs and directions.
+
+use super::geometry::Geometry;
+use super::node::{Node, Sender};
+use super::packet::{Packet, Routing};
+use super::random::Random;
+use netloom_fabric::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
+
+/// A move that a packet may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// To the reception FIFO.
+    Deliver,
+    /// Onto the link of a port and the VC at its end.
+    Link { port: usize, vc: usize },
+}
+
+/// Where a packet that asks stands.
+#[derive(Clone, Copy)]
+pub struct Standing {
+    /// The node.
+    pub node: usize,
+    /// The port that it came in by and the VC that it came on; none where it is being injected.
+    pub came: Option<(usize, usize)>,
+}
+
+/// The configuration, and what follows from it.
+pub struct Rules {
+    /// The configuration.
+    pub config: TorusConfig,
+    /// The shape.
+    pub geometry: Geometry,
+    /// Dynamic VCs, which come first.
+    pub dynamic_vcs: usize,
+    /// VCs in all; the last is the high-priority one.
+    pub vcs: usize,
+}
+
+impl Rules {
+    /// The rules of a configuration.
+    pub fn new(config: &TorusConfig) -> Self {
+        Rules {
+            config: config.clone(),
+            geometry: Geometry::new(config),
+            dynamic_vcs: config.router.dynamic_vcs as usize,
+            vcs: config.vcs(),
+        }
+    }
+
+    /// The high-priority VC.
+    pub fn high_vc(&self) -> usize {
+        self.vcs - 1
+    }
+
+    /// Whether a VC is an escape VC.
+    pub fn is_escape(&self, vc: usize) -> bool {
+        (self.dynamic_vcs..self.high_vc()).contains(&vc)
+    }
+
+    /// Whether a VC is under the bubble rules: the high-priority VC always, the escape VC unless it is one of a pair.
+    fn is_bubble(&self, vc: usize) -> bool {
+        vc == self.high_vc() || (self.is_escape(vc) && self.config.router.escape == Escape::Bubble)
+    }
+
+    /// Chunks that a VC has room for.
+    pub fn capacity(&self, vc: usize) -> u32 {
+        let r = &self.config.router;
+        let bytes = if self.is_escape(vc) { r.escape_vc_B.unwrap_or(r.vc_B) } else { r.vc_B };
+        bytes / self.config.packet.chunk_B
+    }
+
+    /// Ticks of a data packet on a link, or on its way into a reception FIFO.
+    pub fn data_ticks(&self, chunks: u32) -> u64 {
+        let p = &self.config.packet;
+        u64::from((p.chunk_B * chunks + p.trailer_B) * self.config.link.ticks_per_byte)
+    }
+
+    /// Ticks of a token-ack on a link.
+    pub fn ack_ticks(&self) -> u64 {
+        u64::from(self.config.packet.ack_B * self.config.link.ticks_per_byte)
+    }
+
+    /// From a packet's first bit on a link to its arrival at the arbiters of the next node, ticks.
+    pub fn hop_ticks(&self) -> u64 {
+        u64::from(self.config.link.hop_ticks())
+    }
+
+    /// From a token-ack's first bit on a link to the change of the counters, ticks: all of it, and no arbitration.
+    pub fn token_ticks(&self) -> u64 {
+        let l = &self.config.link;
+        self.ack_ticks() + u64::from(l.wire_ticks + l.receive_ticks + l.send_ticks)
+    }
+
+    /// Tokens that a grant of a VC takes.
+    pub fn tokens_taken(&self, vc: usize, chunks: u32) -> u32 {
+        if self.is_bubble(vc) && self.config.router.bubble_rule == BubbleRule::Corrected {
+            self.config.packet.chunks_max
+        } else {
+            chunks
+        }
+    }
+
+    /// Tokens that must be there before a VC is offered to a packet. Entering a ring of bubbles takes room for two.
+    fn tokens_needed(&self, came: Option<(usize, usize)>, port: usize, vc: usize) -> u32 {
+        let straight_on = came.is_some_and(|(came_by, came_on)| came_by ^ 1 == port && came_on == vc);
+        let packets = if self.is_bubble(vc) && !straight_on { 2 } else { 1 };
+        packets * self.config.packet.chunks_max
+    }
+
+    /// Whether a packet may have a VC at the end of a port's link now.
+    fn offers(&self, sender: &Sender, came: Option<(usize, usize)>, port: usize, vc: usize) -> bool {
+        sender.available() && sender.tokens[vc] >= self.tokens_needed(came, port, vc)
+    }
+
+    /// The one port that a packet may take on an escape or the high-priority VC.
+    fn ordered_port(&self, packet: &Packet) -> usize {
+        let hinted = packet.hints.iter().flatten();
+        match self.config.router.escape_order {
+            EscapeOrder::Dimension => hinted.min_by_key(|&&port| port),
+            EscapeOrder::Direction => hinted.min_by_key(|&&port| (port % 2, port)),
+        }
+        .copied()
+        .expect("a packet on its way has a direction")
+    }
+
+    /// The escape VC for a packet over the link of a port.
+    fn escape_vc(&self, packet: &Packet, node: usize, port: usize) -> usize {
+        match self.config.router.escape {
+            Escape::Bubble => self.dynamic_vcs,
+            Escape::Dateline => {
+                let crossed = packet.crossed[port / 2] || self.geometry.crosses_dateline(node, port);
+                self.dynamic_vcs + usize::from(crossed)
+            }
+        }
+    }
+
+    /// The first phase of arbitration: the move that a packet asks for, if any is offered. `path_idle`: whether a
+    /// bus leads from where it stands to the senders.
+    pub fn ask(
+        &self,
+        packet: &Packet,
+        at: Standing,
+        state: &Node,
+        path_idle: bool,
+        random: &mut Random,
+    ) -> Option<Move> {
+        if packet.at_destination() {
+            let (port, _) = at.came.expect("a packet is not injected at its destination");
+            let bus = state.ports[port].receiver.reception[usize::from(packet.spec.high_priority)];
+            return bus.is_none().then_some(Move::Deliver);
+        }
+        if !path_idle {
+            return None;
+        }
+        if packet.spec.routing == Routing::Dynamic && !packet.spec.high_priority {
+            let mut offered = Vec::new();
+            for &port in packet.hints.iter().flatten() {
+                for vc in 0..self.dynamic_vcs {
+                    if self.offers(&state.ports[port].sender, at.came, port, vc) {
+                        offered.push((port, vc));
+                    }
+                }
+            }
+            if !offered.is_empty() {
+                let &(port, vc) = match self.config.router.direction_choice {
+                    DirectionChoice::Jsq => random.highest(&offered, |&(port, vc)| {
+                        (state.ports[port].sender.tokens[vc] - 1) * 4 / self.capacity(vc)
+                    }),
+                    DirectionChoice::Random => &offered[random.below(offered.len())],
+                };
+                return Some(Move::Link { port, vc });
+            }
+        }
+        let port = self.ordered_port(packet);
+        let vc =
+            if packet.spec.high_priority { self.high_vc() } else { self.escape_vc(packet, at.node, port) };
+        self.offers(&state.ports[port].sender, at.came, port, vc).then_some(Move::Link { port, vc })
+    }
+}

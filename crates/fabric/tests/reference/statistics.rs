@@ -1,0 +1,141 @@
+//! What the reference counts: links by what they carry, VCs by their chunks, deliveries and hops, over time.
+
+use super::node::{Carried, Node};
+use super::rules::Rules;
+use netloom_fabric::config::VCS_MAX;
+
+/// Ticks of each period that is counted apart.
+pub const PERIOD_TICKS: u64 = 100;
+
+/// Sums over all links and VCs of the machine during some time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sums {
+    /// The time.
+    pub ticks: u64,
+    /// Link-ticks with a data packet.
+    pub data: u64,
+    /// Link-ticks with a token-ack.
+    pub acks: u64,
+    /// Chunk-ticks in each VC, of all receivers that have a link.
+    pub chunks: [u64; VCS_MAX],
+    /// Packets delivered.
+    pub delivered: u64,
+}
+
+/// Means over a window.
+#[derive(Clone, Copy, Debug)]
+pub struct Means {
+    /// Fraction of the links' time that carries data packets.
+    pub data: f64,
+    /// Fraction of the links' time that carries token-acks.
+    pub acks: f64,
+    /// Occupied chunks of a VC, by VC.
+    pub chunks: [f64; VCS_MAX],
+    /// Packets delivered in a tick, all nodes.
+    pub delivered: f64,
+}
+
+impl Means {
+    /// Fraction of the links' time that carries anything.
+    pub fn utilization(&self) -> f64 {
+        self.data + self.acks
+    }
+}
+
+/// The counts of a run.
+pub struct Statistics {
+    /// Links of the machine, each direction by itself.
+    pub links: u64,
+    /// Ticks with a data packet and with a token-ack, of each node's port.
+    pub busy: Vec<Vec<[u64; 2]>>,
+    /// Sums of each period since the start.
+    pub periods: Vec<Sums>,
+    /// Grants of each VC.
+    pub hops: [u64; VCS_MAX],
+    /// Latencies of the delivered packets: how many, their sum, the highest.
+    pub latency: (u64, u64, u64),
+}
+
+impl Statistics {
+    /// Nothing counted yet.
+    pub fn new(nodes: &[Node]) -> Self {
+        let links = nodes.iter().flat_map(|n| &n.ports).filter(|p| p.sender.neighbour.is_some()).count();
+        Statistics {
+            links: links as u64,
+            busy: nodes.iter().map(|n| vec![[0; 2]; n.ports.len()]).collect(),
+            periods: Vec::new(),
+            hops: [0; VCS_MAX],
+            latency: (0, 0, 0),
+        }
+    }
+
+    fn period(&mut self, now: u64) -> &mut Sums {
+        let number = (now / PERIOD_TICKS) as usize;
+        if self.periods.len() <= number {
+            self.periods.resize_with(number + 1, Sums::default);
+        }
+        &mut self.periods[number]
+    }
+
+    /// Counts the state at the end of a tick.
+    pub fn count(&mut self, now: u64, nodes: &[Node]) {
+        let mut sums = Sums::default();
+        for (node, busy) in nodes.iter().zip(&mut self.busy) {
+            for (port, busy) in node.ports.iter().zip(busy) {
+                match port.sender.carried {
+                    Carried::Nothing => (),
+                    Carried::Data => busy[0] += 1,
+                    Carried::Ack => busy[1] += 1,
+                }
+                sums.data += u64::from(port.sender.carried == Carried::Data);
+                sums.acks += u64::from(port.sender.carried == Carried::Ack);
+                for (sum, vc) in sums.chunks.iter_mut().zip(&port.receiver.vcs) {
+                    *sum += u64::from(vc.chunks);
+                }
+            }
+        }
+        let period = self.period(now);
+        period.ticks += 1;
+        period.data += sums.data;
+        period.acks += sums.acks;
+        for (sum, more) in period.chunks.iter_mut().zip(sums.chunks) {
+            *sum += more;
+        }
+    }
+
+    /// Counts a delivery.
+    pub fn delivered(&mut self, now: u64, latency: u64) {
+        self.period(now).delivered += 1;
+        let (count, sum, highest) = self.latency;
+        self.latency = (count + 1, sum + latency, highest.max(latency));
+    }
+
+    /// The mean latency of all packets delivered, ticks.
+    pub fn latency_mean(&self) -> f64 {
+        self.latency.1 as f64 / self.latency.0 as f64
+    }
+
+    /// The fraction of grants that gave an escape VC.
+    pub fn escape_share(&self, rules: &Rules) -> f64 {
+        let escape: u64 = (0..rules.vcs).filter(|&vc| rules.is_escape(vc)).map(|vc| self.hops[vc]).sum();
+        escape as f64 / self.hops.iter().sum::<u64>() as f64
+    }
+
+    /// Means from tick `from` up to but not tick `to`, both rounded down to whole periods.
+    pub fn means(&self, from: u64, to: u64) -> Means {
+        let window = &self.periods[(from / PERIOD_TICKS) as usize..(to / PERIOD_TICKS) as usize];
+        let sum = |f: &dyn Fn(&Sums) -> u64| window.iter().map(f).sum::<u64>() as f64;
+        let ticks = sum(&|p| p.ticks);
+        let link_ticks = ticks * self.links as f64;
+        let mut chunks = [0.0; VCS_MAX];
+        for (vc, mean) in chunks.iter_mut().enumerate() {
+            *mean = sum(&|p| p.chunks[vc]) / link_ticks;
+        }
+        Means {
+            data: sum(&|p| p.data) / link_ticks,
+            acks: sum(&|p| p.acks) / link_ticks,
+            chunks,
+            delivered: sum(&|p| p.delivered) / ticks,
+        }
+    }
+}
