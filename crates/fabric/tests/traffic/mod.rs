@@ -1,6 +1,8 @@
 //! The simplest hosts that make traffic: for tests and speed of the fabric by itself.
 #![allow(dead_code)]
 
+pub mod script;
+
 use netloom_engine::{Stream, Time};
 use netloom_fabric::config::{HalfwayTie, TorusConfig};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};

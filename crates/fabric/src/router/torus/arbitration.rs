@@ -110,7 +110,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             self.end_bypass(node, now);
         }
         if self.tables.gap {
-            self.note_stalls(node);
+            self.note_stalls(node, now);
         }
     }
 
@@ -140,8 +140,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             if slots == 0 {
                 continue;
             }
-            if self.tables.gap && self.nodes[node].stalled >> port & 1 != 0 {
-                // The gap: only now is something offered, and it asks one tick late.
+            if self.tables.gap && self.misses(node, port, now) {
                 missed |= wanted[port];
                 continue;
             }
@@ -452,19 +451,37 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// For the gap: which receivers have packets that nothing is offered to.
+    /// The gap in the receivers' arbitration: while nothing is offered to its heads, a receiver asks in every second tick
+    /// only. Whether this tick is one of the others.
     #[cold]
-    fn note_stalls(&mut self, node: usize) {
+    fn misses(&self, node: usize, port: usize, now: Time) -> bool {
+        let n = &self.nodes[node];
+        n.stalled >> port & 1 != 0 && (n.stalled_odd >> port & 1 != 0) != (now % 2 != 0)
+    }
+
+    /// For the gap: notes which receivers will find nothing in the next tick in which they ask, and whether those are the
+    /// odd or the even ticks.
+    #[cold]
+    fn note_stalls(&mut self, node: usize, now: Time) {
         let offered = self.nodes[node].open & self.nodes[node].any_ok;
         for port in 0..P {
             let n = &self.nodes[node];
             let heads = n.heads[port];
-            let mask = if n.paths[port] < self.tables.paths { offered } else { 0 };
-            let waits = heads != [0; SLOTS];
-            let could = waits && (0..SLOTS).any(|s| self.receiver_ways(node, port, s, heads[s], mask) != 0);
-            let bit = 1 << port;
-            let stalled = &mut self.nodes[node].stalled;
-            *stalled = *stalled & !bit | if waits && !could { bit } else { 0 };
+            let path = n.paths[port] < self.tables.paths;
+            let mask = if path { offered } else { 0 };
+            // It could ask if a head is free and a path idle, or a head is at its destination.
+            let asks = heads.iter().any(|&head| head != 0 && (path || head & Header::LOCAL != 0));
+            let finds = asks && (0..SLOTS).any(|s| self.receiver_ways(node, port, s, heads[s], mask) != 0);
+            let bit = 1u16 << port;
+            let n = &mut self.nodes[node];
+            if !asks || finds && !(n.stalled & bit != 0 && (n.stalled_odd & bit != 0) != (now % 2 != 0)) {
+                n.stalled &= !bit;
+            } else if asks && !finds && n.stalled & bit == 0 {
+                n.stalled |= bit;
+                // What it asked for in this tick is gone only now: it finds nothing from the next tick on.
+                let since = now + 1;
+                n.stalled_odd = n.stalled_odd & !bit | (since % 2) as u16 * bit;
+            }
         }
     }
 }
