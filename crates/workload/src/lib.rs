@@ -6,3 +6,9 @@
 
 pub mod matching;
 pub mod program;
+pub mod skeleton;
+
+#[cfg(test)]
+mod ideal;
+
+pub use netloom_fabric::config::ConfigError;
