@@ -4,6 +4,7 @@
 //! hears of their end. [`skeleton`]s are written as if they were the programs themselves, [`goal`] replays recorded
 //! ones, [`matching`] is the receive side that both need, and [`mapping`] says which node each rank runs on.
 
+pub mod goal;
 pub mod matching;
 pub mod program;
 pub mod skeleton;
