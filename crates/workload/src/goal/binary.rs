@@ -244,7 +244,7 @@ fn read_rank(
     let nodes = block.take("the operations", nodes_len, NODE)?;
     let indices_at = block.at;
     let left = block.bytes.len() - indices_at;
-    if left % 4 != 0 {
+    if !left.is_multiple_of(4) {
         return Err(block.error(block.bytes.len() - left % 4, BinaryFault::LeftOver(left as u64 % 4)));
     }
     let (indices, indices_len) = (&block.bytes[indices_at..], left as u64 / 4);

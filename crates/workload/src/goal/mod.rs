@@ -2,7 +2,7 @@
 //! computations, each of which starts once others have finished (`requires`) or started (`irequires`).
 //!
 //! [`load`] reads a file in any of its forms: text ([`text`]), binary ([`binary`]), either of them gzipped. A
-//! [`Trace`] in memory takes about 28 bytes an operation and 4 bytes a dependency; [`replay`] runs it. Whatever a
+//! [`Trace`] in memory takes 36 bytes an operation and 4 bytes a dependency; [`replay`] runs it. Whatever a
 //! parser accepts is sound: peers exist, dependencies are inside their rank and free of cycles.
 
 pub mod binary;

@@ -79,7 +79,7 @@ impl Fft3d {
             }
         };
         for (d, parts) in cuts {
-            if n[d] == 0 || u64::from(n[d]) % parts != 0 {
+            if n[d] == 0 || !u64::from(n[d]).is_multiple_of(parts) {
                 let message =
                     format!("expected a multiple of {parts} along {}, found {}", ["x", "y", "z"][d], n[d]);
                 return Err(ConfigError { key: "points".into(), message });
@@ -94,7 +94,7 @@ impl Fft3d {
         if self.decomposition == Decomposition::Boxes {
             for d in 0..3 {
                 let lines = self.points_of_a_rank() / u64::from(n[d] / g[d]);
-                if lines % u64::from(g[d]) != 0 {
+                if !lines.is_multiple_of(u64::from(g[d])) {
                     let message = format!(
                         "expected the {lines} lines of points of a rank along {} to divide among {} ranks",
                         ["x", "y", "z"][d],

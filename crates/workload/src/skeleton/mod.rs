@@ -311,9 +311,9 @@ impl SkeletonConfig {
         self.check()?;
         let ranks = self.ranks();
         Ok(match self.clone() {
-            Self::Fft3d(c) => each(ranks, c, |rank, c| fft3d::run(rank, c)),
-            Self::Halo(c) => each(ranks, c, |rank, c| halo::run(rank, c)),
-            Self::Sweep(c) => each(ranks, c, |rank, c| sweep::run(rank, c)),
+            Self::Fft3d(c) => each(ranks, c, fft3d::run),
+            Self::Halo(c) => each(ranks, c, halo::run),
+            Self::Sweep(c) => each(ranks, c, sweep::run),
         })
     }
 }
@@ -363,6 +363,7 @@ fn boxed(programs: Vec<Skeleton>) -> Vec<Box<dyn Program>> {
 mod tests {
     use super::*;
     use crate::ideal::{Deadlock, Ideal};
+    use crate::matching::Matching;
 
     fn all<F>(ranks: u32, function: impl Fn(SimulatedRank) -> F) -> Vec<Box<dyn Program>>
     where
@@ -468,6 +469,29 @@ mod tests {
         assert!(error.to_string().contains("gird"), "{error}");
         let config = SkeletonConfig::Sweep(sweep::Sweep { grid: [0, 4], ..Default::default() });
         assert_eq!(config.programs().err().unwrap().key, "grid");
+    }
+
+    #[test]
+    fn an_idle_rank_is_small() {
+        fn bytes<C: Default, F>(function: impl Fn(SimulatedRank, Arc<C>) -> F) -> usize {
+            let rank = SimulatedRank { rank: 0, ranks: 1, shared: Arc::default() };
+            let adapter = size_of::<Skeleton>() + size_of::<Mutex<Shared>>();
+            adapter + size_of_val(&function(rank, Arc::default())) + size_of::<Matching<OpId, u32>>()
+        }
+        let sizes = [bytes(fft3d::run), bytes(halo::run), bytes(sweep::run)];
+        eprintln!("{sizes:?}");
+        assert!(sizes.into_iter().all(|bytes| bytes <= 2048), "{sizes:?}");
+    }
+
+    #[test]
+    fn thousands_of_ranks_run() {
+        let halo = halo::Halo { grid: vec![16; 3], ..Default::default() };
+        let mut programs = boxed(SkeletonConfig::Halo(halo).programs().unwrap());
+        let finish = Ideal { latency_ns: 1, ps_per_byte: 1_000 }.run(&mut programs).unwrap();
+        assert_eq!(finish.end_ns(), 10 * (100_000 + 32_768 + 1));
+        let fft = fft3d::Fft3d { points: [256; 3], grid: [16; 3], ..Default::default() };
+        let mut programs = boxed(SkeletonConfig::Fft3d(fft).programs().unwrap());
+        assert_eq!(Ideal::default().run(&mut programs).unwrap().messages, 4096 * 6 * 15);
     }
 
     #[test]

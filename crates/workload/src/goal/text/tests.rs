@@ -198,6 +198,9 @@ fn many_announced_ranks_cost_nothing() {
     );
 }
 
+/// Operations, dependencies and an order that they follow.
+type Parts = (Vec<Node>, Vec<(u32, u32, bool)>, Vec<u32>);
+
 /// A sound trace: dependencies point backwards in a shuffled order, so that they go both ways in the file.
 fn trace() -> impl Strategy<Value = Trace> {
     let node = |ranks: u32| {
@@ -231,7 +234,7 @@ fn trace() -> impl Strategy<Value = Trace> {
     (1..5u32).prop_flat_map(move |ranks| {
         proptest::collection::vec(rank(ranks), ranks as usize).prop_map(|ranks| {
             let mut builder = RankBuilder::default();
-            let mut finish = |(nodes, edges, order): (Vec<Node>, Vec<(u32, u32, bool)>, Vec<u32>)| {
+            let mut finish = |(nodes, edges, order): Parts| {
                 for (a, b, on_start) in edges {
                     if a != b {
                         let (later, earlier) = (a.max(b) as usize, a.min(b) as usize);
