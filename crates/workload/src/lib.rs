@@ -1,1 +1,16 @@
 //! What the nodes do: traffic patterns, skeletons of programs, traces.
+//!
+//! Everything that runs on the simulated nodes is a [`program::Program`]: a state machine that issues operations and
+//! hears of their end. [`skeleton`]s are written as if they were the programs themselves, [`goal`] replays recorded
+//! ones, [`matching`] is the receive side that both need, and [`mapping`] says which node each rank runs on.
+
+pub mod goal;
+pub mod mapping;
+pub mod matching;
+pub mod program;
+pub mod skeleton;
+
+#[cfg(test)]
+mod ideal;
+
+pub use netloom_fabric::config::ConfigError;

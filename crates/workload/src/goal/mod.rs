@@ -1,0 +1,402 @@
+//! Traces of real programs in GOAL, the format of LogGOPSim: for each rank a graph of sends, receives and
+//! computations, each of which starts once others have finished (`requires`) or started (`irequires`).
+//!
+//! [`load`] reads a file in any of its forms: text ([`text`]), binary ([`binary`]), either of them gzipped. A
+//! [`Trace`] in memory takes 36 bytes an operation and 4 bytes a dependency; [`replay`] runs it. Whatever a
+//! parser accepts is sound: peers exist, dependencies are inside their rank and free of cycles.
+
+pub mod binary;
+pub mod replay;
+pub mod text;
+mod write;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+pub use write::write_text;
+
+use binary::BinaryError;
+use text::TextError;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Sends a message.
+    Send = 1,
+    /// Receives a message.
+    Receive = 2,
+    /// Computes.
+    Calc = 3,
+}
+
+/// The peer of a receive from any source, and the tag of one of any tag.
+pub const ANY: u32 = u32::MAX;
+
+/// An operation of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Length of the message in bytes, or of the computation in ns.
+    pub size: u64,
+    /// The other rank; [`ANY`] where a receive takes any. 0 for a computation.
+    pub peer: u32,
+    /// The tag; [`ANY`] where a receive takes any. 0 for a computation.
+    pub tag: u32,
+    /// What it does.
+    pub kind: Kind,
+    /// Which CPU of its node it belongs to.
+    pub cpu: u8,
+    /// Which network interface of its node it uses. 0 for a computation.
+    pub nic: u8,
+}
+
+/// The operations of one rank and what each waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct RankTrace {
+    nodes: Box<[Node]>,
+    /// How many dependencies each operation has.
+    waits: Box<[u32]>,
+    /// Where the lists of each operation `i` begin in `waiting`: those who wait for its finish at `2 * i`, for its
+    /// start at `2 * i + 1`. One more at the end.
+    first: Box<[u32]>,
+    waiting: Box<[u32]>,
+}
+
+impl RankTrace {
+    /// The operations, in the order of the file.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// How many dependencies an operation has, of both kinds.
+    pub fn dependencies(&self, node: u32) -> u32 {
+        self.waits[node as usize]
+    }
+
+    /// The operations that wait for this one to finish (they `require` it).
+    pub fn after_finish(&self, node: u32) -> &[u32] {
+        self.list(2 * node as usize)
+    }
+
+    /// The operations that wait for this one to start (they `irequire` it).
+    pub fn after_start(&self, node: u32) -> &[u32] {
+        self.list(2 * node as usize + 1)
+    }
+
+    fn list(&self, at: usize) -> &[u32] {
+        &self.waiting[self.first[at] as usize..self.first[at + 1] as usize]
+    }
+
+    /// All dependencies of the rank.
+    pub fn dependencies_len(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+/// A program's trace.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Trace {
+    ranks: Vec<RankTrace>,
+}
+
+impl Trace {
+    /// The ranks, from 0.
+    pub fn ranks(&self) -> &[RankTrace] {
+        &self.ranks
+    }
+
+    /// The messages that it sends: source, destination and bytes.
+    pub fn messages(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
+        (0..).zip(&self.ranks).flat_map(|(rank, trace)| {
+            let sends = trace.nodes.iter().filter(|n| n.kind == Kind::Send);
+            sends.map(move |n| (rank, n.peer, n.size))
+        })
+    }
+
+    /// The highest number of a CPU that an operation names, and of a network interface.
+    pub fn highest_cpu_and_nic(&self) -> (u8, u8) {
+        let nodes = || self.ranks.iter().flat_map(|r| &r.nodes);
+        (nodes().map(|n| n.cpu).max().unwrap_or(0), nodes().map(|n| n.nic).max().unwrap_or(0))
+    }
+}
+
+/// Why a rank's parts do not make a graph that can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Unsound {
+    /// These wait for each other, each for the next and the last for the first.
+    Cycle(Vec<u32>),
+    /// More operations or dependencies than 32-bit indices reach.
+    TooMany,
+}
+
+/// A rank under construction, kept and used again from rank to rank.
+#[derive(Debug, Default)]
+struct RankBuilder {
+    nodes: Vec<Node>,
+    /// Who is waited for, twice its number, plus one where its start is waited for; and who waits.
+    dependencies: Vec<(u64, u32)>,
+}
+
+impl RankBuilder {
+    /// `waiter` starts after `awaited` has finished, or has started.
+    fn depend(&mut self, waiter: u32, awaited: u32, on_start: bool) {
+        self.dependencies.push((2 * u64::from(awaited) + u64::from(on_start), waiter));
+    }
+
+    /// Makes the rank of what was put in, and is empty afterwards. Lists keep the order in which dependencies came.
+    fn finish(&mut self) -> Result<RankTrace, Unsound> {
+        let n = self.nodes.len();
+        if n >= (u32::MAX / 2) as usize || self.dependencies.len() >= u32::MAX as usize {
+            return Err(Unsound::TooMany);
+        }
+        // A counting sort by who is waited for.
+        let mut waits = vec![0u32; n].into_boxed_slice();
+        let mut first = vec![0u32; 2 * n + 1].into_boxed_slice();
+        for &(awaited, waiter) in &self.dependencies {
+            waits[waiter as usize] += 1;
+            first[awaited as usize + 1] += 1;
+        }
+        for i in 0..2 * n {
+            first[i + 1] += first[i];
+        }
+        let mut waiting = vec![0u32; self.dependencies.len()].into_boxed_slice();
+        let mut next = first.to_vec();
+        for &(awaited, waiter) in &self.dependencies {
+            let at = &mut next[awaited as usize];
+            waiting[*at as usize] = waiter;
+            *at += 1;
+        }
+        self.dependencies.clear();
+        let nodes = self.nodes.as_slice().into();
+        self.nodes.clear();
+        let rank = RankTrace { nodes, waits, first, waiting };
+        match find_cycle(&rank) {
+            None => Ok(rank),
+            Some(cycle) => Err(Unsound::Cycle(cycle)),
+        }
+    }
+}
+
+/// Operations that wait for each other: in a ring, each waits for the next one.
+fn find_cycle(rank: &RankTrace) -> Option<Vec<u32>> {
+    // Take away, as long as there is one, an operation that waits for nothing that is left.
+    let mut left = rank.waits.to_vec();
+    let mut free: Vec<u32> =
+        (0..).zip(&left).filter(|&(_, &count)| count == 0).map(|(node, _)| node).collect();
+    let mut gone = 0;
+    while let Some(node) = free.pop() {
+        gone += 1;
+        let at = 2 * node as usize;
+        for &waiter in &rank.waiting[rank.first[at] as usize..rank.first[at + 2] as usize] {
+            left[waiter as usize] -= 1;
+            if left[waiter as usize] == 0 {
+                free.push(waiter);
+            }
+        }
+    }
+    if gone == rank.nodes.len() {
+        return None;
+    }
+    // Each operation that is left waits for one that is left; following them must come round.
+    let mut waits_for = vec![ANY; left.len()];
+    for node in (0..left.len() as u32).rev().filter(|&node| left[node as usize] > 0) {
+        for &waiter in rank.after_finish(node).iter().chain(rank.after_start(node)) {
+            waits_for[waiter as usize] = node;
+        }
+    }
+    let mut seen_at = vec![usize::MAX; left.len()];
+    let mut path = Vec::new();
+    let mut node = left.iter().position(|&count| count > 0)? as u32;
+    while seen_at[node as usize] == usize::MAX {
+        seen_at[node as usize] = path.len();
+        path.push(node);
+        node = waits_for[node as usize];
+    }
+    Some(path.split_off(seen_at[node as usize]))
+}
+
+/// Most bytes that [`load`] takes from a file, after decompression.
+pub const BYTES_MAX: u64 = 8 << 30;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// Why a file holds no trace.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It cannot be read, or its gzip form is damaged.
+    #[error("{}: {cause}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system or the decompressor says.
+        cause: io::Error,
+    },
+    /// It is longer than [`BYTES_MAX`].
+    #[error("{}: longer than {limit} bytes after decompression", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// The limit, bytes.
+        limit: u64,
+    },
+    /// Its text is wrong.
+    #[error("{}:{error}", path.display())]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        error: TextError,
+    },
+    /// Its binary form is wrong.
+    #[error("{}: {error}", path.display())]
+    Binary {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        error: BinaryError,
+    },
+}
+
+/// Reads a trace from a file: text or binary, gzipped or not, by the bytes it begins with.
+///
+/// # Errors
+/// What is wrong with it, with its path and the place inside.
+pub fn load(path: impl AsRef<Path>) -> Result<Trace, LoadError> {
+    load_up_to(path.as_ref(), BYTES_MAX)
+}
+
+fn load_up_to(path: &Path, limit: u64) -> Result<Trace, LoadError> {
+    let bytes = read(path, limit).map_err(|cause| LoadError::Read { path: path.into(), cause })?;
+    if bytes.len() as u64 > limit {
+        return Err(LoadError::TooLong { path: path.into(), limit });
+    }
+    if binary::is_binary(&bytes) {
+        binary::read(&bytes).map_err(|error| LoadError::Binary { path: path.into(), error })
+    } else {
+        text::parse(&bytes).map_err(|error| LoadError::Text { path: path.into(), error })
+    }
+}
+
+/// Reads a file to its end or to one byte past the limit.
+fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.starts_with(&GZIP_MAGIC) {
+        let packed = std::mem::take(&mut bytes);
+        // What is packed in several parts, one after the other, is one file.
+        flate2::read::MultiGzDecoder::new(&packed[..]).take(limit + 1).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/lulesh-64.goal.gz");
+
+    /// A file of its own for each test, gone when it is dropped.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str, bytes: &[u8]) -> Self {
+            let path = std::env::temp_dir().join(format!("netloom-{}-{name}", std::process::id()));
+            std::fs::write(&path, bytes).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn the_example_loads_and_survives_its_other_forms() {
+        let trace = load(EXAMPLE).unwrap();
+        assert_eq!(trace.ranks().len(), 64);
+        let nodes = || trace.ranks().iter().flat_map(|r| r.nodes());
+        assert_eq!(nodes().filter(|n| n.kind == Kind::Send).count(), 13_455);
+        assert_eq!(nodes().filter(|n| n.kind == Kind::Receive).count(), 13_455);
+        assert_eq!(nodes().filter(|n| n.kind == Kind::Calc).count(), 36_974);
+        assert_eq!(trace.messages().count(), 13_455);
+        assert_eq!(trace.ranks().iter().map(|r| r.dependencies_len()).sum::<usize>(), 90_730);
+        let mut text = Vec::new();
+        write_text(&trace, &mut text).unwrap();
+        let mut packed = Vec::new();
+        binary::write(&trace, &mut packed).unwrap();
+        assert_eq!(text::parse(&text).unwrap(), trace);
+        assert_eq!(binary::read(&packed).unwrap(), trace);
+        for (name, bytes) in [
+            ("text", text.clone()),
+            ("binary", packed.clone()),
+            ("text.gz", gzip(&text)),
+            ("binary.gz", gzip(&packed)),
+            ("parts.gz", [gzip(&text[..1000]), gzip(&text[1000..])].concat()),
+        ] {
+            let file = Scratch::new(name, &bytes);
+            assert_eq!(load(&file.0).unwrap(), trace, "{name}");
+        }
+    }
+
+    #[test]
+    fn parsing_the_example_takes_no_time_to_speak_of() {
+        let text = read(Path::new(EXAMPLE), BYTES_MAX).unwrap();
+        let fastest = (0..5)
+            .map(|_| {
+                let start = std::time::Instant::now();
+                text::parse(&text).unwrap();
+                start.elapsed()
+            })
+            .min()
+            .unwrap();
+        eprintln!("{} bytes in {fastest:?}", text.len());
+        // The aim is 100 ms; the rest is for machines that are busy with something else.
+        assert!(fastest.as_millis() < 500, "{fastest:?}");
+    }
+
+    #[test]
+    fn an_error_names_the_file_and_the_place() {
+        let file = Scratch::new("wrong", b"num_ranks 1\nrank 0 {\nl1: clac 5\n}\n");
+        let message = load(&file.0).unwrap_err().to_string();
+        assert!(message.starts_with(&format!("{}:3:5: ", file.0.display())), "{message}");
+        assert!(message.contains("`calc`"), "{message}");
+        let file = Scratch::new("cut.gz", &gzip(&[b' '; 5000])[..20]);
+        assert!(matches!(load(&file.0), Err(LoadError::Read { .. })));
+        let file = Scratch::new("cut.bin", &binary::MAGIC.to_le_bytes());
+        assert!(matches!(load(&file.0), Err(LoadError::Binary { .. })));
+        assert!(load("/nonexistent.goal").unwrap_err().to_string().starts_with("/nonexistent.goal: "));
+    }
+
+    #[test]
+    fn a_small_file_may_not_unpack_without_end() {
+        let file = Scratch::new("bomb.gz", &gzip(&vec![b' '; 1 << 20]));
+        let message = load_up_to(&file.0, 1 << 16).unwrap_err().to_string();
+        assert!(message.ends_with("longer than 65536 bytes after decompression"), "{message}");
+    }
+
+    #[test]
+    fn a_cycle_is_found_whole() {
+        let calc = Node { size: 0, peer: 0, tag: 0, kind: Kind::Calc, cpu: 0, nic: 0 };
+        let mut builder = RankBuilder { nodes: vec![calc; 6], dependencies: Vec::new() };
+        // 0 <- 1 <- 2 <- 3 <- 1, and 4, 5 only hang on.
+        for (waiter, awaited, on_start) in
+            [(1, 0, false), (2, 1, true), (3, 2, false), (1, 3, true), (4, 3, false), (5, 0, true)]
+        {
+            builder.depend(waiter, awaited, on_start);
+        }
+        let Err(Unsound::Cycle(mut cycle)) = builder.finish() else { panic!("no cycle") };
+        cycle.sort_unstable();
+        assert_eq!(cycle, [1, 2, 3]);
+    }
+}

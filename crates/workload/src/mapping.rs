@@ -1,0 +1,477 @@
+//! Which node each rank runs on, and how far its messages then have to go.
+//!
+//! Nodes of a torus or mesh are numbered along x first: `node = x + dims[0] * (y + dims[1] * (z + ...))`.
+
+use std::path::{Path, PathBuf};
+
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+/// The letters of the dimensions.
+const LETTERS: &str = "xyzuv";
+
+/// The shape of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    dims: Vec<u32>,
+    wrap: Vec<bool>,
+    nodes: u32,
+}
+
+impl Shape {
+    /// A machine of `dims` nodes along each dimension, x first, each closed into a ring or open as `wrap` says
+    /// (empty: all rings).
+    ///
+    /// # Errors
+    /// Where there is no such machine, or it has more nodes than fit a node's number.
+    pub fn new(dims: &[u32], wrap: &[bool]) -> Result<Self, MappingError> {
+        let nodes = dims.iter().try_fold(1u32, |product, &n| product.checked_mul(n));
+        let wraps = wrap.is_empty() || wrap.len() == dims.len();
+        match nodes {
+            Some(nodes) if nodes > 0 && wraps && (1..=LETTERS.len()).contains(&dims.len()) => {
+                let wrap = if wrap.is_empty() { vec![true; dims.len()] } else { wrap.to_vec() };
+                Ok(Self { dims: dims.to_vec(), wrap, nodes })
+            }
+            _ => Err(MappingError::Shape { dims: dims.to_vec(), wrap: wrap.to_vec() }),
+        }
+    }
+
+    /// How many nodes it has.
+    pub fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// The coordinates of a node, x first.
+    pub fn coordinates(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut rest = node;
+        self.dims.iter().map(move |&length| {
+            let c = rest % length;
+            rest /= length;
+            c
+        })
+    }
+
+    /// The node at these coordinates, if they are inside.
+    pub fn node_at(&self, coordinates: &[u32]) -> Option<u32> {
+        let inside =
+            coordinates.len() == self.dims.len() && coordinates.iter().zip(&self.dims).all(|(c, n)| c < n);
+        inside.then(|| coordinates.iter().zip(&self.dims).rev().fold(0, |node, (c, n)| node * n + c))
+    }
+
+    /// Fewest hops between two nodes.
+    pub fn hops(&self, from: u32, to: u32) -> u32 {
+        let dimensions =
+            self.coordinates(from).zip(self.coordinates(to)).zip(self.dims.iter().zip(&self.wrap));
+        dimensions
+            .map(|((a, b), (&length, &wrap))| {
+                let distance = a.abs_diff(b);
+                if wrap { distance.min(length - distance) } else { distance }
+            })
+            .sum()
+    }
+}
+
+/// How ranks are put on nodes, as a study gives it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum MappingConfig {
+    /// Rank r on node r.
+    #[default]
+    InOrder,
+    /// Along the dimensions in the order of these letters, the first fastest: `"xyz"` is in order, `"zyx"` fills
+    /// lines along z first.
+    Dimensions(String),
+    /// Anywhere.
+    Random {
+        /// Equal seeds give equal mappings.
+        seed: u64,
+    },
+    /// As a file says: for each rank in order a line with a node's number, or with its coordinates, x first. `#`
+    /// begins a comment.
+    File(PathBuf),
+}
+
+/// Why ranks cannot be put on nodes.
+#[derive(Debug, thiserror::Error)]
+pub enum MappingError {
+    /// There is no such machine.
+    #[error(
+        "expected 1 to 5 dimensions with at least one node each, fewer than 2^32 in all, and as many wraps \
+             or none; found dims {dims:?}, wrap {wrap:?}"
+    )]
+    Shape {
+        /// Nodes along each dimension.
+        dims: Vec<u32>,
+        /// What closes into a ring.
+        wrap: Vec<bool>,
+    },
+    /// There are more ranks than nodes.
+    #[error("{ranks} ranks do not fit on {nodes} nodes")]
+    TooManyRanks {
+        /// How many ranks the program has.
+        ranks: u32,
+        /// How many nodes the machine has.
+        nodes: u32,
+    },
+    /// The letters do not name each dimension once.
+    #[error("expected each letter of \"{expected}\" once, found \"{found}\"")]
+    Dimensions {
+        /// The letters of the machine's dimensions.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// The file cannot be read.
+    #[error("{}: {cause}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// A line of the file is wrong.
+    #[error("{}:{line}: {fault}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        fault: LineFault,
+    },
+    /// The file ends before the last rank.
+    #[error("{}: expected a node for each of {ranks} ranks, found {found}", path.display())]
+    TooFew {
+        /// The file.
+        path: PathBuf,
+        /// How many ranks the program has.
+        ranks: u32,
+        /// How many nodes the file gives.
+        found: u32,
+    },
+}
+
+/// What is wrong with a line of a mapping file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineFault {
+    /// It holds something else than numbers.
+    #[error("expected a number, found `{0}`")]
+    Number(String),
+    /// It holds neither one number nor one for each dimension.
+    #[error("expected a node's number or its {dimensions} coordinates, found {found} numbers")]
+    Count {
+        /// How many dimensions the machine has.
+        dimensions: usize,
+        /// How many numbers the line has.
+        found: usize,
+    },
+    /// There is no such node.
+    #[error("there is no node {node} among {nodes}, from 0")]
+    NoNode {
+        /// The node's number.
+        node: u32,
+        /// How many there are.
+        nodes: u32,
+    },
+    /// There are no such coordinates.
+    #[error("there is no node at {coordinates:?} in {dims:?}")]
+    Outside {
+        /// The coordinates.
+        coordinates: Vec<u32>,
+        /// Nodes along each dimension.
+        dims: Vec<u32>,
+    },
+    /// The node already has a rank.
+    #[error("node {node} already runs rank {rank}, of line {line}")]
+    Taken {
+        /// The node's number.
+        node: u32,
+        /// The rank that it runs.
+        rank: u32,
+        /// The line that says so.
+        line: usize,
+    },
+    /// The program has fewer ranks.
+    #[error("expected no more than {0} ranks")]
+    TooMany(u32),
+}
+
+/// Which node each rank runs on; at most one rank a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    nodes: Vec<u32>,
+}
+
+impl Mapping {
+    /// Puts `ranks` ranks on the nodes of a machine.
+    ///
+    /// # Errors
+    /// Where they do not fit, or the letters or the file are wrong.
+    pub fn new(config: &MappingConfig, shape: &Shape, ranks: u32) -> Result<Self, MappingError> {
+        if ranks > shape.nodes {
+            return Err(MappingError::TooManyRanks { ranks, nodes: shape.nodes });
+        }
+        let nodes = match config {
+            MappingConfig::InOrder => (0..ranks).collect(),
+            MappingConfig::Dimensions(letters) => by_dimensions(letters, shape, ranks)?,
+            MappingConfig::Random { seed } => {
+                // All nodes are shuffled, so that ranks are anywhere in the machine however few there are.
+                let mut nodes: Vec<u32> = (0..shape.nodes).collect();
+                shuffle(&mut nodes, &mut Xoshiro256PlusPlus::seed_from_u64(*seed));
+                nodes.truncate(ranks as usize);
+                nodes
+            }
+            MappingConfig::File(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|cause| MappingError::Read { path: path.clone(), cause })?;
+                by_lines(&text, path, shape, ranks)?
+            }
+        };
+        Ok(Self { nodes })
+    }
+
+    /// The node of each rank.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// How far messages go. `traffic` is source rank, destination rank and bytes of each message.
+    pub fn hop_statistics(
+        &self,
+        shape: &Shape,
+        traffic: impl IntoIterator<Item = (u32, u32, u64)>,
+    ) -> HopStatistics {
+        let mut statistics = HopStatistics::default();
+        for (from, to, bytes) in traffic {
+            let hops = shape.hops(self.nodes[from as usize], self.nodes[to as usize]);
+            statistics.messages += 1;
+            statistics.bytes += u128::from(bytes);
+            statistics.hops += u128::from(hops);
+            statistics.byte_hops += u128::from(bytes) * u128::from(hops);
+            statistics.hops_max = statistics.hops_max.max(hops);
+        }
+        statistics
+    }
+}
+
+/// How far messages go: sums over all of them, each on a shortest way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HopStatistics {
+    /// How many messages there are.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u128,
+    /// Their hops.
+    pub hops: u128,
+    /// Bytes times hops: what the links have to carry.
+    pub byte_hops: u128,
+    /// Hops of the message that goes farthest.
+    pub hops_max: u32,
+}
+
+impl HopStatistics {
+    /// Mean hops of a byte; 0 where there is none.
+    pub fn mean_of_bytes(&self) -> f64 {
+        if self.bytes == 0 { 0.0 } else { self.byte_hops as f64 / self.bytes as f64 }
+    }
+
+    /// Mean hops of a message; 0 where there is none.
+    pub fn mean_of_messages(&self) -> f64 {
+        if self.messages == 0 { 0.0 } else { self.hops as f64 / self.messages as f64 }
+    }
+}
+
+/// Fisher and Yates. Written out, so that a seed keeps its meaning whatever a library does.
+fn shuffle(nodes: &mut [u32], random: &mut Xoshiro256PlusPlus) {
+    for i in (1..nodes.len()).rev() {
+        let scaled = u128::from(random.next_u64()) * (i as u128 + 1);
+        nodes.swap(i, (scaled >> 64) as usize);
+    }
+}
+
+fn by_dimensions(letters: &str, shape: &Shape, ranks: u32) -> Result<Vec<u32>, MappingError> {
+    let n = shape.dims.len();
+    let refuse = || MappingError::Dimensions { expected: LETTERS[..n].into(), found: letters.into() };
+    let order: Vec<usize> =
+        letters.chars().map(|letter| LETTERS[..n].find(letter)).collect::<Option<_>>().ok_or_else(refuse)?;
+    if order.len() != n || (0..n).any(|d| !order.contains(&d)) {
+        return Err(refuse());
+    }
+    let stride = |d: usize| shape.dims[..d].iter().product::<u32>();
+    Ok((0..ranks)
+        .map(|rank| {
+            let mut rest = rank;
+            let part = |&d: &usize| {
+                let c = rest % shape.dims[d];
+                rest /= shape.dims[d];
+                c * stride(d)
+            };
+            order.iter().map(part).sum()
+        })
+        .collect())
+}
+
+fn by_lines(text: &str, path: &Path, shape: &Shape, ranks: u32) -> Result<Vec<u32>, MappingError> {
+    let mut nodes = Vec::with_capacity(ranks as usize);
+    // The rank and line of each node; line 0: none yet.
+    let mut taken = vec![(0, 0); shape.nodes as usize];
+    for (line, content) in (1..).zip(text.lines()) {
+        let content = content.split('#').next().unwrap_or_default();
+        if content.trim().is_empty() {
+            continue;
+        }
+        let rank = nodes.len() as u32;
+        let node = if rank == ranks { Err(LineFault::TooMany(ranks)) } else { one_line(content, shape) };
+        let node = node.and_then(|node| match taken[node as usize] {
+            (_, 0) => Ok(node),
+            (rank, line) => Err(LineFault::Taken { node, rank, line }),
+        });
+        let node = node.map_err(|fault| MappingError::Line { path: path.into(), line, fault })?;
+        taken[node as usize] = (rank, line);
+        nodes.push(node);
+    }
+    let found = nodes.len() as u32;
+    if found < ranks {
+        return Err(MappingError::TooFew { path: path.into(), ranks, found });
+    }
+    Ok(nodes)
+}
+
+/// The node that a line names.
+fn one_line(content: &str, shape: &Shape) -> Result<u32, LineFault> {
+    let numbers: Vec<u32> = content
+        .split_whitespace()
+        .map(|word| word.parse().map_err(|_| LineFault::Number(word.chars().take(40).collect())))
+        .collect::<Result<_, _>>()?;
+    let dimensions = shape.dims.len();
+    if numbers.len() == 1 {
+        let (node, nodes) = (numbers[0], shape.nodes);
+        return if node < nodes { Ok(node) } else { Err(LineFault::NoNode { node, nodes }) };
+    }
+    if numbers.len() != dimensions {
+        return Err(LineFault::Count { dimensions, found: numbers.len() });
+    }
+    shape
+        .node_at(&numbers)
+        .ok_or_else(|| LineFault::Outside { coordinates: numbers, dims: shape.dims.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shape() -> Shape {
+        Shape::new(&[4, 3, 2], &[]).unwrap()
+    }
+
+    fn map(config: MappingConfig, ranks: u32) -> Result<Vec<u32>, String> {
+        Mapping::new(&config, &shape(), ranks).map(|m| m.nodes).map_err(|e| e.to_string())
+    }
+
+    fn file(text: &str, ranks: u32) -> Result<Vec<u32>, String> {
+        by_lines(text, Path::new("map.txt"), &shape(), ranks).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn letters_run_first_to_last() {
+        let by = |letters: &str, ranks| map(MappingConfig::Dimensions(letters.into()), ranks);
+        assert_eq!(by("xyz", 24).unwrap(), (0..24).collect::<Vec<_>>());
+        assert_eq!(map(MappingConfig::InOrder, 24), by("xyz", 24));
+        // z, then y, then x.
+        assert_eq!(by("zyx", 8).unwrap(), [0, 12, 4, 16, 8, 20, 1, 13]);
+        assert_eq!(by("yxz", 5).unwrap(), [0, 4, 8, 1, 5]);
+        for wrong in ["", "xy", "xyy", "xyzz", "xyu", "XYZ"] {
+            let message = format!("expected each letter of \"xyz\" once, found \"{wrong}\"");
+            assert_eq!(by(wrong, 4).unwrap_err(), message);
+        }
+        assert_eq!(by("xyz", 25).unwrap_err(), "25 ranks do not fit on 24 nodes");
+    }
+
+    #[test]
+    fn random_gives_every_node_once_and_the_same_for_a_seed() {
+        let random = |seed, ranks| map(MappingConfig::Random { seed }, ranks).unwrap();
+        let mut nodes = random(5, 24);
+        assert_eq!(random(5, 7), nodes[..7]);
+        assert_ne!(random(6, 24), nodes);
+        nodes.sort_unstable();
+        assert_eq!(nodes, (0..24).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_file_names_nodes_by_number_or_coordinates() {
+        assert_eq!(file("# x y z\n 3\n\n1 2 1 # far\n0 0 0\n", 3).unwrap(), [3, 21, 0]);
+        for (text, message) in [
+            ("0\n24", "map.txt:2: there is no node 24 among 24, from 0"),
+            ("0\n\n4 0 0", "map.txt:3: there is no node at [4, 0, 0] in [4, 3, 2]"),
+            ("0 1", "map.txt:1: expected a node's number or its 3 coordinates, found 2 numbers"),
+            ("0\n-1", "map.txt:2: expected a number, found `-1`"),
+            ("21\n#\n1 2 1", "map.txt:3: node 21 already runs rank 0, of line 1"),
+            ("0\n1\n2\n3", "map.txt:4: expected no more than 3 ranks"),
+            ("0\n1\n", "map.txt: expected a node for each of 3 ranks, found 2"),
+        ] {
+            assert_eq!(file(text, 3).unwrap_err(), message, "{text}");
+        }
+        let error = map(MappingConfig::File("/nonexistent.map".into()), 3).unwrap_err();
+        assert!(error.starts_with("/nonexistent.map: "), "{error}");
+    }
+
+    #[test]
+    fn hops_go_the_shorter_way_round_a_ring() {
+        let torus = Shape::new(&[8, 5, 1], &[]).unwrap();
+        let node = |x, y| torus.node_at(&[x, y, 0]).unwrap();
+        assert_eq!(torus.hops(node(0, 0), node(7, 0)), 1);
+        assert_eq!(torus.hops(node(0, 0), node(4, 2)), 6);
+        assert_eq!(torus.hops(node(1, 4), node(6, 0)), 4);
+        let mesh = Shape::new(&[8, 5, 1], &[false, true, true]).unwrap();
+        assert_eq!(mesh.hops(node(0, 0), node(7, 4)), 8);
+        for wrong in [Shape::new(&[], &[]), Shape::new(&[4, 0], &[]), Shape::new(&[4], &[true; 2])] {
+            assert!(matches!(wrong, Err(MappingError::Shape { .. })));
+        }
+        assert!(Shape::new(&[65_536, 65_536], &[]).is_err());
+    }
+
+    #[test]
+    fn statistics_weigh_by_bytes() {
+        let shape = shape();
+        let mapping = Mapping::new(&MappingConfig::InOrder, &shape, 24).unwrap();
+        let statistics = mapping.hop_statistics(&shape, [(0, 1, 100), (0, 2, 50), (0, 22, 10), (3, 3, 40)]);
+        assert_eq!((statistics.messages, statistics.bytes, statistics.hops_max), (4, 200, 4));
+        assert_eq!(statistics.mean_of_bytes(), (100.0 + 100.0 + 40.0) / 200.0);
+        assert_eq!(statistics.mean_of_messages(), 7.0 / 4.0);
+        assert_eq!(mapping.hop_statistics(&shape, []).mean_of_bytes(), 0.0);
+    }
+
+    #[test]
+    fn all_to_all_has_the_mean_distance_of_the_torus() {
+        // A ring of even length n has n/4 mean hops, itself included.
+        let shape = Shape::new(&[8, 4, 2], &[]).unwrap();
+        for config in [MappingConfig::InOrder, MappingConfig::Random { seed: 1 }] {
+            let mapping = Mapping::new(&config, &shape, 64).unwrap();
+            let pairs = (0..64 * 64).map(|i| (i / 64, i % 64, 8));
+            assert_eq!(mapping.hop_statistics(&shape, pairs).mean_of_bytes(), 2.0 + 1.0 + 0.5);
+        }
+    }
+
+    #[test]
+    fn a_study_names_its_mapping() {
+        let config = |json: &str| serde_json::from_str::<MappingConfig>(json);
+        assert_eq!(config(r#""in-order""#).unwrap(), MappingConfig::InOrder);
+        assert_eq!(config(r#"{"dimensions": "zyx"}"#).unwrap(), MappingConfig::Dimensions("zyx".into()));
+        assert_eq!(config(r#"{"random": {"seed": 3}}"#).unwrap(), MappingConfig::Random { seed: 3 });
+        assert!(config(r#"{"random": {"sed": 3}}"#).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn coordinates_and_numbers(dims in proptest::collection::vec(1..6u32, 1..5), pick in any::<u32>()) {
+            let shape = Shape::new(&dims, &[]).unwrap();
+            let node = pick % shape.nodes();
+            let coordinates: Vec<_> = shape.coordinates(node).collect();
+            prop_assert_eq!(shape.node_at(&coordinates), Some(node));
+            let longest: u32 = dims.iter().map(|n| n / 2).sum();
+            prop_assert!(shape.hops(0, node) <= longest);
+        }
+    }
+}
