@@ -54,7 +54,8 @@ fn by_reference(config: &TorusConfig, list: &[Packet], from: u64, to: u64) -> Fi
 
 fn by_fabric(config: &TorusConfig, list: &[Packet], from: u64, to: u64) -> Figures {
     let smallest = list.iter().map(|p| p.chunks).min().expect("packets");
-    let options = BuildOptions { window: 100, smallest_chunks: smallest, block: vec![3, 4], ..BuildOptions::default() };
+    let options =
+        BuildOptions { window: 100, smallest_chunks: smallest, block: vec![3, 4], ..BuildOptions::default() };
     let mut network =
         TorusNetwork::<_, 6>::new(config, &options, |n| ScriptHost::new(config, list, n)).expect("buildable");
     assert_eq!(network.run_until(to * 10, 2, &Progress::default()), Reached::Idle);
@@ -85,7 +86,9 @@ fn compare(name: &str, config: &TorusConfig, lists: &[Vec<Packet>], from: u64, t
         Figures {
             data: runs.iter().map(|r| r.data).sum::<f64>() / n,
             acks: runs.iter().map(|r| r.acks).sum::<f64>() / n,
-            occupancy: (0..config.vcs()).map(|vc| runs.iter().map(|r| r.occupancy[vc]).sum::<f64>() / n).collect(),
+            occupancy: (0..config.vcs())
+                .map(|vc| runs.iter().map(|r| r.occupancy[vc]).sum::<f64>() / n)
+                .collect(),
             latency: runs.iter().map(|r| r.latency).sum::<f64>() / n,
             end: runs.iter().map(|r| r.end).max().expect("a run"),
         }
@@ -125,7 +128,14 @@ fn all_to_all(config: &TorusConfig, seed: u64, flags: u16) -> Vec<Packet> {
 }
 
 /// Uniform random traffic in open loop.
-fn uniform(config: &TorusConfig, interval: f64, ticks: u64, seed: u64, chunks: &[u32], flags: &[u16]) -> Vec<Packet> {
+fn uniform(
+    config: &TorusConfig,
+    interval: f64,
+    ticks: u64,
+    seed: u64,
+    chunks: &[u32],
+    flags: &[u16],
+) -> Vec<Packet> {
     let nodes = config.nodes() as u64;
     let mut list = vec![];
     for source in 0..nodes {

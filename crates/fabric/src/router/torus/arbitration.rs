@@ -103,14 +103,15 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             let [low, high] = halves(&n.heads[port]);
             receivers |= u16::from((low | high) & splat != 0) << port;
         }
+        let finding = if self.tables.gap { self.finding(node) } else { 0 };
         if receivers | (n.injection & offered) != 0 {
             self.serve(node, receivers, offered, now, out);
         }
+        if self.tables.gap {
+            self.note_stalls(node, finding, now);
+        }
         if self.nodes[node].bypassing != 0 {
             self.end_bypass(node, now);
-        }
-        if self.tables.gap {
-            self.note_stalls(node, now);
         }
     }
 
@@ -459,27 +460,37 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         n.stalled >> port & 1 != 0 && (n.stalled_odd >> port & 1 != 0) != (now % 2 != 0)
     }
 
-    /// For the gap: notes which receivers will find nothing in the next tick in which they ask, and whether those are the
-    /// odd or the even ticks.
+    /// For the gap: the receivers for which something is offered.
     #[cold]
-    fn note_stalls(&mut self, node: usize, now: Time) {
-        let offered = self.nodes[node].open & self.nodes[node].any_ok;
+    fn finding(&self, node: usize) -> u16 {
+        let n = &self.nodes[node];
+        let offered = n.open & n.any_ok;
+        (0..P).fold(0, |mask, port| {
+            let open = if n.paths[port] < self.tables.paths { offered } else { 0 };
+            let finds = (0..SLOTS).any(|s| self.receiver_ways(node, port, s, n.heads[port][s], open) != 0);
+            mask | u16::from(finds) << port
+        })
+    }
+
+    /// For the gap: after a tick's grants, notes which receivers find nothing, and whether they look in the odd or in the even
+    /// ticks. `finding` are those for which something was offered before the grants.
+    #[cold]
+    fn note_stalls(&mut self, node: usize, finding: u16, now: Time) {
+        let still = self.finding(node);
         for port in 0..P {
-            let n = &self.nodes[node];
-            let heads = n.heads[port];
-            let path = n.paths[port] < self.tables.paths;
-            let mask = if path { offered } else { 0 };
-            // It could ask if a head is free and a path idle, or a head is at its destination.
-            let asks = heads.iter().any(|&head| head != 0 && (path || head & Header::LOCAL != 0));
-            let finds = asks && (0..SLOTS).any(|s| self.receiver_ways(node, port, s, heads[s], mask) != 0);
             let bit = 1u16 << port;
+            if finding & bit != 0 && !self.misses(node, port, now) {
+                self.nodes[node].stalled &= !bit;
+            }
             let n = &mut self.nodes[node];
-            if !asks || finds && !(n.stalled & bit != 0 && (n.stalled_odd & bit != 0) != (now % 2 != 0)) {
+            let path = n.paths[port] < self.tables.paths;
+            // It can ask if a head is free and a path idle, or a head is at its destination.
+            if !n.heads[port].iter().any(|&head| head != 0 && (path || head & Header::LOCAL != 0)) {
                 n.stalled &= !bit;
-            } else if asks && !finds && n.stalled & bit == 0 {
+            } else if still & bit == 0 && n.stalled & bit == 0 {
                 n.stalled |= bit;
-                // What it asked for in this tick is gone only now: it finds nothing from the next tick on.
-                let since = now + 1;
+                // The first tick in which it finds nothing: this one, unless what it found was taken in it.
+                let since = now + u64::from(finding & bit != 0);
                 n.stalled_odd = n.stalled_odd & !bit | (since % 2) as u16 * bit;
             }
         }
