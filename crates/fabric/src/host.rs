@@ -9,19 +9,14 @@ use netloom_engine::Time;
 /// All calls for one node come in an order that depends on simulated time and the node's ports alone, never on threads or
 /// blocks.
 pub trait Host: Send {
-    /// The next packet of an injection FIFO, whose last one has left.
-    fn pull(&mut self, now: Time, node: u32, fifo: usize) -> Pull;
+    /// The next packet of an injection FIFO, whose last one has left. Signals must be for this node.
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull;
 
     /// A packet has arrived whole in a reception FIFO.
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals);
 
     /// A time for which the host asked with [`Signals::wake`].
     fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals);
-
-    /// Packets waiting in injection FIFOs or being assembled, for the report at the end of a run.
-    fn waiting(&self) -> u64 {
-        0
-    }
 }
 
 /// Answer to [`Host::pull`].

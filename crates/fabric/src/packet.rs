@@ -107,7 +107,7 @@ pub struct Meta {
     /// Free for the layer above.
     pub kind: u8,
     /// Free for the layer above: a message and what part of it this is.
-    pub message: u64,
+    pub message: [u64; 2],
 }
 
 /// Packets' [`Meta`] by a small number, which a block hands out again when a packet has left it.

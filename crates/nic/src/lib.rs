@@ -1,1 +1,7 @@
 //! Network interfaces: what stands between a node's programs and its router.
+
+pub mod config;
+pub mod fifo;
+mod window;
+
+pub use window::ACKNOWLEDGEMENT;

@@ -4,11 +4,16 @@
 //! hears of their end. [`skeleton`]s are written as if they were the programs themselves, [`goal`] replays recorded
 //! ones, [`matching`] is the receive side that both need, and [`mapping`] says which node each rank runs on.
 
+pub mod config;
 pub mod goal;
 pub mod mapping;
 pub mod matching;
+pub mod messages;
+pub mod pattern;
+pub mod permutation;
 pub mod program;
 pub mod skeleton;
+pub mod synthetic;
 
 #[cfg(test)]
 mod ideal;

@@ -66,7 +66,7 @@ impl TrafficHost {
 }
 
 impl Host for TrafficHost {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize) -> Pull {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
         let sender = &mut self.senders[node as usize];
         if sender.made >= self.traffic.packets || (fifo < 6) == (self.traffic.flags & Header::HIGH != 0) {
             return Pull::Empty;
@@ -92,7 +92,7 @@ impl Host for TrafficHost {
         let (from, to) = (self.torus.coordinates(own), self.torus.coordinates(to));
         let hints = hints::minimal(&self.torus, from, to, HalfwayTie::Parity);
         let header = Header::new(to, hints, chunks, self.traffic.flags);
-        Pull::Packet(header, Meta { made, source: own, message, ..Meta::default() })
+        Pull::Packet(header, Meta { made, source: own, message: [message, 0], ..Meta::default() })
     }
 
     fn deliver(&mut self, _: Time, node: u32, delivery: &Delivery, _: &mut Signals) {
@@ -100,7 +100,7 @@ impl Host for TrafficHost {
         let own = self.torus.coordinates(self.numbers[node as usize]);
         assert!((0..5).all(|d| delivery.header.destination(d) == own[d]), "a packet at the wrong node");
         if let Some(received) = &mut self.received {
-            received.push((delivery.meta.source, self.numbers[node as usize], delivery.meta.message));
+            received.push((delivery.meta.source, self.numbers[node as usize], delivery.meta.message[0]));
         }
     }
 

@@ -46,7 +46,7 @@ impl ScriptHost {
 }
 
 impl Host for ScriptHost {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize) -> Pull {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
         let queue = &mut self.queues[node as usize][fifo];
         let Some(&(number, p)) = queue.front() else { return Pull::Empty };
         if p.made > now {
@@ -56,16 +56,12 @@ impl Host for ScriptHost {
         let (from, to) = (self.torus.coordinates(p.source), self.torus.coordinates(p.destination));
         let hints = hints::minimal(&self.torus, from, to, HalfwayTie::Parity);
         let header = Header::new(to, hints, p.chunks, p.flags);
-        Pull::Packet(header, Meta { made: p.made, source: p.source, message: number, ..Meta::default() })
+        Pull::Packet(header, Meta { made: p.made, source: p.source, message: [number, 0], ..Meta::default() })
     }
 
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, _: &mut Signals) {
-        self.delivered.push((delivery.meta.message, self.numbers[node as usize], now));
+        self.delivered.push((delivery.meta.message[0], self.numbers[node as usize], now));
     }
 
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
-
-    fn waiting(&self) -> u64 {
-        self.queues.iter().flatten().map(|q| q.len() as u64).sum()
-    }
 }

@@ -269,7 +269,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 Kind::Received | Kind::Copied => self.received(&event, now),
                 _ => self.host.wake(now, event.node() as u32, event.packet, &mut self.signals),
             }
-            self.obey(now);
+            self.obey(now, true);
         }
         self.deliveries = deliveries;
     }
@@ -287,35 +287,32 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.host.deliver(now, node as u32, &delivery, &mut self.signals);
     }
 
-    /// Does what the host asked for.
-    fn obey(&mut self, now: Time) {
-        if self.signals.list.is_empty() {
-            return;
-        }
+    /// Does what the host asked for. In the second step of a tick the nodes concerned must be marked; in the third, the one
+    /// that acts is the only one.
+    fn obey(&mut self, now: Time, mark: bool) {
         let mut list = std::mem::take(&mut self.signals.list);
         for signal in list.drain(..) {
-            match signal {
+            let node = match signal {
                 Signal::Fill { node, fifo } => {
-                    let n = node as usize;
                     // A FIFO with a packet at its head, or in transfer, asks again by itself.
-                    if self.injection[n].heads[fifo] == 0 {
-                        self.nodes[n].refill |= 1 << fifo;
-                        self.mark(n);
+                    if self.injection[node as usize].heads[fifo] == 0 {
+                        self.nodes[node as usize].refill |= 1 << fifo;
                     }
+                    node
                 }
                 Signal::Wake { node, at, token } => {
                     assert!(at > now, "a host may be woken in the future only");
                     self.calendar.push(at, Event::at(Kind::Wake, node, 0, 0, token, 0));
+                    continue;
                 }
                 Signal::Reception { node, port, high, open } => {
                     let full = &mut self.nodes[node as usize].reception_full[usize::from(high)];
-                    if open {
-                        *full &= !(1 << port);
-                        self.mark(node as usize);
-                    } else {
-                        *full |= 1 << port;
-                    }
+                    *full = *full & !(1 << port) | u16::from(!open) << port;
+                    node
                 }
+            };
+            if mark {
+                self.mark(node as usize);
             }
         }
         self.signals.list = list;
@@ -327,25 +324,33 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         while fifos != 0 {
             let fifo = fifos.trailing_zeros() as usize;
             fifos &= fifos - 1;
-            if self.injection[node].heads[fifo] != 0 {
-                continue;
+            if self.injection[node].heads[fifo] == 0 {
+                self.pull(node, fifo, now);
             }
-            match self.host.pull(now, node as u32, fifo) {
-                Pull::Packet(header, meta) => {
-                    let packet = self.arena.insert(meta);
-                    let entry = Entry { header, packet, arrived: now as u32 };
-                    self.injecting[node * self.fifos + fifo] = entry;
-                    let head = self.head(header);
-                    self.injection[node].heads[fifo] = head;
-                    self.nodes[node].injection |= head;
-                }
-                Pull::NotBefore(at) => {
-                    let event = Event::at(Kind::Fill, node as u32, fifo / 8, fifo % 8, 0, 0);
-                    self.calendar.push(at.max(now + 1), event);
-                }
-                Pull::Empty => {}
+            if fifos == 0 {
+                // What the host signalled while it was asked.
+                fifos = std::mem::take(&mut self.nodes[node].refill);
             }
         }
+    }
+
+    fn pull(&mut self, node: usize, fifo: usize, now: Time) {
+        match self.host.pull(now, node as u32, fifo, &mut self.signals) {
+            Pull::Packet(header, meta) => {
+                let packet = self.arena.insert(meta);
+                let entry = Entry { header, packet, arrived: now as u32 };
+                self.injecting[node * self.fifos + fifo] = entry;
+                let head = self.head(header);
+                self.injection[node].heads[fifo] = head;
+                self.nodes[node].injection |= head;
+            }
+            Pull::NotBefore(at) => {
+                let event = Event::at(Kind::Fill, node as u32, fifo / 8, fifo % 8, 0, 0);
+                self.calendar.push(at.max(now + 1), event);
+            }
+            Pull::Empty => {}
+        }
+        self.obey(now, false);
     }
 
     /// What arbitration keeps of a header.

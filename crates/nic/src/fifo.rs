@@ -1,0 +1,350 @@
+//! The FIFO network interface of the tori: software puts packets one by one into injection FIFOs and takes them out of
+//! reception FIFOs (Blumrich et al., section 2).
+//!
+//! Without a size, FIFOs are endless, as in the authors' own simulator (section 3): since a packet's place in an endless
+//! FIFO says nothing that its number does not, packets are then made when the network takes them, and 10^9 of them need no
+//! memory.
+
+use crate::config::FifoConfig;
+use crate::window::{ACKNOWLEDGEMENT, Windows};
+use netloom_engine::Time;
+use netloom_fabric::config::TorusConfig;
+use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::packet::{Header, Meta};
+use std::collections::VecDeque;
+
+/// What drives the network interfaces of a block's nodes.
+pub trait Software: Send {
+    /// The next packet of a lane. With endless FIFOs each injection FIFO is a lane, in the FIFOs' order; with finite ones
+    /// software writes its packets in one order, and there is a lane for normal and one for high-priority packets.
+    fn next(&mut self, now: Time, node: u32, lane: usize, calls: &mut Calls) -> Pull;
+
+    /// A packet has been taken out of a reception FIFO.
+    fn arrived(&mut self, now: Time, node: u32, delivery: &Delivery, calls: &mut Calls);
+
+    /// A time asked for with [`Calls::wake`].
+    fn wake(&mut self, now: Time, node: u32, token: u32, calls: &mut Calls);
+}
+
+/// What software asks of the interface.
+#[derive(Default)]
+pub struct Calls {
+    list: Vec<Call>,
+}
+
+enum Call {
+    Ready { node: u32, lane: usize },
+    Wake { node: u32, at: Time, token: u32 },
+}
+
+impl Calls {
+    /// There may be a packet now for a lane whose last answer was [`Pull::Empty`].
+    pub fn ready(&mut self, node: u32, lane: usize) {
+        self.list.push(Call::Ready { node, lane });
+    }
+
+    /// Call [`Software::wake`] at this time, later than now. Tokens stay below 2^31.
+    pub fn wake(&mut self, node: u32, at: Time, token: u32) {
+        debug_assert!(token & OWN == 0);
+        self.list.push(Call::Wake { node, at, token });
+    }
+}
+
+/// Marks the interface's own wake-ups.
+const OWN: u32 = 1 << 31;
+
+/// The network interfaces of a block's nodes, and the software that drives them.
+pub struct FifoNic<S> {
+    software: S,
+    calls: Calls,
+    config: FifoConfig,
+    /// Injection FIFOs of a set.
+    fifos: usize,
+    chunk_bytes: u32,
+    full_bytes: u32,
+    /// One a node; none with endless FIFOs.
+    injection: Vec<InjectionFifos>,
+    reception: Vec<ReceptionFifos>,
+    windows: Option<Windows>,
+}
+
+/// A node's injection FIFOs, filled by software as room allows.
+struct InjectionFifos {
+    queues: Vec<VecDeque<(Header, Meta)>>,
+    free_bytes: Vec<u32>,
+    /// For normal and high-priority packets of each set: the FIFO that gets the next one.
+    turn: [usize; 4],
+    /// When a lane's next packet is made, if the interface has asked to be woken then.
+    asked: [Option<Time>; 4],
+    /// A packet made and not yet in a FIFO, by lane.
+    held: [Option<(Header, Meta)>; 4],
+}
+
+/// A node's reception FIFOs, emptied by software at a rate.
+struct ReceptionFifos {
+    /// By group, port and priority.
+    queues: Vec<VecDeque<Delivery>>,
+    used_bytes: Vec<u32>,
+    turn: usize,
+    /// Whether software is taking a packet out.
+    busy: bool,
+}
+
+impl<S: Software> FifoNic<S> {
+    /// Interfaces for the nodes of a block, by the machine's numbers. The configuration has been checked.
+    pub fn new(config: &FifoConfig, network: &TorusConfig, numbers: &[u32], software: S) -> Self {
+        let nodes = numbers.len();
+        let sets = config.sets() as usize;
+        let fifos = (config.injection_normal + config.injection_high) as usize;
+        let ports = 2 * network.topology.dims.len();
+        let finite_reception = config.reception_fifo_B.is_some() || config.drain_bytes_per_tick.is_some();
+        let room = config.injection_fifo_B.unwrap_or(u32::MAX);
+        FifoNic {
+            software,
+            calls: Calls::default(),
+            config: config.clone(),
+            fifos,
+            chunk_bytes: network.packet.chunk_B,
+            full_bytes: network.packet.chunk_B * network.packet.chunks_max,
+            injection: (0..if config.injection_fifo_B.is_some() { nodes } else { 0 })
+                .map(|_| InjectionFifos {
+                    queues: vec![VecDeque::new(); sets * fifos],
+                    free_bytes: vec![room; sets * fifos],
+                    turn: [0; 4],
+                    asked: [None; 4],
+                    held: [None; 4],
+                })
+                .collect(),
+            reception: (0..if finite_reception { nodes } else { 0 })
+                .map(|_| ReceptionFifos {
+                    queues: vec![VecDeque::new(); sets * ports * 2],
+                    used_bytes: vec![0; sets * ports * 2],
+                    turn: 0,
+                    busy: false,
+                })
+                .collect(),
+            windows: config.window_packets.map(|most| Windows::new(network, numbers, most)),
+        }
+    }
+
+    /// The software.
+    pub fn software(&self) -> &S {
+        &self.software
+    }
+
+    /// The software, to read it out.
+    pub fn software_mut(&mut self) -> &mut S {
+        &mut self.software
+    }
+
+    /// Injection FIFOs of a node, of all sets: what the fabric must be built with.
+    pub fn injection_fifos(config: &FifoConfig) -> usize {
+        (config.sets() * (config.injection_normal + config.injection_high)) as usize
+    }
+
+    /// Lanes of a node's software: see [`Software::next`].
+    pub fn lanes(config: &FifoConfig) -> usize {
+        if config.injection_fifo_B.is_some() { 2 * config.sets() as usize } else { Self::injection_fifos(config) }
+    }
+
+    fn bytes(&self, header: Header) -> u32 {
+        header.chunks() * self.chunk_bytes
+    }
+
+    /// Does what software asked for.
+    fn obey(&mut self, now: Time, signals: &mut Signals) {
+        while !self.calls.list.is_empty() {
+            for call in std::mem::take(&mut self.calls.list) {
+                match call {
+                    Call::Ready { node, lane } if self.injection.is_empty() => signals.fill(node, lane),
+                    Call::Ready { node, lane } => self.write(now, node, lane, signals),
+                    Call::Wake { node, at, token } => signals.wake(node, at, token),
+                }
+            }
+        }
+    }
+
+    /// The FIFOs of a lane, of all of a node's.
+    fn range(&self, lane: usize) -> std::ops::Range<usize> {
+        let (set, normal) = (lane / 2, self.config.injection_normal as usize);
+        let start = set * self.fifos;
+        if lane % 2 == 0 { start..start + normal } else { start + normal..start + self.fifos }
+    }
+
+    /// Software writes packets of a lane into FIFOs with room, in turn, as long as there are any.
+    fn write(&mut self, now: Time, node: u32, lane: usize, signals: &mut Signals) {
+        let range = self.range(lane);
+        if range.is_empty() {
+            return;
+        }
+        loop {
+            let node_fifos = &mut self.injection[node as usize];
+            if node_fifos.held[lane].is_none() {
+                if node_fifos.asked[lane].is_some_and(|at| at > now) {
+                    return;
+                }
+                node_fifos.asked[lane] = None;
+                match self.software.next(now, node, lane, &mut self.calls) {
+                    Pull::Packet(header, meta) => self.injection[node as usize].held[lane] = Some((header, meta)),
+                    Pull::NotBefore(at) => {
+                        let at = at.max(now + 1);
+                        self.injection[node as usize].asked[lane] = Some(at);
+                        signals.wake(node, at, OWN | lane as u32);
+                        return;
+                    }
+                    Pull::Empty => return,
+                }
+            }
+            let fifos = &mut self.injection[node as usize];
+            let packet = fifos.held[lane].expect("just made or held");
+            let bytes = packet.0.chunks() * self.chunk_bytes;
+            let n = range.len();
+            let Some(step) = (0..n).find(|i| fifos.free_bytes[range.start + (fifos.turn[lane] + i) % n] >= bytes)
+            else {
+                return;
+            };
+            let chosen = (fifos.turn[lane] + step) % n;
+            fifos.turn[lane] = (chosen + 1) % n;
+            let fifo = range.start + chosen;
+            fifos.free_bytes[fifo] -= bytes;
+            fifos.queues[fifo].push_back(packet);
+            fifos.held[lane] = None;
+            signals.fill(node, fifo);
+        }
+    }
+
+    /// The injection FIFO that acknowledgements go into: the first of high priority, so that they do not wait behind the
+    /// packets that wait for them. (The FIFO's priority is that of its packets, and these are normal ones.)
+    fn acknowledging(&self) -> usize {
+        (self.config.injection_normal as usize).min(self.fifos - 1)
+    }
+
+    fn queue(&self, delivery: &Delivery) -> usize {
+        let high = usize::from(delivery.header.head() & Header::HIGH != 0);
+        let ports = self.reception[0].queues.len() / 2 / self.config.sets() as usize;
+        (usize::from(delivery.meta.group) * ports + delivery.port) * 2 + high
+    }
+
+    /// Takes a packet out of a finite injection FIFO, into which software writes as there is room.
+    fn take(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+        let lane = 2 * (fifo / self.fifos) + usize::from(fifo % self.fifos >= self.config.injection_normal as usize);
+        if self.injection[node as usize].queues[fifo].is_empty() {
+            self.write(now, node, lane, signals);
+        }
+        let chunk = self.chunk_bytes;
+        let fifos = &mut self.injection[node as usize];
+        let Some((header, meta)) = fifos.queues[fifo].pop_front() else { return Pull::Empty };
+        fifos.free_bytes[fifo] += header.chunks() * chunk;
+        self.write(now, node, lane, signals);
+        Pull::Packet(header, meta)
+    }
+
+    /// Software begins to take the next packet out of a node's reception FIFOs, one FIFO after the other.
+    fn begin_drain(&mut self, now: Time, node: u32, signals: &mut Signals) {
+        let rate = self.config.drain_bytes_per_tick.unwrap_or(f64::INFINITY);
+        let chunk = self.chunk_bytes;
+        let fifos = &mut self.reception[node as usize];
+        if fifos.busy {
+            return;
+        }
+        let n = fifos.queues.len();
+        let Some(next) = (0..n).map(|i| (fifos.turn + i) % n).find(|&q| !fifos.queues[q].is_empty()) else {
+            return;
+        };
+        fifos.turn = next;
+        fifos.busy = true;
+        let bytes = fifos.queues[next][0].header.chunks() * chunk;
+        let ticks = (f64::from(bytes) / rate).ceil().max(1.0) as u64;
+        signals.wake(node, now + ticks, OWN | DRAINED);
+    }
+
+    fn end_drain(&mut self, now: Time, node: u32, signals: &mut Signals) {
+        let chunk = self.chunk_bytes;
+        let room = self.config.reception_fifo_B.unwrap_or(u32::MAX);
+        let fifos = &mut self.reception[node as usize];
+        let q = fifos.turn;
+        let delivery = fifos.queues[q].pop_front().expect("a packet was being taken out");
+        fifos.used_bytes[q] -= delivery.header.chunks() * chunk;
+        fifos.busy = false;
+        fifos.turn = (q + 1) % fifos.queues.len();
+        if room - fifos.used_bytes[q] >= self.full_bytes {
+            let high = delivery.header.head() & Header::HIGH != 0;
+            signals.reception(node, delivery.port, high, true);
+        }
+        self.hand_over(now, node, &delivery, signals);
+        self.begin_drain(now, node, signals);
+    }
+
+    fn hand_over(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+        if let Some(windows) = &mut self.windows {
+            if delivery.meta.kind == ACKNOWLEDGEMENT {
+                if windows.acknowledged(node) {
+                    (0..self.fifos * self.config.sets() as usize).for_each(|fifo| signals.fill(node, fifo));
+                }
+                return;
+            }
+            windows.owe(node, delivery.meta.source);
+            signals.fill(node, self.acknowledging());
+        }
+        self.software.arrived(now, node, delivery, &mut self.calls);
+        self.obey(now, signals);
+    }
+}
+
+/// The interface's own wake-up: a packet has been taken out of a reception FIFO.
+const DRAINED: u32 = 16;
+
+impl<S: Software> Host for FifoNic<S> {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+        if let Some(windows) = &mut self.windows {
+            let acknowledging = fifo == (self.config.injection_normal as usize).min(self.fifos - 1);
+            if acknowledging && let Some((header, meta)) = windows.next(now, node) {
+                return Pull::Packet(header, meta);
+            }
+            if !windows.is_open(node) {
+                return Pull::Empty;
+            }
+        }
+        let answer = if self.injection.is_empty() {
+            self.software.next(now, node, fifo, &mut self.calls)
+        } else {
+            self.take(now, node, fifo, signals)
+        };
+        if let (Pull::Packet(..), Some(windows)) = (&answer, &mut self.windows) {
+            windows.sent(node);
+        }
+        self.obey(now, signals);
+        answer
+    }
+
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+        if self.reception.is_empty() {
+            self.hand_over(now, node, delivery, signals);
+            return;
+        }
+        let q = self.queue(delivery);
+        let bytes = self.bytes(delivery.header);
+        let room = self.config.reception_fifo_B.unwrap_or(u32::MAX);
+        let fifos = &mut self.reception[node as usize];
+        fifos.used_bytes[q] += bytes;
+        fifos.queues[q].push_back(*delivery);
+        debug_assert!(fifos.used_bytes[q] <= room, "the fabric delivers into FIFOs with room only");
+        if room - fifos.used_bytes[q] < self.full_bytes {
+            let high = delivery.header.head() & Header::HIGH != 0;
+            signals.reception(node, delivery.port, high, false);
+        }
+        self.begin_drain(now, node, signals);
+    }
+
+    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
+        if token == OWN | DRAINED {
+            self.end_drain(now, node, signals);
+        } else if token & OWN != 0 {
+            self.write(now, node, (token & !OWN) as usize, signals);
+            self.obey(now, signals);
+        } else {
+            self.software.wake(now, node, token, &mut self.calls);
+            self.obey(now, signals);
+        }
+    }
+}

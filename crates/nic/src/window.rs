@@ -1,0 +1,72 @@
+//! Injection flow control by software: a window on the packets that a node has under way.
+//!
+//! The BlueGene/L authors expect that "appropriate injection flow control software algorithms can reduce VC buffer
+//! blocking" (section 4, All-to-All) and say no more. Here the receiving node's software answers each packet with an
+//! acknowledgement of one chunk, a packet like any other that uses links and buffers; the sender stops at a number of
+//! packets without an answer **(ours)**.
+
+use netloom_engine::Time;
+use netloom_fabric::config::{HalfwayTie, TorusConfig};
+use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::routing::hints;
+use netloom_fabric::topology::torus::Torus;
+use std::collections::VecDeque;
+
+/// [`Meta::kind`] of an acknowledgement. Software's own packets use smaller kinds.
+pub const ACKNOWLEDGEMENT: u8 = u8::MAX;
+
+/// The windows of a block's nodes.
+pub(crate) struct Windows {
+    torus: Torus,
+    tie: HalfwayTie,
+    numbers: Vec<u32>,
+    most: u32,
+    under_way: Vec<u32>,
+    /// Nodes to which each node owes an acknowledgement.
+    owed: Vec<VecDeque<u32>>,
+}
+
+impl Windows {
+    pub(crate) fn new(network: &TorusConfig, numbers: &[u32], most: u32) -> Self {
+        Windows {
+            torus: Torus::new(&network.topology),
+            tie: network.router.halfway_tie,
+            numbers: numbers.to_vec(),
+            most,
+            under_way: vec![0; numbers.len()],
+            owed: vec![VecDeque::new(); numbers.len()],
+        }
+    }
+
+    /// Whether a node may send another packet.
+    pub(crate) fn is_open(&self, node: u32) -> bool {
+        self.under_way[node as usize] < self.most
+    }
+
+    /// A node has sent a packet.
+    pub(crate) fn sent(&mut self, node: u32) {
+        self.under_way[node as usize] += 1;
+    }
+
+    /// A node has received a packet from `source`, and will acknowledge it.
+    pub(crate) fn owe(&mut self, node: u32, source: u32) {
+        self.owed[node as usize].push_back(source);
+    }
+
+    /// A node has received an acknowledgement. Whether its window was closed.
+    pub(crate) fn acknowledged(&mut self, node: u32) -> bool {
+        let under_way = &mut self.under_way[node as usize];
+        *under_way -= 1;
+        *under_way + 1 == self.most
+    }
+
+    /// The next acknowledgement that a node sends.
+    pub(crate) fn next(&mut self, now: Time, node: u32) -> Option<(Header, Meta)> {
+        let to = self.owed[node as usize].pop_front()?;
+        let own = self.numbers[node as usize];
+        let (from, to) = (self.torus.coordinates(own), self.torus.coordinates(to));
+        let hints = hints::minimal(&self.torus, from, to, self.tie);
+        let meta = Meta { made: now, source: own, kind: ACKNOWLEDGEMENT, ..Meta::default() };
+        Some((Header::new(to, hints, 1, 0), meta))
+    }
+}

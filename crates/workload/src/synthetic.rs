@@ -1,0 +1,219 @@
+//! Synthetic traffic: a pattern, packets of given sizes, a load.
+//!
+//! Nothing is stored of packets that have not entered the network. Each lane of a node (an injection FIFO, while FIFOs are
+//! endless) counts its own packets: those numbered `lane, lane + lanes, ...` of the node's sequence, as if software had
+//! dealt them to the FIFOs in turn, as early as possible (Blumrich et al., section 3).
+
+use crate::config::{Load, Priority, Routing, TrafficConfig};
+use crate::pattern::Pattern;
+use crate::permutation::Permutation;
+use netloom_engine::{Stream, Time};
+use netloom_fabric::config::TorusConfig;
+use netloom_fabric::host::{Delivery, Pull};
+use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::routing::hints;
+use netloom_fabric::topology::torus::Torus;
+use netloom_nic::config::FifoConfig;
+use netloom_nic::fifo::{Calls, FifoNic, Software};
+use std::sync::Arc;
+
+/// What all nodes' synthetic traffic has in common.
+#[derive(Debug)]
+pub struct Plan {
+    pattern: Pattern,
+    torus: Torus,
+    network: TorusConfig,
+    traffic: TrafficConfig,
+    seed: u64,
+    /// Of each lane of a node: whether its packets are of high priority, and its place among the lanes of its kind.
+    lanes: Vec<(bool, u64)>,
+    /// Normal and high-priority lanes of a node.
+    peers: [u64; 2],
+    /// Mean ticks between a lane's packets; 0: as fast as the network takes them. For normal and high-priority lanes.
+    interval: [f64; 2],
+    /// Packets that a node sends in all, of each priority; none: no end.
+    limit: [Option<u64>; 2],
+}
+
+impl Plan {
+    /// From checked configurations.
+    pub fn new(
+        pattern: Pattern,
+        traffic: &TrafficConfig,
+        network: &TorusConfig,
+        nic: &FifoConfig,
+        seed: u64,
+    ) -> Self {
+        let torus = Torus::new(&network.topology);
+        let count = FifoNic::<Synthetic>::lanes(nic);
+        let is_high = |lane: usize| {
+            if nic.injection_fifo_B.is_some() {
+                lane % 2 == 1
+            } else {
+                lane % (nic.injection_normal + nic.injection_high) as usize >= nic.injection_normal as usize
+            }
+        };
+        let mut peers = [0; 2];
+        let lanes = (0..count)
+            .map(|lane| {
+                let peers = &mut peers[usize::from(is_high(lane))];
+                *peers += 1;
+                (is_high(lane), *peers - 1)
+            })
+            .collect();
+        let high = match traffic.priority {
+            Priority::High => 1.0,
+            Priority::Normal => traffic.high_fraction,
+        };
+        let rate = packets_a_tick(&pattern, traffic, network, &torus, seed);
+        let interval = [1.0 - high, high].map(|share| rate.map_or(0.0, |r| 1.0 / (r * share)));
+        let limit = [(0, 1.0 - high), (1, high)].map(|(_, share)| match (traffic.packets_per_node, traffic.load) {
+            _ if share == 0.0 => Some(0),
+            (Some(n), _) => Some((n as f64 * share).round() as u64),
+            (None, Load::Burst) => pattern.period(0).map(|n| (n as f64 * share).round() as u64),
+            _ => None,
+        });
+        let interval = [0, 1].map(|high| interval[high] * peers[high] as f64);
+        Plan { pattern, torus, network: network.clone(), traffic: traffic.clone(), seed, lanes, peers, interval, limit }
+    }
+
+    /// Packets that the whole machine will send; none if there is no end.
+    pub fn packets(&self) -> Option<u64> {
+        let nodes = u64::from(self.torus.nodes()) - self.torus.dead_nodes().len() as u64;
+        Some((self.limit[0]? + self.limit[1]?) * nodes)
+    }
+}
+
+/// The packets that a node makes a tick for the load that is aimed at; none if it is as much as goes.
+fn packets_a_tick(
+    pattern: &Pattern,
+    traffic: &TrafficConfig,
+    network: &TorusConfig,
+    torus: &Torus,
+    seed: u64,
+) -> Option<f64> {
+    match traffic.load {
+        Load::Burst | Load::Infinite => None,
+        Load::PacketsPerKilotick(n) => Some(n / 1000.0),
+        Load::LinkUtilization(u) => {
+            let hops: f64 = pattern.mean_hops(seed).iter().sum();
+            let links = (0..torus.nodes())
+                .map(|n| (0..torus.ports()).filter(|&p| torus.neighbour(n, p).is_some()).count())
+                .sum::<usize>() as f64
+                / f64::from(torus.nodes());
+            // A packet's bytes on a link, and the token-ack that answers it.
+            let bytes = traffic.packet_chunks.mean_chunks() * f64::from(network.packet.chunk_B)
+                + f64::from(network.packet.trailer_B + network.packet.ack_B);
+            Some(u * links / (hops * bytes * f64::from(network.link.ticks_per_byte)))
+        }
+    }
+}
+
+/// A lane of a node.
+struct Lane {
+    stream: Stream,
+    /// Packets made.
+    made: u64,
+    /// When the next one is made, in open loop.
+    next: f64,
+}
+
+/// The traffic of a block's nodes.
+pub struct Synthetic {
+    plan: Arc<Plan>,
+    numbers: Vec<u32>,
+    orders: Vec<Option<Permutation>>,
+    lanes: Vec<Lane>,
+    lanes_each: usize,
+    /// Packets that arrived.
+    pub delivered: u64,
+    /// Payload that arrived, bytes.
+    pub payload_bytes: u64,
+}
+
+impl Synthetic {
+    /// For the nodes of a block, by the machine's numbers.
+    pub fn new(plan: &Arc<Plan>, numbers: &[u32]) -> Self {
+        let lanes_each = plan.lanes.len();
+        let lanes = numbers.iter().flat_map(|&number| (0..lanes_each).map(move |lane| (number, lane)));
+        let lanes = lanes
+            .map(|(number, lane)| {
+                let mut stream = Stream::new(plan.seed, 4, u64::from(number) << 8 | lane as u64);
+                let high = usize::from(plan.lanes[lane].0);
+                let next = if plan.interval[high] > 0.0 { plan.interval[high] * stream.exponential() } else { 0.0 };
+                Lane { stream, made: 0, next }
+            })
+            .collect();
+        Synthetic {
+            orders: numbers.iter().map(|&n| plan.pattern.order(plan.seed, n)).collect(),
+            plan: Arc::clone(plan),
+            numbers: numbers.to_vec(),
+            lanes,
+            lanes_each,
+            delivered: 0,
+            payload_bytes: 0,
+        }
+    }
+}
+
+impl Software for Synthetic {
+    fn next(&mut self, now: Time, node: u32, lane: usize, _: &mut Calls) -> Pull {
+        let plan = &*self.plan;
+        let (is_high, place) = plan.lanes[lane];
+        let high = usize::from(is_high);
+        let state = &mut self.lanes[node as usize * self.lanes_each + lane];
+        let index = place + state.made * plan.peers[high];
+        if plan.limit[high].is_some_and(|limit| index >= limit) {
+            return Pull::Empty;
+        }
+        let mut made = now;
+        if plan.interval[high] > 0.0 {
+            made = state.next.ceil() as u64;
+            if made > now {
+                return Pull::NotBefore(made);
+            }
+            state.next += plan.interval[high] * state.stream.exponential();
+        } else if matches!(plan.traffic.load, Load::Burst) {
+            // It was there from the start.
+            made = 0;
+        }
+        state.made += 1;
+        let number = self.numbers[node as usize];
+        let order = self.orders[node as usize].as_ref();
+        let Some(to) = plan.pattern.destination(number, index, order, &mut state.stream) else {
+            return Pull::Empty;
+        };
+        let chunks = match plan.traffic.packet_chunks.0[..] {
+            [(chunks, _)] => chunks,
+            ref mix => weighted(mix, &mut state.stream),
+        };
+        let mut flags = if high == 1 { Header::HIGH } else { 0 };
+        if plan.traffic.routing == Routing::Static {
+            flags |= Header::STATIC;
+        }
+        let (from, to) = (plan.torus.coordinates(number), plan.torus.coordinates(to));
+        let hints = hints::minimal(&plan.torus, from, to, plan.network.router.halfway_tie);
+        Pull::Packet(Header::new(to, hints, chunks, flags), Meta { made, source: number, ..Meta::default() })
+    }
+
+    fn arrived(&mut self, _: Time, _: u32, delivery: &Delivery, _: &mut Calls) {
+        let packet = &self.plan.network.packet;
+        self.delivered += 1;
+        self.payload_bytes += u64::from(
+            (delivery.header.chunks() * packet.chunk_B).saturating_sub(packet.header_B + packet.software_header_B),
+        );
+    }
+
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Calls) {}
+}
+
+fn weighted(mix: &[(u32, f64)], stream: &mut Stream) -> u32 {
+    let mut at = stream.unit() * mix.iter().map(|m| m.1).sum::<f64>();
+    for &(chunks, weight) in mix {
+        at -= weight;
+        if at < 0.0 {
+            return chunks;
+        }
+    }
+    mix[mix.len() - 1].0
+}

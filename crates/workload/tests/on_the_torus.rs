@@ -1,0 +1,143 @@
+//! Programs and traffic on the simulated torus, through its network interfaces.
+
+use netloom_engine::{Progress, Reached};
+use netloom_fabric::config::TorusConfig;
+use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
+use netloom_fabric::topology::torus::Torus;
+use netloom_nic::config::{FifoConfig, NodeMode};
+use netloom_nic::fifo::FifoNic;
+use netloom_workload::config::{AllToAll, Load, TrafficConfig, WorkloadConfig};
+use netloom_workload::goal::{self, replay::Replay};
+use netloom_workload::messages::{Layout, Programs};
+use netloom_workload::pattern::Pattern;
+use netloom_workload::synthetic::{Plan, Synthetic};
+use std::sync::Arc;
+
+type Outcome = (u64, u64, u64);
+
+/// Runs traffic to its end: packets and payload delivered, and when it ended.
+fn drain(
+    dims: &[u32],
+    workload: &WorkloadConfig,
+    traffic: &TrafficConfig,
+    nic: &FifoConfig,
+    options: BuildOptions,
+    threads: usize,
+) -> Outcome {
+    let config = TorusConfig::bluegene_l(dims);
+    let torus = Torus::new(&config.topology);
+    let pattern = Pattern::new(workload, &torus, 240).expect("readable").expect("a pattern");
+    let plan = Arc::new(Plan::new(pattern, traffic, &config, nic, 1));
+    let options = BuildOptions { injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic), ..options };
+    let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
+        FifoNic::new(nic, &config, n, Synthetic::new(&plan, n))
+    })
+    .expect("buildable");
+    assert_eq!(network.run_until(50_000_000, threads, &Progress::default()), Reached::Idle);
+    assert_eq!(network.under_way(), 0, "{:?}", network.stall());
+    assert_eq!(network.unrest(), Vec::<String>::new());
+    let now = network.now();
+    let latencies = network.totals().latency;
+    let sums = network.blocks().map(|b| b.host().software());
+    let (packets, bytes) = sums.fold((0, 0), |s, h| (s.0 + h.delivered, s.1 + h.payload_bytes));
+    assert!(latencies.count() >= packets);
+    (packets, bytes, now)
+}
+
+fn all_to_all() -> WorkloadConfig {
+    WorkloadConfig::AllToAll(AllToAll::default())
+}
+
+#[test]
+fn every_kind_of_interface_delivers_an_all_to_all() {
+    let burst = TrafficConfig { load: Load::Burst, ..TrafficConfig::default() };
+    let fifo = FifoConfig::default();
+    let variants = [
+        ("endless", fifo.clone()),
+        ("finite injection", FifoConfig { injection_fifo_B: Some(1024), ..fifo.clone() }),
+        ("virtual node", FifoConfig { mode: NodeMode::VirtualNode, ..fifo.clone() }),
+        ("slow drain", FifoConfig {
+            reception_fifo_B: Some(1024),
+            drain_bytes_per_tick: Some(0.7),
+            ..fifo.clone()
+        }),
+        ("window", FifoConfig { window_packets: Some(4), ..fifo.clone() }),
+        ("window and finite", FifoConfig { window_packets: Some(4), injection_fifo_B: Some(512), ..fifo }),
+    ];
+    let mut ends = vec![];
+    for (name, nic) in variants {
+        let (packets, bytes, end) = drain(&[4, 4, 4], &all_to_all(), &burst, &nic, BuildOptions { smallest_chunks: 1, ..BuildOptions::default() }, 2);
+        println!("{name}: {end} ticks");
+        assert_eq!((packets, bytes), (64 * 63, 64 * 63 * 240), "{name}");
+        ends.push(end);
+    }
+    // A node that takes its packets slowly is the bottleneck: 63 packets of 256 B at 0.7 B a tick.
+    assert!(ends[3] as f64 > 63.0 * 256.0 / 0.7 && ends[0] < 13_000, "{ends:?}");
+}
+
+/// The outcome does not depend on threads or blocks: the whole of `totals`, `windows` and `links`.
+#[test]
+fn threads_and_blocks_do_not_matter() {
+    for seed in [1, 2] {
+        let run = |threads: usize, block: &[u32]| {
+            let config = TorusConfig::bluegene_l(&[8, 4, 4]);
+            let nic = FifoConfig { window_packets: Some(20), ..FifoConfig::default() };
+            let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
+            let traffic = TrafficConfig { high_fraction: 0.1, ..TrafficConfig::default() };
+            let plan = Arc::new(Plan::new(pattern.expect("readable").expect("one"), &traffic, &config, &nic, seed));
+            let options = BuildOptions { seed, block: block.to_vec(), smallest_chunks: 1, ..BuildOptions::default() };
+            let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
+                FifoNic::new(&nic, &config, n, Synthetic::new(&plan, n))
+            })
+            .expect("buildable");
+            network.run_until(15_000, threads, &Progress::default());
+            (network.windows(), network.links(), network.totals())
+        };
+        let expected = run(1, &[8, 4, 4]);
+        assert!(expected.0[0].delivered > 1000);
+        for (threads, block) in [(1, [4, 4, 4]), (2, [4, 4, 4]), (4, [2, 4, 4]), (2, [3, 3, 1]), (4, [8, 4, 4])] {
+            assert!(run(threads, &block) == expected, "{threads} threads, blocks of {block:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_real_trace_runs_on_a_cube() {
+    let trace = Arc::new(goal::load("../../examples/traces/lulesh-64.goal.gz").expect("the example"));
+    let config = TorusConfig::bluegene_l(&[4, 4, 4]);
+    let nic = FifoConfig::default();
+    let run = |nodes: &[u32], threads| {
+        let layout = Arc::new(Layout::new(&config, nodes, &[0, 1, 2, 3, 4, 5]));
+        let options =
+            BuildOptions { smallest_chunks: 1, block: vec![2, 4, 4], ..BuildOptions::default() };
+        let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
+            let programs =
+                Programs::new(&layout, n, |rank| Box::new(Replay::new(Arc::clone(&trace), rank)) as Box<_>);
+            FifoNic::new(&nic, &config, n, programs)
+        })
+        .expect("buildable");
+        assert_eq!(network.run_until(u64::MAX / 4, threads, &Progress::default()), Reached::Idle);
+        assert_eq!(network.unrest(), Vec::<String>::new());
+        let mut ends = vec![];
+        let mut messages = 0;
+        for block in network.blocks() {
+            let programs = block.host().software();
+            assert_eq!(programs.running(), 0, "{:?}", programs.waiting());
+            messages += programs.messages;
+            ends.extend(programs.finished().map(|f| (f.0, f.1.expect("ended"))));
+        }
+        ends.sort_unstable();
+        (messages, ends)
+    };
+    let in_order: Vec<u32> = (0..64).collect();
+    let (messages, ends) = run(&in_order, 1);
+    assert_eq!((messages, ends.len()), (13_455, 64));
+    assert_eq!(run(&in_order, 2), (messages, ends.clone()));
+    // Another mapping is another run; what this trace computes between its messages hides most of the difference.
+    let far: Vec<u32> = (0..64).map(|r| r * 27 % 64).collect();
+    let (messages, scattered) = run(&far, 2);
+    let last = |ends: &[(u32, u64)]| ends.iter().map(|e| e.1).max().expect("64 ranks") as f64 / 175e3;
+    println!("in order {} ms, scattered {} ms", last(&ends), last(&scattered));
+    assert_eq!(messages, 13_455);
+    assert!(scattered != ends && (last(&scattered) / last(&ends) - 1.0).abs() < 0.1);
+}
