@@ -124,7 +124,9 @@ impl Programs {
     ) -> Self {
         let mut ranks: Vec<Option<RankState>> = numbers.iter().map(|_| None).collect();
         let mut place = HashMap::new();
-        numbers.iter().enumerate().for_each(|(i, &n)| drop(place.insert(n, i)));
+        for (i, &n) in numbers.iter().enumerate() {
+            place.insert(n, i);
+        }
         let mut running = 0;
         for (rank, node) in layout.nodes.iter().enumerate() {
             if let Some(&i) = place.get(node) {
