@@ -1,1 +1,3 @@
 //! Network interfaces: what stands between a node's programs and its router.
+
+pub mod config;

@@ -1,0 +1,166 @@
+//! Link utilization laid out over the torus: for each dimension a drawing of its two directions, plane by plane.
+
+use super::Plot;
+use super::colour::picture;
+use super::number::percent;
+use super::svg::{Svg, WIDTH};
+use crate::result::{LinkRow, direction_name};
+use netloom_workload::config::letter;
+
+/// Room between two planes, px.
+const GAP: f64 = 12.0;
+/// Room for the name of a plane above it, px.
+const NAME: f64 = 15.0;
+/// Left and right margin of the planes, px.
+const LEFT: f64 = 28.0;
+const RIGHT: f64 = 14.0;
+
+/// How the planes of a machine are laid out on the page.
+struct Layout {
+    /// Nodes across and up in one plane.
+    across: usize,
+    up: usize,
+    planes: usize,
+    columns: usize,
+    /// Side of a node, px.
+    cell: f64,
+}
+
+impl Layout {
+    fn new(dims: &[u32]) -> Layout {
+        let across = dims[0] as usize;
+        let up = dims.get(1).map_or(1, |&k| k as usize);
+        let planes: usize = dims.iter().skip(2).map(|&k| k as usize).product();
+        let room = WIDTH - LEFT - RIGHT;
+        // The widest cells with which all planes fit into a panel that is no higher than half its width.
+        let fit = |columns: usize| {
+            let rows = planes.div_ceil(columns) as f64;
+            let by_width = ((room + GAP) / columns as f64 - GAP) / across as f64;
+            let by_height = (room * 0.55 / rows - GAP - NAME) / up as f64;
+            by_width.min(by_height).clamp(0.4, 26.0)
+        };
+        let columns = (1..=planes).max_by(|&a, &b| fit(a).total_cmp(&fit(b)).then(b.cmp(&a))).unwrap_or(1);
+        // Prefer full rows, as long as cells stay nearly as large.
+        let full = (1..=planes).filter(|&c| planes.is_multiple_of(c) && fit(c) >= fit(columns) * 0.9);
+        let columns = full.max_by(|&a, &b| fit(a).total_cmp(&fit(b))).unwrap_or(columns);
+        Layout { across, up, planes, columns, cell: fit(columns) }
+    }
+
+    fn height(&self) -> f64 {
+        self.planes.div_ceil(self.columns) as f64 * (self.up as f64 * self.cell + NAME + GAP)
+    }
+}
+
+/// A drawing for each dimension that has links.
+pub fn plots(dims: &[u32], rows: &[LinkRow]) -> Vec<Plot> {
+    let Some((low, high)) = range(rows) else { return vec![] };
+    (0..dims.len())
+        .filter(|&d| rows.iter().any(|r| usize::from(r.direction / 2) == d))
+        .map(|d| {
+            let svg = draw(dims, rows, d, low, high);
+            let axes = match dims.len() {
+                1 => "x runs to the right".to_owned(),
+                _ => "in each map x runs to the right and y upwards".to_owned(),
+            };
+            let caption = format!(
+                "Each map is a plane of the torus, each point the link that leaves a node in the direction shown; {axes}. \
+                 All drawings share one scale."
+            );
+            Plot { name: format!("links-{}", letter(d)), caption, svg }
+        })
+        .collect()
+}
+
+/// The range of the colours: round, and no narrower than 5%.
+fn range(rows: &[LinkRow]) -> Option<(f64, f64)> {
+    let least = rows.iter().map(|r| r.utilization).reduce(f64::min)?;
+    let most = rows.iter().map(|r| r.utilization).reduce(f64::max)?;
+    let step = if most - least > 0.25 { 0.1 } else { 0.05 };
+    let low = ((least / step + 1e-9).floor() * step).max(0.0);
+    let high = ((most / step - 1e-9).ceil() * step).min(1.0);
+    Some(if high - low < 0.05 {
+        ((high - 0.05).max(0.0), (high - 0.05).max(0.0) + 0.05)
+    } else {
+        (low, high)
+    })
+}
+
+fn draw(dims: &[u32], rows: &[LinkRow], d: usize, low: f64, high: f64) -> String {
+    let layout = Layout::new(dims);
+    let panel = layout.height() + 30.0;
+    let mut svg = Svg::new(74.0 + 2.0 * panel);
+    svg.text(14.0, 22.0, "start", "t", &format!("Utilization of the {} links", letter(d)));
+    legend(&mut svg, low, high);
+    for side in 0..2u8 {
+        let direction = 2 * d as u8 + side;
+        let of: Vec<&LinkRow> = rows.iter().filter(|r| r.direction == direction).collect();
+        let top = 66.0 + f64::from(side) * panel;
+        let count = of.len().max(1) as f64;
+        let mean = of.iter().map(|r| r.utilization).sum::<f64>() / count;
+        let least = of.iter().map(|r| r.utilization).fold(f64::INFINITY, f64::min);
+        let most = of.iter().map(|r| r.utilization).fold(0.0, f64::max);
+        let title = match of.is_empty() {
+            true => format!("{}: no links", direction_name(direction)),
+            false => format!(
+                "{}: mean {}, least {}, most {}",
+                direction_name(direction),
+                percent(mean),
+                percent(least),
+                percent(most)
+            ),
+        };
+        svg.text(14.0, top, "start", "", &title);
+        planes(&mut svg, dims, &layout, &of, top + 10.0, low, high);
+    }
+    svg.finish(&format!("Utilization of the {} links over the torus", letter(d)))
+}
+
+fn legend(svg: &mut Svg, low: f64, high: f64) {
+    let (left, width) = (WIDTH - 254.0, 240.0);
+    let ramp: Vec<Option<f64>> = (0..128).map(|i| Some(f64::from(i) / 127.0)).collect();
+    svg.raw(&format!(
+        r#"<image x="{left}" y="12" width="{width}" height="12" preserveAspectRatio="none" href="{}"/>"#,
+        picture(128, &ramp)
+    ));
+    for (share, anchor) in [(0.0, "start"), (0.5, "middle"), (1.0, "end")] {
+        let value = percent(low + (high - low) * share);
+        svg.text(left + width * share, 38.0, anchor, "s", &value);
+    }
+}
+
+/// Draws the maps of one direction below `top`, px.
+fn planes(svg: &mut Svg, dims: &[u32], layout: &Layout, rows: &[&LinkRow], top: f64, low: f64, high: f64) {
+    let (across, up) = (layout.across, layout.up);
+    let mut values = vec![None; across * up * layout.planes];
+    for row in rows {
+        let c = |d: usize| row.node.get(d).map_or(0, |&c| c as usize);
+        let mut plane = 0;
+        for d in (2..dims.len()).rev() {
+            plane = plane * dims[d] as usize + c(d);
+        }
+        // Pictures start at the top; y runs upwards.
+        values[(plane * up + up - 1 - c(1)) * across + c(0)] = Some((row.utilization - low) / (high - low));
+    }
+    let (width, height) = (across as f64 * layout.cell, up as f64 * layout.cell);
+    for plane in 0..layout.planes {
+        let left = LEFT + (plane % layout.columns) as f64 * (width + GAP);
+        let upper = top + (plane / layout.columns) as f64 * (height + NAME + GAP) + NAME;
+        if dims.len() > 2 {
+            svg.text(left, upper - 3.0, "start", "s", &plane_name(dims, plane));
+        }
+        svg.raw(&format!(
+            r#"<rect x="{left:.1}" y="{upper:.1}" width="{width:.1}" height="{height:.1}" style="fill:var(--empty)"/><image x="{left:.1}" y="{upper:.1}" width="{width:.1}" height="{height:.1}" preserveAspectRatio="none" style="image-rendering:pixelated" href="{}"/>"#,
+            picture(across, &values[plane * across * up..(plane + 1) * across * up])
+        ));
+    }
+}
+
+fn plane_name(dims: &[u32], plane: usize) -> String {
+    let mut rest = plane;
+    let parts = (2..dims.len()).map(|d| {
+        let c = rest % dims[d] as usize;
+        rest /= dims[d] as usize;
+        format!("{}={c}", letter(d))
+    });
+    parts.collect::<Vec<_>>().join(" ")
+}
