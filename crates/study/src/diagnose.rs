@@ -124,9 +124,15 @@ impl From<std::io::Error> for Problem {
 
 /// The valid name nearest to a wrong one, if one is near enough to be meant.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let score = |name: &str| {
+        let (a, b) = (wrong.to_lowercase(), name.to_lowercase());
+        // One slip of the fingers is a strong hint, however short the name.
+        let slip = if strsim::damerau_levenshtein(&a, &b) <= 1 { 0.95 } else { 0.0 };
+        strsim::jaro_winkler(&a, &b).max(slip)
+    };
     known
         .into_iter()
-        .map(|name| (strsim::jaro_winkler(&wrong.to_lowercase(), &name.to_lowercase()), name))
+        .map(|name| (score(name), name))
         .filter(|(score, _)| *score > 0.78)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name)

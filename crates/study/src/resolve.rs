@@ -174,7 +174,6 @@ fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
             match &entry.value.value {
                 Value::Table(_) => gather(&entry.value, &path, axes)?,
                 Value::List(values) if !values.is_empty() => {
-                    side(&entry_at(&path, entry.origin.clone(), entry.value.clone()))?;
                     axes.push(Axis { path, values: values.clone() });
                 }
                 _ => {
@@ -187,6 +186,9 @@ fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
             }
         }
         Ok(())
+    }
+    for entry in flatten(&sweep.value) {
+        side(&entry)?;
     }
     let mut axes = Vec::new();
     gather(&sweep.value, "", &mut axes)?;

@@ -3,7 +3,7 @@
 use super::Plot;
 use super::colour::picture;
 use super::number::percent;
-use super::svg::{Svg, WIDTH};
+use super::svg::{Svg, WIDTH, text_width};
 use crate::result::{LinkRow, direction_name};
 use netloom_workload::config::letter;
 
@@ -17,6 +17,11 @@ const RIGHT: f64 = 14.0;
 
 /// How the planes of a machine are laid out on the page.
 struct Layout {
+    /// The dimensions that are longer than one node: the first goes across a plane, the second up, the rest from plane
+    /// to plane.
+    axes: Vec<usize>,
+    /// The lengths of all dimensions.
+    dims: Vec<usize>,
     /// Nodes across and up in one plane.
     across: usize,
     up: usize,
@@ -24,43 +29,73 @@ struct Layout {
     columns: usize,
     /// Side of a node, px.
     cell: f64,
+    /// From the left of one plane to the left of the next, px: wide enough for its name.
+    pitch: f64,
 }
 
 impl Layout {
     fn new(dims: &[u32]) -> Layout {
-        let across = dims[0] as usize;
-        let up = dims.get(1).map_or(1, |&k| k as usize);
-        let planes: usize = dims.iter().skip(2).map(|&k| k as usize).product();
+        let dims: Vec<usize> = dims.iter().map(|&k| k as usize).collect();
+        let axes: Vec<usize> = (0..dims.len()).filter(|&d| dims[d] > 1).collect();
+        let length = |i: usize| axes.get(i).map_or(1, |&d| dims[d]);
+        let (across, up) = (length(0), length(1));
+        let planes: usize = axes.iter().skip(2).map(|&d| dims[d]).product();
         let room = WIDTH - LEFT - RIGHT;
         // The widest cells with which all planes fit into a panel that is no higher than half its width.
+        let name = text_width(&plane_name(&axes, &dims, planes - 1)) + 2.0;
+        let pitch = |cell: f64| (across as f64 * cell).max(name) + GAP;
         let fit = |columns: usize| {
             let rows = planes.div_ceil(columns) as f64;
             let by_width = ((room + GAP) / columns as f64 - GAP) / across as f64;
             let by_height = (room * 0.55 / rows - GAP - NAME) / up as f64;
             by_width.min(by_height).clamp(0.4, 26.0)
         };
-        let columns = (1..=planes).max_by(|&a, &b| fit(a).total_cmp(&fit(b)).then(b.cmp(&a))).unwrap_or(1);
+        let fits = |columns: &usize| *columns as f64 * pitch(fit(*columns)) <= room + GAP + 0.01;
+        let best = |all: &mut dyn Iterator<Item = usize>| {
+            all.filter(fits).max_by(|&a, &b| fit(a).total_cmp(&fit(b)).then(b.cmp(&a)))
+        };
+        let columns = best(&mut (1..=planes)).unwrap_or(1);
         // Prefer full rows, as long as cells stay nearly as large.
-        let full = (1..=planes).filter(|&c| planes.is_multiple_of(c) && fit(c) >= fit(columns) * 0.9);
-        let columns = full.max_by(|&a, &b| fit(a).total_cmp(&fit(b))).unwrap_or(columns);
-        Layout { across, up, planes, columns, cell: fit(columns) }
+        let full = |c: &usize| planes.is_multiple_of(*c) && fit(*c) >= fit(columns) * 0.9;
+        let columns = best(&mut (1..=planes).filter(full)).unwrap_or(columns);
+        let (cell, pitch) = (fit(columns), pitch(fit(columns)));
+        Layout { axes, dims, across, up, planes, columns, cell, pitch }
+    }
+
+    /// Height of a plane, px; that of a line is not its nodes' alone.
+    fn plane_height(&self) -> f64 {
+        let height = self.up as f64 * self.cell;
+        if self.up == 1 { height.max(18.0) } else { height }
     }
 
     fn height(&self) -> f64 {
-        self.planes.div_ceil(self.columns) as f64 * (self.up as f64 * self.cell + NAME + GAP)
+        self.planes.div_ceil(self.columns) as f64 * (self.plane_height() + NAME + GAP)
+    }
+
+    /// Plane, row and column of a node.
+    fn place(&self, node: &[u32]) -> (usize, usize, usize) {
+        let c = |i: usize| self.axes.get(i).map_or(0, |&d| node[d] as usize);
+        let plane = (2..self.axes.len()).rev().fold(0, |plane, i| plane * self.dims[self.axes[i]] + c(i));
+        (plane, c(1), c(0))
+    }
+
+    /// The letter of the dimension that goes across (0) or up (1).
+    fn letter(&self, i: usize) -> Option<char> {
+        self.axes.get(i).map(|&d| letter(d))
     }
 }
 
 /// A drawing for each dimension that has links.
 pub fn plots(dims: &[u32], rows: &[LinkRow]) -> Vec<Plot> {
     let Some((low, high)) = range(rows) else { return vec![] };
+    let layout = Layout::new(dims);
     (0..dims.len())
         .filter(|&d| rows.iter().any(|r| usize::from(r.direction / 2) == d))
         .map(|d| {
-            let svg = draw(dims, rows, d, low, high);
-            let axes = match dims.len() {
-                1 => "x runs to the right".to_owned(),
-                _ => "in each map x runs to the right and y upwards".to_owned(),
+            let svg = draw(&layout, rows, d, low, high);
+            let axes = match (layout.letter(0), layout.letter(1)) {
+                (Some(x), Some(y)) => format!("in each map {x} runs to the right and {y} upwards"),
+                (x, _) => format!("{} runs to the right", x.unwrap_or('x')),
             };
             let caption = format!(
                 "Each map is a plane of the torus, each point the link that leaves a node in the direction shown; {axes}. \
@@ -85,8 +120,7 @@ fn range(rows: &[LinkRow]) -> Option<(f64, f64)> {
     })
 }
 
-fn draw(dims: &[u32], rows: &[LinkRow], d: usize, low: f64, high: f64) -> String {
-    let layout = Layout::new(dims);
+fn draw(layout: &Layout, rows: &[LinkRow], d: usize, low: f64, high: f64) -> String {
     let panel = layout.height() + 30.0;
     let mut svg = Svg::new(74.0 + 2.0 * panel);
     svg.text(14.0, 22.0, "start", "t", &format!("Utilization of the {} links", letter(d)));
@@ -110,7 +144,7 @@ fn draw(dims: &[u32], rows: &[LinkRow], d: usize, low: f64, high: f64) -> String
             ),
         };
         svg.text(14.0, top, "start", "", &title);
-        planes(&mut svg, dims, &layout, &of, top + 10.0, low, high);
+        planes(&mut svg, layout, &of, top + 10.0, low, high);
     }
     svg.finish(&format!("Utilization of the {} links over the torus", letter(d)))
 }
@@ -129,25 +163,30 @@ fn legend(svg: &mut Svg, low: f64, high: f64) {
 }
 
 /// Draws the maps of one direction below `top`, px.
-fn planes(svg: &mut Svg, dims: &[u32], layout: &Layout, rows: &[&LinkRow], top: f64, low: f64, high: f64) {
+fn planes(svg: &mut Svg, layout: &Layout, rows: &[&LinkRow], top: f64, low: f64, high: f64) {
     let (across, up) = (layout.across, layout.up);
     let mut values = vec![None; across * up * layout.planes];
     for row in rows {
-        let c = |d: usize| row.node.get(d).map_or(0, |&c| c as usize);
-        let mut plane = 0;
-        for d in (2..dims.len()).rev() {
-            plane = plane * dims[d] as usize + c(d);
-        }
+        let (plane, y, x) = layout.place(&row.node);
         // Pictures start at the top; y runs upwards.
-        values[(plane * up + up - 1 - c(1)) * across + c(0)] = Some((row.utilization - low) / (high - low));
+        values[(plane * up + up - 1 - y) * across + x] = Some((row.utilization - low) / (high - low));
     }
-    let (width, height) = (across as f64 * layout.cell, up as f64 * layout.cell);
+    let (width, height) = (across as f64 * layout.cell, layout.plane_height());
+    svg.text(
+        LEFT + width,
+        top + NAME + height + 10.0,
+        "end",
+        "s",
+        &format!("{} \u{2192}", layout.letter(0).unwrap_or('x')),
+    );
+    if let Some(up) = layout.letter(1) {
+        svg.text(LEFT - 4.0, top + NAME + 20.0, "end", "s", &up.to_string());
+        svg.text(LEFT - 4.0, top + NAME + 9.0, "end", "s", "\u{2191}");
+    }
     for plane in 0..layout.planes {
-        let left = LEFT + (plane % layout.columns) as f64 * (width + GAP);
+        let left = LEFT + (plane % layout.columns) as f64 * layout.pitch;
         let upper = top + (plane / layout.columns) as f64 * (height + NAME + GAP) + NAME;
-        if dims.len() > 2 {
-            svg.text(left, upper - 3.0, "start", "s", &plane_name(dims, plane));
-        }
+        svg.text(left, upper - 3.0, "start", "s", &plane_name(&layout.axes, &layout.dims, plane));
         svg.raw(&format!(
             r#"<rect x="{left:.1}" y="{upper:.1}" width="{width:.1}" height="{height:.1}" style="fill:var(--empty)"/><image x="{left:.1}" y="{upper:.1}" width="{width:.1}" height="{height:.1}" preserveAspectRatio="none" style="image-rendering:pixelated" href="{}"/>"#,
             picture(across, &values[plane * across * up..(plane + 1) * across * up])
@@ -155,11 +194,12 @@ fn planes(svg: &mut Svg, dims: &[u32], layout: &Layout, rows: &[&LinkRow], top: 
     }
 }
 
-fn plane_name(dims: &[u32], plane: usize) -> String {
+/// The coordinates that the nodes of a plane share; empty where there is one plane.
+fn plane_name(axes: &[usize], dims: &[usize], plane: usize) -> String {
     let mut rest = plane;
-    let parts = (2..dims.len()).map(|d| {
-        let c = rest % dims[d] as usize;
-        rest /= dims[d] as usize;
+    let parts = axes.iter().skip(2).map(|&d| {
+        let c = rest % dims[d];
+        rest /= dims[d];
         format!("{}={c}", letter(d))
     });
     parts.collect::<Vec<_>>().join(" ")

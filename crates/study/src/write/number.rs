@@ -67,7 +67,7 @@ pub fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
 
 /// The label of a tick, with the decimals that its step needs.
 pub fn tick_label(x: f64, step: f64) -> String {
-    if step >= 1.0 && x.abs() >= 10_000.0 {
+    if step >= 1.0 && x.abs() >= 1000.0 {
         return grouped(x.round() as i64);
     }
     // As many decimals as the step itself has.
@@ -94,7 +94,8 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_inside() {
-        assert_eq!(ticks(0.0, 1.0, 5), [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|x: f64| (x * 5.0).round() / 5.0));
+        let labels: Vec<String> = ticks(0.0, 1.0, 5).into_iter().map(|t| tick_label(t, 0.2)).collect();
+        assert_eq!(labels, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(ticks(0.0, 2857.0, 6), [0.0, 500.0, 1000.0, 1500.0, 2000.0, 2500.0]);
         assert_eq!(tick_label(0.25, 0.25), "0.25");
         assert_eq!(tick_label(5.0, 1.0), "5");

@@ -20,7 +20,7 @@ h1{font-size:26px;line-height:1.25;margin:0 0 4px}
 h2{font-size:18px;margin:36px 0 12px}
 .soft{color:var(--soft)}
 p{margin:8px 0;max-width:75ch}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(180px,1fr));gap:12px;margin:20px 0}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:12px;margin:20px 0}
 .tile,figure,.card{background:var(--card);border:1px solid var(--line);border-radius:8px}
 .tile{padding:12px 16px}
 .tile b{display:block;font-size:24px;font-weight:600;font-variant-numeric:tabular-nums}

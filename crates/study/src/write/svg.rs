@@ -137,7 +137,7 @@ impl Axis {
         (first..=last)
             .flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d)))
             .filter(|t| (self.low * 0.999..=self.high * 1.001).contains(t))
-            .map(|t| (t, if t >= 10_000.0 { super::number::grouped(t as i64) } else { format!("{t}") }))
+            .map(|t| (t, if t >= 1000.0 { super::number::grouped(t as i64) } else { format!("{t}") }))
             .collect()
     }
 }
