@@ -1,2 +1,33 @@
 //! The `netloom` command.
-fn main() {}
+
+use netloom_cli::{World, run};
+use netloom_study::simulate::Fabric;
+use netloom_study::validate::judges;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+fn main() -> ExitCode {
+    // The first Ctrl-C ends the run with what it has; a second one ends the program.
+    let handler = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(netloom_cli::STOPPED));
+        }
+        eprintln!("\nnetloom: stopping; again to quit at once");
+    });
+    if let Err(e) = handler {
+        eprintln!("netloom: Ctrl-C will not keep a partial result: {e}");
+    }
+    let world = World { simulator: &Fabric, judges: &judges(), stop: &STOP };
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+    match run(std::env::args_os(), &world, &mut out, &mut err) {
+        Ok(status) => status.into(),
+        // Whoever read the output has left.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("netloom: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

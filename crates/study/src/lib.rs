@@ -1,1 +1,23 @@
 //! Machines and studies as files; runs, sweeps, comparison with published figures, reports.
+//!
+//! A study goes through here in this order: [`resolve`] reads and checks it, [`run`] has it simulated, [`write`]
+//! puts the result into a folder, [`terminal`] tells a person. [`sweep`] does so for many points, [`validate`] for the
+//! published figures.
+
+pub mod bench;
+pub mod compare;
+pub mod decode;
+pub mod diagnose;
+pub mod machine;
+mod measure;
+pub mod resolve;
+pub mod result;
+pub mod run;
+pub mod simulate;
+mod steady;
+pub mod study;
+pub mod sweep;
+pub mod terminal;
+pub mod tree;
+pub mod validate;
+pub mod write;

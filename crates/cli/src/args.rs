@@ -1,0 +1,174 @@
+//! The command line: what may be asked, and the help that teaches it.
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// The interconnect of a supercomputer, in software.
+#[derive(Debug, Parser)]
+#[command(
+    name = "netloom",
+    version,
+    about = "Simulates the interconnect of a supercomputer",
+    long_about = "Simulates the interconnect of a supercomputer: BlueGene/L's torus, packet by packet, with its virtual \
+        channels, tokens and arbiters.\n\nA study (a TOML file) names a machine, what its nodes do, and what to measure. \
+        A run writes a folder with a summary, tables, plots and a report that opens in a browser.",
+    after_help = "Without a command, netloom runs its main example: an all-to-all on a 32x32x32 BlueGene/L.",
+    after_long_help = "Without a command, netloom runs its main example: an all-to-all on a 32x32x32 BlueGene/L.\n\n\
+        Examples:\n  \
+        netloom run hot-region                      a built-in example, by name\n  \
+        netloom run my.toml --set router.paths=1    a study of one's own, with one change\n  \
+        netloom sweep light-traffic --threads 8     every combination of a study's [sweep]\n  \
+        netloom machines describe bgl               what a machine has, without a run\n  \
+        netloom validate bgl                        the paper's figures beside the simulated ones\n\n\
+        Exit status: 0 all well; 1 a figure failed, an expectation was not met or the network stood still; \
+        2 a mistake in a file or a flag; 130 stopped, with a partial result."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What netloom can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a study and write its result into a folder
+    #[command(after_long_help = "Examples:\n  \
+        netloom run all-to-all\n  \
+        netloom run my.toml --out results/first\n  \
+        netloom run all-to-all --set topology.dims=[16,16,16] --set traffic.routing=static\n  \
+        netloom run all-to-all --json | jq .links.mean_utilization\n\n\
+        Ctrl-C stops a run and keeps what it has, marked as partial.")]
+    Run(RunArgs),
+    /// Run a study at every combination of the values in its [sweep] table
+    #[command(
+        after_long_help = "Points run side by side, one thread each. A sweep that was stopped goes on where it \
+        was when the same command is given again.\n\nExamples:\n  \
+        netloom sweep light-traffic\n  \
+        netloom sweep my.toml --threads 16 --out results/sweep\n  \
+        netloom sweep my.toml --set 'sweep.router.paths=[1,2]'"
+    )]
+    Sweep(RunArgs),
+    /// List, show, check or describe machines
+    #[command(after_long_help = "Examples:\n  \
+        netloom machines\n  \
+        netloom machines show bgl > mine.toml\n  \
+        netloom machines check mine.toml\n  \
+        netloom machines describe bgl --set topology.dims=[8,8,8]")]
+    Machines {
+        /// What to do with machines; `list` where left out
+        #[command(subcommand)]
+        action: Option<MachinesAction>,
+    },
+    /// Compare published figures with simulated ones
+    #[command(after_long_help = "Examples:\n  \
+        netloom validate                            everything\n  \
+        netloom validate bgl                        one paper\n  \
+        netloom validate bgl.all_to_all_32k         one table of it\n  \
+        netloom validate bgl --quick --json         smaller runs; one object for each figure\n\n\
+        An entry's name is paper.table[row].column. `difference` is in the figure's unit where the tolerance is \
+        absolute, else a fraction of the published figure. The status is 1 when an entry fails.")]
+    Validate {
+        /// A paper, a table (PAPER.FIGURE) or an entry; all where left out
+        what: Option<String>,
+        /// Smaller machines and shorter runs
+        #[arg(long)]
+        quick: bool,
+        /// Output and threads
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Measure the simulator's own speed beside its budgets
+    #[command(after_long_help = "Examples:\n  netloom bench\n  netloom bench --quick --json")]
+    Bench {
+        /// A quarter of the simulated time, once
+        #[arg(long)]
+        quick: bool,
+        /// Output and threads
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Print a script that completes netloom's commands in a shell
+    #[command(after_long_help = "Examples:\n  \
+        netloom completions bash > ~/.local/share/bash-completion/completions/netloom\n  \
+        netloom completions zsh > ~/.zfunc/_netloom\n  \
+        netloom completions fish > ~/.config/fish/completions/netloom.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// What can be done with machines.
+#[derive(Debug, Subcommand)]
+pub enum MachinesAction {
+    /// List the built-in machines
+    List {
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a machine's TOML file, with the source of each constant
+    Show {
+        /// A built-in machine, or the path of a TOML file
+        machine: String,
+    },
+    /// Check a machine's TOML file
+    Check {
+        /// A built-in machine, or the path of a TOML file
+        machine: String,
+        /// Changes
+        #[command(flatten)]
+        sets: Sets,
+    },
+    /// Print nodes, links, bandwidth, latency and buffers of a machine
+    Describe {
+        /// A built-in machine, or the path of a TOML file
+        machine: String,
+        /// Changes
+        #[command(flatten)]
+        sets: Sets,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Changes to a study or machine.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Sets {
+    /// Change one value, by its dotted key: router.paths=1, traffic.load=burst, topology.dims=[8,8,8]. Repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// What several commands take.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Common {
+    /// Print JSON for programs instead of text for people
+    #[arg(long)]
+    pub json: bool,
+    /// Threads to use; those of this computer where left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+}
+
+/// What a run or a sweep takes.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// Path of a study's TOML file, or a built-in example: all-to-all, hot-region, light-traffic
+    pub study: String,
+    /// Output and threads
+    #[command(flatten)]
+    pub common: Common,
+    /// Changes
+    #[command(flatten)]
+    pub sets: Sets,
+    /// Folder for the result; netloom-out/NAME where left out
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace the result that is in the folder
+    #[arg(long)]
+    pub force: bool,
+}

@@ -1,0 +1,355 @@
+//! The `netloom` command, apart from its `main`: it reads arguments, has the study crate do the work, and prints.
+
+pub mod args;
+
+use args::{Cli, Command, Common, MachinesAction, RunArgs};
+use clap::{CommandFactory, Parser};
+use netloom_study::diagnose::Problem;
+use netloom_study::machine::BUILT_IN;
+use netloom_study::resolve::{EXAMPLES, ResolvedStudy, load, load_machine};
+use netloom_study::result::Ended;
+use netloom_study::run::{IfExists, Quiet, Simulate, output_folder, threads_here, unmet};
+use netloom_study::terminal::{Terminal, summary};
+use netloom_study::validate::{Bench, Judge};
+use netloom_study::write::number::{grouped, percent, short};
+use netloom_study::{bench, machine, sweep, validate, write};
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// All is well.
+pub const OK: u8 = 0;
+/// A figure failed, an expectation was not met, or the network stood still.
+pub const FAILED: u8 = 1;
+/// A mistake in a file or a flag.
+pub const MISTAKE: u8 = 2;
+/// Stopped, with a partial result.
+pub const STOPPED: u8 = 130;
+
+/// What the command works with.
+pub struct World<'a> {
+    /// The simulator.
+    pub simulator: &'a dyn Simulate,
+    /// Those who judge published figures.
+    pub judges: &'a [Judge],
+    /// Set when the run should end.
+    pub stop: &'a AtomicBool,
+}
+
+/// Does what the arguments say and returns the exit status.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn run(
+    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    world: &World,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> std::io::Result<u8> {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(e) => {
+            let text = e.render();
+            if e.use_stderr() {
+                let colour = std::io::stderr().is_terminal();
+                if colour {
+                    write!(err, "{}", text.ansi())?
+                } else {
+                    write!(err, "{text}")?
+                }
+                return Ok(MISTAKE);
+            }
+            if std::io::stdout().is_terminal() {
+                write!(out, "{}", text.ansi())?
+            } else {
+                write!(out, "{text}")?
+            }
+            return Ok(OK);
+        }
+    };
+    let json = wants_json(&cli);
+    match command(cli, world, out, err) {
+        Ok(status) => Ok(status),
+        Err(Trouble::Output(e)) => Err(e),
+        Err(Trouble::Study(problem)) if json => {
+            let place = problem.origin.as_ref();
+            let error = serde_json::json!({ "error": {
+                "message": problem.message,
+                "file": place.map(|o| o.file.name.clone()),
+                "line": place.map(|o| o.line()),
+                "expected": place.map(|_| problem.label.clone()),
+                "help": problem.help,
+            }});
+            writeln!(err, "{error}")?;
+            Ok(MISTAKE)
+        }
+        Err(Trouble::Study(problem)) => {
+            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            write!(err, "{}", problem.render(colour))?;
+            Ok(MISTAKE)
+        }
+    }
+}
+
+/// What can go wrong: in what was asked for, or in printing.
+enum Trouble {
+    Study(Problem),
+    Output(std::io::Error),
+}
+
+impl From<Problem> for Trouble {
+    fn from(problem: Problem) -> Self {
+        Trouble::Study(problem)
+    }
+}
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        Trouble::Output(error)
+    }
+}
+
+fn wants_json(cli: &Cli) -> bool {
+    match &cli.command {
+        Some(Command::Run(a) | Command::Sweep(a)) => a.common.json,
+        Some(Command::Validate { common, .. } | Command::Bench { common, .. }) => common.json,
+        Some(Command::Machines {
+            action: Some(MachinesAction::List { json } | MachinesAction::Describe { json, .. }),
+        }) => *json,
+        _ => false,
+    }
+}
+
+fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+    match cli.command {
+        None => {
+            let study = load(EXAMPLES[0].0, &[])?;
+            let folder = output_folder(&default_folder(&study), IfExists::Next)?;
+            run_study(&study, &folder, &Common::default(), world, out, err)
+        }
+        Some(Command::Run(args)) => {
+            let study = load(&args.study, &args.sets.set)?;
+            if !study.axes.is_empty() {
+                let problem = Problem::new(format!("the study `{}` has a [sweep] table", study.study.name));
+                return Err(problem.help(format!("use `netloom sweep {}`", args.study)).into());
+            }
+            let folder = output_folder(&folder_of(&args, &study), if_exists(&args))?;
+            run_study(&study, &folder, &args.common, world, out, err)
+        }
+        Some(Command::Sweep(args)) => run_sweep(&args, world, out, err),
+        Some(Command::Machines { action }) => {
+            machines(action.unwrap_or(MachinesAction::List { json: false }), out)
+        }
+        Some(Command::Validate { what, quick, common }) => {
+            let quiet = Quiet(world.stop);
+            let bench =
+                Bench { simulator: world.simulator, progress: &quiet, threads: threads(&common), quick };
+            let entries = validate::run(world.judges, what.as_deref(), &bench, |table| {
+                // Progress only: that it cannot be shown is no reason to stop.
+                let _ = writeln!(err, "netloom: judging {table}");
+            })?;
+            if common.json {
+                print_json(out, &entries)?;
+            } else {
+                write!(out, "{}", validate::table(&entries))?;
+            }
+            let stopped = world.stop.load(Ordering::Relaxed);
+            let failed = entries.iter().any(|e| e.verdict.failed());
+            Ok(if failed {
+                FAILED
+            } else if stopped {
+                STOPPED
+            } else {
+                OK
+            })
+        }
+        Some(Command::Bench { quick, common }) => {
+            let measures =
+                bench::run(world.simulator, &Quiet(world.stop), threads(&common), quick, |what| {
+                    let _ = writeln!(err, "netloom: {what}");
+                })?;
+            if common.json {
+                print_json(out, &measures)?;
+            } else {
+                write!(out, "{}", bench::table(&measures))?;
+            }
+            Ok(OK)
+        }
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "netloom", &mut script);
+            out.write_all(&script)?;
+            Ok(OK)
+        }
+    }
+}
+
+fn threads(common: &Common) -> usize {
+    common.threads.map_or_else(threads_here, |n| n as usize)
+}
+
+fn if_exists(args: &RunArgs) -> IfExists {
+    if args.force { IfExists::Replace } else { IfExists::Refuse }
+}
+
+fn default_folder(study: &ResolvedStudy) -> PathBuf {
+    Path::new("netloom-out").join(&study.study.name)
+}
+
+fn folder_of(args: &RunArgs, study: &ResolvedStudy) -> PathBuf {
+    args.out.clone().unwrap_or_else(|| default_folder(study))
+}
+
+fn print_json(out: &mut dyn Write, value: &impl serde::Serialize) -> std::io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}
+
+fn run_study(
+    study: &ResolvedStudy,
+    folder: &Path,
+    common: &Common,
+    world: &World,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Trouble> {
+    let view = Terminal::new(study, world.stop);
+    let result = world.simulator.simulate(study, &view, threads(common));
+    view.finish();
+    let result = result?;
+    write::write_all(folder, study, &result)?;
+    if common.json {
+        write!(out, "{}", write::summary::to_json(study, &result))?;
+    } else {
+        write!(out, "{}", summary(study, &result))?;
+    }
+    writeln!(err, "Report: {}", folder.join("report.html").display())?;
+    Ok(match result.simulated.ended {
+        Ended::Stopped => STOPPED,
+        Ended::Stalled => FAILED,
+        _ if !unmet(study, &result).is_empty() => FAILED,
+        _ => OK,
+    })
+}
+
+fn run_sweep(args: &RunArgs, world: &World, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
+    let study = load(&args.study, &args.sets.set)?;
+    let wanted = folder_of(args, &study);
+    sweep::points(&study)?;
+    let goes_on = !args.force && sweep::holds(&wanted, &study);
+    let folder = if goes_on { wanted } else { output_folder(&wanted, if_exists(args))? };
+    if args.force && folder.join("points").is_dir() {
+        sweep::forget(&folder)?;
+    }
+    let view = Terminal::new(&study, world.stop);
+    let outcomes = sweep::run(&study, world.simulator, &folder, &view, threads(&args.common));
+    view.finish();
+    let outcomes = outcomes?;
+    if args.common.json {
+        write!(out, "{}", sweep::to_json(&study, &outcomes))?;
+    } else {
+        write!(out, "{}", sweep::summary(&study, &outcomes))?;
+    }
+    writeln!(err, "Report: {}", folder.join("report.html").display())?;
+    let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
+    if missing > 0 {
+        writeln!(err, "Stopped with {missing} of {} points to go; the same command goes on", outcomes.len())?;
+        return Ok(STOPPED);
+    }
+    let unmet =
+        outcomes.iter().any(|o| o.result.as_ref().is_some_and(|r| !unmet(&o.point.study, r).is_empty()));
+    Ok(if unmet { FAILED } else { OK })
+}
+
+fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> {
+    match action {
+        MachinesAction::List { json } => {
+            let all: Vec<machine::Machine> =
+                BUILT_IN.iter().map(|(name, _)| load_machine(name, &[])).collect::<Result<_, _>>()?;
+            if json {
+                print_json(out, &all)?;
+            } else {
+                for m in &all {
+                    writeln!(out, "{:<10}{}, {} nodes", m.name, m.title, grouped(m.facts().nodes as i64))?;
+                }
+            }
+        }
+        MachinesAction::Show { machine } => {
+            write!(out, "{}", machine::machine_source(&machine, Path::new("."))?.text)?;
+        }
+        MachinesAction::Check { machine, sets } => {
+            let m = load_machine(&machine, &sets.set)?;
+            writeln!(out, "{machine}: {} is in order, {} nodes", m.title, grouped(m.facts().nodes as i64))?;
+        }
+        MachinesAction::Describe { machine, sets, json } => {
+            let m = load_machine(&machine, &sets.set)?;
+            if json {
+                print_json(out, &serde_json::json!({ "machine": m, "facts": m.facts() }))?;
+            } else {
+                describe(&m, out)?;
+            }
+        }
+    }
+    Ok(OK)
+}
+
+fn describe(m: &machine::Machine, out: &mut dyn Write) -> std::io::Result<()> {
+    let f = m.facts();
+    let dims = m.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+    let cycle_ns = 1e9 / m.ticks_per_second as f64;
+    let (l, r) = (&m.link, &m.router);
+    writeln!(out, "{} ({})", m.title, m.name)?;
+    let rows = [
+        ("shape", dims),
+        ("nodes", grouped(f.nodes as i64)),
+        ("links", format!("{} (each direction counted)", grouped(f.links as i64))),
+        ("link", format!("{} MB/s each way", short(f.link_mb_per_s))),
+        (
+            "hop",
+            format!(
+                "{} ns ({} ticks of {} ns: receive {}, arbitrate {}, send {}, wire {})",
+                short(f.hop_ns),
+                l.hop_ticks(),
+                short(cycle_ns),
+                l.receive_ticks,
+                l.arbitrate_ticks,
+                l.send_ticks,
+                l.wire_ticks
+            ),
+        ),
+        ("distance", format!("{} hops on average, {} at most", short(f.mean_hops), f.diameter_hops)),
+        (
+            "bisection",
+            format!(
+                "{} GB/s over {} links, both ways",
+                short(f.bisection_gb_per_s),
+                grouped(f.bisection_links as i64)
+            ),
+        ),
+        (
+            "virtual channels",
+            format!("{} a receiver: {} dynamic, escape, high priority", f.virtual_channels, r.dynamic_vcs),
+        ),
+        ("buffers", format!("{} B a VC, {} KiB a node", r.vc_B, short(f.buffer_kb_per_node))),
+        ("paths", format!("{} from each receiver to the senders", r.paths)),
+        (
+            "packets",
+            format!(
+                "up to {} chunks of {} B, {} B of payload",
+                m.packet.chunks_max, m.packet.chunk_B, f.payload_of_full_packet_b
+            ),
+        ),
+        (
+            "all-to-all peak",
+            format!(
+                "{} of the links, {} payload",
+                percent(f.peak_all_to_all_link_utilization),
+                percent(f.peak_all_to_all_payload_utilization)
+            ),
+        ),
+    ];
+    for (name, value) in rows {
+        writeln!(out, "  {name:<18}{value}")?;
+    }
+    Ok(())
+}

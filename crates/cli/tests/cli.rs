@@ -1,0 +1,200 @@
+//! The command as its users meet it: the program itself for what needs no simulation, its library with a stand-in for
+//! the simulator for the rest.
+
+#[path = "../../study/tests/common/mod.rs"]
+mod common;
+
+use common::Fake;
+use netloom_cli::{FAILED, MISTAKE, OK, STOPPED, World, run};
+use netloom_study::diagnose::Problem;
+use netloom_study::run::Simulate;
+use netloom_study::validate::{Bench, Finding, Judge};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::atomic::AtomicBool;
+
+fn netloom(args: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    Command::new(env!("CARGO_BIN_EXE_netloom")).args(args).current_dir(folder.path()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Status, standard output and standard error of a command with a simulator of the test's.
+fn with(simulator: &dyn Simulate, judges: &[Judge], args: &[&str]) -> (u8, String, String) {
+    let stop = AtomicBool::new(false);
+    let world = World { simulator, judges, stop: &stop };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let args = ["netloom"].iter().chain(args).copied();
+    let status = run(args, &world, &mut out, &mut err).unwrap();
+    (status, text(&out), text(&err))
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn help_teaches() {
+    for (args, expected) in [
+        (vec!["--help"], "netloom machines describe bgl"),
+        (vec!["run", "--help"], "--set topology.dims=[16,16,16]"),
+        (vec!["sweep", "--help"], "goes on where it was"),
+        (vec!["machines", "--help"], "netloom machines show bgl > mine.toml"),
+        (vec!["validate", "--help"], "paper.table[row].column"),
+        (vec!["completions", "--help"], "bash-completion"),
+    ] {
+        let output = netloom(&args);
+        assert!(output.status.success());
+        assert!(text(&output.stdout).contains(expected), "{args:?}: {}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn machines_are_described() {
+    let output = netloom(&["machines", "describe", "bgl", "--set", "topology.dims=[8,8,8]"]);
+    let described = text(&output.stdout);
+    for expected in
+        ["512", "3,072 (each direction counted)", "175 MB/s", "97.1 ns", "44.8 GB/s", "100.0% of the links"]
+    {
+        assert!(described.contains(expected), "{expected} in {described}");
+    }
+    assert!(text(&netloom(&["machines"]).stdout).contains("bgl"));
+    assert!(text(&netloom(&["machines", "show", "bgl"]).stdout).contains("[T 2]"));
+    assert!(text(&netloom(&["machines", "check", "bgl"]).stdout).contains("is in order"));
+    let json = netloom(&["machines", "describe", "bgl", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["facts"]["nodes"], 32_768);
+}
+
+#[test]
+fn completions_are_printed() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = netloom(&["completions", shell]);
+        assert!(output.status.success() && text(&output.stdout).contains("netloom"));
+    }
+}
+
+#[test]
+fn mistakes_have_their_own_status() {
+    let output = netloom(&["run", "all-to-all", "--set", "router.pahts=1"]);
+    assert_eq!(output.status.code(), Some(i32::from(MISTAKE)));
+    let told = text(&output.stderr);
+    assert!(told.contains("--set:1:8") && told.contains("did you mean `paths`?"), "{told}");
+    assert!(!told.contains('\u{1b}'), "no colours where nobody sees them");
+
+    let output = netloom(&["run", "all-to-al"]);
+    assert!(text(&output.stderr).contains("did you mean `all-to-all`?"));
+    let output = netloom(&["run", "all-to-all", "--json", "--set", "seed=x"]);
+    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(error["error"]["file"], "--set");
+    assert_eq!(error["error"]["line"], 1);
+    assert_eq!(netloom(&["runn"]).status.code(), Some(i32::from(MISTAKE)));
+    assert_eq!(netloom(&["run", "all-to-all", "--threads", "0"]).status.code(), Some(i32::from(MISTAKE)));
+    assert!(text(&netloom(&["run", "light-traffic"]).stderr).contains("netloom sweep light-traffic"));
+    assert!(text(&netloom(&["sweep", "all-to-all"]).stderr).contains("has no [sweep] table"));
+}
+
+#[test]
+fn a_run_writes_a_folder_and_never_over_another() {
+    let root = tempfile::tempdir().unwrap();
+    let out = root.path().join("result");
+    let args = ["run", "all-to-all", "--set", "topology.dims=[4,4,4]", "--out", path(&out), "--threads", "1"];
+    let (status, shown, told) = with(&Fake::default(), &[], &args);
+    assert_eq!(status, OK, "{told}");
+    assert!(shown.contains("mean utilization") && shown.contains("64 nodes"), "{shown}");
+    assert!(told.contains("report.html"));
+    for file in
+        ["summary.json", "study.toml", "series.parquet", "links.parquet", "latency.parquet", "links-x.svg"]
+    {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    let before = std::fs::read(out.join("summary.json")).unwrap();
+    let (status, _, told) = with(&Fake::default(), &[], &args);
+    assert_eq!(status, MISTAKE);
+    assert!(told.contains("already exists") && told.contains("--force"), "{told}");
+    assert_eq!(std::fs::read(out.join("summary.json")).unwrap(), before);
+    let forced: Vec<&str> = args.iter().copied().chain(["--force", "--json"]).collect();
+    let (status, shown, _) = with(&Fake::default(), &[], &forced);
+    assert_eq!(status, OK);
+    let summary: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(summary["host"]["threads"], 1);
+    // What a run wrote repeats it.
+    let again = root.path().join("again");
+    let study = out.join("study.toml");
+    assert_eq!(
+        with(&Fake::default(), &[], &["run", path(&study), "--out", path(&again), "--threads", "1"]).0,
+        OK
+    );
+    assert_eq!(std::fs::read(again.join("summary.json")).unwrap(), before);
+}
+
+#[test]
+fn a_stopped_run_keeps_what_it_has() {
+    let root = tempfile::tempdir().unwrap();
+    let out = root.path().join("result");
+    let fake = Fake { stop_at: Some(0), ..Fake::default() };
+    let args = ["run", "all-to-all", "--set", "topology.dims=[4,4,4]", "--out", path(&out)];
+    let (status, shown, _) = with(&fake, &[], &args);
+    assert_eq!(status, STOPPED);
+    assert!(shown.contains("PARTIAL RESULT"));
+    assert!(std::fs::read_to_string(out.join("summary.json")).unwrap().contains("stopped by the user"));
+}
+
+#[test]
+fn a_sweep_goes_on_when_asked_again() {
+    let root = tempfile::tempdir().unwrap();
+    let out = root.path().join("sweep");
+    let args =
+        ["sweep", "light-traffic", "--set", "topology.dims=[4,4]", "--out", path(&out), "--threads", "2"];
+    let stopped = Fake { stop_at: Some(3), ..Fake::default() };
+    let (status, shown, told) = with(&stopped, &[], &args);
+    assert_eq!(status, STOPPED);
+    assert!(shown.contains("not run") && told.contains("9 of 12 points to go"), "{shown}{told}");
+    let (status, shown, _) = with(&Fake::default(), &[], &args);
+    assert_eq!(status, OK);
+    assert!(!shown.contains("not run"));
+    let other = ["sweep", "light-traffic", "--set", "seed=9", "--out", path(&out)];
+    assert_eq!(with(&Fake::default(), &[], &other).0, MISTAKE, "another sweep does not go into this folder");
+}
+
+fn right(_: &Bench) -> Result<Vec<Finding>, Problem> {
+    let id = "bgl.all_to_all_32k.link_utilization".to_owned();
+    Ok(vec![Finding::Figure { id, simulated: 0.975, note: "a stand-in".into() }])
+}
+
+fn wrong(_: &Bench) -> Result<Vec<Finding>, Problem> {
+    let id = "bgl.all_to_all_32k.link_utilization".to_owned();
+    Ok(vec![Finding::Figure { id, simulated: 0.8, note: "a stand-in".into() }])
+}
+
+#[test]
+fn validation_fails_when_a_figure_does() {
+    let judge = |judge| [Judge { table: "bgl.all_to_all_32k", judge }];
+    let args = ["validate", "bgl.all_to_all_32k", "--json"];
+    let (status, shown, _) = with(&Fake::default(), &judge(right), &args);
+    assert_eq!(status, OK);
+    let entries: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(entries[0]["id"], "bgl.all_to_all_32k.link_utilization");
+    assert_eq!(entries[0]["verdict"], "pass");
+    assert_eq!(entries[0]["role"], "predict");
+    assert_eq!(entries[1]["verdict"], "not-run");
+    let keys: Vec<&str> = entries[0].as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = "id quantity setup unit published simulated difference tolerance role kind verdict note";
+    assert_eq!(keys.join(" "), expected);
+
+    let (status, shown, _) = with(&Fake::default(), &judge(wrong), &["validate", "bgl.all_to_all_32k"]);
+    assert_eq!(status, FAILED);
+    assert!(shown.contains("fail") && shown.contains("0 pass, 1 fail"), "{shown}");
+    assert_eq!(with(&Fake::default(), &[], &["validate", "bgl.all_to_all"]).0, MISTAKE);
+    assert_eq!(with(&Fake::default(), &[], &["validate"]).0, OK);
+}
+
+#[test]
+fn the_bench_compares_with_its_budgets() {
+    let (status, shown, _) = with(&Fake::default(), &[], &["bench", "--quick"]);
+    assert_eq!(status, OK);
+    assert!(shown.contains("18.40 M") && shown.contains("MISSED"), "{shown}");
+}

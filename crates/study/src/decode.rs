@@ -1,0 +1,317 @@
+//! From a [`Tree`] to typed values: serde's errors, put in their place and in words.
+
+use crate::diagnose::{Origin, Problem, suggest};
+use crate::tree::{Entry, Tree, Value};
+use serde::de::value::StrDeserializer;
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, Unexpected, Visitor};
+use std::fmt;
+
+/// Reads a typed value from a tree.
+///
+/// # Errors
+/// Unknown keys, wrong types, unknown alternatives and missing keys, in their place.
+pub fn decode<'de, T: Deserialize<'de>>(tree: &'de Tree) -> Result<T, Problem> {
+    T::deserialize(Node(tree)).map_err(Mistake::problem)
+}
+
+#[derive(Debug)]
+enum Kind {
+    UnknownKey { name: String, known: Vec<&'static str> },
+    UnknownChoice { name: String, known: Vec<&'static str> },
+    Missing(&'static str),
+    Wrong { found: Value, shown: String, expected: String },
+    Other(String),
+}
+
+/// An error on its way out of the tree: it gathers its path and its place.
+#[derive(Debug)]
+struct Mistake {
+    kind: Kind,
+    path: Vec<String>,
+    origin: Option<Origin>,
+}
+
+impl Mistake {
+    fn new(kind: Kind) -> Self {
+        Mistake { kind, path: Vec::new(), origin: None }
+    }
+
+    /// Gives the mistake its place if it has none yet. Tables that choose among alternatives are read twice by serde,
+    /// which forgets the inner places; the wrong key or value is found again by its name or content.
+    fn locate(mut self, tree: &Tree) -> Self {
+        if self.origin.is_some() {
+            return self;
+        }
+        let inner = match &self.kind {
+            Kind::UnknownKey { name, .. } => tree.entry(name).map(|e| (vec![], e.origin.clone())),
+            Kind::UnknownChoice { name, .. } => find(tree, &Value::Text(name.clone())),
+            Kind::Wrong { found, .. } => find(tree, found),
+            _ => None,
+        };
+        let (path, origin) = inner.unwrap_or((vec![], None));
+        self.path.splice(0..0, path);
+        self.origin = origin.or_else(|| tree.origin.clone());
+        self
+    }
+
+    fn under(mut self, entry: &Entry) -> Self {
+        if self.origin.as_ref().is_none_or(|o| o.span.is_empty()) {
+            self.origin.clone_from(&entry.origin);
+        }
+        self.path.insert(0, entry.key.clone());
+        self
+    }
+
+    fn problem(self) -> Problem {
+        let path = self.path.join(".");
+        let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let (message, label, help) = match self.kind {
+            Kind::UnknownKey { name, known } => (
+                format!("unknown key `{}`", join(&name)),
+                "not a key here".to_owned(),
+                Some(suggest(&name, &known)),
+            ),
+            Kind::UnknownChoice { name, known } => (
+                format!("`{path}` has an unknown value \"{name}\""),
+                "not one of the choices".into(),
+                Some(suggest(&name, &known)),
+            ),
+            Kind::Missing(name) => (
+                format!("`{}` is missing", join(name)),
+                "in this table".into(),
+                Some(format!("add `{name} = …`")),
+            ),
+            Kind::Wrong { shown, expected, .. } => (
+                format!("`{path}` has the wrong type of value"),
+                format!("expected {}, found {shown}", in_words(&expected)),
+                None,
+            ),
+            Kind::Other(message) => (message, "here".into(), None),
+        };
+        let mut problem = Problem::new(message).at(&self.origin);
+        problem.label = label;
+        problem.help = help;
+        problem
+    }
+}
+
+/// Finds a value below a tree: the path and place of the first equal to it.
+fn find(tree: &Tree, value: &Value) -> Option<(Vec<String>, Option<Origin>)> {
+    let below = |child: &Tree, key: String| {
+        let (mut path, origin) =
+            if child.value == *value { (vec![], child.origin.clone()) } else { find(child, value)? };
+        path.insert(0, key);
+        Some((path, origin))
+    };
+    match &tree.value {
+        Value::Table(entries) => entries.iter().find_map(|e| below(&e.value, e.key.clone())),
+        Value::List(items) => items.iter().enumerate().find_map(|(i, item)| below(item, i.to_string())),
+        _ => None,
+    }
+}
+
+fn in_words(expected: &str) -> String {
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more".into(),
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".into(),
+        "f32" | "f64" => "a number".into(),
+        "a boolean" => "true or false".into(),
+        "a sequence" => "a list".into(),
+        "a string" => "text in quotes".into(),
+        text if text.starts_with("struct ") || text == "a map" => "a table".into(),
+        text if text.starts_with("tuple of 2") || text.starts_with("a tuple of size 2") => "a pair".into(),
+        text if text.contains("enum ") => "one of its choices, as text in quotes".into(),
+        text => text.into(),
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:?}", self.kind)
+    }
+}
+impl std::error::Error for Mistake {}
+
+fn wrong(found: Unexpected, expected: &dyn de::Expected) -> Mistake {
+    let value = match found {
+        Unexpected::Bool(b) => Value::Bool(b),
+        Unexpected::Unsigned(u) => Value::Integer(i64::try_from(u).unwrap_or(i64::MAX)),
+        Unexpected::Signed(i) => Value::Integer(i),
+        Unexpected::Float(f) => Value::Float(f),
+        Unexpected::Str(s) => Value::Text(s.into()),
+        // Lists and tables cannot be told apart by what serde reports; they keep the place of their parent.
+        _ => Value::Float(f64::NAN),
+    };
+    let shown = match found {
+        Unexpected::Str(s) => format!("\"{s}\""),
+        Unexpected::Bool(b) => b.to_string(),
+        Unexpected::Unsigned(u) => u.to_string(),
+        Unexpected::Signed(i) => i.to_string(),
+        Unexpected::Float(f) => format!("{f:?}"),
+        Unexpected::Seq => "a list".into(),
+        Unexpected::Map => "a table".into(),
+        other => other.to_string(),
+    };
+    Mistake::new(Kind::Wrong { found: value, shown, expected: expected.to_string() })
+}
+
+impl de::Error for Mistake {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Mistake::new(Kind::Other(message.to_string()))
+    }
+    fn invalid_type(found: Unexpected, expected: &dyn de::Expected) -> Self {
+        wrong(found, expected)
+    }
+    fn invalid_value(found: Unexpected, expected: &dyn de::Expected) -> Self {
+        wrong(found, expected)
+    }
+    fn unknown_variant(name: &str, known: &'static [&'static str]) -> Self {
+        Mistake::new(Kind::UnknownChoice { name: name.into(), known: known.to_vec() })
+    }
+    fn unknown_field(name: &str, known: &'static [&'static str]) -> Self {
+        Mistake::new(Kind::UnknownKey { name: name.into(), known: known.to_vec() })
+    }
+    fn missing_field(name: &'static str) -> Self {
+        Mistake::new(Kind::Missing(name))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Node<'de>(&'de Tree);
+
+impl<'de> IntoDeserializer<'de, Mistake> for Node<'de> {
+    type Deserializer = Self;
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Node<'de> {
+    type Error = Mistake;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        match &self.0.value {
+            Value::Bool(b) => visitor.visit_bool(*b),
+            Value::Integer(i) => visitor.visit_i64(*i),
+            Value::Float(f) => visitor.visit_f64(*f),
+            Value::Text(text) => visitor.visit_borrowed_str(text),
+            Value::List(items) => visitor.visit_seq(Items(items.iter())),
+            Value::Table(entries) => visitor.visit_map(Entries { rest: entries.iter(), current: None }),
+        }
+        .map_err(|e| e.locate(self.0))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        visitor.visit_newtype_struct(self).map_err(|e| e.locate(self.0))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        known: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        match &self.0.value {
+            Value::Text(text) => visitor.visit_enum(text.as_str().into_deserializer()),
+            Value::Table(entries) if entries.len() == 1 => {
+                visitor.visit_enum(Variant(&entries[0])).map_err(|e: Mistake| match e.kind {
+                    Kind::UnknownChoice { name, known } => Mistake::new(Kind::UnknownKey { name, known }),
+                    _ => e,
+                })
+            }
+            _ => {
+                let names = known.iter().map(|k| format!("\"{k}\"")).collect::<Vec<_>>().join(", ");
+                self.deserialize_any(Refuse(format!("one of {names}"))).map(|never: Never| match never {})
+            }
+        }
+        .map_err(|e| e.locate(self.0))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+enum Never {}
+struct Refuse(String);
+impl Visitor<'_> for Refuse {
+    type Value = Never;
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+struct Items<'de>(std::slice::Iter<'de, Tree>);
+
+impl<'de> de::SeqAccess<'de> for Items<'de> {
+    type Error = Mistake;
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Mistake> {
+        self.0.next().map(|item| seed.deserialize(Node(item)).map_err(|e| e.locate(item))).transpose()
+    }
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.0.len())
+    }
+}
+
+struct Entries<'de> {
+    rest: std::slice::Iter<'de, Entry>,
+    current: Option<&'de Entry>,
+}
+
+impl<'de> de::MapAccess<'de> for Entries<'de> {
+    type Error = Mistake;
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Mistake> {
+        self.current = self.rest.next();
+        let Some(entry) = self.current else { return Ok(None) };
+        let key: StrDeserializer<Mistake> = entry.key.as_str().into_deserializer();
+        seed.deserialize(key).map(Some).map_err(|mut e| {
+            e.origin.clone_from(&entry.origin);
+            e
+        })
+    }
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Mistake> {
+        let entry = self.current.take().expect("a value follows its key");
+        seed.deserialize(Node(&entry.value)).map_err(|e| e.locate(&entry.value).under(entry))
+    }
+}
+
+struct Variant<'de>(&'de Entry);
+
+impl<'de> de::EnumAccess<'de> for Variant<'de> {
+    type Error = Mistake;
+    type Variant = Self;
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Mistake> {
+        let name: StrDeserializer<Mistake> = self.0.key.as_str().into_deserializer();
+        seed.deserialize(name).map(|v| (v, self))
+    }
+}
+
+impl<'de> de::VariantAccess<'de> for Variant<'de> {
+    type Error = Mistake;
+    fn unit_variant(self) -> Result<(), Mistake> {
+        Err(Mistake::new(Kind::Other(format!("`{}` takes no value: write it as text in quotes", self.0.key))))
+    }
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Mistake> {
+        let entry = self.0;
+        seed.deserialize(Node(&entry.value)).map_err(|e| e.locate(&entry.value).under(entry))
+    }
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Mistake> {
+        Node(&self.0.value).deserialize_any(visitor)
+    }
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        Node(&self.0.value).deserialize_any(visitor)
+    }
+}

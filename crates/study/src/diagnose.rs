@@ -1,0 +1,151 @@
+//! Mistakes in files and flags: what is wrong, where it is written, what was expected, and the nearest valid name.
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A file that was read, or a flag of the command line.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Its path, or the flag's name.
+    pub name: String,
+    /// All of its text.
+    pub text: String,
+}
+
+impl SourceFile {
+    /// A source by name and text.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<SourceFile> {
+        Arc::new(SourceFile { name: name.into(), text: text.into() })
+    }
+}
+
+/// A place in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The source.
+    pub file: Arc<SourceFile>,
+    /// Bytes of its text.
+    pub span: Range<usize>,
+}
+
+impl Origin {
+    /// The line, counted from 1.
+    pub fn line(&self) -> usize {
+        self.file.text[..self.span.start.min(self.file.text.len())].matches('\n').count() + 1
+    }
+}
+
+/// What is refused, and why.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// What is wrong, one sentence.
+    pub message: String,
+    /// What to say at its place.
+    pub label: String,
+    /// What to do instead.
+    pub help: Option<String>,
+    /// Its place.
+    pub origin: Option<Origin>,
+    source: Option<Arc<NamedSource<String>>>,
+}
+
+impl Problem {
+    /// A problem that has no place yet.
+    pub fn new(message: impl Into<String>) -> Problem {
+        Problem { message: message.into(), label: "here".into(), help: None, origin: None, source: None }
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Problem {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same in its place, if that is known.
+    #[must_use]
+    pub fn at(mut self, origin: &Option<Origin>) -> Problem {
+        if let Some(origin) = origin {
+            // Tables that nothing opens by name (a whole file) are shown by their first line.
+            let mut span = origin.span.clone();
+            if span.is_empty() {
+                span.end = (span.start + 1).min(origin.file.text.len());
+            }
+            if let Some(newline) = origin.file.text[span.clone()].find('\n') {
+                span.end = (span.start + newline).max(span.start + 1);
+            }
+            self.source = Some(Arc::new(NamedSource::new(&origin.file.name, origin.file.text.clone())));
+            self.origin = Some(Origin { file: origin.file.clone(), span });
+        }
+        self
+    }
+
+    /// As a person reads it, with its lines of source; in colour if asked.
+    pub fn render(&self, colour: bool) -> String {
+        let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let mut text = String::new();
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_context_lines(1);
+        if handler.render_report(&mut text, self).is_err() {
+            text = self.message.clone();
+        }
+        text
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl miette::Diagnostic for Problem {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|h| Box::new(h) as Box<dyn fmt::Display>)
+    }
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        self.source.as_deref().map(|s| s as &dyn miette::SourceCode)
+    }
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let origin = self.origin.as_ref()?;
+        let span = LabeledSpan::new(Some(self.label.clone()), origin.span.start, origin.span.len());
+        Some(Box::new(std::iter::once(span)))
+    }
+}
+
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Problem {
+        Problem::new(error.to_string())
+    }
+}
+
+/// The valid name nearest to a wrong one, if one is near enough to be meant.
+pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let score = |name: &str| {
+        let (a, b) = (wrong.to_lowercase(), name.to_lowercase());
+        // One slip of the fingers is a strong hint, however short the name.
+        let slip = if strsim::damerau_levenshtein(&a, &b) <= 1 { 0.95 } else { 0.0 };
+        strsim::jaro_winkler(&a, &b).max(slip)
+    };
+    known
+        .into_iter()
+        .map(|name| (score(name), name))
+        .filter(|(score, _)| *score > 0.78)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// Advice for a wrong name: the nearest one, or all of them.
+pub fn suggest(wrong: &str, known: &[&str]) -> String {
+    match (nearest(wrong, known.iter().copied()), known) {
+        (Some(name), _) => format!("did you mean `{name}`?"),
+        (None, []) => "nothing is expected here".into(),
+        (None, _) => format!(
+            "expected one of {}",
+            known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ")
+        ),
+    }
+}

@@ -1,0 +1,214 @@
+//! Machines: a network with its nodes, as a TOML file. Those that Netloom brings are part of the program.
+
+use crate::diagnose::{Problem, SourceFile, suggest};
+use netloom_fabric::config::{Link, PacketFormat, Router, Topology, TorusConfig};
+use netloom_nic::config::FifoConfig;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The machines that come with Netloom: name and TOML text.
+pub const BUILT_IN: &[(&str, &str)] = &[("bgl", include_str!("../../../machines/bgl.toml"))];
+
+/// The families of networks that the fabric can build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Tori with token flow control.
+    Torus,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The name that studies use.
+    pub name: String,
+    /// A line for people.
+    pub title: String,
+    /// The kind of network.
+    pub family: Family,
+    /// Ticks a second; every other time is a whole number of them.
+    pub ticks_per_second: u64,
+    /// The shape.
+    pub topology: Topology,
+    /// The packets.
+    pub packet: PacketFormat,
+    /// The links.
+    pub link: Link,
+    /// The routers.
+    pub router: Router,
+    /// The network interface of a node.
+    #[serde(default)]
+    pub nic: FifoConfig,
+}
+
+/// Top-level keys of a machine that a study may change.
+pub const MACHINE_KEYS: &[&str] =
+    &["family", "ticks_per_second", "topology", "packet", "link", "router", "nic"];
+
+impl Machine {
+    /// The network alone, as the fabric takes it.
+    pub fn torus(&self) -> TorusConfig {
+        TorusConfig {
+            ticks_per_second: self.ticks_per_second,
+            topology: self.topology.clone(),
+            packet: self.packet.clone(),
+            link: self.link.clone(),
+            router: self.router.clone(),
+        }
+    }
+
+    /// What can be said of the machine without a run.
+    pub fn facts(&self) -> Facts {
+        let torus = self.torus();
+        let dims = &self.topology.dims;
+        let nodes = torus.nodes() as u64;
+        let ns_per_tick = 1e9 / self.ticks_per_second as f64;
+        let link_mb_per_s = self.ticks_per_second as f64 / f64::from(self.link.ticks_per_byte) / 1e6;
+        // Links a dimension in each direction: a ring of one node has none, an open line one fewer than nodes. A ring
+        // of two nodes has two links each way, one on either side.
+        let links_of = |d: usize| {
+            let k = u64::from(dims[d]);
+            match (k, torus.wraps(d)) {
+                (1, _) => 0,
+                (_, true) => nodes * 2,
+                (_, false) => nodes / k * (k - 1) * 2,
+            }
+        };
+        let links = (0..dims.len()).map(links_of).sum();
+        // Cut the longest dimension in two; both directions counted.
+        let cut = (0..dims.len()).max_by_key(|&d| dims[d]).unwrap_or(0);
+        let crossing = match dims[cut] {
+            1 => 0,
+            k => nodes / u64::from(k) * 2 * if torus.wraps(cut) { 2 } else { 1 },
+        };
+        // Uniform traffic crosses each dimension by a mean distance; the dimension with the most hops to a link is full
+        // first, and the others are busy in proportion.
+        let hops: Vec<f64> = (0..dims.len()).map(|d| mean_distance(dims[d], torus.wraps(d))).collect();
+        let load: Vec<f64> = (0..dims.len())
+            .filter(|&d| links_of(d) > 0)
+            .map(|d| hops[d] * nodes as f64 / links_of(d) as f64)
+            .collect();
+        let total: f64 = hops.iter().sum::<f64>() * nodes as f64;
+        let worst = load.iter().copied().fold(0.0, f64::max);
+        let peak = if worst > 0.0 { total / links as f64 / worst } else { 0.0 };
+        let p = &self.packet;
+        let full = f64::from(p.chunk_B * p.chunks_max);
+        let payload = full - f64::from(p.header_B + p.software_header_B);
+        // A token-ack goes back for each packet; every link carries as many as it carries packets.
+        let payload_share = payload / (full + f64::from(p.trailer_B + p.ack_B));
+        Facts {
+            nodes,
+            links,
+            link_mb_per_s,
+            hop_ns: f64::from(self.link.hop_ticks()) * ns_per_tick,
+            mean_hops: hops.iter().sum(),
+            diameter_hops: (0..dims.len())
+                .map(|d| if torus.wraps(d) { dims[d] / 2 } else { dims[d] - 1 })
+                .sum(),
+            bisection_links: crossing,
+            bisection_gb_per_s: crossing as f64 * link_mb_per_s / 1e3,
+            virtual_channels: torus.vcs() as u32,
+            buffer_kb_per_node: (0..2 * dims.len())
+                .map(|_| {
+                    let escape = self.router.escape_vc_B.unwrap_or(self.router.vc_B);
+                    (self.router.dynamic_vcs + 1) * self.router.vc_B + torus.escape_vcs() as u32 * escape
+                })
+                .sum::<u32>() as f64
+                / 1024.0,
+            payload_of_full_packet_b: payload as u32,
+            peak_all_to_all_link_utilization: peak,
+            peak_all_to_all_payload_utilization: peak * payload_share,
+        }
+    }
+}
+
+/// Mean distance between two nodes at random of a ring or line of `k`, hops (a node may be its own partner).
+fn mean_distance(k: u32, ring: bool) -> f64 {
+    let k = f64::from(k);
+    match ring {
+        true if k as u32 % 2 == 0 => k / 4.0,
+        true => (k * k - 1.0) / (4.0 * k),
+        false => (k * k - 1.0) / (3.0 * k),
+    }
+}
+
+/// Figures of a machine in closed form.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Facts {
+    /// Nodes.
+    pub nodes: u64,
+    /// Links, each direction counted.
+    pub links: u64,
+    /// Raw rate of a link in one direction, MB/s.
+    pub link_mb_per_s: f64,
+    /// Time of one hop, first bit to first bit, ns.
+    pub hop_ns: f64,
+    /// Mean distance between nodes at random, hops.
+    pub mean_hops: f64,
+    /// Greatest distance, hops.
+    pub diameter_hops: u32,
+    /// Links across a cut through the middle of the longest dimension, both directions counted.
+    pub bisection_links: u64,
+    /// Raw bandwidth across that cut, both directions, GB/s.
+    pub bisection_gb_per_s: f64,
+    /// Virtual channels of a receiver.
+    pub virtual_channels: u32,
+    /// Buffers of all virtual channels of a node, KiB.
+    pub buffer_kb_per_node: f64,
+    /// Data that a full packet carries, bytes.
+    pub payload_of_full_packet_b: u32,
+    /// Highest mean link utilization that an all-to-all can reach, fraction.
+    pub peak_all_to_all_link_utilization: f64,
+    /// The share of it that is payload in full packets, each answered by one acknowledgement packet, fraction.
+    pub peak_all_to_all_payload_utilization: f64,
+}
+
+/// The text of a machine: built in, or a file relative to a study's folder.
+///
+/// # Errors
+/// A name that is neither; a file that cannot be read.
+pub fn machine_source(name: &str, directory: &Path) -> Result<Arc<SourceFile>, Problem> {
+    if let Some((_, text)) = BUILT_IN.iter().find(|(n, _)| *n == name) {
+        return Ok(SourceFile::new(format!("machines/{name}.toml (built in)"), *text));
+    }
+    let path = directory.join(name);
+    if !name.ends_with(".toml") && !path.is_file() {
+        let known: Vec<&str> = BUILT_IN.iter().map(|(n, _)| *n).collect();
+        return Err(Problem::new(format!("unknown machine `{name}`"))
+            .help(format!("{}, or the path of a machine's TOML file", suggest(name, &known))));
+    }
+    let text = std::fs::read_to_string(&path)
+        .map_err(|e| Problem::new(format!("cannot read the machine {}: {e}", path.display())))?;
+    Ok(SourceFile::new(path.display().to_string(), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::decode;
+    use crate::tree::Tree;
+
+    fn bgl() -> Machine {
+        decode(&Tree::parse(&machine_source("bgl", Path::new(".")).unwrap()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_file_says_what_the_fabric_has() {
+        assert_eq!(bgl().torus(), TorusConfig::bluegene_l(&[32, 32, 32]));
+        assert_eq!(bgl().nic, FifoConfig::default());
+    }
+
+    #[test]
+    fn peaks_match_the_closed_forms_of_the_paper() {
+        let mut machine = bgl();
+        machine.topology.dims = vec![64, 32, 32];
+        let facts = machine.facts();
+        assert_eq!(facts.nodes, 65_536);
+        assert!((facts.peak_all_to_all_link_utilization - 0.667).abs() < 0.001);
+        assert!((facts.peak_all_to_all_payload_utilization - 0.59).abs() < 0.01);
+        assert!((facts.hop_ns - 97.0).abs() < 0.5);
+        assert_eq!(facts.bisection_links, 32 * 32 * 4);
+    }
+}

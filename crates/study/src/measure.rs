@@ -1,0 +1,311 @@
+//! From what the fabric counted to the figures of a result.
+
+use crate::resolve::ResolvedStudy;
+use crate::result::{
+    ByClass, DirectionMean, LatencyBin, LatencyStats, LinkRow, RunResult, Series, StallReport, Totals, WaitingPacket,
+    direction_name,
+};
+use crate::simulate::Driver;
+use netloom_engine::Time;
+use netloom_fabric::config::TorusConfig;
+use netloom_fabric::histogram::Histogram;
+use netloom_fabric::router::torus::{self, LinkCounts, TorusNetwork, WindowRecord};
+use netloom_nic::fifo::FifoNic;
+
+/// The measured part of a run, ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub from: Time,
+    pub to: Time,
+}
+
+/// Data of a full packet, bytes.
+pub(crate) fn payload_of_full_packet(network: &TorusConfig) -> u32 {
+    let p = &network.packet;
+    p.chunk_B * p.chunks_max - p.header_B - p.software_header_B
+}
+
+/// Bytes on a link, by what they are. Software headers count as headers, and so does what a packet leaves empty.
+struct Bytes {
+    chunks: [f64; 3],
+    headers: f64,
+    trailers: f64,
+    acks: f64,
+}
+
+fn bytes(network: &TorusConfig, packets: u64, chunks: [u64; 3], acks: u64) -> Bytes {
+    let p = &network.packet;
+    Bytes {
+        chunks: chunks.map(|c| c as f64 * f64::from(p.chunk_B)),
+        headers: packets as f64 * f64::from(p.header_B + p.software_header_B),
+        trailers: packets as f64 * f64::from(p.trailer_B),
+        acks: acks as f64 * f64::from(p.ack_B),
+    }
+}
+
+impl Bytes {
+    fn all(&self) -> f64 {
+        self.chunks.iter().sum::<f64>() + self.trailers + self.acks
+    }
+    fn payload(&self) -> f64 {
+        self.chunks.iter().sum::<f64>() - self.headers
+    }
+    fn by_class(&self) -> ByClass {
+        ByClass { dynamic: self.chunks[0], escape: self.chunks[1], high: self.chunks[2] }
+    }
+}
+
+fn per_tick(network: &TorusConfig, links: f64, ticks: f64) -> f64 {
+    f64::from(network.link.ticks_per_byte) / (links * ticks).max(1.0)
+}
+
+fn class_chunks(network: &TorusConfig, by_vc: &[u64; 8]) -> [u64; 3] {
+    let (dynamic, vcs) = (network.router.dynamic_vcs as usize, network.vcs());
+    [by_vc[..dynamic].iter().sum(), by_vc[dynamic..vcs - 1].iter().sum(), by_vc[vcs - 1]]
+}
+
+/// Mean utilization of the links in a window.
+pub(crate) fn utilization(study: &ResolvedStudy, window: &WindowRecord, links: f64) -> f64 {
+    let network = &study.torus;
+    let chunks = class_chunks(network, &window.chunks_by_vc);
+    let scale = per_tick(network, links, study.study.measure.window_cycles as f64);
+    bytes(network, window.hops, chunks, window.acks).all() * scale
+}
+
+fn scaled(c: ByClass, by: f64) -> ByClass {
+    ByClass { dynamic: c.dynamic * by, escape: c.escape * by, high: c.high * by }
+}
+
+/// The figures of a run over its measured span.
+pub(crate) fn result<S: Driver, const P: usize>(
+    study: &ResolvedStudy,
+    network: &mut TorusNetwork<FifoNic<S>, P>,
+    span: Span,
+    links: f64,
+) -> RunResult {
+    let s = &study.study;
+    let mut result = RunResult { title: s.heading().into(), seed: s.seed, ..RunResult::default() };
+    result.simulated.ticks = network.now();
+    result.simulated.us = study.micros(network.now());
+    result.simulated.measured_from_us = study.micros(span.from);
+    result.simulated.measured_us = study.micros(span.to - span.from);
+    let windows = network.windows();
+    let (payload, delivered) = network
+        .blocks()
+        .map(|b| b.host().software().arrived_so_far())
+        .fold((0, 0), |sum, x| (sum.0 + x.0, sum.1 + x.1));
+    let under_way = network.under_way();
+    result.totals = Totals {
+        packets_injected: (delivered as i64 + under_way).max(0) as u64,
+        packets_delivered: delivered,
+        payload_bytes: payload,
+        packet_hops: windows.iter().map(|w| w.hops).sum(),
+    };
+    let ticks = (span.to - span.from) as f64;
+    link_figures(&mut result, study, network, ticks);
+    let totals = network.totals();
+    result.latency.total = latency(study, &totals.latency);
+    result.latency.network = latency(study, &totals.network_latency);
+    let first = (span.from / s.measure.window_cycles) as usize;
+    let measured = &windows[first.min(windows.len())..];
+    occupancy(&mut result, study, measured, links);
+    let (returned, unblocking) = measured.iter().fold((0, 0), |x, w| (x.0 + w.token_acks, x.1 + w.unblocking));
+    result.unblock_probability = unblocking as f64 / (returned as f64).max(1.0);
+    result.series = series(study, &windows, links, network.torus().nodes().into());
+    if let Some(report) = network.stall() {
+        result.stall = Some(stall(study, network, &report));
+    }
+    result
+}
+
+fn link_figures<S: Driver, const P: usize>(
+    result: &mut RunResult,
+    study: &ResolvedStudy,
+    network: &mut TorusNetwork<FifoNic<S>, P>,
+    ticks: f64,
+) {
+    let list = network.links();
+    let torus = network.torus();
+    let dimensions = torus.dimensions();
+    let config = &study.torus;
+    let one = per_tick(config, 1.0, ticks);
+    let share = |c: &LinkCounts| bytes(config, c.packets, c.chunks, c.acks);
+    let sum = list.iter().fold(LinkCounts::default(), |mut sum, l| {
+        sum.packets += l.2.packets;
+        sum.acks += l.2.acks;
+        (0..3).for_each(|c| sum.chunks[c] += l.2.chunks[c]);
+        sum
+    });
+    let mean = per_tick(config, list.len() as f64, ticks);
+    let all = share(&sum);
+    let each = |f: fn(f64, f64) -> f64, start| list.iter().map(|l| share(&l.2).all() * one).fold(start, f);
+    let figures = &mut result.links;
+    figures.count = list.len() as u64;
+    figures.mean_utilization = all.all() * mean;
+    figures.min_utilization = if list.is_empty() { 0.0 } else { each(f64::min, f64::INFINITY) };
+    figures.max_utilization = each(f64::max, 0.0);
+    figures.payload_utilization = all.payload() * mean;
+    figures.header_utilization = all.headers * mean;
+    figures.trailer_utilization = all.trailers * mean;
+    figures.ack_utilization = all.acks * mean;
+    figures.by_class = scaled(all.by_class(), mean);
+    figures.by_direction = (0..torus.ports())
+        .filter_map(|port| {
+            let of: Vec<f64> = list.iter().filter(|l| l.1 == port).map(|l| share(&l.2).all() * one).collect();
+            (!of.is_empty()).then(|| DirectionMean {
+                direction: direction_name(port as u8),
+                utilization: of.iter().sum::<f64>() / of.len() as f64,
+            })
+        })
+        .collect();
+    let chunks: u64 = sum.chunks.iter().sum();
+    result.escape_share = sum.chunks[1] as f64 / (chunks as f64).max(1.0);
+    if study.study.measure.per_link {
+        result.per_link = list
+            .iter()
+            .map(|(node, port, counts)| {
+                let b = share(counts);
+                LinkRow {
+                    node: torus.coordinates(*node)[..dimensions].iter().map(|&x| x.into()).collect(),
+                    direction: *port as u8,
+                    utilization: b.all() * one,
+                    payload: b.payload() * one,
+                    acks: b.acks * one,
+                    by_class: scaled(b.by_class(), one),
+                }
+            })
+            .collect();
+    }
+}
+
+fn latency(study: &ResolvedStudy, h: &Histogram) -> LatencyStats {
+    let ns = |ticks: u64| study.micros(ticks) * 1e3;
+    LatencyStats {
+        count: h.count(),
+        mean_ns: h.mean() * 1e9 / study.machine.ticks_per_second as f64,
+        p50_ns: ns(h.quantile(0.5)),
+        p90_ns: ns(h.quantile(0.9)),
+        p99_ns: ns(h.quantile(0.99)),
+        max_ns: ns(h.max()),
+        bins: h.bins().map(|(from, to, count)| LatencyBin { from_ns: ns(from), to_ns: ns(to), count }).collect(),
+    }
+}
+
+/// Room of the VCs of each class of a receiver, chunks.
+fn room(network: &TorusConfig) -> [f64; 3] {
+    let r = &network.router;
+    let chunks = |b: u32| f64::from(b / network.packet.chunk_B);
+    [
+        f64::from(r.dynamic_vcs) * chunks(r.vc_B),
+        network.escape_vcs() as f64 * chunks(r.escape_vc_B.unwrap_or(r.vc_B)),
+        chunks(r.vc_B),
+    ]
+}
+
+fn occupancy(result: &mut RunResult, study: &ResolvedStudy, windows: &[WindowRecord], links: f64) {
+    let mut sum = [0u64; 8];
+    windows.iter().for_each(|w| (0..8).for_each(|vc| sum[vc] += w.occupancy[vc]));
+    let ticks = windows.len() as f64 * study.study.measure.window_cycles as f64;
+    let chunks = class_chunks(&study.torus, &sum).map(|c| c as f64 / (ticks * links).max(1.0));
+    let [a, b, c] = room(&study.torus);
+    result.occupancy.mean_chunks = ByClass { dynamic: chunks[0], escape: chunks[1], high: chunks[2] };
+    result.occupancy.fraction =
+        ByClass { dynamic: chunks[0] / a, escape: chunks[1] / b, high: chunks[2] / c };
+}
+
+/// The curves over time.
+fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f64) -> Vec<Series> {
+    let network = &study.torus;
+    let cycles = study.study.measure.window_cycles;
+    let window_us = study.micros(cycles);
+    let curve = |chart: &str, name: &str, unit: &str, f: &dyn Fn(&WindowRecord) -> f64| Series {
+        chart: chart.into(),
+        name: name.into(),
+        unit: unit.into(),
+        window_us,
+        values: windows.iter().map(f).collect(),
+    };
+    let scale = per_tick(network, links, cycles as f64);
+    let p = &network.packet;
+    let headers = f64::from(p.header_B + p.software_header_B);
+    let mut all = vec![
+        curve("Throughput", "payload delivered", "B/us a node", &|w| {
+            (w.delivered_chunks as f64 * f64::from(p.chunk_B) - w.delivered as f64 * headers) / window_us / nodes
+        }),
+        curve("Use of the links", "all bytes", "fraction", &|w| utilization(study, w, links)),
+    ];
+    for vc in 0..network.vcs() {
+        let dynamic = network.router.dynamic_vcs as usize;
+        let name = match vc {
+            _ if vc < dynamic => format!("dynamic VC {vc}"),
+            _ if vc == network.vcs() - 1 => "high-priority VC".into(),
+            _ if network.escape_vcs() == 2 => format!("escape VC {}", ["lower", "upper"][vc - dynamic]),
+            _ => "escape VC".into(),
+        };
+        all.push(curve("Use of the links by VC", &name, "fraction", &|w| {
+            w.chunks_by_vc[vc] as f64 * f64::from(p.chunk_B) * scale
+        }));
+        all.push(curve("Occupancy of the buffers", &name, "chunks", &|w| {
+            w.occupancy[vc] as f64 / cycles as f64 / links.max(1.0)
+        }));
+    }
+    all.push(curve("Latency", "since made, mean of those delivered", "us", &|w| {
+        study.micros(1) * w.latency as f64 / (w.delivered as f64).max(1.0)
+    }));
+    if study.study.measure.unblocking {
+        all.push(curve("Token-acks that free a blocked packet", "probability", "fraction", &|w| {
+            w.unblocking as f64 / (w.token_acks as f64).max(1.0)
+        }));
+    }
+    all
+}
+
+fn stall<S: Driver, const P: usize>(
+    study: &ResolvedStudy,
+    network: &TorusNetwork<FifoNic<S>, P>,
+    report: &torus::StallReport,
+) -> StallReport {
+    let torus = network.torus();
+    let n = torus.dimensions();
+    let escape = study.torus.router.dynamic_vcs as usize;
+    let vc_name = |vc: usize| match vc {
+        _ if vc < escape => format!("dynamic {vc}"),
+        _ if vc == study.torus.vcs() - 1 => "high priority".into(),
+        _ => "escape".into(),
+    };
+    let examples = report.waiting.iter().take(20).map(|w| WaitingPacket {
+        at: torus.coordinates(w.node)[..n].iter().map(|&x| x.into()).collect(),
+        buffer: match w.port {
+            Some(port) => format!("{} {}", direction_name(port as u8), vc_name(w.slot)),
+            None => format!("injection FIFO {}", w.slot),
+        },
+        destination: w.destination[..n].iter().map(|&x| x.into()).collect(),
+        chunks: w.chunks,
+        waits_for: match w.ports.first() {
+            Some(&port) => format!("tokens towards {}, of which it sees {:?}", direction_name(port as u8), w.tokens),
+            None => "its reception FIFO".into(),
+        },
+    });
+    StallReport {
+        since_us: study.micros(network.now()),
+        packets_waiting: report.under_way.max(0) as u64,
+        examples: examples.collect(),
+    }
+}
+
+/// What depends on the computer.
+pub(crate) fn host<S: Driver, const P: usize>(
+    result: &mut RunResult,
+    network: &mut TorusNetwork<FifoNic<S>, P>,
+    wall_s: f64,
+    threads: usize,
+    study: &ResolvedStudy,
+) {
+    let nodes = study.torus.nodes() as f64;
+    result.host.wall_s = wall_s;
+    result.host.threads = threads as u32;
+    result.host.packet_hops_per_s = result.totals.packet_hops as f64 / wall_s;
+    result.host.simulated_us_per_s = result.simulated.us / wall_s;
+    result.host.bytes_per_node = network.bytes().0 as f64 / nodes;
+    result.host.version = env!("CARGO_PKG_VERSION").into();
+}

@@ -1,0 +1,265 @@
+//! From files and flags to a study that can run: the study's file, its machine, its `[set]` table and `--set` flags,
+//! each laid over the one before, then read and checked.
+
+use crate::decode::decode;
+use crate::diagnose::{Problem, SourceFile, suggest};
+use crate::machine::{MACHINE_KEYS, Machine, machine_source};
+use crate::study::{STUDY_KEYS, Study};
+use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
+use netloom_fabric::config::{ConfigError, TorusConfig};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// The studies that come with Netloom: name and TOML text. The first is the main example.
+pub const EXAMPLES: &[(&str, &str)] = &[
+    ("all-to-all", include_str!("../../../studies/all-to-all.toml")),
+    ("hot-region", include_str!("../../../studies/hot-region.toml")),
+    ("light-traffic", include_str!("../../../studies/light-traffic.toml")),
+];
+
+/// A parameter of a sweep and its values.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Dotted path of the parameter.
+    pub path: String,
+    /// Its values.
+    pub values: Vec<Tree>,
+}
+
+/// A study with everything that it needs, read and checked.
+#[derive(Clone, Debug)]
+pub struct ResolvedStudy {
+    /// What it says.
+    pub study: Study,
+    /// Its machine, with the study's changes.
+    pub machine: Machine,
+    /// The machine's network.
+    pub torus: TorusConfig,
+    /// Folder that file names in the study are relative to.
+    pub directory: PathBuf,
+    /// The parameters that it sweeps over; none for a single run.
+    pub axes: Vec<Axis>,
+    study_tree: Tree,
+    machine_tree: Tree,
+}
+
+/// Everything that a run follows from, as it is written out.
+#[derive(Serialize)]
+pub struct Configuration<'a> {
+    /// The study.
+    #[serde(flatten)]
+    pub study: &'a Study,
+    /// The machine.
+    pub machine: &'a Machine,
+}
+
+/// Reads a study from a file, or one of the examples by name.
+///
+/// # Errors
+/// What is wrong with the study, its machine, or a flag, in its place.
+pub fn load(path_or_name: &str, sets: &[String]) -> Result<ResolvedStudy, Problem> {
+    let path = Path::new(path_or_name);
+    if let Some((name, text)) = EXAMPLES.iter().find(|(name, _)| *name == path_or_name && !path.is_file()) {
+        return resolve(
+            SourceFile::new(format!("studies/{name}.toml (built in)"), *text),
+            Path::new("."),
+            sets,
+        );
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        let known: Vec<&str> = EXAMPLES.iter().map(|(name, _)| *name).collect();
+        let help = format!(
+            "give the path of a study's TOML file or an example by name; {}",
+            suggest(path_or_name, &known)
+        );
+        Problem::new(format!("cannot read the study {path_or_name}: {e}")).help(help)
+    })?;
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    resolve(SourceFile::new(path_or_name, text), directory, sets)
+}
+
+/// Reads a study from its text.
+///
+/// # Errors
+/// What is wrong with the study, its machine, or a flag, in its place.
+pub fn resolve(
+    file: std::sync::Arc<SourceFile>,
+    directory: &Path,
+    sets: &[String],
+) -> Result<ResolvedStudy, Problem> {
+    let mut study_tree = Tree::parse(&file)?;
+    let mut machine_sets = Vec::new();
+    for flag in sets {
+        let entry = parse_set(flag)?;
+        match side(&entry)? {
+            Side::Study => study_tree.lay(&entry),
+            Side::Machine => machine_sets.push(entry),
+        }
+    }
+    let changes = study_tree.take("set");
+    let axes = study_tree.take("sweep").map_or(Ok(vec![]), |sweep| axes_of(&sweep))?;
+    let machine = study_tree.take("machine").ok_or_else(|| {
+        Problem::new("`machine` is missing")
+            .help("add `machine = \"bgl\"`, or the path of a machine's TOML file")
+            .at(&study_tree.origin)
+    })?;
+    let mut machine_tree = match &machine.value.value {
+        Value::Text(name) => {
+            let source = machine_source(name, directory).map_err(|p| p.at(&machine.value.origin))?;
+            Tree::parse(&source)?
+        }
+        Value::Table(_) => machine.value.clone(),
+        _ => return Err(Problem::new("`machine` is not a name").at(&machine.value.origin)),
+    };
+    if let Some(changes) = &changes {
+        for change in flatten(&changes.value) {
+            machine_tree.lay(&change);
+        }
+    }
+    machine_sets.iter().for_each(|entry| machine_tree.lay(entry));
+    finish(study_tree, machine_tree, directory.to_owned(), axes)
+}
+
+/// Reads and checks a machine by name or path, with changes.
+///
+/// # Errors
+/// What is wrong with it, in its place.
+pub fn load_machine(name: &str, sets: &[String]) -> Result<Machine, Problem> {
+    let mut tree = Tree::parse(&machine_source(name, Path::new("."))?)?;
+    for flag in sets {
+        let entry = parse_set(flag)?;
+        if !MACHINE_KEYS.contains(&entry.key.as_str()) {
+            return Err(unknown(&entry, MACHINE_KEYS));
+        }
+        tree.lay(&entry);
+    }
+    let machine: Machine = decode(&tree)?;
+    let torus = machine.torus();
+    checked(torus.check(), &tree)?;
+    checked(machine.nic.check(torus.packet.chunk_B * torus.packet.chunks_max), &tree)?;
+    Ok(machine)
+}
+
+enum Side {
+    Study,
+    Machine,
+}
+
+/// Whether a key belongs to the study or to its machine.
+fn side(entry: &Entry) -> Result<Side, Problem> {
+    if STUDY_KEYS.contains(&entry.key.as_str()) {
+        Ok(Side::Study)
+    } else if MACHINE_KEYS.contains(&entry.key.as_str()) {
+        Ok(Side::Machine)
+    } else {
+        Err(unknown(entry, &[STUDY_KEYS, MACHINE_KEYS].concat()))
+    }
+}
+
+fn unknown(entry: &Entry, known: &[&str]) -> Problem {
+    let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).help(suggest(&entry.key, known));
+    problem.label = "not a key of a study or a machine".into();
+    problem.at(&entry.origin)
+}
+
+/// The entries of a table, with quoted dotted keys (`"router.paths"`) taken apart.
+fn flatten(tree: &Tree) -> Vec<Entry> {
+    tree.entries().iter().map(|e| entry_at(&e.key, e.origin.clone(), e.value.clone())).collect()
+}
+
+fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
+    fn gather(tree: &Tree, path: &str, axes: &mut Vec<Axis>) -> Result<(), Problem> {
+        for entry in tree.entries() {
+            let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
+            match &entry.value.value {
+                Value::Table(_) => gather(&entry.value, &path, axes)?,
+                Value::List(values) if !values.is_empty() => {
+                    axes.push(Axis { path, values: values.clone() });
+                }
+                _ => {
+                    let mut problem = Problem::new(format!("`sweep.{path}` has no values to sweep over"));
+                    problem.label = "expected a list".into();
+                    return Err(problem
+                        .help(format!("write {path} = [first, second, …]"))
+                        .at(&entry.value.origin));
+                }
+            }
+        }
+        Ok(())
+    }
+    for entry in flatten(&sweep.value) {
+        side(&entry)?;
+    }
+    let mut axes = Vec::new();
+    gather(&sweep.value, "", &mut axes)?;
+    Ok(axes)
+}
+
+fn checked(result: Result<(), ConfigError>, tree: &Tree) -> Result<(), Problem> {
+    result.map_err(|e| {
+        let mut problem =
+            Problem::new(format!("`{}` has an impossible value", e.key)).at(&tree.origin_of(&e.key));
+        problem.label = e.message;
+        if problem.origin.is_none() {
+            problem.message = format!("{}: {}", problem.message, problem.label);
+        }
+        problem
+    })
+}
+
+fn finish(
+    study_tree: Tree,
+    machine_tree: Tree,
+    directory: PathBuf,
+    axes: Vec<Axis>,
+) -> Result<ResolvedStudy, Problem> {
+    let machine: Machine = decode(&machine_tree)?;
+    let study: Study = decode(&study_tree)?;
+    let torus = machine.torus();
+    checked(torus.check(), &machine_tree)?;
+    checked(machine.nic.check(torus.packet.chunk_B * torus.packet.chunks_max), &machine_tree)?;
+    let dims = &torus.topology.dims;
+    checked(study.workload.check(dims), &study_tree)?;
+    checked(study.traffic.check(&torus), &study_tree)?;
+    checked(study.mapping.check(dims), &study_tree)?;
+    checked(study.measure.check(), &study_tree)?;
+    if study.name.is_empty() || study.name.starts_with('.') || study.name.contains(['/', '\\']) {
+        let mut problem = Problem::new("`name` cannot name a folder").at(&study_tree.origin_of("name"));
+        problem.label = "expected a plain word, such as \"all-to-all\"".into();
+        return Err(problem);
+    }
+    Ok(ResolvedStudy { study, machine, torus, directory, axes, study_tree, machine_tree })
+}
+
+impl ResolvedStudy {
+    /// The same study with some parameters changed: one point of a sweep.
+    ///
+    /// # Errors
+    /// A value that does not fit, in its place in the study.
+    pub fn at_point(&self, point: &[(String, Tree)]) -> Result<ResolvedStudy, Problem> {
+        let (mut study, mut machine) = (self.study_tree.clone(), self.machine_tree.clone());
+        for (path, value) in point {
+            let entry = entry_at(path, value.origin.clone(), value.clone());
+            match side(&entry)? {
+                Side::Study => study.lay(&entry),
+                Side::Machine => machine.lay(&entry),
+            }
+        }
+        finish(study, machine, self.directory.clone(), vec![])
+    }
+
+    /// Everything that the run follows from.
+    pub fn configuration(&self) -> Configuration<'_> {
+        Configuration { study: &self.study, machine: &self.machine }
+    }
+
+    /// The same as one TOML file, complete: running it repeats the run.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(&self.configuration()).expect("a configuration can be written as TOML")
+    }
+
+    /// Microseconds of a number of ticks.
+    pub fn micros(&self, ticks: u64) -> f64 {
+        ticks as f64 * 1e6 / self.machine.ticks_per_second as f64
+    }
+}

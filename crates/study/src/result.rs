@@ -1,0 +1,294 @@
+//! What a run found. Means are over the measured part of the run, after the warm-up, unless they say otherwise.
+
+use serde::{Deserialize, Serialize};
+
+/// The result of one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// The study's title.
+    pub title: String,
+    /// Where every random choice started.
+    pub seed: u64,
+    /// Why the run is not complete, if it is not.
+    pub partial: Option<String>,
+    /// How far the simulation went.
+    pub simulated: Simulated,
+    /// Counts over the whole run.
+    pub totals: Totals,
+    /// Use of the links.
+    pub links: LinkSummary,
+    /// Time of packets on their way.
+    pub latency: Latency,
+    /// Filling of the receivers' buffers.
+    pub occupancy: Occupancy,
+    /// Fraction of the packet-hops that went over escape VCs.
+    pub escape_share: f64,
+    /// Fraction of the token-acks that let at least one packet move which was blocked before.
+    pub unblock_probability: f64,
+    /// How well the main quantity is known.
+    pub confidence: Option<Confidence>,
+    /// What the programs did, if the nodes ran programs.
+    pub programs: Option<ProgramFigures>,
+    /// What waited for what, if the network stood still.
+    pub stall: Option<StallReport>,
+    /// Curves over time. In tables of their own, not in the summary.
+    #[serde(skip)]
+    pub series: Vec<Series>,
+    /// Figures of each link. In a table of their own, not in the summary.
+    #[serde(skip)]
+    pub per_link: Vec<LinkRow>,
+    /// What depends on the computer that ran it.
+    pub host: Host,
+}
+
+/// What programs did: a skeleton's or a trace's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProgramFigures {
+    /// Ranks.
+    pub ranks: u32,
+    /// Messages received.
+    pub messages: u64,
+    /// Their data, bytes.
+    pub message_bytes: u64,
+    /// When the last rank ended, us.
+    pub last_end_us: f64,
+    /// When ranks ended on average, us.
+    pub mean_end_us: f64,
+    /// Mean hops of a byte under the mapping; 0 where the messages are not known beforehand.
+    pub mean_hops_by_bytes: f64,
+    /// Mean hops of a message under the mapping.
+    pub mean_hops_by_messages: f64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// All traffic has arrived.
+    #[default]
+    Done,
+    /// The mean is known well enough.
+    Steady,
+    /// Its time was over.
+    Time,
+    /// It was asked to stop.
+    Stopped,
+    /// Packets were in the network and nothing moved.
+    Stalled,
+}
+
+/// How far the simulation went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Simulated {
+    /// Simulated time, ticks.
+    pub ticks: u64,
+    /// The same, us.
+    pub us: f64,
+    /// Start of the measured part, us.
+    pub measured_from_us: f64,
+    /// Length of the measured part, us.
+    pub measured_us: f64,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Counts over the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Packets that entered the network.
+    pub packets_injected: u64,
+    /// Packets that left it at their destination.
+    pub packets_delivered: u64,
+    /// Data delivered, bytes.
+    pub payload_bytes: u64,
+    /// Packets times the links that they crossed.
+    pub packet_hops: u64,
+}
+
+/// Use of the links: fractions of their raw rate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkSummary {
+    /// Links that work, each direction counted.
+    pub count: u64,
+    /// Mean over all links, all bytes counted.
+    pub mean_utilization: f64,
+    /// The least used link.
+    pub min_utilization: f64,
+    /// The most used link.
+    pub max_utilization: f64,
+    /// Mean share that carries payload.
+    pub payload_utilization: f64,
+    /// Mean share that carries headers, of hardware and software, and what packets leave empty.
+    pub header_utilization: f64,
+    /// Mean share that carries trailers.
+    pub trailer_utilization: f64,
+    /// Mean share that carries acknowledgements and tokens.
+    pub ack_utilization: f64,
+    /// Mean share of data packets by class of VC.
+    pub by_class: ByClass,
+    /// Mean of the links of each direction.
+    pub by_direction: Vec<DirectionMean>,
+}
+
+/// One figure for each class of virtual channels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ByClass {
+    /// Dynamic VCs.
+    pub dynamic: f64,
+    /// Escape VCs.
+    pub escape: f64,
+    /// The high-priority VC.
+    pub high: f64,
+}
+
+/// Mean use of the links in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DirectionMean {
+    /// `+x`, `-x`, `+y` …
+    pub direction: String,
+    /// Mean utilization, fraction.
+    pub utilization: f64,
+}
+
+/// Times of packets that arrived in the measured part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// In the network: first byte into the first link until the last byte has arrived.
+    pub network: LatencyStats,
+    /// In all: since the packet was made, waiting for injection included.
+    pub total: LatencyStats,
+}
+
+/// A distribution of times, ns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyStats {
+    /// Packets.
+    pub count: u64,
+    /// Mean, ns.
+    pub mean_ns: f64,
+    /// Median, ns.
+    pub p50_ns: f64,
+    /// Nine of ten are no slower, ns.
+    pub p90_ns: f64,
+    /// 99 of 100 are no slower, ns.
+    pub p99_ns: f64,
+    /// The slowest, ns.
+    pub max_ns: f64,
+    /// The histogram, by rising time. In a table of its own, not in the summary.
+    #[serde(skip)]
+    pub bins: Vec<LatencyBin>,
+}
+
+/// A bin of a histogram.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LatencyBin {
+    /// Lower end, ns.
+    pub from_ns: f64,
+    /// Upper end, ns.
+    pub to_ns: f64,
+    /// Packets.
+    pub count: u64,
+}
+
+/// Filling of the receivers' buffers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Occupancy {
+    /// Mean chunks that wait in all VCs of a class of one receiver.
+    pub mean_chunks: ByClass,
+    /// The same as a fraction of the buffer.
+    pub fraction: ByClass,
+}
+
+/// How well a mean is known, by batch means.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Confidence {
+    /// What it is the mean of.
+    pub quantity: String,
+    /// The mean.
+    pub mean: f64,
+    /// Half width of the 95% confidence interval, in the quantity's unit.
+    pub half_width_95: f64,
+    /// Windows that it was taken from.
+    pub windows: u64,
+}
+
+/// A network that stood still.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StallReport {
+    /// Time of the last movement, us.
+    pub since_us: f64,
+    /// Packets in the network.
+    pub packets_waiting: u64,
+    /// Some of them.
+    pub examples: Vec<WaitingPacket>,
+}
+
+/// A packet that waits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitingPacket {
+    /// Where it is: coordinates of the node.
+    pub at: Vec<u32>,
+    /// In which buffer: direction of the link that it came in by and VC, such as `+x escape`.
+    pub buffer: String,
+    /// Where it wants to go: coordinates of the node.
+    pub destination: Vec<u32>,
+    /// Its size, chunks.
+    pub chunks: u32,
+    /// What it waits for, in words.
+    pub waits_for: String,
+}
+
+/// A curve over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// The chart that it belongs to: curves of one chart share a unit and are drawn together.
+    pub chart: String,
+    /// Its name in the legend.
+    pub name: String,
+    /// Its unit, such as `B/us` or `fraction`.
+    pub unit: String,
+    /// Length of a window, us. Value i is for the window from i times this.
+    pub window_us: f64,
+    /// A mean for each window.
+    pub values: Vec<f64>,
+}
+
+/// Figures of one link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkRow {
+    /// Coordinates of the node that sends.
+    pub node: Vec<u32>,
+    /// Direction as a port: twice the dimension, plus one for minus.
+    pub direction: u8,
+    /// All bytes, fraction of the raw rate.
+    pub utilization: f64,
+    /// Payload, fraction of the raw rate.
+    pub payload: f64,
+    /// Acknowledgements and tokens, fraction of the raw rate.
+    pub acks: f64,
+    /// Data packets by class of VC, fraction of the raw rate.
+    pub by_class: ByClass,
+}
+
+/// What depends on the computer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Wall time, s.
+    pub wall_s: f64,
+    /// Threads.
+    pub threads: u32,
+    /// Packet-hops simulated in a second of wall time.
+    pub packet_hops_per_s: f64,
+    /// Microseconds simulated in a second of wall time.
+    pub simulated_us_per_s: f64,
+    /// Memory of the simulated machine, bytes a node.
+    pub bytes_per_node: f64,
+    /// Version of Netloom.
+    pub version: String,
+}
+
+/// The name of a direction: `+x`, `-x`, `+y` …
+pub fn direction_name(direction: u8) -> String {
+    let sign = if direction.is_multiple_of(2) { '+' } else { '-' };
+    format!("{sign}{}", netloom_workload::config::letter(usize::from(direction / 2)))
+}

@@ -1,0 +1,353 @@
+//! A study simulated: its machine and workload built, run window by window to the end that the study asks for, and measured.
+
+use crate::diagnose::Problem;
+use crate::measure::{self, Span};
+use crate::resolve::ResolvedStudy;
+use crate::result::{Confidence, Ended, ProgramFigures, RunResult};
+use crate::run::{Progress as Report, ProgressSink, Simulate};
+use crate::steady;
+use crate::study::{Until, Warmup};
+use netloom_engine::{Progress, Reached, Time};
+use netloom_fabric::config::ConfigError;
+use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
+use netloom_fabric::topology::torus::Torus;
+use netloom_nic::fifo::{FifoNic, Software};
+use netloom_workload::config::{Mapping as MappingWord, WorkloadConfig};
+use netloom_workload::goal::{self, replay::Replay};
+use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, Shape};
+use netloom_workload::messages::{Layout, Programs};
+use netloom_workload::pattern::Pattern;
+use netloom_workload::program::Program;
+use netloom_workload::skeleton::SkeletonConfig;
+use netloom_workload::synthetic::{Plan, Synthetic};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Simulates studies on the fabric.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fabric;
+
+impl Simulate for Fabric {
+    fn simulate(
+        &self,
+        study: &ResolvedStudy,
+        progress: &dyn ProgressSink,
+        threads: usize,
+    ) -> Result<RunResult, Problem> {
+        // A router is built for three dimensions or for five.
+        if study.torus.topology.dims.len() <= 3 {
+            simulate::<6>(study, progress, threads)
+        } else {
+            simulate::<10>(study, progress, threads)
+        }
+    }
+}
+
+/// What a run must know of the software on its nodes.
+pub(crate) trait Driver: Software {
+    /// Payload that has arrived, bytes; packets that have.
+    fn arrived_so_far(&self) -> (u64, u64);
+}
+
+impl Driver for Synthetic {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        (self.payload_bytes, self.delivered)
+    }
+}
+
+impl Driver for Programs {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        (self.payload_bytes, self.delivered)
+    }
+}
+
+fn problem(e: ConfigError) -> Problem {
+    Problem::new(e.to_string())
+}
+
+fn simulate<const P: usize>(
+    study: &ResolvedStudy,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let (network, nic, s) = (&study.torus, &study.machine.nic, &study.study);
+    let torus = Torus::new(&network.topology);
+    let payload = measure::payload_of_full_packet(network);
+    let workload = beside_the_study(study);
+    let mut options = BuildOptions {
+        seed: s.seed,
+        injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic),
+        window: s.measure.window_cycles,
+        unblocking: s.measure.unblocking,
+        ..BuildOptions::default()
+    };
+    if let Some(pattern) = Pattern::new(&workload, &torus, payload).map_err(problem)? {
+        let smallest = s.traffic.packet_chunks.0.iter().map(|m| m.0).min().unwrap_or(1);
+        options.smallest_chunks = if nic.window_packets.is_some() { 1 } else { smallest };
+        let plan = Arc::new(Plan::new(pattern, &s.traffic, network, nic, s.seed));
+        let built = TorusNetwork::<_, P>::new(network, &options, |nodes| {
+            FifoNic::new(nic, network, nodes, Synthetic::new(&plan, nodes))
+        });
+        let total = plan.packets();
+        return Ok(Run::new(study, built.map_err(problem)?, total, threads).to_the_end(progress));
+    }
+    let (programs, messages) = programs(&workload, &study.directory)?;
+    let ranks = programs.len() as u32;
+    let shape = Shape::new(&network.topology.dims, &wraps(study)).map_err(|e| Problem::new(e.to_string()))?;
+    let mapping =
+        Mapping::new(&mapping_of(study), &shape, ranks).map_err(|e| Problem::new(format!("mapping: {e}")))?;
+    let hops = mapping.hop_statistics(&shape, messages.iter().copied());
+    options.smallest_chunks = 1;
+    let lanes: Vec<usize> = if nic.injection_fifo_B.is_some() {
+        vec![0]
+    } else {
+        (0..nic.injection_normal as usize).collect()
+    };
+    let layout = Arc::new(Layout::new(network, mapping.nodes(), &lanes));
+    let programs: Vec<Mutex<Option<Box<dyn Program>>>> = programs.into_iter().map(|p| Mutex::new(Some(p))).collect();
+    let built = TorusNetwork::<_, P>::new(network, &options, |nodes| {
+        let take = |rank: u32| {
+            let program = programs[rank as usize].lock().expect("no panic before").take();
+            program.expect("each rank runs on one node")
+        };
+        FifoNic::new(nic, network, nodes, Programs::new(&layout, nodes, take))
+    });
+    let mut run = Run::new(study, built.map_err(problem)?, None, threads);
+    let mut result = run.to_the_end(progress);
+    finish_programs(&mut result, &mut run.network, study, ranks, &hops);
+    Ok(result)
+}
+
+/// The workload with its file names taken from the study's folder.
+fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
+    let mut workload = study.study.workload.clone();
+    if let WorkloadConfig::Permutation(p) = &mut workload {
+        p.file = study.directory.join(&p.file).to_string_lossy().into_owned();
+    }
+    workload
+}
+
+fn wraps(study: &ResolvedStudy) -> Vec<bool> {
+    (0..study.torus.topology.dims.len()).map(|d| study.torus.wraps(d)).collect()
+}
+
+fn mapping_of(study: &ResolvedStudy) -> MappingConfig {
+    match &study.study.mapping {
+        MappingWord::InOrder => MappingConfig::InOrder,
+        MappingWord::Random => MappingConfig::Random { seed: study.study.seed },
+        MappingWord::Dimensions(letters) => MappingConfig::Dimensions(letters.clone()),
+        MappingWord::File(file) => MappingConfig::File(study.directory.join(file)),
+    }
+}
+
+type Messages = Vec<(u32, u32, u64)>;
+
+/// The programs of a skeleton or a trace, and the messages that are known beforehand, for the statistics of the mapping.
+fn programs(
+    workload: &WorkloadConfig,
+    directory: &std::path::Path,
+) -> Result<(Vec<Box<dyn Program>>, Messages), Problem> {
+    match workload {
+        WorkloadConfig::Trace(trace) => {
+            let loaded = goal::load(directory.join(&trace.file)).map_err(|e| Problem::new(e.to_string()))?;
+            let messages = loaded.messages().collect();
+            let programs = Replay::programs(&Arc::new(loaded)).into_iter().map(|p| Box::new(p) as Box<_>);
+            Ok((programs.collect(), messages))
+        }
+        WorkloadConfig::Skeleton(skeleton) => {
+            let mut value = serde_json::to_value(skeleton).expect("a skeleton can be written");
+            let table = value.as_object_mut().expect("it is a table");
+            let name = table.remove("program").expect("it has a program");
+            table.insert("skeleton".into(), name);
+            let config: SkeletonConfig = serde_json::from_value(value)
+                .map_err(|e| Problem::new(format!("the skeleton's parameters: {e}")))?;
+            let programs = config.programs().map_err(problem)?.into_iter().map(|p| Box::new(p) as Box<_>);
+            Ok((programs.collect(), vec![]))
+        }
+        _ => unreachable!("patterns were dealt with"),
+    }
+}
+
+/// A run under way.
+struct Run<'a, S: Driver, const P: usize> {
+    study: &'a ResolvedStudy,
+    network: TorusNetwork<FifoNic<S>, P>,
+    threads: usize,
+    /// Packets that will be sent in all, if that is known.
+    total: Option<u64>,
+    links: f64,
+}
+
+impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
+    fn new(
+        study: &'a ResolvedStudy,
+        mut network: TorusNetwork<FifoNic<S>, P>,
+        total: Option<u64>,
+        threads: usize,
+    ) -> Self {
+        let links = network.links().len() as f64;
+        Run { study, network, threads, total, programs: false, links }
+    }
+
+    /// Ticks of a time in microseconds.
+    fn ticks(&self, us: f64) -> Time {
+        (us * self.study.machine.ticks_per_second as f64 / 1e6).round() as Time
+    }
+
+    /// Runs until the study's end, or until it is stopped.
+    fn to_the_end(&mut self, sink: &dyn ProgressSink) -> RunResult {
+        let measure = &self.study.study.measure;
+        let window = measure.window_cycles;
+        let last = measure.time_us.or(measure.max_time_us).map_or(Time::MAX / 2, |us| self.ticks(us));
+        let mut from = match measure.warmup {
+            Warmup::Micros(us) => Some(self.ticks(us).div_ceil(window) * window),
+            Warmup::Auto if measure.until != Until::Steady => Some(0),
+            Warmup::Auto => None,
+        };
+        let progress = Progress::default();
+        let begin = Instant::now();
+        let mut confidence = None;
+        let ended = loop {
+            let next = ((self.network.now() / window + 1) * window).min(last);
+            let reached = self.run_watched(next, &progress, sink);
+            let now = self.network.now();
+            if from == Some(now) && reached == Reached::Time && now < last {
+                self.network.restart_counting();
+            }
+            match reached {
+                Reached::Stopped => break Ended::Stopped,
+                Reached::Idle if self.network.under_way() > 0 => break Ended::Stalled,
+                Reached::Idle => break Ended::Done,
+                Reached::Time => {}
+            }
+            if now >= last {
+                break Ended::Time;
+            }
+            if measure.until == Until::Steady {
+                let series = self.utilization();
+                match from {
+                    None if steady::settled(&series, measure.half_width) => {
+                        from = Some(now);
+                        self.network.restart_counting();
+                    }
+                    Some(from) if now > from => {
+                        let measured = &series[(from / window) as usize..];
+                        confidence = steady::confidence(measured).map(|(mean, half)| Confidence {
+                            quantity: "mean utilization of the links".into(),
+                            mean,
+                            half_width_95: half,
+                            windows: measured.len() as u64,
+                        });
+                        if confidence.as_ref().is_some_and(|c| c.half_width_95 <= measure.half_width * c.mean) {
+                            break Ended::Steady;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        };
+        let span = Span { from: from.unwrap_or(0).min(self.network.now()), to: self.network.now() };
+        let mut result = measure::result(self.study, &mut self.network, span, self.links);
+        result.confidence = confidence;
+        result.simulated.ended = ended;
+        result.partial = match ended {
+            Ended::Stopped => Some("stopped before its end".into()),
+            Ended::Stalled => Some("stalled: packets in the network wait for each other".into()),
+            Ended::Time if measure.until != Until::Time => {
+                Some("reached max_time_us before its own end".into())
+            }
+            _ => None,
+        };
+        let wall = begin.elapsed().as_secs_f64();
+        measure::host(&mut result, &mut self.network, wall, self.threads, self.study);
+        result
+    }
+
+    /// Mean utilization of the links in each window so far.
+    fn utilization(&mut self) -> Vec<f64> {
+        let study = self.study;
+        let links = self.links;
+        self.network.windows().iter().map(|w| measure::utilization(study, w, links)).collect()
+    }
+
+    /// Runs to `until` while another thread reports and hears whether to stop.
+    fn run_watched(&mut self, until: Time, progress: &Progress, sink: &dyn ProgressSink) -> Reached {
+        let fraction = self.fraction();
+        let goal = self.study.study.measure.time_us.map(|us| self.ticks(us));
+        let report = |hops| {
+            let ticks = progress.time();
+            let fraction = goal.map(|g| ticks as f64 / g as f64).or(fraction);
+            sink.update(Report { ticks, fraction, packet_hops: hops });
+        };
+        let hops = self.hops();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let network = &mut self.network;
+        let threads = self.threads;
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Acquire) {
+                    if sink.stop() {
+                        progress.stop();
+                    }
+                    report(hops);
+                    std::thread::park_timeout(Duration::from_millis(100));
+                }
+            });
+            let reached = network.run_until(until, threads, progress);
+            done.store(true, std::sync::atomic::Ordering::Release);
+            watcher.thread().unpark();
+            reached
+        })
+    }
+
+    fn hops(&mut self) -> u64 {
+        self.network.windows().iter().map(|w| w.hops).sum()
+    }
+
+    /// How much of the way is done, where that can be told.
+    fn fraction(&mut self) -> Option<f64> {
+        let total = self.total? as f64;
+        let delivered: u64 =
+            self.network.blocks().map(|b| b.host().software().arrived_so_far().1).sum();
+        (self.study.study.measure.until == Until::Done).then_some(delivered as f64 / total)
+    }
+}
+
+/// What programs have to say for themselves.
+fn finish_programs<const P: usize>(
+    result: &mut RunResult,
+    network: &mut TorusNetwork<FifoNic<Programs>, P>,
+    study: &ResolvedStudy,
+    ranks: u32,
+    hops: &HopStatistics,
+) {
+    let mut figures = ProgramFigures { ranks, ..ProgramFigures::default() };
+    let mut waiting = vec![];
+    let mut ends = vec![];
+    for block in network.blocks() {
+        let programs = block.host().software();
+        figures.messages += programs.messages;
+        figures.message_bytes += programs.payload_bytes;
+        ends.extend(programs.finished().filter_map(|f| f.1).map(|t| study.micros(t)));
+        waiting.extend(programs.waiting());
+    }
+    figures.last_end_us = ends.iter().copied().fold(0.0, f64::max);
+    figures.mean_end_us = ends.iter().sum::<f64>() / (ends.len() as f64).max(1.0);
+    figures.mean_hops_by_bytes = hops.mean_of_bytes();
+    figures.mean_hops_by_messages = hops.mean_of_messages();
+    if result.simulated.ended == Ended::Done && !waiting.is_empty() {
+        result.simulated.ended = Ended::Stalled;
+        waiting.sort_unstable_by_key(|w| w.0);
+        let told = waiting.iter().take(4).map(|(rank, receives)| {
+            let receive = receives.first().map_or("nothing that can come".into(), |(source, tag)| {
+                let word = |x: &Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
+                format!("a message from rank {} with tag {}", word(source), word(tag))
+            });
+            format!("rank {rank} waits for {receive}")
+        });
+        let told: Vec<String> = told.collect();
+        result.partial =
+            Some(format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; ")));
+    }
+    result.programs = Some(figures);
+}

@@ -1,0 +1,218 @@
+//! What a study says: what the nodes do, what is measured, and over which parameters.
+
+use netloom_fabric::config::ConfigError;
+use netloom_workload::config::{Mapping, TrafficConfig, WorkloadConfig};
+use serde::de::{self, Deserializer, IgnoredAny, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A study, without its machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Short name, also of the folder of results.
+    pub name: String,
+    /// A line for people; the name where left out.
+    #[serde(default)]
+    pub title: String,
+    /// What it is about.
+    #[serde(default)]
+    pub description: String,
+    /// Where every random choice starts.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// How ranks are laid onto nodes.
+    #[serde(default)]
+    pub mapping: Mapping,
+    /// What the nodes do.
+    pub workload: WorkloadConfig,
+    /// Their packets.
+    #[serde(default)]
+    pub traffic: TrafficConfig,
+    /// What is measured, and for how long.
+    #[serde(default)]
+    pub measure: MeasureConfig,
+    /// Ranges that figures of the summary must lie in, by dotted path: `"links.mean_utilization" = [0.95, 1.0]`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub expect: BTreeMap<String, (f64, f64)>,
+    // These are taken out before a study is read; here they are so that messages name them.
+    #[serde(default, skip_serializing)]
+    #[allow(dead_code)]
+    machine: IgnoredAny,
+    #[serde(default, skip_serializing)]
+    #[allow(dead_code)]
+    set: IgnoredAny,
+    #[serde(default, skip_serializing)]
+    #[allow(dead_code)]
+    sweep: IgnoredAny,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Top-level keys of a study.
+pub const STUDY_KEYS: &[&str] = &[
+    "name",
+    "title",
+    "description",
+    "machine",
+    "set",
+    "seed",
+    "mapping",
+    "workload",
+    "traffic",
+    "measure",
+    "sweep",
+    "expect",
+];
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Until {
+    /// When all traffic has arrived.
+    Done,
+    /// When the mean throughput is known well enough.
+    #[default]
+    Steady,
+    /// At a given time.
+    Time,
+}
+
+/// What of the start of a run is left out of the means.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Warmup {
+    /// Found from the run itself.
+    #[default]
+    Auto,
+    /// This long, us.
+    Micros(f64),
+}
+
+impl Serialize for Warmup {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Warmup::Auto => serializer.serialize_str("auto"),
+            Warmup::Micros(us) => serializer.serialize_f64(*us),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Warmup {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Warmup;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("\"auto\" or a time in microseconds")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Warmup, E> {
+                match text {
+                    "auto" => Ok(Warmup::Auto),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+            fn visit_f64<E: de::Error>(self, us: f64) -> Result<Warmup, E> {
+                Ok(Warmup::Micros(us))
+            }
+            fn visit_i64<E: de::Error>(self, us: i64) -> Result<Warmup, E> {
+                Ok(Warmup::Micros(us as f64))
+            }
+            fn visit_u64<E: de::Error>(self, us: u64) -> Result<Warmup, E> {
+                Ok(Warmup::Micros(us as f64))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// What is measured, and for how long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MeasureConfig {
+    /// When the run ends.
+    pub until: Until,
+    /// The end of a run until `time`, us.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_us: Option<f64>,
+    /// What is left out of the means.
+    pub warmup: Warmup,
+    /// Length of a window of the curves over time, network cycles (ticks).
+    pub window_cycles: u64,
+    /// Half width of the 95% confidence interval at which a mean counts as steady, relative.
+    pub half_width: f64,
+    /// Whether the figures of each link are kept.
+    pub per_link: bool,
+    /// Whether to find out which token-acks free a blocked packet (takes time).
+    pub unblocking: bool,
+    /// A run that has not ended by itself ends here, us. None: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_time_us: Option<f64>,
+}
+
+impl Default for MeasureConfig {
+    fn default() -> Self {
+        MeasureConfig {
+            until: Until::Steady,
+            time_us: None,
+            warmup: Warmup::Auto,
+            window_cycles: 10_000,
+            half_width: 0.005,
+            per_link: true,
+            unblocking: false,
+            max_time_us: None,
+        }
+    }
+}
+
+impl Study {
+    /// The title, or the name where there is none.
+    pub fn heading(&self) -> &str {
+        if self.title.is_empty() { &self.name } else { &self.title }
+    }
+}
+
+impl MeasureConfig {
+    /// Refuses what cannot be measured.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key (`measure.…`) and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |key: &str, message: String| Err(ConfigError { key: format!("measure.{key}"), message });
+        let above_zero = |x: f64| x.is_finite() && x > 0.0;
+        match (self.until, self.time_us) {
+            (Until::Time, None) => {
+                return refuse("until", "a run until \"time\" needs time_us, the end in us".into());
+            }
+            (Until::Done | Until::Steady, Some(_)) => {
+                return refuse("time_us", "is for until = \"time\"; max_time_us limits any run".into());
+            }
+            _ => {}
+        }
+        for (key, time) in [("time_us", self.time_us), ("max_time_us", self.max_time_us)] {
+            if let Some(us) = time.filter(|&us| !above_zero(us)) {
+                return refuse(key, format!("expected a time above 0 us, found {us}"));
+            }
+        }
+        if let Warmup::Micros(us) = self.warmup {
+            if !(us.is_finite() && us >= 0.0) {
+                return refuse("warmup", format!("expected a time of 0 us or more, found {us}"));
+            }
+            if let Some(end) = self.time_us.filter(|&end| end <= us) {
+                return refuse("warmup", format!("expected less than the run's {end} us, found {us}"));
+            }
+        }
+        if self.window_cycles == 0 {
+            return refuse("window_cycles", "expected at least 1 cycle".into());
+        }
+        if !(self.half_width > 0.0 && self.half_width < 1.0) {
+            return refuse(
+                "half_width",
+                format!("expected a fraction above 0 and below 1, found {}", self.half_width),
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,491 @@
+//! `netloom validate`: each figure that a paper published beside the simulated one.
+//!
+//! An entry's name is `paper.table[row].column`: the paper's file in `published/`, its table, the key of the row (left
+//! out where a table has one row), and the column (left out where the paper gives no numbers, only a behaviour).
+
+use crate::compare::{Bound, Published, Tolerance, Verdict, aligned, judge};
+use crate::diagnose::{Problem, SourceFile, suggest};
+use crate::run::{ProgressSink, Simulate};
+use crate::tree::{Tree, Value};
+use serde::Serialize;
+
+/// The papers' figures: short name and TOML text.
+pub const PAPERS: &[(&str, &str)] = &[
+    ("bgl", include_str!("../../../published/bgl.toml")),
+    ("bgq-network", include_str!("../../../published/bgq-network.toml")),
+    ("cray-xc", include_str!("../../../published/cray-xc.toml")),
+    ("pami", include_str!("../../../published/pami.toml")),
+    ("th-express-2", include_str!("../../../published/th-express-2.toml")),
+];
+
+/// A published figure and what became of it: one element of `netloom validate --json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// `paper.table[row].column`.
+    pub id: String,
+    /// The column, or `shape` for a behaviour in words.
+    pub quantity: String,
+    /// The machine and the workload that gave it.
+    pub setup: String,
+    /// The unit, from the column's name; empty where there is none.
+    pub unit: String,
+    /// The published figure.
+    pub published: Option<Published>,
+    /// The simulated one.
+    pub simulated: Option<f64>,
+    /// Their difference: in the unit for an absolute tolerance, else as a fraction of the published figure.
+    pub difference: Option<f64>,
+    /// How far apart they may be, as the table says.
+    pub tolerance: String,
+    /// `predict`, `calibrate` or `parameter`.
+    pub role: String,
+    /// `measured`, `simulated`, `projected` or `design`.
+    pub kind: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// What the run says, else what the paper says.
+    pub note: String,
+    /// The table, `paper.table`.
+    #[serde(skip)]
+    pub table: String,
+    #[serde(skip)]
+    bound: Bound,
+    #[serde(skip)]
+    allowed: Option<Tolerance>,
+}
+
+/// What a judge found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// A figure, for an entry by its name.
+    Figure {
+        /// The entry, `paper.table[row].column`.
+        id: String,
+        /// The simulated figure, in the entry's unit.
+        simulated: f64,
+        /// What it comes from, in words.
+        note: String,
+    },
+    /// Whether a behaviour that the paper gives in words is there, for a table by its name.
+    Shape {
+        /// The table, `paper.table`.
+        id: String,
+        /// Whether it is there.
+        holds: bool,
+        /// What was seen.
+        note: String,
+    },
+}
+
+/// What a judge may use.
+pub struct Bench<'a> {
+    /// The simulator.
+    pub simulator: &'a dyn Simulate,
+    /// Where to tell of progress, and whether to stop.
+    pub progress: &'a dyn ProgressSink,
+    /// Threads.
+    pub threads: usize,
+    /// Whether smaller machines and shorter runs will do.
+    pub quick: bool,
+}
+
+/// Runs what it takes to judge a table of published figures.
+pub struct Judge {
+    /// The table, `paper.table`.
+    pub table: &'static str,
+    /// Runs it.
+    pub judge: fn(&Bench) -> Result<Vec<Finding>, Problem>,
+}
+
+/// Those who judge, in the order in which they run. A table without one is not run.
+pub fn judges() -> Vec<Judge> {
+    Vec::new()
+}
+
+/// The published entries of all papers.
+///
+/// # Errors
+/// A table that breaks the rules of `published/README.md`.
+pub fn published() -> Result<Vec<Entry>, Problem> {
+    let mut all = Vec::new();
+    for (paper, text) in PAPERS {
+        all.extend(read_paper(paper, text)?);
+    }
+    Ok(all)
+}
+
+/// The entries of one paper.
+///
+/// # Errors
+/// A table that breaks the rules of `published/README.md`, in its place.
+pub fn read_paper(paper: &str, text: &str) -> Result<Vec<Entry>, Problem> {
+    let tree = Tree::parse(&SourceFile::new(format!("published/{paper}.toml"), text))?;
+    let mut all = Vec::new();
+    for table in tree.entries() {
+        read_table(&format!("{paper}.{}", table.key), &table.value, &mut all)
+            .map_err(|message| Problem::new(format!("{paper}.{}: {message}", table.key)).at(&table.origin))?;
+    }
+    Ok(all)
+}
+
+fn read_table(id: &str, table: &Tree, all: &mut Vec<Entry>) -> Result<(), String> {
+    let text = |key: &str| {
+        table.get(key).map(|v| v.text().map_or_else(|| v.inline(), str::to_owned)).unwrap_or_default()
+    };
+    let list = |key: &str| match table.get(key).map(|v| &v.value) {
+        Some(Value::List(items)) => items.as_slice(),
+        _ => &[],
+    };
+    let bound = match text("bound").as_str() {
+        "" | "equal" => Bound::Equal,
+        "at_most" => Bound::AtMost,
+        "at_least" => Bound::AtLeast,
+        "about" => Bound::About,
+        other => return Err(format!("unknown bound \"{other}\"")),
+    };
+    let tolerance = text("tolerance");
+    let allowed = match tolerance.as_str() {
+        "" => None,
+        some => Some(Tolerance::parse(some).ok_or_else(|| format!("unreadable tolerance \"{some}\""))?),
+    };
+    let role = text("role");
+    let base = Entry {
+        id: id.to_owned(),
+        quantity: "shape".into(),
+        setup: text("setup"),
+        unit: String::new(),
+        published: None,
+        simulated: None,
+        difference: None,
+        tolerance,
+        role: if role.is_empty() { "parameter".into() } else { role },
+        kind: text("kind"),
+        verdict: Verdict::NotRun,
+        note: text("note"),
+        table: id.to_owned(),
+        bound,
+        allowed,
+    };
+    if let Some(value) = table.get("value") {
+        let published = Some(published_value(value).ok_or("`value` must be a number or text")?);
+        all.push(Entry { quantity: "value".into(), unit: text("unit"), published, ..base });
+        return Ok(());
+    }
+    let columns: Vec<&str> = list("columns").iter().filter_map(Tree::text).collect();
+    let rows: Vec<&[Tree]> = list("rows")
+        .iter()
+        .filter_map(|r| match &r.value {
+            Value::List(cells) => Some(cells.as_slice()),
+            _ => None,
+        })
+        .collect();
+    if rows.iter().any(|r| r.len() != columns.len()) {
+        return Err(format!("every row needs {} values", columns.len()));
+    }
+    if rows.is_empty() {
+        all.push(base);
+        return Ok(());
+    }
+    let fitted: Vec<String> = list("calibrate_rows").iter().map(plain).collect();
+    let keys = match rows.len() {
+        1 => 0,
+        _ => key_columns(&rows, &fitted),
+    };
+    let mut found = vec![false; fitted.len()];
+    for row in rows {
+        let key = row[..keys].iter().map(plain).collect::<Vec<_>>().join("/");
+        let row_id = if keys == 0 { id.to_owned() } else { format!("{id}[{key}]") };
+        let is_fitted = fitted
+            .iter()
+            .position(|f| *f == key || (keys == 0 && row.first().map(plain).as_ref() == Some(f)));
+        if let Some(i) = is_fitted {
+            found[i] = true;
+        }
+        for (column, cell) in columns.iter().zip(row).skip(keys) {
+            all.push(Entry {
+                id: format!("{row_id}.{column}"),
+                quantity: (*column).to_owned(),
+                unit: unit_of(column).to_owned(),
+                published: Some(published_value(cell).ok_or("rows hold numbers, text, true and false")?),
+                role: if is_fitted.is_some() { "calibrate".into() } else { base.role.clone() },
+                ..base.clone()
+            });
+        }
+    }
+    match found.iter().position(|f| !f) {
+        Some(i) => Err(format!("calibrate_rows names no row: {}", fitted[i])),
+        None => Ok(()),
+    }
+}
+
+/// How many of the first columns name a row: as many as `calibrate_rows` joins, else as few as tell all rows apart.
+fn key_columns(rows: &[&[Tree]], fitted: &[String]) -> usize {
+    let columns = rows[0].len();
+    let key = |row: &[Tree], n: usize| row[..n].iter().map(plain).collect::<Vec<_>>().join("/");
+    if let Some(first) = fitted.first()
+        && let Some(n) = (1..columns).find(|&n| rows.iter().any(|r| key(r, n) == *first))
+    {
+        return n;
+    }
+    let unique = |n: &usize| {
+        let mut keys: Vec<String> = rows.iter().map(|r| key(r, *n)).collect();
+        keys.sort();
+        keys.dedup();
+        keys.len() == rows.len()
+    };
+    (1..columns).find(unique).unwrap_or(1)
+}
+
+fn plain(value: &Tree) -> String {
+    value.text().map_or_else(|| value.inline(), str::to_owned)
+}
+
+fn published_value(value: &Tree) -> Option<Published> {
+    Some(match &value.value {
+        Value::Integer(i) => Published::Number(*i as f64),
+        Value::Float(f) => Published::Number(*f),
+        Value::Bool(b) => Published::Flag(*b),
+        Value::Text(text) => Published::Text(text.clone()),
+        _ => return None,
+    })
+}
+
+/// The unit that ends a column's name.
+fn unit_of(column: &str) -> &'static str {
+    const UNITS: &[(&str, &str)] = &[
+        ("million_per_s", "M/s"),
+        ("GB_per_s_per_node", "GB/s"),
+        ("GB_per_s", "GB/s"),
+        ("MB_per_s", "MB/s"),
+        ("us_per_wall_s", "us/s"),
+        ("MHz", "MHz"),
+        ("cycles", "cycles"),
+        ("percent", "%"),
+        ("bits", "bit"),
+        ("us", "us"),
+        ("ns", "ns"),
+        ("B", "B"),
+    ];
+    UNITS
+        .iter()
+        .find(|(end, _)| column == *end || column.ends_with(&format!("_{end}")))
+        .map_or("", |(_, unit)| unit)
+}
+
+/// Whether an entry's name is meant by `PAPER[.FIGURE]`: the paper, the table, or one entry of it.
+pub fn meant(id: &str, wanted: &str) -> bool {
+    id.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// Judges what is wanted: all, or one paper, table or entry. `tell` hears of each table before it is run.
+///
+/// # Errors
+/// A name that no entry has; what the simulator refuses.
+pub fn run(
+    judges: &[Judge],
+    wanted: Option<&str>,
+    bench: &Bench,
+    mut tell: impl FnMut(&str),
+) -> Result<Vec<Entry>, Problem> {
+    let mut entries = published()?;
+    if let Some(wanted) = wanted {
+        let mut names: Vec<String> = entries.iter().map(|e| e.table.clone()).collect();
+        names.extend(PAPERS.iter().map(|(name, _)| (*name).to_owned()));
+        names.dedup();
+        entries.retain(|e| meant(&e.id, wanted));
+        if entries.is_empty() {
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            return Err(
+                Problem::new(format!("nothing published is called `{wanted}`")).help(suggest(wanted, &known))
+            );
+        }
+    }
+    for judge in judges {
+        if bench.progress.stop() {
+            break;
+        }
+        if entries.iter().any(|e| e.table == judge.table) {
+            tell(judge.table);
+            for finding in (judge.judge)(bench)? {
+                apply(&mut entries, &finding)?;
+            }
+        }
+    }
+    for entry in entries.iter_mut().filter(|e| e.verdict == Verdict::NotRun) {
+        let judged = judges.iter().any(|j| j.table == entry.table);
+        entry.note = match (judged, entry.role.as_str()) {
+            (_, "parameter") => "a parameter of the machine, not judged".into(),
+            (true, _) => "this run did not judge it".into(),
+            (false, _) => "not simulated yet".into(),
+        };
+    }
+    Ok(entries)
+}
+
+/// Enters a finding. A shape for a table of numbers becomes an entry of its own.
+///
+/// # Errors
+/// A finding for an entry that no paper has: a slip in a judge.
+pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem> {
+    match finding {
+        Finding::Figure { id, simulated, note } => {
+            let Some(entry) = entries.iter_mut().find(|e| e.id == *id) else {
+                // Judges work by table; where one entry was asked for, the others are not here.
+                let known = published()?.iter().any(|e| e.id == *id);
+                return if known {
+                    Ok(())
+                } else {
+                    Err(Problem::new(format!("no published entry is called `{id}`")))
+                };
+            };
+            let Some(Published::Number(published)) = entry.published else {
+                return Err(Problem::new(format!("`{id}` is not published as a number")));
+            };
+            let (agrees, difference) = judge(published, *simulated, entry.bound, entry.allowed);
+            entry.simulated = simulated.is_finite().then_some(*simulated);
+            entry.difference = difference.is_finite().then_some(difference);
+            entry.note.clone_from(note);
+            entry.verdict = match (agrees, entry.role.as_str()) {
+                (false, _) => Verdict::Fail,
+                (true, "calibrate") => Verdict::Calibrated,
+                (true, _) => Verdict::Pass,
+            };
+        }
+        Finding::Shape { id, holds, note } => {
+            let verdict = if *holds { Verdict::ShapePass } else { Verdict::ShapeFail };
+            let Some(at) = entries.iter().rposition(|e| e.table == *id) else { return Ok(()) };
+            if entries[at].quantity != "shape" {
+                let mut shape = entries[at].clone();
+                shape.id.clone_from(id);
+                shape.quantity = "shape".into();
+                shape.unit.clear();
+                shape.tolerance.clear();
+                (shape.published, shape.simulated, shape.difference) = (None, None, None);
+                entries.insert(at + 1, shape);
+            }
+            let entry = entries.iter_mut().find(|e| e.id == *id && e.quantity == "shape");
+            let entry = entry.expect("it is there or was just put there");
+            entry.verdict = verdict;
+            entry.note.clone_from(note);
+        }
+    }
+    Ok(())
+}
+
+/// The comparison as a table, for people; parameters that nobody judged are counted, not shown.
+pub fn table(entries: &[Entry]) -> String {
+    let head = ["entry", "published", "simulated", "difference", "allowed", "unit", "verdict", "note"];
+    let rows: Vec<Vec<String>> = entries
+        .iter()
+        .filter(|e| e.verdict != Verdict::NotRun || e.role != "parameter")
+        .map(|e| {
+            let number = |x: Option<f64>| x.map_or("-".into(), crate::write::number::short);
+            let difference = match (e.difference, e.allowed) {
+                (Some(d), Some(Tolerance::Absolute(_))) => format!("{d:+.4}"),
+                (Some(d), _) => format!("{:+.2}%", d * 100.0),
+                (None, _) => "-".into(),
+            };
+            let published = match &e.published {
+                Some(Published::Number(x)) => number(Some(*x)),
+                Some(Published::Flag(b)) => b.to_string(),
+                Some(Published::Text(text)) => text.clone(),
+                None => "-".into(),
+            };
+            let verdict = serde_json::to_value(e.verdict).ok().and_then(|v| v.as_str().map(str::to_owned));
+            let tolerance = if e.tolerance.is_empty() { "-".into() } else { e.tolerance.clone() };
+            let mut note: String = e.note.chars().take(60).collect();
+            if note.len() < e.note.len() {
+                note.push('…');
+            }
+            vec![
+                e.id.clone(),
+                published,
+                number(e.simulated),
+                difference,
+                tolerance,
+                e.unit.clone(),
+                verdict.unwrap_or_default(),
+                note,
+            ]
+        })
+        .collect();
+    let count = |of: &dyn Fn(Verdict) -> bool| entries.iter().filter(|e| of(e.verdict)).count();
+    let mut text = aligned(&head.map(str::to_owned), &rows);
+    text.push_str(&format!(
+        "\n{} pass, {} fail, {} calibrated, {} not run\n",
+        count(&|v| matches!(v, Verdict::Pass | Verdict::ShapePass)),
+        count(&Verdict::failed),
+        count(&|v| v == Verdict::Calibrated),
+        count(&|v| v == Verdict::NotRun)
+    ));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry<'a>(entries: &'a [Entry], id: &str) -> &'a Entry {
+        entries.iter().find(|e| e.id == id).unwrap_or_else(|| panic!("no entry {id}"))
+    }
+
+    fn figure(id: &str, simulated: f64) -> Finding {
+        Finding::Figure { id: id.into(), simulated, note: "a run".into() }
+    }
+
+    #[test]
+    fn every_published_figure_has_a_name_of_its_own() {
+        let entries = published().unwrap();
+        let mut ids: Vec<&str> = entries.iter().map(|e| e.id.as_str()).collect();
+        let all = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), all);
+        assert_eq!(
+            entry(&entries, "bgl.all_to_all_32k.link_utilization").published,
+            Some(Published::Number(0.98))
+        );
+        assert_eq!(entry(&entries, "bgq-network.table1_ping_pong[1].hardware_ns").role, "calibrate");
+        assert_eq!(entry(&entries, "bgq-network.table1_ping_pong[2].hardware_ns").unit, "ns");
+        assert_eq!(entry(&entries, "th-express-2.table1_glex_latency[PIO/connect].put_us").role, "predict");
+        assert_eq!(entry(&entries, "bgl.bubble_deadlock").quantity, "shape");
+    }
+
+    #[test]
+    fn right_figures_pass_and_wrong_ones_fail() {
+        let mut entries = published().unwrap();
+        let id = "bgl.all_to_all_32k.link_utilization";
+        apply(&mut entries, &figure(id, 0.97)).unwrap();
+        assert_eq!(entry(&entries, id).verdict, Verdict::Pass);
+        apply(&mut entries, &figure(id, 0.90)).unwrap();
+        assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
+        apply(&mut entries, &figure(id, f64::NAN)).unwrap();
+        assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
+        let id = "bgq-network.table1_ping_pong[1].hardware_ns";
+        apply(&mut entries, &figure(id, 622.0)).unwrap();
+        assert_eq!(entry(&entries, id).verdict, Verdict::Calibrated);
+        apply(&mut entries, &figure(id, 700.0)).unwrap();
+        assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
+        assert!(apply(&mut entries, &figure("bgl.all_to_all_32k.speed", 1.0)).is_err());
+    }
+
+    #[test]
+    fn shapes_have_entries_beside_numbers() {
+        let mut entries = published().unwrap();
+        let shape = |id: &str, holds| Finding::Shape { id: id.into(), holds, note: "seen".into() };
+        apply(&mut entries, &shape("bgl.all_to_all_32k", true)).unwrap();
+        apply(&mut entries, &shape("bgl.bubble_deadlock", false)).unwrap();
+        assert_eq!(entry(&entries, "bgl.all_to_all_32k").verdict, Verdict::ShapePass);
+        assert_eq!(entry(&entries, "bgl.bubble_deadlock").verdict, Verdict::ShapeFail);
+        assert!(table(&entries).contains("1 pass, 1 fail"));
+    }
+
+    #[test]
+    fn papers_tables_and_entries_can_be_asked_for() {
+        assert!(meant("bgl.hop.mean_hop_ns", "bgl"));
+        assert!(meant("bgl.hop.mean_hop_ns", "bgl.hop"));
+        assert!(meant("pami.barrier[1].latency_us", "pami.barrier"));
+        assert!(!meant("bgl.hot_region.x", "bgl.hop"));
+        assert!(!meant("bgq-network.hop.x", "bgq"));
+    }
+}

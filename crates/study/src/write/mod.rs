@@ -1,0 +1,66 @@
+//! A run's folder: `summary.json`, `study.toml` to repeat it, tables as Parquet, plots as SVG, and `report.html`.
+
+pub mod colour;
+pub mod curves;
+pub mod histogram;
+pub mod links;
+pub mod number;
+pub mod report;
+pub mod summary;
+pub mod svg;
+pub mod tables;
+
+use crate::diagnose::Problem;
+use crate::resolve::ResolvedStudy;
+use crate::result::RunResult;
+use std::fs;
+use std::path::Path;
+
+/// A drawing and what stands beneath it.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// File name without `.svg`.
+    pub name: String,
+    /// A caption.
+    pub caption: String,
+    /// The drawing.
+    pub svg: String,
+}
+
+/// All drawings of a result.
+pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
+    let mut plots = curves::plots(result);
+    plots.extend(histogram::plot(&result.latency));
+    plots.extend(links::plots(&study.torus.topology.dims, &result.per_link));
+    plots
+}
+
+/// Writes everything about a run into a folder, creating it. Each file is complete or absent: it is written beside its
+/// place and moved there.
+///
+/// # Errors
+/// Of the file system.
+pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Result<(), Problem> {
+    let context = |e: std::io::Error| Problem::new(format!("cannot write to {}: {e}", folder.display()));
+    fs::create_dir_all(folder).map_err(context)?;
+    let plots = plots(study, result);
+    put(folder, "summary.json", summary::to_json(study, result).as_bytes()).map_err(context)?;
+    put(folder, "study.toml", study.to_toml().as_bytes()).map_err(context)?;
+    for (name, table) in tables::tables(study.torus.topology.dims.len(), result) {
+        put(folder, name, &table.to_parquet()?).map_err(context)?;
+    }
+    for plot in &plots {
+        put(folder, &format!("{}.svg", plot.name), plot.svg.as_bytes()).map_err(context)?;
+    }
+    put(folder, "report.html", report::to_html(study, result, &plots).as_bytes()).map_err(context)
+}
+
+/// Writes one file whole.
+///
+/// # Errors
+/// Of the file system.
+pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+    let beside = folder.join(format!(".{name}.part"));
+    fs::write(&beside, bytes)?;
+    fs::rename(beside, folder.join(name))
+}

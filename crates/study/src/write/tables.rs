@@ -1,0 +1,125 @@
+//! Tables as Parquet: `series.parquet`, `links.parquet`, `latency.parquet`.
+
+use crate::diagnose::Problem;
+use crate::result::{LatencyStats, LinkRow, RunResult, Series, direction_name};
+use netloom_workload::config::letter;
+use parquet::basic::Compression;
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use std::sync::Arc;
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Whole numbers.
+    Integers(Vec<i64>),
+    /// Numbers.
+    Numbers(Vec<f64>),
+    /// Text.
+    Texts(Vec<String>),
+}
+
+/// A table: columns of equal length, by name. A column's unit is in its name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table(pub Vec<(String, Column)>);
+
+impl Table {
+    fn add(&mut self, name: impl Into<String>, column: Column) {
+        self.0.push((name.into(), column));
+    }
+
+    /// The table as a Parquet file, compressed with Snappy.
+    ///
+    /// # Errors
+    /// None that a table of equal columns can cause.
+    pub fn to_parquet(&self) -> Result<Vec<u8>, Problem> {
+        self.encode().map_err(|e| Problem::new(format!("cannot write a table: {e}")))
+    }
+
+    fn encode(&self) -> Result<Vec<u8>, ParquetError> {
+        let fields: Vec<String> = self
+            .0
+            .iter()
+            .map(|(name, column)| match column {
+                Column::Integers(_) => format!("required int64 {name};"),
+                Column::Numbers(_) => format!("required double {name};"),
+                Column::Texts(_) => format!("required binary {name} (UTF8);"),
+            })
+            .collect();
+        let schema = Arc::new(parse_message_type(&format!("message table {{ {} }}", fields.join(" ")))?);
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
+        let mut group = writer.next_row_group()?;
+        let mut columns = self.0.iter();
+        while let Some(mut into) = group.next_column()? {
+            match (&columns.next().expect("the schema has these columns").1, into.untyped()) {
+                (Column::Integers(v), ColumnWriter::Int64ColumnWriter(w)) => w.write_batch(v, None, None)?,
+                (Column::Numbers(v), ColumnWriter::DoubleColumnWriter(w)) => w.write_batch(v, None, None)?,
+                (Column::Texts(v), ColumnWriter::ByteArrayColumnWriter(w)) => {
+                    let bytes: Vec<ByteArray> = v.iter().map(|s| s.as_str().into()).collect();
+                    w.write_batch(&bytes, None, None)?
+                }
+                _ => unreachable!("the schema follows the columns"),
+            };
+            into.close()?;
+        }
+        group.close()?;
+        writer.into_inner()
+    }
+}
+
+/// The tables of a result and their file names.
+pub fn tables(dimensions: usize, result: &RunResult) -> Vec<(&'static str, Table)> {
+    let mut tables = vec![("series.parquet", series(&result.series)), ("latency.parquet", latency(result))];
+    if !result.per_link.is_empty() {
+        tables.push(("links.parquet", links(dimensions, &result.per_link)));
+    }
+    tables
+}
+
+/// One row for each window of each curve.
+pub fn series(all: &[Series]) -> Table {
+    let each = || all.iter().flat_map(|s| (0..s.values.len()).map(move |i| (s, i)));
+    let mut table = Table::default();
+    table.add("chart", Column::Texts(each().map(|(s, _)| s.chart.clone()).collect()));
+    table.add("series", Column::Texts(each().map(|(s, _)| s.name.clone()).collect()));
+    table.add("unit", Column::Texts(each().map(|(s, _)| s.unit.clone()).collect()));
+    table.add("from_us", Column::Numbers(each().map(|(s, i)| i as f64 * s.window_us).collect()));
+    table.add("window_us", Column::Numbers(each().map(|(s, _)| s.window_us).collect()));
+    table.add("value", Column::Numbers(each().map(|(s, i)| s.values[i]).collect()));
+    table
+}
+
+/// One row for each bin of each histogram.
+fn latency(result: &RunResult) -> Table {
+    let all: [(&str, &LatencyStats); 2] =
+        [("network", &result.latency.network), ("total", &result.latency.total)];
+    let each = || all.iter().flat_map(|(name, stats)| stats.bins.iter().map(move |b| (*name, b)));
+    let mut table = Table::default();
+    table.add("latency", Column::Texts(each().map(|(name, _)| name.to_owned()).collect()));
+    table.add("from_ns", Column::Numbers(each().map(|(_, b)| b.from_ns).collect()));
+    table.add("to_ns", Column::Numbers(each().map(|(_, b)| b.to_ns).collect()));
+    table.add("packets", Column::Integers(each().map(|(_, b)| b.count as i64).collect()));
+    table
+}
+
+/// One row for each link.
+pub fn links(dimensions: usize, rows: &[LinkRow]) -> Table {
+    let numbers = |of: fn(&LinkRow) -> f64| Column::Numbers(rows.iter().map(of).collect());
+    let mut table = Table::default();
+    for d in 0..dimensions {
+        table.add(letter(d), Column::Integers(rows.iter().map(|r| i64::from(r.node[d])).collect()));
+    }
+    table.add("direction", Column::Texts(rows.iter().map(|r| direction_name(r.direction)).collect()));
+    table.add("utilization", numbers(|r| r.utilization));
+    table.add("payload", numbers(|r| r.payload));
+    table.add("acks", numbers(|r| r.acks));
+    table.add("dynamic", numbers(|r| r.by_class.dynamic));
+    table.add("escape", numbers(|r| r.by_class.escape));
+    table.add("high", numbers(|r| r.by_class.high));
+    table
+}

@@ -1,0 +1,200 @@
+//! What is refused, and how that is told.
+
+use netloom_study::diagnose::SourceFile;
+use netloom_study::resolve::{load_machine, resolve};
+use std::path::Path;
+
+const STUDY: &str = r#"name = "mine"
+machine = "bgl"
+
+[set]
+topology.dims = [8, 8, 8]
+
+[workload]
+kind = "hot-region"
+region = [4, 4, 4]
+
+[traffic]
+load = { link_utilization = 0.5 }
+
+[measure]
+until = "steady"
+"#;
+
+fn refused(text: &str, sets: &[&str]) -> String {
+    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    match resolve(SourceFile::new("study.toml", text), Path::new("."), &sets) {
+        Ok(_) => panic!("this should be refused"),
+        Err(problem) => problem.render(false),
+    }
+}
+
+fn changed(from: &str, to: &str) -> String {
+    assert!(STUDY.contains(from));
+    STUDY.replace(from, to)
+}
+
+#[test]
+fn the_study_itself_is_fine() {
+    resolve(SourceFile::new("study.toml", STUDY), Path::new("."), &[]).unwrap();
+}
+
+#[test]
+fn an_unknown_key() {
+    let text = refused(&changed("until = \"steady\"", "untill = \"steady\""), &[]);
+    assert_eq!(
+        text,
+        "  × unknown key `measure.untill`
+    ╭─[study.toml:15:1]
+ 14 │ [measure]
+ 15 │ untill = \"steady\"
+    · ───┬──
+    ·    ╰── not a key here
+    ╰────
+  help: did you mean `until`?
+"
+    );
+}
+
+#[test]
+fn an_unknown_key_of_a_workload() {
+    let text = refused(&changed("region = [4, 4, 4]", "regoin = [4, 4, 4]"), &[]);
+    assert!(text.contains("unknown key `workload.regoin`") && text.contains("study.toml:9:1"), "{text}");
+    assert!(text.contains("did you mean `region`?"), "{text}");
+    let text = refused(&changed("kind = \"hot-region\"", "kind = \"uniform\""), &[]);
+    assert!(text.contains("unknown key `workload.region`") && text.contains("study.toml:9:1"), "{text}");
+}
+
+#[test]
+fn an_unknown_key_of_the_machine_in_a_study() {
+    let text = refused(&changed("topology.dims", "router.pahts = 1\ntopology.dims"), &[]);
+    assert!(text.contains("unknown key `router.pahts`") && text.contains("study.toml:5:8"), "{text}");
+    assert!(text.contains("did you mean `paths`?"), "{text}");
+}
+
+#[test]
+fn a_wrong_type() {
+    let text = refused(&changed("region = [4, 4, 4]", "region = [4, 4, \"4\"]"), &[]);
+    assert_eq!(
+        text,
+        "  × `workload.region.2` has the wrong type of value
+    ╭─[study.toml:9:17]
+  8 │ kind = \"hot-region\"
+  9 │ region = [4, 4, \"4\"]
+    ·                 ─┬─
+    ·                  ╰── expected a whole number, 0 or more, found \"4\"
+ 10 │ 
+    ╰────
+"
+    );
+    let text = refused(&changed("topology.dims", "router.paths = \"two\"\ntopology.dims"), &[]);
+    assert!(text.contains("study.toml:5:16") && text.contains("a whole number"), "{text}");
+    let text = refused(&changed("[8, 8, 8]", "8"), &[]);
+    assert!(text.contains("`topology.dims`") && text.contains("expected a list, found 8"), "{text}");
+    let text = refused(&changed("{ link_utilization = 0.5 }", "7"), &[]);
+    assert!(text.contains("`traffic.load`") && text.contains("\"burst\""), "{text}");
+}
+
+#[test]
+fn an_unknown_choice() {
+    let text = refused(&changed("\"hot-region\"", "\"hot-regions\""), &[]);
+    assert!(text.contains("study.toml:8:8") && text.contains("did you mean `hot-region`?"), "{text}");
+    let text = refused(&changed("\"steady\"", "\"stedy\""), &[]);
+    assert!(text.contains("study.toml:15:9") && text.contains("did you mean `steady`?"), "{text}");
+    let text = refused(&changed("link_utilization", "link_utilisation"), &[]);
+    assert!(text.contains("study.toml:12:10") && text.contains("did you mean `link_utilization`?"), "{text}");
+}
+
+#[test]
+fn dimensions_that_do_not_match() {
+    let text = refused(&changed("region = [4, 4, 4]", "region = [4, 4]"), &[]);
+    assert_eq!(
+        text,
+        "  × `workload.region` has an impossible value
+    ╭─[study.toml:9:10]
+  8 │ kind = \"hot-region\"
+  9 │ region = [4, 4]
+    ·          ───┬──
+    ·             ╰── expected 3 values, one for each dimension of the 8x8x8 machine, found 2
+ 10 │ 
+    ╰────
+"
+    );
+    let text = refused(STUDY, &["topology.dims=[8,8]"]);
+    assert!(text.contains("8x8 machine, found 3"), "{text}");
+}
+
+#[test]
+fn an_impossible_value_of_the_machine() {
+    let text = refused(&changed("topology.dims", "router.vc_B = 100\ntopology.dims"), &[]);
+    assert!(text.contains("study.toml:5:15") && text.contains("expected a multiple of 32 B"), "{text}");
+}
+
+#[test]
+fn a_bad_flag() {
+    let text = refused(STUDY, &["router.pahts=1"]);
+    assert_eq!(
+        text,
+        "  × unknown key `router.pahts`
+   ╭─[--set:1:8]
+ 1 │ router.pahts=1
+   ·        ──┬──
+   ·          ╰── not a key here
+   ╰────
+  help: did you mean `paths`?
+"
+    );
+    let text = refused(STUDY, &["ruoter.paths=1"]);
+    assert!(text.contains("--set:1:1") && text.contains("did you mean `router`?"), "{text}");
+    let text = refused(STUDY, &["router.paths"]);
+    assert!(text.contains("expected key=value"), "{text}");
+    let text = refused(STUDY, &["router.paths=9"]);
+    assert!(text.contains("--set:1:14") && text.contains("expected 1 to 4, found 9"), "{text}");
+    let text = refused(STUDY, &["topology.dims=[8,8"]);
+    assert!(text.contains("not valid TOML") && text.contains("--set"), "{text}");
+}
+
+#[test]
+fn what_is_missing() {
+    let text = refused(&changed("region = [4, 4, 4]\n", ""), &[]);
+    assert!(text.contains("`workload.region` is missing") && text.contains("study.toml:7:"), "{text}");
+    let text = refused(&changed("machine = \"bgl\"\n", ""), &[]);
+    assert!(text.contains("`machine` is missing"), "{text}");
+    let text = refused(&changed("\"bgl\"", "\"blg\""), &[]);
+    assert!(text.contains("unknown machine `blg`") && text.contains("study.toml:2:11"), "{text}");
+    assert!(text.contains("did you mean `bgl`?"), "{text}");
+}
+
+#[test]
+fn broken_toml() {
+    let text = refused(&changed("name = \"mine\"", "name = \"mine"), &[]);
+    assert!(text.contains("not valid TOML") && text.contains("study.toml:1:"), "{text}");
+}
+
+#[test]
+fn a_sweep_over_nothing() {
+    let text = refused(&format!("{STUDY}\n[sweep]\nrouter.paths = 2\n"), &[]);
+    assert!(
+        text.contains("`sweep.router.paths` has no values") && text.contains("study.toml:18:16"),
+        "{text}"
+    );
+    let text = refused(&format!("{STUDY}\n[sweep]\nruoter.paths = [2]\n"), &[]);
+    assert!(text.contains("study.toml:18:1") && text.contains("did you mean `router`?"), "{text}");
+    let swept = format!("{STUDY}\n[sweep]\nrouter.paths = [2, 9]\n");
+    let study = resolve(SourceFile::new("study.toml", swept), Path::new("."), &[]).unwrap();
+    let text = netloom_study::sweep::points(&study).unwrap_err().render(false);
+    assert!(text.contains("study.toml:18:20") && text.contains("found 9"), "{text}");
+}
+
+#[test]
+fn layers_override_one_another() {
+    let sets =
+        ["router.paths=1", "traffic.load=burst", "mapping=zyx", "measure.until=done"].map(str::to_owned);
+    let study = resolve(SourceFile::new("study.toml", STUDY), Path::new("."), &sets).unwrap();
+    assert_eq!(study.machine.router.paths, 1, "a flag over the machine");
+    assert_eq!(study.machine.topology.dims, [8, 8, 8], "the study over the machine");
+    assert_eq!(study.study.traffic.load, netloom_workload::config::Load::Burst, "a flag over the study");
+    let machine = load_machine("bgl", &["topology.dims=[4,4,4]".into()]).unwrap();
+    assert_eq!(machine.facts().nodes, 64);
+    assert!(load_machine("bgl", &["traffic.load=burst".into()]).is_err(), "a machine has no traffic");
+}
