@@ -19,21 +19,21 @@ enum Kind {
     UnknownKey { name: String, known: Vec<&'static str> },
     UnknownChoice { name: String, known: Vec<&'static str> },
     Missing(&'static str),
-    Wrong { found: Value, shown: String, expected: String },
+    Wrong { found: Value, shown: String, expected: String, is_type: bool },
     Other(String),
 }
 
 /// An error on its way out of the tree: it gathers its path and its place.
 #[derive(Debug)]
 struct Mistake {
-    kind: Kind,
+    kind: Box<Kind>,
     path: Vec<String>,
     origin: Option<Origin>,
 }
 
 impl Mistake {
     fn new(kind: Kind) -> Self {
-        Mistake { kind, path: Vec::new(), origin: None }
+        Mistake { kind: Box::new(kind), path: Vec::new(), origin: None }
     }
 
     /// Gives the mistake its place if it has none yet. Tables that choose among alternatives are read twice by serde,
@@ -42,7 +42,7 @@ impl Mistake {
         if self.origin.is_some() {
             return self;
         }
-        let inner = match &self.kind {
+        let inner = match &*self.kind {
             Kind::UnknownKey { name, .. } => tree.entry(name).map(|e| (vec![], e.origin.clone())),
             Kind::UnknownChoice { name, .. } => find(tree, &Value::Text(name.clone())),
             Kind::Wrong { found, .. } => find(tree, found),
@@ -65,7 +65,7 @@ impl Mistake {
     fn problem(self) -> Problem {
         let path = self.path.join(".");
         let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-        let (message, label, help) = match self.kind {
+        let (message, label, help) = match *self.kind {
             Kind::UnknownKey { name, known } => (
                 format!("unknown key `{}`", join(&name)),
                 "not a key here".to_owned(),
@@ -81,8 +81,11 @@ impl Mistake {
                 "in this table".into(),
                 Some(format!("add `{name} = …`")),
             ),
-            Kind::Wrong { shown, expected, .. } => (
-                format!("`{path}` has the wrong type of value"),
+            Kind::Wrong { shown, expected, is_type, .. } => (
+                format!(
+                    "`{path}` has {}",
+                    if is_type { "the wrong type of value" } else { "an impossible value" }
+                ),
                 format!("expected {}, found {shown}", in_words(&expected)),
                 None,
             ),
@@ -132,7 +135,7 @@ impl fmt::Display for Mistake {
 }
 impl std::error::Error for Mistake {}
 
-fn wrong(found: Unexpected, expected: &dyn de::Expected) -> Mistake {
+fn wrong(found: Unexpected, expected: &dyn de::Expected, is_type: bool) -> Mistake {
     let value = match found {
         Unexpected::Bool(b) => Value::Bool(b),
         Unexpected::Unsigned(u) => Value::Integer(i64::try_from(u).unwrap_or(i64::MAX)),
@@ -152,7 +155,7 @@ fn wrong(found: Unexpected, expected: &dyn de::Expected) -> Mistake {
         Unexpected::Map => "a table".into(),
         other => other.to_string(),
     };
-    Mistake::new(Kind::Wrong { found: value, shown, expected: expected.to_string() })
+    Mistake::new(Kind::Wrong { found: value, shown, expected: expected.to_string(), is_type })
 }
 
 impl de::Error for Mistake {
@@ -160,10 +163,10 @@ impl de::Error for Mistake {
         Mistake::new(Kind::Other(message.to_string()))
     }
     fn invalid_type(found: Unexpected, expected: &dyn de::Expected) -> Self {
-        wrong(found, expected)
+        wrong(found, expected, true)
     }
     fn invalid_value(found: Unexpected, expected: &dyn de::Expected) -> Self {
-        wrong(found, expected)
+        wrong(found, expected, false)
     }
     fn unknown_variant(name: &str, known: &'static [&'static str]) -> Self {
         Mistake::new(Kind::UnknownChoice { name: name.into(), known: known.to_vec() })
@@ -222,9 +225,9 @@ impl<'de> Deserializer<'de> for Node<'de> {
         match &self.0.value {
             Value::Text(text) => visitor.visit_enum(text.as_str().into_deserializer()),
             Value::Table(entries) if entries.len() == 1 => {
-                visitor.visit_enum(Variant(&entries[0])).map_err(|e: Mistake| match e.kind {
+                visitor.visit_enum(Variant(&entries[0])).map_err(|e: Mistake| match *e.kind {
                     Kind::UnknownChoice { name, known } => Mistake::new(Kind::UnknownKey { name, known }),
-                    _ => e,
+                    kind => Mistake { kind: Box::new(kind), ..e },
                 })
             }
             _ => {

@@ -126,9 +126,10 @@ impl Machine {
 
 /// Mean distance between two nodes at random of a ring or line of `k`, hops (a node may be its own partner).
 fn mean_distance(k: u32, ring: bool) -> f64 {
+    let even = k.is_multiple_of(2);
     let k = f64::from(k);
     match ring {
-        true if k as u32 % 2 == 0 => k / 4.0,
+        true if even => k / 4.0,
         true => (k * k - 1.0) / (4.0 * k),
         false => (k * k - 1.0) / (3.0 * k),
     }

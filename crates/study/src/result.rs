@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The result of one run.
+/// The result of one run. Every number is finite: JSON has no others, and what it cannot hold cannot be read back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// The study's title.

@@ -349,6 +349,6 @@ pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome]) -> String {
     let names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
     let mut head = names;
     head.extend(report::HEAD.map(str::to_owned));
-    let rows = outcomes.iter().map(|o| report::row(o));
+    let rows = outcomes.iter().map(report::row);
     crate::compare::aligned(&head, &rows.collect::<Vec<_>>())
 }

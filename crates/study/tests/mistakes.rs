@@ -150,6 +150,11 @@ fn a_bad_flag() {
     assert!(text.contains("expected key=value"), "{text}");
     let text = refused(STUDY, &["router.paths=9"]);
     assert!(text.contains("--set:1:14") && text.contains("expected 1 to 4, found 9"), "{text}");
+    let text = refused(STUDY, &["seed=-1"]);
+    assert!(
+        text.contains("`seed` has an impossible value") && text.contains("0 or more, found -1"),
+        "{text}"
+    );
     let text = refused(STUDY, &["topology.dims=[8,8"]);
     assert!(text.contains("not valid TOML") && text.contains("--set"), "{text}");
 }

@@ -52,7 +52,7 @@ impl Layout {
         };
         let fits = |columns: &usize| *columns as f64 * pitch(fit(*columns)) <= room + GAP + 0.01;
         let best = |all: &mut dyn Iterator<Item = usize>| {
-            all.filter(fits).max_by(|&a, &b| fit(a).total_cmp(&fit(b)).then(b.cmp(&a)))
+            all.filter(fits).max_by(|&a, &b| fit(a).total_cmp(&fit(b)).then(a.cmp(&b)))
         };
         let columns = best(&mut (1..=planes)).unwrap_or(1);
         // Prefer full rows, as long as cells stay nearly as large.

@@ -44,6 +44,14 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
     let context = |e: std::io::Error| Problem::new(format!("cannot write to {}: {e}", folder.display()));
     fs::create_dir_all(folder).map_err(context)?;
     let plots = plots(study, result);
+    // What an earlier run of another shape would leave among these.
+    for stale in ["links.parquet", "links-x.svg", "links-y.svg", "links-z.svg", "links-u.svg", "links-v.svg"]
+    {
+        match fs::remove_file(folder.join(stale)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(context(e)),
+            _ => {}
+        }
+    }
     put(folder, "summary.json", summary::to_json(study, result).as_bytes()).map_err(context)?;
     put(folder, "study.toml", study.to_toml().as_bytes()).map_err(context)?;
     for (name, table) in tables::tables(study.torus.topology.dims.len(), result) {

@@ -53,7 +53,7 @@ pub fn percent(x: f64) -> String {
 
 /// Evenly spaced round numbers that cover a range: at most about `count` of them.
 pub fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
-    if !(high > low) {
+    if high.partial_cmp(&low) != Some(std::cmp::Ordering::Greater) {
         return vec![low];
     }
     let raw = (high - low) / count.max(1) as f64;
