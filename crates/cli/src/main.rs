@@ -6,6 +6,10 @@ use netloom_study::validate::judges;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Large machines live on huge pages.
+#[global_allocator]
+static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
+
 static STOP: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {

@@ -186,7 +186,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
         threads: usize,
     ) -> Self {
         let links = network.links().len() as f64;
-        Run { study, network, threads, total, programs: false, links }
+        Run { study, network, threads, total, links }
     }
 
     /// Ticks of a time in microseconds.
