@@ -51,7 +51,7 @@ fn main() {
     let hops: u64 = links.iter().map(|l| l.2.packets).sum();
     let acks: u64 = links.iter().map(|l| l.2.acks).sum();
     let chunks: [u64; 3] = std::array::from_fn(|c| links.iter().map(|l| l.2.chunks[c]).sum());
-    let busy = (chunks.iter().sum::<u64>() * 32 + hops * 4 + acks * 8) as f64;
+    let busy = (chunks.iter().sum::<u64>() * 32 + hops * 4 + acks * 12) as f64;
     let span = (now - warm) as f64;
     let windows = network.windows();
     let receivers = links.len() as f64;

@@ -55,8 +55,22 @@ pub struct PacketFormat {
     pub software_header_B: u32,
     /// CRC and valid indicator, appended to the chunks on the wire.
     pub trailer_B: u32,
-    /// An ack-only or token-ack packet.
+    /// An ack-only or token-ack packet, to which the trailer is appended like to any packet.
     pub ack_B: u32,
+}
+
+impl PacketFormat {
+    /// Bytes of a data packet of so many chunks on a link.
+    #[allow(non_snake_case)]
+    pub fn wire_B(&self, chunks: u32) -> u32 {
+        chunks * self.chunk_B + self.trailer_B
+    }
+
+    /// Bytes of an ack-only or token-ack packet on a link.
+    #[allow(non_snake_case)]
+    pub fn ack_wire_B(&self) -> u32 {
+        self.ack_B + self.trailer_B
+    }
 }
 
 /// One hop's time from its parts, and the rate of a link.

@@ -71,15 +71,14 @@ fn by_fabric(config: &TorusConfig, list: &[Packet], from: u64, to: u64) -> Figur
     };
     Figures {
         data: sum(&|w| w.chunks_by_vc.iter().sum::<u64>() * 32 + w.hops * 4),
-        acks: sum(&|w| w.acks * 8),
+        acks: sum(&|w| w.acks * 12),
         occupancy: (0..config.vcs()).map(|vc| sum(&|w| w.occupancy[vc])).collect(),
         latency: network.totals().latency.mean(),
         end: delivered.iter().map(|d| d.2).max().expect("something was delivered"),
     }
 }
 
-/// Compares, with room for chance where the runs are short: the occupancy's allowance is relative, but never below a
-/// quarter of a chunk.
+/// Compares. A single VC's occupancy may also be off by 2% of all VCs' where it holds little and chance has its way.
 fn compare(name: &str, config: &TorusConfig, lists: &[Vec<Packet>], from: u64, to: u64, latency: f64) {
     let mean = |runs: Vec<Figures>| {
         let n = runs.len() as f64;
@@ -98,8 +97,12 @@ fn compare(name: &str, config: &TorusConfig, lists: &[Vec<Packet>], from: u64, t
     println!("{name}\n  clocked {clocked:?}\n  fabric  {fabric:?}");
     let (a, b) = (clocked.data + clocked.acks, fabric.data + fabric.acks);
     assert!((b / a - 1.0).abs() < 0.02, "{name}: mean link utilization {a} clocked, {b} fabric");
+    let total = |f: &Figures| f.occupancy.iter().sum::<f64>();
+    let (a, b) = (total(&clocked), total(&fabric));
+    assert!((a - b).abs() < (0.05 * a).max(0.03), "{name}: occupancy of all VCs {a} clocked, {b} fabric");
     for (vc, (a, b)) in clocked.occupancy.iter().zip(&fabric.occupancy).enumerate() {
-        assert!((a - b).abs() < (0.05 * a).max(0.05), "{name}: occupancy of VC {vc} {a} clocked, {b} fabric");
+        let allowed = (0.05 * a).max(0.02 * total(&clocked)).max(0.03);
+        assert!((a - b).abs() < allowed, "{name}: occupancy of VC {vc} {a} clocked, {b} fabric");
     }
     let (a, b) = (clocked.latency, fabric.latency);
     assert!((b / a - 1.0).abs() < latency, "{name}: mean latency {a} clocked, {b} fabric");
@@ -212,7 +215,7 @@ fn variants() {
     for (name, flags, change) in variants {
         let mut config = TorusConfig::bluegene_l(&[4, 4, 4]);
         change(&mut config);
-        let lists: Vec<_> = (1..=12).map(|s| all_to_all(&config, s, flags)).collect();
+        let lists: Vec<_> = (1..=8).map(|s| all_to_all(&config, s, flags)).collect();
         compare(name, &config, &lists, 1500, 7000, 0.04);
     }
 }

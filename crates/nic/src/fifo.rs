@@ -144,7 +144,11 @@ impl<S: Software> FifoNic<S> {
 
     /// Lanes of a node's software: see [`Software::next`].
     pub fn lanes(config: &FifoConfig) -> usize {
-        if config.injection_fifo_B.is_some() { 2 * config.sets() as usize } else { Self::injection_fifos(config) }
+        if config.injection_fifo_B.is_some() {
+            2 * config.sets() as usize
+        } else {
+            Self::injection_fifos(config)
+        }
     }
 
     fn bytes(&self, header: Header) -> u32 {
@@ -185,7 +189,9 @@ impl<S: Software> FifoNic<S> {
                 }
                 node_fifos.asked[lane] = None;
                 match self.software.next(now, node, lane, &mut self.calls) {
-                    Pull::Packet(header, meta) => self.injection[node as usize].held[lane] = Some((header, meta)),
+                    Pull::Packet(header, meta) => {
+                        self.injection[node as usize].held[lane] = Some((header, meta))
+                    }
                     Pull::NotBefore(at) => {
                         let at = at.max(now + 1);
                         self.injection[node as usize].asked[lane] = Some(at);
@@ -199,7 +205,8 @@ impl<S: Software> FifoNic<S> {
             let packet = fifos.held[lane].expect("just made or held");
             let bytes = packet.0.chunks() * self.chunk_bytes;
             let n = range.len();
-            let Some(step) = (0..n).find(|i| fifos.free_bytes[range.start + (fifos.turn[lane] + i) % n] >= bytes)
+            let Some(step) =
+                (0..n).find(|i| fifos.free_bytes[range.start + (fifos.turn[lane] + i) % n] >= bytes)
             else {
                 return;
             };
@@ -227,7 +234,8 @@ impl<S: Software> FifoNic<S> {
 
     /// Takes a packet out of a finite injection FIFO, into which software writes as there is room.
     fn take(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
-        let lane = 2 * (fifo / self.fifos) + usize::from(fifo % self.fifos >= self.config.injection_normal as usize);
+        let lane =
+            2 * (fifo / self.fifos) + usize::from(fifo % self.fifos >= self.config.injection_normal as usize);
         if self.injection[node as usize].queues[fifo].is_empty() {
             self.write(now, node, lane, signals);
         }

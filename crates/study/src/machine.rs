@@ -97,7 +97,7 @@ impl Machine {
         let full = f64::from(p.chunk_B * p.chunks_max);
         let payload = full - f64::from(p.header_B + p.software_header_B);
         // A token-ack goes back for each packet; every link carries as many as it carries packets.
-        let payload_share = payload / (full + f64::from(p.trailer_B + p.ack_B));
+        let payload_share = payload / (full + f64::from(p.trailer_B + p.ack_wire_B()));
         Facts {
             nodes,
             links,

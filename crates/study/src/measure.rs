@@ -2,8 +2,8 @@
 
 use crate::resolve::ResolvedStudy;
 use crate::result::{
-    ByClass, DirectionMean, LatencyBin, LatencyStats, LinkRow, RunResult, Series, StallReport, Totals, WaitingPacket,
-    direction_name,
+    ByClass, DirectionMean, LatencyBin, LatencyStats, LinkRow, RunResult, Series, StallReport, Totals,
+    WaitingPacket, direction_name,
 };
 use crate::simulate::Driver;
 use netloom_engine::Time;
@@ -39,7 +39,7 @@ fn bytes(network: &TorusConfig, packets: u64, chunks: [u64; 3], acks: u64) -> By
         chunks: chunks.map(|c| c as f64 * f64::from(p.chunk_B)),
         headers: packets as f64 * f64::from(p.header_B + p.software_header_B),
         trailers: packets as f64 * f64::from(p.trailer_B),
-        acks: acks as f64 * f64::from(p.ack_B),
+        acks: acks as f64 * f64::from(p.ack_wire_B()),
     }
 }
 
@@ -109,7 +109,8 @@ pub(crate) fn result<S: Driver, const P: usize>(
     let first = (span.from / s.measure.window_cycles) as usize;
     let measured = &windows[first.min(windows.len())..];
     occupancy(&mut result, study, measured, links);
-    let (returned, unblocking) = measured.iter().fold((0, 0), |x, w| (x.0 + w.token_acks, x.1 + w.unblocking));
+    let (returned, unblocking) =
+        measured.iter().fold((0, 0), |x, w| (x.0 + w.token_acks, x.1 + w.unblocking));
     result.unblock_probability = unblocking as f64 / (returned as f64).max(1.0);
     result.series = series(study, &windows, links, network.torus().nodes().into());
     if let Some(report) = network.stall() {
@@ -187,7 +188,10 @@ fn latency(study: &ResolvedStudy, h: &Histogram) -> LatencyStats {
         p90_ns: ns(h.quantile(0.9)),
         p99_ns: ns(h.quantile(0.99)),
         max_ns: ns(h.max()),
-        bins: h.bins().map(|(from, to, count)| LatencyBin { from_ns: ns(from), to_ns: ns(to), count }).collect(),
+        bins: h
+            .bins()
+            .map(|(from, to, count)| LatencyBin { from_ns: ns(from), to_ns: ns(to), count })
+            .collect(),
     }
 }
 
@@ -230,7 +234,9 @@ fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f6
     let headers = f64::from(p.header_B + p.software_header_B);
     let mut all = vec![
         curve("Throughput", "payload delivered", "B/us a node", &|w| {
-            (w.delivered_chunks as f64 * f64::from(p.chunk_B) - w.delivered as f64 * headers) / window_us / nodes
+            (w.delivered_chunks as f64 * f64::from(p.chunk_B) - w.delivered as f64 * headers)
+                / window_us
+                / nodes
         }),
         curve("Use of the links", "all bytes", "fraction", &|w| utilization(study, w, links)),
     ];
@@ -282,7 +288,9 @@ fn stall<S: Driver, const P: usize>(
         destination: w.destination[..n].iter().map(|&x| x.into()).collect(),
         chunks: w.chunks,
         waits_for: match w.ports.first() {
-            Some(&port) => format!("tokens towards {}, of which it sees {:?}", direction_name(port as u8), w.tokens),
+            Some(&port) => {
+                format!("tokens towards {}, of which it sees {:?}", direction_name(port as u8), w.tokens)
+            }
             None => "its reception FIFO".into(),
         },
     });

@@ -98,13 +98,11 @@ fn simulate<const P: usize>(
         Mapping::new(&mapping_of(study), &shape, ranks).map_err(|e| Problem::new(format!("mapping: {e}")))?;
     let hops = mapping.hop_statistics(&shape, messages.iter().copied());
     options.smallest_chunks = 1;
-    let lanes: Vec<usize> = if nic.injection_fifo_B.is_some() {
-        vec![0]
-    } else {
-        (0..nic.injection_normal as usize).collect()
-    };
+    let lanes: Vec<usize> =
+        if nic.injection_fifo_B.is_some() { vec![0] } else { (0..nic.injection_normal as usize).collect() };
     let layout = Arc::new(Layout::new(network, mapping.nodes(), &lanes));
-    let programs: Vec<Mutex<Option<Box<dyn Program>>>> = programs.into_iter().map(|p| Mutex::new(Some(p))).collect();
+    let programs: Vec<Mutex<Option<Box<dyn Program>>>> =
+        programs.into_iter().map(|p| Mutex::new(Some(p))).collect();
     let built = TorusNetwork::<_, P>::new(network, &options, |nodes| {
         let take = |rank: u32| {
             let program = programs[rank as usize].lock().expect("no panic before").take();
@@ -238,7 +236,8 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
                             half_width_95: half,
                             windows: measured.len() as u64,
                         });
-                        if confidence.as_ref().is_some_and(|c| c.half_width_95 <= measure.half_width * c.mean) {
+                        if confidence.as_ref().is_some_and(|c| c.half_width_95 <= measure.half_width * c.mean)
+                        {
                             break Ended::Steady;
                         }
                     }
@@ -307,8 +306,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
     /// How much of the way is done, where that can be told.
     fn fraction(&mut self) -> Option<f64> {
         let total = self.total? as f64;
-        let delivered: u64 =
-            self.network.blocks().map(|b| b.host().software().arrived_so_far().1).sum();
+        let delivered: u64 = self.network.blocks().map(|b| b.host().software().arrived_so_far().1).sum();
         (self.study.study.measure.until == Until::Done).then_some(delivered as f64 / total)
     }
 }
@@ -346,8 +344,7 @@ fn finish_programs<const P: usize>(
             format!("rank {rank} waits for {receive}")
         });
         let told: Vec<String> = told.collect();
-        result.partial =
-            Some(format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; ")));
+        result.partial = Some(format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; ")));
     }
     result.programs = Some(figures);
 }

@@ -38,7 +38,9 @@ impl Layout {
             network: network.clone(),
             torus: Torus::new(&network.topology),
             nodes: nodes.to_vec(),
-            payload: u64::from(packet.chunks_max * packet.chunk_B - packet.header_B - packet.software_header_B),
+            payload: u64::from(
+                packet.chunks_max * packet.chunk_B - packet.header_B - packet.software_header_B,
+            ),
             lanes: lanes.to_vec(),
         }
     }
@@ -292,7 +294,8 @@ impl Software for Programs {
     fn arrived(&mut self, now: Time, node: u32, delivery: &Delivery, calls: &mut Calls) {
         self.delivered += 1;
         let meta = &delivery.meta;
-        let (sequence, tag, bytes) = ((meta.message[0] >> 32) as u32, meta.message[0] as u32, meta.message[1]);
+        let (sequence, tag, bytes) =
+            ((meta.message[0] >> 32) as u32, meta.message[0] as u32, meta.message[1]);
         let packets = self.layout.packets(bytes);
         let (_, waiting) = self.rank(node).incoming.entry(meta.source).or_default();
         let message = waiting.entry(sequence).or_insert(Incoming { tag, bytes, missing: packets });

@@ -17,10 +17,18 @@ pub struct Pattern {
 #[derive(Clone, Debug)]
 enum Kind {
     Uniform,
-    HotRegion { fraction: f64, low: Coordinates, lengths: [u32; 5] },
+    HotRegion {
+        fraction: f64,
+        low: Coordinates,
+        lengths: [u32; 5],
+    },
     /// Among the nodes that differ in these dimensions only; `rounds` packets for each pair, the last one of
     /// `last_chunks`.
-    AllToAll { dims: Vec<usize>, members: u64, rounds: u64 },
+    AllToAll {
+        dims: Vec<usize>,
+        members: u64,
+        rounds: u64,
+    },
     NearestNeighbour,
     Transpose,
     BitComplement,
@@ -48,7 +56,9 @@ impl Pattern {
             WorkloadConfig::AllToAll(all) => {
                 let dims: Vec<usize> = match all.over {
                     Over::Machine => (0..torus.dimensions()).collect(),
-                    _ => (0..torus.dimensions()).filter(|&d| all.dims.contains(crate::config::letter(d))).collect(),
+                    _ => (0..torus.dimensions())
+                        .filter(|&d| all.dims.contains(crate::config::letter(d)))
+                        .collect(),
                 };
                 let members = dims.iter().map(|&d| u64::from(torus.length(d))).product();
                 Kind::AllToAll { dims, members, rounds: all.bytes.map_or(1, |b| b.div_ceil(payload.into())) }
@@ -58,9 +68,16 @@ impl Pattern {
             WorkloadConfig::BitComplement {} => Kind::BitComplement,
             WorkloadConfig::Tornado {} => Kind::Tornado,
             WorkloadConfig::Shift(shift) => Kind::Shift(
-                shift.by.iter().enumerate().map(|(d, &by)| by.rem_euclid(torus.length(d) as i32) as u32).collect(),
+                shift
+                    .by
+                    .iter()
+                    .enumerate()
+                    .map(|(d, &by)| by.rem_euclid(torus.length(d) as i32) as u32)
+                    .collect(),
             ),
-            WorkloadConfig::Permutation(file) => Kind::Permutation(read_permutation(&file.file, torus.nodes())?),
+            WorkloadConfig::Permutation(file) => {
+                Kind::Permutation(read_permutation(&file.file, torus.nodes())?)
+            }
             WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_) => return Ok(None),
         };
         Ok(Some(Pattern { torus: torus.clone(), kind }))
@@ -78,7 +95,9 @@ impl Pattern {
     /// What a node needs of its own to be asked: the order in which it takes its destinations.
     pub fn order(&self, seed: u64, node: u32) -> Option<Permutation> {
         match self.kind {
-            Kind::AllToAll { members, .. } if members > 1 => Some(Permutation::new(members - 1, seed, node.into())),
+            Kind::AllToAll { members, .. } if members > 1 => {
+                Some(Permutation::new(members - 1, seed, node.into()))
+            }
             _ => None,
         }
     }
@@ -202,7 +221,10 @@ fn read_permutation(file: &str, nodes: u32) -> Result<Arc<[u32]>, ConfigError> {
         to.push(number);
     }
     if to.len() != nodes as usize {
-        return Err(refuse(format!("{file}: expected {nodes} destinations, one for each node, found {}", to.len())));
+        return Err(refuse(format!(
+            "{file}: expected {nodes} destinations, one for each node, found {}",
+            to.len()
+        )));
     }
     Ok(to.into())
 }
@@ -220,7 +242,8 @@ mod tests {
 
     #[test]
     fn an_all_to_all_reaches_everybody_once_a_round() {
-        for (over, dims, members) in [(Over::Machine, "", 24), (Over::Planes, "xz", 8), (Over::Lines, "y", 3)] {
+        for (over, dims, members) in [(Over::Machine, "", 24), (Over::Planes, "xz", 8), (Over::Lines, "y", 3)]
+        {
             let config = AllToAll { over, dims: dims.into(), bytes: Some(500) };
             let p = pattern(WorkloadConfig::AllToAll(config), &[2, 3, 4]);
             for node in 0..24 {

@@ -74,7 +74,8 @@ mod tests {
             assert!(first[0] < n / 8 && first[first.len() - 1] > n * 7 / 8);
         }
         // And a node's successive choices are not near one another.
-        let steps: f64 = (0..1000).map(|i| orders[0].at(i).abs_diff(orders[0].at(i + 1)) as f64).sum::<f64>() / 1e3;
+        let steps: f64 =
+            (0..1000).map(|i| orders[0].at(i).abs_diff(orders[0].at(i + 1)) as f64).sum::<f64>() / 1e3;
         assert!((steps / n as f64 - 1.0 / 3.0).abs() < 0.03, "mean step {steps}");
     }
 }

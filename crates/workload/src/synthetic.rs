@@ -67,14 +67,25 @@ impl Plan {
         };
         let rate = packets_a_tick(&pattern, traffic, network, &torus, seed);
         let interval = [1.0 - high, high].map(|share| rate.map_or(0.0, |r| 1.0 / (r * share)));
-        let limit = [(0, 1.0 - high), (1, high)].map(|(_, share)| match (traffic.packets_per_node, traffic.load) {
-            _ if share == 0.0 => Some(0),
-            (Some(n), _) => Some((n as f64 * share).round() as u64),
-            (None, Load::Burst) => pattern.period(0).map(|n| (n as f64 * share).round() as u64),
-            _ => None,
-        });
+        let limit =
+            [(0, 1.0 - high), (1, high)].map(|(_, share)| match (traffic.packets_per_node, traffic.load) {
+                _ if share == 0.0 => Some(0),
+                (Some(n), _) => Some((n as f64 * share).round() as u64),
+                (None, Load::Burst) => pattern.period(0).map(|n| (n as f64 * share).round() as u64),
+                _ => None,
+            });
         let interval = [0, 1].map(|high| interval[high] * peers[high] as f64);
-        Plan { pattern, torus, network: network.clone(), traffic: traffic.clone(), seed, lanes, peers, interval, limit }
+        Plan {
+            pattern,
+            torus,
+            network: network.clone(),
+            traffic: traffic.clone(),
+            seed,
+            lanes,
+            peers,
+            interval,
+            limit,
+        }
     }
 
     /// Packets that the whole machine will send; none if there is no end.
@@ -102,8 +113,9 @@ fn packets_a_tick(
                 .sum::<usize>() as f64
                 / f64::from(torus.nodes());
             // A packet's bytes on a link, and the token-ack that answers it.
-            let bytes = traffic.packet_chunks.mean_chunks() * f64::from(network.packet.chunk_B)
-                + f64::from(network.packet.trailer_B + network.packet.ack_B);
+            let packet = &network.packet;
+            let bytes = traffic.packet_chunks.mean_chunks() * f64::from(packet.chunk_B)
+                + f64::from(packet.trailer_B + packet.ack_wire_B());
             Some(u * links / (hops * bytes * f64::from(network.link.ticks_per_byte)))
         }
     }
@@ -140,7 +152,8 @@ impl Synthetic {
             .map(|(number, lane)| {
                 let mut stream = Stream::new(plan.seed, 4, u64::from(number) << 8 | lane as u64);
                 let high = usize::from(plan.lanes[lane].0);
-                let next = if plan.interval[high] > 0.0 { plan.interval[high] * stream.exponential() } else { 0.0 };
+                let next =
+                    if plan.interval[high] > 0.0 { plan.interval[high] * stream.exponential() } else { 0.0 };
                 Lane { stream, made: 0, next }
             })
             .collect();
@@ -200,7 +213,8 @@ impl Software for Synthetic {
         let packet = &self.plan.network.packet;
         self.delivered += 1;
         self.payload_bytes += u64::from(
-            (delivery.header.chunks() * packet.chunk_B).saturating_sub(packet.header_B + packet.software_header_B),
+            (delivery.header.chunks() * packet.chunk_B)
+                .saturating_sub(packet.header_B + packet.software_header_B),
         );
     }
 

@@ -56,17 +56,23 @@ fn every_kind_of_interface_delivers_an_all_to_all() {
         ("endless", fifo.clone()),
         ("finite injection", FifoConfig { injection_fifo_B: Some(1024), ..fifo.clone() }),
         ("virtual node", FifoConfig { mode: NodeMode::VirtualNode, ..fifo.clone() }),
-        ("slow drain", FifoConfig {
-            reception_fifo_B: Some(1024),
-            drain_bytes_per_tick: Some(0.7),
-            ..fifo.clone()
-        }),
+        (
+            "slow drain",
+            FifoConfig { reception_fifo_B: Some(1024), drain_bytes_per_tick: Some(0.7), ..fifo.clone() },
+        ),
         ("window", FifoConfig { window_packets: Some(4), ..fifo.clone() }),
         ("window and finite", FifoConfig { window_packets: Some(4), injection_fifo_B: Some(512), ..fifo }),
     ];
     let mut ends = vec![];
     for (name, nic) in variants {
-        let (packets, bytes, end) = drain(&[4, 4, 4], &all_to_all(), &burst, &nic, BuildOptions { smallest_chunks: 1, ..BuildOptions::default() }, 2);
+        let (packets, bytes, end) = drain(
+            &[4, 4, 4],
+            &all_to_all(),
+            &burst,
+            &nic,
+            BuildOptions { smallest_chunks: 1, ..BuildOptions::default() },
+            2,
+        );
         println!("{name}: {end} ticks");
         assert_eq!((packets, bytes), (64 * 63, 64 * 63 * 240), "{name}");
         ends.push(end);
@@ -84,8 +90,10 @@ fn threads_and_blocks_do_not_matter() {
             let nic = FifoConfig { window_packets: Some(20), ..FifoConfig::default() };
             let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
             let traffic = TrafficConfig { high_fraction: 0.1, ..TrafficConfig::default() };
-            let plan = Arc::new(Plan::new(pattern.expect("readable").expect("one"), &traffic, &config, &nic, seed));
-            let options = BuildOptions { seed, block: block.to_vec(), smallest_chunks: 1, ..BuildOptions::default() };
+            let plan =
+                Arc::new(Plan::new(pattern.expect("readable").expect("one"), &traffic, &config, &nic, seed));
+            let options =
+                BuildOptions { seed, block: block.to_vec(), smallest_chunks: 1, ..BuildOptions::default() };
             let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
                 FifoNic::new(&nic, &config, n, Synthetic::new(&plan, n))
             })
@@ -95,7 +103,9 @@ fn threads_and_blocks_do_not_matter() {
         };
         let expected = run(1, &[8, 4, 4]);
         assert!(expected.0[0].delivered > 1000);
-        for (threads, block) in [(1, [4, 4, 4]), (2, [4, 4, 4]), (4, [2, 4, 4]), (2, [3, 3, 1]), (4, [8, 4, 4])] {
+        for (threads, block) in
+            [(1, [4, 4, 4]), (2, [4, 4, 4]), (4, [2, 4, 4]), (2, [3, 3, 1]), (4, [8, 4, 4])]
+        {
             assert!(run(threads, &block) == expected, "{threads} threads, blocks of {block:?}, seed {seed}");
         }
     }
@@ -108,8 +118,7 @@ fn a_real_trace_runs_on_a_cube() {
     let nic = FifoConfig::default();
     let run = |nodes: &[u32], threads| {
         let layout = Arc::new(Layout::new(&config, nodes, &[0, 1, 2, 3, 4, 5]));
-        let options =
-            BuildOptions { smallest_chunks: 1, block: vec![2, 4, 4], ..BuildOptions::default() };
+        let options = BuildOptions { smallest_chunks: 1, block: vec![2, 4, 4], ..BuildOptions::default() };
         let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
             let programs =
                 Programs::new(&layout, n, |rank| Box::new(Replay::new(Arc::clone(&trace), rank)) as Box<_>);

@@ -77,7 +77,8 @@ impl Rules {
 
     /// Ticks of a token-ack on a link.
     pub fn ack_ticks(&self) -> u64 {
-        u64::from(self.config.packet.ack_B * self.config.link.ticks_per_byte)
+        let bytes = self.config.packet.ack_B + self.config.packet.trailer_B;
+        u64::from(bytes * self.config.link.ticks_per_byte)
     }
 
     /// From a packet's first bit on a link to its arrival at the arbiters of the next node, ticks.

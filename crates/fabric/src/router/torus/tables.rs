@@ -68,10 +68,8 @@ impl Tables {
         let mut lengths = [1; 5];
         config.topology.dims.iter().enumerate().for_each(|(d, &k)| lengths[d] = k);
         Tables {
-            wire: std::array::from_fn(|c| {
-                (c as u64 * u64::from(packet.chunk_B) + u64::from(packet.trailer_B)) * per_byte
-            }),
-            ack: u64::from(packet.ack_B) * per_byte,
+            wire: std::array::from_fn(|c| u64::from(packet.wire_B(c as u32)) * per_byte),
+            ack: u64::from(packet.ack_wire_B()) * per_byte,
             hop: u64::from(link.hop_ticks()),
             token_delay: u64::from(link.wire_ticks + link.receive_ticks + link.send_ticks),
             full: packet.chunks_max as u8,
