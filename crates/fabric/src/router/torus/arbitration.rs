@@ -2,14 +2,11 @@
 //! request; each sender's grant.
 
 use super::block::{Message, TorusBlock};
+use super::choice::{FIXED, bits, pick};
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
-use crate::routing::hints;
-use netloom_engine::{Outbox, Stream, Time};
-
-/// Among a head's ways: the one direction is not taken on a dynamic VC.
-const FIXED: u16 = 1 << 15;
+use netloom_engine::{Outbox, Time};
 
 /// A receiver's request.
 #[derive(Clone, Copy, Default)]
@@ -22,75 +19,6 @@ struct Request {
 }
 
 impl<H: Host, const P: usize> TorusBlock<H, P> {
-    /// The directions in which the head at `slot` of a receiver (or, without one, of an injection FIFO) may move, of
-    /// those in `mask`, if tokens allow; [`FIXED`] with a single one that is not on a dynamic VC. Phase 1 up to the choice.
-    #[inline(always)]
-    pub(super) fn ways(&self, node: usize, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
-        let n = &self.nodes[node];
-        let possible = head & mask & Header::HINTS;
-        if head & (Header::STATIC | Header::HIGH) == 0 {
-            let dynamic = possible & n.dynamic_ok;
-            if dynamic != 0 {
-                return dynamic;
-            }
-        }
-        if possible == 0 { 0 } else { self.fixed_way(node, port, slot, head, mask) }
-    }
-
-    /// The one direction of an escaping, static or high-priority packet, if its tokens are there.
-    fn fixed_way(&self, node: usize, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
-        let t = &self.tables;
-        let n = &self.nodes[node];
-        let first = hints::first(head, t.order) & mask;
-        if first == 0 {
-            return 0;
-        }
-        // The bubble rule: room for one full packet to go straight on, for two to enter the ring.
-        let enters = |vc: usize| {
-            usize::from(!port.is_some_and(|p| {
-                first == 1 << (p ^ 1)
-                    && vc == if slot == BYPASS { self.ports[node][p].bypass_vc as usize } else { slot }
-            }))
-        };
-        let ok = if head & Header::HIGH != 0 {
-            n.high_ok[enters(t.high)]
-        } else if t.bubble {
-            n.escape_ok[enters(t.escape)]
-        } else {
-            n.escape_ok[usize::from(head & UPPER != 0 || n.dateline & first != 0)]
-        };
-        if ok & first != 0 { first | FIXED } else { 0 }
-    }
-
-    /// The VC that such a packet takes through its one direction.
-    #[inline]
-    fn fixed_vc(&self, node: usize, head: u16, direction: u16) -> usize {
-        let t = &self.tables;
-        if head & Header::HIGH != 0 {
-            t.high
-        } else if t.bubble {
-            t.escape
-        } else {
-            t.escape + usize::from(head & UPPER != 0 || self.nodes[node].dateline & direction != 0)
-        }
-    }
-
-    /// [`Self::ways`] with what receivers know beyond the senders: the bus to the reception FIFO.
-    #[inline(always)]
-    fn receiver_ways(&self, node: usize, port: usize, slot: usize, head: u16, mask: u16) -> u16 {
-        if head & (Header::LOCAL | Header::DEPOSIT) != 0 {
-            let class = usize::from(head & Header::HIGH != 0);
-            let n = &self.nodes[node];
-            if (n.reception_idle[class] & !n.reception_full[class]) >> port & 1 == 0 {
-                return 0;
-            }
-            if head & Header::LOCAL != 0 {
-                return Header::LOCAL;
-            }
-        }
-        self.ways(node, Some(port), slot, head, mask)
-    }
-
     /// One tick's arbitration of a node.
     #[inline]
     pub(super) fn arbitrate(&mut self, node: usize, now: Time, out: &mut Outbox<Message>) {
@@ -118,50 +46,57 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// The three phases, for receivers and injection FIFOs that may have something to ask for.
     fn serve(&mut self, node: usize, receivers: u16, offered: u16, now: Time, out: &mut Outbox<Message>) {
         let mut asked = 0u16;
+        let mut delivered = 0u16;
         let mut contenders = [0u16; P];
         let mut requests = [Request::default(); P];
         // What packets could have taken and did not: if any of it is left, they ask again in the next tick.
         let mut missed = 0u16;
         // What each receiver's packets may take.
         let mut wanted = [0u16; P];
+        let t = &self.tables;
         for port in bits(receivers) {
-            let n = &self.nodes[node];
-            let heads = n.heads[port];
-            let mask = if n.paths[port] < self.tables.paths { offered } else { 0 };
+            let n = &mut self.nodes[node];
+            let ports = &self.ports[node];
+            let mask = if n.paths[port] < t.paths { offered } else { 0 };
             let mut slots = 0u8;
             let mut found = [0u16; SLOTS];
-            for slot in occupied(&heads, mask | Header::LOCAL) {
-                let ways = self.receiver_ways(node, port, slot, heads[slot], mask);
-                if ways != 0 {
-                    slots |= 1 << slot;
-                    found[slot] = ways;
-                    wanted[port] |= ways & !FIXED;
-                }
+            let mut all = 0;
+            for slot in occupied(&n.heads[port], mask | Header::LOCAL) {
+                let ways = n.receiver_ways(t, ports, port, slot, mask);
+                slots |= u8::from(ways != 0) << slot;
+                found[slot] = ways;
+                all |= ways;
             }
             if slots == 0 {
                 continue;
             }
-            if self.tables.gap && self.misses(node, port, now) {
+            wanted[port] = all & !FIXED;
+            if t.gap && n.misses(port, now) {
                 missed |= wanted[port];
                 continue;
             }
-            let slot = self.choose_slot(node, port, slots);
+            let slot = n.choose_slot(t, port, slots);
             if !slots.is_power_of_two() {
                 missed |= wanted[port];
             }
             if found[slot] == Header::LOCAL {
-                self.grant_reception(node, port, slot, now);
+                delivered |= 1 << port;
+                requests[port].slot = slot as u8;
                 continue;
             }
-            let (to, vc) = self.choose_direction(node, found[slot], heads[slot]);
+            let head = n.heads[port][slot];
+            let (to, vc) = n.choose_direction(t, found[slot], head);
             requests[port] = Request {
                 slot: slot as u8,
                 vc,
-                range: self.fullness(node, port, slot),
-                high: heads[slot] & Header::HIGH != 0,
+                range: n.fullness(t, port, slot),
+                high: head & Header::HIGH != 0,
             };
             contenders[to as usize] |= 1 << port;
             asked |= 1 << to;
+        }
+        for port in bits(delivered) {
+            self.grant_reception(node, port, requests[port].slot as usize, now);
         }
         let mut injectors = [0u16; P];
         let mut vcs = [0u8; 16];
@@ -209,12 +144,17 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let mut count = 0;
         for fifo in 0..self.fifos {
             let head = self.injection[node].heads[fifo];
-            let ways = if head & offered == 0 { 0 } else { self.ways(node, None, 0, head, offered) };
+            let n = &mut self.nodes[node];
+            let ways = if head & offered == 0 {
+                0
+            } else {
+                n.ways(&self.tables, &self.ports[node], None, 0, head, offered)
+            };
             if ways == 0 {
                 continue;
             }
             count += 1;
-            let (to, vc) = self.choose_direction(node, ways, head);
+            let (to, vc) = n.choose_direction(&self.tables, ways, head);
             injectors[to as usize] |= 1 << fifo;
             vcs[fifo] = vc;
             injected |= 1 << to;
@@ -225,74 +165,6 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             *missed &= !injected;
         }
         injected
-    }
-
-    /// Phase 2: which of a receiver's slots may request.
-    #[inline]
-    fn choose_slot(&mut self, node: usize, port: usize, slots: u8) -> usize {
-        if slots.is_power_of_two() {
-            return slots.trailing_zeros() as usize;
-        }
-        let t = &self.tables;
-        if slots >> t.high & 1 != 0 {
-            return t.high;
-        }
-        if slots >> BYPASS != 0 && self.nodes[node].heads[port][BYPASS] & Header::HIGH != 0 {
-            return BYPASS;
-        }
-        // The bypass asks only if no VC does.
-        let slots = slots & !(1 << BYPASS);
-        if slots.is_power_of_two() {
-            return slots.trailing_zeros() as usize;
-        }
-        let n = &mut self.nodes[node];
-        let chunks = &n.chunks[port];
-        let longest = n.random.chance(t.receiver_slq);
-        pick(
-            slots.into(),
-            &mut n.random,
-            |slot| {
-                if longest { t.fullness[slot][chunks[slot] as usize] } else { 0 }
-            },
-        )
-    }
-
-    /// Phase 1's choice: join the shortest queue, or any.
-    #[inline]
-    fn choose_direction(&mut self, node: usize, ways: u16, head: u16) -> (u8, u8) {
-        if ways & FIXED != 0 {
-            let direction = ways & !FIXED;
-            return (direction.trailing_zeros() as u8, self.fixed_vc(node, head, direction) as u8);
-        }
-        let t = &self.tables;
-        if t.dynamic == 1 && ways.is_power_of_two() {
-            return (ways.trailing_zeros() as u8, 0);
-        }
-        let n = &mut self.nodes[node];
-        let mut best = 0;
-        let mut ties = 0u64; // a bit for each port and VC: up to 10 ports of 4 VCs
-        for port in bits(ways) {
-            for (vc, &tokens) in n.tokens[port].iter().enumerate().take(t.dynamic) {
-                if tokens < t.full {
-                    continue;
-                }
-                let range = if t.jsq { t.token_range[tokens as usize] } else { 0 };
-                if range > best {
-                    (best, ties) = (range, 0);
-                }
-                ties |= u64::from(range == best) << (port * 4 + vc);
-            }
-        }
-        let chosen = pick(ties, &mut n.random, |_| 0);
-        ((chosen / 4) as u8, (chosen % 4) as u8)
-    }
-
-    #[inline]
-    fn fullness(&self, node: usize, port: usize, slot: usize) -> u8 {
-        if slot == BYPASS {
-            return 0;
-        }
-        self.tables.fullness[slot][self.nodes[node].chunks[port][slot] as usize]
     }
 
     #[inline]
@@ -452,14 +324,6 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// The gap in the receivers' arbitration: while nothing is offered to its heads, a receiver asks in every second tick
-    /// only. Whether this tick is one of the others.
-    #[cold]
-    fn misses(&self, node: usize, port: usize, now: Time) -> bool {
-        let n = &self.nodes[node];
-        n.stalled >> port & 1 != 0 && (n.stalled_odd >> port & 1 != 0) != (now % 2 != 0)
-    }
-
     /// For the gap: the receivers for which something is offered.
     #[cold]
     fn finding(&self, node: usize) -> u16 {
@@ -467,7 +331,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let offered = n.open & n.any_ok;
         (0..P).fold(0, |mask, port| {
             let open = if n.paths[port] < self.tables.paths { offered } else { 0 };
-            let finds = (0..SLOTS).any(|s| self.receiver_ways(node, port, s, n.heads[port][s], open) != 0);
+            let finds = (0..SLOTS).any(|s| n.receiver_ways(&self.tables, &self.ports[node], port, s, open) != 0);
             mask | u16::from(finds) << port
         })
     }
@@ -479,7 +343,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let still = self.finding(node);
         for port in 0..P {
             let bit = 1u16 << port;
-            if finding & bit != 0 && !self.misses(node, port, now) {
+            if finding & bit != 0 && !self.nodes[node].misses(port, now) {
                 self.nodes[node].stalled &= !bit;
             }
             let n = &mut self.nodes[node];
@@ -499,58 +363,28 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
 /// A mask in each of four lanes.
 #[inline]
-fn lanes(mask: u16) -> u64 {
+pub(super) fn lanes(mask: u16) -> u64 {
     u64::from(mask) * 0x0001_0001_0001_0001
 }
 
 /// A receiver's heads as two words of four lanes.
 #[inline]
-fn halves(heads: &[u16; SLOTS]) -> [u64; 2] {
+pub(super) fn halves(heads: &[u16; SLOTS]) -> [u64; 2] {
     let word = |i: usize| (0..4).fold(0, |word, lane| word | u64::from(heads[i + lane]) << (16 * lane));
     [word(0), word(4)]
 }
 
 /// Slots whose heads have a bit of `mask`.
 #[inline]
-fn occupied(heads: &[u16; SLOTS], mask: u16) -> impl Iterator<Item = usize> + use<> {
-    bits((0..SLOTS).fold(0u16, |slots, s| slots | u16::from(heads[s] & mask != 0) << s))
-}
-
-/// The bits of a mask, lowest first.
-#[inline]
-fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
+pub(super) fn occupied(heads: &[u16; SLOTS], mask: u16) -> impl Iterator<Item = usize> + use<> {
+    let [low, high] = halves(heads);
+    let (mut low, mut high) = (low & lanes(mask), high & lanes(mask));
     std::iter::from_fn(move || {
-        (mask != 0).then(|| {
-            let bit = mask.trailing_zeros() as usize;
-            mask &= mask - 1;
-            bit
+        let (word, first) = if low != 0 { (&mut low, 0) } else { (&mut high, 4) };
+        (*word != 0).then(|| {
+            let lane = word.trailing_zeros() / 16;
+            *word &= !(0xffff << (16 * lane));
+            first + lane as usize
         })
     })
-}
-
-/// Of the bits of `mask`, the one with the highest `rank`, ties at random. Draws only if there is a tie.
-#[inline]
-fn pick(mask: u64, random: &mut Stream, rank: impl Fn(usize) -> u8) -> usize {
-    debug_assert!(mask != 0);
-    let (mut best, mut ties) = (0, 0u64);
-    let mut left = mask;
-    while left != 0 {
-        let bit = left.trailing_zeros() as usize;
-        left &= left - 1;
-        let r = rank(bit);
-        if r > best {
-            (best, ties) = (r, 0);
-        }
-        if r == best {
-            ties |= 1 << bit;
-        }
-    }
-    let count = ties.count_ones();
-    if count == 1 {
-        return ties.trailing_zeros() as usize;
-    }
-    for _ in 0..random.below(count.into()) {
-        ties &= ties - 1;
-    }
-    ties.trailing_zeros() as usize
 }

@@ -244,12 +244,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 }
                 // The packets that may be the next on the link.
                 for receiver in 0..P {
-                    for (slot, head) in
-                        self.nodes[node].heads[receiver].iter().enumerate().take(self.tables.vcs)
-                    {
-                        if head >> port & 1 != 0 {
-                            prefetch(&self.rings[self.ring(node, receiver, slot)]);
-                        }
+                    for slot in self.nodes[node].slots_towards(receiver, port).filter(|&slot| slot != BYPASS) {
+                        prefetch(&self.rings[self.ring(node, receiver, slot)]);
                     }
                 }
             }

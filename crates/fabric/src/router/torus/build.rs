@@ -312,6 +312,7 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
         refill: 0,
         injection: 0,
         dateline: dateline.fold(0, |mask, port| mask | 1 << port),
+        best: [0; P],
         paths: [0; P],
         coordinates,
         dirty: false,

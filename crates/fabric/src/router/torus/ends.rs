@@ -86,7 +86,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let mut mask = 0;
         for port in 0..P {
             for (slot, &head) in self.nodes[node].heads[port].iter().enumerate() {
-                if head & Header::HINTS != 0 && self.ways(node, Some(port), slot, head, Header::HINTS) == 0 {
+                if head & Header::HINTS != 0 && self.nodes[node].ways(&self.tables, &self.ports[node], Some(port), slot, head, Header::HINTS) == 0 {
                     mask |= 1 << (port * SLOTS + slot);
                 }
             }

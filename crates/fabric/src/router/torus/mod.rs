@@ -4,6 +4,7 @@
 mod arbitration;
 mod block;
 mod build;
+mod choice;
 mod ends;
 mod stall;
 mod state;

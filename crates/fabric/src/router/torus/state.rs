@@ -1,6 +1,5 @@
 //! The state of a node, laid out for the cache: what arbitration reads first, in a few lines; then one line a port.
 
-use super::tables::Tables;
 use crate::packet::Header;
 use netloom_engine::{Stream, Time};
 
@@ -59,6 +58,9 @@ pub(super) struct Node<const P: usize> {
     pub injection: u16,
     /// Links that cross their ring's dateline.
     pub dateline: u16,
+    /// For each link what JSQ sees of its dynamic VCs: the best range of tokens in the upper four bits, the VCs in it in the
+    /// lower.
+    pub best: [u8; P],
     /// Busses to senders that are in use, by receiver.
     pub paths: [u8; P],
     /// Where the node is.
@@ -66,29 +68,6 @@ pub(super) struct Node<const P: usize> {
     /// Whether it is on the list of those that act in this tick.
     pub dirty: bool,
 }
-
-impl<const P: usize> Node<P> {
-    /// Recomputes what a link's tokens allow.
-    #[inline]
-    pub fn offer(&mut self, t: &Tables, port: usize) {
-        let tokens = u64::from_le_bytes(self.tokens[port]);
-        // The top bit of each byte that is at least so many: numbers of tokens stay below 128.
-        let at_least = |n: u64| (tokens | TOPS).wrapping_sub(n * (TOPS >> 7)) & TOPS;
-        let (one, two) = (at_least(t.full.into()), at_least(2 * u64::from(t.full)));
-        let clear = !(1u16 << port);
-        let bit = |on: bool| u16::from(on) << port;
-        let byte = |word: u64, vc: usize| word >> (8 * vc + 7) & 1 != 0;
-        self.dynamic_ok = self.dynamic_ok & clear | bit(one & t.dynamic_bytes != 0);
-        self.any_ok = self.any_ok & clear | bit(one != 0);
-        self.escape_ok[0] = self.escape_ok[0] & clear | bit(byte(one, t.escape));
-        let second = if t.bubble { byte(two, t.escape) } else { byte(one, t.escape + 1) };
-        self.escape_ok[1] = self.escape_ok[1] & clear | bit(second);
-        self.high_ok[0] = self.high_ok[0] & clear | bit(byte(one, t.high));
-        self.high_ok[1] = self.high_ok[1] & clear | bit(byte(two, t.high));
-    }
-}
-
-const TOPS: u64 = 0x8080_8080_8080_8080;
 
 /// One port's sender and receiver: what an event at that port touches.
 #[repr(C, align(64))]

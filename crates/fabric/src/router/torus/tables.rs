@@ -33,8 +33,7 @@ pub(super) struct Tables {
     /// Whether packets on a bubble VC are counted as full ones.
     pub corrected: bool,
     pub order: EscapeOrder,
-    pub jsq: bool,
-    /// JSQ's range of a number of tokens on a dynamic VC.
+    /// JSQ's range of a number of tokens on a dynamic VC; always 0 where packets choose at random.
     pub token_range: [u8; 129],
     /// SLQ's range of a number of chunks, by VC.
     pub fullness: [[u8; 129]; 8],
@@ -82,9 +81,9 @@ impl Tables {
             bubble: router.escape == Escape::Bubble,
             corrected: router.bubble_rule == BubbleRule::Corrected,
             order: router.escape_order,
-            jsq: router.direction_choice == DirectionChoice::Jsq,
-            token_range: std::array::from_fn(|t| {
-                ((t as u32).saturating_sub(1) * 4 / u32::from(capacity[0])).min(3) as u8
+            token_range: std::array::from_fn(|t| match router.direction_choice {
+                DirectionChoice::Jsq => ((t as u32).saturating_sub(1) * 4 / u32::from(capacity[0])).min(3) as u8,
+                DirectionChoice::Random => 0,
             }),
             fullness: std::array::from_fn(|vc| {
                 std::array::from_fn(|c| (c as u32 * 4 / (u32::from(capacity[vc]) + 1)).min(3) as u8)

@@ -1,0 +1,244 @@
+//! What a packet may do and which it does: phase 1 of arbitration, and the receivers' part of phase 2 (section 2).
+
+use super::arbitration::occupied;
+use super::state::*;
+use super::tables::Tables;
+use crate::packet::Header;
+use crate::routing::hints;
+use netloom_engine::{Stream, Time};
+
+/// Among a head's ways: the one direction is not taken on a dynamic VC.
+pub(super) const FIXED: u16 = 1 << 15;
+
+/// Heads with any of these cannot simply take a dynamic VC.
+const SPECIAL: u16 = Header::STATIC | Header::HIGH | Header::LOCAL | Header::DEPOSIT;
+
+impl<const P: usize> Node<P> {
+    /// The directions in which the head at `slot` of a receiver (or, without one, of an injection FIFO) may move, of
+    /// those in `mask`, if tokens allow; [`FIXED`] with a single one that is not on a dynamic VC.
+    #[inline]
+    pub fn ways(
+        &self,
+        t: &Tables,
+        ports: &[Port; P],
+        port: Option<usize>,
+        slot: usize,
+        head: u16,
+        mask: u16,
+    ) -> u16 {
+        let possible = head & mask & Header::HINTS;
+        if head & (Header::STATIC | Header::HIGH) == 0 {
+            let dynamic = possible & self.dynamic_ok;
+            if dynamic != 0 {
+                return dynamic;
+            }
+        }
+        if possible == 0 { 0 } else { self.fixed_way(t, ports, port, slot, head, mask) }
+    }
+
+    /// The one direction of an escaping, static or high-priority packet, if its tokens are there.
+    fn fixed_way(
+        &self,
+        t: &Tables,
+        ports: &[Port; P],
+        port: Option<usize>,
+        slot: usize,
+        head: u16,
+        mask: u16,
+    ) -> u16 {
+        let first = hints::first(head, t.order) & mask;
+        if first == 0 {
+            return 0;
+        }
+        // The bubble rule: room for one full packet to go straight on, for two to enter the ring.
+        let enters = |vc: usize| {
+            usize::from(!port.is_some_and(|p| {
+                first == 1 << (p ^ 1) && vc == if slot == BYPASS { ports[p].bypass_vc as usize } else { slot }
+            }))
+        };
+        let ok = if head & Header::HIGH != 0 {
+            self.high_ok[enters(t.high)]
+        } else if t.bubble {
+            self.escape_ok[enters(t.escape)]
+        } else {
+            self.escape_ok[usize::from(head & UPPER != 0 || self.dateline & first != 0)]
+        };
+        if ok & first != 0 { first | FIXED } else { 0 }
+    }
+
+    /// The VC that such a packet takes through its one direction.
+    fn fixed_vc(&self, t: &Tables, head: u16, direction: u16) -> usize {
+        if head & Header::HIGH != 0 {
+            t.high
+        } else if t.bubble {
+            t.escape
+        } else {
+            t.escape + usize::from(head & UPPER != 0 || self.dateline & direction != 0)
+        }
+    }
+
+    /// [`Self::ways`] of a receiver's head, with what receivers know beyond the senders: the bus to the reception FIFO.
+    #[inline]
+    pub fn receiver_ways(&self, t: &Tables, ports: &[Port; P], port: usize, slot: usize, mask: u16) -> u16 {
+        let head = self.heads[port][slot];
+        let dynamic = head & mask & self.dynamic_ok;
+        if head & SPECIAL == 0 && dynamic != 0 {
+            return dynamic;
+        }
+        self.special_ways(t, ports, port, slot, mask)
+    }
+
+    fn special_ways(&self, t: &Tables, ports: &[Port; P], port: usize, slot: usize, mask: u16) -> u16 {
+        let head = self.heads[port][slot];
+        if head & (Header::LOCAL | Header::DEPOSIT) != 0 {
+            let class = usize::from(head & Header::HIGH != 0);
+            if (self.reception_idle[class] & !self.reception_full[class]) >> port & 1 == 0 {
+                return 0;
+            }
+            if head & Header::LOCAL != 0 {
+                return Header::LOCAL;
+            }
+        }
+        self.ways(t, ports, Some(port), slot, head, mask)
+    }
+
+    /// Phase 2: which of a receiver's slots may request.
+    #[inline]
+    pub fn choose_slot(&mut self, t: &Tables, port: usize, slots: u8) -> usize {
+        if slots.is_power_of_two() { slots.trailing_zeros() as usize } else { self.choose_of_slots(t, port, slots) }
+    }
+
+    fn choose_of_slots(&mut self, t: &Tables, port: usize, slots: u8) -> usize {
+        if slots >> t.high & 1 != 0 {
+            return t.high;
+        }
+        if slots >> BYPASS != 0 && self.heads[port][BYPASS] & Header::HIGH != 0 {
+            return BYPASS;
+        }
+        // The bypass asks only if no VC does.
+        let slots = slots & !(1 << BYPASS);
+        if slots.is_power_of_two() {
+            return slots.trailing_zeros() as usize;
+        }
+        let chunks = &self.chunks[port];
+        let longest = self.random.chance(t.receiver_slq);
+        pick(slots.into(), &mut self.random, |slot| {
+            if longest { t.fullness[slot][chunks[slot] as usize] } else { 0 }
+        })
+    }
+
+    /// Phase 1's choice: join the shortest queue, or any.
+    #[inline]
+    pub fn choose_direction(&mut self, t: &Tables, ways: u16, head: u16) -> (u8, u8) {
+        if ways & FIXED != 0 {
+            let direction = ways & !FIXED;
+            return (direction.trailing_zeros() as u8, self.fixed_vc(t, head, direction) as u8);
+        }
+        let mut best = 0;
+        let mut ties = 0u64; // a bit for each port and VC: up to 10 ports of 4 VCs
+        for port in bits(ways) {
+            let offer = self.best[port];
+            if offer >> 4 > best {
+                (best, ties) = (offer >> 4, 0);
+            }
+            if offer >> 4 == best {
+                ties |= u64::from(offer & 15) << (port * 4);
+            }
+        }
+        let chosen = if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, &mut self.random) };
+        ((chosen / 4) as u8, (chosen % 4) as u8)
+    }
+
+    /// Fullness of the VC that a packet would leave, as the senders' SLQ sees it.
+    #[inline]
+    pub fn fullness(&self, t: &Tables, port: usize, slot: usize) -> u8 {
+        if slot == BYPASS { 0 } else { t.fullness[slot][self.chunks[port][slot] as usize] }
+    }
+
+    /// The gap in the receivers' arbitration: while nothing is offered to its heads, a receiver asks in every second tick
+    /// only. Whether this tick is one of the others.
+    #[cold]
+    pub fn misses(&self, port: usize, now: Time) -> bool {
+        self.stalled >> port & 1 != 0 && (self.stalled_odd >> port & 1 != 0) != (now % 2 != 0)
+    }
+
+    /// Slots of a receiver whose heads may go through a port.
+    #[inline]
+    pub fn slots_towards(&self, receiver: usize, port: usize) -> impl Iterator<Item = usize> + use<P> {
+        occupied(&self.heads[receiver], 1 << port)
+    }
+
+    /// Recomputes what a link's tokens allow.
+    #[inline]
+    pub fn offer(&mut self, t: &Tables, port: usize) {
+        let tokens = u64::from_le_bytes(self.tokens[port]);
+        // The top bit of each byte that is at least so many: numbers of tokens stay below 128.
+        let at_least = |n: u64| (tokens | TOPS).wrapping_sub(n * (TOPS >> 7)) & TOPS;
+        let (one, two) = (at_least(t.full.into()), at_least(2 * u64::from(t.full)));
+        let clear = !(1u16 << port);
+        let bit = |on: bool| u16::from(on) << port;
+        let byte = |word: u64, vc: usize| word >> (8 * vc + 7) & 1 != 0;
+        self.any_ok = self.any_ok & clear | bit(one != 0);
+        self.escape_ok[0] = self.escape_ok[0] & clear | bit(byte(one, t.escape));
+        let second = if t.bubble { byte(two, t.escape) } else { byte(one, t.escape + 1) };
+        self.escape_ok[1] = self.escape_ok[1] & clear | bit(second);
+        self.high_ok[0] = self.high_ok[0] & clear | bit(byte(one, t.high));
+        self.high_ok[1] = self.high_ok[1] & clear | bit(byte(two, t.high));
+        self.dynamic_ok = self.dynamic_ok & clear | bit(one & t.dynamic_bytes != 0);
+        let (mut best, mut ties) = (0, 0);
+        for vc in 0..t.dynamic {
+            let tokens = self.tokens[port][vc];
+            if tokens >= t.full {
+                let range = t.token_range[tokens as usize];
+                if range > best {
+                    (best, ties) = (range, 0);
+                }
+                ties |= u8::from(range == best) << vc;
+            }
+        }
+        self.best[port] = best << 4 | ties;
+    }
+}
+
+const TOPS: u64 = 0x8080_8080_8080_8080;
+
+/// The bits of a mask, lowest first.
+#[inline]
+pub(super) fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let bit = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            bit
+        })
+    })
+}
+
+/// Of the bits of `mask`, the one with the highest `rank`, ties at random. Draws only if there is a tie.
+#[inline]
+pub(super) fn pick(mask: u64, random: &mut Stream, rank: impl Fn(usize) -> u8) -> usize {
+    debug_assert!(mask != 0);
+    let (mut best, mut ties) = (0, 0u64);
+    let mut left = mask;
+    while left != 0 {
+        let bit = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let r = rank(bit);
+        if r > best {
+            (best, ties) = (r, 0);
+        }
+        if r == best {
+            ties |= 1 << bit;
+        }
+    }
+    if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, random) }
+}
+
+/// Any of the bits of a mask.
+#[inline]
+fn any(mut mask: u64, random: &mut Stream) -> usize {
+    for _ in 0..random.below(mask.count_ones().into()) {
+        mask &= mask - 1;
+    }
+    mask.trailing_zeros() as usize
+}
