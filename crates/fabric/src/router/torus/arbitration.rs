@@ -2,6 +2,7 @@
 //! request; each sender's grant.
 
 use super::block::{Message, TorusBlock};
+use super::errors::Kept;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
@@ -387,6 +388,10 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             let meta = *self.arena.get(packet);
             packet = self.arena.insert(meta);
             self.to_reception(Kind::Copied, node, port, 0, entry, now);
+        }
+        if self.errors.is_some() {
+            self.grant_unsure(node, to, Kept { header, packet, vc: vc as u8 }, start, out);
+            return;
         }
         let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, header.0);
         self.send(neighbour, arrival, arrive, packet, out);

@@ -5,6 +5,8 @@ mod arbitration;
 mod block;
 mod build;
 mod ends;
+mod errors;
+mod recovery;
 mod stall;
 mod state;
 mod statistics;
@@ -12,5 +14,6 @@ mod tables;
 
 pub use block::TorusBlock;
 pub use build::{BuildOptions, TorusNetwork};
+pub use errors::LinkErrors;
 pub use stall::{StallReport, WaitingPacket};
 pub use statistics::{LinkCounts, Totals, VcClass, WindowRecord};
