@@ -208,6 +208,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
         let mut injected = 0;
         let mut count = 0;
+        #[allow(clippy::needless_range_loop)]
         for fifo in 0..self.fifos {
             let head = self.injection[node].heads[fifo];
             let ways = if head & offered == 0 { 0 } else { self.ways(node, None, 0, head, offered) };
@@ -436,6 +437,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     /// A packet, or its copy, starts on the bus to the reception FIFO; it is there whole, trailer checked, when it has
     /// passed.
+    #[allow(clippy::wrong_self_convention)]
     #[inline]
     fn to_reception(&mut self, kind: Kind, node: usize, port: usize, slot: usize, entry: Entry, now: Time) {
         let class = usize::from(entry.header.head() & Header::HIGH != 0);
@@ -462,7 +464,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     #[cold]
     fn misses(&self, node: usize, port: usize, now: Time) -> bool {
         let n = &self.nodes[node];
-        n.stalled >> port & 1 != 0 && (n.stalled_odd >> port & 1 != 0) != (now % 2 != 0)
+        n.stalled >> port & 1 != 0 && (n.stalled_odd >> port & 1 != 0) == now.is_multiple_of(2)
     }
 
     /// For the gap: the receivers for which something is offered.
@@ -496,7 +498,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 n.stalled |= bit;
                 // The first tick in which it finds nothing: this one, unless what it found was taken in it.
                 let since = now + u64::from(finding & bit != 0);
-                n.stalled_odd = n.stalled_odd & !bit | (since % 2) as u16 * bit;
+                n.stalled_odd = n.stalled_odd & !bit | ((since % 2) as u16 * bit);
             }
         }
     }

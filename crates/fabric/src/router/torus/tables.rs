@@ -117,7 +117,7 @@ impl Tables {
     #[inline]
     pub fn step(&self, x: u8, port: usize) -> u8 {
         let last = (self.lengths[port / 2] - 1) as u8;
-        if port % 2 == 0 {
+        if port.is_multiple_of(2) {
             if x == last { 0 } else { x + 1 }
         } else if x == 0 {
             last
