@@ -81,6 +81,7 @@ pub struct Link {
     #[serde(default = "default_timeout")]
     pub retransmit_timeout_ticks: u32,
     /// A receiver whose link back was idle this long after a packet sends an ack-only packet (section 3), ticks.
+    /// Only where bits are corrupted: elsewhere nothing depends on it.
     #[serde(default = "default_ack_only")]
     pub ack_only_after_ticks: u32,
 }

@@ -4,7 +4,7 @@
 mod traffic;
 
 use netloom_engine::{Progress, Reached, Stream};
-use netloom_fabric::config::TorusConfig;
+use netloom_fabric::config::{BubbleRule, Escape, TorusConfig};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::{BuildOptions, LinkErrors, TorusNetwork};
 use netloom_fabric::topology::torus::Torus;
@@ -100,6 +100,34 @@ fn whatever_is_corrupted_arrives_once_and_in_order() {
             check(&list, &outcome);
             println!("{dims:?} {rate:e}: end {} grants {} {:?}", outcome.end, outcome.grants, outcome.errors);
             assert!(rate < 1e-5 || outcome.errors.corrupted > 0);
+        }
+    }
+}
+
+#[test]
+fn variants_of_the_router_recover_too() {
+    type Change = fn(&mut TorusConfig);
+    let changes: [(&str, Change); 7] = [
+        ("dateline", |c| c.router.escape = Escape::Dateline),
+        ("published rule", |c| c.router.bubble_rule = BubbleRule::Published),
+        ("gap", |c| c.router.arbitration_gap = true),
+        ("no bypass", |c| c.router.bypass = false),
+        ("one path", |c| c.router.paths = 1),
+        ("mesh", |c| c.topology.wrap = vec![false, true, false]),
+        ("slow links", |c| c.link.ticks_per_byte = 2),
+    ];
+    for (name, change) in changes {
+        for seed in 0..3 {
+            let mut config = bluegene(&[4, 3, 3], 1e-4);
+            // The shortest times that are allowed: what is sent again comes as early as it can.
+            (config.link.retransmit_timeout_ticks, config.link.ack_only_after_ticks) = (814 + 50, 50);
+            change(&mut config);
+            config.link.retransmit_timeout_ticks += 780 * (config.link.ticks_per_byte - 1);
+            let list = list(&config, 120, &[1, 2, 4, 8, 8], true, 60.0 * f64::from(seed));
+            let outcome = run(&config, &list, &[2, 3, 2], 2);
+            check(&list, &outcome);
+            println!("{name}: {:?}", outcome.errors);
+            assert!(outcome.errors.ghosts > 100);
         }
     }
 }
