@@ -21,6 +21,7 @@ impl Stream {
     }
 
     /// Uniform over all 64-bit values.
+    #[allow(clippy::should_implement_trait)]
     #[inline]
     pub fn next(&mut self) -> u64 {
         self.0.next_u64()

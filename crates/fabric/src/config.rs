@@ -95,6 +95,7 @@ pub struct Link {
     #[serde(default = "default_timeout")]
     pub retransmit_timeout_ticks: u32,
     /// A receiver whose link back was idle this long after a packet sends an ack-only packet (section 3), ticks.
+    /// Only where bits are corrupted: elsewhere nothing depends on it.
     #[serde(default = "default_ack_only")]
     pub ack_only_after_ticks: u32,
 }
@@ -353,6 +354,17 @@ impl TorusConfig {
         }
         if !(0.0..1.0).contains(&l.bit_error_rate) {
             return refuse("link.bit_error_rate", "expected a probability, 0 up to but not 1");
+        }
+        // Else packets would be sent again that have got through, or before the last of the first sending is gone.
+        let full = (p.chunk_B * p.chunks_max + p.trailer_B) * l.ticks_per_byte;
+        let enough = u64::from(l.ack_only_after_ticks) + u64::from(3 * full + 2 * l.hop_ticks());
+        if l.bit_error_rate > 0.0 && u64::from(l.retransmit_timeout_ticks) < enough {
+            return refuse(
+                "link.retransmit_timeout_ticks",
+                format!(
+                    "expected at least {enough}: three full packets and two hops more than ack_only_after_ticks"
+                ),
+            );
         }
         if self.ticks_per_second == 0 {
             return refuse("ticks_per_second", "expected at least 1");

@@ -3,6 +3,7 @@
 pub mod config;
 pub mod histogram;
 pub mod host;
+pub mod link;
 pub mod packet;
 pub mod router;
 pub mod routing;

@@ -14,7 +14,9 @@ use netloom_engine::Time;
 /// | 12 | high priority |
 /// | 13 | deposit: a copy at every node of its line |
 /// | 14..18 | chunks, less one |
+/// | 10 | corrupt: on this link, so that the receiver refuses it at its tail (on its way only) |
 /// | 18..23 | whether the packet has crossed the dateline of each dimension |
+/// | 23 | invalid: corrupted on this link or one before, to be discarded |
 /// | 24..64 | destination's coordinates, a byte a dimension |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header(pub u64);
@@ -30,6 +32,10 @@ impl Header {
     pub const HIGH: u16 = 1 << 12;
     /// Broadcast down its dimension.
     pub const DEPOSIT: u16 = 1 << 13;
+    /// In the word of a packet on its way, where a head mask has [`Self::LOCAL`]: corrupted on the link that it came by.
+    const CORRUPT: u64 = 1 << 10;
+    /// Corrupted on any link: the valid indicator in its trailer is off.
+    const INVALID: u64 = 1 << 23;
     const CHUNKS: u32 = 14;
     const CROSSED: u32 = 18;
     const DESTINATION: u32 = 24;
@@ -73,6 +79,28 @@ impl Header {
     #[inline]
     pub fn crossed(self, d: usize) -> bool {
         self.0 >> (Self::CROSSED + d as u32) & 1 != 0
+    }
+
+    /// Marks it as corrupted on the link that it is on.
+    pub(crate) fn corrupted(self) -> Self {
+        Header(self.0 | Self::CORRUPT | Self::INVALID)
+    }
+
+    /// Whether the link that brought it corrupted it.
+    #[inline]
+    pub(crate) fn is_corrupt(self) -> bool {
+        self.0 & Self::CORRUPT != 0
+    }
+
+    /// Whether any link corrupted it: the rest of its way leads nowhere.
+    #[inline]
+    pub(crate) fn is_ghost(self) -> bool {
+        self.0 & Self::INVALID != 0
+    }
+
+    /// As it goes on over the next link: what was corrupted before is only invalid there.
+    pub(crate) fn passed_on(self) -> Self {
+        Header(self.0 & !Self::CORRUPT)
     }
 
     /// The header after a hop through `port` to coordinate `next` of that dimension: the hint bit is cleared when the
@@ -168,6 +196,12 @@ mod tests {
             assert_eq!([0, 1, 2, 3, 4].map(|d| h.destination(d)), [1, 255, 3, 0, 77]);
             assert_eq!(h.head(), 0b10_0000_0101 | Header::STATIC | Header::DEPOSIT);
             let moved = h.after_hop(9, 76, true);
+            assert!(!moved.is_ghost() && !moved.is_corrupt());
+            let ghost = moved.corrupted();
+            assert!(ghost.is_ghost() && ghost.is_corrupt());
+            assert!(ghost.passed_on().is_ghost() && !ghost.passed_on().is_corrupt());
+            assert_eq!((ghost.head(), ghost.chunks(), ghost.hints()), (moved.head(), chunks, moved.hints()));
+            assert_eq!([0, 4].map(|d| (ghost.crossed(d), ghost.destination(d))), [(false, 1), (true, 77)]);
             assert_eq!((moved.hints(), moved.crossed(4), moved.crossed(0)), (0b10_0000_0101, true, false));
             let there = moved.after_hop(9, 77, false).after_hop(2, 255, false).after_hop(0, 1, false);
             assert_eq!(there.head(), Header::LOCAL | Header::STATIC | Header::DEPOSIT);

@@ -92,8 +92,8 @@ impl Torus {
     pub fn step(&self, x: u8, port: usize) -> Option<u8> {
         let k = self.lengths[port / 2];
         let x = u32::from(x);
-        let stepped = if port % 2 == 0 { x + 1 } else { x + k - 1 };
-        let inside = if port % 2 == 0 { x + 1 < k } else { x > 0 };
+        let stepped = if port.is_multiple_of(2) { x + 1 } else { x + k - 1 };
+        let inside = if port.is_multiple_of(2) { x + 1 < k } else { x > 0 };
         (inside || self.wraps[port / 2]).then_some((stepped % k) as u8)
     }
 

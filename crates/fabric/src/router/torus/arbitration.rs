@@ -3,6 +3,7 @@
 
 use super::block::{Message, TorusBlock};
 use super::choice::{FIXED, bits, pick};
+use super::errors::Kept;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
@@ -142,6 +143,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
         let mut injected = 0;
         let mut count = 0;
+        #[allow(clippy::needless_range_loop)]
         for fifo in 0..self.fifos {
             let head = self.injection[node].heads[fifo];
             let n = &mut self.nodes[node];
@@ -260,6 +262,10 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             packet = self.arena.insert(meta);
             self.to_reception(Kind::Copied, node, port, 0, entry, now);
         }
+        if self.errors.is_some() {
+            self.grant_unsure(node, to, Kept { header, packet, vc: vc as u8 }, start, out);
+            return;
+        }
         let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, header.0);
         self.send(neighbour, arrival, arrive, packet, out);
     }
@@ -303,6 +309,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     /// A packet, or its copy, starts on the bus to the reception FIFO; it is there whole, trailer checked, when it has
     /// passed.
+    #[allow(clippy::wrong_self_convention)]
     #[inline]
     fn to_reception(&mut self, kind: Kind, node: usize, port: usize, slot: usize, entry: Entry, now: Time) {
         let class = usize::from(entry.header.head() & Header::HIGH != 0);
@@ -331,7 +338,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let offered = n.open & n.any_ok;
         (0..P).fold(0, |mask, port| {
             let open = if n.paths[port] < self.tables.paths { offered } else { 0 };
-            let finds = (0..SLOTS).any(|s| n.receiver_ways(&self.tables, &self.ports[node], port, s, open) != 0);
+            let finds =
+                (0..SLOTS).any(|s| n.receiver_ways(&self.tables, &self.ports[node], port, s, open) != 0);
             mask | u16::from(finds) << port
         })
     }
@@ -355,7 +363,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 n.stalled |= bit;
                 // The first tick in which it finds nothing: this one, unless what it found was taken in it.
                 let since = now + u64::from(finding & bit != 0);
-                n.stalled_odd = n.stalled_odd & !bit | (since % 2) as u16 * bit;
+                n.stalled_odd = n.stalled_odd & !bit | ((since % 2) as u16 * bit);
             }
         }
     }

@@ -5,6 +5,7 @@
 //! (deliveries, refills, arrivals at a VC that empties in the same tick) waits for a fixed place after the first step, so
 //! that the outcome does not depend on the order in which events came in.
 
+use super::errors::{Errors, LinkErrors};
 use super::state::*;
 use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};
 use super::tables::Tables;
@@ -27,6 +28,8 @@ pub struct TorusBlock<H, const P: usize> {
     pub(super) arena: Arena,
     pub(super) calendar: Calendar<Event>,
     pub(super) recorder: Recorder,
+    /// Where the links corrupt bits.
+    pub(super) errors: Option<Box<Errors>>,
     pub(super) host: H,
     /// The machine's number of each node.
     pub(super) numbers: Vec<u32>,
@@ -35,6 +38,7 @@ pub struct TorusBlock<H, const P: usize> {
     taken: Vec<Event>,
     arrivals: Vec<Event>,
     deliveries: Vec<Event>,
+    pub(super) mends: Vec<Event>,
     dirty: Vec<u32>,
 }
 
@@ -54,6 +58,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         numbers: Vec<u32>,
         host: H,
         recorder: Recorder,
+        errors: Option<Box<Errors>>,
     ) -> Self {
         let n = nodes.len();
         let mut block = TorusBlock {
@@ -64,12 +69,14 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             arena: Arena::default(),
             calendar: Calendar::new(),
             recorder,
+            errors,
             host,
             numbers,
             signals: Signals::default(),
             taken: vec![],
             arrivals: vec![],
             deliveries: vec![],
+            mends: vec![],
             dirty: vec![],
             tables,
             nodes,
@@ -137,6 +144,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             (port.packets, port.sent, port.acks) = (0, [0; 3], 0);
         }
         self.recorder.totals = Totals::default();
+        self.errors.iter_mut().flat_map(|e| &mut e.counts).for_each(|link| *link = LinkErrors::default());
     }
 
     /// Bytes of the network's state, and of what the packets in it need.
@@ -146,7 +154,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             + size_of_val(&*self.rings)
             + size_of_val(&*self.injection)
             + size_of_val(&*self.injecting)
-            + size_of_val(&*self.numbers);
+            + size_of_val(&*self.numbers)
+            + self.errors.as_ref().map_or(0, |e| e.bytes());
         (state, self.arena.bytes() + self.calendar.bytes())
     }
 
@@ -194,12 +203,16 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                     self.nodes[node].refill |= 1 << (port * 8 + event.slot());
                     self.mark(node);
                 }
+                Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mends.push(*event),
             }
         }
         let count = taken.len() as u64;
         self.taken = taken;
         if !self.deliveries.is_empty() {
             self.deliver(now);
+        }
+        if !self.mends.is_empty() {
+            self.mend(now, out);
         }
         let mut arrivals = std::mem::take(&mut self.arrivals);
         for event in arrivals.drain(..) {
@@ -244,7 +257,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 }
                 // The packets that may be the next on the link.
                 for receiver in 0..P {
-                    for slot in self.nodes[node].slots_towards(receiver, port).filter(|&slot| slot != BYPASS) {
+                    for slot in self.nodes[node].slots_towards(receiver, port).filter(|&slot| slot != BYPASS)
+                    {
                         prefetch(&self.rings[self.ring(node, receiver, slot)]);
                     }
                 }

@@ -1,6 +1,7 @@
 //! Building a machine: nodes into blocks, blocks joined by lanes; and running it.
 
 use super::block::TorusBlock;
+use super::errors::{Errors, LinkErrors};
 use super::stall::StallReport;
 use super::state::*;
 use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};
@@ -167,7 +168,9 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
             let recorder = Recorder::new(options.window, options.unblocking);
             let host = host(&numbers);
             let fifos = options.injection_fifos;
-            let mut block = TorusBlock::new(tables.clone(), nodes, ports, fifos, numbers, host, recorder);
+            let errors = Errors::new(config, options.seed, &numbers, P);
+            let tables = tables.clone();
+            let mut block = TorusBlock::new(tables, nodes, ports, fifos, numbers, host, recorder, errors);
             block.offer_all();
             blocks.push(block);
         }
@@ -233,6 +236,24 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
         }
         list.sort_unstable_by_key(|l| (l.0, l.1));
         list
+    }
+
+    /// What went wrong on each link that works, as (node, port, counts), in the order of nodes.
+    pub fn link_errors(&mut self) -> Vec<(u32, usize, LinkErrors)> {
+        let links: Vec<_> = self.links().iter().map(|&(node, port, _)| (node, port)).collect();
+        let blocks: Vec<_> = self.simulation.blocks().collect();
+        let counts = |(number, port): (u32, usize)| {
+            let (block, node) = self.places[number as usize];
+            (number, port, blocks[block as usize].link_errors(node as usize, port))
+        };
+        links.into_iter().map(counts).collect()
+    }
+
+    /// What went wrong on all links since counting began.
+    pub fn errors(&mut self) -> LinkErrors {
+        let mut sum = LinkErrors::default();
+        self.simulation.blocks().for_each(|b| sum.merge(&b.errors()));
+        sum
     }
 
     /// Packets that are in the network.

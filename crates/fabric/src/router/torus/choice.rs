@@ -105,7 +105,11 @@ impl<const P: usize> Node<P> {
     /// Phase 2: which of a receiver's slots may request.
     #[inline]
     pub fn choose_slot(&mut self, t: &Tables, port: usize, slots: u8) -> usize {
-        if slots.is_power_of_two() { slots.trailing_zeros() as usize } else { self.choose_of_slots(t, port, slots) }
+        if slots.is_power_of_two() {
+            slots.trailing_zeros() as usize
+        } else {
+            self.choose_of_slots(t, port, slots)
+        }
     }
 
     fn choose_of_slots(&mut self, t: &Tables, port: usize, slots: u8) -> usize {
@@ -145,7 +149,8 @@ impl<const P: usize> Node<P> {
                 ties |= u64::from(offer & 15) << (port * 4);
             }
         }
-        let chosen = if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, &mut self.random) };
+        let chosen =
+            if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, &mut self.random) };
         ((chosen / 4) as u8, (chosen % 4) as u8)
     }
 

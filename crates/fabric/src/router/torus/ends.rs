@@ -41,7 +41,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             }
         }
         self.ports[node][port].due[vc as usize] += tokens;
-        self.nodes[node].due |= 1 << port;
+        self.nodes[node].due |= u16::from(tokens != 0) << port;
     }
 
     /// A packet has gone whole to the reception FIFO.
@@ -52,12 +52,18 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.nodes[node].reception_idle[high] |= 1 << port;
         if event.kind() == Kind::Received {
             let vc = if slot == BYPASS { self.ports[node][port].bypass_vc } else { slot as u8 };
-            let tokens = self.tables.cost(vc as usize, header.chunks() as u8);
+            // A corrupted packet's place is kept for the packet itself, which is sent again.
+            let tokens =
+                if header.is_corrupt() { 0 } else { self.tables.cost(vc as usize, header.chunks() as u8) };
             self.vacate(node, port, slot, vc, tokens, now);
-            self.recorder.under_way -= 1;
+            self.recorder.under_way -= i64::from(!header.is_ghost());
         }
         self.mark(node);
         let meta = self.arena.remove(event.packet);
+        if header.is_ghost() {
+            self.discarded(node, port);
+            return;
+        }
         self.hand_over(now, node, port, header, meta);
     }
 
@@ -86,7 +92,16 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let mut mask = 0;
         for port in 0..P {
             for (slot, &head) in self.nodes[node].heads[port].iter().enumerate() {
-                if head & Header::HINTS != 0 && self.nodes[node].ways(&self.tables, &self.ports[node], Some(port), slot, head, Header::HINTS) == 0 {
+                if head & Header::HINTS != 0
+                    && self.nodes[node].ways(
+                        &self.tables,
+                        &self.ports[node],
+                        Some(port),
+                        slot,
+                        head,
+                        Header::HINTS,
+                    ) == 0
+                {
                     mask |= 1 << (port * SLOTS + slot);
                 }
             }
@@ -97,6 +112,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// A packet's header has come through the receiving unit: it stands in the bypass, or joins its VC.
     #[inline]
     pub(super) fn arrive(&mut self, event: &Event, now: Time) {
+        if self.errors.is_some() {
+            self.note_arrival(event, now);
+        }
         let (node, port, vc) = (event.node(), event.port(), event.slot());
         let header = Header(event.word);
         let count = self.ports[node][port].count[vc];
@@ -147,6 +165,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             let word = u64::from_le_bytes(std::mem::take(&mut record.due));
             let to = record.neighbour;
             self.recorder.current.acks += 1;
+            if self.errors.is_some() && !self.acknowledge(node, port, word, now) {
+                continue;
+            }
             let event = |node, _| Event::at(Kind::Tokens, node, port ^ 1, 0, 0, word);
             self.send(to, end + self.tables.token_delay, event, u32::MAX, out);
         }

@@ -6,6 +6,8 @@ mod block;
 mod build;
 mod choice;
 mod ends;
+mod errors;
+mod recovery;
 mod stall;
 mod state;
 mod statistics;
@@ -13,5 +15,6 @@ mod tables;
 
 pub use block::TorusBlock;
 pub use build::{BuildOptions, TorusNetwork};
+pub use errors::LinkErrors;
 pub use stall::{StallReport, WaitingPacket};
 pub use statistics::{LinkCounts, Totals, VcClass, WindowRecord};

@@ -71,6 +71,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// link and bus free.
     pub fn unrest(&self) -> Vec<String> {
         let mut found = vec![];
+        if self.in_recovery() > 0 {
+            found.push(format!("{} packets in retransmission FIFOs", self.in_recovery()));
+        }
         for (n, node) in self.nodes.iter().enumerate() {
             for port in 0..P {
                 let record = &self.ports[n][port];

@@ -154,9 +154,18 @@ pub(super) enum Kind {
     Fill,
     /// The host asked for this time.
     Wake,
+    /// The tail of an invalid packet has come to the VC `slot` of this port's receiver (links with errors only, like the rest).
+    Tail,
+    /// This port's receiver may owe an acknowledgement for too long.
+    Overdue,
+    /// The last bit of a packet sent again has left on this port's link.
+    Resent,
+    /// This port's sender has waited long enough for an acknowledgement.
+    Timeout,
 }
 
-const KINDS: [Kind; 8] = [
+/// By number; as many as make the index of one need no check.
+const KINDS: [Kind; 16] = [
     Kind::Sent,
     Kind::Tokens,
     Kind::Arrived,
@@ -164,6 +173,14 @@ const KINDS: [Kind; 8] = [
     Kind::Copied,
     Kind::Retry,
     Kind::Fill,
+    Kind::Wake,
+    Kind::Tail,
+    Kind::Overdue,
+    Kind::Resent,
+    Kind::Timeout,
+    Kind::Wake,
+    Kind::Wake,
+    Kind::Wake,
     Kind::Wake,
 ];
 
@@ -179,7 +196,7 @@ impl Event {
 
     #[inline]
     pub fn kind(&self) -> Kind {
-        KINDS[(self.place >> 27) as usize % 8]
+        KINDS[(self.place >> 27) as usize % 16]
     }
 
     #[inline]
@@ -217,7 +234,7 @@ mod tests {
 
     #[test]
     fn places_keep_their_parts() {
-        for kind in [Kind::Sent, Kind::Received, Kind::Wake] {
+        for kind in [Kind::Sent, Kind::Received, Kind::Wake, Kind::Tail, Kind::Timeout] {
             let e = Event::at(kind, 1_048_575, 9, 7, 3, 4);
             assert_eq!((e.kind(), e.node(), e.port(), e.slot()), (kind, 1_048_575, 9, 7));
         }

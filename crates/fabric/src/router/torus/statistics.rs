@@ -17,7 +17,7 @@ pub enum VcClass {
 /// Traffic of one link since counting began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Data packets.
+    /// Data packets, those sent again included.
     pub packets: u64,
     /// Their chunks, on dynamic, escape and high-priority VCs.
     pub chunks: [u64; 3],
@@ -32,7 +32,7 @@ pub struct WindowRecord {
     pub delivered: u64,
     /// Chunks delivered.
     pub delivered_chunks: u64,
-    /// Data packets put on links.
+    /// Data packets put on links, those sent again included.
     pub hops: u64,
     /// Chunks put on links, by VC of the receiver at the other end.
     pub chunks_by_vc: [u64; 8],

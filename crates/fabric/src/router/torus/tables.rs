@@ -82,7 +82,9 @@ impl Tables {
             corrected: router.bubble_rule == BubbleRule::Corrected,
             order: router.escape_order,
             token_range: std::array::from_fn(|t| match router.direction_choice {
-                DirectionChoice::Jsq => ((t as u32).saturating_sub(1) * 4 / u32::from(capacity[0])).min(3) as u8,
+                DirectionChoice::Jsq => {
+                    ((t as u32).saturating_sub(1) * 4 / u32::from(capacity[0])).min(3) as u8
+                }
                 DirectionChoice::Random => 0,
             }),
             fullness: std::array::from_fn(|vc| {
@@ -114,7 +116,7 @@ impl Tables {
     #[inline]
     pub fn step(&self, x: u8, port: usize) -> u8 {
         let last = (self.lengths[port / 2] - 1) as u8;
-        if port % 2 == 0 {
+        if port.is_multiple_of(2) {
             if x == last { 0 } else { x + 1 }
         } else if x == 0 {
             last

@@ -1,0 +1,10 @@
+//! A link between two nodes, byte by byte: what BlueGene/L's error detection and recovery is made of (Blumrich et al.,
+//! section 2), with real bytes and real arithmetic.
+//!
+//! Large runs do not use it: there the router draws which transmissions are corrupted, and follows the same protocol by
+//! its times alone (`docs/torus-router.md`, "Links with errors"). Here it is shown that the protocol does what the
+//! model takes for granted: that errors are detected, and packets neither lost nor doubled nor reordered.
+
+pub mod crc;
+pub mod frame;
+pub mod protocol;

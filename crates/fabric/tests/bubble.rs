@@ -1,0 +1,124 @@
+//! The published bubble rule's deadlock with packets of mixed sizes (Blumrich et al., section 2), found on the
+//! event-driven fabric by the recipe that found it on the clocked reference; and that the corrected rule has none.
+
+use netloom_engine::{Progress, Reached, Stream, Time};
+use netloom_fabric::config::{BubbleRule, HalfwayTie, TorusConfig};
+use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
+use netloom_fabric::routing::hints;
+use netloom_fabric::topology::torus::Torus;
+use std::collections::HashSet;
+
+const NODES: u32 = 5;
+/// When the load stops.
+const END: Time = 200_000;
+/// VC of the bubble, behind two dynamic ones.
+const ESCAPE: usize = 2;
+const FULL: u8 = 8;
+
+/// Static packets of any size, each two hops in the plus direction, as fast as they go; every 400 ticks high-priority
+/// packets to the next node. While the links serve these, all room in the bubble VCs returns; then each link takes an
+/// injected packet wherever it may, and what is free crumbles.
+struct RingHost {
+    torus: Torus,
+    numbers: Vec<u32>,
+    streams: Vec<Stream>,
+    delivered: u64,
+}
+
+impl Host for RingHost {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
+        let high = fifo >= 6;
+        if now >= END {
+            return Pull::Empty;
+        }
+        if high && !now.is_multiple_of(400) {
+            return Pull::NotBefore(now.next_multiple_of(400));
+        }
+        let own = self.numbers[node as usize];
+        let (hops, chunks, flags) = if high {
+            (1, 8, Header::STATIC | Header::HIGH)
+        } else {
+            (2, 1 + self.streams[node as usize].below(8) as u32, Header::STATIC)
+        };
+        let (from, to) = (self.torus.coordinates(own), self.torus.coordinates((own + hops) % NODES));
+        let header =
+            Header::new(to, hints::minimal(&self.torus, from, to, HalfwayTie::Parity), chunks, flags);
+        Pull::Packet(header, Meta { made: now, source: own, ..Meta::default() })
+    }
+
+    fn deliver(&mut self, _: Time, _: u32, _: &Delivery, _: &mut Signals) {
+        self.delivered += 1;
+    }
+
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+}
+
+fn ring(rule: BubbleRule, seed: u64, bit_error_rate: f64) -> TorusNetwork<RingHost, 6> {
+    let mut config = TorusConfig::bluegene_l(&[NODES]);
+    (config.router.bubble_rule, config.router.in_network_fraction) = (rule, 0.0);
+    config.link.bit_error_rate = bit_error_rate;
+    let options = BuildOptions { seed, smallest_chunks: 1, ..BuildOptions::default() };
+    let mut network = TorusNetwork::new(&config, &options, |numbers| RingHost {
+        torus: Torus::new(&config.topology),
+        numbers: numbers.into(),
+        streams: numbers.iter().map(|&n| Stream::new(seed, 2, n.into())).collect(),
+        delivered: 0,
+    })
+    .expect("a ring");
+    assert_eq!(network.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);
+    network
+}
+
+#[test]
+fn the_published_rule_deadlocks_and_the_stall_is_told() {
+    let mut stalls = 0;
+    for seed in 0..4 {
+        let mut network = ring(BubbleRule::Published, seed, 0.0);
+        let Some(stall) = network.stall() else {
+            println!("seed {seed}: no stall");
+            continue;
+        };
+        stalls += 1;
+        println!("seed {seed}: {} packets under way, stalled", stall.under_way);
+        assert!(stall.under_way >= i64::from(NODES) && !network.unrest().is_empty());
+        // Each node's bubble VC has a packet at its head that waits for room in the next node's: a ring.
+        let mut ring: HashSet<u32> = HashSet::new();
+        for p in &stall.waiting {
+            assert_eq!(p.ports, [0], "all go the same way round");
+            assert!(p.chunks >= 1 && p.tokens[ESCAPE] < if p.port.is_some() { FULL } else { 2 * FULL });
+            if let Some(port) = p.port {
+                assert_eq!((port, p.slot), (1, ESCAPE), "it came from behind, and stands in the bubble VC");
+                let [to, ..] = p.destination;
+                assert_eq!(u32::from(to), (p.node + 1) % NODES, "its last hop is left");
+                assert_eq!(p.source, (p.node + NODES - 1) % NODES);
+                ring.insert(p.node);
+            }
+        }
+        assert_eq!(ring.len(), NODES as usize, "each waits for the next, and the last for the first");
+        // Room for a full packet is left in the ring, as the rule promises; but crumbled.
+        let free: u32 =
+            stall.waiting.iter().filter(|p| p.port.is_some()).map(|p| u32::from(p.tokens[ESCAPE])).sum();
+        assert!(free >= u32::from(FULL), "{free} tokens");
+    }
+    assert!(stalls > 0, "the published rule is known to deadlock");
+    // A stall is one also where links may have errors: no timer goes on for ever.
+    assert!((0..4).any(|seed| ring(BubbleRule::Published, seed, 1e-12).stall().is_some()));
+}
+
+#[test]
+fn the_corrected_rule_does_not() {
+    for rate in [0.0, 1e-5] {
+        for seed in 0..4 {
+            let mut network = ring(BubbleRule::Corrected, seed, rate);
+            assert_eq!((network.stall(), network.under_way()), (None, 0));
+            assert_eq!(network.unrest(), Vec::<String>::new());
+            let delivered: u64 = network.blocks().map(|b| b.host().delivered).sum();
+            let errors = network.errors();
+            println!("seed {seed}, {rate:e}: {delivered} delivered, {errors:?}");
+            assert!(delivered > 1000);
+            assert_eq!(errors.corrupted > 0, rate > 0.0);
+        }
+    }
+}
