@@ -10,7 +10,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 /// Size of a huge page.
 const HUGE: usize = 2 << 20;
 /// From this size on, an allocation is rounded up to huge pages.
-const LARGE: usize = HUGE / 2;
+const LARGE: usize = HUGE / 8;
 
 /// The system's allocator, which places large allocations on huge pages where the system has them. A program
 /// makes it its `#[global_allocator]`.

@@ -2,7 +2,7 @@
 //! request; each sender's grant.
 
 use super::block::{Message, TorusBlock};
-use super::choice::{FIXED, bits, pick};
+use super::choice::{FIXED, OPEN, bits, pick};
 use super::errors::Kept;
 use super::state::*;
 use crate::host::Host;
@@ -109,19 +109,27 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 let port = self.choose_receiver(node, receivers, &requests);
                 let request = requests[port];
                 bits(receivers & !(1 << port)).for_each(|loser| missed |= wanted[loser]);
-                self.grant_link(node, to, request.vc as usize, Some(port), request.slot as usize, now, out);
+                let vc = self.vc(node, to, request.vc);
+                self.grant_link(node, to, vc, Some(port), request.slot as usize, now, out);
             } else {
                 bits(receivers).for_each(|loser| missed |= wanted[loser]);
                 let highs = self.high_fifos(node, fifos);
                 let fifos = if highs != 0 { highs } else { fifos };
                 let fifo = pick(fifos.into(), &mut self.nodes[node].random, |_| 0);
-                self.grant_link(node, to, vcs[fifo] as usize, None, fifo, now, out);
+                let vc = self.vc(node, to, vcs[fifo]);
+                self.grant_link(node, to, vc, None, fifo, now, out);
             }
         }
         let n = &self.nodes[node];
         if missed & (n.open & n.any_ok | Header::LOCAL) != 0 {
             self.calendar.push(now + 1, Event::at(Kind::Retry, node as u32, 0, 0, 0, 0));
         }
+    }
+
+    /// The VC of a request, chosen now if it was left open.
+    #[inline]
+    fn vc(&mut self, node: usize, to: usize, vc: u8) -> usize {
+        if vc == OPEN { self.nodes[node].choose_vc(to) } else { vc as usize }
     }
 
     /// Phase 1 of the injection FIFOs: each asks by itself. Returns the directions asked for.

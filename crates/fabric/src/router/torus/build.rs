@@ -87,10 +87,22 @@ fn nodes_of(torus: &Torus, (low, high): ([u32; 5], [u32; 5])) -> Vec<u32> {
     list
 }
 
-/// Sides of a block where the study gives none: up to 512 nodes, a BlueGene/L midplane.
+/// Sides of a block where the study gives none. Measured (`docs/performance.md`): of up to 2,048 nodes, whose arrays fill
+/// huge pages while what a tick touches still fits a core's cache, but at least four blocks to a machine that is large
+/// enough for several threads.
 fn usual_block(torus: &Torus) -> Vec<u32> {
-    let side = [512, 512, 22, 8, 5, 4][torus.dimensions()];
-    (0..torus.dimensions()).map(|d| torus.length(d).min(side)).collect()
+    let most = if torus.nodes() <= 512 { 512 } else { (torus.nodes() / 4).clamp(256, 2048) };
+    let mut sides = vec![1; torus.dimensions()];
+    loop {
+        // Twice as long in the shortest direction that can still grow.
+        let growing = (0..sides.len()).filter(|&d| sides[d] < torus.length(d)).min_by_key(|&d| sides[d]);
+        let Some(d) = growing else { return sides };
+        let side = (2 * sides[d]).min(torus.length(d));
+        if sides.iter().product::<u32>() / sides[d] * side > most {
+            return sides;
+        }
+        sides[d] = side;
+    }
 }
 
 impl<H: Host, const P: usize> TorusNetwork<H, P> {
@@ -320,8 +332,6 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
         random: Stream::new(seed, 1, number.into()),
         open: alive,
         dynamic_ok: 0,
-        escape_ok: [0; 2],
-        high_ok: [0; 2],
         reception_idle: [u16::MAX; 2],
         reception_full: [0; 2],
         any_ok: 0,

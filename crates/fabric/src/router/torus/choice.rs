@@ -10,6 +10,12 @@ use netloom_engine::{Stream, Time};
 /// Among a head's ways: the one direction is not taken on a dynamic VC.
 pub(super) const FIXED: u16 = 1 << 15;
 
+/// Instead of a VC: any dynamic one that JSQ allows, not chosen yet.
+pub(super) const OPEN: u8 = 0xff;
+
+/// In [`Tables::token_range`]: too few tokens for a full packet. The ranges themselves are 1 to 4.
+pub(super) const NO_RANGE: u8 = 0;
+
 /// Heads with any of these cannot simply take a dynamic VC.
 const SPECIAL: u16 = Header::STATIC | Header::HIGH | Header::LOCAL | Header::DEPOSIT;
 
@@ -50,20 +56,15 @@ impl<const P: usize> Node<P> {
         if first == 0 {
             return 0;
         }
+        let out = first.trailing_zeros() as usize;
+        let vc = self.fixed_vc(t, head, first);
         // The bubble rule: room for one full packet to go straight on, for two to enter the ring.
-        let enters = |vc: usize| {
-            usize::from(!port.is_some_and(|p| {
-                first == 1 << (p ^ 1) && vc == if slot == BYPASS { ports[p].bypass_vc as usize } else { slot }
-            }))
-        };
-        let ok = if head & Header::HIGH != 0 {
-            self.high_ok[enters(t.high)]
-        } else if t.bubble {
-            self.escape_ok[enters(t.escape)]
-        } else {
-            self.escape_ok[usize::from(head & UPPER != 0 || self.dateline & first != 0)]
-        };
-        if ok & first != 0 { first | FIXED } else { 0 }
+        let enters = (t.bubble || vc == t.high)
+            && !port.is_some_and(|p| {
+                p ^ 1 == out && vc == if slot == BYPASS { ports[p].bypass_vc as usize } else { slot }
+            });
+        let needed = if enters { 2 * t.full } else { t.full };
+        if self.tokens[out][vc] >= needed { first | FIXED } else { 0 }
     }
 
     /// The VC that such a packet takes through its one direction.
@@ -131,9 +132,24 @@ impl<const P: usize> Node<P> {
         })
     }
 
-    /// Phase 1's choice: join the shortest queue, or any.
+    /// Phase 1's choice: join the shortest queue, or any. The VC may be left open, to be chosen by [`Self::choose_vc`]
+    /// should the packet be served.
     #[inline]
     pub fn choose_direction(&mut self, t: &Tables, ways: u16, head: u16) -> (u8, u8) {
+        if ways.is_power_of_two() {
+            return (ways.trailing_zeros() as u8, OPEN);
+        }
+        self.choose_of_directions(t, ways, head)
+    }
+
+    /// The dynamic VC of a packet that has but one direction: join the shortest queue, or any.
+    #[inline]
+    pub fn choose_vc(&mut self, port: usize) -> usize {
+        let ties = u64::from(self.best[port] & 15);
+        if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, &mut self.random) }
+    }
+
+    fn choose_of_directions(&mut self, t: &Tables, ways: u16, head: u16) -> (u8, u8) {
         if ways & FIXED != 0 {
             let direction = ways & !FIXED;
             return (direction.trailing_zeros() as u8, self.fixed_vc(t, head, direction) as u8);
@@ -177,31 +193,24 @@ impl<const P: usize> Node<P> {
     #[inline]
     pub fn offer(&mut self, t: &Tables, port: usize) {
         let tokens = u64::from_le_bytes(self.tokens[port]);
-        // The top bit of each byte that is at least so many: numbers of tokens stay below 128.
-        let at_least = |n: u64| (tokens | TOPS).wrapping_sub(n * (TOPS >> 7)) & TOPS;
-        let (one, two) = (at_least(t.full.into()), at_least(2 * u64::from(t.full)));
+        // The top bit of each byte that has a full packet's tokens: numbers of tokens stay below 128.
+        let full = (tokens | TOPS).wrapping_sub(u64::from(t.full) * (TOPS >> 7)) & TOPS;
         let clear = !(1u16 << port);
-        let bit = |on: bool| u16::from(on) << port;
-        let byte = |word: u64, vc: usize| word >> (8 * vc + 7) & 1 != 0;
-        self.any_ok = self.any_ok & clear | bit(one != 0);
-        self.escape_ok[0] = self.escape_ok[0] & clear | bit(byte(one, t.escape));
-        let second = if t.bubble { byte(two, t.escape) } else { byte(one, t.escape + 1) };
-        self.escape_ok[1] = self.escape_ok[1] & clear | bit(second);
-        self.high_ok[0] = self.high_ok[0] & clear | bit(byte(one, t.high));
-        self.high_ok[1] = self.high_ok[1] & clear | bit(byte(two, t.high));
-        self.dynamic_ok = self.dynamic_ok & clear | bit(one & t.dynamic_bytes != 0);
-        let (mut best, mut ties) = (0, 0);
-        for vc in 0..t.dynamic {
-            let tokens = self.tokens[port][vc];
-            if tokens >= t.full {
-                let range = t.token_range[tokens as usize];
-                if range > best {
-                    (best, ties) = (range, 0);
-                }
-                ties |= u8::from(range == best) << vc;
-            }
+        self.any_ok = self.any_ok & clear | u16::from(full != 0) << port;
+        self.dynamic_ok = self.dynamic_ok & clear | u16::from(full & t.dynamic_bytes != 0) << port;
+        let mut offer = 0;
+        for (vc, &tokens) in self.tokens[port].iter().enumerate().take(t.dynamic) {
+            let range = t.token_range[tokens as usize & 127];
+            // A better range replaces the VCs of a worse one, an equal one joins them.
+            let this = range << 4 | (1 << vc);
+            offer = match (offer >> 4).cmp(&range) {
+                _ if range == NO_RANGE => offer,
+                std::cmp::Ordering::Less => this,
+                std::cmp::Ordering::Equal => offer | this,
+                std::cmp::Ordering::Greater => offer,
+            };
         }
-        self.best[port] = best << 4 | ties;
+        self.best[port] = offer;
     }
 }
 

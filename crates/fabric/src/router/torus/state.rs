@@ -31,11 +31,6 @@ pub(super) struct Node<const P: usize> {
     pub open: u16,
     /// Links with a full packet's tokens for some dynamic VC.
     pub dynamic_ok: u16,
-    /// Bubble: links with tokens on the escape VC for one full packet, and for two. Dateline: for one full packet on the
-    /// lower, and on the upper.
-    pub escape_ok: [u16; 2],
-    /// The same on the high-priority bubble VC: for one full packet, and for two.
-    pub high_ok: [u16; 2],
     /// Receivers whose bus to the normal reception FIFO is idle, and those whose bus to the high-priority one is.
     pub reception_idle: [u16; 2],
     /// Receivers whose reception FIFOs, normal and high-priority, have no room.
@@ -44,7 +39,7 @@ pub(super) struct Node<const P: usize> {
     pub stalled: u16,
     /// Whether those ask in odd ticks.
     pub stalled_odd: u16,
-    /// All of these: links with anything offered.
+    /// Links with a full packet's tokens for any VC.
     pub any_ok: u16,
     /// Receivers with a packet standing in the bypass, for this tick.
     pub bypassing: u16,

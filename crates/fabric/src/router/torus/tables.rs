@@ -1,5 +1,6 @@
 //! What a block derives once from the configuration, for the path of a packet.
 
+use super::choice::NO_RANGE;
 use super::state::LINE;
 use crate::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 use netloom_engine::{Time, chance_threshold};
@@ -33,8 +34,9 @@ pub(super) struct Tables {
     /// Whether packets on a bubble VC are counted as full ones.
     pub corrected: bool,
     pub order: EscapeOrder,
-    /// JSQ's range of a number of tokens on a dynamic VC; always 0 where packets choose at random.
-    pub token_range: [u8; 129],
+    /// JSQ's range of a number of tokens on a dynamic VC, from 1; 1 for all where packets choose at random;
+    /// [`NO_RANGE`] for less than a full packet's.
+    pub token_range: [u8; 128],
     /// SLQ's range of a number of chunks, by VC.
     pub fullness: [[u8; 129]; 8],
     pub receiver_slq: u64,
@@ -82,10 +84,9 @@ impl Tables {
             corrected: router.bubble_rule == BubbleRule::Corrected,
             order: router.escape_order,
             token_range: std::array::from_fn(|t| match router.direction_choice {
-                DirectionChoice::Jsq => {
-                    ((t as u32).saturating_sub(1) * 4 / u32::from(capacity[0])).min(3) as u8
-                }
-                DirectionChoice::Random => 0,
+                _ if (t as u32) < packet.chunks_max => NO_RANGE,
+                DirectionChoice::Jsq => 1 + ((t as u32 - 1) * 4 / u32::from(capacity[0])).min(3) as u8,
+                DirectionChoice::Random => 1,
             }),
             fullness: std::array::from_fn(|vc| {
                 std::array::from_fn(|c| (c as u32 * 4 / (u32::from(capacity[vc]) + 1)).min(3) as u8)
