@@ -3,7 +3,7 @@
 use netloom_engine::Stream;
 use netloom_fabric::config::{DeadLink, EscapeOrder, HalfwayTie, Topology};
 use netloom_fabric::packet::Header;
-use netloom_fabric::routing::faults::{Leg, Plan, Planner};
+use netloom_fabric::routing::faults::{Leg, Plan, Planner, Preference};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
@@ -74,8 +74,25 @@ fn header(torus: &Torus, to: u32, hints: u16, fixed: bool) -> Header {
     Header::new(torus.coordinates(to), hints, 1, if fixed { Header::STATIC } else { 0 })
 }
 
-/// The best leg by trying all: (static, hops). A minimal one with the hardware's bits comes before any other.
-fn best_leg(torus: &Torus, order: EscapeOrder, from: u32, to: u32, dynamic: bool) -> Option<(bool, u32)> {
+/// What a planner is asked for.
+#[derive(Clone, Copy)]
+struct Wish {
+    order: EscapeOrder,
+    preference: Preference,
+    dynamic: bool,
+}
+
+impl Wish {
+    fn worth(&self, (fixed, hops): (bool, u32)) -> (u32, u32) {
+        match self.preference {
+            Preference::Dynamic => (fixed.into(), hops),
+            Preference::Short => (hops, fixed.into()),
+        }
+    }
+}
+
+/// The best leg by trying all: (static, hops).
+fn best_leg(torus: &Torus, wish: Wish, from: u32, to: u32) -> Option<(bool, u32)> {
     let usual = hints::minimal(torus, torus.coordinates(from), torus.coordinates(to), HalfwayTie::Parity);
     let mut best = None;
     for flip in 0..1u16 << torus.dimensions() {
@@ -84,9 +101,11 @@ fn best_leg(torus: &Torus, order: EscapeOrder, from: u32, to: u32, dynamic: bool
             .all(|d| flip >> d & 1 == 0 || torus.wraps(d) && usual >> (2 * d) & 3 != 0);
         for fixed in [false, true] {
             let header = header(torus, to, usual ^ both, fixed);
-            if allowed && (dynamic || fixed) && is_safe(torus, order, from, header) {
+            if allowed && (wish.dynamic || fixed) && is_safe(torus, wish.order, from, header) {
                 let found = (fixed, hints::hops(torus, torus.coordinates(from), header));
-                best = Some(best.map_or(found, |b: (bool, u32)| b.min(found)));
+                if best.is_none_or(|b| wish.worth(found) < wish.worth(b)) {
+                    best = Some(found);
+                }
             }
         }
     }
@@ -157,10 +176,11 @@ proptest! {
 
     /// Every plan is safe, none is better, and where there is none, none exists.
     #[test]
-    fn plans_are_safe_and_best(topology in machines(), direction in any::<bool>(), pick in any::<u32>()) {
+    fn plans_are_safe_and_best(topology in machines(), direction in any::<bool>(), short in any::<bool>(), pick in any::<u32>()) {
         let torus = Torus::new(&topology);
         let order = ORDERS[usize::from(direction)];
-        let planner = Planner::new(&torus, order, HalfwayTie::Parity);
+        let preference = if short { Preference::Short } else { Preference::Dynamic };
+        let planner = Planner::new(&torus, order, HalfwayTie::Parity).prefer(preference);
         let nodes = torus.nodes();
         let alive = |n: &u32| torus.dead_nodes().binary_search(n).is_err();
         let from = pick % nodes;
@@ -171,14 +191,15 @@ proptest! {
                     prop_assert_eq!(plan, None);
                     continue;
                 }
-                let best = best_leg(&torus, order, from, to, dynamic);
+                let wish = Wish { order, preference, dynamic };
+                let best = best_leg(&torus, wish, from, to);
                 if let Some(best) = best {
                     let Some(Plan::Direct(leg)) = plan else { panic!("{from} {to}: {best:?}, not {plan:?}") };
                     prop_assert_eq!((leg.fixed, leg.hops), best);
                 } else {
                     let relayed = (0..nodes).filter(|r| alive(r) && *r != from && *r != to).filter_map(|relay| {
-                        let first = best_leg(&torus, order, from, relay, dynamic)?;
-                        Some(first.1 + best_leg(&torus, order, relay, to, dynamic)?.1)
+                        let first = best_leg(&torus, wish, from, relay)?;
+                        Some(first.1 + best_leg(&torus, wish, relay, to)?.1)
                     });
                     prop_assert_eq!(plan.map(|p| p.hops()), relayed.min());
                     prop_assert!(plan.is_none_or(|p| p.second().is_some()));
@@ -275,8 +296,9 @@ fn long() -> bool {
 #[test]
 fn with_three_dead_nodes_every_pair_has_a_plan() {
     let mut stream = Stream::new(3, 0, 0);
-    let triples = if long() { 500 } else { 16 };
-    for order in ORDERS {
+    let triples = if long() { 100 } else { 8 };
+    let preferences = [Preference::Short, Preference::Dynamic];
+    for (order, preference) in ORDERS.into_iter().flat_map(|o| preferences.map(|p| (o, p))) {
         for (name, count, span) in
             [("1", 1, 8), ("2", 2, 8), ("3 random", 3, 8), ("3 within 3x3x3", 3, 3), ("3 within 2x2x2", 3, 2)]
         {
@@ -284,13 +306,13 @@ fn with_three_dead_nodes_every_pair_has_a_plan() {
             for _ in 0..triples {
                 let dead = dead_nodes(&mut stream, count, span);
                 let torus = Torus::new(&topology(&[8, 8, 8], true, &dead));
-                let planner = Planner::new(&torus, order, HalfwayTie::Parity);
+                let planner = Planner::new(&torus, order, HalfwayTie::Parity).prefer(preference);
                 let n = needs(&torus, &planner);
                 assert_eq!(n.none, 0, "{dead:?}");
                 let all = [n.minimal, n.longer, n.fixed, n.relay, n.more_hops, n.busiest_relay];
                 (0..6).for_each(|i| (low[i], high[i]) = (low[i].min(all[i]), high[i].max(all[i])));
             }
-            println!("{order:?}, {name}: from {low:?} to {high:?}");
+            println!("{order:?}, {preference:?}, {name}: from {low:?} to {high:?}");
         }
     }
 }
@@ -343,7 +365,7 @@ fn every_cluster_round_a_corner() {
     assert_eq!(tried, 2 * 8);
 }
 
-/// Beyond the case: what is out of reach, printed for the document.
+/// Beyond the case: what is out of reach; printed for the document.
 #[test]
 fn more_and_in_line() {
     let mut stream = Stream::new(5, 0, 0);
@@ -351,37 +373,47 @@ fn more_and_in_line() {
         let torus = Torus::new(&topology(dims, wrap, dead));
         let planner = Planner::new(&torus, EscapeOrder::Dimension, HalfwayTie::Parity);
         let n = needs(&torus, &planner);
-        println!("{name} {dead:?}: {n:?}");
-        assert_eq!(n.none as usize, planner.out_of_reach().count());
+        println!("{name}: {n:?}");
         n.none
     };
     let torus = |name: &str, dead: &[Vec<u32>]| print(name, &[8, 8, 8], true, dead);
     assert_eq!(torus("two in line", &[vec![2, 3, 3], vec![6, 3, 3]]), 0);
-    assert_eq!(torus("two in line", &[vec![3, 3, 2], vec![3, 3, 3]]), 0);
+    assert_eq!(torus("neighbours", &[vec![3, 3, 2], vec![3, 3, 3]]), 0);
     assert_eq!(torus("three in line", &[vec![0, 3, 3], vec![2, 3, 3], vec![4, 3, 3]]), 0);
-    let all_but_one: Vec<_> = (0..8).filter(|x| *x != 3).map(|x| vec![x, 3, 3]).collect();
-    torus("a row but one", &all_but_one);
     let row: Vec<_> = (0..8).map(|x| vec![x, 3, 3]).collect();
-    torus("a row", &row);
+    assert_eq!(torus("a row", &row), 0);
     let plane: Vec<_> = (0..64).map(|i| vec![i % 8, i / 8, 3]).collect();
-    torus("a plane", &plane);
+    assert_eq!(torus("a plane", &plane), 0);
     let round = [[2, 3, 3], [4, 3, 3], [3, 2, 3], [3, 4, 3], [3, 3, 2], [3, 3, 4]].map(|c| c.to_vec());
     assert_eq!(torus("all round a node", &round), 2 * 505);
-    for leave in 0..6 {
+    for leave in if long() { 0..6 } else { 5..6 } {
         let mut round = round.to_vec();
         round.remove(leave);
-        torus("round a node but one", &round);
+        assert_eq!(torus("round a node but one", &round), 0);
     }
-    for count in [4, 6, 8, 12, 16, 24, 32] {
-        let mut none = vec![];
-        for _ in 0..if long() { 20 } else { 3 } {
-            let dead: Vec<_> = (0..count).map(|_| any_node(&mut stream, &[0; 3], 8)).collect();
-            none.push(torus("random", &dead));
-        }
-        println!("random {count}: out of reach {none:?}");
+    for count in if long() { &[4, 8, 16, 32, 64][..] } else { &[4, 16] } {
+        let dead: Vec<_> = (0..*count).map(|_| any_node(&mut stream, &[0; 3], 8)).collect();
+        assert_eq!(torus(&format!("random {count}"), &dead), 0);
     }
-    print("mesh", &[8, 8, 8], false, &[vec![1, 0, 0], vec![0, 1, 0]]);
-    print("mesh", &[8, 8, 8], false, &[vec![3, 0, 0], vec![0, 1, 0], vec![5, 5, 5]]);
-    print("flat", &[8, 8], true, &[vec![3, 2], vec![4, 5]]);
-    print("flat", &[8, 8], true, &[vec![3, 2], vec![4, 3], vec![2, 1]]);
+    assert_eq!(print("mesh", &[6, 6, 6], false, &[vec![1, 0, 0], vec![0, 1, 0]]), 0);
+}
+
+/// Where a second relay would be needed: exactly the pairs of the document.
+#[test]
+fn out_of_reach() {
+    let pairs = |dims: &[u32], wrap: bool, order: EscapeOrder, dead: &[Vec<u32>]| -> Vec<[[u8; 3]; 2]> {
+        let torus = Torus::new(&topology(dims, wrap, dead));
+        let at = |n: u32| torus.coordinates(n)[..3].try_into().expect("three coordinates");
+        let planner = Planner::new(&torus, order, HalfwayTie::Parity);
+        planner.out_of_reach().map(|(a, b)| [at(a), at(b)]).collect()
+    };
+    let [dimension, direction] = ORDERS;
+    let mesh = pairs(&[6, 6, 6], false, dimension, &[vec![1, 2, 1], vec![0, 2, 0], vec![0, 1, 1]]);
+    assert_eq!(mesh, [[[0, 2, 1], [0, 1, 0]]]);
+    let mesh = pairs(&[6, 6, 6], false, direction, &[vec![0, 0, 0], vec![1, 0, 1], vec![0, 1, 1]]);
+    assert_eq!(mesh, [[[0, 0, 1], [1, 0, 0]], [[0, 0, 1], [0, 1, 0]]]);
+    let flat = [vec![5, 2], vec![4, 4], vec![4, 6], vec![2, 5], vec![6, 5]];
+    assert_eq!(pairs(&[8, 8], true, dimension, &flat), [[[0, 5, 0], [4, 5, 0]]]);
+    let enclosed = [vec![1, 2], vec![0, 1], vec![1, 0], vec![2, 1]];
+    assert_eq!(pairs(&[8, 8], true, dimension, &enclosed).len(), 2 * 59);
 }
