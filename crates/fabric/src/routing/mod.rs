@@ -1,3 +1,4 @@
 //! For a packet at a node, where it may go.
 
+pub mod faults;
 pub mod hints;
