@@ -57,13 +57,12 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let t = &self.tables;
         for port in bits(receivers) {
             let n = &mut self.nodes[node];
-            let ports = &self.ports[node];
             let mask = if n.paths[port] < t.paths { offered } else { 0 };
             let mut slots = 0u8;
             let mut found = [0u16; SLOTS];
             let mut all = 0;
             for slot in occupied(&n.heads[port], mask | Header::LOCAL) {
-                let ways = n.receiver_ways(t, ports, port, slot, mask);
+                let ways = n.receiver_ways(t, port, slot, mask);
                 slots |= u8::from(ways != 0) << slot;
                 found[slot] = ways;
                 all |= ways;
@@ -155,11 +154,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         for fifo in 0..self.fifos {
             let head = self.injection[node].heads[fifo];
             let n = &mut self.nodes[node];
-            let ways = if head & offered == 0 {
-                0
-            } else {
-                n.ways(&self.tables, &self.ports[node], None, 0, head, offered)
-            };
+            let ways = if head & offered == 0 { 0 } else { n.ways(&self.tables, None, 0, head, offered) };
             if ways == 0 {
                 continue;
             }
@@ -242,7 +237,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         match from {
             Some(port) => {
                 n.paths[port] += 1;
-                let left = if slot == BYPASS { ports[port].bypass_vc } else { slot as u8 };
+                let left = if slot == BYPASS { n.bypass_vc[port] } else { slot as u8 };
                 ports[to].from_port = port as u8;
                 ports[to].due_vc = left;
                 ports[to].due_chunks = t.cost(left as usize, chunks);
@@ -254,6 +249,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let end = start + t.wire[chunks as usize];
         record.free_at = end;
         record.from_slot = slot as u8;
+        record.chunks = chunks;
         record.packets += 1;
         record.sent[t.class(vc)] += u32::from(chunks);
         let neighbour = record.neighbour;
@@ -283,14 +279,15 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     fn take_head(&mut self, node: usize, port: usize, slot: usize, now: Time) -> Entry {
         let n = &mut self.nodes[node];
         n.heads[port][slot] = 0;
-        let record = &self.ports[node][port];
         if slot == BYPASS {
             n.bypass_busy |= 1 << port;
             n.bypassing &= !(1 << port);
-            let vc = record.bypass_vc as usize;
-            return *self.entry(node, port, vc, record.first[vc]);
+            let vc = n.bypass_vc[port] as usize;
+            let place = n.first[port][vc];
+            return *self.entry(node, port, vc, place);
         }
-        let entry = *self.entry(node, port, slot, record.first[slot]);
+        let place = n.first[port][slot];
+        let entry = *self.entry(node, port, slot, place);
         self.recorder.waited(self.tables.class(slot), (now as u32).wrapping_sub(entry.arrived));
         entry
     }
@@ -301,6 +298,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let heads = &mut self.injection[node].heads;
         heads[fifo] = 0;
         self.nodes[node].injection = heads.iter().fold(0, |any, head| any | head);
+        self.nodes[node].injecting |= 1 << fifo;
         let entry = self.injecting[node * self.fifos + fifo];
         self.arena.get_mut(entry.packet).entered = now;
         self.recorder.current.injected += 1;
@@ -330,9 +328,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     #[inline]
     fn end_bypass(&mut self, node: usize, now: Time) {
         for port in bits(std::mem::take(&mut self.nodes[node].bypassing)) {
-            let record = &self.ports[node][port];
-            let vc = record.bypass_vc as usize;
-            let header = self.entry(node, port, vc, record.first[vc]).header;
+            let n = &self.nodes[node];
+            let vc = n.bypass_vc[port] as usize;
+            let header = self.entry(node, port, vc, n.first[port][vc]).header;
             let heads = &mut self.nodes[node].heads[port];
             heads[vc] = std::mem::take(&mut heads[BYPASS]);
             self.join(node, port, vc, header, now);
@@ -346,8 +344,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let offered = n.open & n.any_ok;
         (0..P).fold(0, |mask, port| {
             let open = if n.paths[port] < self.tables.paths { offered } else { 0 };
-            let finds =
-                (0..SLOTS).any(|s| n.receiver_ways(&self.tables, &self.ports[node], port, s, open) != 0);
+            let finds = (0..SLOTS).any(|s| n.receiver_ways(&self.tables, port, s, open) != 0);
             mask | u16::from(finds) << port
         })
     }

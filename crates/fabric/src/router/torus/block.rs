@@ -242,7 +242,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     fn fetch_ahead(&self, now: Time) {
         self.calendar.peek(now + 2, |event| {
             prefetch(&self.nodes[event.node()]);
-            prefetch(&self.ports[event.node()][event.port()]);
+            if event.kind() == Kind::Sent {
+                prefetch(&self.ports[event.node()][event.port()]);
+            }
         });
         self.calendar.peek(now + 1, |event| match event.kind() {
             Kind::Sent => {
@@ -304,10 +306,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         for signal in list.drain(..) {
             let node = match signal {
                 Signal::Fill { node, fifo } => {
-                    // A FIFO with a packet at its head, or in transfer, asks again by itself.
-                    if self.injection[node as usize].heads[fifo] == 0 {
-                        self.nodes[node as usize].refill |= 1 << fifo;
-                    }
+                    self.nodes[node as usize].refill |= 1 << fifo;
                     node
                 }
                 Signal::Wake { node, at, token } => {
@@ -334,7 +333,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         while fifos != 0 {
             let fifo = fifos.trailing_zeros() as usize;
             fifos &= fifos - 1;
-            if self.injection[node].heads[fifo] == 0 {
+            // One with a packet at its head, or in transfer, asks again by itself.
+            if self.injection[node].heads[fifo] == 0 && self.nodes[node].injecting >> fifo & 1 == 0 {
                 self.pull(node, fifo, now);
             }
             if fifos == 0 {

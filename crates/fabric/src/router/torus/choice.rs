@@ -23,15 +23,7 @@ impl<const P: usize> Node<P> {
     /// The directions in which the head at `slot` of a receiver (or, without one, of an injection FIFO) may move, of
     /// those in `mask`, if tokens allow; [`FIXED`] with a single one that is not on a dynamic VC.
     #[inline]
-    pub fn ways(
-        &self,
-        t: &Tables,
-        ports: &[Port; P],
-        port: Option<usize>,
-        slot: usize,
-        head: u16,
-        mask: u16,
-    ) -> u16 {
+    pub fn ways(&self, t: &Tables, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
         let possible = head & mask & Header::HINTS;
         if head & (Header::STATIC | Header::HIGH) == 0 {
             let dynamic = possible & self.dynamic_ok;
@@ -39,19 +31,11 @@ impl<const P: usize> Node<P> {
                 return dynamic;
             }
         }
-        if possible == 0 { 0 } else { self.fixed_way(t, ports, port, slot, head, mask) }
+        if possible == 0 { 0 } else { self.fixed_way(t, port, slot, head, mask) }
     }
 
     /// The one direction of an escaping, static or high-priority packet, if its tokens are there.
-    fn fixed_way(
-        &self,
-        t: &Tables,
-        ports: &[Port; P],
-        port: Option<usize>,
-        slot: usize,
-        head: u16,
-        mask: u16,
-    ) -> u16 {
+    fn fixed_way(&self, t: &Tables, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
         let first = hints::first(head, t.order) & mask;
         if first == 0 {
             return 0;
@@ -61,7 +45,7 @@ impl<const P: usize> Node<P> {
         // The bubble rule: room for one full packet to go straight on, for two to enter the ring.
         let enters = (t.bubble || vc == t.high)
             && !port.is_some_and(|p| {
-                p ^ 1 == out && vc == if slot == BYPASS { ports[p].bypass_vc as usize } else { slot }
+                p ^ 1 == out && vc == if slot == BYPASS { self.bypass_vc[p] as usize } else { slot }
             });
         let needed = if enters { 2 * t.full } else { t.full };
         if self.tokens[out][vc] >= needed { first | FIXED } else { 0 }
@@ -80,16 +64,16 @@ impl<const P: usize> Node<P> {
 
     /// [`Self::ways`] of a receiver's head, with what receivers know beyond the senders: the bus to the reception FIFO.
     #[inline]
-    pub fn receiver_ways(&self, t: &Tables, ports: &[Port; P], port: usize, slot: usize, mask: u16) -> u16 {
+    pub fn receiver_ways(&self, t: &Tables, port: usize, slot: usize, mask: u16) -> u16 {
         let head = self.heads[port][slot];
         let dynamic = head & mask & self.dynamic_ok;
         if head & SPECIAL == 0 && dynamic != 0 {
             return dynamic;
         }
-        self.special_ways(t, ports, port, slot, mask)
+        self.special_ways(t, port, slot, mask)
     }
 
-    fn special_ways(&self, t: &Tables, ports: &[Port; P], port: usize, slot: usize, mask: u16) -> u16 {
+    fn special_ways(&self, t: &Tables, port: usize, slot: usize, mask: u16) -> u16 {
         let head = self.heads[port][slot];
         if head & (Header::LOCAL | Header::DEPOSIT) != 0 {
             let class = usize::from(head & Header::HIGH != 0);
@@ -100,7 +84,7 @@ impl<const P: usize> Node<P> {
                 return Header::LOCAL;
             }
         }
-        self.ways(t, ports, Some(port), slot, head, mask)
+        self.ways(t, Some(port), slot, head, mask)
     }
 
     /// Phase 2: which of a receiver's slots may request.

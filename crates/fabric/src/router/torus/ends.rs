@@ -13,33 +13,36 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let record = self.ports[node][port];
         self.nodes[node].open |= 1 << port;
         if record.from_port == FROM_INJECTION {
+            self.nodes[node].injecting &= !(1 << record.from_slot);
             self.nodes[node].refill |= 1 << record.from_slot;
         } else {
             let from = record.from_port as usize;
             self.nodes[node].paths[from] -= 1;
-            self.vacate(node, from, record.from_slot as usize, record.due_vc, record.due_chunks, now);
+            let (slot, chunks) = (record.from_slot as usize, record.chunks);
+            self.vacate(node, from, slot, chunks, (record.due_vc, record.due_chunks), now);
         }
         self.mark(node);
     }
 
-    /// A packet has left its place in a receiver for good: its tokens are due, the next one becomes the head.
+    /// A packet of so many chunks has left its place in a receiver for good: its tokens are due, so many of a VC; the next
+    /// packet becomes the head.
     #[inline]
-    fn vacate(&mut self, node: usize, port: usize, slot: usize, vc: u8, tokens: u8, now: Time) {
+    fn vacate(&mut self, node: usize, port: usize, slot: usize, chunks: u8, due: (u8, u8), now: Time) {
         if slot == BYPASS {
             self.nodes[node].bypass_busy &= !(1 << port);
         } else {
             let places = self.tables.places;
-            let first = self.ports[node][port].first[slot];
-            let chunks = self.entry(node, port, slot, first).header.chunks() as u8;
+            let first = self.nodes[node].first[port][slot];
             let next = if first as usize + 1 == places { 0 } else { first + 1 };
-            self.ports[node][port].first[slot] = next;
-            self.ports[node][port].count[slot] -= 1;
+            self.nodes[node].first[port][slot] = next;
+            self.nodes[node].count[port][slot] -= 1;
             self.nodes[node].chunks[port][slot] -= chunks;
             self.recorder.leave(slot, chunks, now);
-            if self.ports[node][port].count[slot] > 0 {
+            if self.nodes[node].count[port][slot] > 0 {
                 self.nodes[node].heads[port][slot] = self.head(self.entry(node, port, slot, next).header);
             }
         }
+        let (vc, tokens) = due;
         self.ports[node][port].due[vc as usize] += tokens;
         self.nodes[node].due |= u16::from(tokens != 0) << port;
     }
@@ -51,11 +54,11 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let high = usize::from(header.head() & Header::HIGH != 0);
         self.nodes[node].reception_idle[high] |= 1 << port;
         if event.kind() == Kind::Received {
-            let vc = if slot == BYPASS { self.ports[node][port].bypass_vc } else { slot as u8 };
+            let vc = if slot == BYPASS { self.nodes[node].bypass_vc[port] } else { slot as u8 };
             // A corrupted packet's place is kept for the packet itself, which is sent again.
             let tokens =
                 if header.is_corrupt() { 0 } else { self.tables.cost(vc as usize, header.chunks() as u8) };
-            self.vacate(node, port, slot, vc, tokens, now);
+            self.vacate(node, port, slot, header.chunks() as u8, (vc, tokens), now);
             self.recorder.under_way -= i64::from(!header.is_ghost());
         }
         self.mark(node);
@@ -93,14 +96,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         for port in 0..P {
             for (slot, &head) in self.nodes[node].heads[port].iter().enumerate() {
                 if head & Header::HINTS != 0
-                    && self.nodes[node].ways(
-                        &self.tables,
-                        &self.ports[node],
-                        Some(port),
-                        slot,
-                        head,
-                        Header::HINTS,
-                    ) == 0
+                    && self.nodes[node].ways(&self.tables, Some(port), slot, head, Header::HINTS) == 0
                 {
                     mask |= 1 << (port * SLOTS + slot);
                 }
@@ -117,8 +113,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
         let (node, port, vc) = (event.node(), event.port(), event.slot());
         let header = Header(event.word);
-        let count = self.ports[node][port].count[vc];
-        let mut place = self.ports[node][port].first[vc] as usize + count as usize;
+        let count = self.nodes[node].count[port][vc];
+        let mut place = self.nodes[node].first[port][vc] as usize + count as usize;
         if place >= self.tables.places {
             place -= self.tables.places;
         }
@@ -133,7 +129,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         if self.tables.bypass && self.nodes[node].bypass_busy >> port & 1 == 0 {
             self.nodes[node].heads[port][BYPASS] = head;
             self.nodes[node].bypassing |= 1 << port;
-            self.ports[node][port].bypass_vc = vc as u8;
+            self.nodes[node].bypass_vc[port] = vc as u8;
         } else {
             self.join(node, port, vc, header, now);
             self.nodes[node].heads[port][vc] = head;
@@ -145,7 +141,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     #[inline]
     pub(super) fn join(&mut self, node: usize, port: usize, vc: usize, header: Header, now: Time) {
         let chunks = header.chunks() as u8;
-        self.ports[node][port].count[vc] += 1;
+        self.nodes[node].count[port][vc] += 1;
         self.nodes[node].chunks[port][vc] += chunks;
         self.recorder.enter(vc, chunks, now);
     }

@@ -146,19 +146,19 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let (node, port, vc) = (event.node(), event.port(), event.slot());
         let header = Header(event.word);
         let chunks = header.chunks() as u8;
-        let record = &self.ports[node][port];
-        let count = record.count[vc];
+        let n = &self.nodes[node];
+        let count = n.count[port][vc];
         // Nothing can have come after it yet. The head is in transfer if it is not free to ask.
-        if count == 0 || count == 1 && self.nodes[node].heads[port][vc] == 0 {
+        if count == 0 || count == 1 && n.heads[port][vc] == 0 {
             return;
         }
-        let last = (record.first[vc] as usize + count as usize - 1) % self.tables.places;
+        let last = (n.first[port][vc] as usize + count as usize - 1) % self.tables.places;
         let entry = *self.entry(node, port, vc, last as u8);
         if entry.arrived != (now - self.tables.wire[chunks as usize]) as u32 || !entry.header.is_ghost() {
             return;
         }
         self.arena.remove(entry.packet);
-        self.ports[node][port].count[vc] -= 1;
+        self.nodes[node].count[port][vc] -= 1;
         self.nodes[node].chunks[port][vc] -= chunks;
         self.recorder.leave(vc, chunks, now);
         if count == 1 {

@@ -55,7 +55,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             };
             for port in 0..P {
                 for slot in (0..SLOTS).filter(|&slot| node.heads[port][slot] != 0) {
-                    let entry = *self.entry(n, port, slot, self.ports[n][port].first[slot]);
+                    let entry = *self.entry(n, port, slot, node.first[port][slot]);
                     add(Some(port), slot, entry.header, entry.packet);
                 }
             }
@@ -84,11 +84,11 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 if node.tokens[port][..self.tables.vcs] != self.tables.capacity[..self.tables.vcs] {
                     found.push(format!("{at}: tokens {:?}", &node.tokens[port][..self.tables.vcs]));
                 }
-                if record.count != [0; SLOTS]
+                if node.count[port] != [0; SLOTS]
                     || node.chunks[port] != [0; SLOTS]
                     || node.heads[port] != [0; SLOTS]
                 {
-                    found.push(format!("{at}: packets in VCs {:?}", record.count));
+                    found.push(format!("{at}: packets in VCs {:?}", node.count[port]));
                 }
                 if node.open >> port & 1 == 0 || node.paths[port] != 0 || record.due != [0; SLOTS] {
                     found.push(format!("{at}: link, path or token-ack not at rest"));

@@ -25,6 +25,11 @@ pub(super) struct Node<const P: usize> {
     pub tokens: [[u8; SLOTS]; P],
     /// Chunks in each VC of each receiver.
     pub chunks: [[u8; SLOTS]; P],
+    /// The FIFO of each VC of each receiver: place of its head, and packets in it.
+    pub first: [[u8; SLOTS]; P],
+    pub count: [[u8; SLOTS]; P],
+    /// VC of the packet in each receiver's bypass.
+    pub bypass_vc: [u8; P],
     /// The node's own random choices.
     pub random: Stream,
     /// Links that carry no data packet.
@@ -49,6 +54,8 @@ pub(super) struct Node<const P: usize> {
     pub due: u16,
     /// Injection FIFOs to be filled from the host.
     pub refill: u16,
+    /// Injection FIFOs whose head is being transferred.
+    pub injecting: u16,
     /// All heads of injection FIFOs, or-ed.
     pub injection: u16,
     /// Links that cross their ring's dateline.
@@ -79,13 +86,10 @@ pub(super) struct Port {
     /// The same: whose tokens fall due at its end, and how many.
     pub due_vc: u8,
     pub due_chunks: u8,
+    /// The same: its size.
+    pub chunks: u8,
     /// Tokens due to the sender at the other end, by VC of this port's receiver.
     pub due: [u8; SLOTS],
-    /// Each VC's FIFO: place of its head, and packets in it.
-    pub first: [u8; SLOTS],
-    pub count: [u8; SLOTS],
-    /// VC of the packet in the bypass.
-    pub bypass_vc: u8,
     /// Statistics of the link: packets sent.
     pub packets: u32,
     /// The same: chunks sent, on dynamic, escape and high-priority VCs.
@@ -221,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_node_is_a_few_lines() {
-        assert_eq!(size_of::<Node<6>>(), 256);
+        assert_eq!(size_of::<Node<6>>(), 384);
         assert_eq!(size_of::<Port>(), 64);
         assert_eq!(size_of::<Entry>(), 16);
         assert_eq!(size_of::<Event>(), 16);
