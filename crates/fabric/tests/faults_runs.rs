@@ -57,14 +57,27 @@ impl PairsHost {
     }
 
     fn packet(&self, leg: &Leg, chunks: u32, kind: u8, source: u32, last: u32, now: Time) -> (Header, Meta) {
-        let meta =
-            Meta { made: now, source, hops: leg.hops as u16, kind, message: last.into(), ..Meta::default() };
+        let meta = Meta {
+            made: now,
+            source,
+            hops: leg.hops as u16,
+            kind,
+            message: [last.into(), 0],
+            ..Meta::default()
+        };
         (self.planner.header(leg, chunks, 0), meta)
     }
 }
 
+impl PairsHost {
+    /// Packets not yet handed to the network.
+    fn waiting(&self) -> u64 {
+        self.senders.iter().map(|s| (s.others.len() - s.sent + s.relaying.len()) as u64).sum()
+    }
+}
+
 impl Host for PairsHost {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize) -> Pull {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
         if fifo >= FIFOS {
             return Pull::Empty;
         }
@@ -86,7 +99,7 @@ impl Host for PairsHost {
         let own = self.numbers[node as usize];
         let at = self.torus.coordinates(own);
         assert!((0..5).all(|d| delivery.header.destination(d) == at[d]), "a packet at the wrong node");
-        let (source, last) = (delivery.meta.source, delivery.meta.message as u32);
+        let (source, last) = (delivery.meta.source, delivery.meta.message[0] as u32);
         if delivery.meta.kind == TO_RELAY {
             let plan = self.planner.plan(source, last).expect("the plan that brought it here");
             let leg = plan.second().expect("a relay");
@@ -102,10 +115,6 @@ impl Host for PairsHost {
     }
 
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
-
-    fn waiting(&self) -> u64 {
-        self.senders.iter().map(|s| (s.others.len() - s.sent + s.relaying.len()) as u64).sum()
-    }
 }
 
 /// Whether one node sends to another: all do that can.
