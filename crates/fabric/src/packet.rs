@@ -120,7 +120,7 @@ impl Header {
 }
 
 /// What the ends of a packet's way need to know of it. Kept apart from the header, in the arena of the block where the packet is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// When its sender made it, ticks.
     pub made: Time,
@@ -134,8 +134,30 @@ pub struct Meta {
     pub group: u8,
     /// Free for the layer above.
     pub kind: u8,
+    /// Where a packet is sent on to that goes by way of a relay, or [`Meta::NOWHERE`].
+    pub beyond: u32,
     /// Free for the layer above: a message and what part of it this is.
     pub message: [u64; 2],
+}
+
+impl Meta {
+    /// In [`Meta::beyond`]: the packet's destination is its last.
+    pub const NOWHERE: u32 = u32::MAX;
+}
+
+impl Default for Meta {
+    fn default() -> Self {
+        Meta {
+            made: 0,
+            entered: 0,
+            source: 0,
+            hops: 0,
+            group: 0,
+            kind: 0,
+            beyond: Meta::NOWHERE,
+            message: [0; 2],
+        }
+    }
 }
 
 /// Packets' [`Meta`] by a small number, which a block hands out again when a packet has left it.

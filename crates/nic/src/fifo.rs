@@ -6,6 +6,7 @@
 //! memory.
 
 use crate::config::FifoConfig;
+use crate::detour::Detours;
 use crate::window::{ACKNOWLEDGEMENT, Windows};
 use netloom_engine::Time;
 use netloom_fabric::config::TorusConfig;
@@ -66,6 +67,8 @@ pub struct FifoNic<S> {
     injection: Vec<InjectionFifos>,
     reception: Vec<ReceptionFifos>,
     windows: Option<Windows>,
+    /// Only where something is out of order.
+    detours: Option<Detours>,
 }
 
 /// A node's injection FIFOs, filled by software as room allows.
@@ -123,6 +126,7 @@ impl<S: Software> FifoNic<S> {
                     busy: false,
                 })
                 .collect(),
+            detours: Detours::new(network, numbers),
             windows: config.window_packets.map(|most| Windows::new(network, numbers, most)),
         }
     }
@@ -304,6 +308,52 @@ const DRAINED: u32 = 16;
 
 impl<S: Software> Host for FifoNic<S> {
     fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+        let high = fifo % self.fifos >= self.config.injection_normal as usize;
+        if let Some(detours) = &mut self.detours
+            && let Some((header, meta)) = detours.next(node, high)
+        {
+            return Pull::Packet(header, meta);
+        }
+        let answer = self.pull_own(now, node, fifo, signals);
+        match (&self.detours, answer) {
+            (Some(detours), Pull::Packet(header, meta)) => {
+                let (header, meta) = detours.direct(node, header, meta);
+                Pull::Packet(header, meta)
+            }
+            _ => answer,
+        }
+    }
+
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+        if let Some(detours) = &mut self.detours
+            && detours.relay(node, delivery.header, &delivery.meta)
+        {
+            (0..self.fifos).for_each(|fifo| signals.fill(node, fifo));
+            return;
+        }
+        if self.reception.is_empty() {
+            self.hand_over(now, node, delivery, signals);
+        } else {
+            self.receive(now, node, delivery, signals);
+        }
+    }
+
+    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
+        if token == OWN | DRAINED {
+            self.end_drain(now, node, signals);
+        } else if token & OWN != 0 {
+            self.write(now, node, (token & !OWN) as usize, signals);
+            self.obey(now, signals);
+        } else {
+            self.software.wake(now, node, token, &mut self.calls);
+            self.obey(now, signals);
+        }
+    }
+}
+
+impl<S: Software> FifoNic<S> {
+    /// The next packet of an injection FIFO from the node's own software.
+    fn pull_own(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
         if let Some(windows) = &mut self.windows {
             let acknowledging = fifo == (self.config.injection_normal as usize).min(self.fifos - 1);
             if acknowledging && let Some((header, meta)) = windows.next(now, node) {
@@ -325,11 +375,8 @@ impl<S: Software> Host for FifoNic<S> {
         answer
     }
 
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
-        if self.reception.is_empty() {
-            self.hand_over(now, node, delivery, signals);
-            return;
-        }
+    /// A packet has come into a finite reception FIFO.
+    fn receive(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
         let q = self.queue(delivery);
         let bytes = self.bytes(delivery.header);
         let room = self.config.reception_fifo_B.unwrap_or(u32::MAX);
@@ -342,17 +389,5 @@ impl<S: Software> Host for FifoNic<S> {
             signals.reception(node, delivery.port, high, false);
         }
         self.begin_drain(now, node, signals);
-    }
-
-    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
-        if token == OWN | DRAINED {
-            self.end_drain(now, node, signals);
-        } else if token & OWN != 0 {
-            self.write(now, node, (token & !OWN) as usize, signals);
-            self.obey(now, signals);
-        } else {
-            self.software.wake(now, node, token, &mut self.calls);
-            self.obey(now, signals);
-        }
     }
 }

@@ -106,6 +106,12 @@ pub(crate) fn result<S: Driver, const P: usize>(
     let totals = network.totals();
     result.latency.total = latency(study, &totals.latency);
     result.latency.network = latency(study, &totals.network_latency);
+    let [dynamic, escape, high] = &totals.waits;
+    result.waits = Waits {
+        dynamic: latency(study, dynamic),
+        escape: latency(study, escape),
+        high: latency(study, high),
+    };
     let first = (span.from / s.measure.window_cycles) as usize;
     let measured = &windows[first.min(windows.len())..];
     occupancy(&mut result, study, measured, links);

@@ -21,6 +21,8 @@ pub struct RunResult {
     pub latency: Latency,
     /// Filling of the receivers' buffers.
     pub occupancy: Occupancy,
+    /// How long packets stood in VCs before they moved on.
+    pub waits: Waits,
     /// Fraction of the packet-hops that went over escape VCs.
     pub escape_share: f64,
     /// Fraction of the token-acks that let at least one packet move which was blocked before.
@@ -188,6 +190,18 @@ pub struct LatencyBin {
     pub to_ns: f64,
     /// Packets.
     pub count: u64,
+}
+
+/// How long packets stood in VCs before they moved on, by class of VC; packets that passed through a bypass did not stand
+/// in any.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Waits {
+    /// In dynamic VCs.
+    pub dynamic: LatencyStats,
+    /// In escape VCs.
+    pub escape: LatencyStats,
+    /// In the high-priority VC.
+    pub high: LatencyStats,
 }
 
 /// Filling of the receivers' buffers.

@@ -13,7 +13,9 @@ use netloom_fabric::host::{Delivery, Pull};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
+use netloom_fabric::routing::faults::Planner;
 use netloom_nic::config::FifoConfig;
+use netloom_nic::detour;
 use netloom_nic::fifo::{Calls, FifoNic, Software};
 use std::sync::Arc;
 
@@ -22,6 +24,8 @@ use std::sync::Arc;
 pub struct Plan {
     pattern: Pattern,
     torus: Torus,
+    /// Who is within whose reach, where something is out of order.
+    planner: Option<Planner>,
     network: TorusConfig,
     traffic: TrafficConfig,
     seed: u64,
@@ -76,6 +80,7 @@ impl Plan {
             });
         let interval = [0, 1].map(|high| interval[high] * peers[high] as f64);
         Plan {
+            planner: detour::planner(network),
             pattern,
             torus,
             network: network.clone(),
@@ -120,6 +125,9 @@ fn packets_a_tick(
         }
     }
 }
+
+/// Destinations out of reach in a row after which a node gives up.
+const TRIES: u32 = 10_000;
 
 /// A lane of a node.
 struct Lane {
@@ -175,26 +183,39 @@ impl Software for Synthetic {
         let (is_high, place) = plan.lanes[lane];
         let high = usize::from(is_high);
         let state = &mut self.lanes[node as usize * self.lanes_each + lane];
-        let index = place + state.made * plan.peers[high];
-        if plan.limit[high].is_some_and(|limit| index >= limit) {
-            return Pull::Empty;
-        }
+        let interval = plan.interval[high];
         let mut made = now;
-        if plan.interval[high] > 0.0 {
+        if interval > 0.0 {
             made = state.next.ceil() as u64;
             if made > now {
                 return Pull::NotBefore(made);
             }
-            state.next += plan.interval[high] * state.stream.exponential();
+            state.next += interval * state.stream.exponential();
         } else if matches!(plan.traffic.load, Load::Burst) {
             // It was there from the start.
             made = 0;
         }
-        state.made += 1;
         let number = self.numbers[node as usize];
         let order = self.orders[node as usize].as_ref();
-        let Some(to) = plan.pattern.destination(number, index, order, &mut state.stream) else {
-            return Pull::Empty;
+        // What is out of reach, because something is out of order, is passed over; a node that finds nobody sends nothing.
+        let mut tries = 0;
+        let to = loop {
+            tries += 1;
+            let index = place + state.made * plan.peers[high];
+            if plan.limit[high].is_some_and(|limit| index >= limit) {
+                return Pull::Empty;
+            }
+            state.made += 1;
+            // High-priority packets are the last ones of a sequence that ends.
+            let index = index + plan.limit[0].filter(|_| is_high).unwrap_or(0);
+            let Some(to) = plan.pattern.destination(number, index, order, &mut state.stream) else {
+                return Pull::Empty;
+            };
+            match &plan.planner {
+                Some(planner) if planner.unreachable(number, to) && tries < TRIES => {}
+                Some(planner) if planner.unreachable(number, to) => return Pull::Empty,
+                _ => break to,
+            }
         };
         let chunks = match plan.traffic.packet_chunks.0[..] {
             [(chunks, _)] => chunks,

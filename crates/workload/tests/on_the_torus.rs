@@ -150,3 +150,31 @@ fn a_real_trace_runs_on_a_cube() {
     assert_eq!(messages, 13_455);
     assert!(scattered != ends && (last(&scattered) / last(&ends) - 1.0).abs() < 0.1);
 }
+
+/// With nodes out of order, an all-to-all of the others runs to its end: what is in the way is passed or relayed.
+#[test]
+fn an_all_to_all_goes_round_dead_nodes() {
+    let mut config = TorusConfig::bluegene_l(&[4, 4, 4]);
+    config.topology.dead_nodes = vec![vec![0, 0, 0], vec![1, 1, 0], vec![2, 3, 1]];
+    for nic in [FifoConfig::default(), FifoConfig { injection_fifo_B: Some(1024), ..FifoConfig::default() }] {
+        let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
+        let traffic = TrafficConfig { high_fraction: 0.2, ..TrafficConfig::default() };
+        let plan = Arc::new(Plan::new(pattern.expect("readable").expect("one"), &traffic, &config, &nic, 1));
+        let run = |threads, block: &[u32]| {
+            let options = BuildOptions { block: block.to_vec(), ..BuildOptions::default() };
+            let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
+                FifoNic::new(&nic, &config, n, Synthetic::new(&plan, n))
+            })
+            .expect("buildable");
+            assert_eq!(network.run_until(50_000_000, threads, &Progress::default()), Reached::Idle);
+            assert_eq!(network.under_way(), 0, "{:?}", network.stall());
+            assert_eq!(network.unrest(), Vec::<String>::new());
+            let delivered: u64 = network.blocks().map(|b| b.host().software().delivered).sum();
+            (delivered, network.totals(), network.links())
+        };
+        let outcome = run(1, &[4, 4, 4]);
+        // Three of the 63 destinations of each of the 61 others are dead.
+        assert_eq!(outcome.0, 61 * 60);
+        assert!(run(2, &[2, 4, 2]) == outcome);
+    }
+}
