@@ -164,14 +164,13 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             })
         }
         Some(Command::Bench { quick, common }) => {
-            let measures =
-                bench::run(world.simulator, &Quiet(world.stop), threads(&common), quick, |what| {
-                    let _ = writeln!(err, "netloom: {what}");
-                })?;
+            let cases = bench::run(world.simulator, &Quiet(world.stop), quick, |what| {
+                let _ = writeln!(err, "netloom: {what}");
+            })?;
             if common.json {
-                print_json(out, &measures)?;
+                print_json(out, &cases)?;
             } else {
-                write!(out, "{}", bench::table(&measures))?;
+                write!(out, "{}", bench::table(&cases))?;
             }
             Ok(OK)
         }

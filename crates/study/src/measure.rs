@@ -3,7 +3,7 @@
 use crate::resolve::ResolvedStudy;
 use crate::result::{
     ByClass, DirectionMean, LatencyBin, LatencyStats, LinkRow, RunResult, Series, StallReport, Totals,
-    WaitingPacket, direction_name,
+    WaitingPacket, Waits, direction_name,
 };
 use crate::simulate::Driver;
 use netloom_engine::Time;
@@ -307,19 +307,28 @@ fn stall<S: Driver, const P: usize>(
     }
 }
 
-/// What depends on the computer.
+/// Where a run stood at some moment of wall time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mark {
+    pub wall_s: f64,
+    pub hops: u64,
+    pub ticks: Time,
+}
+
+/// What depends on the computer. `first` is when the first window ended.
 pub(crate) fn host<S: Driver, const P: usize>(
     result: &mut RunResult,
     network: &mut TorusNetwork<FifoNic<S>, P>,
-    wall_s: f64,
-    threads: usize,
     study: &ResolvedStudy,
+    (first, wall_s): (Mark, f64),
+    threads: usize,
 ) {
     let nodes = study.torus.nodes() as f64;
+    let span = (wall_s - first.wall_s).max(1e-9);
     result.host.wall_s = wall_s;
     result.host.threads = threads as u32;
-    result.host.packet_hops_per_s = result.totals.packet_hops as f64 / wall_s;
-    result.host.simulated_us_per_s = result.simulated.us / wall_s;
+    result.host.packet_hops_per_s = (result.totals.packet_hops - first.hops) as f64 / span;
+    result.host.simulated_us_per_s = study.micros(result.simulated.ticks - first.ticks) / span;
     result.host.bytes_per_node = network.bytes().0 as f64 / nodes;
     result.host.version = env!("CARGO_PKG_VERSION").into();
 }

@@ -291,9 +291,11 @@ pub struct Host {
     pub wall_s: f64,
     /// Threads.
     pub threads: u32,
-    /// Packet-hops simulated in a second of wall time.
+    /// Wall time to build the machine, s.
+    pub build_s: f64,
+    /// Packet-hops simulated in a second of wall time, after the first window: at first the memory is new.
     pub packet_hops_per_s: f64,
-    /// Microseconds simulated in a second of wall time.
+    /// Microseconds simulated in a second of wall time, likewise.
     pub simulated_us_per_s: f64,
     /// Memory of the simulated machine, bytes a node.
     pub bytes_per_node: f64,

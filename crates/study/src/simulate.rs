@@ -1,7 +1,7 @@
 //! A study simulated: its machine and workload built, run window by window to the end that the study asks for, and measured.
 
 use crate::diagnose::Problem;
-use crate::measure::{self, Span};
+use crate::measure::{self, Mark, Span};
 use crate::resolve::ResolvedStudy;
 use crate::result::{Confidence, Ended, ProgramFigures, RunResult};
 use crate::run::{Progress as Report, ProgressSink, Simulate};
@@ -70,6 +70,7 @@ fn simulate<const P: usize>(
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
+    let begin = Instant::now();
     let (network, nic, s) = (&study.torus, &study.machine.nic, &study.study);
     let torus = Torus::new(&network.topology);
     let payload = measure::payload_of_full_packet(network);
@@ -89,7 +90,8 @@ fn simulate<const P: usize>(
             FifoNic::new(nic, network, nodes, Synthetic::new(&plan, nodes))
         });
         let total = plan.packets();
-        return Ok(Run::new(study, built.map_err(problem)?, total, threads).to_the_end(progress));
+        let built = built.map_err(problem)?;
+        return Ok(Run::new(study, built, total, threads, begin.elapsed().as_secs_f64()).to_the_end(progress));
     }
     let (programs, messages) = programs(&workload, &study.directory)?;
     let ranks = programs.len() as u32;
@@ -110,7 +112,7 @@ fn simulate<const P: usize>(
         };
         FifoNic::new(nic, network, nodes, Programs::new(&layout, nodes, take))
     });
-    let mut run = Run::new(study, built.map_err(problem)?, None, threads);
+    let mut run = Run::new(study, built.map_err(problem)?, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.to_the_end(progress);
     finish_programs(&mut result, &mut run.network, study, ranks, &hops);
     Ok(result)
@@ -174,6 +176,7 @@ struct Run<'a, S: Driver, const P: usize> {
     /// Packets that will be sent in all, if that is known.
     total: Option<u64>,
     links: f64,
+    build_s: f64,
 }
 
 impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
@@ -182,9 +185,10 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
         mut network: TorusNetwork<FifoNic<S>, P>,
         total: Option<u64>,
         threads: usize,
+        build_s: f64,
     ) -> Self {
         let links = network.links().len() as f64;
-        Run { study, network, threads, total, links }
+        Run { study, network, threads, total, links, build_s }
     }
 
     /// Ticks of a time in microseconds.
@@ -205,6 +209,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
         let progress = Progress::default();
         let begin = Instant::now();
         let mut confidence = None;
+        let mut first = Mark::default();
         let ended = loop {
             let next = ((self.network.now() / window + 1) * window).min(last);
             let reached = self.run_watched(next, &progress, sink);
@@ -220,6 +225,9 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
             }
             if now >= last {
                 break Ended::Time;
+            }
+            if now <= window {
+                first = Mark { wall_s: begin.elapsed().as_secs_f64(), hops: self.hops(), ticks: now };
             }
             if measure.until == Until::Steady {
                 let series = self.utilization();
@@ -258,7 +266,8 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
             _ => None,
         };
         let wall = begin.elapsed().as_secs_f64();
-        measure::host(&mut result, &mut self.network, wall, self.threads, self.study);
+        measure::host(&mut result, &mut self.network, self.study, (first, wall), self.threads);
+        result.host.build_s = self.build_s;
         result
     }
 
