@@ -66,10 +66,7 @@ fn class_chunks(network: &TorusConfig, by_vc: &[u64; 8]) -> [u64; 3] {
 
 /// Mean utilization of the links in a window.
 pub(crate) fn utilization(study: &ResolvedStudy, window: &WindowRecord, links: f64) -> f64 {
-    let network = &study.torus;
-    let chunks = class_chunks(network, &window.chunks_by_vc);
-    let scale = per_tick(network, links, study.study.measure.window_cycles as f64);
-    bytes(network, window.hops, chunks, window.acks).all() * scale
+    window.busy as f64 / (links * study.study.measure.window_cycles as f64).max(1.0)
 }
 
 fn scaled(c: ByClass, by: f64) -> ByClass {

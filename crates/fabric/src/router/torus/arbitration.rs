@@ -254,6 +254,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         record.sent[t.class(vc)] += u32::from(chunks);
         let neighbour = record.neighbour;
         let arrival = start + t.hop;
+        self.recorder.busy(start, end);
         self.recorder.current.hops += 1;
         self.recorder.current.chunks_by_vc[vc] += u64::from(chunks);
         self.calendar.push(end, Event::at(Kind::Sent, node as u32, to, 0, 0, 0));

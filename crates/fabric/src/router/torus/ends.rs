@@ -161,6 +161,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             let word = u64::from_le_bytes(std::mem::take(&mut record.due));
             let to = record.neighbour;
             self.recorder.current.acks += 1;
+            self.recorder.busy(end - self.tables.ack, end);
             if self.errors.is_some() && !self.acknowledge(node, port, word, now) {
                 continue;
             }

@@ -233,6 +233,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         record.packets += 1;
         record.sent[self.tables.class(kept.vc as usize)] += chunks;
         self.nodes[node].open &= !(1 << port);
+        self.recorder.busy(start, end);
         self.recorder.current.hops += 1;
         self.recorder.current.chunks_by_vc[kept.vc as usize] += u64::from(chunks);
         self.calendar.push(end, Event::at(Kind::Resent, node as u32, port, 0, 0, 0));

@@ -2,6 +2,7 @@
 
 use crate::histogram::Histogram;
 use netloom_engine::Time;
+use std::collections::VecDeque;
 
 /// What a VC is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub struct WindowRecord {
     pub delivered: u64,
     /// Chunks delivered.
     pub delivered_chunks: u64,
+    /// Link-ticks spent sending, packets of all kinds.
+    pub busy: u64,
     /// Data packets put on links, those sent again included.
     pub hops: u64,
     /// Chunks put on links, by VC of the receiver at the other end.
@@ -55,6 +58,7 @@ impl WindowRecord {
     pub fn merge(&mut self, other: &Self) {
         self.delivered += other.delivered;
         self.delivered_chunks += other.delivered_chunks;
+        self.busy += other.busy;
         self.hops += other.hops;
         for vc in 0..8 {
             self.chunks_by_vc[vc] += other.chunks_by_vc[vc];
@@ -95,6 +99,8 @@ pub(super) struct Recorder {
     pub window_end: Time,
     pub current: WindowRecord,
     pub windows: Vec<WindowRecord>,
+    /// Link-ticks already known to be spent in the windows that follow.
+    ahead: VecDeque<u64>,
     /// Chunks now in all receivers' VCs, by VC, and when that last changed.
     pub occupied: [u64; 8],
     pub since: [Time; 8],
@@ -112,6 +118,7 @@ impl Recorder {
             window_end: window,
             current: WindowRecord::default(),
             windows: vec![],
+            ahead: VecDeque::new(),
             occupied: [0; 8],
             since: [0; 8],
             totals: Totals::default(),
@@ -135,7 +142,39 @@ impl Recorder {
             self.since[vc] = self.window_end;
         }
         self.windows.push(std::mem::take(&mut self.current));
+        self.current.busy = self.ahead.pop_front().unwrap_or(0);
         self.window_end += self.window;
+    }
+
+    /// A link sends from `start` to `end`, which may lie in windows to come.
+    #[inline]
+    pub fn busy(&mut self, start: Time, end: Time) {
+        if end <= self.window_end {
+            self.current.busy += end - start;
+        } else {
+            self.busy_ahead(start, end);
+        }
+    }
+
+    #[cold]
+    fn busy_ahead(&mut self, mut start: Time, end: Time) {
+        let (mut edge, mut place) = (self.window_end, 0);
+        while start < end {
+            let upto = end.min(edge);
+            if start < upto {
+                if place == 0 {
+                    self.current.busy += upto - start;
+                } else {
+                    if self.ahead.len() < place {
+                        self.ahead.resize(place, 0);
+                    }
+                    self.ahead[place - 1] += upto - start;
+                }
+                start = upto;
+            }
+            edge += self.window;
+            place += 1;
+        }
     }
 
     /// A packet has stood in a VC for so long.
