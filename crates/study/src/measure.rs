@@ -96,7 +96,7 @@ pub(crate) fn result<S: Driver, const P: usize>(
         packets_injected: (delivered as i64 + under_way).max(0) as u64,
         packets_delivered: delivered,
         payload_bytes: payload,
-        packet_hops: windows.iter().map(|w| w.hops).sum(),
+        packet_hops: network.so_far().hops,
     };
     let ticks = (span.to - span.from) as f64;
     link_figures(&mut result, study, network, ticks);

@@ -309,7 +309,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
     }
 
     fn hops(&mut self) -> u64 {
-        self.network.windows().iter().map(|w| w.hops).sum()
+        self.network.so_far().hops
     }
 
     /// How much of the way is done, where that can be told.

@@ -147,6 +147,25 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
         run.push(("confidence", format!("{}: {mean}", c.quantity)));
     }
     let mut groups = vec![group("Run", run)];
+    if let Some(p) = &result.programs {
+        let mut rows = vec![
+            ("ranks", count(p.ranks.into())),
+            ("messages received", format!("{}, {}B", count(p.messages), scaled(p.message_bytes as f64))),
+            (
+                "last rank ends",
+                format!("{} us; ranks end at {} us on average", short(p.last_end_us), short(p.mean_end_us)),
+            ),
+        ];
+        if p.mean_hops_by_bytes > 0.0 {
+            let hops = format!(
+                "{} hops a byte, {} a message",
+                short(p.mean_hops_by_bytes),
+                short(p.mean_hops_by_messages)
+            );
+            rows.push(("mapping", hops));
+        }
+        groups.push(group("Programs", rows));
+    }
     let mut rows = vec![
         ("mean utilization", percent(links.mean_utilization)),
         ("payload", percent(links.payload_utilization)),
@@ -194,9 +213,22 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
             ("escape VCs", class(chunks.escape, fraction.escape)),
             ("high-priority VC", class(chunks.high, fraction.high)),
             ("hops on escape VCs", percent(result.escape_share)),
-            ("tokens that unblock", percent(result.unblock_probability)),
         ],
     ));
+    let waited = [
+        ("dynamic VCs", &result.waits.dynamic),
+        ("escape VCs", &result.waits.escape),
+        ("high-priority VC", &result.waits.high),
+    ];
+    let rows: Vec<_> =
+        waited.into_iter().filter(|w| w.1.count > 0).map(|(name, w)| (name, stats(w))).collect();
+    if !rows.is_empty() {
+        groups.push(group("Waits in buffers", rows));
+    }
+    if study.study.measure.unblocking {
+        let share = percent(result.unblock_probability);
+        groups.push(group("Token-acks", vec![("that unblock a packet", share)]));
+    }
     groups
 }
 

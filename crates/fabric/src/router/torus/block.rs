@@ -111,6 +111,13 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         &self.recorder.windows
     }
 
+    /// Sums over all windows so far, the current one included.
+    pub fn so_far(&self) -> WindowRecord {
+        let mut sum = self.recorder.current.clone();
+        self.recorder.windows.iter().for_each(|w| sum.merge(w));
+        sum
+    }
+
     /// Sums since counting began.
     pub fn totals(&self) -> &Totals {
         &self.recorder.totals

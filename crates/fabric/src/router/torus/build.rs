@@ -222,6 +222,13 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
         sum
     }
 
+    /// Sums over the whole run so far, of the whole machine.
+    pub fn so_far(&mut self) -> WindowRecord {
+        let mut sum = WindowRecord::default();
+        self.simulation.blocks().for_each(|b| sum.merge(&b.so_far()));
+        sum
+    }
+
     /// Sums over the whole machine since counting began.
     pub fn totals(&mut self) -> Totals {
         let mut sum = Totals::default();
