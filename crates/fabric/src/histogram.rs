@@ -11,12 +11,13 @@ pub struct Histogram {
     bins: Box<[u64; BINS]>,
     count: u64,
     sum: u64,
+    smallest: u64,
     largest: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram { bins: Box::new([0; BINS]), count: 0, sum: 0, largest: 0 }
+        Histogram { bins: Box::new([0; BINS]), count: 0, sum: 0, smallest: u64::MAX, largest: 0 }
     }
 }
 
@@ -41,6 +42,7 @@ impl Histogram {
         self.bins[bin(value)] += 1;
         self.count += 1;
         self.sum += value;
+        self.smallest = self.smallest.min(value);
         self.largest = self.largest.max(value);
     }
 
@@ -49,6 +51,7 @@ impl Histogram {
         self.bins.iter_mut().zip(other.bins.iter()).for_each(|(a, b)| *a += b);
         self.count += other.count;
         self.sum += other.sum;
+        self.smallest = self.smallest.min(other.smallest);
         self.largest = self.largest.max(other.largest);
     }
 
@@ -74,7 +77,7 @@ impl Histogram {
         for (from, to, count) in self.bins() {
             seen += count;
             if seen >= wanted {
-                return ((from + to) / 2).min(self.largest);
+                return ((from + to) / 2).clamp(self.smallest, self.largest);
             }
         }
         self.largest

@@ -4,9 +4,10 @@
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, suggest};
 use crate::machine::{MACHINE_KEYS, Machine, machine_source};
-use crate::study::{STUDY_KEYS, Study};
+use crate::study::{STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use netloom_fabric::config::{ConfigError, TorusConfig};
+use netloom_workload::config::{Load, Mapping, TrafficConfig, WorkloadConfig};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -207,6 +208,38 @@ fn checked(result: Result<(), ConfigError>, tree: &Tree) -> Result<(), Problem> 
     })
 }
 
+/// Refuses a run that would never end, and traffic settings that a workload of programs has no use for.
+fn ends(study: &Study) -> Result<(), ConfigError> {
+    let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
+    let traffic = &study.traffic;
+    if matches!(study.workload, WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_)) {
+        let usual = TrafficConfig {
+            routing: traffic.routing,
+            priority: traffic.priority,
+            ..TrafficConfig::default()
+        };
+        if *traffic != usual {
+            return refuse(
+                "traffic",
+                "programs decide what is sent: only routing and priority can be set here",
+            );
+        }
+        return Ok(());
+    }
+    let endless = match traffic.load {
+        Load::Burst => {
+            !matches!(study.workload, WorkloadConfig::AllToAll(_) | WorkloadConfig::NearestNeighbour {})
+        }
+        _ => true,
+    };
+    if study.measure.until == Until::Done && endless && traffic.packets_per_node.is_none() {
+        let message = "a run until \"done\" needs traffic that ends: give traffic.packets_per_node, or for an \
+                       all-to-all traffic.load = \"burst\"";
+        return refuse("measure.until", message);
+    }
+    Ok(())
+}
+
 fn finish(
     study_tree: Tree,
     machine_tree: Tree,
@@ -223,6 +256,7 @@ fn finish(
     checked(study.traffic.check(&torus), &study_tree)?;
     checked(study.mapping.check(dims), &study_tree)?;
     checked(study.measure.check(), &study_tree)?;
+    checked(ends(&study), &study_tree)?;
     if study.name.is_empty() || study.name.starts_with('.') || study.name.contains(['/', '\\']) {
         let mut problem = Problem::new("`name` cannot name a folder").at(&study_tree.origin_of("name"));
         problem.label = "expected a plain word, such as \"all-to-all\"".into();
@@ -253,9 +287,23 @@ impl ResolvedStudy {
         Configuration { study: &self.study, machine: &self.machine }
     }
 
-    /// The same as one TOML file, complete: running it repeats the run.
+    /// The same as one TOML file, complete: running it from anywhere repeats the run. File names are absolute.
     pub fn to_toml(&self) -> String {
-        toml::to_string_pretty(&self.configuration()).expect("a configuration can be written as TOML")
+        let mut study = self.study.clone();
+        let absolute = |file: &mut String| {
+            let path = self.directory.join(&*file);
+            *file = std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
+        };
+        match &mut study.workload {
+            WorkloadConfig::Trace(trace) => absolute(&mut trace.file),
+            WorkloadConfig::Permutation(permutation) => absolute(&mut permutation.file),
+            _ => {}
+        }
+        if let Mapping::File(file) = &mut study.mapping {
+            absolute(file);
+        }
+        let configuration = Configuration { study: &study, machine: &self.machine };
+        toml::to_string_pretty(&configuration).expect("a configuration can be written as TOML")
     }
 
     /// Microseconds of a number of ticks.

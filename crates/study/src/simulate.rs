@@ -9,10 +9,11 @@ use crate::steady;
 use crate::study::{Until, Warmup};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::ConfigError;
+use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::fifo::{FifoNic, Software};
-use netloom_workload::config::{Mapping as MappingWord, WorkloadConfig};
+use netloom_workload::config::{Mapping as MappingWord, Priority, Routing, WorkloadConfig};
 use netloom_workload::goal::{self, replay::Replay};
 use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, Shape};
 use netloom_workload::messages::{Layout, Programs};
@@ -100,9 +101,19 @@ fn simulate<const P: usize>(
         Mapping::new(&mapping_of(study), &shape, ranks).map_err(|e| Problem::new(format!("mapping: {e}")))?;
     let hops = mapping.hop_statistics(&shape, messages.iter().copied());
     options.smallest_chunks = 1;
-    let lanes: Vec<usize> =
-        if nic.injection_fifo_B.is_some() { vec![0] } else { (0..nic.injection_normal as usize).collect() };
-    let layout = Arc::new(Layout::new(network, mapping.nodes(), &lanes));
+    let high = s.traffic.priority == Priority::High;
+    let normal = nic.injection_normal as usize;
+    let lanes: Vec<usize> = match (nic.injection_fifo_B.is_some(), high) {
+        (true, _) => vec![usize::from(high)],
+        (false, false) => (0..normal).collect(),
+        (false, true) => (normal..normal + nic.injection_high as usize).collect(),
+    };
+    if lanes.is_empty() {
+        return Err(Problem::new("high-priority traffic needs nic.injection_high of at least 1"));
+    }
+    let flags = if high { Header::HIGH } else { 0 }
+        | if s.traffic.routing == Routing::Static { Header::STATIC } else { 0 };
+    let layout = Arc::new(Layout::new(network, mapping.nodes(), &lanes, flags));
     let programs: Vec<Mutex<Option<Box<dyn Program>>>> =
         programs.into_iter().map(|p| Mutex::new(Some(p))).collect();
     let built = TorusNetwork::<_, P>::new(network, &options, |nodes| {

@@ -1,7 +1,7 @@
 //! Programs on simulated nodes: their messages cut into packets, put together again, and matched.
 //!
 //! The protocol is the simplest that is right, eager for every size: a message's packets leave in order as the injection
-//! FIFOs take them; the network may deliver them in any order; a message counts as arrived when all of its packets and all
+//! FIFOs take them, those of a few messages in turn; the network may deliver them in any order; a message counts as arrived when all of its packets and all
 //! earlier messages between the two ranks have, and is then matched by source and tag. A send has finished when its last
 //! packet has been handed to an injection FIFO. Software costs no time here, beyond what the programs compute.
 
@@ -26,13 +26,15 @@ pub struct Layout {
     nodes: Vec<u32>,
     /// Data of a full packet, bytes.
     payload: u64,
-    /// Lanes for normal packets, of which a node uses all in turn.
+    /// Lanes that a node's packets go into, all in turn.
     lanes: Vec<usize>,
+    /// STATIC, HIGH.
+    flags: u16,
 }
 
 impl Layout {
-    /// Ranks on these nodes; normal packets go into these lanes of a node's interface.
-    pub fn new(network: &TorusConfig, nodes: &[u32], lanes: &[usize]) -> Self {
+    /// Ranks on these nodes; their packets have these header flags and go into these lanes of a node's interface.
+    pub fn new(network: &TorusConfig, nodes: &[u32], lanes: &[usize], flags: u16) -> Self {
         let packet = &network.packet;
         Layout {
             network: network.clone(),
@@ -42,6 +44,7 @@ impl Layout {
                 packet.chunks_max * packet.chunk_B - packet.header_B - packet.software_header_B,
             ),
             lanes: lanes.to_vec(),
+            flags,
         }
     }
 
@@ -60,7 +63,7 @@ impl Layout {
         let chunks = (packet.header_B + packet.software_header_B + data).div_ceil(packet.chunk_B);
         let (from, to) = (self.torus.coordinates(from), self.torus.coordinates(to));
         let hints = hints::minimal(&self.torus, from, to, self.network.router.halfway_tie);
-        Header::new(to, hints, chunks, 0)
+        Header::new(to, hints, chunks, self.flags)
     }
 }
 
@@ -86,8 +89,11 @@ struct Incoming {
 struct RankState {
     program: Box<dyn Program>,
     rank: u32,
-    /// Messages to be sent, in order. Packets are cut from the first.
+    /// Messages to be sent, in order. Packets are cut in turn from the first ones, as many as there are lanes, so that a
+    /// message to one side does not keep the links to the others idle.
     outgoing: VecDeque<Outgoing>,
+    /// Which of those is next.
+    turn: usize,
     /// Messages sent to each rank so far.
     sequence_out: HashMap<u32, u32>,
     /// For each sending rank: the next message to be matched, and those not yet complete or too early.
@@ -137,6 +143,7 @@ impl Programs {
                     program: program(rank as u32),
                     rank: rank as u32,
                     outgoing: VecDeque::new(),
+                    turn: 0,
                     sequence_out: HashMap::new(),
                     incoming: HashMap::new(),
                     matching: Matching::new(),
@@ -273,7 +280,13 @@ impl Software for Programs {
             return Pull::Empty;
         }
         let Some(state) = &mut self.ranks[node as usize] else { return Pull::Empty };
-        let Some(message) = state.outgoing.front_mut() else { return Pull::Empty };
+        let active = state.outgoing.len().min(layout.lanes.len());
+        if active == 0 {
+            return Pull::Empty;
+        }
+        let at = state.turn % active;
+        state.turn = (at + 1) % layout.lanes.len();
+        let message = &mut state.outgoing[at];
         let (from, to) = (layout.nodes[state.rank as usize], layout.nodes[message.to as usize]);
         let header = layout.header(from, to, message.bytes, message.sent);
         message.sent += 1;
@@ -285,7 +298,7 @@ impl Software for Programs {
         };
         if message.sent == message.packets {
             let op = message.op;
-            state.outgoing.pop_front();
+            state.outgoing.remove(at);
             self.finish(now, node, op, calls);
         }
         Pull::Packet(header, meta)

@@ -117,7 +117,7 @@ fn a_real_trace_runs_on_a_cube() {
     let config = TorusConfig::bluegene_l(&[4, 4, 4]);
     let nic = FifoConfig::default();
     let run = |nodes: &[u32], threads| {
-        let layout = Arc::new(Layout::new(&config, nodes, &[0, 1, 2, 3, 4, 5]));
+        let layout = Arc::new(Layout::new(&config, nodes, &[0, 1, 2, 3, 4, 5], 0));
         let options = BuildOptions { smallest_chunks: 1, block: vec![2, 4, 4], ..BuildOptions::default() };
         let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
             let programs =
