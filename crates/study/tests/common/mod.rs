@@ -167,7 +167,10 @@ impl Simulate for Fake {
                 curve("Unblocking probability", "token-acks that unblock", "fraction", 0.41, 8),
             ],
             per_link,
+            programs: None,
+            waits: Default::default(),
             host: Host {
+                build_s: 0.1,
                 wall_s: 12.3,
                 threads: threads as u32,
                 packet_hops_per_s: 18.4e6,
