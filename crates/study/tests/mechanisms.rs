@@ -42,7 +42,7 @@ fn all_to_all_32k_needs_dynamic_routing() {
 #[test]
 fn all_to_all_asymmetric_suffers_from_full_buffers() {
     let common = ["topology.dims=[12,6,6]"];
-    let off = ["router.vc_B=8128"];
+    let off = ["router.vc_B=3072"];
     let (with, without) = both("asymmetric", "links.mean_utilization", &common, &off);
     assert!(without > 1.05 * with, "deep buffers block less");
     let (with, without) = both("asymmetric", "links.mean_utilization", &common, &["topology.dims=[6,6,6]"]);
@@ -68,7 +68,8 @@ fn response_time_needs_dynamic_routing_and_paths() {
 #[test]
 fn links_into_the_hot_region_are_full_because_it_is_hot() {
     let common = [&HOT[..], &["measure.warmup=300"]].concat();
-    let (with, without) = both("figure-3", "hot_region.entering", &common, &["traffic.load.link_utilization=0.4"]);
+    let (with, without) =
+        both("figure-3", "hot_region.entering", &common, &["traffic.load.link_utilization=0.4"]);
     assert!(with > 0.85 && without < 0.75);
     let (with, without) = both("figure-3", "throughput.level", &common, &["workload.fraction=0.0"]);
     assert!(without > 1.2 * with);
@@ -84,9 +85,11 @@ fn the_response_time_falls_by_the_choice_of_the_shortest_queue() {
 
 #[test]
 fn the_decline_is_deferred_by_serving_the_longest_queue() {
-    let common =
-        [&HOT[..], &["measure.warmup=0", "router.receiver_slq_fraction=0.75", "router.sender_slq_fraction=0.75"]]
-            .concat();
+    let common = [
+        &HOT[..],
+        &["measure.warmup=0", "router.receiver_slq_fraction=0.75", "router.sender_slq_fraction=0.75"],
+    ]
+    .concat();
     let off = ["router.receiver_slq_fraction=0.0", "router.sender_slq_fraction=0.0"];
     let (with, without) = both("figure-5", "throughput.fall_us", &common, &off);
     assert!(with > 1.1 * without);
@@ -94,7 +97,8 @@ fn the_decline_is_deferred_by_serving_the_longest_queue() {
 
 #[test]
 fn waves_come_from_the_dateline() {
-    let common = [&HOT[..2], &["measure.time_us=1500"]].concat();
+    // The smallest machine that has them.
+    let common = ["topology.dims=[12,12,12]", "workload.region=[6,6,6]", "measure.time_us=1500"];
     let (with, without) = both("figure-8", "throughput.swing", &common, &["router.escape=bubble"]);
     assert!(with > 2.0 * without);
 }

@@ -38,7 +38,10 @@ pub fn judges() -> Vec<Judge> {
             judge: |bench| table(bench, "bgl.response_time_light_traffic"),
         },
         Judge { table: "bgl.all_to_all_32k", judge: |bench| table(bench, "bgl.all_to_all_32k") },
-        Judge { table: "bgl.all_to_all_asymmetric", judge: |bench| table(bench, "bgl.all_to_all_asymmetric") },
+        Judge {
+            table: "bgl.all_to_all_asymmetric",
+            judge: |bench| table(bench, "bgl.all_to_all_asymmetric"),
+        },
     ]
 }
 
@@ -50,10 +53,12 @@ fn table(bench: &Bench, table: &str) -> Result<Vec<Finding>, Problem> {
 /// The bound of the Livermore machine, in closed form.
 fn peak(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let facts = load_machine("bgl", &["topology.dims=[64,32,32]".into()])?.facts();
-    let figure = |column: &str, simulated| Finding::Figure {
+    let figure = |column: &str, simulated| {
+        Finding::Figure {
         id: format!("bgl.all_to_all_peak_asymmetric.{column}"),
         simulated,
         note: "64x32x32, in closed form: the dimension with the most hops a link is full, the others in proportion".into(),
+    }
     };
     Ok(vec![
         figure("peak_link_utilization", facts.peak_all_to_all_link_utilization),

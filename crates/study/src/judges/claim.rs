@@ -128,16 +128,14 @@ impl Claim {
     }
 
     fn value<M: Measured>(&self, of: &str, at: &At, points: &[M]) -> Result<(f64, String), String> {
-        let of_interest: Vec<&M> =
-            points.iter().filter(|p| at.iter().all(|(k, v)| p.is_at(k, v))).collect();
+        let of_interest: Vec<&M> = points.iter().filter(|p| at.iter().all(|(k, v)| p.is_at(k, v))).collect();
         let told = of_interest.iter().map(|p| p.told()).collect::<Vec<_>>();
         let from = match told.len() {
             0 => return Err(format!("no point of the sweep is at {at:?}")),
             1..=3 => told.join("; "),
             n => format!("{n} points, such as {}", told[0]),
         };
-        let figures =
-            of_interest.iter().map(|p| p.figure(of)).collect::<Result<Vec<f64>, String>>()?;
+        let figures = of_interest.iter().map(|p| p.figure(of)).collect::<Result<Vec<f64>, String>>()?;
         if let Some((condition, &place)) = self.when.first_key_value() {
             let places =
                 of_interest.iter().map(|p| p.figure(condition)).collect::<Result<Vec<f64>, String>>()?;
@@ -146,7 +144,10 @@ impl Claim {
         }
         let value = match self.take {
             Take::One if figures.len() > 1 => {
-                return Err(format!("{} points are at {at:?}: say which, or how to `take` them", figures.len()));
+                return Err(format!(
+                    "{} points are at {at:?}: say which, or how to `take` them",
+                    figures.len()
+                ));
             }
             Take::One => figures[0],
             Take::Min => figures.iter().copied().fold(f64::INFINITY, f64::min),

@@ -59,7 +59,9 @@ pub fn figure(study: &ResolvedStudy, result: &RunResult, name: &str) -> Result<f
         path => {
             let summary = serde_json::to_value(result).unwrap_or_default();
             let found = path.split('.').try_fold(&summary, |value, key| value.get(key));
-            found.and_then(serde_json::Value::as_f64).ok_or_else(|| format!("`{path}` is no figure of a run"))?
+            found
+                .and_then(serde_json::Value::as_f64)
+                .ok_or_else(|| format!("`{path}` is no figure of a run"))?
         }
     })
 }
@@ -104,8 +106,7 @@ fn smoothed(curve: &[f64]) -> Vec<f64> {
 
 fn swing(curve: &[f64]) -> f64 {
     let half = smoothed(curve);
-    let (low, high) =
-        half.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &x| (l.min(x), h.max(x)));
+    let (low, high) = half.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &x| (l.min(x), h.max(x)));
     (high - low) / mean(&half)
 }
 
@@ -160,7 +161,9 @@ mod tests {
 
     /// A rise, a fall with a half-life of `half` windows, and a level.
     fn falls(half: f64) -> Vec<f64> {
-        (0..60).map(|i| if i < 2 { 60.0 } else { 100.0 + 50.0 * 0.5f64.powf(f64::from(i - 2) / half) }).collect()
+        (0..60)
+            .map(|i| if i < 2 { 60.0 } else { 100.0 + 50.0 * 0.5f64.powf(f64::from(i - 2) / half) })
+            .collect()
     }
 
     fn waves(amplitude: f64) -> Vec<f64> {
