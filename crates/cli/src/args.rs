@@ -66,7 +66,8 @@ pub enum Command {
         netloom validate                            everything\n  \
         netloom validate bgl                        one paper\n  \
         netloom validate bgl.all_to_all_32k         one table of it\n  \
-        netloom validate bgl --quick --json         smaller runs; one object for each figure\n\n\
+        netloom validate bgl --quick --json         smaller runs; one object for each figure\n  \
+        netloom validate bgl --quick --against published/bgl.verdicts.toml\n\n\
         An entry's name is paper.table[row].column. `difference` is in the figure's unit where the tolerance is \
         absolute, else a fraction of the published figure. The status is 1 when an entry fails.")]
     Validate {
@@ -75,6 +76,9 @@ pub enum Command {
         /// Smaller machines and shorter runs
         #[arg(long)]
         quick: bool,
+        /// Compare the verdicts with a list of them: the status is 1 where one is worse, not where one fails
+        #[arg(long, value_name = "FILE")]
+        against: Option<PathBuf>,
         /// Output and threads
         #[command(flatten)]
         common: Common,

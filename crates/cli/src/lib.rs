@@ -12,7 +12,7 @@ use netloom_study::run::{IfExists, Quiet, Simulate, output_folder, threads_here,
 use netloom_study::terminal::{Terminal, summary};
 use netloom_study::validate::{Bench, Judge};
 use netloom_study::write::number::{grouped, percent, short};
-use netloom_study::{bench, machine, sweep, validate, write};
+use netloom_study::{bench, machine, sweep, validate, verdicts, write};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -140,13 +140,14 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
         Some(Command::Machines { action }) => {
             machines(action.unwrap_or(MachinesAction::List { json: false }), out)
         }
-        Some(Command::Validate { what, quick, common }) => {
+        Some(Command::Validate { what, quick, against, common }) => {
             let quiet = Quiet(world.stop);
             let bench =
                 Bench { simulator: world.simulator, progress: &quiet, threads: threads(&common), quick };
-            let entries = validate::run(world.judges, what.as_deref(), &bench, |table| {
+            let before = against.as_deref().map(|path| verdicts::read(path, quick)).transpose()?;
+            let entries = validate::run(world.judges, what.as_deref(), &bench, |what| {
                 // Progress only: that it cannot be shown is no reason to stop.
-                let _ = writeln!(err, "netloom: judging {table}");
+                let _ = writeln!(err, "netloom: {what}");
             })?;
             if common.json {
                 print_json(out, &entries)?;
@@ -154,7 +155,16 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
                 write!(out, "{}", validate::table(&entries))?;
             }
             let stopped = world.stop.load(Ordering::Relaxed);
-            let failed = entries.iter().any(|e| e.verdict.failed());
+            let failed = match &before {
+                None => entries.iter().any(|e| e.verdict.failed()),
+                Some(before) => {
+                    let changes = verdicts::compare(before, &entries, what.as_deref());
+                    for change in &changes {
+                        writeln!(err, "netloom: {change}")?;
+                    }
+                    changes.iter().any(|c| c.worse)
+                }
+            };
             Ok(if failed {
                 FAILED
             } else if stopped {

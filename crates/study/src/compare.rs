@@ -87,6 +87,32 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    const ALL: [Verdict; 6] = [
+        Verdict::Pass,
+        Verdict::Fail,
+        Verdict::ShapePass,
+        Verdict::ShapeFail,
+        Verdict::Calibrated,
+        Verdict::NotRun,
+    ];
+
+    /// The word for it, as in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::ShapePass => "shape-pass",
+            Verdict::ShapeFail => "shape-fail",
+            Verdict::Calibrated => "calibrated",
+            Verdict::NotRun => "not-run",
+        }
+    }
+
+    /// The verdict that a word is for.
+    pub fn from_word(word: &str) -> Option<Verdict> {
+        Verdict::ALL.into_iter().find(|v| v.word() == word)
+    }
+
     /// Whether it counts against the simulator.
     pub fn failed(self) -> bool {
         matches!(self, Verdict::Fail | Verdict::ShapeFail)

@@ -18,10 +18,14 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("light-traffic", include_str!("../../../studies/light-traffic.toml")),
 ];
 
+/// The axis of a sweep that goes over tables of changes, each with a `name`, rather than over values of one parameter:
+/// `curve = [{ name = "one path", router.paths = 1 }, ...]`.
+pub const CURVE: &str = "curve";
+
 /// A parameter of a sweep and its values.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Dotted path of the parameter.
+    /// Dotted path of the parameter, or [`CURVE`].
     pub path: String,
     /// Its values.
     pub values: Vec<Tree>,
@@ -96,6 +100,10 @@ pub fn resolve(
             Side::Study => study_tree.lay(&entry),
             Side::Machine => machine_sets.push(entry),
         }
+    }
+    // These are for `netloom validate`.
+    for key in ["quick", "claim"] {
+        study_tree.take(key);
     }
     let changes = study_tree.take("set");
     let axes = study_tree.take("sweep").map_or(Ok(vec![]), |sweep| axes_of(&sweep))?;
@@ -188,8 +196,8 @@ fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
         }
         Ok(())
     }
-    for entry in flatten(&sweep.value) {
-        side(&entry)?;
+    for entry in flatten(&sweep.value).iter().filter(|e| e.key != CURVE) {
+        side(entry)?;
     }
     let mut axes = Vec::new();
     gather(&sweep.value, "", &mut axes)?;
@@ -273,10 +281,15 @@ impl ResolvedStudy {
     pub fn at_point(&self, point: &[(String, Tree)]) -> Result<ResolvedStudy, Problem> {
         let (mut study, mut machine) = (self.study_tree.clone(), self.machine_tree.clone());
         for (path, value) in point {
-            let entry = entry_at(path, value.origin.clone(), value.clone());
-            match side(&entry)? {
-                Side::Study => study.lay(&entry),
-                Side::Machine => machine.lay(&entry),
+            let changes = match path.as_str() {
+                CURVE => flatten(value).into_iter().filter(|e| e.key != "name").collect(),
+                _ => vec![entry_at(path, value.origin.clone(), value.clone())],
+            };
+            for entry in changes {
+                match side(&entry)? {
+                    Side::Study => study.lay(&entry),
+                    Side::Machine => machine.lay(&entry),
+                }
             }
         }
         finish(study, machine, self.directory.clone(), vec![])

@@ -46,6 +46,13 @@ pub struct Study {
     #[serde(default, skip_serializing)]
     #[allow(dead_code)]
     sweep: IgnoredAny,
+    // What `netloom validate` reads of a study: see `judges`.
+    #[serde(default, skip_serializing)]
+    #[allow(dead_code)]
+    quick: IgnoredAny,
+    #[serde(default, skip_serializing)]
+    #[allow(dead_code)]
+    claim: IgnoredAny,
 }
 
 fn one() -> u64 {
@@ -66,6 +73,8 @@ pub const STUDY_KEYS: &[&str] = &[
     "measure",
     "sweep",
     "expect",
+    "quick",
+    "claim",
 ];
 
 /// When a run ends.

@@ -70,9 +70,10 @@ pub fn points(study: &ResolvedStudy) -> Result<Vec<Point>, Problem> {
         .collect()
 }
 
-/// A value as people read it: text without quotes.
+/// A value as people read it: text without quotes, changes by their name.
 pub fn shown(value: &Tree) -> String {
-    value.text().map_or_else(|| value.inline(), str::to_owned)
+    let name = value.get("name").and_then(Tree::text).or(value.text());
+    name.map_or_else(|| value.inline(), str::to_owned)
 }
 
 /// The last parts of dotted paths, as many as it takes to tell them apart.

@@ -75,6 +75,13 @@ pub enum Finding {
         /// What was seen.
         note: String,
     },
+    /// Why nothing was run for a table.
+    NotRun {
+        /// The table, `paper.table`.
+        id: String,
+        /// Why.
+        note: String,
+    },
 }
 
 /// What a judge may use.
@@ -99,7 +106,7 @@ pub struct Judge {
 
 /// Those who judge, in the order in which they run. A table without one is not run.
 pub fn judges() -> Vec<Judge> {
-    Vec::new()
+    crate::judges::bgl::judges()
 }
 
 /// The published entries of all papers.
@@ -277,7 +284,7 @@ pub fn meant(id: &str, wanted: &str) -> bool {
     id.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Judges what is wanted: all, or one paper, table or entry. `tell` hears of each table before it is run.
+/// Judges what is wanted: all, or one paper, table or entry. `tell` hears of each table before and after it is run.
 ///
 /// # Errors
 /// A name that no entry has; what the simulator refuses.
@@ -300,24 +307,26 @@ pub fn run(
             );
         }
     }
-    for judge in judges {
-        if bench.progress.stop() {
-            break;
-        }
-        if entries.iter().any(|e| e.table == judge.table) {
-            tell(judge.table);
-            for finding in (judge.judge)(bench)? {
-                apply(&mut entries, &finding)?;
-            }
-        }
-    }
-    for entry in entries.iter_mut().filter(|e| e.verdict == Verdict::NotRun) {
+    for entry in &mut entries {
         let judged = judges.iter().any(|j| j.table == entry.table);
         entry.note = match (judged, entry.role.as_str()) {
             (_, "parameter") => "a parameter of the machine, not judged".into(),
             (true, _) => "this run did not judge it".into(),
             (false, _) => "not simulated yet".into(),
         };
+    }
+    for judge in judges {
+        if bench.progress.stop() {
+            break;
+        }
+        if entries.iter().any(|e| e.table == judge.table) {
+            tell(&format!("judging {}", judge.table));
+            let begin = std::time::Instant::now();
+            for finding in (judge.judge)(bench)? {
+                apply(&mut entries, &finding)?;
+            }
+            tell(&format!("{} took {:.0} s", judge.table, begin.elapsed().as_secs_f64()));
+        }
     }
     Ok(entries)
 }
@@ -368,6 +377,9 @@ pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem>
             entry.verdict = verdict;
             entry.note.clone_from(note);
         }
+        Finding::NotRun { id, note } => {
+            entries.iter_mut().filter(|e| e.table == *id).for_each(|e| e.note.clone_from(note));
+        }
     }
     Ok(())
 }
@@ -391,7 +403,6 @@ pub fn table(entries: &[Entry]) -> String {
                 Some(Published::Text(text)) => text.clone(),
                 None => "-".into(),
             };
-            let verdict = serde_json::to_value(e.verdict).ok().and_then(|v| v.as_str().map(str::to_owned));
             let tolerance = if e.tolerance.is_empty() { "-".into() } else { e.tolerance.clone() };
             let mut note: String = e.note.chars().take(60).collect();
             if note.len() < e.note.len() {
@@ -404,7 +415,7 @@ pub fn table(entries: &[Entry]) -> String {
                 difference,
                 tolerance,
                 e.unit.clone(),
-                verdict.unwrap_or_default(),
+                e.verdict.word().to_owned(),
                 note,
             ]
         })

@@ -1,0 +1,87 @@
+//! Judges of published figures: they run a table's studies and evaluate what the studies claim.
+//!
+//! A study that serves `netloom validate` is a study like any other, with two tables more:
+//!
+//! - `[quick]`: changes for `--quick`, by dotted path, laid over the study and its machine;
+//! - `[[claim]]`: what its results must show. A claim names a figure (`of`, see [`figures`]), the points of the sweep that it is
+//!   read at (`at`), perhaps points to divide by (`over`), and either the published entry that it is compared with
+//!   (`entry`) or the range that it must lie in (`between`).
+//!
+//! All numbers stand in those files and in `published/`; the judge only evaluates.
+
+pub mod bgl;
+pub mod claim;
+pub mod figures;
+pub mod runs;
+
+use crate::diagnose::Problem;
+use crate::validate::{Bench, Finding};
+use claim::Read;
+
+/// Runs the studies of a table and judges their claims.
+///
+/// # Errors
+/// A study with a mistake; what the simulator refuses; a claim about what is not there.
+pub fn judge(bench: &Bench, table: &str, studies: &[(&str, &str)]) -> Result<Vec<Finding>, Problem> {
+    let files = studies
+        .iter()
+        .map(|(name, text)| runs::StudyFile::read(name, text, bench.quick))
+        .collect::<Result<Vec<_>, _>>()?;
+    let points = runs::run(bench, &files)?;
+    if bench.progress.stop() {
+        return Ok(vec![]);
+    }
+    let mut findings = Vec::new();
+    let (mut seen, mut missed) = (Vec::new(), Vec::new());
+    for (file, points) in files.iter().zip(&points) {
+        for claim in file.claims.iter().filter(|c| c.is_judged(bench.quick)) {
+            let read = claim.read(points).map_err(|m| Problem::new(format!("{}: {m}", file.name)))?;
+            match &claim.entry {
+                Some(id) => findings.push(Finding::Figure {
+                    id: id.clone(),
+                    simulated: read.value,
+                    note: format!("{}: {}", file.name, read.from),
+                }),
+                None => {
+                    let (holds, text) = claim.judge(&read, bench.quick);
+                    if holds { &mut seen } else { &mut missed }.push(format!("{}: {text}", file.name));
+                }
+            }
+        }
+    }
+    if !seen.is_empty() || !missed.is_empty() {
+        let told = |head: &str, list: &[String]| {
+            if list.is_empty() { String::new() } else { format!("{head}: {}. ", list.join("; ")) }
+        };
+        let note = told("Not seen", &missed) + &told("Seen", &seen);
+        findings.push(Finding::Shape {
+            id: table.into(),
+            holds: missed.is_empty(),
+            note: note.trim_end().into(),
+        });
+    }
+    Ok(findings)
+}
+
+/// The points of a study that a judge reads: each with its parameters and its figures.
+pub trait Measured {
+    /// Whether the point has this value of this parameter.
+    fn is_at(&self, parameter: &str, value: &claim::Word) -> bool;
+    /// A figure by name.
+    ///
+    /// # Errors
+    /// A figure that there is not, in words.
+    fn figure(&self, name: &str) -> Result<f64, String>;
+    /// Where the point is and how it was measured, in words.
+    fn told(&self) -> String;
+}
+
+impl claim::Claim {
+    /// What the claim says and what was read, in words, and whether it holds.
+    fn judge(&self, read: &Read, quick: bool) -> (bool, String) {
+        let (low, high) = self.range(quick);
+        let says = if self.says.is_empty() { &self.of } else { &self.says };
+        let holds = (low..=high).contains(&read.value);
+        (holds, format!("{says} ({:.4}, expected {low} to {high})", read.value))
+    }
+}

@@ -1,0 +1,146 @@
+//! The studies of a judge: read, with their claims, and run, one point a thread while there are as many points.
+
+use super::Measured;
+use super::claim::{Claim, Word};
+use super::figures;
+use crate::decode::decode;
+use crate::diagnose::{Problem, SourceFile};
+use crate::resolve::{ResolvedStudy, resolve};
+use crate::result::RunResult;
+use crate::sweep::{points, shown};
+use crate::tree::{Tree, Value};
+use crate::validate::Bench;
+use crate::write::number::{grouped, short};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A study with what a judge reads of it.
+#[derive(Debug)]
+pub struct StudyFile {
+    /// Its name.
+    pub name: String,
+    /// The points of its sweep, or the one run: parameters and study.
+    pub points: Vec<(Vec<(String, Tree)>, ResolvedStudy)>,
+    /// What it claims.
+    pub claims: Vec<Claim>,
+}
+
+impl StudyFile {
+    /// Reads a study and its claims.
+    ///
+    /// # Errors
+    /// What is wrong with it, in its place.
+    pub fn read(name: &str, text: &str, quick: bool) -> Result<StudyFile, Problem> {
+        let file = SourceFile::new(format!("studies/bgl/{name}.toml (built in)"), text);
+        let tree = Tree::parse(&file)?;
+        let mut sets = Vec::new();
+        if let Some(changes) = tree.get("quick").filter(|_| quick) {
+            leaves(changes, "", &mut sets);
+        }
+        let claims = match tree.get("claim").map(|c| &c.value) {
+            Some(Value::List(claims)) => claims
+                .iter()
+                .map(|tree| {
+                    let claim: Claim = decode(tree)?;
+                    claim.check().map_err(|m| Problem::new(m).at(&tree.origin))?;
+                    Ok(claim)
+                })
+                .collect::<Result<_, Problem>>()?,
+            _ => vec![],
+        };
+        let study = resolve(file, Path::new("."), &sets)?;
+        let points = if study.axes.is_empty() {
+            vec![(vec![], study)]
+        } else {
+            let paths = || study.axes.iter().map(|a| a.path.clone());
+            points(&study)?.into_iter().map(|p| (paths().zip(p.values).collect(), p.study)).collect()
+        };
+        Ok(StudyFile { name: name.into(), points, claims })
+    }
+}
+
+/// The values of a table as `--set` takes them.
+fn leaves(tree: &Tree, path: &str, sets: &mut Vec<String>) {
+    for entry in tree.entries() {
+        let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
+        match &entry.value.value {
+            Value::Table(_) => leaves(&entry.value, &path, sets),
+            _ => sets.push(format!("{path}={}", entry.value.inline())),
+        }
+    }
+}
+
+/// A point that has run.
+#[derive(Debug)]
+pub struct Ran<'a> {
+    parameters: &'a [(String, Tree)],
+    study: &'a ResolvedStudy,
+    result: RunResult,
+}
+
+impl Measured for Ran<'_> {
+    fn is_at(&self, parameter: &str, value: &Word) -> bool {
+        self.parameters.iter().any(|(path, found)| {
+            path == parameter
+                && match (value, &found.value) {
+                    (Word::Number(x), Value::Integer(i)) => *x == *i as f64,
+                    (Word::Number(x), Value::Float(f)) => x == f,
+                    (Word::Text(text), _) => *text == shown(found),
+                    _ => false,
+                }
+        })
+    }
+
+    fn figure(&self, name: &str) -> Result<f64, String> {
+        let found = figures::figure(self.study, &self.result, name)?;
+        // The figures of a run that did not come to its end are not those that were asked for.
+        Ok(if self.result.partial.is_some() && name != "stalled" { f64::NAN } else { found })
+    }
+
+    fn told(&self) -> String {
+        let (r, s) = (&self.result, &self.result.simulated);
+        let dims = self.study.torus.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+        let at: Vec<String> = self.parameters.iter().map(|(k, v)| format!("{k} {}", shown(v))).collect();
+        let mut told = format!("{dims}, {}", at.join(", ")).trim_end_matches(", ").to_owned();
+        told += &format!(", measured {} us from {} us on", short(s.measured_us), short(s.measured_from_us));
+        if let Some(c) = &r.confidence {
+            told += &format!(", ±{:.2}% (95%, {} windows)", 100.0 * c.half_width_95 / c.mean, c.windows);
+        }
+        told += &format!(", {} packet-hops", grouped(r.totals.packet_hops as i64));
+        r.partial.as_ref().map_or(told.clone(), |why| format!("{told} ({why})"))
+    }
+}
+
+/// Runs all points of some studies: for each study, its points in order.
+///
+/// # Errors
+/// What the simulator refuses.
+pub fn run<'a>(bench: &Bench, files: &'a [StudyFile]) -> Result<Vec<Vec<Ran<'a>>>, Problem> {
+    let all: Vec<(usize, &(Vec<(String, Tree)>, ResolvedStudy))> =
+        files.iter().enumerate().flat_map(|(i, f)| f.points.iter().map(move |p| (i, p))).collect();
+    let workers = bench.threads.clamp(1, all.len().max(1));
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((_, (_, study))) = all.get(at).filter(|_| !bench.progress.stop()) else { break };
+                    // What is left over when the points do not divide among the threads runs on all of them.
+                    let threads = if at >= all.len() - all.len() % bench.threads { bench.threads } else { 1 };
+                    let result = bench.simulator.simulate(study, bench.progress, threads);
+                    done.lock().expect("no holder panics").push((at, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("no holder panics");
+    done.sort_by_key(|(at, _)| *at);
+    let mut ran: Vec<Vec<Ran>> = files.iter().map(|_| vec![]).collect();
+    for ((file, (parameters, study)), (_, result)) in all.into_iter().zip(done) {
+        ran[file].push(Ran { parameters, study, result: result? });
+    }
+    Ok(ran)
+}
