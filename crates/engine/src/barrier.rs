@@ -1,10 +1,21 @@
 //! A barrier for windows of microseconds: it spins before it gives its core away.
 
-use std::sync::atomic::{AtomicUsize, Ordering::*};
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p netloom-engine --release loom` runs it under loom, which tries all orders that the
+//! memory model allows.
+#![allow(unexpected_cfgs)] // loom is set by hand.
+
+use std::sync::atomic::Ordering::*;
+
+// Of the tests only, so that nothing else under that flag needs loom.
+#[cfg(all(loom, test))]
+use loom::{hint::spin_loop, sync::atomic::AtomicUsize, thread::yield_now};
+#[cfg(not(all(loom, test)))]
+use std::{hint::spin_loop, sync::atomic::AtomicUsize, thread::yield_now};
 
 /// Turns of the spin before a waiting thread yields. Windows of a large machine are far apart, and then the yield is what
-/// lets another process use the core.
-const SPINS: u32 = 4000;
+/// lets another process use the core. Under loom it is all there is: another turn alone would be no new case.
+const SPINS: u32 = if cfg!(all(loom, test)) { 0 } else { 4000 };
 
 /// A reusable barrier for a fixed number of threads. The last to arrive may do something before the others go on.
 pub(crate) struct Barrier {
@@ -22,28 +33,89 @@ impl Barrier {
 
     /// Waits for all threads; the last one runs `last` while the others still wait.
     pub(crate) fn wait(&self, last: impl FnOnce()) {
-        // Read before arriving: afterwards the round may end at any moment.
-        let round = self.round.load(Relaxed);
-        // AcqRel: the last to arrive sees what every other thread did before it arrived.
-        if self.arrived.fetch_add(1, AcqRel) + 1 == self.threads {
-            last();
-            self.arrived.store(0, Relaxed);
-            self.round.store(round.wrapping_add(1), Release);
-            return;
-        }
+        let Some(round) = self.arrive(last) else { return };
         let mut spins = 0;
         while self.round.load(Acquire) == round {
             if spins < SPINS {
                 spins += 1;
-                std::hint::spin_loop();
+                spin_loop();
             } else {
-                std::thread::yield_now();
+                yield_now();
             }
         }
     }
+
+    /// Counts this thread in, and answers the round whose end it has to wait for; none if it was the last and ended it.
+    #[inline]
+    fn arrive(&self, last: impl FnOnce()) -> Option<usize> {
+        // Read before arriving: afterwards the round may end at any moment.
+        let round = self.round.load(Relaxed);
+        // AcqRel: the last to arrive sees what every other thread did before it arrived.
+        if self.arrived.fetch_add(1, AcqRel) + 1 < self.threads {
+            return Some(round);
+        }
+        last();
+        self.arrived.store(0, Relaxed);
+        self.round.store(round.wrapping_add(1), Release);
+        None
+    }
 }
 
-#[cfg(test)]
+#[cfg(all(loom, test))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+
+    /// Threads write before the barrier and read behind it; relaxed, so that nothing but the barrier orders them. All but
+    /// the first `waiting` only arrive, in one round: of two threads that spin, loom would for ever run now one, now
+    /// the other.
+    fn all_orders(threads: usize, waiting: usize, rounds: usize) {
+        loom::model(move || {
+            let barrier = Arc::new(Barrier::new(threads));
+            let written: Arc<Vec<_>> = Arc::new((0..threads).map(|_| AtomicUsize::new(0)).collect());
+            let lasts = Arc::new(AtomicUsize::new(0));
+            let body = move |thread: usize| {
+                for round in 1..=rounds {
+                    written[thread].store(round, Relaxed);
+                    let last = || {
+                        assert!(written.iter().all(|w| w.load(Relaxed) == round), "the last sees all before");
+                        assert_eq!(lasts.load(Relaxed), round - 1, "one is the last in each round");
+                        lasts.store(round, Relaxed);
+                    };
+                    if thread >= waiting {
+                        barrier.arrive(last);
+                        return;
+                    }
+                    barrier.wait(last);
+                    // Nobody gets through the next round before this thread.
+                    assert_eq!(lasts.load(Relaxed), round, "what the last did is seen behind the barrier");
+                    assert!(written.iter().all(|w| (round..=round + 1).contains(&w.load(Relaxed))));
+                }
+            };
+            let others: Vec<_> = (1..threads)
+                .map(|thread| {
+                    let body = body.clone();
+                    loom::thread::spawn(move || body(thread))
+                })
+                .collect();
+            body(0);
+            others.into_iter().for_each(|t| t.join().expect("a thread"));
+        });
+    }
+
+    #[test]
+    fn loom_two_threads() {
+        all_orders(2, 2, 3);
+    }
+
+    #[test]
+    fn loom_three_threads() {
+        all_orders(3, 1, 1);
+    }
+}
+
+// Outside a model loom's atomics do not work.
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
