@@ -172,7 +172,7 @@ pub enum HalfwayTie {
 pub struct Router {
     /// Dynamic virtual channels of a receiver: 1 to 4.
     pub dynamic_vcs: u32,
-    /// Buffer of each VC, bytes; a multiple of the chunk, at least one full packet (two for a bubble VC).
+    /// Buffer of each VC, bytes; a multiple of the chunk, at least two full packets.
     pub vc_B: u32,
     /// Buffer of each escape VC where it differs, bytes.
     #[serde(default)]
@@ -332,7 +332,23 @@ impl TorusConfig {
                 );
             }
         }
-        let p = &self.packet;
+        let (p, l) = (&self.packet, &self.link);
+        for (key, value, most) in [
+            ("packet.chunk_B", p.chunk_B, 4096),
+            ("packet.header_B", p.header_B, 65_536),
+            ("packet.software_header_B", p.software_header_B, 65_536),
+            ("packet.trailer_B", p.trailer_B, 4096),
+            ("packet.ack_B", p.ack_B, 4096),
+            ("link.ticks_per_byte", l.ticks_per_byte, 1000),
+            ("link.wire_ticks", l.wire_ticks, 1_000_000),
+            ("link.receive_ticks", l.receive_ticks, 1_000_000),
+            ("link.arbitrate_ticks", l.arbitrate_ticks, 1_000_000),
+            ("link.send_ticks", l.send_ticks, 1_000_000),
+        ] {
+            if value > most {
+                return refuse(key, format!("expected at most {most}, found {value}"));
+            }
+        }
         if p.chunk_B == 0 {
             return refuse("packet.chunk_B", "expected at least 1 byte");
         }
@@ -345,7 +361,6 @@ impl TorusConfig {
         if p.ack_B == 0 {
             return refuse("packet.ack_B", "expected at least 1 byte: tokens return in packets");
         }
-        let l = &self.link;
         if l.ticks_per_byte == 0 {
             return refuse("link.ticks_per_byte", "expected at least 1 tick");
         }
@@ -377,7 +392,8 @@ impl TorusConfig {
             return refuse("router.paths", format!("expected 1 to 4, found {}", r.paths));
         }
         for (key, bytes, packets) in [
-            ("router.vc_B", r.vc_B, 1),
+            // The high-priority VC is a bubble VC of this size: a packet enters it where two have room.
+            ("router.vc_B", r.vc_B, 2),
             (
                 "router.escape_vc_B",
                 r.escape_vc_B.unwrap_or(r.vc_B),

@@ -176,7 +176,7 @@ impl<S: Software> FifoNic<S> {
     fn range(&self, lane: usize) -> std::ops::Range<usize> {
         let (set, normal) = (lane / 2, self.config.injection_normal as usize);
         let start = set * self.fifos;
-        if lane % 2 == 0 { start..start + normal } else { start + normal..start + self.fifos }
+        if lane.is_multiple_of(2) { start..start + normal } else { start + normal..start + self.fifos }
     }
 
     /// Software writes packets of a lane into FIFOs with room, in turn, as long as there are any.

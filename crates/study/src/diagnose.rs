@@ -70,11 +70,12 @@ impl Problem {
         if let Some(origin) = origin {
             // Tables that nothing opens by name (a whole file) are shown by their first line.
             let mut span = origin.span.clone();
-            if span.is_empty() {
-                span.end = (span.start + 1).min(origin.file.text.len());
-            }
-            if let Some(newline) = origin.file.text[span.clone()].find('\n') {
-                span.end = (span.start + newline).max(span.start + 1);
+            // One letter at least; letters may be several bytes long.
+            let text = &origin.file.text;
+            let letter = text[span.start..].chars().next().map_or(0, char::len_utf8);
+            span.end = span.end.max(span.start + letter);
+            if let Some(newline) = text[span.clone()].find('\n') {
+                span.end = span.start + newline.max(letter);
             }
             self.source = Some(Arc::new(NamedSource::new(&origin.file.name, origin.file.text.clone())));
             self.origin = Some(Origin { file: origin.file.clone(), span });

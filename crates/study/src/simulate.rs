@@ -92,7 +92,7 @@ fn simulate<const P: usize>(
         });
         let total = plan.packets();
         let built = built.map_err(problem)?;
-        return Ok(Run::new(study, built, total, threads, begin.elapsed().as_secs_f64()).to_the_end(progress));
+        return Ok(Run::new(study, built, total, threads, begin.elapsed().as_secs_f64()).until_the_end(progress));
     }
     let (programs, messages) = programs(&workload, &study.directory)?;
     let ranks = programs.len() as u32;
@@ -124,7 +124,7 @@ fn simulate<const P: usize>(
         FifoNic::new(nic, network, nodes, Programs::new(&layout, nodes, take))
     });
     let mut run = Run::new(study, built.map_err(problem)?, None, threads, begin.elapsed().as_secs_f64());
-    let mut result = run.to_the_end(progress);
+    let mut result = run.until_the_end(progress);
     finish_programs(&mut result, &mut run.network, study, ranks, &hops);
     Ok(result)
 }
@@ -208,7 +208,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
     }
 
     /// Runs until the study's end, or until it is stopped.
-    fn to_the_end(&mut self, sink: &dyn ProgressSink) -> RunResult {
+    fn until_the_end(&mut self, sink: &dyn ProgressSink) -> RunResult {
         let measure = &self.study.study.measure;
         let window = measure.window_cycles;
         let last = measure.time_us.or(measure.max_time_us).map_or(Time::MAX / 2, |us| self.ticks(us));

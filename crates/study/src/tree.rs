@@ -179,14 +179,14 @@ fn best(tree: &Tree) -> Option<Origin> {
 
 /// An entry for a dotted path.
 pub fn entry_at(path: &str, origin: Option<Origin>, value: Tree) -> Entry {
-    match path.split_once('.') {
-        None => Entry { key: path.into(), origin, value },
-        Some((first, rest)) => {
-            let inner = entry_at(rest, origin.clone(), value);
-            let table = Tree { value: Value::Table(vec![inner]), origin: None };
-            Entry { key: first.into(), origin, value: table }
-        }
-    }
+    // No key is anywhere near this deep: what goes on is one key, which nobody knows.
+    const DEPTH: usize = 16;
+    let keys: Vec<&str> = path.splitn(DEPTH, '.').collect();
+    let (last, tables) = keys.split_last().expect("a path has a part");
+    tables.iter().rev().fold(Entry { key: (*last).into(), origin: origin.clone(), value }, |inner, key| {
+        let value = Tree { value: Value::Table(vec![inner]), origin: None };
+        Entry { key: (*key).into(), origin: origin.clone(), value }
+    })
 }
 
 fn table_of(table: &DeTable, file: &Arc<SourceFile>) -> Value {

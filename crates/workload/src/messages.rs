@@ -102,6 +102,9 @@ struct RankState {
     finished_at: Option<Time>,
 }
 
+/// A receive that has been posted: source and tag, none for any.
+pub type Awaited = (Option<u32>, Option<u32>);
+
 /// The programs of a block's nodes.
 pub struct Programs {
     layout: Arc<Layout>,
@@ -173,7 +176,7 @@ impl Programs {
     }
 
     /// Ranks that wait, each with what it waits for: the receives that it has posted, as (source, tag).
-    pub fn waiting(&self) -> Vec<(u32, Vec<(Option<u32>, Option<u32>)>)> {
+    pub fn waiting(&self) -> Vec<(u32, Vec<Awaited>)> {
         let stuck = self.ranks.iter().flatten().filter(|r| r.finished_at.is_none());
         stuck.map(|r| (r.rank, r.matching.posted().map(|p| (p.0, p.1)).collect())).collect()
     }

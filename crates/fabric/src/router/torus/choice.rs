@@ -164,7 +164,7 @@ impl<const P: usize> Node<P> {
     /// only. Whether this tick is one of the others.
     #[cold]
     pub fn misses(&self, port: usize, now: Time) -> bool {
-        self.stalled >> port & 1 != 0 && (self.stalled_odd >> port & 1 != 0) != (now % 2 != 0)
+        self.stalled >> port & 1 != 0 && (self.stalled_odd >> port & 1 != 0) == now.is_multiple_of(2)
     }
 
     /// Slots of a receiver whose heads may go through a port.
