@@ -15,13 +15,16 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// A point of a study: its parameters, and the study at it.
+pub type Place = (Vec<(String, Tree)>, ResolvedStudy);
+
 /// A study with what a judge reads of it.
 #[derive(Debug)]
 pub struct StudyFile {
     /// Its name.
     pub name: String,
     /// The points of its sweep, or the one run: parameters and study.
-    pub points: Vec<(Vec<(String, Tree)>, ResolvedStudy)>,
+    pub points: Vec<Place>,
     /// What it claims.
     pub claims: Vec<Claim>,
 }
@@ -117,7 +120,7 @@ impl Measured for Ran<'_> {
 /// # Errors
 /// What the simulator refuses.
 pub fn run<'a>(bench: &Bench, files: &'a [StudyFile]) -> Result<Vec<Vec<Ran<'a>>>, Problem> {
-    let all: Vec<(usize, &(Vec<(String, Tree)>, ResolvedStudy))> =
+    let all: Vec<(usize, &Place)> =
         files.iter().enumerate().flat_map(|(i, f)| f.points.iter().map(move |p| (i, p))).collect();
     let workers = bench.threads.clamp(1, all.len().max(1));
     let next = AtomicUsize::new(0);

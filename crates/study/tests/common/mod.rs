@@ -155,6 +155,7 @@ impl Simulate for Fake {
                 half_width_95: 0.0021,
                 windows: 42,
             }),
+            programs: None,
             stall: None,
             series: vec![
                 curve("Throughput", "throughput", "payload B/us a node", 210.0, 1),
