@@ -1,6 +1,6 @@
 //! Machines and studies as files; runs, sweeps, comparison with published figures, reports.
 //!
-//! A study goes through here in this order: [`resolve`] reads and checks it, [`run`] has it simulated, [`write`]
+//! A study goes through here in this order: [`resolve`] reads and checks it, [`mod@run`] has it simulated, [`mod@write`]
 //! puts the result into a folder, [`terminal`] tells a person. [`sweep`] does so for many points, [`validate`] for the
 //! published figures.
 

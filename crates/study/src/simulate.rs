@@ -92,7 +92,9 @@ fn simulate<const P: usize>(
         });
         let total = plan.packets();
         let built = built.map_err(problem)?;
-        return Ok(Run::new(study, built, total, threads, begin.elapsed().as_secs_f64()).until_the_end(progress));
+        return Ok(
+            Run::new(study, built, total, threads, begin.elapsed().as_secs_f64()).until_the_end(progress)
+        );
     }
     let (programs, messages) = programs(&workload, &study.directory)?;
     let ranks = programs.len() as u32;

@@ -187,7 +187,8 @@ fn damaged_flags() {
             mutate(&mut flag, other, &mut random);
         }
         let flag = String::from_utf8_lossy(&flag).into_owned();
-        let read = || resolve(SourceFile::new("study.toml", study), Path::new("."), &[flag.clone()]);
+        let read =
+            || resolve(SourceFile::new("study.toml", study), Path::new("."), std::slice::from_ref(&flag));
         let result = std::panic::catch_unwind(|| {
             if let Err(problem) = read() {
                 assert!(!problem.render(false).is_empty());

@@ -168,7 +168,6 @@ impl Simulate for Fake {
                 curve("Unblocking probability", "token-acks that unblock", "fraction", 0.41, 8),
             ],
             per_link,
-            programs: None,
             waits: Default::default(),
             host: Host {
                 build_s: 0.1,
