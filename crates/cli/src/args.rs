@@ -1,4 +1,6 @@
 //! The command line: what may be asked, and the help that teaches it.
+// The comments below are the help that people read: brackets in them are brackets.
+#![allow(rustdoc::broken_intra_doc_links)]
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
