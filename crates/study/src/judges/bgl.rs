@@ -1,6 +1,6 @@
 //! The BlueGene/L paper: one study a figure, and one a sentence with a number, in `studies/bgl/`.
 
-use super::judge;
+use super::{faults, judge};
 use crate::diagnose::Problem;
 use crate::resolve::load_machine;
 use crate::validate::{Bench, Finding, Judge};
@@ -29,7 +29,7 @@ pub fn judges() -> Vec<Judge> {
         Judge { table: "bgl.bubble_deadlock", judge: |bench| table(bench, "bgl.bubble_deadlock") },
         Judge { table: "bgl.all_to_all_peak_asymmetric", judge: peak },
         Judge { table: "bgl.verification", judge: verification },
-        Judge { table: "bgl.faults", judge: faults },
+        Judge { table: "bgl.faults", judge: faults::judge },
         Judge { table: "bgl.hot_region", judge: |bench| table(bench, "bgl.hot_region") },
         Judge { table: "bgl.escape_vcs", judge: |bench| table(bench, "bgl.escape_vcs") },
         Judge { table: "bgl.jsq", judge: |bench| table(bench, "bgl.jsq") },
@@ -73,9 +73,4 @@ fn verification(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let mut findings = vec![Finding::NotRun { id: id.into(), note }];
     findings.extend(table(bench, id)?);
     Ok(findings)
-}
-
-fn faults(_: &Bench) -> Result<Vec<Finding>, Problem> {
-    let note = "not judged yet: the planner of ways round dead nodes is not there".to_owned();
-    Ok(vec![Finding::NotRun { id: "bgl.faults".into(), note }])
 }

@@ -11,6 +11,7 @@
 
 pub mod bgl;
 pub mod claim;
+mod faults;
 pub mod figures;
 pub mod runs;
 
