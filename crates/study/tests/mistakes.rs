@@ -194,7 +194,7 @@ fn a_sweep_over_nothing() {
 #[test]
 fn layers_override_one_another() {
     let sets =
-        ["router.paths=1", "traffic.load=burst", "mapping=zyx", "measure.until=done"].map(str::to_owned);
+        ["router.paths=1", "traffic.load=burst", "mapping=zyx", "measure.half_width=0.01"].map(str::to_owned);
     let study = resolve(SourceFile::new("study.toml", STUDY), Path::new("."), &sets).unwrap();
     assert_eq!(study.machine.router.paths, 1, "a flag over the machine");
     assert_eq!(study.machine.topology.dims, [8, 8, 8], "the study over the machine");
@@ -202,4 +202,10 @@ fn layers_override_one_another() {
     let machine = load_machine("bgl", &["topology.dims=[4,4,4]".into()]).unwrap();
     assert_eq!(machine.facts().nodes, 64);
     assert!(load_machine("bgl", &["traffic.load=burst".into()]).is_err(), "a machine has no traffic");
+}
+
+#[test]
+fn a_run_that_would_not_end() {
+    let text = refused(STUDY, &["measure.until=done"]);
+    assert!(text.contains("traffic.packets_per_node"), "{text}");
 }
