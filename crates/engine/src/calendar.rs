@@ -3,7 +3,8 @@
 //! Nearly all events of a network lie less than a packet's length ahead, so a ring of buckets, one for each of the next
 //! [`HORIZON`] ticks, takes them in constant time and without comparing. A bucket is a list of small pages from one pool:
 //! pages return to the pool as soon as a tick is taken and are the first to be used again, so that the queue of a block
-//! stays as small as what is in it, and in the cache. Events beyond the horizon wait in a heap.
+//! stays as small as what is in it, and in the cache. Events beyond the horizon wait in a second ring, of a bucket for each
+//! span of that length, and those beyond its [`SPANS`] spans in a heap.
 
 use crate::Time;
 use std::cmp::Reverse;
@@ -11,56 +12,36 @@ use std::collections::BinaryHeap;
 
 /// Ticks that the ring covers; a power of two.
 const HORIZON: u64 = 512;
+/// Spans of so many ticks that the second ring covers: as many as bits in a word.
+const SPANS: u64 = 64;
 /// Events of a page; a power of two.
 const PAGE: usize = 16;
 const NONE: u32 = u32::MAX;
 
+/// The pages of a tick. All but the last are full.
 #[derive(Clone, Copy)]
 struct Bucket {
+    /// The first page, or [`NONE`].
     first: u32,
-    last: u32,
-    count: u32,
+    /// Where the next event goes; at a page's beginning if there is no room, so that a new page is needed.
+    next: u32,
 }
 
-const EMPTY: Bucket = Bucket { first: NONE, last: NONE, count: 0 };
+const EMPTY: Bucket = Bucket { first: NONE, next: 0 };
 
 /// A queue of events by time. `E` is a few machine words.
 pub struct Calendar<E> {
     /// Everything before this tick has been taken.
     now: Time,
-    buckets: Box<[Bucket]>,
+    buckets: Box<[Bucket; HORIZON as usize]>,
     /// One bit a bucket: whether it holds anything.
     occupied: [u64; (HORIZON / 64) as usize],
-    pages: Vec<[E; PAGE]>,
+    /// Pages, one after the other.
+    events: Vec<E>,
     /// For each page the next of its bucket, or of the free list.
     next: Vec<u32>,
     free: u32,
-    far: BinaryHeap<Reverse<Far<E>>>,
-    far_sequence: u64,
-    len: usize,
-}
-
-struct Far<E> {
-    time: Time,
-    sequence: u64,
-    event: E,
-}
-
-impl<E> PartialEq for Far<E> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.time, self.sequence) == (other.time, other.sequence)
-    }
-}
-impl<E> Eq for Far<E> {}
-impl<E> PartialOrd for Far<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<E> Ord for Far<E> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.time, self.sequence).cmp(&(other.time, other.sequence))
-    }
+    far: Spans<E>,
 }
 
 impl<E: Copy + Default> Default for Calendar<E> {
@@ -74,25 +55,18 @@ impl<E: Copy + Default> Calendar<E> {
     pub fn new() -> Self {
         Calendar {
             now: 0,
-            buckets: vec![EMPTY; HORIZON as usize].into_boxed_slice(),
+            buckets: Box::new([EMPTY; HORIZON as usize]),
             occupied: [0; (HORIZON / 64) as usize],
-            pages: Vec::new(),
+            events: Vec::new(),
             next: Vec::new(),
             free: NONE,
-            far: BinaryHeap::new(),
-            far_sequence: 0,
-            len: 0,
+            far: Spans::new(),
         }
-    }
-
-    /// Events waiting.
-    pub fn len(&self) -> usize {
-        self.len
     }
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.next_time().is_none()
     }
 
     /// Adds an event.
@@ -102,58 +76,55 @@ impl<E: Copy + Default> Calendar<E> {
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
         debug_assert!(time >= self.now, "an event at {time}, but time is {} already", self.now);
-        self.len += 1;
         if time - self.now < HORIZON {
             self.push_near(time, event);
         } else {
-            self.push_far(time, event);
+            self.far.push(self.now, time, event);
         }
     }
 
     #[inline]
     fn push_near(&mut self, time: Time, event: E) {
         let slot = (time % HORIZON) as usize;
-        let bucket = &mut self.buckets[slot];
-        let place = bucket.count as usize % PAGE;
-        if place == 0 {
-            let page = if self.free != NONE {
-                let page = self.free;
-                self.free = self.next[page as usize];
-                page
-            } else {
-                self.pages.push([E::default(); PAGE]);
-                self.next.push(NONE);
-                (self.pages.len() - 1) as u32
-            };
-            self.next[page as usize] = NONE;
-            if bucket.count == 0 {
-                bucket.first = page;
-                self.occupied[slot / 64] |= 1 << (slot % 64);
-            } else {
-                self.next[bucket.last as usize] = page;
-            }
-            bucket.last = page;
+        let mut place = self.buckets[slot].next;
+        if (place as usize).is_multiple_of(PAGE) {
+            place = self.add_page(slot);
         }
-        self.pages[bucket.last as usize][place] = event;
-        bucket.count += 1;
+        self.events[place as usize] = event;
+        self.buckets[slot].next = place + 1;
     }
 
-    #[cold]
-    fn push_far(&mut self, time: Time, event: E) {
-        self.far_sequence += 1;
-        self.far.push(Reverse(Far { time, sequence: self.far_sequence, event }));
+    /// Gives a bucket another page; returns its first place.
+    #[inline(never)]
+    fn add_page(&mut self, slot: usize) -> u32 {
+        let page = if self.free == NONE {
+            self.events.extend([E::default(); PAGE]);
+            self.next.push(NONE);
+            (self.next.len() - 1) as u32
+        } else {
+            let page = self.free;
+            self.free = self.next[page as usize];
+            self.next[page as usize] = NONE;
+            page
+        };
+        let bucket = &mut self.buckets[slot];
+        if bucket.first == NONE {
+            bucket.first = page;
+            self.occupied[slot / 64] |= 1 << (slot % 64);
+        } else {
+            self.next[(bucket.next as usize - 1) / PAGE] = page;
+        }
+        page * PAGE as u32
     }
 
     /// The earliest time at which something waits.
+    #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        let near = self.next_near();
-        let far = self.far.peek().map(|f| f.0.time);
-        match (near, far) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let near = self.next_near().unwrap_or(Time::MAX);
+        Some(near.min(self.far.earliest)).filter(|&t| t != Time::MAX)
     }
 
+    #[inline]
     fn next_near(&self) -> Option<Time> {
         let words = self.occupied.len();
         let start = (self.now % HORIZON) as usize;
@@ -180,44 +151,37 @@ impl<E: Copy + Default> Calendar<E> {
     pub fn take(&mut self, time: Time, into: &mut Vec<E>) {
         debug_assert!(self.next_time().is_none_or(|t| t >= time));
         into.clear();
-        // What the heap holds for the ticks that come into reach moves to the ring; those of this tick with it.
+        // What waits for the span that time comes into moves to the ring; what is for this tick with it.
         self.now = time;
-        if let Some(first) = self.far.peek()
-            && first.0.time - time < HORIZON
-        {
+        if self.far.earliest / HORIZON <= time / HORIZON {
             self.move_near();
         }
         let slot = (time % HORIZON) as usize;
         let bucket = std::mem::replace(&mut self.buckets[slot], EMPTY);
         self.now = time + 1;
-        if bucket.count == 0 {
+        if bucket.first == NONE {
             return;
         }
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        self.len -= bucket.count as usize;
-        let mut left = bucket.count as usize;
-        let mut page = bucket.first;
-        loop {
-            let n = left.min(PAGE);
-            into.extend_from_slice(&self.pages[page as usize][..n]);
-            left -= n;
-            if left == 0 {
-                break;
-            }
-            page = self.next[page as usize];
+        let last = (bucket.next as usize - 1) / PAGE;
+        let mut page = bucket.first as usize;
+        while page != last {
+            into.extend_from_slice(&self.events[page * PAGE..][..PAGE]);
+            page = self.next[page] as usize;
         }
-        self.next[bucket.last as usize] = self.free;
+        into.extend_from_slice(&self.events[last * PAGE..bucket.next as usize]);
+        self.next[last] = self.free;
         self.free = bucket.first;
     }
 
     #[cold]
     fn move_near(&mut self) {
-        while let Some(first) = self.far.peek()
-            && first.0.time - self.now < HORIZON
-        {
-            let Reverse(far) = self.far.pop().expect("peeked");
-            self.push_near(far.time, far.event);
+        let mut list = std::mem::take(&mut self.far.moving);
+        self.far.take(self.now, &mut list);
+        for (time, event) in list.drain(..) {
+            self.push_near(time, event);
         }
+        self.far.moving = list;
     }
 
     /// Calls `f` with each event that waits for `time`, which must lie within the horizon: to fetch ahead what it
@@ -225,24 +189,105 @@ impl<E: Copy + Default> Calendar<E> {
     #[inline]
     pub fn peek(&self, time: Time, mut f: impl FnMut(&E)) {
         let bucket = &self.buckets[(time % HORIZON) as usize];
-        let mut left = bucket.count as usize;
-        let mut page = bucket.first;
-        while left > 0 {
-            let n = left.min(PAGE);
-            for event in &self.pages[page as usize][..n] {
-                f(event);
-            }
-            left -= n;
-            page = self.next[page as usize];
+        if bucket.first == NONE {
+            return;
         }
+        let last = (bucket.next as usize - 1) / PAGE;
+        let mut page = bucket.first as usize;
+        while page != last {
+            self.events[page * PAGE..][..PAGE].iter().for_each(&mut f);
+            page = self.next[page] as usize;
+        }
+        self.events[last * PAGE..bucket.next as usize].iter().for_each(f);
     }
 
     /// Bytes that the queue occupies.
     pub fn bytes(&self) -> usize {
-        self.buckets.len() * size_of::<Bucket>()
-            + self.pages.capacity() * size_of::<[E; PAGE]>()
+        size_of_val(&*self.buckets)
+            + self.events.capacity() * size_of::<E>()
             + self.next.capacity() * 4
-            + self.far.capacity() * size_of::<Far<E>>()
+            + self.far.bytes()
+    }
+}
+
+/// Events beyond the horizon: a bucket a span of time, and a heap beyond the last one.
+struct Spans<E> {
+    buckets: Box<[Vec<(Time, E)>; SPANS as usize]>,
+    /// Earliest time in each bucket.
+    first: [Time; SPANS as usize],
+    /// Earliest time of all, [`Time::MAX`] if there is none.
+    earliest: Time,
+    beyond: BinaryHeap<Reverse<Beyond<E>>>,
+    /// On the way to the ring; kept for its memory.
+    moving: Vec<(Time, E)>,
+}
+
+impl<E: Copy> Spans<E> {
+    fn new() -> Self {
+        Spans {
+            buckets: Box::new(std::array::from_fn(|_| Vec::new())),
+            first: [Time::MAX; SPANS as usize],
+            earliest: Time::MAX,
+            beyond: BinaryHeap::new(),
+            moving: Vec::new(),
+        }
+    }
+
+    #[inline(never)]
+    fn push(&mut self, now: Time, time: Time, event: E) {
+        self.earliest = self.earliest.min(time);
+        // Nothing is left of the spans before that of `now`, so that a bucket holds one span only.
+        if time / HORIZON - now / HORIZON < SPANS {
+            let span = (time / HORIZON % SPANS) as usize;
+            self.buckets[span].push((time, event));
+            self.first[span] = self.first[span].min(time);
+        } else {
+            self.beyond.push(Reverse(Beyond { time, event }));
+        }
+    }
+
+    /// Takes all events of the span of `now` or before; the heap's among them.
+    fn take(&mut self, now: Time, into: &mut Vec<(Time, E)>) {
+        let end = now / HORIZON * HORIZON + HORIZON;
+        for (bucket, first) in self.buckets.iter_mut().zip(&mut self.first) {
+            if *first < end {
+                into.append(bucket);
+                *first = Time::MAX;
+            }
+        }
+        while self.beyond.peek().is_some_and(|b| b.0.time < end) {
+            into.extend(self.beyond.pop().map(|Reverse(b)| (b.time, b.event)));
+        }
+        let heap = self.beyond.peek().map_or(Time::MAX, |b| b.0.time);
+        self.earliest = self.first.iter().fold(heap, |a, &b| a.min(b));
+    }
+
+    fn bytes(&self) -> usize {
+        let lists = self.buckets.iter().chain([&self.moving]).map(Vec::capacity).sum::<usize>();
+        lists * size_of::<(Time, E)>() + self.beyond.capacity() * size_of::<Beyond<E>>()
+    }
+}
+
+/// An event ordered by its time.
+struct Beyond<E> {
+    time: Time,
+    event: E,
+}
+
+impl<E> PartialEq for Beyond<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.time == other.time
+    }
+}
+impl<E> Eq for Beyond<E> {}
+impl<E> PartialOrd for Beyond<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<E> Ord for Beyond<E> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.time.cmp(&other.time)
     }
 }
 
@@ -255,14 +300,14 @@ mod tests {
     proptest! {
         /// Against a sorted map: the same events at the same times, near and far, with pushes between takes.
         #[test]
-        fn agrees_with_a_sorted_map(steps in proptest::collection::vec((0u64..2000, 1usize..40), 1..200)) {
+        fn agrees_with_a_sorted_map(steps in proptest::collection::vec((0u64..100_000, 1usize..40), 1..200)) {
             let mut calendar = Calendar::<u32>::new();
             let mut naive: BTreeMap<Time, Vec<u32>> = BTreeMap::new();
             let mut id = 0;
             let mut taken = Vec::new();
             for (ahead, count) in steps {
                 for i in 0..count as u64 {
-                    let time = calendar.now + (ahead * (i + 1)) % 1777;
+                    let time = calendar.now + (ahead * (i + 1)) % [1777, 50_000][ahead as usize % 2];
                     calendar.push(time, id);
                     naive.entry(time).or_default().push(id);
                     id += 1;
@@ -274,7 +319,7 @@ mod tests {
                 taken.sort_unstable();
                 expected.sort_unstable();
                 prop_assert_eq!(&taken, &expected);
-                prop_assert_eq!(calendar.len(), naive.values().map(Vec::len).sum::<usize>());
+                prop_assert_eq!(calendar.is_empty(), naive.is_empty());
             }
             while let Some(time) = calendar.next_time() {
                 let mut expected = naive.remove(&time).expect("the same times");
@@ -297,6 +342,6 @@ mod tests {
             }
             calendar.take(time, &mut taken);
         }
-        assert!(calendar.pages.len() < 600, "{} pages for 2,600 events", calendar.pages.len());
+        assert!(calendar.next.len() < 600, "{} pages for 2,600 events", calendar.next.len());
     }
 }

@@ -2,8 +2,9 @@
 //! request; each sender's grant.
 
 use super::block::{Message, TorusBlock};
-use super::choice::{FIXED, OPEN, bits, pick};
+use super::choice::{OPEN, best_of, bits, one_of, pick};
 use super::errors::Kept;
+use super::slots::SlotSet;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
@@ -14,8 +15,6 @@ use netloom_engine::{Outbox, Time};
 struct Request {
     slot: u8,
     vc: u8,
-    /// Fullness of the VC that the packet would leave, as SLQ sees it.
-    range: u8,
     high: bool,
 }
 
@@ -24,104 +23,154 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     #[inline]
     pub(super) fn arbitrate(&mut self, node: usize, now: Time, out: &mut Outbox<Message>) {
         let n = &self.nodes[node];
-        // Directions in which anything at all is offered, and receivers with a head that they or delivery could serve.
+        if n.is_quiet() {
+            return;
+        }
+        // Directions in which anything at all is offered.
         let offered = n.open & n.any_ok;
-        let splat = lanes(offered | Header::LOCAL);
-        let mut receivers = 0u16;
-        for port in 0..P {
-            let [low, high] = halves(&n.heads[port]);
-            receivers |= u16::from((low | high) & splat != 0) << port;
-        }
-        let finding = if self.tables.gap { self.finding(node) } else { 0 };
-        if receivers | (n.injection & offered) != 0 {
-            self.serve(node, receivers, offered, now, out);
-        }
-        if self.tables.gap {
-            self.note_stalls(node, finding, now);
+        if n.standing == 1 && n.bypassing != 0 && n.waiting == 0 && !self.tables.gap {
+            // Nearly always so under light load.
+            let port = n.bypassing.trailing_zeros() as usize;
+            self.serve_one(node, port, BYPASS, offered, now, out);
+        } else {
+            self.compare(node, offered, now, out);
         }
         if self.nodes[node].bypassing != 0 {
             self.end_bypass(node, now);
         }
     }
 
-    /// The three phases, for receivers and injection FIFOs that may have something to ask for.
-    fn serve(&mut self, node: usize, receivers: u16, offered: u16, now: Time, out: &mut Outbox<Message>) {
+    /// The same, with more than one packet to look at.
+    #[inline]
+    fn compare(&mut self, node: usize, offered: u16, now: Time, out: &mut Outbox<Message>) {
+        let n = &mut self.nodes[node];
+        let bypassing = n.bypassing;
+        bits(bypassing).for_each(|port| n.wishes.add(port, BYPASS, n.heads[port][BYPASS]));
+        let n = &self.nodes[node];
+        let finding = if self.tables.gap { self.finding(node) } else { 0 };
+        let asking = n.wishes.towards_any(offered).and_also(n.wishes.local());
+        let entering = if n.waiting == 0 { 0 } else { n.entering(offered) };
+        if entering == 0
+            && let Some((port, slot)) = asking.single()
+            && !self.tables.gap
+        {
+            self.serve_one(node, port, slot, offered, now, out);
+        } else if !asking.is_empty() || entering != 0 {
+            self.serve(node, asking, entering, offered, now, out);
+        }
+        if self.tables.gap {
+            self.note_stalls(node, finding, now);
+        }
+        if bypassing != 0 {
+            self.nodes[node].wishes.clear(BYPASS);
+        }
+    }
+
+    /// The three phases where one head only has something to ask for.
+    #[inline]
+    fn serve_one(
+        &mut self,
+        node: usize,
+        port: usize,
+        slot: usize,
+        offered: u16,
+        now: Time,
+        out: &mut Outbox<Message>,
+    ) {
+        let (t, n) = (&self.tables, &mut self.nodes[node]);
+        let mask = if n.paths[port] < t.paths { offered } else { 0 };
+        let ways = n.receiver_ways(t, port, slot, mask);
+        if ways == Header::LOCAL {
+            self.grant_reception(node, port, slot, now);
+        } else if ways != 0 {
+            let (to, vc) = n.choose_direction(t, ways, n.heads[port][slot]);
+            let vc = self.vc(node, to as usize, vc);
+            self.grant_link(node, to as usize, vc, Some(port), slot, now, out);
+        }
+    }
+
+    /// The three phases, for slots of receivers and injection FIFOs that may have something to ask for.
+    fn serve(
+        &mut self,
+        node: usize,
+        mut asking: SlotSet<P>,
+        entering: u16,
+        offered: u16,
+        now: Time,
+        out: &mut Outbox<Message>,
+    ) {
         let mut asked = 0u16;
         let mut delivered = 0u16;
         let mut contenders = [0u16; P];
         let mut requests = [Request::default(); P];
-        // What packets could have taken and did not: if any of it is left, they ask again in the next tick.
-        let mut missed = 0u16;
-        // What each receiver's packets may take.
-        let mut wanted = [0u16; P];
+        // Slots that could take something, and have not got it yet: they ask again in the next tick.
+        let mut able = SlotSet::EMPTY;
         let t = &self.tables;
-        for port in bits(receivers) {
-            let n = &mut self.nodes[node];
+        let n = &mut self.nodes[node];
+        while let Some((port, some)) = asking.next_receiver() {
             let mask = if n.paths[port] < t.paths { offered } else { 0 };
             let mut slots = 0u8;
-            let mut found = [0u16; SLOTS];
-            let mut all = 0;
-            for slot in occupied(&n.heads[port], mask | Header::LOCAL) {
-                let ways = n.receiver_ways(t, port, slot, mask);
-                slots |= u8::from(ways != 0) << slot;
-                found[slot] = ways;
-                all |= ways;
+            for slot in bits(some.into()) {
+                slots |= u8::from(n.receiver_ways(t, port, slot, mask) != 0) << slot;
             }
             if slots == 0 {
                 continue;
             }
-            wanted[port] = all & !FIXED;
+            able = able.and_also(SlotSet::of(port, slots));
             if t.gap && n.misses(port, now) {
-                missed |= wanted[port];
                 continue;
             }
             let slot = n.choose_slot(t, port, slots);
-            if !slots.is_power_of_two() {
-                missed |= wanted[port];
-            }
-            if found[slot] == Header::LOCAL {
+            let ways = n.receiver_ways(t, port, slot, mask);
+            requests[port].slot = slot as u8;
+            if ways == Header::LOCAL {
                 delivered |= 1 << port;
-                requests[port].slot = slot as u8;
                 continue;
             }
             let head = n.heads[port][slot];
-            let (to, vc) = n.choose_direction(t, found[slot], head);
-            requests[port] = Request {
-                slot: slot as u8,
-                vc,
-                range: n.fullness(t, port, slot),
-                high: head & Header::HIGH != 0,
-            };
+            let (to, vc) = n.choose_direction(t, ways, head);
+            requests[port].vc = vc;
+            requests[port].high = head & Header::HIGH != 0;
             contenders[to as usize] |= 1 << port;
             asked |= 1 << to;
         }
         for port in bits(delivered) {
-            self.grant_reception(node, port, requests[port].slot as usize, now);
+            let slot = requests[port].slot;
+            able = able.without(SlotSet::of(port, 1 << slot));
+            self.grant_reception(node, port, slot as usize, now);
         }
         let mut injectors = [0u16; P];
         let mut vcs = [0u8; 16];
-        let injected = self.ask_to_inject(node, asked, offered, &mut injectors, &mut vcs, &mut missed);
+        let (injected, mut waiting) = if entering == 0 {
+            (0, 0)
+        } else {
+            self.ask_to_inject(node, entering, asked, offered, &mut injectors, &mut vcs)
+        };
         // Phase 3: each sender serves one request.
         for to in bits(asked | injected) {
             let (receivers, fifos) = (contenders[to], injectors[to]);
             if self.network_first(node, receivers, fifos, &requests) {
                 let port = self.choose_receiver(node, receivers, &requests);
-                let request = requests[port];
-                bits(receivers & !(1 << port)).for_each(|loser| missed |= wanted[loser]);
-                let vc = self.vc(node, to, request.vc);
-                self.grant_link(node, to, vc, Some(port), request.slot as usize, now, out);
+                let Request { slot, vc, .. } = requests[port];
+                able = able.without(SlotSet::of(port, 1 << slot));
+                let vc = self.vc(node, to, vc);
+                self.grant_link(node, to, vc, Some(port), slot as usize, now, out);
             } else {
-                bits(receivers).for_each(|loser| missed |= wanted[loser]);
-                let highs = self.high_fifos(node, fifos);
+                let highs = fifos & self.nodes[node].waiting_high;
                 let fifos = if highs != 0 { highs } else { fifos };
                 let fifo = pick(fifos.into(), &mut self.nodes[node].random, |_| 0);
+                waiting &= !(1 << fifo);
                 let vc = self.vc(node, to, vcs[fifo]);
                 self.grant_link(node, to, vc, None, fifo, now, out);
             }
         }
-        let n = &self.nodes[node];
-        if missed & (n.open & n.any_ok | Header::LOCAL) != 0 {
-            self.calendar.push(now + 1, Event::at(Kind::Retry, node as u32, 0, 0, 0, 0));
+        if !able.is_empty() || waiting != 0 {
+            let n = &self.nodes[node];
+            let left = n.open & n.any_ok;
+            let still = n.wishes.towards_any(left).and_also(n.wishes.local()).common(able);
+            if !still.is_empty() || n.entering(left) & waiting != 0 {
+                self.retries.push(node as u32);
+            }
         }
     }
 
@@ -131,54 +180,37 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         if vc == OPEN { self.nodes[node].choose_vc(to) } else { vc as usize }
     }
 
-    /// Phase 1 of the injection FIFOs: each asks by itself. Returns the directions asked for.
+    /// Phase 1 of the injection FIFOs: each asks by itself. Returns the directions asked for, and the FIFOs that ask.
     #[inline]
     fn ask_to_inject(
         &mut self,
         node: usize,
+        entering: u16,
         asked: u16,
         offered: u16,
         injectors: &mut [u16; P],
         vcs: &mut [u8; 16],
-        missed: &mut u16,
-    ) -> u16 {
-        let hopeful = self.nodes[node].injection;
+    ) -> (u16, u16) {
+        let n = &mut self.nodes[node];
         // Where packets in the network always come first, those that could only lose need not be looked at.
-        let always_first = self.tables.in_network == u64::MAX && hopeful & Header::HIGH == 0;
-        if hopeful & (if always_first { offered & !asked } else { offered }) == 0 {
-            return 0;
+        let always_first = self.tables.in_network == u64::MAX && n.waiting_high == 0;
+        if always_first && n.entering(offered & !asked) == 0 {
+            return (0, 0);
         }
-        let mut injected = 0;
-        let mut count = 0;
-        #[allow(clippy::needless_range_loop)]
-        for fifo in 0..self.fifos {
+        let (mut injected, mut asking) = (0, 0);
+        for fifo in bits(entering) {
             let head = self.injection[node].heads[fifo];
-            let n = &mut self.nodes[node];
-            let ways = if head & offered == 0 { 0 } else { n.ways(&self.tables, None, 0, head, offered) };
+            let ways = n.ways(&self.tables, None, 0, head, offered);
             if ways == 0 {
                 continue;
             }
-            count += 1;
+            asking |= 1 << fifo;
             let (to, vc) = n.choose_direction(&self.tables, ways, head);
             injectors[to as usize] |= 1 << fifo;
             vcs[fifo] = vc;
             injected |= 1 << to;
-            *missed |= ways & !FIXED;
         }
-        if count == 1 && injected & asked == 0 {
-            // The only one, and sure to be served: nobody is left.
-            *missed &= !injected;
-        }
-        injected
-    }
-
-    #[inline]
-    fn high_fifos(&self, node: usize, fifos: u16) -> u16 {
-        if self.nodes[node].injection & Header::HIGH == 0 {
-            return 0;
-        }
-        let heads = &self.injection[node].heads;
-        bits(fifos).filter(|&f| heads[f] & Header::HIGH != 0).fold(0, |mask, f| mask | 1 << f)
+        (injected, asking)
     }
 
     /// Whether a sender serves a receiver rather than an injection FIFO.
@@ -191,7 +223,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             return true;
         }
         // The exception for a lone high-priority packet at injection.
-        self.high_fifos(node, fifos) == 0 && self.nodes[node].random.chance(self.tables.in_network)
+        let n = &mut self.nodes[node];
+        fifos & n.waiting_high == 0 && n.random.chance(self.tables.in_network)
     }
 
     /// Which of the receivers that ask for one link is served.
@@ -200,12 +233,15 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         if receivers.is_power_of_two() {
             return receivers.trailing_zeros() as usize;
         }
-        let random = &mut self.nodes[node].random;
-        let longest = random.chance(self.tables.sender_slq);
-        pick(receivers.into(), random, |port| {
-            let request = requests[port];
-            u8::from(request.high) * 8 + if longest { request.range } else { 0 }
-        })
+        let n = &mut self.nodes[node];
+        let longest = n.random.chance(self.tables.sender_slq);
+        let rank = |port: usize| {
+            let Request { slot, high, .. } = requests[port];
+            let range = if longest { n.fullness(&self.tables, port, slot.into()) } else { 0 };
+            u8::from(high) * 8 + range
+        };
+        let ties = best_of(receivers.into(), rank);
+        one_of(ties, &mut n.random)
     }
 
     /// A packet starts on a link.
@@ -232,8 +268,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         n.open &= !(1 << to);
         n.tokens[to][vc] -= t.cost(vc, chunks);
         n.offer(t, to);
-        let next = t.step(n.coordinates[to / 2], to);
-        let header = entry.header.after_hop(to, next, n.dateline >> to & 1 != 0);
+        let header = entry.header.after_hop(to, ports[to].ahead, n.dateline >> to & 1 != 0);
         match from {
             Some(port) => {
                 n.paths[port] += 1;
@@ -251,7 +286,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         record.from_slot = slot as u8;
         record.chunks = chunks;
         record.packets += 1;
-        record.sent[t.class(vc)] += u32::from(chunks);
+        record.sent[t.class[vc] as usize] += u32::from(chunks);
         let neighbour = record.neighbour;
         let arrival = start + t.hop;
         self.recorder.busy(start, end);
@@ -279,27 +314,29 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     #[inline]
     fn take_head(&mut self, node: usize, port: usize, slot: usize, now: Time) -> Entry {
         let n = &mut self.nodes[node];
-        n.heads[port][slot] = 0;
         if slot == BYPASS {
+            n.leave_bypass(port);
             n.bypass_busy |= 1 << port;
-            n.bypassing &= !(1 << port);
             let vc = n.bypass_vc[port] as usize;
             let place = n.first[port][vc];
             return *self.entry(node, port, vc, place);
         }
+        n.clear_head(port, slot);
         let place = n.first[port][slot];
         let entry = *self.entry(node, port, slot, place);
-        self.recorder.waited(self.tables.class(slot), (now as u32).wrapping_sub(entry.arrived));
+        self.recorder.waited(self.tables.class[slot].into(), (now as u32).wrapping_sub(entry.arrived));
         entry
     }
 
     /// Takes the head of an injection FIFO.
     #[inline]
     fn inject(&mut self, node: usize, fifo: usize, now: Time) -> Entry {
-        let heads = &mut self.injection[node].heads;
-        heads[fifo] = 0;
-        self.nodes[node].injection = heads.iter().fold(0, |any, head| any | head);
-        self.nodes[node].injecting |= 1 << fifo;
+        let head = std::mem::take(&mut self.injection[node].heads[fifo]);
+        let n = &mut self.nodes[node];
+        bits(head & Header::HINTS).for_each(|port| n.entering[port] &= !(1 << fifo));
+        n.waiting &= !(1 << fifo);
+        n.waiting_high &= !(1 << fifo);
+        n.injecting |= 1 << fifo;
         let entry = self.injecting[node * self.fifos + fifo];
         self.arena.get_mut(entry.packet).entered = now;
         self.recorder.current.injected += 1;
@@ -328,12 +365,13 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// What stands in a bypass after the grants goes into its VC.
     #[inline]
     fn end_bypass(&mut self, node: usize, now: Time) {
-        for port in bits(std::mem::take(&mut self.nodes[node].bypassing)) {
+        for port in bits(self.nodes[node].bypassing) {
             let n = &self.nodes[node];
             let vc = n.bypass_vc[port] as usize;
             let header = self.entry(node, port, vc, n.first[port][vc]).header;
-            let heads = &mut self.nodes[node].heads[port];
-            heads[vc] = std::mem::take(&mut heads[BYPASS]);
+            let n = &mut self.nodes[node];
+            let head = n.leave_bypass(port);
+            n.set_head(port, vc, head);
             self.join(node, port, vc, header, now);
         }
     }
@@ -373,32 +411,4 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             }
         }
     }
-}
-
-/// A mask in each of four lanes.
-#[inline]
-pub(super) fn lanes(mask: u16) -> u64 {
-    u64::from(mask) * 0x0001_0001_0001_0001
-}
-
-/// A receiver's heads as two words of four lanes.
-#[inline]
-pub(super) fn halves(heads: &[u16; SLOTS]) -> [u64; 2] {
-    let word = |i: usize| (0..4).fold(0, |word, lane| word | u64::from(heads[i + lane]) << (16 * lane));
-    [word(0), word(4)]
-}
-
-/// Slots whose heads have a bit of `mask`.
-#[inline]
-pub(super) fn occupied(heads: &[u16; SLOTS], mask: u16) -> impl Iterator<Item = usize> + use<> {
-    let [low, high] = halves(heads);
-    let (mut low, mut high) = (low & lanes(mask), high & lanes(mask));
-    std::iter::from_fn(move || {
-        let (word, first) = if low != 0 { (&mut low, 0) } else { (&mut high, 4) };
-        (*word != 0).then(|| {
-            let lane = word.trailing_zeros() / 16;
-            *word &= !(0xffff << (16 * lane));
-            first + lane as usize
-        })
-    })
 }

@@ -5,6 +5,7 @@
 //! (deliveries, refills, arrivals at a VC that empties in the same tick) waits for a fixed place after the first step, so
 //! that the outcome does not depend on the order in which events came in.
 
+use super::choice::bits;
 use super::errors::{Errors, LinkErrors};
 use super::state::*;
 use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};
@@ -40,6 +41,11 @@ pub struct TorusBlock<H, const P: usize> {
     deliveries: Vec<Event>,
     pub(super) mends: Vec<Event>,
     dirty: Vec<u32>,
+    /// Nodes whose arbiters act again in the tick after the last one, and that tick.
+    pub(super) retries: Vec<u32>,
+    next_tick: Time,
+    /// Whether memory is fetched ahead: worth it where the machine does not fit a core's cache.
+    pub(super) fetches: bool,
 }
 
 /// What one block tells another: an event, and with an arriving packet what its ends know of it.
@@ -78,6 +84,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             deliveries: vec![],
             mends: vec![],
             dirty: vec![],
+            retries: vec![],
+            next_tick: 0,
+            fetches: false,
             tables,
             nodes,
             ports,
@@ -195,8 +204,11 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
         let mut taken = std::mem::take(&mut self.taken);
-        self.fetch_ahead(now);
+        if self.fetches {
+            self.fetch_ahead(now);
+        }
         self.calendar.take(now, &mut taken);
+        self.next_tick = now + 1;
         self.recorder.reach(now);
         for event in &taken {
             let (node, port) = (event.node(), event.port());
@@ -205,7 +217,6 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 Kind::Tokens => self.tokens(node, port, event.word),
                 Kind::Arrived => self.arrivals.push(*event),
                 Kind::Received | Kind::Copied | Kind::Wake => self.deliveries.push(*event),
-                Kind::Retry => self.mark(node),
                 Kind::Fill => {
                     self.nodes[node].refill |= 1 << (port * 8 + event.slot());
                     self.mark(node);
@@ -213,6 +224,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mends.push(*event),
             }
         }
+        let mut retries = std::mem::take(&mut self.retries);
+        retries.drain(..).for_each(|node| self.mark(node as usize));
+        self.retries = retries;
         let count = taken.len() as u64;
         self.taken = taken;
         if !self.deliveries.is_empty() {
@@ -265,9 +279,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                     }
                 }
                 // The packets that may be the next on the link.
-                for receiver in 0..P {
-                    for slot in self.nodes[node].slots_towards(receiver, port).filter(|&slot| slot != BYPASS)
-                    {
+                let mut asking = self.nodes[node].wishes.towards(port);
+                while let Some((receiver, slots)) = asking.next_receiver() {
+                    for slot in bits(u16::from(slots) & !(1 << BYPASS)) {
                         prefetch(&self.rings[self.ring(node, receiver, slot)]);
                     }
                 }
@@ -309,6 +323,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// Does what the host asked for. In the second step of a tick the nodes concerned must be marked; in the third, the one
     /// that acts is the only one.
     fn obey(&mut self, now: Time, mark: bool) {
+        if self.signals.list.is_empty() {
+            return;
+        }
         let mut list = std::mem::take(&mut self.signals.list);
         for signal in list.drain(..) {
             let node = match signal {
@@ -341,7 +358,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             let fifo = fifos.trailing_zeros() as usize;
             fifos &= fifos - 1;
             // One with a packet at its head, or in transfer, asks again by itself.
-            if self.injection[node].heads[fifo] == 0 && self.nodes[node].injecting >> fifo & 1 == 0 {
+            if (self.nodes[node].waiting | self.nodes[node].injecting) >> fifo & 1 == 0 {
                 self.pull(node, fifo, now);
             }
             if fifos == 0 {
@@ -359,7 +376,10 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 self.injecting[node * self.fifos + fifo] = entry;
                 let head = self.head(header);
                 self.injection[node].heads[fifo] = head;
-                self.nodes[node].injection |= head;
+                let n = &mut self.nodes[node];
+                n.waiting |= 1 << fifo;
+                n.waiting_high |= u16::from(head & Header::HIGH != 0) << fifo;
+                bits(head & Header::HINTS).for_each(|port| n.entering[port] |= 1 << fifo);
             }
             Pull::NotBefore(at) => {
                 let event = Event::at(Kind::Fill, node as u32, fifo / 8, fifo % 8, 0, 0);
@@ -404,13 +424,14 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 impl<H: Host, const P: usize> Block for TorusBlock<H, P> {
     type Message = Message;
 
+    #[inline]
     fn next_time(&self) -> Option<Time> {
-        self.calendar.next_time()
+        if self.retries.is_empty() { self.calendar.next_time() } else { Some(self.next_tick) }
     }
 
     fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
         let mut events = 0;
-        while let Some(now) = self.calendar.next_time()
+        while let Some(now) = self.next_time()
             && now < until
         {
             events += self.tick(now, out);

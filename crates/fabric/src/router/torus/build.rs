@@ -2,6 +2,7 @@
 
 use super::block::TorusBlock;
 use super::errors::{Errors, LinkErrors};
+use super::slots::Wishes;
 use super::stall::StallReport;
 use super::state::*;
 use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};
@@ -40,6 +41,9 @@ impl Default for BuildOptions {
         }
     }
 }
+
+/// Nodes of a machine whose state stays in a core's cache by itself. Measured.
+const CACHED: u32 = 1024;
 
 /// A torus machine of nodes with `P` ports, and its hosts.
 pub struct TorusNetwork<H: Host, const P: usize> {
@@ -171,7 +175,9 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
                             assert!(lane < 1 << 11, "a block has few neighbours");
                             REMOTE | (lane as u32) << 20 | place
                         });
-                        new_port(neighbour)
+                        let ahead =
+                            torus.neighbour(number, port).map_or(0, |n| torus.coordinates(n)[port / 2]);
+                        new_port(neighbour, ahead)
                     }));
                     new_node(&torus, &tables, number, alive, options.seed)
                 })
@@ -184,6 +190,7 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
             let tables = tables.clone();
             let mut block = TorusBlock::new(tables, nodes, ports, fifos, numbers, host, recorder, errors);
             block.offer_all();
+            block.fetches = torus.nodes() > CACHED;
             blocks.push(block);
         }
         let lookahead = tables.lookahead();
@@ -306,10 +313,11 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
     }
 }
 
-fn new_port(neighbour: u32) -> Port {
+fn new_port(neighbour: u32, ahead: u8) -> Port {
     Port {
         free_at: 0,
         neighbour,
+        ahead,
         from_port: 0,
         from_slot: 0,
         due_vc: 0,
@@ -331,6 +339,8 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
     });
     Node {
         heads: [[0; SLOTS]; P],
+        wishes: Wishes::NONE,
+        entering: [0; P],
         // A dead port never has tokens (section 2).
         tokens: std::array::from_fn(|port| if alive >> port & 1 != 0 { tables.capacity } else { [0; SLOTS] }),
         chunks: [[0; SLOTS]; P],
@@ -350,11 +360,12 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
         due: 0,
         refill: 0,
         injecting: 0,
-        injection: 0,
+        waiting: 0,
+        waiting_high: 0,
+        standing: 0,
         dateline: dateline.fold(0, |mask, port| mask | 1 << port),
         best: [0; P],
         paths: [0; P],
-        coordinates,
         dirty: false,
     }
 }

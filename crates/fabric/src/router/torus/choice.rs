@@ -1,6 +1,5 @@
 //! What a packet may do and which it does: phase 1 of arbitration, and the receivers' part of phase 2 (section 2).
 
-use super::arbitration::occupied;
 use super::state::*;
 use super::tables::Tables;
 use crate::packet::Header;
@@ -109,11 +108,10 @@ impl<const P: usize> Node<P> {
         if slots.is_power_of_two() {
             return slots.trailing_zeros() as usize;
         }
-        let chunks = &self.chunks[port];
         let longest = self.random.chance(t.receiver_slq);
-        pick(slots.into(), &mut self.random, |slot| {
-            if longest { t.fullness[slot][chunks[slot] as usize] } else { 0 }
-        })
+        let ties =
+            if longest { best_of(slots.into(), |slot| self.fullness(t, port, slot)) } else { slots.into() };
+        one_of(ties, &mut self.random)
     }
 
     /// Phase 1's choice: join the shortest queue, or any. The VC may be left open, to be chosen by [`Self::choose_vc`]
@@ -129,8 +127,7 @@ impl<const P: usize> Node<P> {
     /// The dynamic VC of a packet that has but one direction: join the shortest queue, or any.
     #[inline]
     pub fn choose_vc(&mut self, port: usize) -> usize {
-        let ties = u64::from(self.best[port] & 15);
-        if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, &mut self.random) }
+        one_of(u64::from(self.best[port] & 15), &mut self.random)
     }
 
     fn choose_of_directions(&mut self, t: &Tables, ways: u16, head: u16) -> (u8, u8) {
@@ -149,8 +146,7 @@ impl<const P: usize> Node<P> {
                 ties |= u64::from(offer & 15) << (port * 4);
             }
         }
-        let chosen =
-            if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, &mut self.random) };
+        let chosen = one_of(ties, &mut self.random);
         ((chosen / 4) as u8, (chosen % 4) as u8)
     }
 
@@ -167,10 +163,10 @@ impl<const P: usize> Node<P> {
         self.stalled >> port & 1 != 0 && (self.stalled_odd >> port & 1 != 0) == now.is_multiple_of(2)
     }
 
-    /// Slots of a receiver whose heads may go through a port.
+    /// The injection FIFOs whose heads may take any of these directions.
     #[inline]
-    pub fn slots_towards(&self, receiver: usize, port: usize) -> impl Iterator<Item = usize> + use<P> {
-        occupied(&self.heads[receiver], 1 << port)
+    pub fn entering(&self, ports: u16) -> u16 {
+        bits(ports).fold(0, |fifos, port| fifos | self.entering[port])
     }
 
     /// Recomputes what a link's tokens allow.
@@ -183,16 +179,12 @@ impl<const P: usize> Node<P> {
         self.any_ok = self.any_ok & clear | u16::from(full != 0) << port;
         self.dynamic_ok = self.dynamic_ok & clear | u16::from(full & t.dynamic_bytes != 0) << port;
         let mut offer = 0;
-        for (vc, &tokens) in self.tokens[port].iter().enumerate().take(t.dynamic) {
-            let range = t.token_range[tokens as usize & 127];
+        for vc in 0..t.dynamic.min(4) {
+            let range = t.token_range[self.tokens[port][vc] as usize & 127];
             // A better range replaces the VCs of a worse one, an equal one joins them.
-            let this = range << 4 | (1 << vc);
-            offer = match (offer >> 4).cmp(&range) {
-                _ if range == NO_RANGE => offer,
-                std::cmp::Ordering::Less => this,
-                std::cmp::Ordering::Equal => offer | this,
-                std::cmp::Ordering::Greater => offer,
-            };
+            let joins = offer >> 4 == range;
+            let better = u8::from(range > offer >> 4) * (range << 4 | 1 << vc);
+            offer = if joins { offer | u8::from(range != NO_RANGE) << vc } else { offer.max(better) };
         }
         self.best[port] = offer;
     }
@@ -215,6 +207,12 @@ pub(super) fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
 /// Of the bits of `mask`, the one with the highest `rank`, ties at random. Draws only if there is a tie.
 #[inline]
 pub(super) fn pick(mask: u64, random: &mut Stream, rank: impl Fn(usize) -> u8) -> usize {
+    one_of(best_of(mask, rank), random)
+}
+
+/// The bits of `mask` with the highest `rank`.
+#[inline]
+pub(super) fn best_of(mask: u64, rank: impl Fn(usize) -> u8) -> u64 {
     debug_assert!(mask != 0);
     let (mut best, mut ties) = (0, 0u64);
     let mut left = mask;
@@ -229,6 +227,12 @@ pub(super) fn pick(mask: u64, random: &mut Stream, rank: impl Fn(usize) -> u8) -
             ties |= 1 << bit;
         }
     }
+    ties
+}
+
+/// One of the bits of a mask at random. Draws only if there are several.
+#[inline]
+pub(super) fn one_of(ties: u64, random: &mut Stream) -> usize {
     if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, random) }
 }
 

@@ -10,16 +10,15 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
     #[inline]
     pub(super) fn sent(&mut self, node: usize, port: usize, now: Time) {
-        let record = self.ports[node][port];
-        self.nodes[node].open |= 1 << port;
-        if record.from_port == FROM_INJECTION {
-            self.nodes[node].injecting &= !(1 << record.from_slot);
-            self.nodes[node].refill |= 1 << record.from_slot;
+        let Port { from_port, from_slot, chunks, due_vc, due_chunks, .. } = self.ports[node][port];
+        let n = &mut self.nodes[node];
+        n.open |= 1 << port;
+        if from_port == FROM_INJECTION {
+            n.injecting &= !(1 << from_slot);
+            n.refill |= 1 << from_slot;
         } else {
-            let from = record.from_port as usize;
-            self.nodes[node].paths[from] -= 1;
-            let (slot, chunks) = (record.from_slot as usize, record.chunks);
-            self.vacate(node, from, slot, chunks, (record.due_vc, record.due_chunks), now);
+            n.paths[from_port as usize] -= 1;
+            self.vacate(node, from_port.into(), from_slot.into(), chunks, (due_vc, due_chunks), now);
         }
         self.mark(node);
     }
@@ -28,18 +27,20 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// packet becomes the head.
     #[inline]
     fn vacate(&mut self, node: usize, port: usize, slot: usize, chunks: u8, due: (u8, u8), now: Time) {
+        let n = &mut self.nodes[node];
         if slot == BYPASS {
-            self.nodes[node].bypass_busy &= !(1 << port);
+            n.bypass_busy &= !(1 << port);
         } else {
             let places = self.tables.places;
-            let first = self.nodes[node].first[port][slot];
+            let first = n.first[port][slot];
             let next = if first as usize + 1 == places { 0 } else { first + 1 };
-            self.nodes[node].first[port][slot] = next;
-            self.nodes[node].count[port][slot] -= 1;
-            self.nodes[node].chunks[port][slot] -= chunks;
+            n.first[port][slot] = next;
+            n.count[port][slot] -= 1;
+            n.chunks[port][slot] -= chunks;
             self.recorder.leave(slot, chunks, now);
-            if self.nodes[node].count[port][slot] > 0 {
-                self.nodes[node].heads[port][slot] = self.head(self.entry(node, port, slot, next).header);
+            if n.count[port][slot] > 0 {
+                let head = self.head(self.entry(node, port, slot, next).header);
+                self.nodes[node].set_head(port, slot, head);
             }
         }
         let (vc, tokens) = due;
@@ -75,16 +76,17 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     pub(super) fn tokens(&mut self, node: usize, port: usize, word: u64) {
         let before = self.recorder.unblocking.then(|| self.blocked(node));
         // No byte overflows: no more tokens come back than were taken.
-        let tokens = &mut self.nodes[node].tokens[port];
-        *tokens = u64::to_le_bytes(u64::from_le_bytes(*tokens) + word);
-        self.nodes[node].offer(&self.tables, port);
+        let n = &mut self.nodes[node];
+        n.tokens[port] = u64::to_le_bytes(u64::from_le_bytes(n.tokens[port]) + word);
+        n.offer(&self.tables, port);
+        let matters = n.open >> port & 1 != 0 && !n.is_quiet();
         self.recorder.current.token_acks += 1;
         if let Some(before) = before
             && before & !self.blocked(node) != 0
         {
             self.recorder.current.unblocking += 1;
         }
-        if self.nodes[node].open >> port & 1 != 0 {
+        if matters {
             self.mark(node);
         }
     }
@@ -113,36 +115,35 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
         let (node, port, vc) = (event.node(), event.port(), event.slot());
         let header = Header(event.word);
-        let count = self.nodes[node].count[port][vc];
-        let mut place = self.nodes[node].first[port][vc] as usize + count as usize;
-        if place >= self.tables.places {
-            place -= self.tables.places;
-        }
-        debug_assert!((count as usize) < self.tables.places, "tokens bound the packets of a VC");
-        *self.entry_mut(node, port, vc, place as u8) =
-            Entry { header, packet: event.packet, arrived: now as u32 };
-        if count > 0 {
-            self.join(node, port, vc, header, now);
-            return;
-        }
         let head = self.head(header);
-        if self.tables.bypass && self.nodes[node].bypass_busy >> port & 1 == 0 {
-            self.nodes[node].heads[port][BYPASS] = head;
-            self.nodes[node].bypassing |= 1 << port;
-            self.nodes[node].bypass_vc[port] = vc as u8;
-        } else {
-            self.join(node, port, vc, header, now);
-            self.nodes[node].heads[port][vc] = head;
+        let n = &mut self.nodes[node];
+        let (first, count) = (n.first[port][vc] as usize, n.count[port][vc] as usize);
+        let stands = self.tables.bypass && n.bypass_busy >> port & 1 == 0;
+        if count == 0 {
+            if stands {
+                n.enter_bypass(port, vc, head);
+            } else {
+                n.set_head(port, vc, head);
+            }
+            self.mark(node);
         }
-        self.mark(node);
+        if count > 0 || !stands {
+            self.join(node, port, vc, header, now);
+        }
+        let places = self.tables.places;
+        debug_assert!(count < places, "tokens bound the packets of a VC");
+        let place = if first + count < places { first + count } else { first + count - places };
+        let entry = Entry { header, packet: event.packet, arrived: now as u32 };
+        *self.entry_mut(node, port, vc, place as u8) = entry;
     }
 
     /// Counts a packet, whose entry is in its ring already, into its VC.
     #[inline]
     pub(super) fn join(&mut self, node: usize, port: usize, vc: usize, header: Header, now: Time) {
         let chunks = header.chunks() as u8;
-        self.nodes[node].count[port][vc] += 1;
-        self.nodes[node].chunks[port][vc] += chunks;
+        let n = &mut self.nodes[node];
+        n.count[port][vc] += 1;
+        n.chunks[port][vc] += chunks;
         self.recorder.enter(vc, chunks, now);
     }
 

@@ -8,6 +8,7 @@ mod choice;
 mod ends;
 mod errors;
 mod recovery;
+mod slots;
 mod stall;
 mod state;
 mod statistics;

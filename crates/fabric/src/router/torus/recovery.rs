@@ -162,7 +162,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.nodes[node].chunks[port][vc] -= chunks;
         self.recorder.leave(vc, chunks, now);
         if count == 1 {
-            self.nodes[node].heads[port][vc] = 0;
+            self.nodes[node].clear_head(port, vc);
         }
         if !header.is_corrupt() {
             // The link before brought it whole: it gave up its place like any packet.
@@ -231,7 +231,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let end = start + self.tables.wire[chunks as usize];
         record.free_at = end;
         record.packets += 1;
-        record.sent[self.tables.class(kept.vc as usize)] += chunks;
+        record.sent[self.tables.class[kept.vc as usize] as usize] += chunks;
         self.nodes[node].open &= !(1 << port);
         self.recorder.busy(start, end);
         self.recorder.current.hops += 1;

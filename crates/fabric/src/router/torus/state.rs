@@ -1,5 +1,6 @@
 //! The state of a node, laid out for the cache: what arbitration reads first, in a few lines; then one line a port.
 
+use super::slots::Wishes;
 use crate::packet::Header;
 use netloom_engine::{Stream, Time};
 
@@ -21,6 +22,10 @@ pub(super) const REMOTE: u32 = 1 << 31;
 pub(super) struct Node<const P: usize> {
     /// For each receiver and slot, the head that is free to ask: [`Header::head`] bits and [`UPPER`]; 0 for none.
     pub heads: [[u16; SLOTS]; P],
+    /// The same by direction.
+    pub wishes: Wishes<P>,
+    /// For each direction, the injection FIFOs whose heads may take it.
+    pub entering: [u16; P],
     /// Tokens held for each VC at the other end of each link, chunks.
     pub tokens: [[u8; SLOTS]; P],
     /// Chunks in each VC of each receiver.
@@ -56,8 +61,9 @@ pub(super) struct Node<const P: usize> {
     pub refill: u16,
     /// Injection FIFOs whose head is being transferred.
     pub injecting: u16,
-    /// All heads of injection FIFOs, or-ed.
-    pub injection: u16,
+    /// Injection FIFOs with a head that is free to ask, and those of them with one of high priority.
+    pub waiting: u16,
+    pub waiting_high: u16,
     /// Links that cross their ring's dateline.
     pub dateline: u16,
     /// For each link what JSQ sees of its dynamic VCs: the best range of tokens in the upper four bits, the VCs in it in the
@@ -65,10 +71,54 @@ pub(super) struct Node<const P: usize> {
     pub best: [u8; P],
     /// Busses to senders that are in use, by receiver.
     pub paths: [u8; P],
-    /// Where the node is.
-    pub coordinates: [u8; 5],
+    /// Heads of receivers that are free to ask.
+    pub standing: u8,
     /// Whether it is on the list of those that act in this tick.
     pub dirty: bool,
+}
+
+impl<const P: usize> Node<P> {
+    /// A head begins to ask at a slot.
+    #[inline]
+    pub fn set_head(&mut self, port: usize, slot: usize, head: u16) {
+        debug_assert!(self.heads[port][slot] == 0 && head != 0, "one head a slot");
+        self.heads[port][slot] = head;
+        self.standing += 1;
+        self.wishes.add(port, slot, head);
+    }
+
+    /// The head of a VC, if any, asks no longer.
+    #[inline]
+    pub fn clear_head(&mut self, port: usize, vc: usize) {
+        let head = std::mem::take(&mut self.heads[port][vc]);
+        if head != 0 {
+            self.standing -= 1;
+            self.wishes.remove(port, vc, head);
+        }
+    }
+
+    /// A packet for a VC stands in the bypass, for one tick. Its wishes are noted only if there are others to compare with.
+    #[inline]
+    pub fn enter_bypass(&mut self, port: usize, vc: usize, head: u16) {
+        self.bypassing |= 1 << port;
+        self.bypass_vc[port] = vc as u8;
+        self.heads[port][BYPASS] = head;
+        self.standing += 1;
+    }
+
+    /// What stands in the bypass leaves it.
+    #[inline]
+    pub fn leave_bypass(&mut self, port: usize) -> u16 {
+        self.bypassing &= !(1 << port);
+        self.standing -= 1;
+        std::mem::take(&mut self.heads[port][BYPASS])
+    }
+
+    /// Whether the arbiters have nothing to look at.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.standing == 0 && self.waiting | self.stalled == 0
+    }
 }
 
 /// One port's sender and receiver: what an event at that port touches.
@@ -88,6 +138,8 @@ pub(super) struct Port {
     pub due_chunks: u8,
     /// The same: its size.
     pub chunks: u8,
+    /// The neighbour's coordinate in the link's dimension.
+    pub ahead: u8,
     /// Tokens due to the sender at the other end, by VC of this port's receiver.
     pub due: [u8; SLOTS],
     /// Statistics of the link: packets sent.
@@ -147,8 +199,6 @@ pub(super) enum Kind {
     Received,
     /// The same of a copy, while the packet itself goes on (deposit).
     Copied,
-    /// The arbiters act again.
-    Retry,
     /// The host has, or may have, a packet for the injection FIFO `slot` (of the set `port`).
     Fill,
     /// The host asked for this time.
@@ -163,26 +213,6 @@ pub(super) enum Kind {
     Timeout,
 }
 
-/// By number; as many as make the index of one need no check.
-const KINDS: [Kind; 16] = [
-    Kind::Sent,
-    Kind::Tokens,
-    Kind::Arrived,
-    Kind::Received,
-    Kind::Copied,
-    Kind::Retry,
-    Kind::Fill,
-    Kind::Wake,
-    Kind::Tail,
-    Kind::Overdue,
-    Kind::Resent,
-    Kind::Timeout,
-    Kind::Wake,
-    Kind::Wake,
-    Kind::Wake,
-    Kind::Wake,
-];
-
 /// Most nodes of a block: 20 bits of a place.
 pub(super) const BLOCK_MAX: usize = 1 << 20;
 
@@ -195,7 +225,19 @@ impl Event {
 
     #[inline]
     pub fn kind(&self) -> Kind {
-        KINDS[(self.place >> 27) as usize % 16]
+        match self.place >> 27 {
+            0 => Kind::Sent,
+            1 => Kind::Tokens,
+            2 => Kind::Arrived,
+            3 => Kind::Received,
+            4 => Kind::Copied,
+            5 => Kind::Fill,
+            6 => Kind::Wake,
+            7 => Kind::Tail,
+            8 => Kind::Overdue,
+            9 => Kind::Resent,
+            _ => Kind::Timeout,
+        }
     }
 
     #[inline]
@@ -233,7 +275,8 @@ mod tests {
 
     #[test]
     fn places_keep_their_parts() {
-        for kind in [Kind::Sent, Kind::Received, Kind::Wake, Kind::Tail, Kind::Timeout] {
+        use Kind::*;
+        for kind in [Sent, Tokens, Arrived, Received, Copied, Fill, Wake, Tail, Overdue, Resent, Timeout] {
             let e = Event::at(kind, 1_048_575, 9, 7, 3, 4);
             assert_eq!((e.kind(), e.node(), e.port(), e.slot()), (kind, 1_048_575, 9, 7));
         }

@@ -31,8 +31,8 @@ pub(super) struct Tables {
     /// Room of each VC.
     pub capacity: [u8; 8],
     pub bubble: bool,
-    /// Whether packets on a bubble VC are counted as full ones.
-    pub corrected: bool,
+    /// VCs, a bit each, whose packets are all counted as full ones: the bubble VCs under the corrected rule.
+    pub counted_full: u8,
     pub order: EscapeOrder,
     /// JSQ's range of a number of tokens on a dynamic VC, from 1; 1 for all where packets choose at random;
     /// [`NO_RANGE`] for less than a full packet's.
@@ -48,8 +48,8 @@ pub(super) struct Tables {
     /// Places of a VC's ring of packets, and the cache lines that they take.
     pub places: usize,
     pub lines: usize,
-    /// Length of each dimension.
-    pub lengths: [u32; 5],
+    /// What each VC is for: 0 for a dynamic one, 1 for an escape VC, 2 for the high-priority VC.
+    pub class: [u8; 8],
 }
 
 impl Tables {
@@ -66,8 +66,9 @@ impl Tables {
             *room = (bytes / packet.chunk_B) as u8;
         }
         let most = u32::from(*capacity.iter().max().expect("eight VCs"));
-        let mut lengths = [1; 5];
-        config.topology.dims.iter().enumerate().for_each(|(d, &k)| lengths[d] = k);
+        let bubble = router.escape == Escape::Bubble;
+        let corrected = router.bubble_rule == BubbleRule::Corrected;
+        let is_bubble = |vc: usize| vc == vcs - 1 || bubble && (dynamic..vcs).contains(&vc);
         Tables {
             wire: std::array::from_fn(|c| u64::from(packet.wire_B(c as u32)) * per_byte),
             ack: u64::from(packet.ack_wire_B()) * per_byte,
@@ -80,8 +81,8 @@ impl Tables {
             high: vcs - 1,
             vcs,
             capacity,
-            bubble: router.escape == Escape::Bubble,
-            corrected: router.bubble_rule == BubbleRule::Corrected,
+            bubble,
+            counted_full: (0..8).fold(0, |mask, vc| mask | u8::from(corrected && is_bubble(vc)) << vc),
             order: router.escape_order,
             token_range: std::array::from_fn(|t| match router.direction_choice {
                 _ if (t as u32) < packet.chunks_max => NO_RANGE,
@@ -99,43 +100,14 @@ impl Tables {
             paths: router.paths as u8,
             places: (most / smallest.clamp(1, most)) as usize,
             lines: ((most / smallest.clamp(1, most)) as usize).div_ceil(LINE),
-            lengths,
+            class: std::array::from_fn(|vc| u8::from(vc >= dynamic) + u8::from(vc >= vcs - 1)),
         }
     }
 
     /// Tokens that a packet of `chunks` takes and gives back on a VC.
     #[inline]
     pub fn cost(&self, vc: usize, chunks: u8) -> u8 {
-        if vc >= self.escape && self.corrected && (self.bubble || vc == self.high) {
-            self.full
-        } else {
-            chunks
-        }
-    }
-
-    /// The coordinate next to `x` through a port that has a link.
-    #[inline]
-    pub fn step(&self, x: u8, port: usize) -> u8 {
-        let last = (self.lengths[port / 2] - 1) as u8;
-        if port.is_multiple_of(2) {
-            if x == last { 0 } else { x + 1 }
-        } else if x == 0 {
-            last
-        } else {
-            x - 1
-        }
-    }
-
-    /// 0 for a dynamic VC, 1 for an escape VC, 2 for the high-priority VC.
-    #[inline]
-    pub fn class(&self, vc: usize) -> usize {
-        if vc < self.escape {
-            0
-        } else if vc < self.high {
-            1
-        } else {
-            2
-        }
+        if self.counted_full >> vc & 1 != 0 { self.full } else { chunks }
     }
 
     /// The shortest time in which a node can learn anything of another.

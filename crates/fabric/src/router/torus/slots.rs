@@ -1,0 +1,203 @@
+//! Sets of slots of a node's receivers, and which of them want which direction: what the arbiters have to look at is then
+//! one load, and found by counting zeros.
+
+use super::choice::bits;
+use super::state::SLOTS;
+use crate::packet::Header;
+
+/// A set of slots: a byte for each receiver, of the first eight in one word and of the others in a second one, which is
+/// always zero in a node of up to eight ports and costs nothing there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SlotSet<const P: usize> {
+    low: u64,
+    high: u16,
+}
+
+impl<const P: usize> SlotSet<P> {
+    pub const EMPTY: Self = SlotSet { low: 0, high: 0 };
+
+    /// Some slots of one receiver.
+    #[inline]
+    pub fn of(port: usize, slots: u8) -> Self {
+        if P <= 8 || port < 8 {
+            SlotSet { low: u64::from(slots) << (port * SLOTS), high: 0 }
+        } else {
+            SlotSet { low: 0, high: u16::from(slots) << ((port - 8) * SLOTS) }
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.low == 0 && (P <= 8 || self.high == 0)
+    }
+
+    /// The receiver and the slot, if there is just one.
+    #[inline]
+    pub fn single(self) -> Option<(usize, usize)> {
+        let bit = self.low.trailing_zeros() as usize;
+        ((P <= 8 || self.high == 0) && self.low.is_power_of_two()).then_some((bit / SLOTS, bit % SLOTS))
+    }
+
+    /// With another's.
+    #[inline]
+    pub fn and_also(self, other: Self) -> Self {
+        SlotSet { low: self.low | other.low, high: self.high | other.high }
+    }
+
+    /// Those in both.
+    #[inline]
+    pub fn common(self, other: Self) -> Self {
+        SlotSet { low: self.low & other.low, high: self.high & other.high }
+    }
+
+    /// Without another's.
+    #[inline]
+    pub fn without(self, other: Self) -> Self {
+        SlotSet { low: self.low & !other.low, high: self.high & !other.high }
+    }
+
+    /// Takes out the first receiver that has any: its number and slots.
+    #[inline]
+    pub fn next_receiver(&mut self) -> Option<(usize, u8)> {
+        if self.low != 0 {
+            let port = self.low.trailing_zeros() as usize / SLOTS;
+            let slots = (self.low >> (port * SLOTS)) as u8;
+            self.low &= !(0xff << (port * SLOTS));
+            Some((port, slots))
+        } else if P > 8 && self.high != 0 {
+            let port = self.high.trailing_zeros() as usize / SLOTS;
+            let slots = (self.high >> (port * SLOTS)) as u8;
+            self.high &= !(0xff << (port * SLOTS));
+            Some((port + 8, slots))
+        } else {
+            None
+        }
+    }
+}
+
+/// Which slots of a node have a head that is free to ask, by direction that it may take, and for its destination.
+#[derive(Clone, Copy)]
+pub(super) struct Wishes<const P: usize> {
+    low: [u64; P],
+    high: [u16; P],
+    local: u64,
+    local_high: u16,
+}
+
+impl<const P: usize> Wishes<P> {
+    pub const NONE: Self = Wishes { low: [0; P], high: [0; P], local: 0, local_high: 0 };
+
+    /// Slots whose heads may go through `port`.
+    #[inline]
+    pub fn towards(&self, port: usize) -> SlotSet<P> {
+        SlotSet { low: self.low[port], high: self.high[port] }
+    }
+
+    /// Slots whose heads may go through any of these ports.
+    #[inline]
+    pub fn towards_any(&self, ports: u16) -> SlotSet<P> {
+        bits(ports).fold(SlotSet::EMPTY, |set, port| set.and_also(self.towards(port)))
+    }
+
+    /// Slots whose heads are at their destination.
+    #[inline]
+    pub fn local(&self) -> SlotSet<P> {
+        SlotSet { low: self.local, high: self.local_high }
+    }
+
+    /// A head begins to ask.
+    #[inline]
+    pub fn add(&mut self, port: usize, slot: usize, head: u16) {
+        let set = SlotSet::<P>::of(port, 1 << slot);
+        for out in bits(head & Header::HINTS) {
+            self.low[out] |= set.low;
+            if P > 8 {
+                self.high[out] |= set.high;
+            }
+        }
+        if head & Header::LOCAL != 0 {
+            self.local |= set.low;
+            self.local_high |= set.high;
+        }
+    }
+
+    /// Whatever asks at a slot of any receiver asks no longer.
+    #[inline]
+    pub fn clear(&mut self, slot: usize) {
+        let (low, high) = (!(0x0101_0101_0101_0101 << slot), !(0x0101 << slot));
+        self.low.iter_mut().for_each(|set| *set &= low);
+        self.local &= low;
+        if P > 8 {
+            self.high.iter_mut().for_each(|set| *set &= high);
+            self.local_high &= high;
+        }
+    }
+
+    /// A head asks no longer.
+    #[inline]
+    pub fn remove(&mut self, port: usize, slot: usize, head: u16) {
+        let set = SlotSet::<P>::of(port, 1 << slot);
+        for out in bits(head & Header::HINTS) {
+            self.low[out] &= !set.low;
+            if P > 8 {
+                self.high[out] &= !set.high;
+            }
+        }
+        if head & Header::LOCAL != 0 {
+            self.local &= !set.low;
+            self.local_high &= !set.high;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Against a list of heads.
+    fn agrees<const P: usize>(steps: &[(usize, usize, u16)]) {
+        let mut wishes = Wishes::<P>::NONE;
+        let mut heads = [[0u16; SLOTS]; P];
+        for &(port, slot, head) in steps {
+            let (port, slot) = (port % P, slot % SLOTS);
+            let head = head & ((1 << P) - 1 | Header::LOCAL);
+            wishes.remove(port, slot, heads[port][slot]);
+            heads[port][slot] = if heads[port][slot] == 0 { head } else { 0 };
+            wishes.add(port, slot, heads[port][slot]);
+            if head % 13 == 0 {
+                wishes.clear(slot);
+                heads.iter_mut().for_each(|heads| heads[slot] = 0);
+            }
+        }
+        let expected = |mask: u16| -> Vec<(usize, u8)> {
+            let slots = |p: usize| (0..SLOTS).fold(0, |s, i| s | u8::from(heads[p][i] & mask != 0) << i);
+            (0..P).map(|p| (p, slots(p))).filter(|x| x.1 != 0).collect()
+        };
+        let list = |mut set: SlotSet<P>| -> Vec<_> {
+            let single = set.single();
+            let list: Vec<(usize, u8)> = std::iter::from_fn(|| set.next_receiver()).collect();
+            if let Some((port, slot)) = single {
+                assert_eq!(list, [(port, 1 << slot)]);
+            }
+            list
+        };
+        for out in 0..P {
+            assert_eq!(list(wishes.towards(out)), expected(1 << out));
+        }
+        assert_eq!(list(wishes.local()), expected(Header::LOCAL));
+        let mask = 0x15 & ((1 << P) - 1);
+        assert_eq!(list(wishes.towards_any(mask)), expected(mask));
+        assert_eq!(wishes.towards_any(mask).is_empty(), expected(mask).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn wishes_are_those_of_the_heads(
+            steps in proptest::collection::vec((0usize..10, 0usize..8, any::<u16>()), 0..80)
+        ) {
+            agrees::<6>(&steps);
+            agrees::<10>(&steps);
+        }
+    }
+}
