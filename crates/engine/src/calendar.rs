@@ -184,21 +184,25 @@ impl<E: Copy + Default> Calendar<E> {
         self.far.moving = list;
     }
 
-    /// Calls `f` with each event that waits for `time`, which must lie within the horizon: to fetch ahead what it
-    /// will need.
+    /// Calls `f` with the first events, about `most` at most, that wait for `time`, which must lie within the horizon: to
+    /// fetch ahead what they will need.
     #[inline]
-    pub fn peek(&self, time: Time, mut f: impl FnMut(&E)) {
+    pub fn peek(&self, time: Time, most: usize, mut f: impl FnMut(&E)) {
         let bucket = &self.buckets[(time % HORIZON) as usize];
         if bucket.first == NONE {
             return;
         }
         let last = (bucket.next as usize - 1) / PAGE;
         let mut page = bucket.first as usize;
-        while page != last {
+        let mut seen = 0;
+        while page != last && seen < most {
             self.events[page * PAGE..][..PAGE].iter().for_each(&mut f);
             page = self.next[page] as usize;
+            seen += PAGE;
         }
-        self.events[last * PAGE..bucket.next as usize].iter().for_each(f);
+        if page == last {
+            self.events[last * PAGE..bucket.next as usize].iter().for_each(f);
+        }
     }
 
     /// Bytes that the queue occupies.

@@ -8,7 +8,9 @@
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     let base = std::ptr::from_ref(value).cast::<i8>();
-    for offset in (0..size_of::<T>()).step_by(64) {
+    // Where it may begin inside a line, its last byte may lie in one more.
+    let last = size_of::<T>().checked_sub(1).filter(|_| align_of::<T>() < 64);
+    for offset in (0..size_of::<T>()).step_by(64).chain(last) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch does not access memory as far as the language is concerned, and the address lies inside
         // `value`, so computing it is sound.

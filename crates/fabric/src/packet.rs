@@ -1,7 +1,7 @@
 //! Packets: the header that routers look at, in one word, and what only the ends need.
 
 use crate::topology::torus::Coordinates;
-use netloom_engine::Time;
+use netloom_engine::{Time, prefetch};
 
 /// A torus packet's header as a router sees it, in eight bytes like the hardware's (section 2): the hint bits,
 /// routing class, size and destination. It travels with the packet by value; no router touches anything else of a packet.
@@ -193,6 +193,14 @@ impl Arena {
     #[inline]
     pub(crate) fn get_mut(&mut self, id: u32) -> &mut Meta {
         &mut self.slots[id as usize]
+    }
+
+    /// Brings one into the cache.
+    #[inline]
+    pub(crate) fn fetch(&self, id: u32) {
+        if let Some(meta) = self.slots.get(id as usize) {
+            prefetch(meta);
+        }
     }
 
     /// Packets in it.

@@ -45,7 +45,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     fn compare(&mut self, node: usize, offered: u16, now: Time, out: &mut Outbox<Message>) {
         let n = &mut self.nodes[node];
         let bypassing = n.bypassing;
-        bits(bypassing).for_each(|port| n.wishes.add(port, BYPASS, n.heads[port][BYPASS]));
+        bits(bypassing).for_each(|port| n.wishes.add(port, BYPASS, n.receivers[port].heads[BYPASS]));
         let n = &self.nodes[node];
         let finding = if self.tables.gap { self.finding(node) } else { 0 };
         let asking = n.wishes.towards_any(offered).and_also(n.wishes.local());
@@ -83,7 +83,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         if ways == Header::LOCAL {
             self.grant_reception(node, port, slot, now);
         } else if ways != 0 {
-            let (to, vc) = n.choose_direction(t, ways, n.heads[port][slot]);
+            let (to, vc) = n.choose_direction(t, ways, n.receivers[port].heads[slot]);
             let vc = self.vc(node, to as usize, vc);
             self.grant_link(node, to as usize, vc, Some(port), slot, now, out);
         }
@@ -127,7 +127,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 delivered |= 1 << port;
                 continue;
             }
-            let head = n.heads[port][slot];
+            let head = n.receivers[port].heads[slot];
             let (to, vc) = n.choose_direction(t, ways, head);
             requests[port].vc = vc;
             requests[port].high = head & Header::HIGH != 0;
@@ -318,11 +318,11 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             n.leave_bypass(port);
             n.bypass_busy |= 1 << port;
             let vc = n.bypass_vc[port] as usize;
-            let place = n.first[port][vc];
+            let place = n.receivers[port].first[vc];
             return *self.entry(node, port, vc, place);
         }
         n.clear_head(port, slot);
-        let place = n.first[port][slot];
+        let place = n.receivers[port].first[slot];
         let entry = *self.entry(node, port, slot, place);
         self.recorder.waited(self.tables.class[slot].into(), (now as u32).wrapping_sub(entry.arrived));
         entry
@@ -368,7 +368,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         for port in bits(self.nodes[node].bypassing) {
             let n = &self.nodes[node];
             let vc = n.bypass_vc[port] as usize;
-            let header = self.entry(node, port, vc, n.first[port][vc]).header;
+            let header = self.entry(node, port, vc, n.receivers[port].first[vc]).header;
             let n = &mut self.nodes[node];
             let head = n.leave_bypass(port);
             n.set_head(port, vc, head);
@@ -401,7 +401,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             let n = &mut self.nodes[node];
             let path = n.paths[port] < self.tables.paths;
             // It can ask if a head is free and a path idle, or a head is at its destination.
-            if !n.heads[port].iter().any(|&head| head != 0 && (path || head & Header::LOCAL != 0)) {
+            if !n.receivers[port].heads.iter().any(|&head| head != 0 && (path || head & Header::LOCAL != 0)) {
                 n.stalled &= !bit;
             } else if still & bit == 0 && n.stalled & bit == 0 {
                 n.stalled |= bit;

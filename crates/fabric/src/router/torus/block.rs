@@ -12,7 +12,7 @@ use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};
 use super::tables::Tables;
 use crate::host::{Host, Pull, Signal, Signals};
 use crate::packet::{Arena, Header, Meta};
-use netloom_engine::{Block, Calendar, Outbox, Time, prefetch};
+use netloom_engine::{Block, Calendar, Outbox, Time};
 
 /// Nodes that one thread simulates at a time, with their hosts. `P` is the number of ports of a node: 6 or 10.
 pub struct TorusBlock<H, const P: usize> {
@@ -177,7 +177,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     /// The first line of a VC's ring.
     #[inline]
-    fn ring(&self, node: usize, port: usize, vc: usize) -> usize {
+    pub(super) fn ring(&self, node: usize, port: usize, vc: usize) -> usize {
         ((node * P + port) * self.tables.vcs + vc) * self.tables.lines
     }
 
@@ -202,15 +202,18 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
+    fn tick(&mut self, now: Time, until: Time, out: &mut Outbox<Message>) -> u64 {
         let mut taken = std::mem::take(&mut self.taken);
         if self.fetches {
-            self.fetch_ahead(now);
+            self.fetch_ahead(now, until);
         }
         self.calendar.take(now, &mut taken);
         self.next_tick = now + 1;
         self.recorder.reach(now);
-        for event in &taken {
+        for (i, event) in taken.iter().enumerate() {
+            if self.fetches {
+                self.fetch_along(&taken, i);
+            }
             let (node, port) = (event.node(), event.port());
             match event.kind() {
                 Kind::Sent => self.sent(node, port, now),
@@ -241,7 +244,10 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
         self.arrivals = arrivals;
         let mut dirty = std::mem::take(&mut self.dirty);
-        for &node in &dirty {
+        for (i, &node) in dirty.iter().enumerate() {
+            if self.fetches {
+                self.fetch_acting(&dirty, i);
+            }
             let node = node as usize;
             self.nodes[node].dirty = false;
             if self.nodes[node].refill != 0 {
@@ -255,40 +261,6 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         dirty.clear();
         self.dirty = dirty;
         count
-    }
-
-    /// Brings what the next ticks' events will touch into the cache: first the node and port, then, with those there, what
-    /// they lead to.
-    #[inline]
-    fn fetch_ahead(&self, now: Time) {
-        self.calendar.peek(now + 2, |event| {
-            prefetch(&self.nodes[event.node()]);
-            if event.kind() == Kind::Sent {
-                prefetch(&self.ports[event.node()][event.port()]);
-            }
-        });
-        self.calendar.peek(now + 1, |event| match event.kind() {
-            Kind::Sent => {
-                let (node, port) = (event.node(), event.port());
-                let record = &self.ports[node][port];
-                if record.from_port != FROM_INJECTION {
-                    let (from, slot) = (record.from_port as usize, record.from_slot as usize);
-                    prefetch(&self.ports[node][from]);
-                    if slot != BYPASS {
-                        prefetch(&self.rings[self.ring(node, from, slot)]);
-                    }
-                }
-                // The packets that may be the next on the link.
-                let mut asking = self.nodes[node].wishes.towards(port);
-                while let Some((receiver, slots)) = asking.next_receiver() {
-                    for slot in bits(u16::from(slots) & !(1 << BYPASS)) {
-                        prefetch(&self.rings[self.ring(node, receiver, slot)]);
-                    }
-                }
-            }
-            Kind::Arrived => prefetch(&self.rings[self.ring(event.node(), event.port(), event.slot())]),
-            _ => {}
-        });
     }
 
     /// Deliveries and wake-ups of a tick, node by node and port by port.
@@ -431,10 +403,15 @@ impl<H: Host, const P: usize> Block for TorusBlock<H, P> {
 
     fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
         let mut events = 0;
+        if self.fetches
+            && let Some(now) = self.next_time()
+        {
+            self.fetch_first(now, until);
+        }
         while let Some(now) = self.next_time()
             && now < until
         {
-            events += self.tick(now, out);
+            events += self.tick(now, until, out);
         }
         events
     }

@@ -322,7 +322,6 @@ fn new_port(neighbour: u32, ahead: u8) -> Port {
         from_slot: 0,
         due_vc: 0,
         due_chunks: 0,
-        due: [0; SLOTS],
         chunks: 0,
         packets: 0,
         sent: [0; 3],
@@ -338,14 +337,11 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
         u32::from(coordinates[d]) == last
     });
     Node {
-        heads: [[0; SLOTS]; P],
+        receivers: [Receiver::default(); P],
         wishes: Wishes::NONE,
         entering: [0; P],
         // A dead port never has tokens (section 2).
         tokens: std::array::from_fn(|port| if alive >> port & 1 != 0 { tables.capacity } else { [0; SLOTS] }),
-        chunks: [[0; SLOTS]; P],
-        first: [[0; SLOTS]; P],
-        count: [[0; SLOTS]; P],
         bypass_vc: [0; P],
         random: Stream::new(seed, 1, number.into()),
         open: alive,

@@ -64,7 +64,7 @@ impl<const P: usize> Node<P> {
     /// [`Self::ways`] of a receiver's head, with what receivers know beyond the senders: the bus to the reception FIFO.
     #[inline]
     pub fn receiver_ways(&self, t: &Tables, port: usize, slot: usize, mask: u16) -> u16 {
-        let head = self.heads[port][slot];
+        let head = self.receivers[port].heads[slot];
         let dynamic = head & mask & self.dynamic_ok;
         if head & SPECIAL == 0 && dynamic != 0 {
             return dynamic;
@@ -73,7 +73,7 @@ impl<const P: usize> Node<P> {
     }
 
     fn special_ways(&self, t: &Tables, port: usize, slot: usize, mask: u16) -> u16 {
-        let head = self.heads[port][slot];
+        let head = self.receivers[port].heads[slot];
         if head & (Header::LOCAL | Header::DEPOSIT) != 0 {
             let class = usize::from(head & Header::HIGH != 0);
             if (self.reception_idle[class] & !self.reception_full[class]) >> port & 1 == 0 {
@@ -100,7 +100,7 @@ impl<const P: usize> Node<P> {
         if slots >> t.high & 1 != 0 {
             return t.high;
         }
-        if slots >> BYPASS != 0 && self.heads[port][BYPASS] & Header::HIGH != 0 {
+        if slots >> BYPASS != 0 && self.receivers[port].heads[BYPASS] & Header::HIGH != 0 {
             return BYPASS;
         }
         // The bypass asks only if no VC does.
@@ -153,7 +153,7 @@ impl<const P: usize> Node<P> {
     /// Fullness of the VC that a packet would leave, as the senders' SLQ sees it.
     #[inline]
     pub fn fullness(&self, t: &Tables, port: usize, slot: usize) -> u8 {
-        if slot == BYPASS { 0 } else { t.fullness[slot][self.chunks[port][slot] as usize] }
+        if slot == BYPASS { 0 } else { t.fullness[slot][self.receivers[port].chunks[slot] as usize] }
     }
 
     /// The gap in the receivers' arbitration: while nothing is offered to its heads, a receiver asks in every second tick

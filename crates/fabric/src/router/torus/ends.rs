@@ -32,20 +32,21 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             n.bypass_busy &= !(1 << port);
         } else {
             let places = self.tables.places;
-            let first = n.first[port][slot];
+            let first = n.receivers[port].first[slot];
             let next = if first as usize + 1 == places { 0 } else { first + 1 };
-            n.first[port][slot] = next;
-            n.count[port][slot] -= 1;
-            n.chunks[port][slot] -= chunks;
+            n.receivers[port].first[slot] = next;
+            n.receivers[port].count[slot] -= 1;
+            n.receivers[port].chunks[slot] -= chunks;
             self.recorder.leave(slot, chunks, now);
-            if n.count[port][slot] > 0 {
+            if n.receivers[port].count[slot] > 0 {
                 let head = self.head(self.entry(node, port, slot, next).header);
                 self.nodes[node].set_head(port, slot, head);
             }
         }
         let (vc, tokens) = due;
-        self.ports[node][port].due[vc as usize] += tokens;
-        self.nodes[node].due |= u16::from(tokens != 0) << port;
+        let n = &mut self.nodes[node];
+        n.receivers[port].due[vc as usize] += tokens;
+        n.due |= u16::from(tokens != 0) << port;
     }
 
     /// A packet has gone whole to the reception FIFO.
@@ -96,7 +97,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     fn blocked(&self, node: usize) -> u128 {
         let mut mask = 0;
         for port in 0..P {
-            for (slot, &head) in self.nodes[node].heads[port].iter().enumerate() {
+            for (slot, &head) in self.nodes[node].receivers[port].heads.iter().enumerate() {
                 if head & Header::HINTS != 0
                     && self.nodes[node].ways(&self.tables, Some(port), slot, head, Header::HINTS) == 0
                 {
@@ -117,7 +118,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let header = Header(event.word);
         let head = self.head(header);
         let n = &mut self.nodes[node];
-        let (first, count) = (n.first[port][vc] as usize, n.count[port][vc] as usize);
+        let (first, count) = (n.receivers[port].first[vc] as usize, n.receivers[port].count[vc] as usize);
         let stands = self.tables.bypass && n.bypass_busy >> port & 1 == 0;
         if count == 0 {
             if stands {
@@ -142,8 +143,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     pub(super) fn join(&mut self, node: usize, port: usize, vc: usize, header: Header, now: Time) {
         let chunks = header.chunks() as u8;
         let n = &mut self.nodes[node];
-        n.count[port][vc] += 1;
-        n.chunks[port][vc] += chunks;
+        n.receivers[port].count[vc] += 1;
+        n.receivers[port].chunks[vc] += chunks;
         self.recorder.enter(vc, chunks, now);
     }
 
@@ -159,7 +160,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             let end = record.free_at.max(now) + self.tables.ack;
             record.free_at = end;
             record.acks += 1;
-            let word = u64::from_le_bytes(std::mem::take(&mut record.due));
+            let word = u64::from_le_bytes(std::mem::take(&mut self.nodes[node].receivers[port].due));
             let to = record.neighbour;
             self.recorder.current.acks += 1;
             self.recorder.busy(end - self.tables.ack, end);

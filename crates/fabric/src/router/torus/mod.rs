@@ -7,6 +7,7 @@ mod build;
 mod choice;
 mod ends;
 mod errors;
+mod fetch;
 mod recovery;
 mod slots;
 mod stall;

@@ -117,7 +117,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.set_ack_timer(node, port, timer);
         if !through {
             // They go with the next one.
-            self.ports[node][port].due = word.to_le_bytes();
+            self.nodes[node].receivers[port].due = word.to_le_bytes();
         }
         through && word != 0
     }
@@ -147,26 +147,26 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let header = Header(event.word);
         let chunks = header.chunks() as u8;
         let n = &self.nodes[node];
-        let count = n.count[port][vc];
+        let count = n.receivers[port].count[vc];
         // Nothing can have come after it yet. The head is in transfer if it is not free to ask.
-        if count == 0 || count == 1 && n.heads[port][vc] == 0 {
+        if count == 0 || count == 1 && n.receivers[port].heads[vc] == 0 {
             return;
         }
-        let last = (n.first[port][vc] as usize + count as usize - 1) % self.tables.places;
+        let last = (n.receivers[port].first[vc] as usize + count as usize - 1) % self.tables.places;
         let entry = *self.entry(node, port, vc, last as u8);
         if entry.arrived != (now - self.tables.wire[chunks as usize]) as u32 || !entry.header.is_ghost() {
             return;
         }
         self.arena.remove(entry.packet);
-        self.nodes[node].count[port][vc] -= 1;
-        self.nodes[node].chunks[port][vc] -= chunks;
+        self.nodes[node].receivers[port].count[vc] -= 1;
+        self.nodes[node].receivers[port].chunks[vc] -= chunks;
         self.recorder.leave(vc, chunks, now);
         if count == 1 {
             self.nodes[node].clear_head(port, vc);
         }
         if !header.is_corrupt() {
             // The link before brought it whole: it gave up its place like any packet.
-            self.ports[node][port].due[vc] += self.tables.cost(vc, chunks);
+            self.nodes[node].receivers[port].due[vc] += self.tables.cost(vc, chunks);
             self.nodes[node].due |= 1 << port;
         }
         self.discarded(node, port);

@@ -99,6 +99,14 @@ impl<const P: usize> Wishes<P> {
         bits(ports).fold(SlotSet::EMPTY, |set, port| set.and_also(self.towards(port)))
     }
 
+    /// Slots of a receiver with a head that may go anywhere.
+    #[inline]
+    pub fn of(&self, port: usize) -> u8 {
+        let low = self.low.iter().fold(self.local, |all, set| all | set);
+        let high = self.high.iter().fold(self.local_high, |all, set| all | set);
+        if P <= 8 || port < 8 { (low >> (port * SLOTS)) as u8 } else { (high >> ((port - 8) * SLOTS)) as u8 }
+    }
+
     /// Slots whose heads are at their destination.
     #[inline]
     pub fn local(&self) -> SlotSet<P> {
@@ -186,6 +194,8 @@ mod tests {
             assert_eq!(list(wishes.towards(out)), expected(1 << out));
         }
         assert_eq!(list(wishes.local()), expected(Header::LOCAL));
+        let all = expected(u16::MAX);
+        assert!((0..P).all(|p| wishes.of(p) == all.iter().find(|x| x.0 == p).map_or(0, |x| x.1)));
         let mask = 0x15 & ((1 << P) - 1);
         assert_eq!(list(wishes.towards_any(mask)), expected(mask));
         assert_eq!(wishes.towards_any(mask).is_empty(), expected(mask).is_empty());

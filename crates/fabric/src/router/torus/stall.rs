@@ -54,8 +54,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 });
             };
             for port in 0..P {
-                for slot in (0..SLOTS).filter(|&slot| node.heads[port][slot] != 0) {
-                    let entry = *self.entry(n, port, slot, node.first[port][slot]);
+                for slot in (0..SLOTS).filter(|&slot| node.receivers[port].heads[slot] != 0) {
+                    let entry = *self.entry(n, port, slot, node.receivers[port].first[slot]);
                     add(Some(port), slot, entry.header, entry.packet);
                 }
             }
@@ -76,7 +76,6 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
         for (n, node) in self.nodes.iter().enumerate() {
             for port in 0..P {
-                let record = &self.ports[n][port];
                 if !self.has_link(n, port) {
                     continue;
                 }
@@ -84,13 +83,16 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 if node.tokens[port][..self.tables.vcs] != self.tables.capacity[..self.tables.vcs] {
                     found.push(format!("{at}: tokens {:?}", &node.tokens[port][..self.tables.vcs]));
                 }
-                if node.count[port] != [0; SLOTS]
-                    || node.chunks[port] != [0; SLOTS]
-                    || node.heads[port] != [0; SLOTS]
+                if node.receivers[port].count != [0; SLOTS]
+                    || node.receivers[port].chunks != [0; SLOTS]
+                    || node.receivers[port].heads != [0; SLOTS]
                 {
-                    found.push(format!("{at}: packets in VCs {:?}", node.count[port]));
+                    found.push(format!("{at}: packets in VCs {:?}", node.receivers[port].count));
                 }
-                if node.open >> port & 1 == 0 || node.paths[port] != 0 || record.due != [0; SLOTS] {
+                if node.open >> port & 1 == 0
+                    || node.paths[port] != 0
+                    || node.receivers[port].due != [0; SLOTS]
+                {
                     found.push(format!("{at}: link, path or token-ack not at rest"));
                 }
             }

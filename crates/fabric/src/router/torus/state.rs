@@ -17,38 +17,16 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 /// As a neighbour: bit that says it is in another block; then 11 bits of lane and 20 of the node there.
 pub(super) const REMOTE: u32 = 1 << 31;
 
-/// What a node's arbiters look at. Masks have a bit a port.
+/// What a node's arbiters look at, by how often: a line of masks that every event needs, a line of tokens, then the wishes, then
+/// the receivers, of which most events need one. Masks have a bit a port.
 #[repr(C, align(64))]
 pub(super) struct Node<const P: usize> {
-    /// For each receiver and slot, the head that is free to ask: [`Header::head`] bits and [`UPPER`]; 0 for none.
-    pub heads: [[u16; SLOTS]; P],
-    /// The same by direction.
-    pub wishes: Wishes<P>,
-    /// For each direction, the injection FIFOs whose heads may take it.
-    pub entering: [u16; P],
-    /// Tokens held for each VC at the other end of each link, chunks.
-    pub tokens: [[u8; SLOTS]; P],
-    /// Chunks in each VC of each receiver.
-    pub chunks: [[u8; SLOTS]; P],
-    /// The FIFO of each VC of each receiver: place of its head, and packets in it.
-    pub first: [[u8; SLOTS]; P],
-    pub count: [[u8; SLOTS]; P],
-    /// VC of the packet in each receiver's bypass.
-    pub bypass_vc: [u8; P],
     /// The node's own random choices.
     pub random: Stream,
     /// Links that carry no data packet.
     pub open: u16,
     /// Links with a full packet's tokens for some dynamic VC.
     pub dynamic_ok: u16,
-    /// Receivers whose bus to the normal reception FIFO is idle, and those whose bus to the high-priority one is.
-    pub reception_idle: [u16; 2],
-    /// Receivers whose reception FIFOs, normal and high-priority, have no room.
-    pub reception_full: [u16; 2],
-    /// Receivers whose heads found nothing offered when they last could have asked (for the arbitration gap).
-    pub stalled: u16,
-    /// Whether those ask in odd ticks.
-    pub stalled_odd: u16,
     /// Links with a full packet's tokens for any VC.
     pub any_ok: u16,
     /// Receivers with a packet standing in the bypass, for this tick.
@@ -57,6 +35,14 @@ pub(super) struct Node<const P: usize> {
     pub bypass_busy: u16,
     /// Receivers with tokens due to the other end.
     pub due: u16,
+    /// Receivers whose bus to the normal reception FIFO is idle, and those whose bus to the high-priority one is.
+    pub reception_idle: [u16; 2],
+    /// Receivers whose reception FIFOs, normal and high-priority, have no room.
+    pub reception_full: [u16; 2],
+    /// Receivers whose heads found nothing offered when they last could have asked (for the arbitration gap).
+    pub stalled: u16,
+    /// Whether those ask in odd ticks.
+    pub stalled_odd: u16,
     /// Injection FIFOs to be filled from the host.
     pub refill: u16,
     /// Injection FIFOs whose head is being transferred.
@@ -71,18 +57,42 @@ pub(super) struct Node<const P: usize> {
     pub best: [u8; P],
     /// Busses to senders that are in use, by receiver.
     pub paths: [u8; P],
+    /// VC of the packet in each receiver's bypass.
+    pub bypass_vc: [u8; P],
     /// Heads of receivers that are free to ask.
     pub standing: u8,
     /// Whether it is on the list of those that act in this tick.
     pub dirty: bool,
+    /// Tokens held for each VC at the other end of each link, chunks.
+    pub tokens: [[u8; SLOTS]; P],
+    /// For each direction, the injection FIFOs whose heads may take it.
+    pub entering: [u16; P],
+    /// The same of the receivers' heads.
+    pub wishes: Wishes<P>,
+    pub receivers: [Receiver; P],
+}
+
+/// The VCs of a receiver.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub(super) struct Receiver {
+    /// For each slot, the head that is free to ask: [`Header::head`] bits and [`UPPER`]; 0 for none.
+    pub heads: [u16; SLOTS],
+    /// Chunks in each VC.
+    pub chunks: [u8; SLOTS],
+    /// Each VC's FIFO: place of its head, and packets in it.
+    pub first: [u8; SLOTS],
+    pub count: [u8; SLOTS],
+    /// Tokens due to the sender at the other end, by VC.
+    pub due: [u8; SLOTS],
 }
 
 impl<const P: usize> Node<P> {
     /// A head begins to ask at a slot.
     #[inline]
     pub fn set_head(&mut self, port: usize, slot: usize, head: u16) {
-        debug_assert!(self.heads[port][slot] == 0 && head != 0, "one head a slot");
-        self.heads[port][slot] = head;
+        debug_assert!(self.receivers[port].heads[slot] == 0 && head != 0, "one head a slot");
+        self.receivers[port].heads[slot] = head;
         self.standing += 1;
         self.wishes.add(port, slot, head);
     }
@@ -90,7 +100,7 @@ impl<const P: usize> Node<P> {
     /// The head of a VC, if any, asks no longer.
     #[inline]
     pub fn clear_head(&mut self, port: usize, vc: usize) {
-        let head = std::mem::take(&mut self.heads[port][vc]);
+        let head = std::mem::take(&mut self.receivers[port].heads[vc]);
         if head != 0 {
             self.standing -= 1;
             self.wishes.remove(port, vc, head);
@@ -102,7 +112,7 @@ impl<const P: usize> Node<P> {
     pub fn enter_bypass(&mut self, port: usize, vc: usize, head: u16) {
         self.bypassing |= 1 << port;
         self.bypass_vc[port] = vc as u8;
-        self.heads[port][BYPASS] = head;
+        self.receivers[port].heads[BYPASS] = head;
         self.standing += 1;
     }
 
@@ -111,7 +121,7 @@ impl<const P: usize> Node<P> {
     pub fn leave_bypass(&mut self, port: usize) -> u16 {
         self.bypassing &= !(1 << port);
         self.standing -= 1;
-        std::mem::take(&mut self.heads[port][BYPASS])
+        std::mem::take(&mut self.receivers[port].heads[BYPASS])
     }
 
     /// Whether the arbiters have nothing to look at.
@@ -140,8 +150,6 @@ pub(super) struct Port {
     pub chunks: u8,
     /// The neighbour's coordinate in the link's dimension.
     pub ahead: u8,
-    /// Tokens due to the sender at the other end, by VC of this port's receiver.
-    pub due: [u8; SLOTS],
     /// Statistics of the link: packets sent.
     pub packets: u32,
     /// The same: chunks sent, on dynamic, escape and high-priority VCs.
@@ -267,7 +275,9 @@ mod tests {
 
     #[test]
     fn a_node_is_a_few_lines() {
-        assert_eq!(size_of::<Node<6>>(), 384);
+        assert_eq!(size_of::<Node<6>>(), 512);
+        assert_eq!(std::mem::offset_of!(Node<6>, tokens), 64);
+        assert_eq!(std::mem::offset_of!(Node<6>, wishes), 128);
         assert_eq!(size_of::<Port>(), 64);
         assert_eq!(size_of::<Entry>(), 16);
         assert_eq!(size_of::<Event>(), 16);

@@ -1,0 +1,145 @@
+//! Memory fetched ahead of its use: a machine of many thousand nodes does not fit a core's caches, and only the calendar
+//! knows which of them come next (`docs/performance.md`).
+
+use super::block::TorusBlock;
+use super::choice::bits;
+use super::state::*;
+use crate::host::Host;
+use crate::packet::Header;
+use netloom_engine::{Time, prefetch};
+
+/// Events of a tick from which on those of the next ticks are too many for the cache, and are fetched within their own tick. All
+/// nodes that begin at once make such ticks.
+const BURST: usize = 512;
+
+impl<H: Host, const P: usize> TorusBlock<H, P> {
+    /// At the beginning of a window, when other blocks have had the cache in between.
+    pub(super) fn fetch_first(&self, now: Time, until: Time) {
+        self.calendar.peek(now, BURST, |event| self.fetch_node(event));
+        if now + 1 < until {
+            self.calendar.peek(now + 1, BURST, |event| self.fetch_node(event));
+        }
+        self.calendar.peek(now, BURST, |event| self.fetch_details(event));
+    }
+
+    /// In each tick of a window, for the next two.
+    #[inline]
+    pub(super) fn fetch_ahead(&self, now: Time, until: Time) {
+        if now + 2 < until {
+            self.calendar.peek(now + 2, BURST, |event| self.fetch_node(event));
+        }
+        if now + 1 < until {
+            self.calendar.peek(now + 1, BURST, |event| self.fetch_details(event));
+        }
+    }
+
+    /// Within a tick of very many events, for those a little further on.
+    #[inline]
+    pub(super) fn fetch_along(&self, events: &[Event], i: usize) {
+        if events.len() > BURST {
+            events.get(i + 32).into_iter().for_each(|event| self.fetch_node(event));
+            events.get(i + 16).into_iter().for_each(|event| self.fetch_details(event));
+        }
+    }
+
+    /// The same for the nodes that act in it, whose state may have left the cache since its events were applied.
+    #[inline]
+    pub(super) fn fetch_acting(&self, nodes: &[u32], i: usize) {
+        if nodes.len() > BURST {
+            nodes.get(i + 8).into_iter().for_each(|&node| prefetch(&self.nodes[node as usize]));
+            if let Some(&node) = nodes.get(i + 4) {
+                let node = node as usize;
+                let mut asking = self.nodes[node].wishes.towards_any(self.nodes[node].open);
+                while let Some((port, slots)) = asking.next_receiver() {
+                    self.fetch_rings(node, port, slots);
+                }
+                bits(self.nodes[node].open & ((1 << P) - 1))
+                    .for_each(|port| prefetch(&self.ports[node][port]));
+            }
+        }
+    }
+
+    /// Brings the node and port of an event into the cache.
+    #[inline]
+    fn fetch_node(&self, event: &Event) {
+        let (node, port) = (event.node(), event.port());
+        let n = &self.nodes[node];
+        // The line of masks.
+        prefetch(&n.random);
+        match event.kind() {
+            Kind::Sent => {
+                prefetch(&n.tokens);
+                prefetch(&n.wishes);
+                prefetch(&self.ports[node][port]);
+            }
+            Kind::Tokens => prefetch(&n.tokens),
+            Kind::Arrived => {
+                prefetch(&n.wishes);
+                prefetch(&n.receivers[port]);
+            }
+            Kind::Received => {
+                prefetch(&n.wishes);
+                prefetch(&n.receivers[port]);
+                self.arena.fetch(event.packet);
+            }
+            _ => {}
+        }
+    }
+
+    /// With those there, brings what they lead to.
+    fn fetch_details(&self, event: &Event) {
+        let (node, port) = (event.node(), event.port());
+        let n = &self.nodes[node];
+        match event.kind() {
+            Kind::Sent => {
+                let record = &self.ports[node][port];
+                if record.from_port != FROM_INJECTION {
+                    let (from, slot) = (record.from_port as usize, record.from_slot as usize);
+                    prefetch(&n.receivers[from]);
+                    if n.open >> from & 1 != 0 {
+                        // Its tokens can go back at once.
+                        prefetch(&self.ports[node][from]);
+                    }
+                    // With a path free again, its heads may go through any link; or the next packet of the same VC.
+                    self.fetch_rings(node, from, n.wishes.of(from) | 1 << slot);
+                }
+                self.fetch_candidates(node, port);
+            }
+            // What waits for tokens moves when they come, unless the link is busy.
+            Kind::Tokens if n.open >> port & 1 != 0 && !n.is_quiet() => {
+                prefetch(&self.ports[node][port]);
+                prefetch(&n.wishes);
+            }
+            Kind::Arrived => {
+                self.fetch_rings(node, port, 1 << event.slot());
+                // It may go on at once.
+                let ways = Header(event.word).hints() & n.open & n.any_ok;
+                if ways != 0 {
+                    prefetch(&n.tokens);
+                    bits(ways).for_each(|out| prefetch(&self.ports[node][out]));
+                }
+            }
+            Kind::Received => self.fetch_rings(node, port, 1 << event.slot()),
+            _ => {}
+        }
+    }
+
+    /// The packets that may be the next on a link.
+    #[inline]
+    fn fetch_candidates(&self, node: usize, port: usize) {
+        let n = &self.nodes[node];
+        let mut asking = n.wishes.towards(port);
+        while let Some((receiver, slots)) = asking.next_receiver() {
+            prefetch(&n.receivers[receiver]);
+            self.fetch_rings(node, receiver, slots);
+        }
+    }
+
+    /// VCs of a receiver; the bypass has none.
+    #[inline]
+    fn fetch_rings(&self, node: usize, port: usize, slots: u8) {
+        for vc in bits(u16::from(slots) & !(1 << BYPASS)) {
+            prefetch(&self.rings[self.ring(node, port, vc)]);
+        }
+    }
+}
