@@ -21,22 +21,21 @@ impl Stream {
     }
 
     /// Uniform over all 64-bit values.
-    #[allow(clippy::should_implement_trait)]
     #[inline]
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// Uniform over `0..n`; `n` from 1 to 2^32. The bias of the multiplication, below `n / 2^64`, is not removed.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+        ((u128::from(self.draw()) * u128::from(n)) >> 64) as u64
     }
 
     /// Uniform over `[0, 1)`.
     #[inline]
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+        (self.draw() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
     /// True with the probability that [`chance_threshold`] made `threshold` of. Draws nothing where it is certain.
@@ -45,7 +44,7 @@ impl Stream {
         match threshold {
             0 => false,
             u64::MAX => true,
-            _ => self.next() < threshold,
+            _ => self.draw() < threshold,
         }
     }
 
@@ -69,7 +68,7 @@ mod tests {
     fn streams_differ_and_are_repeatable() {
         let draw = |seed, purpose, index| {
             let mut s = Stream::new(seed, purpose, index);
-            (0..4).map(|_| s.next()).collect::<Vec<_>>()
+            (0..4).map(|_| s.draw()).collect::<Vec<_>>()
         };
         assert_eq!(draw(1, 2, 3), draw(1, 2, 3));
         assert_ne!(draw(1, 2, 3), draw(1, 2, 4));
@@ -78,9 +77,9 @@ mod tests {
         // No stream is another one a few draws later.
         let long: Vec<_> = {
             let mut s = Stream::new(1, 0, 0);
-            (0..10_000).map(|_| s.next()).collect()
+            (0..10_000).map(|_| s.draw()).collect()
         };
-        assert!((1..100).all(|i| !long.contains(&Stream::new(1, 0, i).next())));
+        assert!((1..100).all(|i| !long.contains(&Stream::new(1, 0, i).draw())));
     }
 
     #[test]

@@ -11,7 +11,7 @@ const DELAY: u64 = 13;
 
 fn packet(stream: &mut Stream) -> DataFrame {
     let chunks = 1 + stream.below(8) as usize;
-    let bits = stream.next();
+    let bits = stream.draw();
     DataFrame {
         sequence: 0,
         hints: bits as u8 % 64,
@@ -21,7 +21,7 @@ fn packet(stream: &mut Stream) -> DataFrame {
         high: bits >> 41 & 1 != 0,
         deposit: bits >> 42 & 1 != 0,
         valid: bits >> 43 & 1 != 0,
-        payload: (0..chunks * 32 - 8).map(|_| stream.next() as u8).collect(),
+        payload: (0..chunks * 32 - 8).map(|_| stream.draw() as u8).collect(),
     }
 }
 

@@ -61,6 +61,9 @@ pub struct FifoNic<S> {
     config: FifoConfig,
     /// Injection FIFOs of a set.
     fifos: usize,
+    /// The injection FIFO that acknowledgements go into: the first of high priority, so that they do not wait behind the
+    /// packets that wait for them. (The FIFO's priority is that of its packets, and these are normal ones.)
+    acknowledging: usize,
     chunk_bytes: u32,
     full_bytes: u32,
     /// One a node; none with endless FIFOs.
@@ -107,6 +110,7 @@ impl<S: Software> FifoNic<S> {
             calls: Calls::default(),
             config: config.clone(),
             fifos,
+            acknowledging: (config.injection_normal as usize).min(fifos - 1),
             chunk_bytes: network.packet.chunk_B,
             full_bytes: network.packet.chunk_B * network.packet.chunks_max,
             injection: (0..if config.injection_fifo_B.is_some() { nodes } else { 0 })
@@ -224,12 +228,6 @@ impl<S: Software> FifoNic<S> {
         }
     }
 
-    /// The injection FIFO that acknowledgements go into: the first of high priority, so that they do not wait behind the
-    /// packets that wait for them. (The FIFO's priority is that of its packets, and these are normal ones.)
-    fn acknowledging(&self) -> usize {
-        (self.config.injection_normal as usize).min(self.fifos - 1)
-    }
-
     fn queue(&self, delivery: &Delivery) -> usize {
         let high = usize::from(delivery.header.head() & Header::HIGH != 0);
         let ports = self.reception[0].queues.len() / 2 / self.config.sets() as usize;
@@ -296,7 +294,7 @@ impl<S: Software> FifoNic<S> {
                 return;
             }
             windows.owe(node, delivery.meta.source);
-            signals.fill(node, self.acknowledging());
+            signals.fill(node, self.acknowledging);
         }
         self.software.arrived(now, node, delivery, &mut self.calls);
         self.obey(now, signals);
@@ -355,8 +353,9 @@ impl<S: Software> FifoNic<S> {
     /// The next packet of an injection FIFO from the node's own software.
     fn pull_own(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
         if let Some(windows) = &mut self.windows {
-            let acknowledging = fifo == (self.config.injection_normal as usize).min(self.fifos - 1);
-            if acknowledging && let Some((header, meta)) = windows.next(now, node) {
+            if fifo == self.acknowledging
+                && let Some((header, meta)) = windows.next(now, node)
+            {
                 return Pull::Packet(header, meta);
             }
             if !windows.is_open(node) {

@@ -282,6 +282,7 @@ fn stall<S: Driver, const P: usize>(
         _ if vc == study.torus.vcs() - 1 => "high priority".into(),
         _ => "escape".into(),
     };
+    let at_injection = report.waiting.iter().filter(|w| w.port.is_none()).count();
     let examples = report.waiting.iter().take(20).map(|w| WaitingPacket {
         at: torus.coordinates(w.node)[..n].iter().map(|&x| x.into()).collect(),
         buffer: match w.port {
@@ -299,7 +300,7 @@ fn stall<S: Driver, const P: usize>(
     });
     StallReport {
         since_us: study.micros(network.now()),
-        packets_waiting: report.under_way.max(0) as u64,
+        packets_waiting: report.under_way.max(0) as u64 + at_injection as u64,
         examples: examples.collect(),
     }
 }

@@ -232,7 +232,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
             }
             match reached {
                 Reached::Stopped => break Ended::Stopped,
-                Reached::Idle if self.network.under_way() > 0 => break Ended::Stalled,
+                Reached::Idle if self.network.stall().is_some() => break Ended::Stalled,
                 Reached::Idle => break Ended::Done,
                 Reached::Time => {}
             }

@@ -20,7 +20,7 @@ impl Permutation {
     pub fn new(n: u64, seed: u64, node: u64) -> Self {
         let mut stream = Stream::new(seed, 3, node);
         let bits = 64 - n.saturating_sub(1).leading_zeros();
-        Permutation { n, half_bits: bits.div_ceil(2).max(1), keys: std::array::from_fn(|_| stream.next()) }
+        Permutation { n, half_bits: bits.div_ceil(2).max(1), keys: std::array::from_fn(|_| stream.draw()) }
     }
 
     /// Where `i` goes.

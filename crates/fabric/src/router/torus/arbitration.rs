@@ -18,6 +18,16 @@ struct Request {
     high: bool,
 }
 
+/// A packet that has won its link.
+struct Grant {
+    /// The receiver that it comes from; an injection FIFO if there is none.
+    from: Option<usize>,
+    /// Its slot there, or the FIFO.
+    slot: usize,
+    to: usize,
+    vc: usize,
+}
+
 impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// One tick's arbitration of a node.
     #[inline]
@@ -85,7 +95,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         } else if ways != 0 {
             let (to, vc) = n.choose_direction(t, ways, n.receivers[port].heads[slot]);
             let vc = self.vc(node, to as usize, vc);
-            self.grant_link(node, to as usize, vc, Some(port), slot, now, out);
+            self.grant_link(node, Grant { from: Some(port), slot, to: to.into(), vc }, now, out);
         }
     }
 
@@ -154,14 +164,14 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 let Request { slot, vc, .. } = requests[port];
                 able = able.without(SlotSet::of(port, 1 << slot));
                 let vc = self.vc(node, to, vc);
-                self.grant_link(node, to, vc, Some(port), slot as usize, now, out);
+                self.grant_link(node, Grant { from: Some(port), slot: slot.into(), to, vc }, now, out);
             } else {
                 let highs = fifos & self.nodes[node].waiting_high;
                 let fifos = if highs != 0 { highs } else { fifos };
                 let fifo = pick(fifos.into(), &mut self.nodes[node].random, |_| 0);
                 waiting &= !(1 << fifo);
                 let vc = self.vc(node, to, vcs[fifo]);
-                self.grant_link(node, to, vc, None, fifo, now, out);
+                self.grant_link(node, Grant { from: None, slot: fifo, to, vc }, now, out);
             }
         }
         if !able.is_empty() || waiting != 0 {
@@ -245,18 +255,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     }
 
     /// A packet starts on a link.
-    #[allow(clippy::too_many_arguments)]
     #[inline]
-    fn grant_link(
-        &mut self,
-        node: usize,
-        to: usize,
-        vc: usize,
-        from: Option<usize>,
-        slot: usize,
-        now: Time,
-        out: &mut Outbox<Message>,
-    ) {
+    fn grant_link(&mut self, node: usize, grant: Grant, now: Time, out: &mut Outbox<Message>) {
+        let Grant { from, slot, to, vc } = grant;
         let entry = match from {
             Some(port) => self.take_head(node, port, slot, now),
             None => self.inject(node, slot, now),
@@ -300,7 +301,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             // A copy stays here: the packet itself goes on with its own record.
             let meta = *self.arena.get(packet);
             packet = self.arena.insert(meta);
-            self.to_reception(Kind::Copied, node, port, 0, entry, now);
+            self.start_reception(Kind::Copied, node, port, 0, entry, now);
         }
         if self.errors.is_some() {
             self.grant_unsure(node, to, Kept { header, packet, vc: vc as u8 }, start, out);
@@ -348,14 +349,21 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     #[inline]
     fn grant_reception(&mut self, node: usize, port: usize, slot: usize, now: Time) {
         let entry = self.take_head(node, port, slot, now);
-        self.to_reception(Kind::Received, node, port, slot, entry, now);
+        self.start_reception(Kind::Received, node, port, slot, entry, now);
     }
 
     /// A packet, or its copy, starts on the bus to the reception FIFO; it is there whole, trailer checked, when it has
     /// passed.
-    #[allow(clippy::wrong_self_convention)]
     #[inline]
-    fn to_reception(&mut self, kind: Kind, node: usize, port: usize, slot: usize, entry: Entry, now: Time) {
+    fn start_reception(
+        &mut self,
+        kind: Kind,
+        node: usize,
+        port: usize,
+        slot: usize,
+        entry: Entry,
+        now: Time,
+    ) {
         let class = usize::from(entry.header.head() & Header::HIGH != 0);
         self.nodes[node].reception_idle[class] &= !(1 << port);
         let end = now + self.tables.wire[entry.header.chunks() as usize];

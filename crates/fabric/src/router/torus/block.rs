@@ -48,6 +48,17 @@ pub struct TorusBlock<H, const P: usize> {
     pub(super) fetches: bool,
 }
 
+/// What a block is made of.
+pub(super) struct Parts<const P: usize> {
+    pub tables: Tables,
+    pub nodes: Vec<Node<P>>,
+    pub ports: Vec<[Port; P]>,
+    pub fifos: usize,
+    pub numbers: Vec<u32>,
+    pub recorder: Recorder,
+    pub errors: Option<Box<Errors>>,
+}
+
 /// What one block tells another: an event, and with an arriving packet what its ends know of it.
 pub struct Message {
     event: Event,
@@ -55,17 +66,8 @@ pub struct Message {
 }
 
 impl<H: Host, const P: usize> TorusBlock<H, P> {
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn new(
-        tables: Tables,
-        nodes: Vec<Node<P>>,
-        ports: Vec<[Port; P]>,
-        fifos: usize,
-        numbers: Vec<u32>,
-        host: H,
-        recorder: Recorder,
-        errors: Option<Box<Errors>>,
-    ) -> Self {
+    pub(super) fn new(parts: Parts<P>, host: H) -> Self {
+        let Parts { tables, nodes, ports, fifos, numbers, recorder, errors } = parts;
         let n = nodes.len();
         let mut block = TorusBlock {
             rings: vec![Line::default(); n * P * tables.vcs * tables.lines],

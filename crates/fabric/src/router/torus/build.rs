@@ -1,6 +1,6 @@
 //! Building a machine: nodes into blocks, blocks joined by lanes; and running it.
 
-use super::block::TorusBlock;
+use super::block::{Parts, TorusBlock};
 use super::errors::{Errors, LinkErrors};
 use super::slots::Wishes;
 use super::stall::StallReport;
@@ -188,7 +188,8 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
             let fifos = options.injection_fifos;
             let errors = Errors::new(config, options.seed, &numbers, P);
             let tables = tables.clone();
-            let mut block = TorusBlock::new(tables, nodes, ports, fifos, numbers, host, recorder, errors);
+            let parts = Parts { tables, nodes, ports, fifos, numbers, recorder, errors };
+            let mut block = TorusBlock::new(parts, host);
             block.offer_all();
             block.fetches = torus.nodes() > CACHED;
             blocks.push(block);
@@ -292,14 +293,14 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
         self.simulation.blocks().map(|b| b.bytes()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
-    /// If nothing will ever happen and packets are in the network: who waits for what.
+    /// If nothing will ever happen and packets are in the network, or wait to enter it: who waits for what.
     pub fn stall(&mut self) -> Option<StallReport> {
-        let under_way = self.under_way();
-        if self.simulation.next_time().is_some() || under_way == 0 {
+        if self.simulation.next_time().is_some() {
             return None;
         }
-        let waiting = self.simulation.blocks().flat_map(|b| b.waiting()).collect();
-        Some(StallReport { under_way, waiting })
+        let under_way = self.under_way();
+        let waiting: Vec<_> = self.simulation.blocks().flat_map(|b| b.waiting()).collect();
+        (under_way != 0 || !waiting.is_empty()).then_some(StallReport { under_way, waiting })
     }
 
     /// What is not at rest although nothing is under way; see [`TorusBlock::unrest`].

@@ -183,7 +183,7 @@ impl Errors {
 
     /// Draws what becomes of a data packet on a link.
     pub fn transmit(&mut self, node: usize, chunks: u32) -> Fate {
-        let drawn = self.streams[node].next();
+        let drawn = self.streams[node].draw();
         if drawn < self.header {
             Fate::BadHeader
         } else if drawn < self.packet[chunks as usize] {
@@ -195,7 +195,7 @@ impl Errors {
 
     /// Draws whether a token-ack or ack-only packet gets through.
     pub fn ack_gets_through(&mut self, node: usize) -> bool {
-        self.streams[node].next() >= self.ack
+        self.streams[node].draw() >= self.ack
     }
 
     pub fn bytes(&self) -> usize {

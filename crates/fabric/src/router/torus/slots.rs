@@ -169,11 +169,11 @@ mod tests {
         let mut heads = [[0u16; SLOTS]; P];
         for &(port, slot, head) in steps {
             let (port, slot) = (port % P, slot % SLOTS);
-            let head = head & ((1 << P) - 1 | Header::LOCAL);
+            let head = head & (((1 << P) - 1) | Header::LOCAL);
             wishes.remove(port, slot, heads[port][slot]);
             heads[port][slot] = if heads[port][slot] == 0 { head } else { 0 };
             wishes.add(port, slot, heads[port][slot]);
-            if head % 13 == 0 {
+            if head.is_multiple_of(13) {
                 wishes.clear(slot);
                 heads.iter_mut().for_each(|heads| heads[slot] = 0);
             }

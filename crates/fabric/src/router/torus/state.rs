@@ -17,8 +17,8 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 /// As a neighbour: bit that says it is in another block; then 11 bits of lane and 20 of the node there.
 pub(super) const REMOTE: u32 = 1 << 31;
 
-/// What a node's arbiters look at, by how often: a line of masks that every event needs, a line of tokens, then the wishes, then
-/// the receivers, of which most events need one. Masks have a bit a port.
+/// What a node's arbiters look at, by how often: a line of masks that every event needs, two of wishes and tokens, then the
+/// receivers, of which most events need one. Masks have a bit a port.
 #[repr(C, align(64))]
 pub(super) struct Node<const P: usize> {
     /// The node's own random choices.
@@ -63,12 +63,12 @@ pub(super) struct Node<const P: usize> {
     pub standing: u8,
     /// Whether it is on the list of those that act in this tick.
     pub dirty: bool,
+    /// For each direction, the receivers' heads that may take it.
+    pub wishes: Wishes<P>,
     /// Tokens held for each VC at the other end of each link, chunks.
     pub tokens: [[u8; SLOTS]; P],
     /// For each direction, the injection FIFOs whose heads may take it.
     pub entering: [u16; P],
-    /// The same of the receivers' heads.
-    pub wishes: Wishes<P>,
     pub receivers: [Receiver; P],
 }
 
@@ -276,8 +276,8 @@ mod tests {
     #[test]
     fn a_node_is_a_few_lines() {
         assert_eq!(size_of::<Node<6>>(), 512);
-        assert_eq!(std::mem::offset_of!(Node<6>, tokens), 64);
-        assert_eq!(std::mem::offset_of!(Node<6>, wishes), 128);
+        assert_eq!(std::mem::offset_of!(Node<6>, wishes), 64);
+        assert!(std::mem::offset_of!(Node<6>, entering) <= 192);
         assert_eq!(size_of::<Port>(), 64);
         assert_eq!(size_of::<Entry>(), 16);
         assert_eq!(size_of::<Event>(), 16);
