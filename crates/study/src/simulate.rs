@@ -19,7 +19,6 @@ use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, Shape};
 use netloom_workload::messages::{Layout, Programs};
 use netloom_workload::pattern::Pattern;
 use netloom_workload::program::Program;
-use netloom_workload::skeleton::SkeletonConfig;
 use netloom_workload::synthetic::{Plan, Synthetic};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -168,13 +167,7 @@ fn programs(
             Ok((programs.collect(), messages))
         }
         WorkloadConfig::Skeleton(skeleton) => {
-            let mut value = serde_json::to_value(skeleton).expect("a skeleton can be written");
-            let table = value.as_object_mut().expect("it is a table");
-            let name = table.remove("program").expect("it has a program");
-            table.insert("skeleton".into(), name);
-            let config: SkeletonConfig = serde_json::from_value(value)
-                .map_err(|e| Problem::new(format!("the skeleton's parameters: {e}")))?;
-            let programs = config.programs().map_err(problem)?.into_iter().map(|p| Box::new(p) as Box<_>);
+            let programs = skeleton.programs().map_err(problem)?.into_iter().map(|p| Box::new(p) as Box<_>);
             Ok((programs.collect(), vec![]))
         }
         _ => unreachable!("patterns were dealt with"),

@@ -209,3 +209,71 @@ fn a_run_that_would_not_end() {
     let text = refused(STUDY, &["measure.until=done"]);
     assert!(text.contains("traffic.packets_per_node"), "{text}");
 }
+
+const SKELETON: &str = r#"name = "mine"
+machine = "bgl"
+set = { topology.dims = [4, 4, 4] }
+
+[workload]
+iterations = 4
+kind = "skeleton"
+program = "halo"
+grid = [4, 4, 4]
+face_B = 4
+"#;
+
+#[test]
+fn parameters_of_a_skeleton() {
+    let study = resolve(SourceFile::new("study.toml", SKELETON), Path::new("."), &[]).unwrap();
+    assert!(study.to_toml().contains("face_B = [4]"), "one size is a list of one");
+    let told = |from: &str, to: &str, expected: &[&str]| {
+        assert!(SKELETON.contains(from));
+        let text = refused(&SKELETON.replace(from, to), &[]);
+        assert!(expected.iter().all(|e| text.contains(e)), "{text}");
+    };
+    let place = "study.toml:10:1";
+    told("face_B", "faec_B", &["unknown key `workload.faec_B`", place, "did you mean `face_B`?"]);
+    told("face_B", "angles", &["unknown key `workload.angles`", place, "expected one of `grid`"]);
+    // Other keys have the same value, and stand before it.
+    told(
+        "[4, 4, 4]\n",
+        "4\n",
+        &["`workload.grid` has the wrong type", "study.toml:9:8", "expected a list, found 4"],
+    );
+    told("face_B = 4", "face_B = -4", &["`workload.face_B`", "study.toml:10:10", "0 or more", "found -4"]);
+    told("face_B = 4", "face_B = [4, 4]", &["study.toml:10:10", "expected 1 or 3 values, found 2"]);
+    told("face_B = 4", "face_B = [4, 4, \"4\"]", &["`workload.face_B.2`", "study.toml:10:17", "found \"4\""]);
+    told("\"halo\"", "\"hallo\"", &["`workload.program` has", "study.toml:8:11", "did you mean `halo`?"]);
+    told("program = \"halo\"\n", "", &["`workload.program` is missing", "study.toml:5:", "add `program"]);
+    told(
+        "grid = [4, 4, 4]",
+        "grid = [4, 4, 5]",
+        &["study.toml:9:8", "at most 64 ranks", "4x4x4", "found 80"],
+    );
+    told("\"halo\"", "\"fft3d\"", &["unknown key `workload.face_B`", place]);
+    let fft = SKELETON.replace("\"halo\"", "\"fft3d\"").replace("face_B = 4", "decomposition = \"boxs\"");
+    let text = refused(&fft, &[]);
+    assert!(text.contains("study.toml:10:17") && text.contains("did you mean `boxes`?"), "{text}");
+    let fft = fft.replace("boxs", "boxes");
+    for (grid, found) in [("[4, 4, 4, 4]", "found 4 of them"), ("[4]", "found 1")] {
+        let text = refused(&fft.replace("[4, 4, 4]\ndec", &format!("{grid}\ndec")), &[]);
+        assert!(
+            text.contains("study.toml:9:8") && text.contains("expected 3 values") && text.contains(found),
+            "{text}"
+        );
+    }
+    let text = refused(&fft, &["workload.points=[128,128,129]"]);
+    assert!(text.contains("--set:1:17") && text.contains("a multiple of 4 along z, found 129"), "{text}");
+}
+
+#[test]
+fn a_workload_that_is_no_table() {
+    let text = refused(
+        &changed("[workload]\nkind = \"hot-region\"\nregion = [4, 4, 4]\n", "")
+            .replace("[set]", "workload = \"uniform\"\n[set]"),
+        &[],
+    );
+    assert!(text.contains("study.toml:4:12") && text.contains("expected a table with `kind = …`"), "{text}");
+    let text = refused(&changed("kind = \"hot-region\"\n", ""), &[]);
+    assert!(text.contains("`workload.kind` is missing") && text.contains("study.toml:7:"), "{text}");
+}

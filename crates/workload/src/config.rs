@@ -1,5 +1,7 @@
 //! What a study may say that the nodes do: the pattern of the traffic, its packets and its load.
 
+use crate::skeleton::SkeletonConfig;
+use crate::tagged::{Tagged, tagged};
 use netloom_fabric::config::{ConfigError, TorusConfig};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -7,8 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// What the nodes do, chosen by `kind`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadConfig {
     /// Every packet to a node at random over the machine.
     Uniform {},
@@ -29,9 +31,59 @@ pub enum WorkloadConfig {
     /// Every node sends to the one that a file names.
     Permutation(Permutation),
     /// The communication of a program, with its computation as time.
-    Skeleton(Skeleton),
+    Skeleton(SkeletonConfig),
     /// What a recorded program did.
     Trace(Trace),
+}
+
+/// The values of `kind`.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    Uniform,
+    HotRegion,
+    AllToAll,
+    NearestNeighbour,
+    Transpose,
+    BitComplement,
+    Tornado,
+    Shift,
+    Permutation,
+    Skeleton,
+    Trace,
+}
+
+/// A workload that has nothing to set.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl<'de> Tagged<'de> for WorkloadConfig {
+    const TAG: &'static str = "kind";
+    type Kind = Kind;
+
+    fn of<D: Deserializer<'de>>(kind: Kind, rest: D) -> Result<Self, D::Error> {
+        let nothing = |workload, rest| Nothing::deserialize(rest).map(|_| workload);
+        match kind {
+            Kind::Uniform => nothing(Self::Uniform {}, rest),
+            Kind::HotRegion => HotRegion::deserialize(rest).map(Self::HotRegion),
+            Kind::AllToAll => AllToAll::deserialize(rest).map(Self::AllToAll),
+            Kind::NearestNeighbour => nothing(Self::NearestNeighbour {}, rest),
+            Kind::Transpose => nothing(Self::Transpose {}, rest),
+            Kind::BitComplement => nothing(Self::BitComplement {}, rest),
+            Kind::Tornado => nothing(Self::Tornado {}, rest),
+            Kind::Shift => Shift::deserialize(rest).map(Self::Shift),
+            Kind::Permutation => Permutation::deserialize(rest).map(Self::Permutation),
+            Kind::Skeleton => SkeletonConfig::deserialize(rest).map(Self::Skeleton),
+            Kind::Trace => Trace::deserialize(rest).map(Self::Trace),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkloadConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged(deserializer)
+    }
 }
 
 /// A hot region: a box of nodes that attracts traffic.
@@ -92,45 +144,6 @@ pub struct Shift {
 pub struct Permutation {
     /// Text file with the destination's node number for each node, one a line.
     pub file: String,
-}
-
-/// The programs that a skeleton can play.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Program {
-    /// A three-dimensional Fourier transform: all-to-alls over rows and columns of processes.
-    #[serde(rename = "fft3d")]
-    Fft3d,
-    /// Exchange of boundaries with the neighbours, step by step.
-    Halo,
-    /// A wavefront that crosses the machine from corner to corner.
-    Sweep,
-}
-
-/// A program's skeleton.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Skeleton {
-    /// The program.
-    pub program: Program,
-    /// Its parameters by name, as the program defines them.
-    #[serde(flatten)]
-    pub params: BTreeMap<String, Param>,
-}
-
-/// A parameter of a skeleton.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Param {
-    /// A whole number.
-    Integer(i64),
-    /// A number.
-    Number(f64),
-    /// A switch.
-    Flag(bool),
-    /// A word.
-    Text(String),
-    /// Numbers, such as a grid of processes.
-    Integers(Vec<i64>),
 }
 
 /// A recorded program.
@@ -405,6 +418,19 @@ impl WorkloadConfig {
                     return refuse(
                         "workload.by",
                         "expected a shift to another node; this one leads back to the sender",
+                    );
+                }
+            }
+            WorkloadConfig::Skeleton(s) => {
+                s.check().map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
+                let nodes: u64 = dims.iter().map(|&k| u64::from(k)).product();
+                if u64::from(s.ranks()) > nodes {
+                    return refuse(
+                        "workload.grid",
+                        format!(
+                            "expected at most {nodes} ranks, one for each node of the {shape} machine, found {}",
+                            s.ranks()
+                        ),
                     );
                 }
             }
