@@ -304,12 +304,11 @@ fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> 
 
 fn describe(m: &machine::Machine, out: &mut dyn Write) -> std::io::Result<()> {
     let f = m.facts();
-    let dims = m.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
     let cycle_ns = 1e9 / m.ticks_per_second as f64;
     let (l, r) = (&m.link, &m.router);
     writeln!(out, "{} ({})", m.title, m.name)?;
     let rows = [
-        ("shape", dims),
+        ("shape", m.shape()),
         ("nodes", grouped(f.nodes as i64)),
         ("links", format!("{} (each direction counted)", grouped(f.links as i64))),
         ("link", format!("{} MB/s each way", short(f.link_mb_per_s))),

@@ -59,6 +59,11 @@ impl Machine {
         }
     }
 
+    /// Its lengths as people write them: `32x32x32`.
+    pub fn shape(&self) -> String {
+        self.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x")
+    }
+
     /// What can be said of the machine without a run.
     pub fn facts(&self) -> Facts {
         let torus = self.torus();

@@ -6,6 +6,7 @@ use crate::diagnose::{Problem, SourceFile, suggest};
 use crate::machine::{MACHINE_KEYS, Machine, machine_source};
 use crate::study::{STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
+use crate::write::number::grouped;
 use netloom_fabric::config::{ConfigError, TorusConfig};
 use netloom_workload::config::{Load, Mapping, TrafficConfig, WorkloadConfig};
 use serde::Serialize;
@@ -93,6 +94,9 @@ pub fn resolve(
     sets: &[String],
 ) -> Result<ResolvedStudy, Problem> {
     let mut study_tree = Tree::parse(&file)?;
+    if let Some(entry) = study_tree.entries().iter().find(|e| !STUDY_KEYS.contains(&e.key.as_str())) {
+        return Err(not_of_a_study(entry));
+    }
     let mut machine_sets = Vec::new();
     for flag in sets {
         let entry = parse_set(flag)?;
@@ -163,6 +167,17 @@ fn side(entry: &Entry) -> Result<Side, Problem> {
     } else {
         Err(unknown(entry, &[STUDY_KEYS, MACHINE_KEYS].concat()))
     }
+}
+
+/// A key that a study's file may not have at its top.
+fn not_of_a_study(entry: &Entry) -> Problem {
+    let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).at(&entry.origin);
+    problem.label = "not a key of a study".into();
+    problem.help(if MACHINE_KEYS.contains(&entry.key.as_str()) {
+        format!("it is the machine's: write it as `set.{}`, or under [set]", entry.key)
+    } else {
+        suggest(&entry.key, STUDY_KEYS)
+    })
 }
 
 fn unknown(entry: &Entry, known: &[&str]) -> Problem {
@@ -293,6 +308,13 @@ impl ResolvedStudy {
             }
         }
         finish(study, machine, self.directory.clone(), vec![])
+    }
+
+    /// The study's title, or its name where there is none, with the size of the machine filled in.
+    pub fn heading(&self) -> String {
+        let title = if self.study.title.is_empty() { &self.study.name } else { &self.study.title };
+        let nodes = grouped(self.torus.nodes() as i64);
+        title.replace("{dims}", &self.machine.shape()).replace("{nodes}", &nodes)
     }
 
     /// Everything that the run follows from.
