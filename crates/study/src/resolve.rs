@@ -2,8 +2,8 @@
 //! each laid over the one before, then read and checked.
 
 use crate::decode::decode;
-use crate::diagnose::{Problem, SourceFile, suggest};
-use crate::machine::{MACHINE_KEYS, Machine, machine_source};
+use crate::diagnose::{Problem, SourceFile, nearest, suggest};
+use crate::machine::{BUILT_IN, MACHINE_KEYS, Machine, machine_source};
 use crate::study::{STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::write::number::grouped;
@@ -74,9 +74,9 @@ pub fn load(path_or_name: &str, sets: &[String]) -> Result<ResolvedStudy, Proble
     }
     let text = std::fs::read_to_string(path).map_err(|e| {
         let known: Vec<&str> = EXAMPLES.iter().map(|(name, _)| *name).collect();
-        let help = format!(
-            "give the path of a study's TOML file or an example by name; {}",
-            suggest(path_or_name, &known)
+        let help = nearest(path_or_name, known.iter().copied()).map_or_else(
+            || format!("give the path of a study's TOML file, or an example by name: {}", known.join(", ")),
+            |name| format!("did you mean `{name}`?"),
         );
         Problem::new(format!("cannot read the study {path_or_name}: {e}")).help(help)
     })?;
@@ -180,8 +180,22 @@ fn not_of_a_study(entry: &Entry) -> Problem {
     })
 }
 
+/// The dotted path of a key that stands inside some table of a machine or a study: `topology.dims` for `dims`.
+fn inside(key: &str) -> Option<String> {
+    fn find(tree: &Tree, key: &str) -> Option<String> {
+        tree.entries().iter().find_map(|e| match e.key == key {
+            true => Some(e.key.clone()),
+            false => find(&e.value, key).map(|rest| format!("{}.{rest}", e.key)),
+        })
+    }
+    let trees = [BUILT_IN[0], EXAMPLES[0]].map(|(name, text)| Tree::parse(&SourceFile::new(name, text)));
+    trees.iter().flatten().find_map(|tree| find(tree, key))
+}
+
 fn unknown(entry: &Entry, known: &[&str]) -> Problem {
-    let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).help(suggest(&entry.key, known));
+    let below = known.contains(&"topology").then(|| inside(&entry.key)).flatten();
+    let help = below.map_or_else(|| suggest(&entry.key, known), |name| format!("did you mean `{name}`?"));
+    let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).help(help);
     problem.label = "not a key of a study or a machine".into();
     problem.at(&entry.origin)
 }
@@ -220,15 +234,17 @@ fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
 }
 
 fn checked(result: Result<(), ConfigError>, tree: &Tree) -> Result<(), Problem> {
-    result.map_err(|e| {
-        let mut problem =
-            Problem::new(format!("`{}` has an impossible value", e.key)).at(&tree.origin_of(&e.key));
-        problem.label = e.message;
-        if problem.origin.is_none() {
-            problem.message = format!("{}: {}", problem.message, problem.label);
-        }
-        problem
-    })
+    result.map_err(|e| impossible(e, tree))
+}
+
+fn impossible(e: ConfigError, tree: &Tree) -> Problem {
+    let mut problem =
+        Problem::new(format!("`{}` has an impossible value", e.key)).at(&tree.origin_of(&e.key));
+    problem.label = e.message;
+    if problem.origin.is_none() {
+        problem.message = format!("{}: {}", problem.message, problem.label);
+    }
+    problem
 }
 
 /// Refuses a run that would never end, and traffic settings that a workload of programs has no use for.
@@ -308,6 +324,12 @@ impl ResolvedStudy {
             }
         }
         finish(study, machine, self.directory.clone(), vec![])
+    }
+
+    /// What is found impossible only when the study is built, in its place.
+    pub fn impossible(&self, e: ConfigError) -> Problem {
+        let of_machine = e.key.split('.').next().is_some_and(|key| MACHINE_KEYS.contains(&key));
+        impossible(e, if of_machine { &self.machine_tree } else { &self.study_tree })
     }
 
     /// The study's title, or its name where there is none, with the size of the machine filled in.

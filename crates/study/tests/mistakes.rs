@@ -2,6 +2,8 @@
 
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{load_machine, resolve};
+use netloom_study::run::{Quiet, Simulate};
+use netloom_study::simulate::Fabric;
 use std::path::Path;
 
 const STUDY: &str = r#"name = "mine"
@@ -276,4 +278,57 @@ fn a_workload_that_is_no_table() {
     assert!(text.contains("study.toml:4:12") && text.contains("expected a table with `kind = …`"), "{text}");
     let text = refused(&changed("kind = \"hot-region\"\n", ""), &[]);
     assert!(text.contains("`workload.kind` is missing") && text.contains("study.toml:7:"), "{text}");
+}
+
+#[test]
+fn a_key_of_the_machine_at_the_top_of_a_study() {
+    let text = refused(&changed("[set]", "router.paths = 1\n[set]"), &[]);
+    assert!(text.contains("study.toml:4:1") && text.contains("write it as `set.router`"), "{text}");
+    let text = refused(&changed("[measure]", "[mesure]"), &[]);
+    assert!(text.contains("study.toml:14:2") && text.contains("did you mean `measure`?"), "{text}");
+}
+
+#[test]
+fn a_key_without_its_table() {
+    let text = refused(STUDY, &["dims=[4,4,4]"]);
+    assert!(text.contains("--set:1:1") && text.contains("did you mean `topology.dims`?"), "{text}");
+    let text = refused(STUDY, &["routing=static"]);
+    assert!(text.contains("did you mean `traffic.routing`?"), "{text}");
+}
+
+#[test]
+fn an_empty_table_takes_away() {
+    let swept = format!("{STUDY}\n[sweep]\nrouter.paths = [1, 2]\ntraffic.routing = ['static', 'dynamic']\n");
+    let axes = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        let study = resolve(SourceFile::new("study.toml", swept.as_str()), Path::new("."), &sets).unwrap();
+        study.axes.iter().map(|a| a.path.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(axes(&[]), ["router.paths", "traffic.routing"]);
+    assert!(axes(&["sweep={}"]).is_empty());
+    assert_eq!(axes(&["sweep={}", "sweep.seed=[1,2]"]), ["seed"]);
+    assert_eq!(axes(&["sweep.router={}"]), ["traffic.routing"]);
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    let trace =
+        changed("kind = \"hot-region\"\nregion = [4, 4, 4]", "kind = \"trace\"\nfile = \"none.goal\"")
+            .replace("load = { link_utilization = 0.5 }", "")
+            .replace("\"steady\"", "\"done\"");
+    let study = resolve(SourceFile::new("study.toml", trace), Path::new("."), &[]).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let problem = Fabric.simulate(&study, &Quiet(&stop), 1).unwrap_err().render(false);
+    assert!(problem.contains("study.toml:9:8") && problem.contains("none.goal"), "{problem}");
+}
+
+#[test]
+fn a_title_keeps_up_with_the_machine() {
+    let heading = |title: &str, set: &str| {
+        let text = changed("name = \"mine\"", &format!("name = \"mine\"\ntitle = \"{title}\""));
+        resolve(SourceFile::new("study.toml", text), Path::new("."), &[set.into()]).unwrap().heading()
+    };
+    let title = "On {dims}, {nodes} nodes, {this} is kept";
+    assert_eq!(heading(title, "topology.dims=[16,16,8]"), "On 16x16x8, 2,048 nodes, {this} is kept");
+    assert_eq!(heading("", "seed=2"), "mine");
 }

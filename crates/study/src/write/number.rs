@@ -119,4 +119,12 @@ mod tests {
         assert_eq!(tick_label(0.25, 0.25), "0.25");
         assert_eq!(tick_label(5.0, 1.0), "5");
     }
+
+    #[test]
+    fn plurals_and_times() {
+        assert_eq!(counted(1, "thread"), "1 thread");
+        assert_eq!((counted(0, "thread"), counted(1200, "node")), ("0 threads".into(), "1,200 nodes".into()));
+        assert_eq!([0.0004, 0.04, 0.9999, 59.4].map(duration), ["0 ms", "40 ms", "1 s", "59 s"]);
+        assert_eq!([185.0, 7800.0].map(duration), ["3 min 05 s", "2 h 10 min"]);
+    }
 }
