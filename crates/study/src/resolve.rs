@@ -8,7 +8,8 @@ use crate::study::{STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::write::number::grouped;
 use netloom_fabric::config::{ConfigError, TorusConfig};
-use netloom_workload::config::{Load, Mapping, TrafficConfig, WorkloadConfig};
+use netloom_workload::config::{Load, TrafficConfig, WorkloadConfig};
+use netloom_workload::mapping::MappingConfig;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -356,7 +357,7 @@ impl ResolvedStudy {
             WorkloadConfig::Permutation(permutation) => absolute(&mut permutation.file),
             _ => {}
         }
-        if let Mapping::File(file) = &mut study.mapping {
+        if let MappingConfig::File(file) = &mut study.mapping {
             absolute(file);
         }
         let configuration = Configuration { study: &study, machine: &self.machine };

@@ -13,7 +13,7 @@ use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::fifo::{FifoNic, Software};
-use netloom_workload::config::{Mapping as MappingWord, Priority, Routing, WorkloadConfig};
+use netloom_workload::config::{Priority, Routing, WorkloadConfig};
 use netloom_workload::goal::{self, replay::Replay};
 use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError, Shape};
 use netloom_workload::messages::{Layout, Programs};
@@ -96,11 +96,14 @@ fn simulate<const P: usize>(
     let (programs, messages) = programs(&workload, &study.directory).map_err(problem)?;
     let ranks = programs.len() as u32;
     let shape = Shape::new(&network.topology.dims, &wraps(study)).map_err(|e| Problem::new(e.to_string()))?;
-    let mapping =
-        Mapping::new(&mapping_of(study), &shape, ranks).map_err(|e| match e {
-            MappingError::TooManyRanks { .. } => at("workload", e.to_string()),
-            _ => at("mapping", e.to_string()),
-        })?;
+    let mut mapping = s.mapping.clone();
+    if let MappingConfig::File(file) = &mut mapping {
+        *file = study.directory.join(&*file).to_string_lossy().into_owned();
+    }
+    let mapping = Mapping::new(&mapping, &shape, ranks, s.seed).map_err(|e| match e {
+        MappingError::TooManyRanks { .. } => at("workload", e.to_string()),
+        _ => at("mapping", e.to_string()),
+    })?;
     let hops = mapping.hop_statistics(&shape, messages.iter().copied());
     options.smallest_chunks = 1;
     let high = s.traffic.priority == Priority::High;
@@ -142,15 +145,6 @@ fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
 
 fn wraps(study: &ResolvedStudy) -> Vec<bool> {
     (0..study.torus.topology.dims.len()).map(|d| study.torus.wraps(d)).collect()
-}
-
-fn mapping_of(study: &ResolvedStudy) -> MappingConfig {
-    match &study.study.mapping {
-        MappingWord::InOrder => MappingConfig::InOrder,
-        MappingWord::Random => MappingConfig::Random { seed: study.study.seed },
-        MappingWord::Dimensions(letters) => MappingConfig::Dimensions(letters.clone()),
-        MappingWord::File(file) => MappingConfig::File(study.directory.join(file)),
-    }
 }
 
 type Messages = Vec<(u32, u32, u64)>;

@@ -1,7 +1,8 @@
 //! What a study says: what the nodes do, what is measured, and over which parameters.
 
 use netloom_fabric::config::ConfigError;
-use netloom_workload::config::{Mapping, TrafficConfig, WorkloadConfig};
+use netloom_workload::config::{TrafficConfig, WorkloadConfig};
+use netloom_workload::mapping::MappingConfig;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ pub struct Study {
     pub seed: u64,
     /// How ranks are laid onto nodes.
     #[serde(default)]
-    pub mapping: Mapping,
+    pub mapping: MappingConfig,
     /// What the nodes do.
     pub workload: WorkloadConfig,
     /// Their packets.
