@@ -110,6 +110,11 @@ pub fn resolve(
     for key in ["quick", "claim"] {
         study_tree.take(key);
     }
+    for key in ["set", "sweep"] {
+        if let Some(value) = study_tree.get(key).filter(|v| !matches!(v.value, Value::Table(_))) {
+            return Err(not_a(&format!("`{key}` has the wrong type of value"), "a table", value));
+        }
+    }
     let changes = study_tree.take("set");
     let axes = study_tree.take("sweep").map_or(Ok(vec![]), |sweep| axes_of(&sweep))?;
     let machine = study_tree.take("machine").ok_or_else(|| {
@@ -123,7 +128,7 @@ pub fn resolve(
             Tree::parse(&source)?
         }
         Value::Table(_) => machine.value.clone(),
-        _ => return Err(Problem::new("`machine` is not a name").at(&machine.value.origin)),
+        _ => return Err(not_a("`machine` is no machine", "a name or a path in quotes", &machine.value)),
     };
     if let Some(changes) = &changes {
         for change in flatten(&changes.value) {
@@ -168,6 +173,12 @@ fn side(entry: &Entry) -> Result<Side, Problem> {
     } else {
         Err(unknown(entry, &[STUDY_KEYS, MACHINE_KEYS].concat()))
     }
+}
+
+fn not_a(message: &str, expected: &str, found: &Tree) -> Problem {
+    let mut problem = Problem::new(message).at(&found.origin);
+    problem.label = format!("expected {expected}, found {}", found.inline());
+    problem
 }
 
 /// A key that a study's file may not have at its top.

@@ -289,6 +289,17 @@ fn a_key_of_the_machine_at_the_top_of_a_study() {
 }
 
 #[test]
+fn a_table_that_is_none() {
+    let text = refused(&changed("[set]\ntopology.dims = [8, 8, 8]", "set = 3"), &[]);
+    assert!(text.contains("`set`") && text.contains("study.toml:4:7"), "{text}");
+    assert!(text.contains("expected a table, found 3"), "{text}");
+    let text = refused(STUDY, &["sweep=[1]"]);
+    assert!(text.contains("`sweep`") && text.contains("expected a table, found [1]"), "{text}");
+    let text = refused(STUDY, &["machine=3"]);
+    assert!(text.contains("expected a name or a path in quotes, found 3"), "{text}");
+}
+
+#[test]
 fn a_key_without_its_table() {
     let text = refused(STUDY, &["dims=[4,4,4]"]);
     assert!(text.contains("--set:1:1") && text.contains("did you mean `topology.dims`?"), "{text}");
