@@ -40,6 +40,7 @@ pub enum Command {
         netloom run all-to-all\n  \
         netloom run my.toml --out results/first\n  \
         netloom run all-to-all --set topology.dims=[16,16,16] --set traffic.routing=static\n  \
+        netloom run light-traffic --set sweep={}    one run of a study that sweeps\n  \
         netloom run all-to-all --json | jq .links.mean_utilization\n\n\
         Ctrl-C stops a run and keeps what it has, marked as partial.")]
     Run(RunArgs),

@@ -131,7 +131,8 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             let study = load(&args.study, &args.sets.set)?;
             if !study.axes.is_empty() {
                 let problem = Problem::new(format!("the study `{}` has a [sweep] table", study.study.name));
-                return Err(problem.help(format!("use `netloom sweep {}`", args.study)).into());
+                let help = format!("use `netloom sweep {}`, or --set sweep={{}} for one run", args.study);
+                return Err(problem.help(help).into());
             }
             let folder = output_folder(&folder_of(&args, &study), if_exists(&args))?;
             run_study(&study, &folder, &args.common, world, out, err)
@@ -225,7 +226,10 @@ fn run_study(
     let view = Terminal::new(study, world.stop);
     let result = world.simulator.simulate(study, &view, threads(common));
     view.finish();
-    let result = result?;
+    let result = result.inspect_err(|_| {
+        // The folder was made for nothing; if it holds something already, it stays.
+        let _ = std::fs::remove_dir(folder);
+    })?;
     write::write_all(folder, study, &result)?;
     if common.json {
         write!(out, "{}", write::summary::to_json(study, &result))?;
@@ -246,7 +250,7 @@ fn run_sweep(args: &RunArgs, world: &World, out: &mut dyn Write, err: &mut dyn W
     let wanted = folder_of(args, &study);
     sweep::points(&study)?;
     let goes_on = !args.force && sweep::holds(&wanted, &study);
-    let folder = if goes_on { wanted } else { output_folder(&wanted, if_exists(args))? };
+    let folder = output_folder(&wanted, if goes_on { IfExists::Replace } else { if_exists(args) })?;
     if args.force && folder.join("points").is_dir() {
         sweep::forget(&folder)?;
     }
@@ -304,12 +308,11 @@ fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> 
 
 fn describe(m: &machine::Machine, out: &mut dyn Write) -> std::io::Result<()> {
     let f = m.facts();
-    let dims = m.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
     let cycle_ns = 1e9 / m.ticks_per_second as f64;
     let (l, r) = (&m.link, &m.router);
     writeln!(out, "{} ({})", m.title, m.name)?;
     let rows = [
-        ("shape", dims),
+        ("shape", m.shape()),
         ("nodes", grouped(f.nodes as i64)),
         ("links", format!("{} (each direction counted)", grouped(f.links as i64))),
         ("link", format!("{} MB/s each way", short(f.link_mb_per_s))),

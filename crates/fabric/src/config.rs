@@ -405,8 +405,9 @@ impl TorusConfig {
                 return refuse(
                     key,
                     format!(
-                        "expected a multiple of {} B from {full} B ({packets} full packet(s)) to {} B, found {bytes}",
+                        "expected a multiple of {} B from {full} B ({}) to {} B, found {bytes}",
                         p.chunk_B,
+                        if packets == 1 { "one full packet" } else { "two full packets" },
                         120 * p.chunk_B
                     ),
                 );

@@ -5,7 +5,7 @@ use crate::diagnose::{Problem, SourceFile};
 use crate::resolve::{ResolvedStudy, resolve};
 use crate::result::RunResult;
 use crate::run::{ProgressSink, Simulate};
-use crate::write::number::scaled;
+use crate::write::number::{counted, scaled};
 use serde::Serialize;
 use std::path::Path;
 
@@ -64,7 +64,7 @@ pub fn run(
     let (share, times) = if quick { (0.4, 1) } else { (1.0, 3) };
     let mut cases: Vec<Case> = vec![];
     let mut best = |study: &ResolvedStudy, threads: usize, rate: fn(&RunResult) -> f64| {
-        tell(&format!("{:?} on {threads} thread(s)", study.torus.topology.dims));
+        tell(&format!("{} on {}", study.machine.shape(), counted(threads, "thread")));
         let mut best: Option<RunResult> = None;
         for _ in 0..times {
             let result = simulator.simulate(study, progress, threads)?;

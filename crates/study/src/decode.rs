@@ -14,12 +14,15 @@ pub fn decode<'de, T: Deserialize<'de>>(tree: &'de Tree) -> Result<T, Problem> {
     T::deserialize(Node(tree)).map_err(Mistake::problem)
 }
 
+/// Keys that say what else a table may hold: `kind` of a workload, `program` of a skeleton.
+const TAGS: [&str; 2] = ["kind", "program"];
+
 #[derive(Debug)]
 enum Kind {
     UnknownKey { name: String, known: Vec<&'static str> },
     UnknownChoice { name: String, known: Vec<&'static str> },
     Missing(&'static str),
-    Wrong { found: Value, shown: String, expected: String, is_type: bool },
+    Wrong { found: String, expected: String, is_type: bool },
     Other(String),
 }
 
@@ -36,21 +39,16 @@ impl Mistake {
         Mistake { kind: Box::new(kind), path: Vec::new(), origin: None }
     }
 
-    /// Gives the mistake its place if it has none yet. Tables that choose among alternatives are read twice by serde,
-    /// which forgets the inner places; the wrong key or value is found again by its name or content.
+    /// Gives the mistake its place if it has none yet.
     fn locate(mut self, tree: &Tree) -> Self {
-        if self.origin.is_some() {
-            return self;
+        if self.origin.is_none() {
+            // A wrong key may be told by the table that it stands in.
+            let key = match &*self.kind {
+                Kind::UnknownKey { name, .. } => tree.entry(name).and_then(|e| e.origin.clone()),
+                _ => None,
+            };
+            self.origin = key.or_else(|| tree.origin.clone());
         }
-        let inner = match &*self.kind {
-            Kind::UnknownKey { name, .. } => tree.entry(name).map(|e| (vec![], e.origin.clone())),
-            Kind::UnknownChoice { name, .. } => find(tree, &Value::Text(name.clone())),
-            Kind::Wrong { found, .. } => find(tree, found),
-            _ => None,
-        };
-        let (path, origin) = inner.unwrap_or((vec![], None));
-        self.path.splice(0..0, path);
-        self.origin = origin.or_else(|| tree.origin.clone());
         self
     }
 
@@ -81,12 +79,12 @@ impl Mistake {
                 "in this table".into(),
                 Some(format!("add `{name} = …`")),
             ),
-            Kind::Wrong { shown, expected, is_type, .. } => (
+            Kind::Wrong { found, expected, is_type } => (
                 format!(
                     "`{path}` has {}",
                     if is_type { "the wrong type of value" } else { "an impossible value" }
                 ),
-                format!("expected {}, found {shown}", in_words(&expected)),
+                format!("expected {}, found {found}", in_words(&expected)),
                 None,
             ),
             Kind::Other(message) => (message, "here".into(), None),
@@ -95,21 +93,6 @@ impl Mistake {
         problem.label = label;
         problem.help = help;
         problem
-    }
-}
-
-/// Finds a value below a tree: the path and place of the first equal to it.
-fn find(tree: &Tree, value: &Value) -> Option<(Vec<String>, Option<Origin>)> {
-    let below = |child: &Tree, key: String| {
-        let (mut path, origin) =
-            if child.value == *value { (vec![], child.origin.clone()) } else { find(child, value)? };
-        path.insert(0, key);
-        Some((path, origin))
-    };
-    match &tree.value {
-        Value::Table(entries) => entries.iter().find_map(|e| below(&e.value, e.key.clone())),
-        Value::List(items) => items.iter().enumerate().find_map(|(i, item)| below(item, i.to_string())),
-        _ => None,
     }
 }
 
@@ -123,6 +106,9 @@ fn in_words(expected: &str) -> String {
         "a string" => "text in quotes".into(),
         text if text.starts_with("struct ") || text == "a map" => "a table".into(),
         text if text.starts_with("tuple of 2") || text.starts_with("a tuple of size 2") => "a pair".into(),
+        text if text.starts_with("an array of length ") => {
+            format!("{} values", text.trim_start_matches("an array of length "))
+        }
         text if text.contains("enum ") => "one of its choices, as text in quotes".into(),
         text => text.into(),
     }
@@ -136,16 +122,7 @@ impl fmt::Display for Mistake {
 impl std::error::Error for Mistake {}
 
 fn wrong(found: Unexpected, expected: &dyn de::Expected, is_type: bool) -> Mistake {
-    let value = match found {
-        Unexpected::Bool(b) => Value::Bool(b),
-        Unexpected::Unsigned(u) => Value::Integer(i64::try_from(u).unwrap_or(i64::MAX)),
-        Unexpected::Signed(i) => Value::Integer(i),
-        Unexpected::Float(f) => Value::Float(f),
-        Unexpected::Str(s) => Value::Text(s.into()),
-        // Lists and tables cannot be told apart by what serde reports; they keep the place of their parent.
-        _ => Value::Float(f64::NAN),
-    };
-    let shown = match found {
+    let found = match found {
         Unexpected::Str(s) => format!("\"{s}\""),
         Unexpected::Bool(b) => b.to_string(),
         Unexpected::Unsigned(u) => u.to_string(),
@@ -155,7 +132,7 @@ fn wrong(found: Unexpected, expected: &dyn de::Expected, is_type: bool) -> Mista
         Unexpected::Map => "a table".into(),
         other => other.to_string(),
     };
-    Mistake::new(Kind::Wrong { found: value, shown, expected: expected.to_string(), is_type })
+    Mistake::new(Kind::Wrong { found, expected: expected.to_string(), is_type })
 }
 
 impl de::Error for Mistake {
@@ -167,6 +144,10 @@ impl de::Error for Mistake {
     }
     fn invalid_value(found: Unexpected, expected: &dyn de::Expected) -> Self {
         wrong(found, expected, false)
+    }
+    fn invalid_length(found: usize, expected: &dyn de::Expected) -> Self {
+        let found = if found == 1 { "1".into() } else { format!("{found} of them") };
+        Mistake::new(Kind::Wrong { found, expected: expected.to_string(), is_type: false })
     }
     fn unknown_variant(name: &str, known: &'static [&'static str]) -> Self {
         Mistake::new(Kind::UnknownChoice { name: name.into(), known: known.to_vec() })
@@ -198,8 +179,22 @@ impl<'de> Deserializer<'de> for Node<'de> {
             Value::Integer(i) => visitor.visit_i64(*i),
             Value::Float(f) => visitor.visit_f64(*f),
             Value::Text(text) => visitor.visit_borrowed_str(text),
-            Value::List(items) => visitor.visit_seq(Items(items.iter())),
-            Value::Table(entries) => visitor.visit_map(Entries { rest: entries.iter(), current: None }),
+            Value::List(items) => {
+                let mut rest = Items(items.iter().enumerate());
+                visitor.visit_seq(&mut rest).and_then(|value| match items.len() - rest.0.len() {
+                    read if read == items.len() => Ok(value),
+                    read => {
+                        Err(de::Error::invalid_length(items.len(), &&*format!("an array of length {read}")))
+                    }
+                })
+            }
+            Value::Table(entries) => {
+                // What says what else a table may hold is read first, wherever it stands.
+                let (first, rest): (Vec<_>, Vec<_>) =
+                    entries.iter().partition(|e| TAGS.contains(&e.key.as_str()));
+                let entries: Vec<_> = first.into_iter().chain(rest).collect();
+                visitor.visit_map(Entries { rest: entries.into_iter(), current: None })
+            }
         }
         .map_err(|e| e.locate(self.0))
     }
@@ -253,12 +248,17 @@ impl Visitor<'_> for Refuse {
     }
 }
 
-struct Items<'de>(std::slice::Iter<'de, Tree>);
+struct Items<'de>(std::iter::Enumerate<std::slice::Iter<'de, Tree>>);
 
 impl<'de> de::SeqAccess<'de> for Items<'de> {
     type Error = Mistake;
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Mistake> {
-        self.0.next().map(|item| seed.deserialize(Node(item)).map_err(|e| e.locate(item))).transpose()
+        let Some((index, item)) = self.0.next() else { return Ok(None) };
+        seed.deserialize(Node(item)).map(Some).map_err(|e| {
+            let mut e = e.locate(item);
+            e.path.insert(0, index.to_string());
+            e
+        })
     }
     fn size_hint(&self) -> Option<usize> {
         Some(self.0.len())
@@ -266,7 +266,7 @@ impl<'de> de::SeqAccess<'de> for Items<'de> {
 }
 
 struct Entries<'de> {
-    rest: std::slice::Iter<'de, Entry>,
+    rest: std::vec::IntoIter<&'de Entry>,
     current: Option<&'de Entry>,
 }
 

@@ -87,7 +87,11 @@ impl Problem {
     pub fn render(&self, colour: bool) -> String {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let mut text = String::new();
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_context_lines(1);
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(110)
+            .with_context_lines(1)
+            // Names are not broken at their hyphens.
+            .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
         if handler.render_report(&mut text, self).is_err() {
             text = self.message.clone();
         }

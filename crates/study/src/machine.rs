@@ -1,10 +1,10 @@
 //! Machines: a network with its nodes, as a TOML file. Those that Netloom brings are part of the program.
 
-use crate::diagnose::{Problem, SourceFile, suggest};
+use crate::diagnose::{Problem, SourceFile, nearest};
 use netloom_fabric::config::{Link, PacketFormat, Router, Topology, TorusConfig};
 use netloom_nic::config::FifoConfig;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The machines that come with Netloom: name and TOML text.
@@ -57,6 +57,11 @@ impl Machine {
             link: self.link.clone(),
             router: self.router.clone(),
         }
+    }
+
+    /// Its lengths as people write them: `32x32x32`.
+    pub fn shape(&self) -> String {
+        self.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x")
     }
 
     /// What can be said of the machine without a run.
@@ -174,14 +179,19 @@ pub fn machine_source(name: &str, directory: &Path) -> Result<Arc<SourceFile>, P
     if let Some((_, text)) = BUILT_IN.iter().find(|(n, _)| *n == name) {
         return Ok(SourceFile::new(format!("machines/{name}.toml (built in)"), *text));
     }
-    let path = directory.join(name);
+    let path = if directory == Path::new(".") { PathBuf::from(name) } else { directory.join(name) };
     if !name.ends_with(".toml") && !path.is_file() {
         let known: Vec<&str> = BUILT_IN.iter().map(|(n, _)| *n).collect();
-        return Err(Problem::new(format!("unknown machine `{name}`"))
-            .help(format!("{}, or the path of a machine's TOML file", suggest(name, &known))));
+        let help = nearest(name, known.iter().copied()).map_or_else(
+            || format!("give a built-in machine ({}) or the path of a machine's TOML file", known.join(", ")),
+            |name| format!("did you mean `{name}`?"),
+        );
+        return Err(Problem::new(format!("unknown machine `{name}`")).help(help));
     }
-    let text = std::fs::read_to_string(&path)
-        .map_err(|e| Problem::new(format!("cannot read the machine {}: {e}", path.display())))?;
+    let text = std::fs::read_to_string(&path).map_err(|e| {
+        Problem::new(format!("cannot read the machine {}: {e}", path.display()))
+            .help("`netloom machines show bgl > mine.toml` gives a file to start from")
+    })?;
     Ok(SourceFile::new(path.display().to_string(), text))
 }
 

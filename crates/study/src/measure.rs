@@ -81,7 +81,7 @@ pub(crate) fn result<S: Driver, const P: usize>(
     links: f64,
 ) -> RunResult {
     let s = &study.study;
-    let mut result = RunResult { title: s.heading().into(), seed: s.seed, ..RunResult::default() };
+    let mut result = RunResult { title: study.heading(), seed: s.seed, ..RunResult::default() };
     result.simulated.ticks = network.now();
     result.simulated.us = study.micros(network.now());
     result.simulated.measured_from_us = study.micros(span.from);

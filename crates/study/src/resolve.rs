@@ -2,12 +2,14 @@
 //! each laid over the one before, then read and checked.
 
 use crate::decode::decode;
-use crate::diagnose::{Problem, SourceFile, suggest};
-use crate::machine::{MACHINE_KEYS, Machine, machine_source};
+use crate::diagnose::{Problem, SourceFile, nearest, suggest};
+use crate::machine::{BUILT_IN, MACHINE_KEYS, Machine, machine_source};
 use crate::study::{STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
+use crate::write::number::grouped;
 use netloom_fabric::config::{ConfigError, TorusConfig};
-use netloom_workload::config::{Load, Mapping, TrafficConfig, WorkloadConfig};
+use netloom_workload::config::{Load, TrafficConfig, WorkloadConfig};
+use netloom_workload::mapping::MappingConfig;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -73,9 +75,9 @@ pub fn load(path_or_name: &str, sets: &[String]) -> Result<ResolvedStudy, Proble
     }
     let text = std::fs::read_to_string(path).map_err(|e| {
         let known: Vec<&str> = EXAMPLES.iter().map(|(name, _)| *name).collect();
-        let help = format!(
-            "give the path of a study's TOML file or an example by name; {}",
-            suggest(path_or_name, &known)
+        let help = nearest(path_or_name, known.iter().copied()).map_or_else(
+            || format!("give the path of a study's TOML file, or an example by name: {}", known.join(", ")),
+            |name| format!("did you mean `{name}`?"),
         );
         Problem::new(format!("cannot read the study {path_or_name}: {e}")).help(help)
     })?;
@@ -93,6 +95,9 @@ pub fn resolve(
     sets: &[String],
 ) -> Result<ResolvedStudy, Problem> {
     let mut study_tree = Tree::parse(&file)?;
+    if let Some(entry) = study_tree.entries().iter().find(|e| !STUDY_KEYS.contains(&e.key.as_str())) {
+        return Err(not_of_a_study(entry));
+    }
     let mut machine_sets = Vec::new();
     for flag in sets {
         let entry = parse_set(flag)?;
@@ -104,6 +109,11 @@ pub fn resolve(
     // These are for `netloom validate`.
     for key in ["quick", "claim"] {
         study_tree.take(key);
+    }
+    for key in ["set", "sweep"] {
+        if let Some(value) = study_tree.get(key).filter(|v| !matches!(v.value, Value::Table(_))) {
+            return Err(not_a(&format!("`{key}` has the wrong type of value"), "a table", value));
+        }
     }
     let changes = study_tree.take("set");
     let axes = study_tree.take("sweep").map_or(Ok(vec![]), |sweep| axes_of(&sweep))?;
@@ -118,7 +128,7 @@ pub fn resolve(
             Tree::parse(&source)?
         }
         Value::Table(_) => machine.value.clone(),
-        _ => return Err(Problem::new("`machine` is not a name").at(&machine.value.origin)),
+        _ => return Err(not_a("`machine` is no machine", "a name or a path in quotes", &machine.value)),
     };
     if let Some(changes) = &changes {
         for change in flatten(&changes.value) {
@@ -165,8 +175,39 @@ fn side(entry: &Entry) -> Result<Side, Problem> {
     }
 }
 
+fn not_a(message: &str, expected: &str, found: &Tree) -> Problem {
+    let mut problem = Problem::new(message).at(&found.origin);
+    problem.label = format!("expected {expected}, found {}", found.inline());
+    problem
+}
+
+/// A key that a study's file may not have at its top.
+fn not_of_a_study(entry: &Entry) -> Problem {
+    let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).at(&entry.origin);
+    problem.label = "not a key of a study".into();
+    problem.help(if MACHINE_KEYS.contains(&entry.key.as_str()) {
+        format!("it is the machine's: write it as `set.{}`, or under [set]", entry.key)
+    } else {
+        suggest(&entry.key, STUDY_KEYS)
+    })
+}
+
+/// The dotted path of a key that stands inside some table of a machine or a study: `topology.dims` for `dims`.
+fn inside(key: &str) -> Option<String> {
+    fn find(tree: &Tree, key: &str) -> Option<String> {
+        tree.entries().iter().find_map(|e| match e.key == key {
+            true => Some(e.key.clone()),
+            false => find(&e.value, key).map(|rest| format!("{}.{rest}", e.key)),
+        })
+    }
+    let trees = [BUILT_IN[0], EXAMPLES[0]].map(|(name, text)| Tree::parse(&SourceFile::new(name, text)));
+    trees.iter().flatten().find_map(|tree| find(tree, key))
+}
+
 fn unknown(entry: &Entry, known: &[&str]) -> Problem {
-    let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).help(suggest(&entry.key, known));
+    let below = known.contains(&"topology").then(|| inside(&entry.key)).flatten();
+    let help = below.map_or_else(|| suggest(&entry.key, known), |name| format!("did you mean `{name}`?"));
+    let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).help(help);
     problem.label = "not a key of a study or a machine".into();
     problem.at(&entry.origin)
 }
@@ -205,15 +246,17 @@ fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
 }
 
 fn checked(result: Result<(), ConfigError>, tree: &Tree) -> Result<(), Problem> {
-    result.map_err(|e| {
-        let mut problem =
-            Problem::new(format!("`{}` has an impossible value", e.key)).at(&tree.origin_of(&e.key));
-        problem.label = e.message;
-        if problem.origin.is_none() {
-            problem.message = format!("{}: {}", problem.message, problem.label);
-        }
-        problem
-    })
+    result.map_err(|e| impossible(e, tree))
+}
+
+fn impossible(e: ConfigError, tree: &Tree) -> Problem {
+    let mut problem =
+        Problem::new(format!("`{}` has an impossible value", e.key)).at(&tree.origin_of(&e.key));
+    problem.label = e.message;
+    if problem.origin.is_none() {
+        problem.message = format!("{}: {}", problem.message, problem.label);
+    }
+    problem
 }
 
 /// Refuses a run that would never end, and traffic settings that a workload of programs has no use for.
@@ -295,6 +338,19 @@ impl ResolvedStudy {
         finish(study, machine, self.directory.clone(), vec![])
     }
 
+    /// What is found impossible only when the study is built, in its place.
+    pub fn impossible(&self, e: ConfigError) -> Problem {
+        let of_machine = e.key.split('.').next().is_some_and(|key| MACHINE_KEYS.contains(&key));
+        impossible(e, if of_machine { &self.machine_tree } else { &self.study_tree })
+    }
+
+    /// The study's title, or its name where there is none, with the size of the machine filled in.
+    pub fn heading(&self) -> String {
+        let title = if self.study.title.is_empty() { &self.study.name } else { &self.study.title };
+        let nodes = grouped(self.torus.nodes() as i64);
+        title.replace("{dims}", &self.machine.shape()).replace("{nodes}", &nodes)
+    }
+
     /// Everything that the run follows from.
     pub fn configuration(&self) -> Configuration<'_> {
         Configuration { study: &self.study, machine: &self.machine }
@@ -312,7 +368,7 @@ impl ResolvedStudy {
             WorkloadConfig::Permutation(permutation) => absolute(&mut permutation.file),
             _ => {}
         }
-        if let Mapping::File(file) = &mut study.mapping {
+        if let MappingConfig::File(file) = &mut study.mapping {
             absolute(file);
         }
         let configuration = Configuration { study: &study, machine: &self.machine };

@@ -67,11 +67,24 @@ pub enum IfExists {
     Next,
 }
 
-/// The folder that a run will write, made sure of before the run starts. It is created when the result is written.
+/// The folder that a run will write, created and made sure of before the run starts.
 ///
 /// # Errors
-/// One that exists, unless that is allowed for.
+/// One that exists, unless that is allowed for; one that cannot be written.
 pub fn output_folder(wanted: &Path, if_exists: IfExists) -> Result<PathBuf, Problem> {
+    let folder = free_folder(wanted, if_exists)?;
+    let probe = folder.join(".netloom.part");
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(&probe, ""))
+        .and_then(|()| std::fs::remove_file(&probe))
+        .map_err(|e| {
+            Problem::new(format!("cannot write to {}: {e}", folder.display()))
+                .help("give another folder with --out DIR")
+        })?;
+    Ok(folder)
+}
+
+fn free_folder(wanted: &Path, if_exists: IfExists) -> Result<PathBuf, Problem> {
     let taken =
         |path: &Path| path.is_file() || path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
     if !taken(wanted) {
@@ -81,7 +94,8 @@ pub fn output_folder(wanted: &Path, if_exists: IfExists) -> Result<PathBuf, Prob
         IfExists::Refuse => Err(Problem::new(format!("{} already exists", wanted.display()))
             .help("nothing is overwritten unless asked: give another folder with --out DIR, or --force to replace this one")),
         IfExists::Replace if wanted.is_file() => {
-            Err(Problem::new(format!("{} is a file, not a folder", wanted.display())))
+            Err(Problem::new(format!("{} is a file, not a folder", wanted.display()))
+                .help("give another folder with --out DIR"))
         }
         IfExists::Replace => Ok(wanted.to_owned()),
         IfExists::Next => {

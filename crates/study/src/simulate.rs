@@ -13,13 +13,12 @@ use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::fifo::{FifoNic, Software};
-use netloom_workload::config::{Mapping as MappingWord, Priority, Routing, WorkloadConfig};
+use netloom_workload::config::{Priority, Routing, WorkloadConfig};
 use netloom_workload::goal::{self, replay::Replay};
-use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, Shape};
+use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError, Shape};
 use netloom_workload::messages::{Layout, Programs};
 use netloom_workload::pattern::Pattern;
 use netloom_workload::program::Program;
-use netloom_workload::skeleton::SkeletonConfig;
 use netloom_workload::synthetic::{Plan, Synthetic};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -62,10 +61,6 @@ impl Driver for Programs {
     }
 }
 
-fn problem(e: ConfigError) -> Problem {
-    Problem::new(e.to_string())
-}
-
 fn simulate<const P: usize>(
     study: &ResolvedStudy,
     progress: &dyn ProgressSink,
@@ -76,6 +71,8 @@ fn simulate<const P: usize>(
     let torus = Torus::new(&network.topology);
     let payload = measure::payload_of_full_packet(network);
     let workload = beside_the_study(study);
+    let problem = |e: ConfigError| study.impossible(e);
+    let at = |key: &str, message: String| study.impossible(ConfigError { key: key.into(), message });
     let mut options = BuildOptions {
         seed: s.seed,
         injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic),
@@ -96,11 +93,17 @@ fn simulate<const P: usize>(
             Run::new(study, built, total, threads, begin.elapsed().as_secs_f64()).until_the_end(progress)
         );
     }
-    let (programs, messages) = programs(&workload, &study.directory)?;
+    let (programs, messages) = programs(&workload, &study.directory).map_err(problem)?;
     let ranks = programs.len() as u32;
     let shape = Shape::new(&network.topology.dims, &wraps(study)).map_err(|e| Problem::new(e.to_string()))?;
-    let mapping =
-        Mapping::new(&mapping_of(study), &shape, ranks).map_err(|e| Problem::new(format!("mapping: {e}")))?;
+    let mut mapping = s.mapping.clone();
+    if let MappingConfig::File(file) = &mut mapping {
+        *file = study.directory.join(&*file).to_string_lossy().into_owned();
+    }
+    let mapping = Mapping::new(&mapping, &shape, ranks, s.seed).map_err(|e| match e {
+        MappingError::TooManyRanks { .. } => at("workload", e.to_string()),
+        _ => at("mapping", e.to_string()),
+    })?;
     let hops = mapping.hop_statistics(&shape, messages.iter().copied());
     options.smallest_chunks = 1;
     let high = s.traffic.priority == Priority::High;
@@ -111,7 +114,7 @@ fn simulate<const P: usize>(
         (false, true) => (normal..normal + nic.injection_high as usize).collect(),
     };
     if lanes.is_empty() {
-        return Err(Problem::new("high-priority traffic needs nic.injection_high of at least 1"));
+        return Err(at("traffic.priority", "high priority needs nic.injection_high of at least 1".into()));
     }
     let flags = if high { Header::HIGH } else { 0 }
         | if s.traffic.routing == Routing::Static { Header::STATIC } else { 0 };
@@ -144,37 +147,23 @@ fn wraps(study: &ResolvedStudy) -> Vec<bool> {
     (0..study.torus.topology.dims.len()).map(|d| study.torus.wraps(d)).collect()
 }
 
-fn mapping_of(study: &ResolvedStudy) -> MappingConfig {
-    match &study.study.mapping {
-        MappingWord::InOrder => MappingConfig::InOrder,
-        MappingWord::Random => MappingConfig::Random { seed: study.study.seed },
-        MappingWord::Dimensions(letters) => MappingConfig::Dimensions(letters.clone()),
-        MappingWord::File(file) => MappingConfig::File(study.directory.join(file)),
-    }
-}
-
 type Messages = Vec<(u32, u32, u64)>;
 
 /// The programs of a skeleton or a trace, and the messages that are known beforehand, for the statistics of the mapping.
 fn programs(
     workload: &WorkloadConfig,
     directory: &std::path::Path,
-) -> Result<(Vec<Box<dyn Program>>, Messages), Problem> {
+) -> Result<(Vec<Box<dyn Program>>, Messages), ConfigError> {
     match workload {
         WorkloadConfig::Trace(trace) => {
-            let loaded = goal::load(directory.join(&trace.file)).map_err(|e| Problem::new(e.to_string()))?;
+            let loaded = goal::load(directory.join(&trace.file))
+                .map_err(|e| ConfigError { key: "workload.file".into(), message: e.to_string() })?;
             let messages = loaded.messages().collect();
             let programs = Replay::programs(&Arc::new(loaded)).into_iter().map(|p| Box::new(p) as Box<_>);
             Ok((programs.collect(), messages))
         }
         WorkloadConfig::Skeleton(skeleton) => {
-            let mut value = serde_json::to_value(skeleton).expect("a skeleton can be written");
-            let table = value.as_object_mut().expect("it is a table");
-            let name = table.remove("program").expect("it has a program");
-            table.insert("skeleton".into(), name);
-            let config: SkeletonConfig = serde_json::from_value(value)
-                .map_err(|e| Problem::new(format!("the skeleton's parameters: {e}")))?;
-            let programs = config.programs().map_err(problem)?.into_iter().map(|p| Box::new(p) as Box<_>);
+            let programs = skeleton.programs()?.into_iter().map(|p| Box::new(p) as Box<_>);
             Ok((programs.collect(), vec![]))
         }
         _ => unreachable!("patterns were dealt with"),

@@ -1,8 +1,9 @@
 //! What a study says: what the nodes do, what is measured, and over which parameters.
 
 use netloom_fabric::config::ConfigError;
-use netloom_workload::config::{Mapping, TrafficConfig, WorkloadConfig};
-use serde::de::{self, Deserializer, IgnoredAny, Visitor};
+use netloom_workload::config::{TrafficConfig, WorkloadConfig};
+use netloom_workload::mapping::MappingConfig;
+use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +14,8 @@ use std::fmt;
 pub struct Study {
     /// Short name, also of the folder of results.
     pub name: String,
-    /// A line for people; the name where left out.
+    /// A line for people; the name where left out. `{dims}` and `{nodes}` stand for the machine's size, so that the
+    /// line stays true when that is changed.
     #[serde(default)]
     pub title: String,
     /// What it is about.
@@ -24,7 +26,7 @@ pub struct Study {
     pub seed: u64,
     /// How ranks are laid onto nodes.
     #[serde(default)]
-    pub mapping: Mapping,
+    pub mapping: MappingConfig,
     /// What the nodes do.
     pub workload: WorkloadConfig,
     /// Their packets.
@@ -36,30 +38,14 @@ pub struct Study {
     /// Ranges that figures of the summary must lie in, by dotted path: `"links.mean_utilization" = [0.95, 1.0]`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, (f64, f64)>,
-    // These are taken out before a study is read; here they are so that messages name them.
-    #[serde(default, skip_serializing)]
-    #[allow(dead_code)]
-    machine: IgnoredAny,
-    #[serde(default, skip_serializing)]
-    #[allow(dead_code)]
-    set: IgnoredAny,
-    #[serde(default, skip_serializing)]
-    #[allow(dead_code)]
-    sweep: IgnoredAny,
-    // What `netloom validate` reads of a study: see `judges`.
-    #[serde(default, skip_serializing)]
-    #[allow(dead_code)]
-    quick: IgnoredAny,
-    #[serde(default, skip_serializing)]
-    #[allow(dead_code)]
-    claim: IgnoredAny,
 }
 
 fn one() -> u64 {
     1
 }
 
-/// Top-level keys of a study.
+/// Top-level keys of a study's file. `machine`, `set` and `sweep` are taken out before the rest is read as a [`Study`];
+/// `quick` and `claim` are for `netloom validate` (see [`crate::judges`]).
 pub const STUDY_KEYS: &[&str] = &[
     "name",
     "title",
@@ -173,13 +159,6 @@ impl Default for MeasureConfig {
             unblocking: false,
             max_time_us: None,
         }
-    }
-}
-
-impl Study {
-    /// The title, or the name where there is none.
-    pub fn heading(&self) -> &str {
-        if self.title.is_empty() { &self.name } else { &self.title }
     }
 }
 

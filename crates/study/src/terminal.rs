@@ -3,7 +3,7 @@
 use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, LatencyStats, RunResult};
 use crate::run::{Progress, ProgressSink, unmet};
-use crate::write::number::{grouped, percent, scaled, short};
+use crate::write::number::{counted, duration, grouped, percent, scaled, short};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -65,21 +65,11 @@ impl<'a> Terminal<'a> {
         match progress.fraction {
             Some(done) if done > 0.01 => {
                 let left = wall * (1.0 - done.min(1.0)) / done;
-                let _ = write!(text, ", {} left", duration(left));
+                let _ = write!(text, ", {} left", duration(left.max(1.0)));
             }
             _ => {}
         }
         text
-    }
-}
-
-/// A time of the wall clock: `12 s`, `3 min 05 s`, `2 h 10 min`.
-pub fn duration(seconds: f64) -> String {
-    let s = seconds.round() as u64;
-    match s {
-        0..60 => format!("{s} s"),
-        60..3600 => format!("{} min {:02} s", s / 60, s % 60),
-        _ => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
     }
 }
 
@@ -238,12 +228,12 @@ fn count(n: u64) -> String {
 
 /// The summary that ends a run, in aligned columns.
 pub fn summary(study: &ResolvedStudy, result: &RunResult) -> String {
-    let dims = study.torus.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
     let mut text = format!(
-        "{}\n{}, {dims}, {} nodes\n",
-        study.study.heading(),
+        "{}\n{}, {}, {}\n",
+        study.heading(),
         study.machine.title,
-        count(study.torus.nodes() as u64)
+        study.machine.shape(),
+        counted(study.torus.nodes(), "node")
     );
     if let Some(reason) = &result.partial {
         let _ = writeln!(text, "PARTIAL RESULT: {reason}");
@@ -267,9 +257,9 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult) -> String {
     let host = &result.host;
     let _ = writeln!(
         text,
-        "\n{} on {} thread(s): {} packet-hops/s, {} simulated us/s",
+        "\n{} on {}: {} packet-hops/s, {} simulated us/s",
         duration(host.wall_s),
-        host.threads,
+        counted(host.threads as usize, "thread"),
         scaled(host.packet_hops_per_s),
         short(host.simulated_us_per_s)
     );

@@ -123,7 +123,8 @@ impl Tree {
     }
 
     /// Lays one entry over this table: tables are merged, anything else replaces what was there. What holds one of
-    /// several alternatives is replaced whole when another is chosen (`traffic.load`, or a workload's `kind`).
+    /// several alternatives is replaced whole when another is chosen (`traffic.load`, or a workload's `kind`), and an
+    /// empty table takes away what was there (`sweep = {}`).
     pub fn lay(&mut self, over: &Entry) {
         self.lay_at(over, "");
     }
@@ -143,8 +144,10 @@ impl Tree {
             *under = over.clone();
             return;
         };
+        // There is no other way to take away what a file says.
+        let none = new.is_empty();
         let other_kind = over.value.get("kind").is_some_and(|kind| under.value.get("kind") != Some(kind));
-        if path == "traffic.load" || other_kind {
+        if path == "traffic.load" || other_kind || none {
             *under = over.clone();
             return;
         }
@@ -276,13 +279,15 @@ mod tests {
 
     #[test]
     fn layers_merge_tables_and_replace_alternatives() {
-        let mut base =
-            tree("traffic.load.link_utilization = 0.5\nworkload = { kind = 'hot-region', region = [1] }");
+        let mut base = tree(
+            "traffic.load.link_utilization = 0.5\nworkload = { kind = 'hot-region', region = [1] }\nmeasure.warmup = 1",
+        );
         base.lay(&parse_set("traffic.load.packets_per_kilotick=2").unwrap());
         base.lay(&parse_set("traffic.routing=static").unwrap());
         base.lay(&parse_set("workload.kind=uniform").unwrap());
-        let expected =
-            "traffic.load.packets_per_kilotick = 2\ntraffic.routing = 'static'\nworkload.kind = 'uniform'";
+        base.lay(&parse_set("measure={}").unwrap());
+        let expected = "traffic.load.packets_per_kilotick = 2\n\
+                        traffic.routing = 'static'\nworkload.kind = 'uniform'\nmeasure = {}";
         assert_eq!(base, tree(expected));
     }
 }

@@ -4,7 +4,7 @@
 //! out where a table has one row), and the column (left out where the paper gives no numbers, only a behaviour).
 
 use crate::compare::{Bound, Published, Tolerance, Verdict, aligned, judge};
-use crate::diagnose::{Problem, SourceFile, suggest};
+use crate::diagnose::{Problem, SourceFile, nearest, suggest};
 use crate::run::{ProgressSink, Simulate};
 use crate::tree::{Tree, Value};
 use serde::Serialize;
@@ -301,10 +301,12 @@ pub fn run(
         names.dedup();
         entries.retain(|e| meant(&e.id, wanted));
         if entries.is_empty() {
-            let known: Vec<&str> = names.iter().map(String::as_str).collect();
-            return Err(
-                Problem::new(format!("nothing published is called `{wanted}`")).help(suggest(wanted, &known))
-            );
+            // All tables would fill the screen: if none is meant, the papers are enough.
+            let papers: Vec<&str> = PAPERS.iter().map(|(name, _)| *name).collect();
+            let near = nearest(wanted, names.iter().map(String::as_str));
+            let help =
+                near.map_or_else(|| suggest(wanted, &papers), |name| format!("did you mean `{name}`?"));
+            return Err(Problem::new(format!("nothing published is called `{wanted}`")).help(help));
         }
     }
     for entry in &mut entries {

@@ -126,7 +126,7 @@ fn nothing_is_overwritten_unless_asked() {
     let root = tempfile::tempdir().unwrap();
     let wanted = root.path().join("a");
     assert_eq!(output_folder(&wanted, IfExists::Refuse).unwrap(), wanted);
-    std::fs::create_dir(&wanted).unwrap();
+    assert!(wanted.is_dir(), "a run is not in vain because its folder cannot be made");
     assert_eq!(
         output_folder(&wanted, IfExists::Refuse).unwrap(),
         wanted,
@@ -136,9 +136,10 @@ fn nothing_is_overwritten_unless_asked() {
     assert!(output_folder(&wanted, IfExists::Refuse).unwrap_err().help.unwrap().contains("--force"));
     assert_eq!(output_folder(&wanted, IfExists::Replace).unwrap(), wanted);
     assert_eq!(output_folder(&wanted, IfExists::Next).unwrap(), root.path().join("a-2"));
-    std::fs::create_dir(root.path().join("a-2")).unwrap();
     std::fs::write(root.path().join("a-2/x"), "mine").unwrap();
     assert_eq!(output_folder(&wanted, IfExists::Next).unwrap(), root.path().join("a-3"));
+    let inside_a_file = output_folder(&wanted.join("x/y"), IfExists::Refuse).unwrap_err();
+    assert!(inside_a_file.message.contains("cannot write to"), "{inside_a_file}");
 }
 
 #[test]

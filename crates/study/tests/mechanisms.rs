@@ -1,6 +1,7 @@
 //! Every predicted entry of the BlueGene/L paper follows from a mechanism: with it switched off, on a small machine, the
 //! figure moves away.
 
+use netloom_nic::detour::planner;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::judges::bgl::STUDIES;
 use netloom_study::judges::figures::figure;
@@ -10,21 +11,56 @@ use netloom_study::simulate::Fabric;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// A figure of a study of `studies/bgl/`, with changes, without its sweep.
-fn read(study: &str, name: &str, changes: &[&str]) -> f64 {
+/// The predicted entries, in the order of the tests below.
+const ENTRIES: [&str; 13] = [
+    "bgl.all_to_all_32k.link_utilization",
+    "bgl.all_to_all_32k.payload_utilization",
+    "bgl.all_to_all_asymmetric.link_utilization",
+    "bgl.all_to_all_asymmetric.payload_utilization",
+    "bgl.all_to_all_asymmetric.fraction_of_peak",
+    "bgl.all_to_all_peak_asymmetric.peak_link_utilization",
+    "bgl.all_to_all_peak_asymmetric.peak_payload_utilization",
+    "bgl.response_time_light_traffic",
+    "bgl.hot_region.mean_utilization_of_links_entering_hot_region",
+    "bgl.jsq.response_time_reduction",
+    "bgl.escape_vcs",
+    "bgl.bubble_deadlock",
+    "bgl.faults.faulty_nodes_with_full_connectivity",
+];
+
+#[test]
+fn no_predicted_entry_is_left_out() {
+    let published = netloom_study::validate::published().unwrap();
+    let predicted = published.iter().filter(|e| e.id.starts_with("bgl.") && e.role == "predict");
+    for entry in predicted {
+        assert!(ENTRIES.contains(&entry.id.as_str()), "{} needs a test here", entry.id);
+    }
+    for id in ENTRIES {
+        assert!(published.iter().any(|e| e.id == id && e.role == "predict"), "{id} is not predicted");
+    }
+}
+
+/// Figures of a study of `studies/bgl/`, with changes, without its sweep.
+fn read<const N: usize>(study: &str, names: [&str; N], changes: &[&str]) -> [f64; N] {
     let text = STUDIES.iter().flat_map(|(_, s)| *s).find(|(n, _)| *n == study).expect("a study").1;
     let sets: Vec<String> = changes.iter().map(|c| (*c).to_owned()).collect();
     let study = resolve(SourceFile::new(study, text), Path::new("."), &sets).unwrap();
     let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1).unwrap();
-    figure(&study, &result, name).unwrap()
+    names.map(|name| figure(&study, &result, name).unwrap())
 }
 
-/// The figure with its mechanism, and without it.
+/// Figures with their mechanism, and without it.
+fn all_of<const N: usize>(study: &str, names: [&str; N], common: &[&str], off: &[&str]) -> [(f64, f64); N] {
+    let changes: Vec<&str> = common.iter().chain(off).copied().collect();
+    let (with, without) = (read(study, names, common), read(study, names, &changes));
+    std::array::from_fn(|i| {
+        println!("{study}: {} {:.4}, switched off {:.4}", names[i], with[i], without[i]);
+        (with[i], without[i])
+    })
+}
+
 fn both(study: &str, name: &str, common: &[&str], off: &[&str]) -> (f64, f64) {
-    let without: Vec<&str> = common.iter().chain(off).copied().collect();
-    let (with, without) = (read(study, name, common), read(study, name, &without));
-    println!("{study}: {name} {with:.4}, switched off {without:.4}");
-    (with, without)
+    all_of(study, [name], common, off)[0]
 }
 
 const HOT: [&str; 3] = ["topology.dims=[8,8,8]", "workload.region=[4,4,4]", "measure.time_us=600"];
@@ -43,17 +79,28 @@ fn all_to_all_32k_needs_dynamic_routing() {
 fn all_to_all_asymmetric_suffers_from_full_buffers() {
     let common = ["topology.dims=[12,6,6]"];
     let off = ["router.vc_B=3072"];
-    let (with, without) = both("asymmetric", "links.mean_utilization", &common, &off);
-    assert!(without > 1.05 * with, "deep buffers block less");
+    let names = ["links.mean_utilization", "links.payload_utilization"];
+    for (with, without) in all_of("asymmetric", names, &common, &off) {
+        // The shape and its peak stay the same: the fraction of the peak moves as the links do.
+        assert!(without > 1.05 * with, "deep buffers block less");
+    }
     let (with, without) = both("asymmetric", "links.mean_utilization", &common, &["topology.dims=[6,6,6]"]);
     assert!(without > 1.2 * with, "a symmetric machine has no such dimension");
 }
 
 #[test]
 fn the_peak_is_that_of_the_longest_dimension() {
-    let facts = |dims: &str| netloom_study::resolve::load_machine("bgl", &[dims.into()]).unwrap().facts();
-    assert!(facts("topology.dims=[64,32,32]").peak_all_to_all_link_utilization < 0.67);
-    assert!(facts("topology.dims=[32,32,32]").peak_all_to_all_link_utilization > 0.99);
+    let facts = |changes: &[&str]| {
+        let sets: Vec<String> = changes.iter().map(|c| (*c).to_owned()).collect();
+        netloom_study::resolve::load_machine("bgl", &sets).unwrap().facts()
+    };
+    let long = facts(&["topology.dims=[64,32,32]"]);
+    let even = facts(&["topology.dims=[32,32,32]"]);
+    assert!(long.peak_all_to_all_link_utilization < 0.67 && even.peak_all_to_all_link_utilization > 0.99);
+    let payload = long.peak_all_to_all_payload_utilization;
+    assert!(payload < 0.6 && even.peak_all_to_all_payload_utilization > 0.85);
+    let headers = facts(&["topology.dims=[64,32,32]", "packet.software_header_B=40"]);
+    assert!(headers.peak_all_to_all_payload_utilization < 0.95 * payload);
 }
 
 #[test]
@@ -99,16 +146,42 @@ fn the_decline_is_deferred_by_serving_the_longest_queue() {
 fn waves_come_from_the_dateline() {
     // The smallest machine that has them.
     let common = ["topology.dims=[12,12,12]", "workload.region=[6,6,6]", "measure.time_us=1500"];
-    let (with, without) = both("figure-8", "throughput.swing", &common, &["router.escape=bubble"]);
-    assert!(with > 2.0 * without);
+    let names = ["throughput.swing", "escape.level"];
+    let [swing, escape] = all_of("figure-8", names, &common, &["router.escape=bubble"]);
+    assert!(swing.0 > 2.0 * swing.1);
+    assert!(escape.0 > 2.0 * escape.1, "much of the traffic is on the escape VCs");
 }
 
 #[test]
 fn the_bubble_deadlocks_by_the_published_rule_alone() {
     let stalls = |rule: &str| {
-        let seeds = (1..=4).map(|seed| read("bubble-deadlock", "stalled", &[rule, &format!("seed={seed}")]));
-        seeds.sum::<f64>()
+        let seeds =
+            (1..=4).map(|seed| read("bubble-deadlock", ["stalled"], &[rule, &format!("seed={seed}")]));
+        seeds.map(|[stalled]| stalled).sum::<f64>()
     };
     assert!(stalls("router.bubble_rule=published") > 0.0);
     assert!(stalls("router.bubble_rule=corrected") == 0.0);
+}
+
+/// Pairs that cannot reach one another, and pairs that need a relay, with three dead nodes close together.
+fn cut_off(changes: &[&str]) -> (usize, usize) {
+    let text = "name = 'faults'\nmachine = 'bgl'\nworkload.kind = 'uniform'\nset.topology.dims = [6, 6, 6]\n\
+                set.topology.dead_nodes = [[1, 2, 1], [0, 2, 0], [0, 1, 1]]\n";
+    let sets: Vec<String> = changes.iter().map(|c| (*c).to_owned()).collect();
+    let study = resolve(SourceFile::new("faults", text), Path::new("."), &sets).unwrap();
+    let planner = planner(&study.torus).expect("something is dead");
+    let pairs = (0..216).flat_map(|from| (0..216).map(move |to| (from, to))).filter(|(from, to)| from != to);
+    let relayed =
+        pairs.filter_map(|(from, to)| planner.plan(from, to)).filter(|plan| plan.second().is_some());
+    let cut = (planner.out_of_reach().count(), relayed.count());
+    println!("{changes:?}: {} pairs out of reach, {} relayed", cut.0, cut.1);
+    cut
+}
+
+#[test]
+fn dead_nodes_are_passed_by_the_other_way_round_and_by_relays() {
+    let (cut, relayed) = cut_off(&[]);
+    assert!(cut == 0 && relayed > 0, "without relays these pairs would be cut off");
+    assert!(cut_off(&["topology.wrap=[false,false,false]"]).0 > 0, "an open line has no other way round");
+    assert!(cut_off(&["router.escape_order=direction"]).1 < relayed / 2, "relays are for dimension order");
 }

@@ -2,6 +2,8 @@
 
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{load_machine, resolve};
+use netloom_study::run::{Quiet, Simulate};
+use netloom_study::simulate::Fabric;
 use std::path::Path;
 
 const STUDY: &str = r#"name = "mine"
@@ -208,4 +210,136 @@ fn layers_override_one_another() {
 fn a_run_that_would_not_end() {
     let text = refused(STUDY, &["measure.until=done"]);
     assert!(text.contains("traffic.packets_per_node"), "{text}");
+}
+
+const SKELETON: &str = r#"name = "mine"
+machine = "bgl"
+set = { topology.dims = [4, 4, 4] }
+
+[workload]
+iterations = 4
+kind = "skeleton"
+program = "halo"
+grid = [4, 4, 4]
+face_B = 4
+"#;
+
+#[test]
+fn parameters_of_a_skeleton() {
+    let study = resolve(SourceFile::new("study.toml", SKELETON), Path::new("."), &[]).unwrap();
+    assert!(study.to_toml().contains("face_B = [4]"), "one size is a list of one");
+    let told = |from: &str, to: &str, expected: &[&str]| {
+        assert!(SKELETON.contains(from));
+        let text = refused(&SKELETON.replace(from, to), &[]);
+        assert!(expected.iter().all(|e| text.contains(e)), "{text}");
+    };
+    let place = "study.toml:10:1";
+    told("face_B", "faec_B", &["unknown key `workload.faec_B`", place, "did you mean `face_B`?"]);
+    told("face_B", "angles", &["unknown key `workload.angles`", place, "expected one of `grid`"]);
+    // Other keys have the same value, and stand before it.
+    told(
+        "[4, 4, 4]\n",
+        "4\n",
+        &["`workload.grid` has the wrong type", "study.toml:9:8", "expected a list, found 4"],
+    );
+    told("face_B = 4", "face_B = -4", &["`workload.face_B`", "study.toml:10:10", "0 or more", "found -4"]);
+    told("face_B = 4", "face_B = [4, 4]", &["study.toml:10:10", "expected 1 or 3 values, found 2"]);
+    told("face_B = 4", "face_B = [4, 4, \"4\"]", &["`workload.face_B.2`", "study.toml:10:17", "found \"4\""]);
+    told("\"halo\"", "\"hallo\"", &["`workload.program` has", "study.toml:8:11", "did you mean `halo`?"]);
+    told("program = \"halo\"\n", "", &["`workload.program` is missing", "study.toml:5:", "add `program"]);
+    told(
+        "grid = [4, 4, 4]",
+        "grid = [4, 4, 5]",
+        &["study.toml:9:8", "at most 64 ranks", "4x4x4", "found 80"],
+    );
+    told("\"halo\"", "\"fft3d\"", &["unknown key `workload.face_B`", place]);
+    let fft = SKELETON.replace("\"halo\"", "\"fft3d\"").replace("face_B = 4", "decomposition = \"boxs\"");
+    let text = refused(&fft, &[]);
+    assert!(text.contains("study.toml:10:17") && text.contains("did you mean `boxes`?"), "{text}");
+    let fft = fft.replace("boxs", "boxes");
+    for (grid, found) in [("[4, 4, 4, 4]", "found 4 of them"), ("[4]", "found 1")] {
+        let text = refused(&fft.replace("[4, 4, 4]\ndec", &format!("{grid}\ndec")), &[]);
+        assert!(
+            text.contains("study.toml:9:8") && text.contains("expected 3 values") && text.contains(found),
+            "{text}"
+        );
+    }
+    let text = refused(&fft, &["workload.points=[128,128,129]"]);
+    assert!(text.contains("--set:1:17") && text.contains("a multiple of 4 along z, found 129"), "{text}");
+}
+
+#[test]
+fn a_workload_that_is_no_table() {
+    let text = refused(
+        &changed("[workload]\nkind = \"hot-region\"\nregion = [4, 4, 4]\n", "")
+            .replace("[set]", "workload = \"uniform\"\n[set]"),
+        &[],
+    );
+    assert!(text.contains("study.toml:4:12") && text.contains("expected a table with `kind = …`"), "{text}");
+    let text = refused(&changed("kind = \"hot-region\"\n", ""), &[]);
+    assert!(text.contains("`workload.kind` is missing") && text.contains("study.toml:7:"), "{text}");
+}
+
+#[test]
+fn a_key_of_the_machine_at_the_top_of_a_study() {
+    let text = refused(&changed("[set]", "router.paths = 1\n[set]"), &[]);
+    assert!(text.contains("study.toml:4:1") && text.contains("write it as `set.router`"), "{text}");
+    let text = refused(&changed("[measure]", "[mesure]"), &[]);
+    assert!(text.contains("study.toml:14:2") && text.contains("did you mean `measure`?"), "{text}");
+}
+
+#[test]
+fn a_table_that_is_none() {
+    let text = refused(&changed("[set]\ntopology.dims = [8, 8, 8]", "set = 3"), &[]);
+    assert!(text.contains("`set`") && text.contains("study.toml:4:7"), "{text}");
+    assert!(text.contains("expected a table, found 3"), "{text}");
+    let text = refused(STUDY, &["sweep=[1]"]);
+    assert!(text.contains("`sweep`") && text.contains("expected a table, found [1]"), "{text}");
+    let text = refused(STUDY, &["machine=3"]);
+    assert!(text.contains("expected a name or a path in quotes, found 3"), "{text}");
+}
+
+#[test]
+fn a_key_without_its_table() {
+    let text = refused(STUDY, &["dims=[4,4,4]"]);
+    assert!(text.contains("--set:1:1") && text.contains("did you mean `topology.dims`?"), "{text}");
+    let text = refused(STUDY, &["routing=static"]);
+    assert!(text.contains("did you mean `traffic.routing`?"), "{text}");
+}
+
+#[test]
+fn an_empty_table_takes_away() {
+    let swept = format!("{STUDY}\n[sweep]\nrouter.paths = [1, 2]\ntraffic.routing = ['static', 'dynamic']\n");
+    let axes = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        let study = resolve(SourceFile::new("study.toml", swept.as_str()), Path::new("."), &sets).unwrap();
+        study.axes.iter().map(|a| a.path.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(axes(&[]), ["router.paths", "traffic.routing"]);
+    assert!(axes(&["sweep={}"]).is_empty());
+    assert_eq!(axes(&["sweep={}", "sweep.seed=[1,2]"]), ["seed"]);
+    assert_eq!(axes(&["sweep.router={}"]), ["traffic.routing"]);
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    let trace =
+        changed("kind = \"hot-region\"\nregion = [4, 4, 4]", "kind = \"trace\"\nfile = \"none.goal\"")
+            .replace("load = { link_utilization = 0.5 }", "")
+            .replace("\"steady\"", "\"done\"");
+    let study = resolve(SourceFile::new("study.toml", trace), Path::new("."), &[]).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let problem = Fabric.simulate(&study, &Quiet(&stop), 1).unwrap_err().render(false);
+    assert!(problem.contains("study.toml:9:8") && problem.contains("none.goal"), "{problem}");
+}
+
+#[test]
+fn a_title_keeps_up_with_the_machine() {
+    let heading = |title: &str, set: &str| {
+        let text = changed("name = \"mine\"", &format!("name = \"mine\"\ntitle = \"{title}\""));
+        resolve(SourceFile::new("study.toml", text), Path::new("."), &[set.into()]).unwrap().heading()
+    };
+    let title = "On {dims}, {nodes} nodes, {this} is kept";
+    assert_eq!(heading(title, "topology.dims=[16,16,8]"), "On 16x16x8, 2,048 nodes, {this} is kept");
+    assert_eq!(heading("", "seed=2"), "mine");
 }

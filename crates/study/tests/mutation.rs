@@ -9,6 +9,15 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::path::Path;
 
+/// Studies of programs, whose parameters are read like all else.
+const SKELETONS: [&str; 3] = [
+    include_str!("../../../studies/fft.toml"),
+    include_str!("../../../studies/halo.toml"),
+    "name = 'sweep'\nmachine = 'bgl'\n[workload]\nkind = 'skeleton'\nprogram = 'sweep'\ngrid = [4, 4]\n\
+     cells = [5, 5, 400]\nblock_planes = 10\nangles = 6\nblock_angles = 3\nvalue_B = 8\ncell_angle_ns = 50.0\n\
+     octants = 8\niterations = 1\n[measure]\nuntil = 'done'\n",
+];
+
 /// Pieces that a blind change would hardly hit upon.
 const WORDS: &[&str] = &[
     "\n",
@@ -131,6 +140,7 @@ fn check(text: &str) -> bool {
 /// study.
 fn seeds() -> Vec<String> {
     let mut seeds: Vec<String> = EXAMPLES.iter().map(|(_, text)| (*text).to_owned()).collect();
+    seeds.extend(SKELETONS.map(str::to_owned));
     for text in seeds.clone() {
         let study = resolve(SourceFile::new("study.toml", text), Path::new("."), &[]).expect("an example");
         seeds.push(study.to_toml());

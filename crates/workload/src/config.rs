@@ -1,14 +1,17 @@
-//! What a study may say that the nodes do: the pattern of the traffic, its packets and its load.
+//! What a study may say that the nodes do, and with what traffic.
 
-use netloom_fabric::config::{ConfigError, TorusConfig};
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
-use std::collections::BTreeMap;
-use std::fmt;
+mod traffic;
+
+pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
+
+use crate::skeleton::SkeletonConfig;
+use crate::tagged::{Tagged, tagged};
+use netloom_fabric::config::ConfigError;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What the nodes do, chosen by `kind`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadConfig {
     /// Every packet to a node at random over the machine.
     Uniform {},
@@ -29,9 +32,59 @@ pub enum WorkloadConfig {
     /// Every node sends to the one that a file names.
     Permutation(Permutation),
     /// The communication of a program, with its computation as time.
-    Skeleton(Skeleton),
+    Skeleton(SkeletonConfig),
     /// What a recorded program did.
     Trace(Trace),
+}
+
+/// The values of `kind`.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    Uniform,
+    HotRegion,
+    AllToAll,
+    NearestNeighbour,
+    Transpose,
+    BitComplement,
+    Tornado,
+    Shift,
+    Permutation,
+    Skeleton,
+    Trace,
+}
+
+/// A workload that has nothing to set.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl<'de> Tagged<'de> for WorkloadConfig {
+    const TAG: &'static str = "kind";
+    type Kind = Kind;
+
+    fn of<D: Deserializer<'de>>(kind: Kind, rest: D) -> Result<Self, D::Error> {
+        let nothing = |workload, rest| Nothing::deserialize(rest).map(|_| workload);
+        match kind {
+            Kind::Uniform => nothing(Self::Uniform {}, rest),
+            Kind::HotRegion => HotRegion::deserialize(rest).map(Self::HotRegion),
+            Kind::AllToAll => AllToAll::deserialize(rest).map(Self::AllToAll),
+            Kind::NearestNeighbour => nothing(Self::NearestNeighbour {}, rest),
+            Kind::Transpose => nothing(Self::Transpose {}, rest),
+            Kind::BitComplement => nothing(Self::BitComplement {}, rest),
+            Kind::Tornado => nothing(Self::Tornado {}, rest),
+            Kind::Shift => Shift::deserialize(rest).map(Self::Shift),
+            Kind::Permutation => Permutation::deserialize(rest).map(Self::Permutation),
+            Kind::Skeleton => SkeletonConfig::deserialize(rest).map(Self::Skeleton),
+            Kind::Trace => Trace::deserialize(rest).map(Self::Trace),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkloadConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged(deserializer)
+    }
 }
 
 /// A hot region: a box of nodes that attracts traffic.
@@ -94,214 +147,12 @@ pub struct Permutation {
     pub file: String,
 }
 
-/// The programs that a skeleton can play.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Program {
-    /// A three-dimensional Fourier transform: all-to-alls over rows and columns of processes.
-    #[serde(rename = "fft3d")]
-    Fft3d,
-    /// Exchange of boundaries with the neighbours, step by step.
-    Halo,
-    /// A wavefront that crosses the machine from corner to corner.
-    Sweep,
-}
-
-/// A program's skeleton.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Skeleton {
-    /// The program.
-    pub program: Program,
-    /// Its parameters by name, as the program defines them.
-    #[serde(flatten)]
-    pub params: BTreeMap<String, Param>,
-}
-
-/// A parameter of a skeleton.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Param {
-    /// A whole number.
-    Integer(i64),
-    /// A number.
-    Number(f64),
-    /// A switch.
-    Flag(bool),
-    /// A word.
-    Text(String),
-    /// Numbers, such as a grid of processes.
-    Integers(Vec<i64>),
-}
-
 /// A recorded program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
     /// The trace.
     pub file: String,
-}
-
-/// How ranks are laid onto nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Mapping {
-    /// Rank r on node r: x varies fastest.
-    #[default]
-    InOrder,
-    /// Dimensions in the order of these letters, the first varying fastest: `"zyx"`.
-    Dimensions(String),
-    /// At random, from the study's seed.
-    Random,
-    /// A text file with one line of coordinates for each rank.
-    File(String),
-}
-
-impl Serialize for Mapping {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Mapping::InOrder => serializer.serialize_str("in-order"),
-            Mapping::Random => serializer.serialize_str("random"),
-            Mapping::Dimensions(letters) => serializer.serialize_str(letters),
-            Mapping::File(file) => BTreeMap::from([("file", file)]).serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Mapping {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Mapping;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str(r#""in-order", "random", dimension letters such as "zyx", or { file = "…" }"#)
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Mapping, E> {
-                match text {
-                    "in-order" => Ok(Mapping::InOrder),
-                    "random" => Ok(Mapping::Random),
-                    _ if !text.is_empty() && text.chars().all(|c| "xyzuv".contains(c)) => {
-                        Ok(Mapping::Dimensions(text.into()))
-                    }
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Mapping, A::Error> {
-                let mut file = None;
-                while let Some(key) = map.next_key::<String>()? {
-                    if key != "file" {
-                        return Err(de::Error::unknown_field(&key, &["file"]));
-                    }
-                    file = Some(map.next_value()?);
-                }
-                file.map(Mapping::File).ok_or_else(|| de::Error::missing_field("file"))
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
-/// Sizes of packets: chunks and their weights.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct PacketMix(pub Vec<(u32, f64)>);
-
-impl PacketMix {
-    /// Mean size, chunks.
-    pub fn mean_chunks(&self) -> f64 {
-        let weight: f64 = self.0.iter().map(|m| m.1).sum();
-        self.0.iter().map(|m| f64::from(m.0) * m.1).sum::<f64>() / weight
-    }
-}
-
-impl Default for PacketMix {
-    fn default() -> Self {
-        PacketMix(vec![(8, 1.0)])
-    }
-}
-
-impl<'de> Deserialize<'de> for PacketMix {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = PacketMix;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str(
-                    "a number of chunks, or pairs of chunks and weight such as [[8, 0.75], [1, 0.25]]",
-                )
-            }
-            fn visit_i64<E: de::Error>(self, chunks: i64) -> Result<PacketMix, E> {
-                let chunks = u32::try_from(chunks)
-                    .map_err(|_| E::invalid_value(de::Unexpected::Signed(chunks), &"a number of chunks"))?;
-                Ok(PacketMix(vec![(chunks, 1.0)]))
-            }
-            fn visit_u64<E: de::Error>(self, chunks: u64) -> Result<PacketMix, E> {
-                self.visit_i64(i64::try_from(chunks).unwrap_or(-1))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<PacketMix, A::Error> {
-                let mut mix = Vec::new();
-                while let Some(pair) = seq.next_element()? {
-                    mix.push(pair);
-                }
-                Ok(PacketMix(mix))
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
-/// How much traffic the nodes offer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Load {
-    /// Everything at the start, as early as the FIFOs take it; then no more.
-    #[default]
-    Burst,
-    /// Always another packet waiting.
-    Infinite,
-    /// Open loop: mean utilization of the links that is aimed at, a fraction of the raw rate, all bytes counted.
-    LinkUtilization(f64),
-    /// Open loop: packets that a node generates in 1000 ticks.
-    PacketsPerKilotick(f64),
-}
-
-/// How packets are routed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Routing {
-    /// Each hop by what is free downstream.
-    #[default]
-    Dynamic,
-    /// One fixed path, on the escape VC.
-    Static,
-}
-
-/// A packet's priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Priority {
-    /// Dynamic and escape VCs.
-    #[default]
-    Normal,
-    /// The high-priority VC.
-    High,
-}
-
-/// What the packets of a workload have in common.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TrafficConfig {
-    /// Sizes of the packets: chunks, or pairs of chunks and weight. 8 (a full packet) where left out.
-    pub packet_chunks: PacketMix,
-    /// How much traffic is offered.
-    pub load: Load,
-    /// Packets that each node sends in all. None: what the workload has, or no end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub packets_per_node: Option<u64>,
-    /// How the packets are routed.
-    pub routing: Routing,
-    /// Their priority.
-    pub priority: Priority,
-    /// Fraction of the packets that are sent at high priority instead, 0 to 1.
-    pub high_fraction: f64,
 }
 
 fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
@@ -408,92 +259,31 @@ impl WorkloadConfig {
                     );
                 }
             }
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-impl TrafficConfig {
-    /// Refuses what the network cannot carry.
-    ///
-    /// # Errors
-    /// The first impossible value, with its key (`traffic.…`) and what was expected.
-    pub fn check(&self, torus: &TorusConfig) -> Result<(), ConfigError> {
-        let max = torus.packet.chunks_max;
-        if self.packet_chunks.0.is_empty() {
-            return refuse("traffic.packet_chunks", "expected at least one size");
-        }
-        for &(chunks, weight) in &self.packet_chunks.0 {
-            if !(1..=max).contains(&chunks) {
-                return refuse(
-                    "traffic.packet_chunks",
-                    format!("expected 1 to {max} chunks, found {chunks}"),
-                );
-            }
-            if !(weight.is_finite() && weight > 0.0) {
-                return refuse("traffic.packet_chunks", format!("expected weights above 0, found {weight}"));
-            }
-        }
-        match self.load {
-            Load::LinkUtilization(u) if !(u > 0.0 && u <= 1.0) => {
-                return refuse(
-                    "traffic.load.link_utilization",
-                    format!("expected a fraction above 0 and up to 1, found {u}"),
-                );
-            }
-            Load::PacketsPerKilotick(p) if !(p > 0.0 && p.is_finite()) => {
-                return refuse(
-                    "traffic.load.packets_per_kilotick",
-                    format!("expected a rate above 0, found {p}"),
-                );
+            WorkloadConfig::Skeleton(s) => {
+                s.check().map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
+                let nodes: u64 = dims.iter().map(|&k| u64::from(k)).product();
+                if u64::from(s.ranks()) > nodes {
+                    return refuse(
+                        "workload.grid",
+                        format!(
+                            "expected at most {nodes} ranks, one for each node of the {shape} machine, found {}",
+                            s.ranks()
+                        ),
+                    );
+                }
             }
             _ => {}
         }
-        if self.packets_per_node == Some(0) {
-            return refuse(
-                "traffic.packets_per_node",
-                "expected at least 1 packet; leave it out for no limit",
-            );
-        }
-        if !(0.0..=1.0).contains(&self.high_fraction) {
-            return refuse(
-                "traffic.high_fraction",
-                format!("expected a fraction from 0 to 1, found {}", self.high_fraction),
-            );
-        }
         Ok(())
     }
 }
 
-impl Mapping {
-    /// Refuses letters that are not the machine's dimensions, each once.
-    ///
-    /// # Errors
-    /// With the key `mapping` and what was expected.
-    pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
-        if let Mapping::Dimensions(letters) = self {
-            let mut sorted: Vec<char> = letters.chars().collect();
-            sorted.sort_unstable();
-            let mut all: Vec<char> = (0..dims.len()).map(letter).collect();
-            let example: String = all.iter().rev().collect();
-            all.sort_unstable();
-            if sorted != all {
-                return refuse(
-                    "mapping",
-                    format!(
-                        "expected each of the machine's dimension letters once, such as \"{example}\", found \"{letters}\""
-                    ),
-                );
-            }
-        }
-        Ok(())
-    }
-}
+/// The letters of the dimensions.
+pub const LETTERS: &str = "xyzuv";
 
-/// The letter of dimension `d`: x, y, z, u, v.
+/// The letter of dimension `d`.
 pub fn letter(d: usize) -> char {
-    ['x', 'y', 'z', 'u', 'v'][d]
+    char::from(LETTERS.as_bytes()[d])
 }
 
 #[cfg(test)]
@@ -518,18 +308,5 @@ mod tests {
         assert!(over(Over::Planes, "xx").check(&[4, 4, 4]).is_err());
         assert!(over(Over::Lines, "z").check(&[4, 4]).is_err());
         assert!(over(Over::Machine, "x").check(&[4, 4]).is_err());
-    }
-
-    #[test]
-    fn sizes_are_weighed() {
-        assert_eq!(PacketMix(vec![(8, 3.0), (4, 1.0)]).mean_chunks(), 7.0);
-    }
-
-    #[test]
-    fn traffic_must_fit_the_packets() {
-        let torus = TorusConfig::bluegene_l(&[4, 4, 4]);
-        assert_eq!(TrafficConfig::default().check(&torus), Ok(()));
-        let big = TrafficConfig { packet_chunks: PacketMix(vec![(9, 1.0)]), ..TrafficConfig::default() };
-        assert_eq!(big.check(&torus).unwrap_err().key, "traffic.packet_chunks");
     }
 }

@@ -14,6 +14,7 @@ pub mod permutation;
 pub mod program;
 pub mod skeleton;
 pub mod synthetic;
+mod tagged;
 
 #[cfg(test)]
 mod ideal;

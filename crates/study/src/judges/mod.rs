@@ -16,8 +16,10 @@ pub mod figures;
 pub mod runs;
 
 use crate::diagnose::Problem;
+use crate::sweep::shown;
+use crate::tree::{Tree, Value};
 use crate::validate::{Bench, Finding};
-use claim::Read;
+use claim::{Read, Word};
 
 /// Runs the studies of a table and judges their claims.
 ///
@@ -66,8 +68,8 @@ pub fn judge(bench: &Bench, table: &str, studies: &[(&str, &str)]) -> Result<Vec
 
 /// The points of a study that a judge reads: each with its parameters and its figures.
 pub trait Measured {
-    /// Whether the point has this value of this parameter.
-    fn is_at(&self, parameter: &str, value: &claim::Word) -> bool;
+    /// Where the point is: parameters of the sweep and their values.
+    fn parameters(&self) -> &[(String, Tree)];
     /// A figure by name.
     ///
     /// # Errors
@@ -75,6 +77,19 @@ pub trait Measured {
     fn figure(&self, name: &str) -> Result<f64, String>;
     /// Where the point is and how it was measured, in words.
     fn told(&self) -> String;
+
+    /// Whether the point has this value of this parameter.
+    fn is_at(&self, parameter: &str, value: &Word) -> bool {
+        self.parameters().iter().any(|(path, found)| {
+            path == parameter
+                && match (value, &found.value) {
+                    (Word::Number(x), Value::Integer(i)) => *x == *i as f64,
+                    (Word::Number(x), Value::Float(f)) => x == f,
+                    (Word::Text(text), _) => *text == shown(found),
+                    _ => false,
+                }
+        })
+    }
 }
 
 impl claim::Claim {

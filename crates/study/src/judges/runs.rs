@@ -1,7 +1,7 @@
 //! The studies of a judge: read, with their claims, and run, one point a thread while there are as many points.
 
 use super::Measured;
-use super::claim::{Claim, Word};
+use super::claim::Claim;
 use super::figures;
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile};
@@ -83,16 +83,8 @@ pub struct Ran<'a> {
 }
 
 impl Measured for Ran<'_> {
-    fn is_at(&self, parameter: &str, value: &Word) -> bool {
-        self.parameters.iter().any(|(path, found)| {
-            path == parameter
-                && match (value, &found.value) {
-                    (Word::Number(x), Value::Integer(i)) => *x == *i as f64,
-                    (Word::Number(x), Value::Float(f)) => x == f,
-                    (Word::Text(text), _) => *text == shown(found),
-                    _ => false,
-                }
-        })
+    fn parameters(&self) -> &[(String, Tree)] {
+        self.parameters
     }
 
     fn figure(&self, name: &str) -> Result<f64, String> {
@@ -103,9 +95,9 @@ impl Measured for Ran<'_> {
 
     fn told(&self) -> String {
         let (r, s) = (&self.result, &self.result.simulated);
-        let dims = self.study.torus.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
         let at: Vec<String> = self.parameters.iter().map(|(k, v)| format!("{k} {}", shown(v))).collect();
-        let mut told = format!("{dims}, {}", at.join(", ")).trim_end_matches(", ").to_owned();
+        let mut told =
+            format!("{}, {}", self.study.machine.shape(), at.join(", ")).trim_end_matches(", ").to_owned();
         told += &format!(", measured {} us from {} us on", short(s.measured_us), short(s.measured_from_us));
         if let Some(c) = &r.confidence {
             told += &format!(", ±{:.2}% (95%, {} windows)", 100.0 * c.half_width_95 / c.mean, c.windows);

@@ -3,10 +3,9 @@
 use super::{Outcome, short_names, shown};
 use crate::resolve::ResolvedStudy;
 use crate::result::Ended;
-use crate::write::Plot;
-use crate::write::number::{percent, short};
-use crate::write::report::STYLE;
+use crate::write::number::{counted, percent, short};
 use crate::write::svg::escape;
+use crate::write::{Plot, page};
 use std::fmt::Write;
 
 /// The figures that the tables show.
@@ -38,31 +37,19 @@ pub fn row(outcome: &Outcome) -> Vec<String> {
 
 /// The page.
 pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot]) -> String {
-    let heading = escape(study.study.heading());
-    let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{heading}</title>\n\
-         <style>{STYLE}th{{width:auto}}</style>\n</head>\n<body>\n<main>\n<h1>{heading}</h1>\n\
-         <div class=\"soft\">A sweep of {} points</div>\n<p>{}</p>\n",
-        outcomes.len(),
-        escape(study.study.description.trim())
-    );
+    let subtitle = format!("A sweep of {}", counted(outcomes.len(), "point"));
+    let mut html = page::begin(&study.heading(), &subtitle, true);
+    page::description(&mut html, &study.study.description);
     let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
     if missing > 0 {
-        let _ = writeln!(
-            html,
-            "<div class=\"warn\"><b>Partial result:</b> {missing} of {} points have not run. The same command goes on \
-             with them.</div>",
+        let text = format!(
+            "{missing} of {} points have not run. The same command goes on with them.",
             outcomes.len()
         );
+        page::warning(&mut html, "Partial result:", &text);
     }
     for plot in plots {
-        let _ = writeln!(
-            html,
-            "<figure>\n{}<figcaption>{}</figcaption></figure>",
-            plot.svg,
-            escape(&plot.caption)
-        );
+        page::figure(&mut html, plot);
     }
     html.push_str("<h2>Points</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">");
     for name in short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>())
@@ -83,7 +70,8 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot]) -> S
     }
     html.push_str(
         "</table></div>\n<p class=\"soft\">Beside this page: <code>sweep.json</code>, \
-        <code>sweep.parquet</code>, <code>sweep.toml</code> to repeat it.</p>\n</main>\n</body>\n</html>\n",
+        <code>sweep.parquet</code>, <code>sweep.toml</code> to repeat it.</p>\n",
     );
+    html.push_str(page::END);
     html
 }

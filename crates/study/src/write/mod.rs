@@ -5,6 +5,7 @@ pub mod curves;
 pub mod histogram;
 pub mod links;
 pub mod number;
+pub mod page;
 pub mod report;
 pub mod summary;
 pub mod svg;

@@ -46,6 +46,25 @@ pub fn scaled(x: f64) -> String {
     }
 }
 
+/// So many of something: `1 thread`, `2 threads`.
+pub fn counted(n: usize, what: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{} {what}{s}", grouped(i64::try_from(n).unwrap_or(i64::MAX)))
+}
+
+/// A time of the wall clock: `40 ms`, `12 s`, `3 min 05 s`, `2 h 10 min`.
+pub fn duration(seconds: f64) -> String {
+    if seconds < 0.9995 {
+        return format!("{:.0} ms", seconds * 1e3);
+    }
+    let s = seconds.round() as u64;
+    match s {
+        0..60 => format!("{s} s"),
+        60..3600 => format!("{} min {:02} s", s / 60, s % 60),
+        _ => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
+    }
+}
+
 /// A fraction as a percentage.
 pub fn percent(x: f64) -> String {
     format!("{:.1}%", x * 100.0)
@@ -99,5 +118,13 @@ mod tests {
         assert_eq!(ticks(0.0, 2857.0, 6), [0.0, 500.0, 1000.0, 1500.0, 2000.0, 2500.0]);
         assert_eq!(tick_label(0.25, 0.25), "0.25");
         assert_eq!(tick_label(5.0, 1.0), "5");
+    }
+
+    #[test]
+    fn plurals_and_times() {
+        assert_eq!(counted(1, "thread"), "1 thread");
+        assert_eq!((counted(0, "thread"), counted(1200, "node")), ("0 threads".into(), "1,200 nodes".into()));
+        assert_eq!([0.0004, 0.04, 0.9999, 59.4].map(duration), ["0 ms", "40 ms", "1 s", "59 s"]);
+        assert_eq!([185.0, 7800.0].map(duration), ["3 min 05 s", "2 h 10 min"]);
     }
 }

@@ -112,7 +112,7 @@ impl Simulate for Fake {
         let mean = per_link.iter().map(|l| l.utilization).sum::<f64>() / per_link.len().max(1) as f64;
         let ended = if stopped { Ended::Stopped } else { Ended::Steady };
         let result = RunResult {
-            title: study.study.heading().into(),
+            title: study.heading(),
             seed: study.study.seed,
             partial: stopped.then(|| "stopped by the user".into()),
             simulated: Simulated {

@@ -1,8 +1,10 @@
 //! A halo exchange: ranks on a grid swap the faces of their boxes with their neighbours, compute, and do it again.
 
+use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Rank, check_grid};
 use crate::ConfigError;
@@ -18,6 +20,7 @@ pub struct Halo {
     /// Whether the grid closes into rings. If not, ranks at its sides have fewer neighbours.
     pub periodic: bool,
     /// Size of a face, bytes: one value for all dimensions or one for each.
+    #[serde(deserialize_with = "one_or_each")]
     pub face_B: Vec<u64>,
     /// Computed while the faces are under way (the inside of the box), ns.
     pub overlapped_ns: u64,
@@ -39,6 +42,32 @@ impl Default for Halo {
             iterations: 10,
         }
     }
+}
+
+/// A number by itself, or a list of them.
+fn one_or_each<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+    struct Either;
+    impl<'de> Visitor<'de> for Either {
+        type Value = Vec<u64>;
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("a whole number, 0 or more, or a list of one for each dimension")
+        }
+        fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<Vec<u64>, E> {
+            Ok(vec![bytes])
+        }
+        fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<Vec<u64>, E> {
+            let found = de::Unexpected::Signed(bytes);
+            u64::try_from(bytes).map(|b| vec![b]).map_err(|_| E::invalid_value(found, &self))
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<u64>, A::Error> {
+            let mut all = Vec::new();
+            while let Some(bytes) = list.next_element()? {
+                all.push(bytes);
+            }
+            Ok(all)
+        }
+    }
+    deserializer.deserialize_any(Either)
 }
 
 impl Halo {

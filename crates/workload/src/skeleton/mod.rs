@@ -27,10 +27,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ConfigError;
 use crate::program::{Issue, OpId, Operation, Processors, Program};
+use crate::tagged::{Tagged, tagged};
 
 /// What a skeleton may call: a rank of a message-passing program.
 ///
@@ -269,9 +270,9 @@ impl Program for Skeleton {
     }
 }
 
-/// A skeleton as a study gives it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "skeleton", rename_all = "kebab-case")]
+/// A skeleton as a study gives it, chosen by `program`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "program", rename_all = "kebab-case")]
 pub enum SkeletonConfig {
     /// A three-dimensional fast Fourier transform.
     Fft3d(fft3d::Fft3d),
@@ -279,6 +280,34 @@ pub enum SkeletonConfig {
     Halo(halo::Halo),
     /// A wavefront sweep of discrete ordinates.
     Sweep(sweep::Sweep),
+}
+
+/// The values of `program`.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    Fft3d,
+    Halo,
+    Sweep,
+}
+
+impl<'de> Tagged<'de> for SkeletonConfig {
+    const TAG: &'static str = "program";
+    type Kind = Kind;
+
+    fn of<D: Deserializer<'de>>(program: Kind, rest: D) -> Result<Self, D::Error> {
+        match program {
+            Kind::Fft3d => fft3d::Fft3d::deserialize(rest).map(Self::Fft3d),
+            Kind::Halo => halo::Halo::deserialize(rest).map(Self::Halo),
+            Kind::Sweep => sweep::Sweep::deserialize(rest).map(Self::Sweep),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SkeletonConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged(deserializer)
+    }
 }
 
 impl SkeletonConfig {
@@ -462,10 +491,10 @@ mod tests {
 
     #[test]
     fn a_study_names_its_skeleton() {
-        let config: SkeletonConfig = serde_json::from_str(r#"{"skeleton": "halo", "grid": [2, 2]}"#).unwrap();
+        let config: SkeletonConfig = serde_json::from_str(r#"{"program": "halo", "grid": [2, 2]}"#).unwrap();
         assert_eq!(config.ranks(), 4);
         let error =
-            serde_json::from_str::<SkeletonConfig>(r#"{"skeleton": "halo", "gird": [2, 2]}"#).unwrap_err();
+            serde_json::from_str::<SkeletonConfig>(r#"{"program": "halo", "gird": [2, 2]}"#).unwrap_err();
         assert!(error.to_string().contains("gird"), "{error}");
         let config = SkeletonConfig::Sweep(sweep::Sweep { grid: [0, 4], ..Default::default() });
         assert_eq!(config.programs().err().unwrap().key, "grid");

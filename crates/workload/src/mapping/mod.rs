@@ -2,14 +2,16 @@
 //!
 //! Nodes of a torus or mesh are numbered along x first: `node = x + dims[0] * (y + dims[1] * (z + ...))`.
 
+mod config;
+
+pub use config::MappingConfig;
+
 use std::path::{Path, PathBuf};
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Serialize};
 
-/// The letters of the dimensions.
-const LETTERS: &str = "xyzuv";
+use crate::config::LETTERS;
 
 /// The shape of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,26 +72,6 @@ impl Shape {
             })
             .sum()
     }
-}
-
-/// How ranks are put on nodes, as a study gives it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum MappingConfig {
-    /// Rank r on node r.
-    #[default]
-    InOrder,
-    /// Along the dimensions in the order of these letters, the first fastest: `"xyz"` is in order, `"zyx"` fills
-    /// lines along z first.
-    Dimensions(String),
-    /// Anywhere.
-    Random {
-        /// Equal seeds give equal mappings.
-        seed: u64,
-    },
-    /// As a file says: for each rank in order a line with a node's number, or with its coordinates, x first. `#`
-    /// begins a comment.
-    File(PathBuf),
 }
 
 /// Why ranks cannot be put on nodes.
@@ -204,27 +186,28 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Puts `ranks` ranks on the nodes of a machine.
+    /// Puts `ranks` ranks on the nodes of a machine. Equal seeds give equal mappings where they are random.
     ///
     /// # Errors
     /// Where they do not fit, or the letters or the file are wrong.
-    pub fn new(config: &MappingConfig, shape: &Shape, ranks: u32) -> Result<Self, MappingError> {
+    pub fn new(config: &MappingConfig, shape: &Shape, ranks: u32, seed: u64) -> Result<Self, MappingError> {
         if ranks > shape.nodes {
             return Err(MappingError::TooManyRanks { ranks, nodes: shape.nodes });
         }
         let nodes = match config {
             MappingConfig::InOrder => (0..ranks).collect(),
             MappingConfig::Dimensions(letters) => by_dimensions(letters, shape, ranks)?,
-            MappingConfig::Random { seed } => {
+            MappingConfig::Random => {
                 // All nodes are shuffled, so that ranks are anywhere in the machine however few there are.
                 let mut nodes: Vec<u32> = (0..shape.nodes).collect();
-                shuffle(&mut nodes, &mut Xoshiro256PlusPlus::seed_from_u64(*seed));
+                shuffle(&mut nodes, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
                 nodes.truncate(ranks as usize);
                 nodes
             }
-            MappingConfig::File(path) => {
+            MappingConfig::File(file) => {
+                let path = Path::new(file);
                 let text = std::fs::read_to_string(path)
-                    .map_err(|cause| MappingError::Read { path: path.clone(), cause })?;
+                    .map_err(|cause| MappingError::Read { path: path.into(), cause })?;
                 by_lines(&text, path, shape, ranks)?
             }
         };
@@ -293,11 +276,7 @@ fn shuffle(nodes: &mut [u32], random: &mut Xoshiro256PlusPlus) {
 fn by_dimensions(letters: &str, shape: &Shape, ranks: u32) -> Result<Vec<u32>, MappingError> {
     let n = shape.dims.len();
     let refuse = || MappingError::Dimensions { expected: LETTERS[..n].into(), found: letters.into() };
-    let order: Vec<usize> =
-        letters.chars().map(|letter| LETTERS[..n].find(letter)).collect::<Option<_>>().ok_or_else(refuse)?;
-    if order.len() != n || (0..n).any(|d| !order.contains(&d)) {
-        return Err(refuse());
-    }
+    let order = config::order(letters, n).ok_or_else(refuse)?;
     let stride = |d: usize| shape.dims[..d].iter().product::<u32>();
     Ok((0..ranks)
         .map(|rank| {
@@ -367,7 +346,7 @@ mod tests {
     }
 
     fn map(config: MappingConfig, ranks: u32) -> Result<Vec<u32>, String> {
-        Mapping::new(&config, &shape(), ranks).map(|m| m.nodes).map_err(|e| e.to_string())
+        Mapping::new(&config, &shape(), ranks, 5).map(|m| m.nodes).map_err(|e| e.to_string())
     }
 
     fn file(text: &str, ranks: u32) -> Result<Vec<u32>, String> {
@@ -391,7 +370,7 @@ mod tests {
 
     #[test]
     fn random_gives_every_node_once_and_the_same_for_a_seed() {
-        let random = |seed, ranks| map(MappingConfig::Random { seed }, ranks).unwrap();
+        let random = |seed, ranks| Mapping::new(&MappingConfig::Random, &shape(), ranks, seed).unwrap().nodes;
         let mut nodes = random(5, 24);
         assert_eq!(random(5, 7), nodes[..7]);
         assert_ne!(random(6, 24), nodes);
@@ -435,7 +414,7 @@ mod tests {
     #[test]
     fn statistics_weigh_by_bytes() {
         let shape = shape();
-        let mapping = Mapping::new(&MappingConfig::InOrder, &shape, 24).unwrap();
+        let mapping = Mapping::new(&MappingConfig::InOrder, &shape, 24, 1).unwrap();
         let statistics = mapping.hop_statistics(&shape, [(0, 1, 100), (0, 2, 50), (0, 22, 10), (3, 3, 40)]);
         assert_eq!((statistics.messages, statistics.bytes, statistics.hops_max), (4, 200, 4));
         assert_eq!(statistics.mean_of_bytes(), (100.0 + 100.0 + 40.0) / 200.0);
@@ -447,20 +426,11 @@ mod tests {
     fn all_to_all_has_the_mean_distance_of_the_torus() {
         // A ring of even length n has n/4 mean hops, itself included.
         let shape = Shape::new(&[8, 4, 2], &[]).unwrap();
-        for config in [MappingConfig::InOrder, MappingConfig::Random { seed: 1 }] {
-            let mapping = Mapping::new(&config, &shape, 64).unwrap();
+        for config in [MappingConfig::InOrder, MappingConfig::Random] {
+            let mapping = Mapping::new(&config, &shape, 64, 1).unwrap();
             let pairs = (0..64 * 64).map(|i| (i / 64, i % 64, 8));
             assert_eq!(mapping.hop_statistics(&shape, pairs).mean_of_bytes(), 2.0 + 1.0 + 0.5);
         }
-    }
-
-    #[test]
-    fn a_study_names_its_mapping() {
-        let config = |json: &str| serde_json::from_str::<MappingConfig>(json);
-        assert_eq!(config(r#""in-order""#).unwrap(), MappingConfig::InOrder);
-        assert_eq!(config(r#"{"dimensions": "zyx"}"#).unwrap(), MappingConfig::Dimensions("zyx".into()));
-        assert_eq!(config(r#"{"random": {"seed": 3}}"#).unwrap(), MappingConfig::Random { seed: 3 });
-        assert!(config(r#"{"random": {"sed": 3}}"#).is_err());
     }
 
     proptest! {

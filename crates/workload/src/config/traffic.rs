@@ -1,0 +1,182 @@
+//! The packets that a workload sends: their sizes, how many, and how they travel.
+
+use super::refuse;
+use netloom_fabric::config::{ConfigError, TorusConfig};
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Sizes of packets: chunks and their weights.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct PacketMix(pub Vec<(u32, f64)>);
+
+impl PacketMix {
+    /// Mean size, chunks.
+    pub fn mean_chunks(&self) -> f64 {
+        let weight: f64 = self.0.iter().map(|m| m.1).sum();
+        self.0.iter().map(|m| f64::from(m.0) * m.1).sum::<f64>() / weight
+    }
+}
+
+impl Default for PacketMix {
+    fn default() -> Self {
+        PacketMix(vec![(8, 1.0)])
+    }
+}
+
+impl<'de> Deserialize<'de> for PacketMix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = PacketMix;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str(
+                    "a number of chunks, or pairs of chunks and weight such as [[8, 0.75], [1, 0.25]]",
+                )
+            }
+            fn visit_i64<E: de::Error>(self, chunks: i64) -> Result<PacketMix, E> {
+                let chunks = u32::try_from(chunks)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Signed(chunks), &"a number of chunks"))?;
+                Ok(PacketMix(vec![(chunks, 1.0)]))
+            }
+            fn visit_u64<E: de::Error>(self, chunks: u64) -> Result<PacketMix, E> {
+                self.visit_i64(i64::try_from(chunks).unwrap_or(-1))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<PacketMix, A::Error> {
+                let mut mix = Vec::new();
+                while let Some(pair) = seq.next_element()? {
+                    mix.push(pair);
+                }
+                Ok(PacketMix(mix))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// How much traffic the nodes offer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// Everything at the start, as early as the FIFOs take it; then no more.
+    #[default]
+    Burst,
+    /// Always another packet waiting.
+    Infinite,
+    /// Open loop: mean utilization of the links that is aimed at, a fraction of the raw rate, all bytes counted.
+    LinkUtilization(f64),
+    /// Open loop: packets that a node generates in 1000 ticks.
+    PacketsPerKilotick(f64),
+}
+
+/// How packets are routed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Routing {
+    /// Each hop by what is free downstream.
+    #[default]
+    Dynamic,
+    /// One fixed path, on the escape VC.
+    Static,
+}
+
+/// A packet's priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Priority {
+    /// Dynamic and escape VCs.
+    #[default]
+    Normal,
+    /// The high-priority VC.
+    High,
+}
+
+/// What the packets of a workload have in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrafficConfig {
+    /// Sizes of the packets: chunks, or pairs of chunks and weight. 8 (a full packet) where left out.
+    pub packet_chunks: PacketMix,
+    /// How much traffic is offered.
+    pub load: Load,
+    /// Packets that each node sends in all. None: what the workload has, or no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets_per_node: Option<u64>,
+    /// How the packets are routed.
+    pub routing: Routing,
+    /// Their priority.
+    pub priority: Priority,
+    /// Fraction of the packets that are sent at high priority instead, 0 to 1.
+    pub high_fraction: f64,
+}
+
+impl TrafficConfig {
+    /// Refuses what the network cannot carry.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key (`traffic.…`) and what was expected.
+    pub fn check(&self, torus: &TorusConfig) -> Result<(), ConfigError> {
+        let max = torus.packet.chunks_max;
+        if self.packet_chunks.0.is_empty() {
+            return refuse("traffic.packet_chunks", "expected at least one size");
+        }
+        for &(chunks, weight) in &self.packet_chunks.0 {
+            if !(1..=max).contains(&chunks) {
+                return refuse(
+                    "traffic.packet_chunks",
+                    format!("expected 1 to {max} chunks, found {chunks}"),
+                );
+            }
+            if !(weight.is_finite() && weight > 0.0) {
+                return refuse("traffic.packet_chunks", format!("expected weights above 0, found {weight}"));
+            }
+        }
+        match self.load {
+            Load::LinkUtilization(u) if !(u > 0.0 && u <= 1.0) => {
+                return refuse(
+                    "traffic.load.link_utilization",
+                    format!("expected a fraction above 0 and up to 1, found {u}"),
+                );
+            }
+            Load::PacketsPerKilotick(p) if !(p > 0.0 && p.is_finite()) => {
+                return refuse(
+                    "traffic.load.packets_per_kilotick",
+                    format!("expected a rate above 0, found {p}"),
+                );
+            }
+            _ => {}
+        }
+        if self.packets_per_node == Some(0) {
+            return refuse(
+                "traffic.packets_per_node",
+                "expected at least 1 packet; leave it out for no limit",
+            );
+        }
+        if !(0.0..=1.0).contains(&self.high_fraction) {
+            return refuse(
+                "traffic.high_fraction",
+                format!("expected a fraction from 0 to 1, found {}", self.high_fraction),
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_weighed() {
+        assert_eq!(PacketMix(vec![(8, 3.0), (4, 1.0)]).mean_chunks(), 7.0);
+    }
+
+    #[test]
+    fn traffic_must_fit_the_packets() {
+        let torus = TorusConfig::bluegene_l(&[4, 4, 4]);
+        assert_eq!(TrafficConfig::default().check(&torus), Ok(()));
+        let big = TrafficConfig { packet_chunks: PacketMix(vec![(9, 1.0)]), ..TrafficConfig::default() };
+        assert_eq!(big.check(&torus).unwrap_err().key, "traffic.packet_chunks");
+    }
+}

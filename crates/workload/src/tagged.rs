@@ -1,0 +1,44 @@
+//! Tables in which one key says what the others may be, such as a workload's `kind`.
+//!
+//! serde can derive such a reader, but it puts the whole table aside until it has found that key, and forgets where each
+//! value was written. Here the key comes first, which the reader of studies sees to, and a mistake keeps its place.
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// What is read from such a table.
+pub(crate) trait Tagged<'de>: Sized {
+    /// The key that decides.
+    const TAG: &'static str;
+    /// Its values.
+    type Kind: Deserialize<'de>;
+
+    /// Reads the other keys.
+    fn of<D: Deserializer<'de>>(kind: Self::Kind, rest: D) -> Result<Self, D::Error>;
+}
+
+/// Reads a table that begins with its tag.
+pub(crate) fn tagged<'de, T: Tagged<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_map(Table(PhantomData))
+}
+
+struct Table<T>(PhantomData<T>);
+
+impl<'de, T: Tagged<'de>> Visitor<'de> for Table<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "a table with `{} = …`", T::TAG)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+        match map.next_key::<String>()? {
+            Some(key) if key == T::TAG => {}
+            _ => return Err(A::Error::missing_field(T::TAG)),
+        }
+        let kind = map.next_value()?;
+        T::of(kind, MapAccessDeserializer::new(map))
+    }
+}
