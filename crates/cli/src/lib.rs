@@ -263,6 +263,11 @@ fn run_sweep(args: &RunArgs, world: &World, out: &mut dyn Write, err: &mut dyn W
     } else {
         write!(out, "{}", sweep::summary(&study, &outcomes))?;
     }
+    let kept = outcomes.iter().filter(|o| o.kept).count();
+    if kept > 0 {
+        let (n, at) = (outcomes.len(), folder.display());
+        writeln!(err, "{kept} of {n} points were in {at} already and were not run again; --force runs all")?;
+    }
     writeln!(err, "Report: {}", folder.join("report.html").display())?;
     let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
     if missing > 0 {

@@ -37,6 +37,8 @@ pub struct Outcome {
     pub point: Point,
     /// Its result; none if it has not run.
     pub result: Option<RunResult>,
+    /// Whether the folder held it already.
+    pub kept: bool,
 }
 
 /// All points of a sweep: every combination, the last axis changing fastest.
@@ -227,8 +229,12 @@ pub fn run(
     for (i, result) in done.into_inner().expect("no holder panics") {
         results[i] = Some(result);
     }
-    let outcomes: Vec<Outcome> =
-        points.into_iter().zip(results).map(|(point, result)| Outcome { point, result }).collect();
+    let outcomes: Vec<Outcome> = points
+        .into_iter()
+        .zip(results)
+        .enumerate()
+        .map(|(i, (point, result))| Outcome { point, result, kept: !todo.contains(&i) })
+        .collect();
     write_summary(folder, study, &outcomes)?;
     match failed.into_inner().expect("no holder panics") {
         Some(problem) => Err(problem),
