@@ -80,9 +80,10 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.nodes[node].offer(&self.tables, port);
         self.recorder.current.token_acks += 1;
         if let Some(before) = before
-            && before & !self.blocked(node) != 0
+            && before != 0
         {
-            self.recorder.current.unblocking += 1;
+            self.recorder.current.hoped_for += 1;
+            self.recorder.current.unblocking += u64::from(before & !self.blocked(node) != 0);
         }
         if self.nodes[node].open >> port & 1 != 0 {
             self.mark(node);
