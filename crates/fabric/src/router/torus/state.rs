@@ -42,8 +42,6 @@ pub(super) struct Node<const P: usize> {
     pub reception_full: [u16; 2],
     /// Receivers whose heads found nothing offered when they last could have asked (for the arbitration gap).
     pub stalled: u16,
-    /// Whether those ask in odd ticks.
-    pub stalled_odd: u16,
     /// Links with a full packet's tokens for any VC.
     pub any_ok: u16,
     /// Receivers with a packet standing in the bypass, for this tick.
