@@ -212,12 +212,15 @@ mod tests {
             Load("other", [0.7, 0.9, 8.0]),
             Load("other", [0.9, 1.0, 24.0]),
         ];
-        let mut text = "of = 'time'\nat = { c = 'other' }\nover = { c = 'base' }\nwhen = { busy = 0.9 }\n".to_owned();
+        let mut text =
+            "of = 'time'\nat = { c = 'other' }\nover = { c = 'base' }\nwhen = { busy = 0.9 }\n".to_owned();
         let read = |text: &str| toml::from_str::<Claim>(text).unwrap().read(&points).unwrap().value;
         assert!((read(&text) - 8.0 / 20.0).abs() < 1e-12);
         text += "same = 'carried'";
         assert!((read(&text) - 16.0 / 20.0).abs() < 1e-12);
-        assert!(toml::from_str::<Claim>("of = 'time'\nsame = 'carried'\nentry = 'a'").unwrap().check().is_err());
+        assert!(
+            toml::from_str::<Claim>("of = 'time'\nsame = 'carried'\nentry = 'a'").unwrap().check().is_err()
+        );
     }
 
     #[test]
