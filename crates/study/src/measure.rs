@@ -112,9 +112,9 @@ pub(crate) fn result<S: Driver, const P: usize>(
     let first = (span.from / s.measure.window_cycles) as usize;
     let measured = &windows[first.min(windows.len())..];
     occupancy(&mut result, study, measured, links);
-    let (returned, unblocking) =
-        measured.iter().fold((0, 0), |x, w| (x.0 + w.token_acks, x.1 + w.unblocking));
-    result.unblock_probability = unblocking as f64 / (returned as f64).max(1.0);
+    let (hoped_for, unblocking) =
+        measured.iter().fold((0, 0), |x, w| (x.0 + w.hoped_for, x.1 + w.unblocking));
+    result.unblock_probability = unblocking as f64 / (hoped_for as f64).max(1.0);
     result.series = series(study, &windows, links, network.torus().nodes().into());
     if let Some(report) = network.stall() {
         result.stall = Some(stall(study, network, &report));
@@ -262,7 +262,11 @@ fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f6
         study.micros(1) * w.latency as f64 / (w.delivered as f64).max(1.0)
     }));
     if study.study.measure.unblocking {
-        all.push(curve("Token-acks that free a blocked packet", "probability", "fraction", &|w| {
+        let chart = "Token-acks that free a blocked packet";
+        all.push(curve(chart, "of those to nodes with blocked packets", "fraction", &|w| {
+            w.unblocking as f64 / (w.hoped_for as f64).max(1.0)
+        }));
+        all.push(curve(chart, "of all", "fraction", &|w| {
             w.unblocking as f64 / (w.token_acks as f64).max(1.0)
         }));
     }

@@ -25,7 +25,7 @@ pub struct RunResult {
     pub waits: Waits,
     /// Fraction of the packet-hops that went over escape VCs.
     pub escape_share: f64,
-    /// Fraction of the token-acks that let at least one packet move which was blocked before.
+    /// Of the token-acks that reached a node with blocked packets, the fraction that let at least one of them move.
     pub unblock_probability: f64,
     /// How well the main quantity is known.
     pub confidence: Option<Confidence>,

@@ -217,7 +217,7 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
     }
     if study.study.measure.unblocking {
         let share = percent(result.unblock_probability);
-        groups.push(group("Token-acks", vec![("that unblock a packet", share)]));
+        groups.push(group("Token-acks to blocked nodes", vec![("that unblock a packet", share)]));
     }
     groups
 }

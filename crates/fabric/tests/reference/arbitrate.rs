@@ -76,9 +76,8 @@ fn receiver_request(
     }
     if rules.config.router.arbitration_gap && could_ask {
         let found_nothing = &mut state.ports[port].receiver.found_nothing;
-        let missed = *found_nothing;
-        *found_nothing = requests.is_empty() && !missed;
-        if missed {
+        let stalled = std::mem::replace(found_nothing, requests.is_empty());
+        if stalled && !requests.is_empty() && random.chance(0.5) {
             return None;
         }
     }

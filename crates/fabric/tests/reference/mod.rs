@@ -13,7 +13,7 @@
 //!   escaping packets, the rings could wait for each other.
 //! - In the senders, a high-priority packet goes before all normal ones in every cycle.
 //! - With the arbitration gap, a receiver could ask if a head was free and a path idle (or the head at its
-//!   destination).
+//!   destination). The tick that it may miss is the first in which something is offered.
 //! - Fullness counts the chunks that packets have, not those that the corrected bubble rule counts for them.
 //! - Reception FIFOs always have room. Nodes and links that are out of order are left out, and so are bit errors.
 #![allow(dead_code, reason = "each test crate that includes this module uses a part of it")]

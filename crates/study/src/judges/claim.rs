@@ -50,6 +50,10 @@ pub struct Claim {
     /// Read between the points: where this figure has this value, by straight lines.
     #[serde(default)]
     pub when: BTreeMap<String, f64>,
+    /// With `when` and `over`: the condition is read off the points divided by alone, and the others are taken where this
+    /// figure is the same.
+    #[serde(default)]
+    pub same: Option<String>,
     /// What becomes of several points.
     #[serde(default)]
     pub take: Take,
@@ -106,6 +110,9 @@ impl Claim {
         match (&self.entry, self.between) {
             (None, None) => Err(format!("the claim of `{}` has neither `entry` nor `between`", self.of)),
             (Some(_), Some(_)) => Err(format!("the claim of `{}` has both `entry` and `between`", self.of)),
+            _ if self.same.is_some() && (self.when.is_empty() || self.over.is_none()) => {
+                Err(format!("the claim of `{}` has `same` without `when` and `over`", self.of))
+            }
             _ if self.when.len() > 1 => Err(format!("the claim of `{}` has two conditions", self.of)),
             _ => Ok(()),
         }
@@ -116,18 +123,28 @@ impl Claim {
     /// # Errors
     /// Points or figures that are not there.
     pub fn read<M: Measured>(&self, points: &[M]) -> Result<Read, String> {
-        let (above, from) = self.value(&self.of, &self.at, points)?;
+        let mut when = self.when.first_key_value().map(|(figure, &place)| (figure.as_str(), place));
+        if let (Some(same), Some(over)) = (&self.same, &self.over) {
+            when = Some((same, self.value(same, over, when, points)?.0));
+        }
+        let (above, from) = self.value(&self.of, &self.at, when, points)?;
         let value = match (&self.over, &self.over_of) {
             (None, None) => above,
             (over, of) => {
                 let of = of.as_ref().unwrap_or(&self.of);
-                above / self.value(of, over.as_ref().unwrap_or(&self.at), points)?.0
+                above / self.value(of, over.as_ref().unwrap_or(&self.at), when, points)?.0
             }
         };
         Ok(Read { value: if self.reduction { 1.0 - value } else { value }, from })
     }
 
-    fn value<M: Measured>(&self, of: &str, at: &At, points: &[M]) -> Result<(f64, String), String> {
+    fn value<M: Measured>(
+        &self,
+        of: &str,
+        at: &At,
+        when: Option<(&str, f64)>,
+        points: &[M],
+    ) -> Result<(f64, String), String> {
         let of_interest: Vec<&M> = points.iter().filter(|p| at.iter().all(|(k, v)| p.is_at(k, v))).collect();
         let told = of_interest.iter().map(|p| p.told()).collect::<Vec<_>>();
         let from = match told.len() {
@@ -136,7 +153,7 @@ impl Claim {
             n => format!("{n} points, such as {}", told[0]),
         };
         let figures = of_interest.iter().map(|p| p.figure(of)).collect::<Result<Vec<f64>, String>>()?;
-        if let Some((condition, &place)) = self.when.first_key_value() {
+        if let Some((condition, place)) = when {
             let places =
                 of_interest.iter().map(|p| p.figure(condition)).collect::<Result<Vec<f64>, String>>()?;
             let curve = places.into_iter().zip(figures).collect();
@@ -170,6 +187,45 @@ fn interpolated(mut curve: Vec<(f64, f64)>, place: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Tree;
+
+    /// A load of a policy: what it carries, how busy that makes the links, and how long a packet takes.
+    struct Load(&'static str, [f64; 3]);
+
+    impl Measured for Load {
+        fn parameters(&self) -> &[(String, Tree)] {
+            &[]
+        }
+        fn is_at(&self, _: &str, value: &Word) -> bool {
+            *value == Word::Text(self.0.into())
+        }
+        fn figure(&self, name: &str) -> Result<f64, String> {
+            Ok(self.1[["carried", "busy", "time"].iter().position(|&n| n == name).unwrap()])
+        }
+        fn told(&self) -> String {
+            self.0.into()
+        }
+    }
+
+    /// The base is 0.9 busy where it carries 0.8. The other is as busy with less, and is read where it carries as much.
+    #[test]
+    fn two_curves_are_read_where_they_carry_the_same() {
+        let points = [
+            Load("base", [0.7, 0.8, 10.0]),
+            Load("base", [0.9, 1.0, 30.0]),
+            Load("other", [0.7, 0.9, 8.0]),
+            Load("other", [0.9, 1.0, 24.0]),
+        ];
+        let mut text =
+            "of = 'time'\nat = { c = 'other' }\nover = { c = 'base' }\nwhen = { busy = 0.9 }\n".to_owned();
+        let read = |text: &str| toml::from_str::<Claim>(text).unwrap().read(&points).unwrap().value;
+        assert!((read(&text) - 8.0 / 20.0).abs() < 1e-12);
+        text += "same = 'carried'";
+        assert!((read(&text) - 16.0 / 20.0).abs() < 1e-12);
+        assert!(
+            toml::from_str::<Claim>("of = 'time'\nsame = 'carried'\nentry = 'a'").unwrap().check().is_err()
+        );
+    }
 
     #[test]
     fn between_points_by_straight_lines_and_nothing_beyond() {

@@ -12,7 +12,7 @@
 //! | `throughput.swing` | greatest less least window of the second half, over its mean; windows averaged by threes |
 //! | `throughput.turns` | how often that stretch turns by more than a fifth of its mean: waves |
 //! | `escape.level` | share of the packets' bytes on escape VCs, last third |
-//! | `unblocking.swing` | as of the throughput, of the probability that a token-ack frees a packet |
+//! | `unblocking.swing` | as of the throughput, of the probability that a token-ack to a node with blocked packets frees one |
 //! | `unblocking.follows` | its correlation with the throughput over the windows after the first tenth |
 //! | `hot_region.entering` | mean utilization of the links into the hot region |
 

@@ -4,7 +4,7 @@
 //!
 //! - `[quick]`: changes for `--quick`, by dotted path, laid over the study and its machine;
 //! - `[[claim]]`: what its results must show. A claim names a figure (`of`, see [`figures`]), the points of the sweep that it is
-//!   read at (`at`), perhaps points to divide by (`over`), and either the published entry that it is compared with
+//!   read at (`at`), perhaps points to divide by (`over`) and a place between the points (`when`), and either the published entry that it is compared with
 //!   (`entry`) or the range that it must lie in (`between`).
 //!
 //! All numbers stand in those files and in `published/`; the judge only evaluates.

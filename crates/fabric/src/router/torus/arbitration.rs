@@ -69,7 +69,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             self.serve(node, asking, entering, offered, now, out);
         }
         if self.tables.gap {
-            self.note_stalls(node, finding, now);
+            self.note_stalls(node, finding);
         }
         if bypassing != 0 {
             self.nodes[node].wishes.clear(BYPASS);
@@ -127,7 +127,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 continue;
             }
             able = able.and_also(SlotSet::of(port, slots));
-            if t.gap && n.misses(port, now) {
+            if t.gap && n.misses(port) {
                 continue;
             }
             let slot = n.choose_slot(t, port, slots);
@@ -396,27 +396,28 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         })
     }
 
-    /// For the gap: after a tick's grants, notes which receivers find nothing, and whether they look in the odd or in the even
-    /// ticks. `finding` are those for which something was offered before the grants.
+    /// For the gap: after a tick's grants, notes which receivers found nothing in it. `finding` are those for which something
+    /// was offered before the grants.
     #[cold]
-    fn note_stalls(&mut self, node: usize, finding: u16, now: Time) {
+    fn note_stalls(&mut self, node: usize, finding: u16) {
         let still = self.finding(node);
+        let mut again = false;
         for port in 0..P {
             let bit = 1u16 << port;
-            if finding & bit != 0 && !self.nodes[node].misses(port, now) {
-                self.nodes[node].stalled &= !bit;
-            }
             let n = &mut self.nodes[node];
             let path = n.paths[port] < self.tables.paths;
             // It can ask if a head is free and a path idle, or a head is at its destination.
             if !n.receivers[port].heads.iter().any(|&head| head != 0 && (path || head & Header::LOCAL != 0)) {
                 n.stalled &= !bit;
-            } else if still & bit == 0 && n.stalled & bit == 0 {
+            } else if finding & bit == 0 {
                 n.stalled |= bit;
-                // The first tick in which it finds nothing: this one, unless what it found was taken in it.
-                let since = now + u64::from(finding & bit != 0);
-                n.stalled_odd = n.stalled_odd & !bit | ((since % 2) as u16 * bit);
+            } else {
+                // What it found was taken: the next tick is the first in which it finds nothing.
+                again |= still & bit == 0;
             }
+        }
+        if again {
+            self.retries.push(node as u32);
         }
     }
 }

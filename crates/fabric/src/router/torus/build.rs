@@ -352,7 +352,6 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
         any_ok: 0,
         bypassing: 0,
         stalled: 0,
-        stalled_odd: 0,
         bypass_busy: 0,
         due: 0,
         refill: 0,

@@ -4,7 +4,7 @@ use super::state::*;
 use super::tables::Tables;
 use crate::packet::Header;
 use crate::routing::hints;
-use netloom_engine::{Stream, Time};
+use netloom_engine::Stream;
 
 /// Among a head's ways: the one direction is not taken on a dynamic VC.
 pub(super) const FIXED: u16 = 1 << 15;
@@ -156,11 +156,13 @@ impl<const P: usize> Node<P> {
         if slot == BYPASS { 0 } else { t.fullness[slot][self.receivers[port].chunks[slot] as usize] }
     }
 
-    /// The gap in the receivers' arbitration: while nothing is offered to its heads, a receiver asks in every second tick
-    /// only. Whether this tick is one of the others.
+    /// The gap in the receivers' arbitration: a receiver that found nothing in the tick before asks in this tick or in the
+    /// next one, as chance has it. Whether it misses this one.
     #[cold]
-    pub fn misses(&self, port: usize, now: Time) -> bool {
-        self.stalled >> port & 1 != 0 && (self.stalled_odd >> port & 1 != 0) == now.is_multiple_of(2)
+    pub fn misses(&mut self, port: usize) -> bool {
+        let stalled = self.stalled >> port & 1 != 0;
+        self.stalled &= !(1 << port);
+        stalled && self.random.chance(1 << 63)
     }
 
     /// The injection FIFOs whose heads may take any of these directions.

@@ -83,9 +83,10 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let matters = n.open >> port & 1 != 0 && !n.is_quiet();
         self.recorder.current.token_acks += 1;
         if let Some(before) = before
-            && before & !self.blocked(node) != 0
+            && before != 0
         {
-            self.recorder.current.unblocking += 1;
+            self.recorder.current.hoped_for += 1;
+            self.recorder.current.unblocking += u64::from(before & !self.blocked(node) != 0);
         }
         if matters {
             self.mark(node);

@@ -41,8 +41,6 @@ pub(super) struct Node<const P: usize> {
     pub reception_full: [u16; 2],
     /// Receivers whose heads found nothing offered when they last could have asked (for the arbitration gap).
     pub stalled: u16,
-    /// Whether those ask in odd ticks.
-    pub stalled_odd: u16,
     /// Injection FIFOs to be filled from the host.
     pub refill: u16,
     /// Injection FIFOs whose head is being transferred.

@@ -43,9 +43,11 @@ pub struct WindowRecord {
     pub acks: u64,
     /// Chunk-ticks spent in VCs, by VC: divide by ticks and receivers for the mean occupancy.
     pub occupancy: [u64; 8],
-    /// Token-acks that arrived, and those of them that freed a blocked packet to move (counted on request).
+    /// Token-acks that arrived.
     pub token_acks: u64,
-    /// See `token_acks`.
+    /// Those of them that came to a node in which at least one packet was blocked (counted on request).
+    pub hoped_for: u64,
+    /// Those of these that freed a blocked packet to move.
     pub unblocking: u64,
     /// Packets that left their injection FIFO.
     pub injected: u64,
@@ -66,6 +68,7 @@ impl WindowRecord {
         }
         self.acks += other.acks;
         self.token_acks += other.token_acks;
+        self.hoped_for += other.hoped_for;
         self.unblocking += other.unblocking;
         self.injected += other.injected;
         self.latency += other.latency;
