@@ -20,6 +20,8 @@ use netloom_workload::messages::{Layout, Programs};
 use netloom_workload::pattern::Pattern;
 use netloom_workload::program::Program;
 use netloom_workload::synthetic::{Plan, Synthetic};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -198,8 +200,31 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
         (us * self.study.machine.ticks_per_second as f64 / 1e6).round() as Time
     }
 
-    /// Runs until the study's end, or until it is stopped.
+    /// Runs until the study's end, or until it is stopped, while another thread passes on how far it is.
     fn until_the_end(&mut self, sink: &dyn ProgressSink) -> RunResult {
+        let (progress, seen, done) = (Progress::default(), Seen::default(), AtomicBool::new(false));
+        let goal = self.study.study.measure.time_us.map(|us| self.ticks(us));
+        let watch = || {
+            while !done.load(Acquire) {
+                if sink.stop() {
+                    progress.stop();
+                }
+                sink.update(seen.report(progress.time(), goal));
+                std::thread::park_timeout(Duration::from_millis(100));
+            }
+        };
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(watch);
+            let _end = AtEnd(|| {
+                done.store(true, Release);
+                watcher.thread().unpark();
+            });
+            self.window_by_window(&progress, &seen)
+        })
+    }
+
+    /// Runs a window of the series after the other, and decides at each end whether it is the last.
+    fn window_by_window(&mut self, progress: &Progress, seen: &Seen) -> RunResult {
         let measure = &self.study.study.measure;
         let window = measure.window_cycles;
         let last = measure.time_us.or(measure.max_time_us).map_or(Time::MAX / 2, |us| self.ticks(us));
@@ -208,13 +233,13 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
             Warmup::Auto if measure.until != Until::Steady => Some(0),
             Warmup::Auto => None,
         };
-        let progress = Progress::default();
         let begin = Instant::now();
         let mut confidence = None;
         let mut first = Mark::default();
         let ended = loop {
             let next = ((self.network.now() / window + 1) * window).min(last);
-            let reached = self.run_watched(next, &progress, sink);
+            self.tell(seen);
+            let reached = self.network.run_until(next, self.threads, progress);
             let now = self.network.now();
             if from == Some(now) && reached == Reached::Time && now < last {
                 self.network.restart_counting();
@@ -280,34 +305,11 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
         self.network.windows().iter().map(|w| measure::utilization(study, w, links)).collect()
     }
 
-    /// Runs to `until` while another thread reports and hears whether to stop.
-    fn run_watched(&mut self, until: Time, progress: &Progress, sink: &dyn ProgressSink) -> Reached {
-        let fraction = self.fraction();
-        let goal = self.study.study.measure.time_us.map(|us| self.ticks(us));
-        let report = |hops| {
-            let ticks = progress.time();
-            let fraction = goal.map(|g| ticks as f64 / g as f64).or(fraction);
-            sink.update(Report { ticks, fraction, packet_hops: hops });
-        };
-        let hops = self.hops();
-        let done = std::sync::atomic::AtomicBool::new(false);
-        let network = &mut self.network;
-        let threads = self.threads;
-        std::thread::scope(|scope| {
-            let watcher = scope.spawn(|| {
-                while !done.load(std::sync::atomic::Ordering::Acquire) {
-                    if sink.stop() {
-                        progress.stop();
-                    }
-                    report(hops);
-                    std::thread::park_timeout(Duration::from_millis(100));
-                }
-            });
-            let reached = network.run_until(until, threads, progress);
-            done.store(true, std::sync::atomic::Ordering::Release);
-            watcher.thread().unpark();
-            reached
-        })
+    /// How far the run is, for who watches it.
+    fn tell(&mut self, seen: &Seen) {
+        let fraction = self.fraction().map_or(f64::NAN, |f| f);
+        seen.hops.store(self.hops(), Relaxed);
+        seen.fraction.store(fraction.to_bits(), Relaxed);
     }
 
     fn hops(&mut self) -> u64 {
@@ -319,6 +321,31 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
         let total = self.total? as f64;
         let delivered: u64 = self.network.blocks().map(|b| b.host().software().arrived_so_far().1).sum();
         (self.study.study.measure.until == Until::Done).then_some(delivered as f64 / total)
+    }
+}
+
+/// Does something at the end of a scope, also where it ends in a panic: the watcher would watch for ever.
+struct AtEnd<F: Fn()>(F);
+
+impl<F: Fn()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        self.0();
+    }
+}
+
+/// How far a run is at the last window's end.
+#[derive(Default)]
+struct Seen {
+    hops: AtomicU64,
+    /// Bits of a number; not one where it cannot be told.
+    fraction: AtomicU64,
+}
+
+impl Seen {
+    fn report(&self, ticks: Time, goal: Option<Time>) -> Report {
+        let fraction = Some(f64::from_bits(self.fraction.load(Relaxed))).filter(|f| !f.is_nan());
+        let fraction = goal.map(|goal| ticks as f64 / goal as f64).or(fraction);
+        Report { ticks, fraction, packet_hops: self.hops.load(Relaxed) }
     }
 }
 

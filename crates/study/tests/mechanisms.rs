@@ -138,7 +138,13 @@ fn the_decline_is_deferred_by_serving_the_longest_queue() {
     ]
     .concat();
     let off = ["router.receiver_slq_fraction=0.0", "router.sender_slq_fraction=0.0"];
-    let (with, without) = both("figure-5", "throughput.fall_us", &common, &off);
+    // On a machine this small the fall is a few windows long: the sum of several.
+    let sum = (1..=4).map(|seed| {
+        let seed = format!("seed={seed}");
+        let common = [&common[..], &[seed.as_str()]].concat();
+        both("figure-5", "throughput.fall_us", &common, &off)
+    });
+    let (with, without) = sum.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     assert!(with > 1.1 * without);
 }
 
