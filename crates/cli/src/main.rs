@@ -1,8 +1,8 @@
 //! The `netloom` command.
 
 use netloom_cli::{World, run};
+use netloom_study::judges::judges;
 use netloom_study::simulate::Fabric;
-use netloom_study::validate::judges;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 

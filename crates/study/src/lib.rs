@@ -8,6 +8,7 @@ pub mod bench;
 pub mod compare;
 pub mod decode;
 pub mod diagnose;
+mod driver;
 pub mod judges;
 pub mod machine;
 mod measure;

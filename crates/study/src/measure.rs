@@ -1,11 +1,11 @@
 //! From what the fabric counted to the figures of a result.
 
+use crate::driver::Driver;
 use crate::resolve::ResolvedStudy;
 use crate::result::{
     ByClass, DirectionMean, LatencyBin, LatencyStats, LinkRow, RunResult, Series, StallReport, Totals,
     WaitingPacket, Waits, direction_name,
 };
-use crate::simulate::Driver;
 use netloom_engine::Time;
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::histogram::Histogram;

@@ -1,6 +1,7 @@
 //! A study simulated: its machine and workload built, run window by window to the end that the study asks for, and measured.
 
 use crate::diagnose::Problem;
+use crate::driver::Driver;
 use crate::measure::{self, Mark, Span};
 use crate::resolve::ResolvedStudy;
 use crate::result::{Confidence, Ended, ProgramFigures, RunResult};
@@ -12,7 +13,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
 use netloom_fabric::topology::torus::Torus;
-use netloom_nic::fifo::{FifoNic, Software};
+use netloom_nic::fifo::FifoNic;
 use netloom_workload::config::{Priority, Routing, WorkloadConfig};
 use netloom_workload::goal::{self, replay::Replay};
 use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError, Shape};
@@ -42,24 +43,6 @@ impl Simulate for Fabric {
         } else {
             simulate::<10>(study, progress, threads)
         }
-    }
-}
-
-/// What a run must know of the software on its nodes.
-pub(crate) trait Driver: Software {
-    /// Payload that has arrived, bytes; packets that have.
-    fn arrived_so_far(&self) -> (u64, u64);
-}
-
-impl Driver for Synthetic {
-    fn arrived_so_far(&self) -> (u64, u64) {
-        (self.payload_bytes, self.delivered)
-    }
-}
-
-impl Driver for Programs {
-    fn arrived_so_far(&self) -> (u64, u64) {
-        (self.payload_bytes, self.delivered)
     }
 }
 

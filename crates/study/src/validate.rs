@@ -5,7 +5,7 @@
 
 use crate::compare::{Bound, Published, Tolerance, Verdict, aligned, judge};
 use crate::diagnose::{Problem, SourceFile, nearest, suggest};
-use crate::run::{ProgressSink, Simulate};
+use crate::judges::{Bench, Finding, Judge};
 use crate::tree::{Tree, Value};
 use serde::Serialize;
 
@@ -52,61 +52,6 @@ pub struct Entry {
     bound: Bound,
     #[serde(skip)]
     allowed: Option<Tolerance>,
-}
-
-/// What a judge found.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Finding {
-    /// A figure, for an entry by its name.
-    Figure {
-        /// The entry, `paper.table[row].column`.
-        id: String,
-        /// The simulated figure, in the entry's unit.
-        simulated: f64,
-        /// What it comes from, in words.
-        note: String,
-    },
-    /// Whether a behaviour that the paper gives in words is there, for a table by its name.
-    Shape {
-        /// The table, `paper.table`.
-        id: String,
-        /// Whether it is there.
-        holds: bool,
-        /// What was seen.
-        note: String,
-    },
-    /// Why nothing was run for a table.
-    NotRun {
-        /// The table, `paper.table`.
-        id: String,
-        /// Why.
-        note: String,
-    },
-}
-
-/// What a judge may use.
-pub struct Bench<'a> {
-    /// The simulator.
-    pub simulator: &'a dyn Simulate,
-    /// Where to tell of progress, and whether to stop.
-    pub progress: &'a dyn ProgressSink,
-    /// Threads.
-    pub threads: usize,
-    /// Whether smaller machines and shorter runs will do.
-    pub quick: bool,
-}
-
-/// Runs what it takes to judge a table of published figures.
-pub struct Judge {
-    /// The table, `paper.table`.
-    pub table: &'static str,
-    /// Runs it.
-    pub judge: fn(&Bench) -> Result<Vec<Finding>, Problem>,
-}
-
-/// Those who judge, in the order in which they run. A table without one is not run.
-pub fn judges() -> Vec<Judge> {
-    crate::judges::bgl::judges()
 }
 
 /// The published entries of all papers.

@@ -105,7 +105,7 @@ fn every_figure_that_is_compared_is_published() {
 
 #[test]
 fn every_predicted_entry_has_a_judge() {
-    let judges = netloom_study::validate::judges();
+    let judges = netloom_study::judges::judges();
     for entry in netloom_study::validate::published().unwrap() {
         if entry.id.starts_with("bgl.") && entry.role != "parameter" {
             assert!(judges.iter().any(|j| j.table == entry.table), "{}", entry.id);

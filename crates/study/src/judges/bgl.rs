@@ -1,9 +1,9 @@
 //! The BlueGene/L paper: one study a figure, and one a sentence with a number, in `studies/bgl/`.
 
+use super::{Bench, Finding, Judge};
 use super::{faults, judge};
 use crate::diagnose::Problem;
 use crate::resolve::load_machine;
-use crate::validate::{Bench, Finding, Judge};
 
 macro_rules! studies {
     ($($name:literal),*) => {

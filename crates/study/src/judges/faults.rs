@@ -1,10 +1,10 @@
 //! Full connectivity with up to three dead nodes, no two on one line (Blumrich et al., section 2): planned for every pair of an
 //! 8x8x8 machine, and run.
 
+use super::{Bench, Finding};
 use crate::diagnose::{Problem, SourceFile};
 use crate::resolve::{ResolvedStudy, resolve};
 use crate::result::Ended;
-use crate::validate::{Bench, Finding};
 use netloom_engine::Stream;
 use netloom_nic::detour::planner;
 use std::path::Path;

@@ -4,8 +4,8 @@
 //!
 //! - `[quick]`: changes for `--quick`, by dotted path, laid over the study and its machine;
 //! - `[[claim]]`: what its results must show. A claim names a figure (`of`, see [`figures`]), the points of the sweep that it is
-//!   read at (`at`), perhaps points to divide by (`over`) and a place between the points (`when`), and either the published entry that it is compared with
-//!   (`entry`) or the range that it must lie in (`between`).
+//!   read at (`at`), perhaps points to divide by (`over`) and a place between the points (`when`), and either the published
+//!   entry that it is compared with (`entry`) or the range that it must lie in (`between`).
 //!
 //! All numbers stand in those files and in `published/`; the judge only evaluates.
 
@@ -16,10 +16,65 @@ pub mod figures;
 pub mod runs;
 
 use crate::diagnose::Problem;
+use crate::run::{ProgressSink, Simulate};
 use crate::sweep::shown;
 use crate::tree::{Tree, Value};
-use crate::validate::{Bench, Finding};
 use claim::{Read, Word};
+
+/// What a judge found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// A figure, for an entry by its name.
+    Figure {
+        /// The entry, `paper.table[row].column`.
+        id: String,
+        /// The simulated figure, in the entry's unit.
+        simulated: f64,
+        /// What it comes from, in words.
+        note: String,
+    },
+    /// Whether a behaviour that the paper gives in words is there, for a table by its name.
+    Shape {
+        /// The table, `paper.table`.
+        id: String,
+        /// Whether it is there.
+        holds: bool,
+        /// What was seen.
+        note: String,
+    },
+    /// Why nothing was run for a table.
+    NotRun {
+        /// The table, `paper.table`.
+        id: String,
+        /// Why.
+        note: String,
+    },
+}
+
+/// What a judge may use.
+pub struct Bench<'a> {
+    /// The simulator.
+    pub simulator: &'a dyn Simulate,
+    /// Where to tell of progress, and whether to stop.
+    pub progress: &'a dyn ProgressSink,
+    /// Threads.
+    pub threads: usize,
+    /// Whether smaller machines and shorter runs will do.
+    pub quick: bool,
+}
+
+/// Runs what it takes to judge a table of published figures.
+pub struct Judge {
+    /// The table, `paper.table`.
+    pub table: &'static str,
+    /// Runs it.
+    pub judge: fn(&Bench) -> Result<Vec<Finding>, Problem>,
+}
+
+/// Those who judge, in the order in which they run. A table without one is not run.
+pub fn judges() -> Vec<Judge> {
+    bgl::judges()
+}
 
 /// Runs the studies of a table and judges their claims.
 ///

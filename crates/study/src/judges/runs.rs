@@ -1,5 +1,6 @@
 //! The studies of a judge: read, with their claims, and run, one point a thread while there are as many points.
 
+use super::Bench;
 use super::Measured;
 use super::claim::Claim;
 use super::figures;
@@ -9,7 +10,6 @@ use crate::resolve::{ResolvedStudy, resolve};
 use crate::result::RunResult;
 use crate::sweep::{points, shown};
 use crate::tree::{Tree, Value};
-use crate::validate::Bench;
 use crate::write::number::{grouped, short};
 use std::path::Path;
 use std::sync::Mutex;

@@ -1,10 +1,11 @@
 //! The three phases of arbitration (section 2), once a tick and node: each packet's direction and VC; each receiver's
 //! request; each sender's grant.
 
+use super::bits::{best_of, bits, one_of, pick};
 use super::block::{Message, TorusBlock};
-use super::choice::{OPEN, best_of, bits, one_of, pick};
+use super::choice::OPEN;
 use super::errors::Kept;
-use super::slots::SlotSet;
+use super::slots::{BYPASS, SLOTS, SlotSet};
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;

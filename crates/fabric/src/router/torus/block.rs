@@ -5,7 +5,7 @@
 //! (deliveries, refills, arrivals at a VC that empties in the same tick) waits for a fixed place after the first step, so
 //! that the outcome does not depend on the order in which events came in.
 
-use super::choice::bits;
+use super::bits::bits;
 use super::errors::{Errors, LinkErrors};
 use super::state::*;
 use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};

@@ -2,7 +2,7 @@
 
 use super::block::{Parts, TorusBlock};
 use super::errors::{Errors, LinkErrors};
-use super::slots::Wishes;
+use super::slots::{SLOTS, Wishes};
 use super::stall::StallReport;
 use super::state::*;
 use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};

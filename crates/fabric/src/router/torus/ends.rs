@@ -1,6 +1,7 @@
 //! What arrives, ends or comes back: the first step of a tick, and the token-acks that follow from it.
 
 use super::block::{Message, TorusBlock};
+use super::slots::{BYPASS, SLOTS};
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;

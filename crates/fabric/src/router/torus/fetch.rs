@@ -1,8 +1,9 @@
 //! Memory fetched ahead of its use: a machine of many thousand nodes does not fit a core's caches, and only the calendar
 //! knows which of them come next (`docs/performance.md`).
 
+use super::bits::bits;
 use super::block::TorusBlock;
-use super::choice::bits;
+use super::slots::BYPASS;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;

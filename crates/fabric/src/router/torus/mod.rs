@@ -2,6 +2,7 @@
 //! VC (Blumrich et al., sections 2 and 4). What it does in each tick is told in `docs/torus-router.md`.
 
 mod arbitration;
+mod bits;
 mod block;
 mod build;
 mod choice;

@@ -1,9 +1,13 @@
 //! Sets of slots of a node's receivers, and which of them want which direction: what the arbiters have to look at is then
 //! one load, and found by counting zeros.
 
-use super::choice::bits;
-use super::state::SLOTS;
+use super::bits::bits;
 use crate::packet::Header;
+
+/// Slots of a receiver at which a packet may ask: its VCs, and the bypass as the last.
+pub(super) const SLOTS: usize = 8;
+/// The bypass slot.
+pub(super) const BYPASS: usize = 7;
 
 /// A set of slots: a byte for each receiver, of the first eight in one word and of the others in a second one, which is
 /// always zero in a node of up to eight ports and costs nothing there.

@@ -1,7 +1,7 @@
 //! A stall noticed and told: which packets wait, where, and for what.
 
 use super::block::TorusBlock;
-use super::state::SLOTS;
+use super::slots::SLOTS;
 use crate::host::Host;
 use crate::packet::Header;
 

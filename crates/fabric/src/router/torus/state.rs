@@ -1,13 +1,9 @@
 //! The state of a node, laid out for the cache: what arbitration reads first, in a few lines; then one line a port.
 
-use super::slots::Wishes;
+use super::slots::{BYPASS, SLOTS, Wishes};
 use crate::packet::Header;
 use netloom_engine::{Stream, Time};
 
-/// Slots of a receiver at which a packet may ask: its VCs, and the bypass as the last.
-pub(super) const SLOTS: usize = 8;
-/// The bypass slot.
-pub(super) const BYPASS: usize = 7;
 /// In a head mask, besides the header's bits: its escape VC is the upper of the dateline pair.
 pub(super) const UPPER: u16 = 1 << 14;
 /// As the source of a transfer: an injection FIFO rather than a receiver.

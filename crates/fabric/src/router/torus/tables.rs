@@ -1,9 +1,11 @@
 //! What a block derives once from the configuration, for the path of a packet.
 
-use super::choice::NO_RANGE;
 use super::state::LINE;
 use crate::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 use netloom_engine::{Time, chance_threshold};
+
+/// In [`Tables::token_range`]: too few tokens for a full packet. The ranges themselves are 1 to 4.
+pub(super) const NO_RANGE: u8 = 0;
 
 /// Constants of a network, in the form that its blocks use. Times in ticks, sizes in chunks.
 #[derive(Clone)]

@@ -1,0 +1,56 @@
+//! Masks: their bits, the best of them, any of them.
+
+use netloom_engine::Stream;
+
+/// The bits of a mask, lowest first.
+#[inline]
+pub(super) fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let bit = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            bit
+        })
+    })
+}
+
+/// Of the bits of `mask`, the one with the highest `rank`, ties at random. Draws only if there is a tie.
+#[inline]
+pub(super) fn pick(mask: u64, random: &mut Stream, rank: impl Fn(usize) -> u8) -> usize {
+    one_of(best_of(mask, rank), random)
+}
+
+/// The bits of `mask` with the highest `rank`.
+#[inline]
+pub(super) fn best_of(mask: u64, rank: impl Fn(usize) -> u8) -> u64 {
+    debug_assert!(mask != 0);
+    let (mut best, mut ties) = (0, 0u64);
+    let mut left = mask;
+    while left != 0 {
+        let bit = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let r = rank(bit);
+        if r > best {
+            (best, ties) = (r, 0);
+        }
+        if r == best {
+            ties |= 1 << bit;
+        }
+    }
+    ties
+}
+
+/// One of the bits of a mask at random. Draws only if there are several.
+#[inline]
+pub(super) fn one_of(ties: u64, random: &mut Stream) -> usize {
+    if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, random) }
+}
+
+/// Any of the bits of a mask.
+#[inline]
+fn any(mut mask: u64, random: &mut Stream) -> usize {
+    for _ in 0..random.below(mask.count_ones().into()) {
+        mask &= mask - 1;
+    }
+    mask.trailing_zeros() as usize
+}
