@@ -15,6 +15,27 @@ pub enum NodeMode {
     VirtualNode,
 }
 
+/// How software deals a node's packets to the injection FIFOs of their priority. All FIFOs can send in any direction
+/// (section 2); the paper does not say how its simulator, or software, chose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dealing {
+    /// One after the other.
+    #[default]
+    InTurn,
+    /// Packets of one first direction (x before y before z) to one FIFO, so that those that wait for a busy dimension hold up
+    /// nobody else.
+    FirstDirection,
+}
+
+impl Dealing {
+    /// The FIFO, of `fifos`, of a packet that may take these directions, if that decides it.
+    #[inline]
+    pub fn fifo(self, hints: u16, fifos: usize) -> Option<usize> {
+        (self == Dealing::FirstDirection).then(|| hints.trailing_zeros().min(15) as usize % fifos.max(1))
+    }
+}
+
 /// A node's injection and reception FIFOs, and how software uses them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -30,6 +51,8 @@ pub struct FifoConfig {
     /// Room of a reception FIFO, bytes. None: without end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reception_fifo_B: Option<u32>,
+    /// Which FIFO a packet goes into.
+    pub dealing: Dealing,
     /// One set of FIFOs or two.
     pub mode: NodeMode,
     /// Rate at which a node's software empties its reception FIFOs, bytes a tick. None: at once.
@@ -47,6 +70,7 @@ impl Default for FifoConfig {
             injection_high: 2,
             injection_fifo_B: None,
             reception_fifo_B: None,
+            dealing: Dealing::InTurn,
             mode: NodeMode::Coprocessor,
             drain_bytes_per_tick: None,
             window_packets: None,
@@ -114,6 +138,13 @@ mod tests {
         let nic = FifoConfig::default();
         assert_eq!((nic.injection_normal, nic.injection_high, nic.sets()), (6, 2, 1));
         assert_eq!(nic.check(256), Ok(()));
+    }
+
+    #[test]
+    fn a_first_direction_has_a_fifo() {
+        assert_eq!(Dealing::InTurn.fifo(0b10_0100, 6), None);
+        assert_eq!(Dealing::FirstDirection.fifo(0b10_0100, 6), Some(2));
+        assert_eq!(Dealing::FirstDirection.fifo(0b10_0000, 4), Some(1));
     }
 
     #[test]

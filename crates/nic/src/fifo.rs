@@ -213,12 +213,12 @@ impl<S: Software> FifoNic<S> {
             let packet = fifos.held[lane].expect("just made or held");
             let bytes = packet.0.chunks() * self.chunk_bytes;
             let n = range.len();
-            let Some(step) =
-                (0..n).find(|i| fifos.free_bytes[range.start + (fifos.turn[lane] + i) % n] >= bytes)
-            else {
-                return;
+            let has_room = |fifo: &usize| fifos.free_bytes[range.start + fifo] >= bytes;
+            let chosen = match self.config.dealing.fifo(packet.0.hints(), n) {
+                Some(fifo) => Some(fifo).filter(has_room),
+                None => (0..n).map(|i| (fifos.turn[lane] + i) % n).find(has_room),
             };
-            let chosen = (fifos.turn[lane] + step) % n;
+            let Some(chosen) = chosen else { return };
             fifos.turn[lane] = (chosen + 1) % n;
             let fifo = range.start + chosen;
             fifos.free_bytes[fifo] -= bytes;

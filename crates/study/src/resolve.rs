@@ -8,6 +8,7 @@ use crate::study::{STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::write::number::grouped;
 use netloom_fabric::config::{ConfigError, TorusConfig};
+use netloom_nic::config::{Dealing, FifoConfig};
 use netloom_workload::config::{Load, TrafficConfig, WorkloadConfig};
 use netloom_workload::mapping::MappingConfig;
 use serde::Serialize;
@@ -18,6 +19,7 @@ pub const EXAMPLES: &[(&str, &str)] = &[
     ("all-to-all", include_str!("../../../studies/all-to-all.toml")),
     ("hot-region", include_str!("../../../studies/hot-region.toml")),
     ("light-traffic", include_str!("../../../studies/light-traffic.toml")),
+    ("injection-fifos", include_str!("../../../studies/injection-fifos.toml")),
 ];
 
 /// The axis of a sweep that goes over tables of changes, each with a `name`, rather than over values of one parameter:
@@ -305,6 +307,7 @@ fn finish(
     let dims = &torus.topology.dims;
     checked(study.workload.check(dims), &study_tree)?;
     checked(study.traffic.check(&torus), &study_tree)?;
+    checked(dealing(&machine.nic, &study.workload), &machine_tree)?;
     checked(study.mapping.check(dims), &study_tree)?;
     checked(study.measure.check(), &study_tree)?;
     checked(ends(&study), &study_tree)?;
@@ -379,4 +382,15 @@ impl ResolvedStudy {
     pub fn micros(&self, ticks: u64) -> f64 {
         ticks as f64 * 1e6 / self.machine.ticks_per_second as f64
     }
+}
+
+/// Programs send a message through one endless FIFO, so nothing is left to deal.
+fn dealing(nic: &FifoConfig, workload: &WorkloadConfig) -> Result<(), ConfigError> {
+    let program = matches!(workload, WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_));
+    if !program || nic.dealing == Dealing::InTurn || nic.injection_fifo_B.is_some() {
+        return Ok(());
+    }
+    let message = "programs deal their messages to endless FIFOs in turn; expected \"in-turn\", or FIFOs with a size \
+                   (`nic.injection_fifo_B`)";
+    Err(ConfigError { key: "nic.dealing".into(), message: message.into() })
 }

@@ -92,6 +92,14 @@ impl Pattern {
         }
     }
 
+    /// How many of a node's packets show every direction that it sends in: none of them, where chance decides.
+    pub fn cycle(&self, node: u32) -> Option<u64> {
+        match &self.kind {
+            Kind::Uniform | Kind::HotRegion { .. } => None,
+            _ => Some(self.period(node).unwrap_or(1)),
+        }
+    }
+
     /// What a node needs of its own to be asked: the order in which it takes its destinations.
     pub fn order(&self, seed: u64, node: u32) -> Option<Permutation> {
         match self.kind {

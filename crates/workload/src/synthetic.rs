@@ -1,8 +1,9 @@
 //! Synthetic traffic: a pattern, packets of given sizes, a load.
 //!
 //! Nothing is stored of packets that have not entered the network. Each lane of a node (an injection FIFO, while FIFOs are
-//! endless) counts its own packets: those numbered `lane, lane + lanes, ...` of the node's sequence, as if software had
-//! dealt them to the FIFOs in turn, as early as possible (Blumrich et al., section 3).
+//! endless) goes through its own packets: those numbered `lane, lane + lanes, ...` of the node's sequence, as if software had
+//! dealt them to the FIFOs in turn, as early as possible (Blumrich et al., section 3); or those of its direction, passing over the
+//! others.
 
 use crate::config::{Load, Priority, Routing, TrafficConfig};
 use crate::pattern::Pattern;
@@ -14,7 +15,7 @@ use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::faults::Planner;
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
-use netloom_nic::config::FifoConfig;
+use netloom_nic::config::{Dealing, FifoConfig};
 use netloom_nic::detour;
 use netloom_nic::fifo::{Calls, FifoNic, Software};
 use std::sync::Arc;
@@ -29,14 +30,23 @@ pub struct Plan {
     network: TorusConfig,
     traffic: TrafficConfig,
     seed: u64,
-    /// Of each lane of a node: whether its packets are of high priority, and its place among the lanes of its kind.
-    lanes: Vec<(bool, u64)>,
-    /// Normal and high-priority lanes of a node.
-    peers: [u64; 2],
-    /// Mean ticks between a lane's packets; 0: as fast as the network takes them. For normal and high-priority lanes.
+    lanes: Vec<Share>,
+    dealing: Dealing,
+    /// Mean ticks between a node's packets; 0: as fast as the network takes them. For normal and high-priority ones.
     interval: [f64; 2],
     /// Packets that a node sends in all, of each priority; none: no end.
     limit: [Option<u64>; 2],
+}
+
+/// The packets of a node's sequence that a lane goes through: `start, start + step, ...` of those of its priority.
+#[derive(Debug)]
+struct Share {
+    high: bool,
+    start: u64,
+    step: u64,
+    /// The lane's place among the FIFOs of a set and priority, and how many those are, where it takes some of these packets
+    /// only.
+    fifo: Option<(usize, usize)>,
 }
 
 impl Plan {
@@ -57,14 +67,24 @@ impl Plan {
                 lane % (nic.injection_normal + nic.injection_high) as usize >= nic.injection_normal as usize
             }
         };
+        // Where the interface deals into finite FIFOs, and where packets are dealt in turn, lanes share by number alone.
+        let by_direction = nic.dealing == Dealing::FirstDirection && nic.injection_fifo_B.is_none();
+        let of_set = [nic.injection_normal as usize, nic.injection_high as usize];
         let mut peers = [0; 2];
-        let lanes = (0..count)
+        let mut lanes: Vec<Share> = (0..count)
             .map(|lane| {
-                let peers = &mut peers[usize::from(is_high(lane))];
-                *peers += 1;
-                (is_high(lane), *peers - 1)
+                let high = is_high(lane);
+                let place = peers[usize::from(high)];
+                peers[usize::from(high)] += 1;
+                let fifos = of_set[usize::from(high)];
+                let fifo = by_direction.then(|| (place % fifos, fifos));
+                let start = if by_direction { place / fifos } else { place };
+                Share { high, start: start as u64, step: 1, fifo }
             })
             .collect();
+        for lane in &mut lanes {
+            lane.step = if by_direction { nic.sets().into() } else { peers[usize::from(lane.high)] as u64 };
+        }
         let high = match traffic.priority {
             Priority::High => 1.0,
             Priority::Normal => traffic.high_fraction,
@@ -78,7 +98,6 @@ impl Plan {
                 (None, Load::Burst) => pattern.period(0).map(|n| (n as f64 * share).round() as u64),
                 _ => None,
             });
-        let interval = [0, 1].map(|high| interval[high] * peers[high] as f64);
         Plan {
             planner: detour::planner(network),
             pattern,
@@ -87,10 +106,17 @@ impl Plan {
             traffic: traffic.clone(),
             seed,
             lanes,
-            peers,
+            dealing: nic.dealing,
             interval,
             limit,
         }
+    }
+
+    /// Mean ticks between the packets that a lane goes through.
+    #[inline]
+    fn interval_of(&self, lane: usize) -> f64 {
+        let share = &self.lanes[lane];
+        self.interval[usize::from(share.high)] * share.step as f64
     }
 
     /// Packets that the whole machine will send; none if there is no end.
@@ -129,6 +155,10 @@ fn packets_a_tick(
 /// Destinations out of reach in a row after which a node gives up.
 const TRIES: u32 = 10_000;
 
+/// Random packets in a row, none of them a lane's own, after which it has none: the rarest direction of the largest machine has
+/// one in 5,000.
+const RARE: u64 = 200_000;
+
 /// A lane of a node.
 struct Lane {
     stream: Stream,
@@ -159,9 +189,8 @@ impl Synthetic {
         let lanes = lanes
             .map(|(number, lane)| {
                 let mut stream = Stream::new(plan.seed, 4, u64::from(number) << 8 | lane as u64);
-                let high = usize::from(plan.lanes[lane].0);
-                let next =
-                    if plan.interval[high] > 0.0 { plan.interval[high] * stream.exponential() } else { 0.0 };
+                let interval = plan.interval_of(lane);
+                let next = if interval > 0.0 { interval * stream.exponential() } else { 0.0 };
                 Lane { stream, made: 0, next }
             })
             .collect();
@@ -179,11 +208,49 @@ impl Synthetic {
 
 impl Software for Synthetic {
     fn next(&mut self, now: Time, node: u32, lane: usize, _: &mut Calls) -> Pull {
+        let plan = &self.plan;
+        let ends = plan.limit[usize::from(plan.lanes[lane].high)].is_some();
+        // In a sequence without end, a lane that never finds a packet of its direction gives up.
+        let passes = match plan.pattern.cycle(self.numbers[node as usize]) {
+            _ if ends => u64::MAX,
+            Some(cycle) => cycle,
+            None => RARE,
+        };
+        for _ in 0..passes {
+            match self.candidate(now, node, lane) {
+                Pull::Packet(header, meta) => {
+                    let own = |(fifo, fifos)| self.plan.dealing.fifo(header.hints(), fifos) == Some(fifo);
+                    if self.plan.lanes[lane].fifo.is_none_or(own) {
+                        return Pull::Packet(header, meta);
+                    }
+                }
+                none => return none,
+            }
+        }
+        Pull::Empty
+    }
+
+    fn arrived(&mut self, _: Time, _: u32, delivery: &Delivery, _: &mut Calls) {
+        let packet = &self.plan.network.packet;
+        self.delivered += 1;
+        self.payload_bytes += u64::from(
+            (delivery.header.chunks() * packet.chunk_B)
+                .saturating_sub(packet.header_B + packet.software_header_B),
+        );
+    }
+
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Calls) {}
+}
+
+impl Synthetic {
+    /// The next packet that a lane goes through, whether it is its own or not.
+    #[inline]
+    fn candidate(&mut self, now: Time, node: u32, lane: usize) -> Pull {
         let plan = &*self.plan;
-        let (is_high, place) = plan.lanes[lane];
+        let Share { high: is_high, start, step, .. } = plan.lanes[lane];
         let high = usize::from(is_high);
+        let interval = plan.interval_of(lane);
         let state = &mut self.lanes[node as usize * self.lanes_each + lane];
-        let interval = plan.interval[high];
         let mut made = now;
         if interval > 0.0 {
             made = state.next.ceil() as u64;
@@ -201,7 +268,7 @@ impl Software for Synthetic {
         let mut tries = 0;
         let to = loop {
             tries += 1;
-            let index = place + state.made * plan.peers[high];
+            let index = start + state.made * step;
             if plan.limit[high].is_some_and(|limit| index >= limit) {
                 return Pull::Empty;
             }
@@ -221,7 +288,7 @@ impl Software for Synthetic {
             [(chunks, _)] => chunks,
             ref mix => weighted(mix, &mut state.stream),
         };
-        let mut flags = if high == 1 { Header::HIGH } else { 0 };
+        let mut flags = if is_high { Header::HIGH } else { 0 };
         if plan.traffic.routing == Routing::Static {
             flags |= Header::STATIC;
         }
@@ -229,17 +296,6 @@ impl Software for Synthetic {
         let hints = hints::minimal(&plan.torus, from, to, plan.network.router.halfway_tie);
         Pull::Packet(Header::new(to, hints, chunks, flags), Meta { made, source: number, ..Meta::default() })
     }
-
-    fn arrived(&mut self, _: Time, _: u32, delivery: &Delivery, _: &mut Calls) {
-        let packet = &self.plan.network.packet;
-        self.delivered += 1;
-        self.payload_bytes += u64::from(
-            (delivery.header.chunks() * packet.chunk_B)
-                .saturating_sub(packet.header_B + packet.software_header_B),
-        );
-    }
-
-    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Calls) {}
 }
 
 fn weighted(mix: &[(u32, f64)], stream: &mut Stream) -> u32 {

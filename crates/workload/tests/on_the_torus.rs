@@ -4,7 +4,7 @@ use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
 use netloom_fabric::topology::torus::Torus;
-use netloom_nic::config::{FifoConfig, NodeMode};
+use netloom_nic::config::{Dealing, FifoConfig, NodeMode};
 use netloom_nic::fifo::FifoNic;
 use netloom_workload::config::{AllToAll, Load, TrafficConfig, WorkloadConfig};
 use netloom_workload::goal::{self, replay::Replay};
@@ -59,6 +59,15 @@ fn every_kind_of_interface_delivers_an_all_to_all() {
         (
             "slow drain",
             FifoConfig { reception_fifo_B: Some(1024), drain_bytes_per_tick: Some(0.7), ..fifo.clone() },
+        ),
+        ("by direction", FifoConfig { dealing: Dealing::FirstDirection, ..fifo.clone() }),
+        (
+            "by direction, virtual node",
+            FifoConfig { dealing: Dealing::FirstDirection, mode: NodeMode::VirtualNode, ..fifo.clone() },
+        ),
+        (
+            "by direction, finite",
+            FifoConfig { dealing: Dealing::FirstDirection, injection_fifo_B: Some(1024), ..fifo.clone() },
         ),
         ("window", FifoConfig { window_packets: Some(4), ..fifo.clone() }),
         ("window and finite", FifoConfig { window_packets: Some(4), injection_fifo_B: Some(512), ..fifo }),
