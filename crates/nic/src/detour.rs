@@ -6,7 +6,7 @@
 
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::packet::{Header, Meta};
-use netloom_fabric::routing::faults::{Leg, Planner};
+use netloom_fabric::routing::faults::{Leg, Plan, Planner};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
 use std::collections::VecDeque;
 
@@ -17,6 +17,9 @@ pub fn planner(network: &TorusConfig) -> Option<Planner> {
     let router = &network.router;
     (!whole).then(|| Planner::new(&Torus::new(topology), router.escape_order, router.halfway_tie))
 }
+
+/// In [`Meta::beyond`], besides the destination: the sender asked for static routing.
+const STATIC: u32 = 1 << 31;
 
 /// What the software of a block's nodes knows of ways round.
 pub(crate) struct Detours {
@@ -43,9 +46,16 @@ impl Detours {
         self.torus.node(c)
     }
 
-    fn along(&self, leg: &Leg, header: Header) -> Header {
-        let flags = header.head() & (Header::STATIC | Header::HIGH | Header::DEPOSIT);
-        self.planner.header(leg, header.chunks(), flags)
+    /// The header of a packet on one leg of its way: static if the leg must be, or if the packet is by itself.
+    fn along(&self, leg: &Leg, header: Header, is_static: bool) -> Header {
+        let flags = header.head() & (Header::HIGH | Header::DEPOSIT);
+        self.planner.header(leg, header.chunks(), if is_static { flags | Header::STATIC } else { flags })
+    }
+
+    /// A packet's plan from here. Static packets take static legs only; so do high-priority ones, which keep to one VC.
+    fn plan(&self, node: u32, to: u32, header: Header, is_static: bool) -> Option<Plan> {
+        let fixed = is_static || header.head() & Header::HIGH != 0;
+        self.planner.plan_for(self.numbers[node as usize], to, fixed)
     }
 
     /// The packet with hint bits that lead round what is dead.
@@ -53,15 +63,12 @@ impl Detours {
     /// # Panics
     /// If there is no way: software asks [`planner`] before it sends.
     pub(crate) fn direct(&self, node: u32, header: Header, mut meta: Meta) -> (Header, Meta) {
-        let (own, to) = (self.numbers[node as usize], self.destination(header));
-        // A high-priority packet keeps to one VC: all its legs are static.
-        let high = header.head() & Header::HIGH != 0;
-        let plan = if high { self.planner.plan_static(own, to) } else { self.planner.plan(own, to) };
-        let plan = plan.expect("software sends only to nodes within reach");
+        let (to, is_static) = (self.destination(header), header.head() & Header::STATIC != 0);
+        let plan = self.plan(node, to, header, is_static).expect("software sends only to nodes within reach");
         if plan.second().is_some() {
-            meta.beyond = to;
+            meta.beyond = to | if is_static { STATIC } else { 0 };
         }
-        (self.along(&plan.first(), header), meta)
+        (self.along(&plan.first(), header, is_static), meta)
     }
 
     /// Takes a packet that has come to a relay, to be sent on. False if it has arrived.
@@ -69,17 +76,12 @@ impl Detours {
         if meta.beyond == Meta::NOWHERE {
             return false;
         }
-        let own = self.numbers[node as usize];
-        let high = header.head() & Header::HIGH != 0;
-        let plan = if high {
-            self.planner.plan_static(own, meta.beyond)
-        } else {
-            self.planner.plan(own, meta.beyond)
-        };
+        // That its first leg was static says nothing of the second.
+        let (to, is_static) = (meta.beyond & !STATIC, meta.beyond & STATIC != 0);
         // The second leg of a plan is a plan of one leg itself.
-        let leg = plan.expect("a relay reaches what it was chosen for").first();
+        let plan = self.plan(node, to, header, is_static).expect("a relay reaches what it was chosen for");
         let meta = Meta { beyond: Meta::NOWHERE, ..*meta };
-        let header = self.along(&leg, header);
+        let header = self.along(&plan.first(), header, is_static);
         self.relaying[node as usize].push_back((header, meta));
         true
     }

@@ -295,11 +295,13 @@ fn stall<S: Driver, const P: usize>(
         },
         destination: w.destination[..n].iter().map(|&x| x.into()).collect(),
         chunks: w.chunks,
-        waits_for: match w.ports.first() {
-            Some(&port) => {
-                format!("tokens towards {}, of which it sees {:?}", direction_name(port as u8), w.tokens)
-            }
-            None => "its reception FIFO".into(),
+        waits_for: if w.ports.is_empty() {
+            "its reception FIFO".into()
+        } else {
+            let ways = w.ports.iter().zip(&w.tokens);
+            let ways =
+                ways.map(|(&p, tokens)| format!("{}, of which it sees {tokens:?}", direction_name(p as u8)));
+            format!("tokens towards {}", ways.collect::<Vec<_>>().join("; or "))
         },
     });
     StallReport {

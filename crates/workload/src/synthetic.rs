@@ -278,10 +278,12 @@ impl Synthetic {
             let Some(to) = plan.pattern.destination(number, index, order, &mut state.stream) else {
                 return Pull::Empty;
             };
-            match &plan.planner {
-                Some(planner) if planner.unreachable(number, to) && tries < TRIES => {}
-                Some(planner) if planner.unreachable(number, to) => return Pull::Empty,
-                _ => break to,
+            let fixed = is_high || plan.traffic.routing == Routing::Static;
+            let out_of_reach = |planner: &Planner| planner.plan_for(number, to, fixed).is_none();
+            match plan.planner.as_ref().is_some_and(out_of_reach) {
+                false => break to,
+                true if tries < TRIES => {}
+                true => return Pull::Empty,
             }
         };
         let chunks = match plan.traffic.packet_chunks.0[..] {

@@ -6,7 +6,7 @@ use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig, NodeMode};
 use netloom_nic::fifo::FifoNic;
-use netloom_workload::config::{AllToAll, Load, TrafficConfig, WorkloadConfig};
+use netloom_workload::config::{AllToAll, Load, Routing, TrafficConfig, WorkloadConfig};
 use netloom_workload::goal::{self, replay::Replay};
 use netloom_workload::messages::{Layout, Programs};
 use netloom_workload::pattern::Pattern;
@@ -161,6 +161,32 @@ fn a_real_trace_runs_on_a_cube() {
 }
 
 /// With nodes out of order, an all-to-all of the others runs to its end: what is in the way is passed or relayed.
+#[test]
+fn a_relay_sends_on_by_the_second_leg_alone() {
+    // Here some first legs are static and second ones are not: a packet that stayed static would wait at a dead node for ever.
+    let mut config = TorusConfig::bluegene_l(&[8, 8, 8]);
+    config.topology.dead_nodes = vec![vec![2, 0, 6], vec![1, 6, 6]];
+    let nic = FifoConfig::default();
+    for routing in [Routing::Dynamic, Routing::Static] {
+        let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
+        let traffic = TrafficConfig { routing, ..TrafficConfig::default() };
+        let plan = Arc::new(Plan::new(pattern.expect("readable").expect("one"), &traffic, &config, &nic, 1));
+        let mut network = TorusNetwork::<_, 6>::new(&config, &BuildOptions::default(), |n| {
+            FifoNic::new(&nic, &config, n, Synthetic::new(&plan, n))
+        })
+        .expect("buildable");
+        assert_eq!(network.run_until(50_000_000, 2, &Progress::default()), Reached::Idle);
+        assert_eq!(network.stall(), None, "{routing:?}");
+        let planner = netloom_nic::detour::planner(&config).expect("something is dead");
+        let fixed = routing == Routing::Static;
+        let pairs = (0..512).flat_map(|a| (0..512).map(move |b| (a, b))).filter(|(a, b)| a != b);
+        let within_reach = pairs.filter(|&(a, b)| planner.plan_for(a, b, fixed).is_some()).count() as u64;
+        let delivered: u64 = network.blocks().map(|b| b.host().software().delivered).sum();
+        assert_eq!(delivered, within_reach, "{routing:?}");
+        assert!(fixed || delivered == 510 * 509);
+    }
+}
+
 #[test]
 fn an_all_to_all_goes_round_dead_nodes() {
     let mut config = TorusConfig::bluegene_l(&[4, 4, 4]);

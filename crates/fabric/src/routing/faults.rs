@@ -118,6 +118,11 @@ impl Planner {
         self.search(from, to, false)
     }
 
+    /// A plan for packets that are routed statically anyway, or for the others.
+    pub fn plan_for(&self, from: u32, to: u32, fixed: bool) -> Option<Plan> {
+        self.search(from, to, !fixed)
+    }
+
     /// Whether no plan exists: one of the two is dead, or not even a relay helps.
     pub fn unreachable(&self, from: u32, to: u32) -> bool {
         self.plan(from, to).is_none()

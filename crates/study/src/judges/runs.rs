@@ -114,18 +114,26 @@ impl Measured for Ran<'_> {
 pub fn run<'a>(bench: &Bench, files: &'a [StudyFile]) -> Result<Vec<Vec<Ran<'a>>>, Problem> {
     let all: Vec<(usize, &Place)> =
         files.iter().enumerate().flat_map(|(i, f)| f.points.iter().map(move |p| (i, p))).collect();
-    let workers = bench.threads.clamp(1, all.len().max(1));
+    // The only point of a study is likely to be a long one: it runs on all threads by itself.
+    let is_alone = |at: &usize| files[all[*at].0].points.len() == 1;
+    let (alone, shared): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(is_alone);
+    let mut first = vec![];
+    for at in alone.into_iter().filter(|_| !bench.progress.stop()) {
+        first.push((at, bench.simulator.simulate(&all[at].1.1, bench.progress, bench.threads)));
+    }
+    let workers = bench.threads.clamp(1, shared.len().max(1));
     let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
+    let done = Mutex::new(first);
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((_, (_, study))) = all.get(at).filter(|_| !bench.progress.stop()) else { break };
+                    let turn = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&at) = shared.get(turn).filter(|_| !bench.progress.stop()) else { break };
                     // What is left over when the points do not divide among the threads runs on all of them.
-                    let threads = if at >= all.len() - all.len() % bench.threads { bench.threads } else { 1 };
-                    let result = bench.simulator.simulate(study, bench.progress, threads);
+                    let left_over = turn >= shared.len() - shared.len() % bench.threads;
+                    let threads = if left_over { bench.threads } else { 1 };
+                    let result = bench.simulator.simulate(&all[at].1.1, bench.progress, threads);
                     done.lock().expect("no holder panics").push((at, result));
                 }
             });

@@ -22,8 +22,8 @@ pub struct WaitingPacket {
     pub chunks: u32,
     /// Ports through which it may leave.
     pub ports: Vec<usize>,
-    /// Tokens that it sees for the VCs of the first of them.
-    pub tokens: Vec<u8>,
+    /// For each of them, the tokens that it sees for its VCs.
+    pub tokens: Vec<Vec<u8>>,
 }
 
 /// Nothing will ever happen any more, but packets are in the network.
@@ -49,7 +49,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                     source: self.arena.get(packet).source,
                     destination: std::array::from_fn(|d| header.destination(d)),
                     chunks: header.chunks(),
-                    tokens: ports.first().map_or(vec![], |&p| node.tokens[p][..self.tables.vcs].to_vec()),
+                    tokens: ports.iter().map(|&p| node.tokens[p][..self.tables.vcs].to_vec()).collect(),
                     ports,
                 });
             };
