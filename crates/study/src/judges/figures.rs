@@ -4,6 +4,7 @@
 //! | name | what it is |
 //! |---|---|
 //! | `stalled` | 1 where the network stood still, else 0 |
+//! | `offered` | the load that the traffic aims at, as a share of the links |
 //! | `peak_of_shape` | highest link utilization that an all-to-all can reach on this shape, in closed form |
 //! | `throughput.peak` | the highest window |
 //! | `throughput.level` | mean of the last third |
@@ -18,7 +19,7 @@
 
 use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, RunResult};
-use netloom_workload::config::WorkloadConfig;
+use netloom_workload::config::{Load, WorkloadConfig};
 
 /// A figure of a result.
 ///
@@ -34,6 +35,10 @@ pub fn figure(study: &ResolvedStudy, result: &RunResult, name: &str) -> Result<f
     let window_us = result.series.first().map_or(0.0, |s| s.window_us);
     Ok(match name {
         "stalled" => f64::from(u8::from(result.simulated.ended == Ended::Stalled)),
+        "offered" => match study.study.traffic.load {
+            Load::LinkUtilization(share) => share,
+            _ => return Err("the traffic aims at no utilization of the links".into()),
+        },
         "peak_of_shape" => study.machine.facts().peak_all_to_all_link_utilization,
         "throughput.peak" => peak(&throughput()?).1,
         "throughput.level" => level(&throughput()?),
