@@ -175,7 +175,9 @@ impl Frame {
         for (value, label) in self.x.ticks(8) {
             let (x, _) = self.at(value, self.y.low);
             svg.line(x, self.bottom, x, self.bottom + 5.0, "a");
-            svg.text(x, self.bottom + 19.0, "middle", "s", &label);
+            // A wide label at the right end stays inside the drawing.
+            let middle = x.min(WIDTH - 4.0 - text_width(&label) / 2.0);
+            svg.text(middle, self.bottom + 19.0, "middle", "s", &label);
         }
         svg.line(self.left, self.bottom, self.right, self.bottom, "a");
         svg.text((self.left + self.right) / 2.0, self.bottom + 38.0, "middle", "", &self.x.label);
