@@ -87,7 +87,7 @@ fn the_published_rule_deadlocks_and_the_stall_is_told() {
         let mut ring: HashSet<u32> = HashSet::new();
         for p in &stall.waiting {
             assert_eq!(p.ports, [0], "all go the same way round");
-            assert!(p.chunks >= 1 && p.tokens[ESCAPE] < if p.port.is_some() { FULL } else { 2 * FULL });
+            assert!(p.chunks >= 1 && p.tokens[0][ESCAPE] < if p.port.is_some() { FULL } else { 2 * FULL });
             if let Some(port) = p.port {
                 assert_eq!((port, p.slot), (1, ESCAPE), "it came from behind, and stands in the bubble VC");
                 let [to, ..] = p.destination;
@@ -99,7 +99,7 @@ fn the_published_rule_deadlocks_and_the_stall_is_told() {
         assert_eq!(ring.len(), NODES as usize, "each waits for the next, and the last for the first");
         // Room for a full packet is left in the ring, as the rule promises; but crumbled.
         let free: u32 =
-            stall.waiting.iter().filter(|p| p.port.is_some()).map(|p| u32::from(p.tokens[ESCAPE])).sum();
+            stall.waiting.iter().filter(|p| p.port.is_some()).map(|p| u32::from(p.tokens[0][ESCAPE])).sum();
         assert!(free >= u32::from(FULL), "{free} tokens");
     }
     assert!(stalls > 0, "the published rule is known to deadlock");
