@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 
 /// Ticks that the ring covers; a power of two.
 const HORIZON: u64 = 512;
-/// Spans of so many ticks that the second ring covers: as many as bits in a word.
+/// Spans of so many ticks that the second ring covers.
 const SPANS: u64 = 64;
 /// Events of a page; a power of two.
 const PAGE: usize = 16;

@@ -165,14 +165,20 @@ impl<S: Software> FifoNic<S> {
 
     /// Does what software asked for.
     fn obey(&mut self, now: Time, signals: &mut Signals) {
-        while !self.calls.list.is_empty() {
-            for call in std::mem::take(&mut self.calls.list) {
+        if self.calls.list.is_empty() {
+            return;
+        }
+        // What is asked meanwhile comes next.
+        let mut list = std::mem::take(&mut self.calls.list);
+        while !list.is_empty() {
+            for call in list.drain(..) {
                 match call {
                     Call::Ready { node, lane } if self.injection.is_empty() => signals.fill(node, lane),
                     Call::Ready { node, lane } => self.write(now, node, lane, signals),
                     Call::Wake { node, at, token } => signals.wake(node, at, token),
                 }
             }
+            std::mem::swap(&mut list, &mut self.calls.list);
         }
     }
 

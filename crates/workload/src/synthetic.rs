@@ -208,26 +208,10 @@ impl Synthetic {
 
 impl Software for Synthetic {
     fn next(&mut self, now: Time, node: u32, lane: usize, _: &mut Calls) -> Pull {
-        let plan = &self.plan;
-        let ends = plan.limit[usize::from(plan.lanes[lane].high)].is_some();
-        // In a sequence without end, a lane that never finds a packet of its direction gives up.
-        let passes = match plan.pattern.cycle(self.numbers[node as usize]) {
-            _ if ends => u64::MAX,
-            Some(cycle) => cycle,
-            None => RARE,
-        };
-        for _ in 0..passes {
-            match self.candidate(now, node, lane) {
-                Pull::Packet(header, meta) => {
-                    let own = |(fifo, fifos)| self.plan.dealing.fifo(header.hints(), fifos) == Some(fifo);
-                    if self.plan.lanes[lane].fifo.is_none_or(own) {
-                        return Pull::Packet(header, meta);
-                    }
-                }
-                none => return none,
-            }
+        match self.plan.lanes[lane].fifo {
+            None => self.candidate(now, node, lane),
+            Some((fifo, fifos)) => self.next_of(now, node, lane, fifo, fifos),
         }
-        Pull::Empty
     }
 
     fn arrived(&mut self, _: Time, _: u32, delivery: &Delivery, _: &mut Calls) {
@@ -243,6 +227,24 @@ impl Software for Synthetic {
 }
 
 impl Synthetic {
+    /// The next packet of a lane that takes those of its direction only.
+    fn next_of(&mut self, now: Time, node: u32, lane: usize, fifo: usize, fifos: usize) -> Pull {
+        let plan = &self.plan;
+        // In a sequence without end, a lane that never finds one gives up.
+        let passes = match plan.pattern.cycle(self.numbers[node as usize]) {
+            _ if plan.limit[usize::from(plan.lanes[lane].high)].is_some() => u64::MAX,
+            Some(cycle) => cycle,
+            None => RARE,
+        };
+        for _ in 0..passes {
+            match self.candidate(now, node, lane) {
+                Pull::Packet(header, _) if self.plan.dealing.fifo(header.hints(), fifos) != Some(fifo) => {}
+                found => return found,
+            }
+        }
+        Pull::Empty
+    }
+
     /// The next packet that a lane goes through, whether it is its own or not.
     #[inline]
     fn candidate(&mut self, now: Time, node: u32, lane: usize) -> Pull {

@@ -142,7 +142,8 @@ pub fn run<'a>(bench: &Bench, files: &'a [StudyFile]) -> Result<Vec<Vec<Ran<'a>>
     let mut done = done.into_inner().expect("no holder panics");
     done.sort_by_key(|(at, _)| *at);
     let mut ran: Vec<Vec<Ran>> = files.iter().map(|_| vec![]).collect();
-    for ((file, (parameters, study)), (_, result)) in all.into_iter().zip(done) {
+    for (at, result) in done {
+        let (file, (parameters, study)) = all[at];
         ran[file].push(Ran { parameters, study, result: result? });
     }
     Ok(ran)

@@ -1,7 +1,7 @@
 //! The three phases of arbitration (section 2), once a tick and node: each packet's direction and VC; each receiver's
 //! request; each sender's grant.
 
-use super::bits::{best_of, bits, one_of, pick};
+use super::bits::{best_of, bits, one_of};
 use super::block::{Message, TorusBlock};
 use super::choice::OPEN;
 use super::errors::Kept;
@@ -169,7 +169,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             } else {
                 let highs = fifos & self.nodes[node].waiting_high;
                 let fifos = if highs != 0 { highs } else { fifos };
-                let fifo = pick(fifos.into(), &mut self.nodes[node].random, |_| 0);
+                let fifo = one_of(fifos.into(), &mut self.nodes[node].random);
                 waiting &= !(1 << fifo);
                 let vc = self.vc(node, to, vcs[fifo]);
                 self.grant_link(node, Grant { from: None, slot: fifo, to, vc }, now, out);
@@ -420,5 +420,55 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         if again {
             self.retries.push(node as u32);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::TorusConfig;
+    use crate::host::{Delivery, Host, Pull, Signals};
+    use crate::packet::{Header, Meta};
+    use crate::router::torus::{BuildOptions, TorusNetwork};
+    use netloom_engine::{Progress, Time};
+
+    /// Node 0 sends a dynamic packet from FIFO 0, by +x or +y, and a high-priority one from FIFO 6, by +y.
+    struct Two([bool; 8]);
+
+    impl Host for Two {
+        fn pull(&mut self, _: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
+            let (x, hints, flags) = match fifo {
+                0 => (1, 0b00_0101, 0),
+                6 => (0, 0b00_0100, Header::HIGH),
+                _ => return Pull::Empty,
+            };
+            if node != 0 || std::mem::replace(&mut self.0[fifo], true) {
+                return Pull::Empty;
+            }
+            Pull::Packet(Header::new([x, 1, 0, 0, 0], hints, 8, flags), Meta::default())
+        }
+        fn deliver(&mut self, _: Time, _: u32, _: &Delivery, _: &mut Signals) {}
+        fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    }
+
+    /// The dynamic packet loses the only dynamic VC that is offered, by +y. In the next tick nothing dynamic is, so it asks for
+    /// the bubble by +x: it does not wait for the node's next event, a packet's length later.
+    #[test]
+    fn what_loses_one_way_asks_for_another_in_the_next_tick() {
+        let config = TorusConfig::bluegene_l(&[4, 4, 4]);
+        let mut network = TorusNetwork::<_, 6>::new(&config, &BuildOptions::default(), |_| Two([false; 8]))
+            .expect("buildable");
+        for block in network.blocks() {
+            let node = block.numbers.iter().position(|&n| n == 0);
+            if let Some(node) = node {
+                let dynamic = block.tables.dynamic;
+                block.nodes[node].tokens[0][..dynamic].fill(0);
+                block.nodes[node].offer(&block.tables, 0);
+            }
+        }
+        network.run_until(5, 1, &Progress::default());
+        let links = network.links();
+        let sent = |port: usize| links.iter().find(|l| (l.0, l.1) == (0, port)).map(|l| l.2);
+        assert_eq!(sent(2).map(|l| l.chunks), Some([0, 0, 8]), "the high-priority packet takes +y");
+        assert_eq!(sent(0).map(|l| l.chunks), Some([0, 8, 0]), "the other one the bubble by +x");
     }
 }

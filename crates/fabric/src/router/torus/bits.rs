@@ -14,12 +14,6 @@ pub(super) fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Of the bits of `mask`, the one with the highest `rank`, ties at random. Draws only if there is a tie.
-#[inline]
-pub(super) fn pick(mask: u64, random: &mut Stream, rank: impl Fn(usize) -> u8) -> usize {
-    one_of(best_of(mask, rank), random)
-}
-
 /// The bits of `mask` with the highest `rank`.
 #[inline]
 pub(super) fn best_of(mask: u64, rank: impl Fn(usize) -> u8) -> u64 {
