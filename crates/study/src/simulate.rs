@@ -290,7 +290,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
 
     /// How far the run is, for who watches it.
     fn tell(&mut self, seen: &Seen) {
-        let fraction = self.fraction().map_or(f64::NAN, |f| f);
+        let fraction = self.fraction().unwrap_or(f64::NAN);
         seen.hops.store(self.hops(), Relaxed);
         seen.fraction.store(fraction.to_bits(), Relaxed);
     }
