@@ -44,9 +44,6 @@ fn bytes(network: &TorusConfig, packets: u64, chunks: [u64; 3], acks: u64) -> By
 }
 
 impl Bytes {
-    fn all(&self) -> f64 {
-        self.chunks.iter().sum::<f64>() + self.trailers + self.acks
-    }
     fn payload(&self) -> f64 {
         self.chunks.iter().sum::<f64>() - self.headers
     }
@@ -137,15 +134,18 @@ fn link_figures<S: Driver, const P: usize>(
     let sum = list.iter().fold(LinkCounts::default(), |mut sum, l| {
         sum.packets += l.2.packets;
         sum.acks += l.2.acks;
+        sum.busy += l.2.busy;
         (0..3).for_each(|c| sum.chunks[c] += l.2.chunks[c]);
         sum
     });
     let mean = per_tick(config, list.len() as f64, ticks);
     let all = share(&sum);
-    let each = |f: fn(f64, f64) -> f64, start| list.iter().map(|l| share(&l.2).all() * one).fold(start, f);
+    // Not from the bytes, which are those of packets that began in the span: a full link would come out above 1 at times.
+    let used = |c: &LinkCounts| c.busy as f64 / ticks.max(1.0);
+    let each = |f: fn(f64, f64) -> f64, start| list.iter().map(|l| used(&l.2)).fold(start, f);
     let figures = &mut result.links;
     figures.count = list.len() as u64;
-    figures.mean_utilization = all.all() * mean;
+    figures.mean_utilization = used(&sum) / (list.len() as f64).max(1.0);
     figures.min_utilization = if list.is_empty() { 0.0 } else { each(f64::min, f64::INFINITY) };
     figures.max_utilization = each(f64::max, 0.0);
     figures.payload_utilization = all.payload() * mean;
@@ -155,7 +155,7 @@ fn link_figures<S: Driver, const P: usize>(
     figures.by_class = scaled(all.by_class(), mean);
     figures.by_direction = (0..torus.ports())
         .filter_map(|port| {
-            let of: Vec<f64> = list.iter().filter(|l| l.1 == port).map(|l| share(&l.2).all() * one).collect();
+            let of: Vec<f64> = list.iter().filter(|l| l.1 == port).map(|l| used(&l.2)).collect();
             (!of.is_empty()).then(|| DirectionMean {
                 direction: direction_name(port as u8),
                 utilization: of.iter().sum::<f64>() / of.len() as f64,
@@ -172,7 +172,7 @@ fn link_figures<S: Driver, const P: usize>(
                 LinkRow {
                     node: torus.coordinates(*node)[..dimensions].iter().map(|&x| x.into()).collect(),
                     direction: *port as u8,
-                    utilization: b.all() * one,
+                    utilization: used(counts),
                     payload: b.payload() * one,
                     acks: b.acks * one,
                     by_class: scaled(b.by_class(), one),

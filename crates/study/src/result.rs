@@ -107,7 +107,8 @@ pub struct Totals {
     pub packet_hops: u64,
 }
 
-/// Use of the links: fractions of their raw rate.
+/// Use of the links: fractions of their raw rate. Utilization is the time spent sending, to the tick; what it is spent on is
+/// told by the packets that began in the span, so the parts may add up to a packet more or less on each link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSummary {
     /// Links that work, each direction counted.

@@ -145,10 +145,15 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.recorder.under_way
     }
 
-    /// Traffic of a node's link since counting began.
-    pub fn link(&self, node: usize, port: usize) -> LinkCounts {
+    /// Traffic of a node's link from when counting began to `now`, the time reached.
+    pub fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
         let port = &self.ports[node][port];
-        LinkCounts { packets: port.packets.into(), chunks: port.sent.map(u64::from), acks: port.acks.into() }
+        let (packets, acks) = (port.packets.into(), port.acks.into());
+        let chunks = port.sent.map(u64::from);
+        // What the link carries was counted whole when it began: what is still to go of it is not yet spent.
+        let to_go = port.free_at.saturating_sub(now);
+        let busy = u64::from(port.carried) + self.tables.sending(packets, chunks.iter().sum(), acks) - to_go;
+        LinkCounts { packets, chunks, acks, busy }
     }
 
     /// Whether a port of a node has a link that works.
@@ -156,10 +161,11 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.ports[node][port].neighbour != NOWHERE
     }
 
-    /// Begins counting anew: links and totals; the series go on.
-    pub fn restart_counting(&mut self) {
+    /// Begins counting anew at `now`, the time reached: links and totals; the series go on.
+    pub fn restart_counting(&mut self, now: Time) {
         for port in self.ports.iter_mut().flatten() {
             (port.packets, port.sent, port.acks) = (0, [0; 3], 0);
+            port.carried = port.free_at.saturating_sub(now) as u32;
         }
         self.recorder.totals = Totals::default();
         self.errors.iter_mut().flat_map(|e| &mut e.counts).for_each(|link| *link = LinkErrors::default());

@@ -246,19 +246,19 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
 
     /// Begins counting anew: links and totals.
     pub fn restart_counting(&mut self) {
-        self.simulation.blocks().for_each(TorusBlock::restart_counting);
+        let now = self.now();
+        self.simulation.blocks().for_each(|b| b.restart_counting(now));
     }
 
     /// Traffic of each link that works, as (node, port, counts), in the order of nodes.
     pub fn links(&mut self) -> Vec<(u32, usize, LinkCounts)> {
-        let ports = self.torus.ports();
+        let (ports, now) = (self.torus.ports(), self.now());
         let mut list = vec![];
         for block in self.simulation.blocks() {
             for node in 0..block.numbers().len() {
                 let number = block.numbers()[node];
-                list.extend(
-                    (0..ports).filter(|&p| block.has_link(node, p)).map(|p| (number, p, block.link(node, p))),
-                );
+                let links = (0..ports).filter(|&p| block.has_link(node, p));
+                list.extend(links.map(|p| (number, p, block.link(node, p, now))));
             }
         }
         list.sort_unstable_by_key(|l| (l.0, l.1));
@@ -327,6 +327,7 @@ fn new_port(neighbour: u32, ahead: u8) -> Port {
         packets: 0,
         sent: [0; 3],
         acks: 0,
+        carried: 0,
     }
 }
 

@@ -150,6 +150,8 @@ pub(super) struct Port {
     pub sent: [u32; 3],
     /// The same: token-ack and ack-only packets sent.
     pub acks: u32,
+    /// The same: ticks that were still to go, when counting began, of what the link had begun before.
+    pub carried: u32,
 }
 
 /// A packet in a VC or at the head of an injection FIFO.

@@ -15,7 +15,7 @@ pub enum VcClass {
     High,
 }
 
-/// Traffic of one link since counting began.
+/// Traffic of one link since counting began. Packets, with their chunks, and acks are those that began in that time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     /// Data packets, those sent again included.
@@ -24,6 +24,8 @@ pub struct LinkCounts {
     pub chunks: [u64; 3],
     /// Token-ack and ack-only packets.
     pub acks: u64,
+    /// Ticks spent sending: of what was under way when counting began or ended, the part between.
+    pub busy: Time,
 }
 
 /// Sums over a window of time, of a block or (merged) of a machine.

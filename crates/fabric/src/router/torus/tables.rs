@@ -112,6 +112,11 @@ impl Tables {
         if self.counted_full >> vc & 1 != 0 { self.full } else { chunks }
     }
 
+    /// Time that packets of so many chunks in all, and acknowledgements, take on a link.
+    pub fn sending(&self, packets: u64, chunks: u64, acks: u64) -> Time {
+        packets * self.wire[0] + chunks * (self.wire[1] - self.wire[0]) + acks * self.ack
+    }
+
     /// The shortest time in which a node can learn anything of another.
     pub fn lookahead(&self) -> Time {
         self.hop.min(self.ack + self.token_delay)

@@ -1,0 +1,31 @@
+//! The links' use of a saturated machine: no more than all of it, and the same by links as over time.
+
+use netloom_study::resolve::load;
+use netloom_study::run::{Quiet, Simulate};
+use netloom_study::simulate::Fabric;
+use std::sync::atomic::AtomicBool;
+
+#[test]
+fn links_and_series_tell_the_same() {
+    let sets = ["topology.dims=[4,4,4]", "measure={}", "measure.until=time", "measure.time_us=40"];
+    let more = ["measure.warmup=20", "measure.window_cycles=700", "measure.per_link=true"];
+    let sets: Vec<String> = sets.into_iter().chain(more).map(str::to_owned).collect();
+    let study = load("all-to-all", &sets).unwrap();
+    let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1).unwrap();
+    assert_eq!((result.simulated.measured_from_us, result.simulated.measured_us), (20.0, 20.0));
+    let links = &result.links;
+    assert!(links.mean_utilization > 0.9 && links.max_utilization <= 1.0, "{links:?}");
+    assert_eq!((result.per_link.len(), links.by_direction.len()), (384, 6));
+    assert!(result.per_link.iter().all(|row| row.utilization <= links.max_utilization));
+    let close = |a: f64, what: &str| {
+        assert!(
+            (a / links.mean_utilization - 1.0).abs() < 1e-9,
+            "{what}: {a} beside {}",
+            links.mean_utilization
+        );
+    };
+    let series = result.series.iter().find(|s| s.chart == "Use of the links").unwrap();
+    close(series.values[5..10].iter().sum::<f64>() / 5.0, "the series");
+    close(result.per_link.iter().map(|row| row.utilization).sum::<f64>() / 384.0, "the links");
+    close(links.by_direction.iter().map(|d| d.utilization).sum::<f64>() / 6.0, "the directions");
+}
