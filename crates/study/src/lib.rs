@@ -12,6 +12,7 @@ mod driver;
 pub mod judges;
 pub mod machine;
 mod measure;
+mod reach;
 pub mod resolve;
 pub mod result;
 pub mod run;

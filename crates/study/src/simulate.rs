@@ -3,6 +3,7 @@
 use crate::diagnose::Problem;
 use crate::driver::Driver;
 use crate::measure::{self, Mark, Span};
+use crate::reach;
 use crate::resolve::ResolvedStudy;
 use crate::result::{Confidence, Ended, ProgramFigures, RunResult};
 use crate::run::{Progress as Report, ProgressSink, Simulate};
@@ -103,6 +104,7 @@ fn simulate<const P: usize>(
     }
     let flags = if high { Header::HIGH } else { 0 }
         | if s.traffic.routing == Routing::Static { Header::STATIC } else { 0 };
+    reach::check(study, mapping.nodes(), &messages).map_err(problem)?;
     let layout = Arc::new(Layout::new(network, mapping.nodes(), &lanes, flags));
     let programs: Vec<Mutex<Option<Box<dyn Program>>>> =
         programs.into_iter().map(|p| Mutex::new(Some(p))).collect();

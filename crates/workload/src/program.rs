@@ -10,7 +10,7 @@
 //! CPU is not issued yet ([`Processors`] holds it back, first come first served). Sends and receives occupy no CPU
 //! here; the time that software spends on a message belongs to the messaging layer below the program.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// An operation's name, chosen by the program; unique among its outstanding operations and free again afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +57,23 @@ pub trait Program: Send {
 
     /// Whether the program has ended: nothing is outstanding and nothing will be issued.
     fn is_done(&self) -> bool;
+}
+
+/// The ranks to which a program sends, in rising order: found by running it by itself, each operation finished as soon as
+/// it has begun. Right for programs whose sends do not depend on what comes, or when; those of skeletons do not.
+pub fn destinations(program: &mut dyn Program) -> BTreeSet<u32> {
+    let (mut issue, mut under_way, mut found) = (Issue::new(), VecDeque::new(), BTreeSet::new());
+    program.start(&mut issue);
+    loop {
+        for (op, operation) in issue.drain() {
+            if let Operation::Send { to, .. } = operation {
+                found.insert(to);
+            }
+            under_way.push_back(op);
+        }
+        let Some(op) = under_way.pop_front() else { return found };
+        program.finished(op, &mut issue);
+    }
 }
 
 /// The operations that start now, in the order in which the program started them. Receives must be posted and
@@ -151,6 +168,23 @@ impl<T> Processors<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skeleton::{Rank, Skeleton};
+
+    #[test]
+    fn destinations_are_found_behind_all_that_a_program_waits_for() {
+        let mut program = Skeleton::new(3, 8, |rank| async move {
+            rank.recv(None, None, 64).await;
+            rank.send(7, 0, 64).await;
+            for i in 0..4 {
+                rank.compute(1_000).await;
+                rank.wait(rank.irecv(Some(i), Some(0), 8)).await;
+                rank.send(i % 2, 0, 64).await;
+            }
+        });
+        assert_eq!(destinations(&mut program), [0, 1, 7].into());
+        assert!(program.is_done());
+        assert!(destinations(&mut Skeleton::new(0, 1, |_| async {})).is_empty());
+    }
 
     #[test]
     fn a_cpu_runs_one_thing_at_a_time_in_order() {
