@@ -3,7 +3,7 @@
 
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest, suggest};
-use crate::machine::{BUILT_IN, MACHINE_KEYS, Machine, machine_source};
+use crate::machine::{MACHINE_KEYS, Machine, machine_source};
 use crate::study::{STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::write::number::grouped;
@@ -194,21 +194,40 @@ fn not_of_a_study(entry: &Entry) -> Problem {
     })
 }
 
-/// The dotted path of a key that stands inside some table of a machine or a study: `topology.dims` for `dims`.
-fn inside(key: &str) -> Option<String> {
-    fn find(tree: &Tree, key: &str) -> Option<String> {
-        tree.entries().iter().find_map(|e| match e.key == key {
-            true => Some(e.key.clone()),
-            false => find(&e.value, key).map(|rest| format!("{}.{rest}", e.key)),
-        })
+/// The dotted paths that begin with one of these keys, as far as the examples show them: every value that a study or a
+/// machine has, but those of workloads and the like that no example chooses.
+fn paths(known: &[&str]) -> Vec<String> {
+    fn gather(tree: &Tree, above: &str, paths: &mut Vec<String>) {
+        for entry in tree.entries() {
+            let path = if above.is_empty() { entry.key.clone() } else { format!("{above}.{}", entry.key) };
+            gather(&entry.value, &path, paths);
+            paths.push(path);
+        }
     }
-    let trees = [BUILT_IN[0], EXAMPLES[0]].map(|(name, text)| Tree::parse(&SourceFile::new(name, text)));
-    trees.iter().flatten().find_map(|tree| find(tree, key))
+    let mut paths: Vec<String> = known.iter().map(|&key| key.into()).collect();
+    for (name, text) in EXAMPLES {
+        let example = resolve(SourceFile::new(*name, *text), Path::new("."), &[]);
+        let Ok(mut tree) = example.and_then(|e| Tree::parse(&SourceFile::new(*name, e.to_toml()))) else {
+            continue;
+        };
+        if let Some(machine) = tree.take("machine") {
+            gather(&machine.value, "", &mut paths);
+        }
+        gather(&tree, "", &mut paths);
+    }
+    paths.retain(|path| known.contains(&path.split('.').next().unwrap_or(path)));
+    paths
 }
 
 fn unknown(entry: &Entry, known: &[&str]) -> Problem {
-    let below = known.contains(&"topology").then(|| inside(&entry.key)).flatten();
-    let help = below.map_or_else(|| suggest(&entry.key, known), |name| format!("did you mean `{name}`?"));
+    // The key may be a good one that was written without its tables.
+    let paths = paths(known);
+    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    let names: Vec<String> = paths.iter().map(|path| last(path)).collect();
+    let path = nearest(&entry.key, names.iter().map(String::as_str)).and_then(|name| {
+        paths.iter().filter(|path| last(path) == name).min_by_key(|path| path.matches('.').count())
+    });
+    let help = path.map_or_else(|| suggest(&entry.key, known), |path| format!("did you mean `{path}`?"));
     let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).help(help);
     problem.label = "not a key of a study or a machine".into();
     problem.at(&entry.origin)

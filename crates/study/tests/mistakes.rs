@@ -305,6 +305,15 @@ fn a_key_without_its_table() {
     assert!(text.contains("--set:1:1") && text.contains("did you mean `topology.dims`?"), "{text}");
     let text = refused(STUDY, &["routing=static"]);
     assert!(text.contains("did you mean `traffic.routing`?"), "{text}");
+    // `link`, a table of the machine, is the nearest of the names that need no table.
+    for wrong in ["link_utilization", "link_utilisation"] {
+        let text = refused(STUDY, &[&format!("sweep.{wrong}=[0.1,0.2]")]);
+        assert!(text.contains(&format!("unknown key `{wrong}`")) && text.contains("--set:1:7"), "{text}");
+        assert!(text.contains("did you mean `traffic.load.link_utilization`?"), "{text}");
+    }
+    // A machine has no traffic.
+    let text = load_machine("bgl", &["routing=static".into()]).unwrap_err().render(false);
+    assert!(text.contains("did you mean `router`?"), "{text}");
 }
 
 #[test]
