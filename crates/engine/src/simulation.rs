@@ -1,9 +1,22 @@
 //! Windows: all blocks advance by one lookahead, exchange messages, and so on.
+//!
+//! The windows are tried under loom as the barrier is, see `barrier.rs`.
+#![allow(unexpected_cfgs)] // loom is set by hand.
 
 use crate::barrier::Barrier;
 use crate::{Progress, Time};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::atomic::Ordering::*;
+
+#[cfg(all(loom, test))]
+use loom::sync::{
+    Mutex,
+    atomic::{AtomicU64, AtomicUsize},
+};
+#[cfg(not(all(loom, test)))]
+use std::sync::{
+    Mutex,
+    atomic::{AtomicU64, AtomicUsize},
+};
 
 /// A part of the model that one thread simulates at a time.
 pub trait Block: Send {
@@ -135,15 +148,7 @@ impl<B: Block> Simulation<B> {
             progress.reached(self.now);
             return Reached::Time;
         }
-        let shared = Window {
-            start: AtomicU64::new(first),
-            number: AtomicU64::new(self.window),
-            earliest: AtomicU64::new(Time::MAX),
-            claimed: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
-            done: AtomicU64::new(0),
-            barrier: Barrier::new(threads),
-            until,
-        };
+        let shared = Window::new(first, self.window, until, threads);
         if threads == 1 {
             self.work(&shared, 0, progress);
         } else {
@@ -270,7 +275,84 @@ struct Window {
     until: Time,
 }
 
-#[cfg(test)]
+impl Window {
+    /// The first window up to `until`: its start and number.
+    fn new(start: Time, number: u64, until: Time, threads: usize) -> Self {
+        Window {
+            start: AtomicU64::new(start),
+            number: AtomicU64::new(number),
+            earliest: AtomicU64::new(Time::MAX),
+            claimed: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
+            done: AtomicU64::new(0),
+            barrier: Barrier::new(threads),
+            until,
+        }
+    }
+}
+
+#[cfg(all(loom, test))]
+mod loom_tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// Numbers that two blocks pass to one another, each a tick later than it came.
+    #[derive(Default)]
+    struct Pass {
+        waiting: Vec<(Time, u32)>,
+        seen: Vec<(Time, u32)>,
+    }
+
+    impl Block for Pass {
+        type Message = u32;
+
+        fn next_time(&self) -> Option<Time> {
+            self.waiting.iter().map(|m| m.0).min()
+        }
+
+        fn advance(&mut self, until: Time, out: &mut Outbox<u32>) -> u64 {
+            let due = self.waiting.extract_if(.., |m| m.0 < until);
+            let before = self.seen.len();
+            self.seen.extend(due);
+            for &(time, number) in &self.seen[before..] {
+                out.send(0, time + 1, number + 1);
+            }
+            (self.seen.len() - before) as u64
+        }
+
+        fn receive(&mut self, messages: &mut Vec<(Time, u32)>) {
+            self.waiting.append(messages);
+        }
+    }
+
+    /// Both blocks send in every window, so that each inbox fills while the other of its pair is read, and either thread
+    /// may take the other's block.
+    #[test]
+    fn loom_windows() {
+        const WINDOWS: Time = 3;
+        let mut model = loom::model::Builder::new();
+        // All orders would take days; mistakes of this kind show with a thread interrupted twice.
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let block = |number| Pass { waiting: vec![(0, number)], seen: vec![] };
+            let simulation = Arc::new(Simulation::new(vec![block(0), block(10)], vec![vec![1], vec![0]], 1));
+            let shared = Arc::new(Window::new(0, 0, WINDOWS, 2));
+            let other = {
+                let (simulation, shared) = (simulation.clone(), shared.clone());
+                loom::thread::spawn(move || simulation.work(&shared, 1, &Progress::default()))
+            };
+            simulation.work(&shared, 0, &Progress::default());
+            other.join().expect("a thread");
+            assert_eq!(shared.number.load(Relaxed), WINDOWS);
+            assert_eq!(simulation.next_time(), Some(WINDOWS));
+            let mut simulation = Arc::into_inner(simulation).expect("the other thread has ended");
+            let seen: Vec<_> = simulation.blocks().map(|b| std::mem::take(&mut b.seen)).collect();
+            assert_eq!(seen, [[(0, 0), (1, 11), (2, 2)], [(0, 10), (1, 1), (2, 12)]]);
+        });
+    }
+}
+
+// Outside a model loom's atomics do not work.
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::{Calendar, Stream};
