@@ -163,11 +163,15 @@ impl<S: Software> FifoNic<S> {
         header.chunks() * self.chunk_bytes
     }
 
-    /// Does what software asked for.
+    /// Does what software asked for: most often nothing.
+    #[inline]
     fn obey(&mut self, now: Time, signals: &mut Signals) {
-        if self.calls.list.is_empty() {
-            return;
+        if !self.calls.list.is_empty() {
+            self.obey_all(now, signals);
         }
+    }
+
+    fn obey_all(&mut self, now: Time, signals: &mut Signals) {
         // What is asked meanwhile comes next.
         let mut list = std::mem::take(&mut self.calls.list);
         while !list.is_empty() {
@@ -291,6 +295,7 @@ impl<S: Software> FifoNic<S> {
         self.begin_drain(now, node, signals);
     }
 
+    #[inline]
     fn hand_over(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
         if let Some(windows) = &mut self.windows {
             if delivery.meta.kind == ACKNOWLEDGEMENT {
@@ -311,23 +316,16 @@ impl<S: Software> FifoNic<S> {
 const DRAINED: u32 = 16;
 
 impl<S: Software> Host for FifoNic<S> {
+    #[inline]
     fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
-        let high = fifo % self.fifos >= self.config.injection_normal as usize;
-        if let Some(detours) = &mut self.detours
-            && let Some((header, meta)) = detours.next(node, high)
-        {
-            return Pull::Packet(header, meta);
+        // Not a pass through `pull_round`'s questions for every packet: few machines have something out of order.
+        if self.detours.is_some() {
+            return self.pull_round(now, node, fifo, signals);
         }
-        let answer = self.pull_own(now, node, fifo, signals);
-        match (&self.detours, answer) {
-            (Some(detours), Pull::Packet(header, meta)) => {
-                let (header, meta) = detours.direct(node, header, meta);
-                Pull::Packet(header, meta)
-            }
-            _ => answer,
-        }
+        self.pull_own(now, node, fifo, signals)
     }
 
+    #[inline]
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
         if let Some(detours) = &mut self.detours
             && detours.relay(node, delivery.header, &delivery.meta)
@@ -356,7 +354,24 @@ impl<S: Software> Host for FifoNic<S> {
 }
 
 impl<S: Software> FifoNic<S> {
+    /// The next packet of an injection FIFO where something is out of order: one that the node relays, or one of its own
+    /// software with its way planned.
+    fn pull_round(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+        let high = fifo % self.fifos >= self.config.injection_normal as usize;
+        if let Some((header, meta)) = self.detours.as_mut().and_then(|d| d.next(node, high)) {
+            return Pull::Packet(header, meta);
+        }
+        match (self.pull_own(now, node, fifo, signals), &self.detours) {
+            (Pull::Packet(header, meta), Some(detours)) => {
+                let (header, meta) = detours.direct(node, header, meta);
+                Pull::Packet(header, meta)
+            }
+            (answer, _) => answer,
+        }
+    }
+
     /// The next packet of an injection FIFO from the node's own software.
+    #[inline]
     fn pull_own(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
         if let Some(windows) = &mut self.windows {
             if fifo == self.acknowledging

@@ -207,6 +207,7 @@ impl Synthetic {
 }
 
 impl Software for Synthetic {
+    #[inline]
     fn next(&mut self, now: Time, node: u32, lane: usize, _: &mut Calls) -> Pull {
         match self.plan.lanes[lane].fifo {
             None => self.candidate(now, node, lane),
@@ -214,6 +215,7 @@ impl Software for Synthetic {
         }
     }
 
+    #[inline]
     fn arrived(&mut self, _: Time, _: u32, delivery: &Delivery, _: &mut Calls) {
         let packet = &self.plan.network.packet;
         self.delivered += 1;
