@@ -41,13 +41,12 @@ impl Header {
     const DESTINATION: u32 = 24;
 
     /// A packet of `chunks` to `destination`, leaving in the hinted directions. `flags` of STATIC, HIGH, DEPOSIT.
+    #[inline]
     pub fn new(destination: Coordinates, hints: u16, chunks: u32, flags: u16) -> Self {
         debug_assert!((1..=16).contains(&chunks) && hints & !Self::HINTS == 0);
-        let mut word = u64::from(hints | flags) | u64::from(chunks - 1) << Self::CHUNKS;
-        for (d, &x) in destination.iter().enumerate() {
-            word |= u64::from(x) << (Self::DESTINATION + 8 * d as u32);
-        }
-        Header(word)
+        let [x0, x1, x2, x3, x4] = destination;
+        let to = u64::from_le_bytes([x0, x1, x2, x3, x4, 0, 0, 0]);
+        Header(u64::from(hints | flags) | u64::from(chunks - 1) << Self::CHUNKS | to << Self::DESTINATION)
     }
 
     /// The directions in which it may still be routed.

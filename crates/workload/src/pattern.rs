@@ -116,6 +116,7 @@ impl Pattern {
 
     /// The destination of a node's packet number `index`, none if the node sends nothing. `order` is the node's own;
     /// `stream` gives what is random.
+    #[inline]
     pub fn destination(
         &self,
         node: u32,
@@ -123,10 +124,36 @@ impl Pattern {
         order: Option<&Permutation>,
         stream: &mut Stream,
     ) -> Option<u32> {
+        // The patterns that long runs are of, without a call.
+        match &self.kind {
+            Kind::Uniform if self.torus.nodes() > 1 => Some(self.other(node, stream)),
+            Kind::AllToAll { dims, members, .. } if dims.len() == self.torus.dimensions() && *members > 1 => {
+                // Every node is a member, in the order of their numbers.
+                let to = u64::from(node) + all_to_all_step(index, *members, order);
+                Some((if to < *members { to } else { to - members }) as u32)
+            }
+            _ => self.destination_of_rare(node, index, order, stream),
+        }
+    }
+
+    /// A node drawn from all others.
+    #[inline]
+    fn other(&self, node: u32, stream: &mut Stream) -> u32 {
+        let nodes = u64::from(self.torus.nodes());
+        let to = u64::from(node) + 1 + stream.below(nodes - 1);
+        (if to < nodes { to } else { to - nodes }) as u32
+    }
+
+    /// [`Pattern::destination`] of any pattern.
+    fn destination_of_rare(
+        &self,
+        node: u32,
+        index: u64,
+        order: Option<&Permutation>,
+        stream: &mut Stream,
+    ) -> Option<u32> {
         let torus = &self.torus;
-        let nodes = u64::from(torus.nodes());
         let here = || torus.coordinates(node);
-        let other = |stream: &mut Stream| ((u64::from(node) + 1 + stream.below(nodes - 1)) % nodes) as u32;
         let mapped = |f: &dyn Fn(usize, u32) -> u32| {
             let c = here();
             let mut to = Coordinates::default();
@@ -134,11 +161,11 @@ impl Pattern {
             Some(torus.node(to)).filter(|&to| to != node)
         };
         match &self.kind {
-            _ if nodes == 1 => None,
-            Kind::Uniform => Some(other(stream)),
+            _ if torus.nodes() == 1 => None,
+            Kind::Uniform => Some(self.other(node, stream)),
             Kind::HotRegion { fraction, low, lengths } => {
                 if stream.unit() >= *fraction {
-                    return Some(other(stream));
+                    return Some(self.other(node, stream));
                 }
                 let mut to = Coordinates::default();
                 loop {
@@ -153,8 +180,7 @@ impl Pattern {
                 if *members == 1 {
                     return None;
                 }
-                let i = index % (members - 1);
-                let step = 1 + order.map_or(i, |o| o.at(i));
+                let step = all_to_all_step(index, *members, order);
                 // The node's place among the members, and the member `step` places on.
                 let mut c = here();
                 let own = dims.iter().rev().fold(0, |n, &d| n * u64::from(torus.length(d)) + u64::from(c[d]));
@@ -202,6 +228,15 @@ impl Pattern {
         }
         sum.iter().map(|&s| s as f64 / (draws * u64::from(nodes)) as f64).collect()
     }
+}
+
+/// How many places after a node its destination is, among the members of its all-to-all.
+#[inline]
+fn all_to_all_step(index: u64, members: u64, order: Option<&Permutation>) -> u64 {
+    let others = members - 1;
+    // Most runs end within the first round, and a division is long.
+    let i = if index < others { index } else { index % others };
+    1 + order.map_or(i, |o| o.at(i))
 }
 
 /// Reads a permutation: the destination of each node, one number a line; `#` begins a comment.

@@ -13,7 +13,7 @@ use netloom_fabric::config::TorusConfig;
 use netloom_fabric::host::{Delivery, Pull};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::faults::Planner;
-use netloom_fabric::routing::hints;
+use netloom_fabric::routing::hints::{Compass, Origin};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig};
 use netloom_nic::detour;
@@ -25,6 +25,7 @@ use std::sync::Arc;
 pub struct Plan {
     pattern: Pattern,
     torus: Torus,
+    compass: Compass,
     /// Who is within whose reach, where something is out of order.
     planner: Option<Planner>,
     network: TorusConfig,
@@ -32,8 +33,6 @@ pub struct Plan {
     seed: u64,
     lanes: Vec<Share>,
     dealing: Dealing,
-    /// Mean ticks between a node's packets; 0: as fast as the network takes them. For normal and high-priority ones.
-    interval: [f64; 2],
     /// Packets that a node sends in all, of each priority; none: no end.
     limit: [Option<u64>; 2],
 }
@@ -47,6 +46,14 @@ struct Share {
     /// The lane's place among the FIFOs of a set and priority, and how many those are, where it takes some of these packets
     /// only.
     fifo: Option<(usize, usize)>,
+    /// Mean ticks between these packets; 0: as fast as the network takes them.
+    interval: f64,
+    /// How many packets of its priority the node sends.
+    end: u64,
+    /// How many of the sequence come before them: high-priority packets are the last ones of a sequence that ends.
+    before: u64,
+    /// Flags of a header.
+    flags: u16,
 }
 
 impl Plan {
@@ -79,12 +86,13 @@ impl Plan {
                 let fifos = of_set[usize::from(high)];
                 let fifo = by_direction.then(|| (place % fifos, fifos));
                 let start = if by_direction { place / fifos } else { place };
-                Share { high, start: start as u64, step: 1, fifo }
+                let mut flags = if high { Header::HIGH } else { 0 };
+                if traffic.routing == Routing::Static {
+                    flags |= Header::STATIC;
+                }
+                Share { high, start: start as u64, step: 1, fifo, interval: 0.0, end: 0, before: 0, flags }
             })
             .collect();
-        for lane in &mut lanes {
-            lane.step = if by_direction { nic.sets().into() } else { peers[usize::from(lane.high)] as u64 };
-        }
         let high = match traffic.priority {
             Priority::High => 1.0,
             Priority::Normal => traffic.high_fraction,
@@ -98,8 +106,16 @@ impl Plan {
                 (None, Load::Burst) => pattern.period(0).map(|n| (n as f64 * share).round() as u64),
                 _ => None,
             });
+        for lane in &mut lanes {
+            let high = usize::from(lane.high);
+            lane.step = if by_direction { nic.sets().into() } else { peers[high] as u64 };
+            lane.interval = interval[high] * lane.step as f64;
+            lane.end = limit[high].unwrap_or(u64::MAX);
+            lane.before = limit[0].filter(|_| lane.high).unwrap_or(0);
+        }
         Plan {
             planner: detour::planner(network),
+            compass: Compass::new(&torus, network.router.halfway_tie),
             pattern,
             torus,
             network: network.clone(),
@@ -107,16 +123,8 @@ impl Plan {
             seed,
             lanes,
             dealing: nic.dealing,
-            interval,
             limit,
         }
-    }
-
-    /// Mean ticks between the packets that a lane goes through.
-    #[inline]
-    fn interval_of(&self, lane: usize) -> f64 {
-        let share = &self.lanes[lane];
-        self.interval[usize::from(share.high)] * share.step as f64
     }
 
     /// Packets that the whole machine will send; none if there is no end.
@@ -166,12 +174,15 @@ struct Lane {
     made: u64,
     /// When the next one is made, in open loop.
     next: f64,
+    /// The first tick that is not before that.
+    due: u64,
 }
 
 /// The traffic of a block's nodes.
 pub struct Synthetic {
     plan: Arc<Plan>,
     numbers: Vec<u32>,
+    origins: Vec<Origin>,
     orders: Vec<Option<Permutation>>,
     lanes: Vec<Lane>,
     lanes_each: usize,
@@ -189,12 +200,13 @@ impl Synthetic {
         let lanes = lanes
             .map(|(number, lane)| {
                 let mut stream = Stream::new(plan.seed, 4, u64::from(number) << 8 | lane as u64);
-                let interval = plan.interval_of(lane);
+                let interval = plan.lanes[lane].interval;
                 let next = if interval > 0.0 { interval * stream.exponential() } else { 0.0 };
-                Lane { stream, made: 0, next }
+                Lane { stream, made: 0, next, due: next.ceil() as u64 }
             })
             .collect();
         Synthetic {
+            origins: numbers.iter().map(|&n| plan.compass.origin(plan.torus.coordinates(n))).collect(),
             orders: numbers.iter().map(|&n| plan.pattern.order(plan.seed, n)).collect(),
             plan: Arc::clone(plan),
             numbers: numbers.to_vec(),
@@ -251,17 +263,16 @@ impl Synthetic {
     #[inline]
     fn candidate(&mut self, now: Time, node: u32, lane: usize) -> Pull {
         let plan = &*self.plan;
-        let Share { high: is_high, start, step, .. } = plan.lanes[lane];
-        let high = usize::from(is_high);
-        let interval = plan.interval_of(lane);
+        let share = &plan.lanes[lane];
         let state = &mut self.lanes[node as usize * self.lanes_each + lane];
         let mut made = now;
-        if interval > 0.0 {
-            made = state.next.ceil() as u64;
+        if share.interval > 0.0 {
+            made = state.due;
             if made > now {
                 return Pull::NotBefore(made);
             }
-            state.next += interval * state.stream.exponential();
+            state.next += share.interval * state.stream.exponential();
+            state.due = state.next.ceil() as u64;
         } else if matches!(plan.traffic.load, Load::Burst) {
             // It was there from the start.
             made = 0;
@@ -272,17 +283,16 @@ impl Synthetic {
         let mut tries = 0;
         let to = loop {
             tries += 1;
-            let index = start + state.made * step;
-            if plan.limit[high].is_some_and(|limit| index >= limit) {
+            let index = share.start + state.made * share.step;
+            if index >= share.end {
                 return Pull::Empty;
             }
             state.made += 1;
-            // High-priority packets are the last ones of a sequence that ends.
-            let index = index + plan.limit[0].filter(|_| is_high).unwrap_or(0);
-            let Some(to) = plan.pattern.destination(number, index, order, &mut state.stream) else {
+            let Some(to) = plan.pattern.destination(number, share.before + index, order, &mut state.stream)
+            else {
                 return Pull::Empty;
             };
-            let fixed = is_high || plan.traffic.routing == Routing::Static;
+            let fixed = share.flags != 0;
             let out_of_reach = |planner: &Planner| planner.plan_for(number, to, fixed).is_none();
             match plan.planner.as_ref().is_some_and(out_of_reach) {
                 false => break to,
@@ -294,13 +304,11 @@ impl Synthetic {
             [(chunks, _)] => chunks,
             ref mix => weighted(mix, &mut state.stream),
         };
-        let mut flags = if is_high { Header::HIGH } else { 0 };
-        if plan.traffic.routing == Routing::Static {
-            flags |= Header::STATIC;
-        }
-        let (from, to) = (plan.torus.coordinates(number), plan.torus.coordinates(to));
-        let hints = hints::minimal(&plan.torus, from, to, plan.network.router.halfway_tie);
-        Pull::Packet(Header::new(to, hints, chunks, flags), Meta { made, source: number, ..Meta::default() })
+        let (to, hints) = plan.compass.to(&self.origins[node as usize], to);
+        Pull::Packet(
+            Header::new(to, hints, chunks, share.flags),
+            Meta { made, source: number, ..Meta::default() },
+        )
     }
 }
 

@@ -1,8 +1,9 @@
 //! Hint bits: which directions a packet may take, set once where it starts (Blumrich et al., section 2).
 
-use crate::config::{EscapeOrder, HalfwayTie};
+use crate::config::{DIMENSIONS_MAX, EscapeOrder, HalfwayTie};
 use crate::packet::Header;
 use crate::topology::torus::{Coordinates, Torus};
+use std::num::NonZeroU32;
 
 /// The hint bits that hardware sets: minimal hops in each dimension. The hardware compares the distance with a node's two
 /// registers a dimension; where both ways round are equally far, `tie` says which is taken.
@@ -27,6 +28,75 @@ pub fn minimal(torus: &Torus, from: Coordinates, to: Coordinates, tie: HalfwayTi
         hints |= 1 << (2 * d + usize::from(minus));
     }
     hints
+}
+
+/// [`minimal`] looked up in a table: for senders that ask it for every packet.
+#[derive(Clone, Debug)]
+pub struct Compass {
+    /// Rows of hint bits by the difference of two coordinates: a row for each dimension and parity of the sender.
+    rows: Vec<u16>,
+    lengths: Vec<NonZeroU32>,
+}
+
+/// A node as [`Compass`] knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// For each dimension, where in the rows the hint bits for destinations of coordinate 0 are.
+    zero: [u16; DIMENSIONS_MAX],
+}
+
+impl Compass {
+    /// For a torus and how it breaks ties.
+    pub fn new(torus: &Torus, tie: HalfwayTie) -> Self {
+        let mut rows = vec![];
+        for d in 0..torus.dimensions() {
+            let k = torus.length(d);
+            for parity in 0..2 {
+                // Differences from -k to k, -k itself only so that a row is an even 2 k long.
+                for difference in 0..2 * k {
+                    let plus = difference % k;
+                    let minus = if torus.wraps(d) {
+                        2 * plus + u32::from(tie == HalfwayTie::Parity && parity == 1) > k
+                    } else {
+                        difference < k
+                    };
+                    rows.push(if plus == 0 { 0 } else { 1 << (2 * d + usize::from(minus)) });
+                }
+            }
+        }
+        let lengths = (0..torus.dimensions()).filter_map(|d| NonZeroU32::new(torus.length(d))).collect();
+        Compass { rows, lengths }
+    }
+
+    /// A node that sends.
+    pub fn origin(&self, from: Coordinates) -> Origin {
+        let parity = from.iter().fold(0, |sum, x| sum ^ (x & 1));
+        let mut zero = [0; DIMENSIONS_MAX];
+        let mut start = 0;
+        for (d, k) in self.lengths.iter().enumerate() {
+            let k = k.get() as u16;
+            zero[d] = start + 2 * k * u16::from(parity) + k - u16::from(from[d]);
+            start += 4 * k;
+        }
+        Origin { zero }
+    }
+
+    /// Where a node is, and the hint bits of a packet to it.
+    #[inline]
+    pub fn to(&self, origin: &Origin, node: u32) -> (Coordinates, u16) {
+        // Coordinates are put together in a register: bytes written one by one and read as a word would wait for the store.
+        let (mut rest, mut packed, mut shift, mut hints) = (node, 0, 0, 0);
+        for (&k, &zero) in self.lengths.iter().zip(&origin.zero) {
+            let x = rest % k;
+            rest /= k;
+            packed |= u64::from(x) << shift;
+            shift += 8;
+            hints |= self.rows[usize::from(zero) + x as usize];
+        }
+        let mut c = Coordinates::default();
+        c.copy_from_slice(&packed.to_le_bytes()[..DIMENSIONS_MAX]);
+        (c, hints)
+    }
 }
 
 /// Hops of a packet that keeps to its hint bits.
@@ -91,6 +161,24 @@ mod tests {
     }
 
     proptest! {
+        /// The table says what the comparisons say.
+        #[test]
+        fn the_compass_agrees(
+            shape in proptest::collection::vec((1u32..9, any::<bool>()), 1..=5),
+            from in any::<u32>(), to in any::<u32>(), parity in any::<bool>(),
+        ) {
+            let torus = torus(
+                &shape.iter().map(|x| x.0).collect::<Vec<_>>(),
+                &shape.iter().map(|x| x.1).collect::<Vec<_>>(),
+            );
+            let tie = if parity { HalfwayTie::Parity } else { HalfwayTie::Plus };
+            let (from, to) = (torus.coordinates(from % torus.nodes()), to % torus.nodes());
+            let compass = Compass::new(&torus, tie);
+            let at = torus.coordinates(to);
+            let found = compass.to(&compass.origin(from), to);
+            prop_assert_eq!(found, (at, minimal(&torus, from, at, tie)));
+        }
+
         /// Any walk that follows the hint bits arrives, in as many hops as the distance.
         #[test]
         fn walks_arrive(

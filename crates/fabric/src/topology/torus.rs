@@ -12,6 +12,7 @@ pub struct Torus {
     lengths: [u32; DIMENSIONS_MAX],
     wraps: [bool; DIMENSIONS_MAX],
     dimensions: usize,
+    nodes: u32,
     dead_nodes: Vec<u32>,
     /// Both ends of each dead link, as (node, port).
     dead_links: Vec<(u32, usize)>,
@@ -24,6 +25,7 @@ impl Torus {
             lengths: [1; DIMENSIONS_MAX],
             wraps: [true; DIMENSIONS_MAX],
             dimensions: topology.dims.len(),
+            nodes: topology.dims.iter().fold(1, |n: u32, &k| n.saturating_mul(k)),
             dead_nodes: vec![],
             dead_links: vec![],
         };
@@ -49,6 +51,7 @@ impl Torus {
     }
 
     /// Number of dimensions.
+    #[inline]
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
@@ -69,8 +72,9 @@ impl Torus {
     }
 
     /// Number of nodes.
+    #[inline]
     pub fn nodes(&self) -> u32 {
-        self.lengths.iter().product()
+        self.nodes
     }
 
     /// Where a node is.
