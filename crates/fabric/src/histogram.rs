@@ -26,7 +26,8 @@ impl Default for Histogram {
 fn bin(value: u64) -> usize {
     let exponent = 63 - (value | (1 << PRECISION)).leading_zeros();
     let shift = exponent - PRECISION;
-    (((shift as usize) << PRECISION) + (value >> shift) as usize).min(BINS - 1)
+    // Below BINS by itself: the remainder tells the compiler.
+    (((shift as usize) << PRECISION) + (value >> shift) as usize) % BINS
 }
 
 /// The least value of a bin.
@@ -42,8 +43,13 @@ impl Histogram {
         self.bins[bin(value)] += 1;
         self.count += 1;
         self.sum += value;
-        self.smallest = self.smallest.min(value);
-        self.largest = self.largest.max(value);
+        // Hardly ever, so that a branch is shorter than choosing and storing.
+        if value < self.smallest {
+            self.smallest = value;
+        }
+        if value > self.largest {
+            self.largest = value;
+        }
     }
 
     /// Adds another histogram's counts.

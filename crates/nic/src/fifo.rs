@@ -66,6 +66,9 @@ pub struct FifoNic<S> {
     acknowledging: usize,
     chunk_bytes: u32,
     full_bytes: u32,
+    /// Whether FIFOs are endless, nodes have no windows and nothing is out of order: nothing then stands between software and
+    /// the network, and the path of a packet asks only this.
+    open: bool,
     /// One a node; none with endless FIFOs.
     injection: Vec<InjectionFifos>,
     reception: Vec<ReceptionFifos>,
@@ -105,7 +108,10 @@ impl<S: Software> FifoNic<S> {
         let ports = 2 * network.topology.dims.len();
         let finite_reception = config.reception_fifo_B.is_some() || config.drain_bytes_per_tick.is_some();
         let room = config.injection_fifo_B.unwrap_or(u32::MAX);
+        let detours = Detours::new(network, numbers);
+        let endless = config.injection_fifo_B.is_none() && !finite_reception;
         FifoNic {
+            open: endless && config.window_packets.is_none() && detours.is_none(),
             software,
             calls: Calls::default(),
             config: config.clone(),
@@ -130,7 +136,7 @@ impl<S: Software> FifoNic<S> {
                     busy: false,
                 })
                 .collect(),
-            detours: Detours::new(network, numbers),
+            detours,
             windows: config.window_packets.map(|most| Windows::new(network, numbers, most)),
         }
     }
@@ -295,7 +301,6 @@ impl<S: Software> FifoNic<S> {
         self.begin_drain(now, node, signals);
     }
 
-    #[inline]
     fn hand_over(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
         if let Some(windows) = &mut self.windows {
             if delivery.meta.kind == ACKNOWLEDGEMENT {
@@ -316,28 +321,26 @@ impl<S: Software> FifoNic<S> {
 const DRAINED: u32 = 16;
 
 impl<S: Software> Host for FifoNic<S> {
-    #[inline]
+    // Software is asked in line here, and this stays out of the block's tick: there it would take registers from everything
+    // else that a tick does.
+    #[inline(never)]
     fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
-        // Not a pass through `pull_round`'s questions for every packet: few machines have something out of order.
-        if self.detours.is_some() {
-            return self.pull_round(now, node, fifo, signals);
+        if !self.open {
+            return self.pull_past(now, node, fifo, signals);
         }
-        self.pull_own(now, node, fifo, signals)
+        let answer = self.software.next(now, node, fifo, &mut self.calls);
+        self.obey(now, signals);
+        answer
     }
 
     #[inline]
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
-        if let Some(detours) = &mut self.detours
-            && detours.relay(node, delivery.header, &delivery.meta)
-        {
-            (0..self.fifos).for_each(|fifo| signals.fill(node, fifo));
-            return;
+        if !self.open {
+            // A copy, so that the packet that does not come here need not lie in memory.
+            return self.deliver_past(now, node, *delivery, signals);
         }
-        if self.reception.is_empty() {
-            self.hand_over(now, node, delivery, signals);
-        } else {
-            self.receive(now, node, delivery, signals);
-        }
+        self.software.arrived(now, node, delivery, &mut self.calls);
+        self.obey(now, signals);
     }
 
     fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
@@ -354,9 +357,24 @@ impl<S: Software> Host for FifoNic<S> {
 }
 
 impl<S: Software> FifoNic<S> {
-    /// The next packet of an injection FIFO where something is out of order: one that the node relays, or one of its own
-    /// software with its way planned.
-    fn pull_round(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+    /// A packet has arrived, and something may stand between it and software.
+    fn deliver_past(&mut self, now: Time, node: u32, delivery: Delivery, signals: &mut Signals) {
+        if let Some(detours) = &mut self.detours
+            && detours.relay(node, delivery.header, &delivery.meta)
+        {
+            (0..self.fifos).for_each(|fifo| signals.fill(node, fifo));
+            return;
+        }
+        if self.reception.is_empty() {
+            self.hand_over(now, node, &delivery, signals);
+        } else {
+            self.receive(now, node, &delivery, signals);
+        }
+    }
+
+    /// The next packet of an injection FIFO where something may stand between software and the network: one that the node
+    /// relays, or one of its own software with its way planned.
+    fn pull_past(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
         let high = fifo % self.fifos >= self.config.injection_normal as usize;
         if let Some((header, meta)) = self.detours.as_mut().and_then(|d| d.next(node, high)) {
             return Pull::Packet(header, meta);
@@ -371,7 +389,6 @@ impl<S: Software> FifoNic<S> {
     }
 
     /// The next packet of an injection FIFO from the node's own software.
-    #[inline]
     fn pull_own(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
         if let Some(windows) = &mut self.windows {
             if fifo == self.acknowledging

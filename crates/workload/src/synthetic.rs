@@ -127,6 +127,37 @@ impl Plan {
         }
     }
 
+    /// The destination of a lane's next packet; none if it has no more.
+    #[inline]
+    fn draw(&self, share: &Share, from: u32, order: Option<&Permutation>, lane: &mut Lane) -> Option<u32> {
+        let index = share.start + lane.made * share.step;
+        if index >= share.end {
+            return None;
+        }
+        lane.made += 1;
+        self.pattern.destination(from, share.before + index, order, &mut lane.stream)
+    }
+
+    /// The same where something is out of order: what is out of reach is passed over, and a node that finds nobody sends
+    /// nothing.
+    fn draw_in_reach(
+        &self,
+        planner: &Planner,
+        share: &Share,
+        from: u32,
+        order: Option<&Permutation>,
+        lane: &mut Lane,
+    ) -> Option<u32> {
+        let fixed = share.flags != 0;
+        for _ in 0..TRIES {
+            let to = self.draw(share, from, order, lane)?;
+            if planner.plan_for(from, to, fixed).is_some() {
+                return Some(to);
+            }
+        }
+        None
+    }
+
     /// Packets that the whole machine will send; none if there is no end.
     pub fn packets(&self) -> Option<u64> {
         let nodes = u64::from(self.torus.nodes()) - self.torus.dead_nodes().len() as u64;
@@ -167,6 +198,12 @@ const TRIES: u32 = 10_000;
 /// one in 5,000.
 const RARE: u64 = 200_000;
 
+/// A node, by its place in the machine.
+struct Sender {
+    number: u32,
+    origin: Origin,
+}
+
 /// A lane of a node.
 struct Lane {
     stream: Stream,
@@ -181,9 +218,9 @@ struct Lane {
 /// The traffic of a block's nodes.
 pub struct Synthetic {
     plan: Arc<Plan>,
-    numbers: Vec<u32>,
-    origins: Vec<Origin>,
-    orders: Vec<Option<Permutation>>,
+    senders: Vec<Sender>,
+    /// The order in which each node takes its destinations; empty if the pattern wants none.
+    orders: Vec<Permutation>,
     lanes: Vec<Lane>,
     lanes_each: usize,
     /// Packets that arrived.
@@ -205,11 +242,14 @@ impl Synthetic {
                 Lane { stream, made: 0, next, due: next.ceil() as u64 }
             })
             .collect();
+        let senders = numbers
+            .iter()
+            .map(|&number| Sender { number, origin: plan.compass.origin(plan.torus.coordinates(number)) })
+            .collect();
         Synthetic {
-            origins: numbers.iter().map(|&n| plan.compass.origin(plan.torus.coordinates(n))).collect(),
-            orders: numbers.iter().map(|&n| plan.pattern.order(plan.seed, n)).collect(),
             plan: Arc::clone(plan),
-            numbers: numbers.to_vec(),
+            senders,
+            orders: numbers.iter().filter_map(|&n| plan.pattern.order(plan.seed, n)).collect(),
             lanes,
             lanes_each,
             delivered: 0,
@@ -219,7 +259,8 @@ impl Synthetic {
 }
 
 impl Software for Synthetic {
-    #[inline]
+    // Called from several places of the interface, one of which is on the path of every packet.
+    #[inline(always)]
     fn next(&mut self, now: Time, node: u32, lane: usize, _: &mut Calls) -> Pull {
         match self.plan.lanes[lane].fifo {
             None => self.candidate(now, node, lane),
@@ -245,7 +286,7 @@ impl Synthetic {
     fn next_of(&mut self, now: Time, node: u32, lane: usize, fifo: usize, fifos: usize) -> Pull {
         let plan = &self.plan;
         // In a sequence without end, a lane that never finds one gives up.
-        let passes = match plan.pattern.cycle(self.numbers[node as usize]) {
+        let passes = match plan.pattern.cycle(self.senders[node as usize].number) {
             _ if plan.limit[usize::from(plan.lanes[lane].high)].is_some() => u64::MAX,
             Some(cycle) => cycle,
             None => RARE,
@@ -260,7 +301,7 @@ impl Synthetic {
     }
 
     /// The next packet that a lane goes through, whether it is its own or not.
-    #[inline]
+    #[inline(always)]
     fn candidate(&mut self, now: Time, node: u32, lane: usize) -> Pull {
         let plan = &*self.plan;
         let share = &plan.lanes[lane];
@@ -277,37 +318,21 @@ impl Synthetic {
             // It was there from the start.
             made = 0;
         }
-        let number = self.numbers[node as usize];
-        let order = self.orders[node as usize].as_ref();
-        // What is out of reach, because something is out of order, is passed over; a node that finds nobody sends nothing.
-        let mut tries = 0;
-        let to = loop {
-            tries += 1;
-            let index = share.start + state.made * share.step;
-            if index >= share.end {
-                return Pull::Empty;
-            }
-            state.made += 1;
-            let Some(to) = plan.pattern.destination(number, share.before + index, order, &mut state.stream)
-            else {
-                return Pull::Empty;
-            };
-            let fixed = share.flags != 0;
-            let out_of_reach = |planner: &Planner| planner.plan_for(number, to, fixed).is_none();
-            match plan.planner.as_ref().is_some_and(out_of_reach) {
-                false => break to,
-                true if tries < TRIES => {}
-                true => return Pull::Empty,
-            }
+        let sender = &self.senders[node as usize];
+        let order = self.orders.get(node as usize);
+        let to = match &plan.planner {
+            None => plan.draw(share, sender.number, order, state),
+            Some(planner) => plan.draw_in_reach(planner, share, sender.number, order, state),
         };
+        let Some(to) = to else { return Pull::Empty };
         let chunks = match plan.traffic.packet_chunks.0[..] {
             [(chunks, _)] => chunks,
             ref mix => weighted(mix, &mut state.stream),
         };
-        let (to, hints) = plan.compass.to(&self.origins[node as usize], to);
+        let (to, hints) = plan.compass.to(&sender.origin, to);
         Pull::Packet(
             Header::new(to, hints, chunks, share.flags),
-            Meta { made, source: number, ..Meta::default() },
+            Meta { made, source: sender.number, ..Meta::default() },
         )
     }
 }
