@@ -6,7 +6,7 @@
 //! stays as small as what is in it, and in the cache. Events beyond the horizon wait in a second ring, of a bucket for each
 //! span of that length, and those beyond its [`SPANS`] spans in a heap.
 
-use crate::Time;
+use crate::{Time, prefetch};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -196,12 +196,30 @@ impl<E: Copy + Default> Calendar<E> {
         let mut page = bucket.first as usize;
         let mut seen = 0;
         while page != last && seen < most {
+            let next = self.next[page] as usize;
+            self.fetch_page(next);
             self.events[page * PAGE..][..PAGE].iter().for_each(&mut f);
-            page = self.next[page] as usize;
+            page = next;
             seen += PAGE;
         }
         if page == last {
             self.events[last * PAGE..bucket.next as usize].iter().for_each(f);
+        }
+    }
+
+    /// Brings the first events that wait for `time` into the cache, for a [`Self::peek`] soon.
+    #[inline]
+    pub fn fetch(&self, time: Time) {
+        let first = self.buckets[(time % HORIZON) as usize].first;
+        if first != NONE {
+            self.fetch_page(first as usize);
+        }
+    }
+
+    #[inline]
+    fn fetch_page(&self, page: usize) {
+        if let Some(events) = self.events[page * PAGE..].first_chunk::<PAGE>() {
+            prefetch(events);
         }
     }
 

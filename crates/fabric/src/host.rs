@@ -17,6 +17,9 @@ pub trait Host: Send {
 
     /// A time for which the host asked with [`Signals::wake`].
     fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals);
+
+    /// [`Self::pull`] will be called soon: memory that it needs may be fetched ahead. Changes nothing.
+    fn prepare(&self, _node: u32, _fifo: usize) {}
 }
 
 /// Answer to [`Host::pull`].

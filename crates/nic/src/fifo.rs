@@ -25,6 +25,9 @@ pub trait Software: Send {
 
     /// A time asked for with [`Calls::wake`].
     fn wake(&mut self, now: Time, node: u32, token: u32, calls: &mut Calls);
+
+    /// [`Self::next`] will be called soon: memory that it needs may be fetched ahead. Changes nothing.
+    fn prepare(&self, _node: u32, _lane: usize) {}
 }
 
 /// What software asks of the interface.
@@ -334,6 +337,12 @@ impl<S: Software> Host for FifoNic<S> {
     }
 
     #[inline]
+    fn prepare(&self, node: u32, fifo: usize) {
+        if self.injection.is_empty() {
+            self.software.prepare(node, fifo);
+        }
+    }
+
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
         if !self.open {
             // A copy, so that the packet that does not come here need not lie in memory.

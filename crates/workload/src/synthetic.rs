@@ -8,7 +8,7 @@
 use crate::config::{Load, Priority, Routing, TrafficConfig};
 use crate::pattern::Pattern;
 use crate::permutation::Permutation;
-use netloom_engine::{Stream, Time};
+use netloom_engine::{Stream, Time, prefetch};
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::host::{Delivery, Pull};
 use netloom_fabric::packet::{Header, Meta};
@@ -269,6 +269,11 @@ impl Software for Synthetic {
     }
 
     #[inline]
+    fn prepare(&self, node: u32, lane: usize) {
+        prefetch(&self.lanes[node as usize * self.lanes_each + lane]);
+        self.orders.get(node as usize).into_iter().for_each(prefetch);
+    }
+
     fn arrived(&mut self, _: Time, _: u32, delivery: &Delivery, _: &mut Calls) {
         let packet = &self.plan.network.packet;
         self.delivered += 1;

@@ -2,8 +2,7 @@
 //! request; each sender's grant.
 
 use super::bits::{best_of, bits, one_of};
-use super::block::{Message, TorusBlock};
-use super::choice::OPEN;
+use super::block::{Message, Shared};
 use super::errors::Kept;
 use super::slots::{BYPASS, SLOTS, SlotSet};
 use super::state::*;
@@ -20,60 +19,63 @@ struct Request {
 }
 
 /// A packet that has won its link.
-struct Grant {
+pub(super) struct Grant {
     /// The receiver that it comes from; an injection FIFO if there is none.
-    from: Option<usize>,
+    pub from: Option<usize>,
     /// Its slot there, or the FIFO.
-    slot: usize,
-    to: usize,
-    vc: usize,
+    pub slot: usize,
+    pub to: usize,
+    pub vc: usize,
+    pub entry: Entry,
 }
 
-impl<H: Host, const P: usize> TorusBlock<H, P> {
+impl<H: Host, const P: usize> Shared<H, P> {
     /// One tick's arbitration of a node.
-    #[inline]
-    pub(super) fn arbitrate(&mut self, node: usize, now: Time, out: &mut Outbox<Message>) {
-        let n = &self.nodes[node];
-        if n.is_quiet() {
-            return;
+    #[inline(always)]
+    pub(super) fn arbitrate(&mut self, n: &mut Node<P>, now: Time, out: &mut Outbox<Message>) {
+        if !n.is_quiet() {
+            self.contend(n, now, out);
         }
+    }
+
+    /// The same of one that is not quiet.
+    #[inline(never)]
+    fn contend(&mut self, n: &mut Node<P>, now: Time, out: &mut Outbox<Message>) {
         // Directions in which anything at all is offered.
         let offered = n.open & n.any_ok;
         if n.standing == 1 && n.bypassing != 0 && n.waiting == 0 && !self.tables.gap {
             // Nearly always so under light load.
             let port = n.bypassing.trailing_zeros() as usize;
-            self.serve_one(node, port, BYPASS, offered, now, out);
+            self.serve_one(n, port, BYPASS, offered, now, out);
         } else {
-            self.compare(node, offered, now, out);
+            self.compare(n, offered, now, out);
         }
-        if self.nodes[node].bypassing != 0 {
-            self.end_bypass(node, now);
+        if n.bypassing != 0 {
+            self.end_bypass(n, now);
         }
     }
 
     /// The same, with more than one packet to look at.
     #[inline]
-    fn compare(&mut self, node: usize, offered: u16, now: Time, out: &mut Outbox<Message>) {
-        let n = &mut self.nodes[node];
+    fn compare(&mut self, n: &mut Node<P>, offered: u16, now: Time, out: &mut Outbox<Message>) {
         let bypassing = n.bypassing;
         bits(bypassing).for_each(|port| n.wishes.add(port, BYPASS, n.receivers[port].heads[BYPASS]));
-        let n = &self.nodes[node];
-        let finding = if self.tables.gap { self.finding(node) } else { 0 };
+        let finding = if self.tables.gap { self.finding(n) } else { 0 };
         let asking = n.wishes.towards_any(offered).and_also(n.wishes.local());
         let entering = if n.waiting == 0 { 0 } else { n.entering(offered) };
         if entering == 0
             && let Some((port, slot)) = asking.single()
             && !self.tables.gap
         {
-            self.serve_one(node, port, slot, offered, now, out);
+            self.serve_one(n, port, slot, offered, now, out);
         } else if !asking.is_empty() || entering != 0 {
-            self.serve(node, asking, entering, offered, now, out);
+            self.serve(n, asking, entering, offered, now, out);
         }
         if self.tables.gap {
-            self.note_stalls(node, finding);
+            self.note_stalls(n, finding);
         }
         if bypassing != 0 {
-            self.nodes[node].wishes.clear(BYPASS);
+            n.wishes.clear(BYPASS);
         }
     }
 
@@ -81,29 +83,31 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     #[inline]
     fn serve_one(
         &mut self,
-        node: usize,
+        n: &mut Node<P>,
         port: usize,
         slot: usize,
         offered: u16,
         now: Time,
         out: &mut Outbox<Message>,
     ) {
-        let (t, n) = (&self.tables, &mut self.nodes[node]);
+        let t = &self.tables;
         let mask = if n.paths[port] < t.paths { offered } else { 0 };
-        let ways = n.receiver_ways(t, port, slot, mask);
+        let head = n.receivers[port].heads[slot];
+        let ways = n.receiver_ways(t, port, slot, head, mask);
         if ways == Header::LOCAL {
-            self.grant_reception(node, port, slot, now);
+            self.grant_reception(n, port, slot, now);
         } else if ways != 0 {
-            let (to, vc) = n.choose_direction(t, ways, n.receivers[port].heads[slot]);
-            let vc = self.vc(node, to as usize, vc);
-            self.grant_link(node, Grant { from: Some(port), slot, to: to.into(), vc }, now, out);
+            let (to, vc) = n.choose_direction(t, ways, head);
+            let vc = n.vc(to as usize, vc);
+            let entry = self.take_head(n, port, slot, now);
+            self.grant_link(n, Grant { from: Some(port), slot, to: to.into(), vc, entry }, now, out);
         }
     }
 
     /// The three phases, for slots of receivers and injection FIFOs that may have something to ask for.
     fn serve(
         &mut self,
-        node: usize,
+        n: &mut Node<P>,
         mut asking: SlotSet<P>,
         entering: u16,
         offered: u16,
@@ -117,12 +121,12 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         // Slots that could take something, and have not got it yet: they ask again in the next tick.
         let mut able = SlotSet::EMPTY;
         let t = &self.tables;
-        let n = &mut self.nodes[node];
         while let Some((port, some)) = asking.next_receiver() {
             let mask = if n.paths[port] < t.paths { offered } else { 0 };
             let mut slots = 0u8;
             for slot in bits(some.into()) {
-                slots |= u8::from(n.receiver_ways(t, port, slot, mask) != 0) << slot;
+                let head = n.receivers[port].heads[slot];
+                slots |= u8::from(n.receiver_ways(t, port, slot, head, mask) != 0) << slot;
             }
             if slots == 0 {
                 continue;
@@ -132,13 +136,13 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 continue;
             }
             let slot = n.choose_slot(t, port, slots);
-            let ways = n.receiver_ways(t, port, slot, mask);
+            let head = n.receivers[port].heads[slot];
+            let ways = n.receiver_ways(t, port, slot, head, mask);
             requests[port].slot = slot as u8;
             if ways == Header::LOCAL {
                 delivered |= 1 << port;
                 continue;
             }
-            let head = n.receivers[port].heads[slot];
             let (to, vc) = n.choose_direction(t, ways, head);
             requests[port].vc = vc;
             requests[port].high = head & Header::HIGH != 0;
@@ -148,61 +152,56 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         for port in bits(delivered) {
             let slot = requests[port].slot;
             able = able.without(SlotSet::of(port, 1 << slot));
-            self.grant_reception(node, port, slot as usize, now);
+            self.grant_reception(n, port, slot as usize, now);
         }
         let mut injectors = [0u16; P];
         let mut vcs = [0u8; 16];
         let (injected, mut waiting) = if entering == 0 {
             (0, 0)
         } else {
-            self.ask_to_inject(node, entering, asked, offered, &mut injectors, &mut vcs)
+            self.ask_to_inject(n, entering, asked, offered, &mut injectors, &mut vcs)
         };
         // Phase 3: each sender serves one request.
         for to in bits(asked | injected) {
             let (receivers, fifos) = (contenders[to], injectors[to]);
-            if self.network_first(node, receivers, fifos, &requests) {
-                let port = self.choose_receiver(node, receivers, &requests);
+            if self.network_first(n, receivers, fifos, &requests) {
+                let port = self.choose_receiver(n, receivers, &requests);
                 let Request { slot, vc, .. } = requests[port];
                 able = able.without(SlotSet::of(port, 1 << slot));
-                let vc = self.vc(node, to, vc);
-                self.grant_link(node, Grant { from: Some(port), slot: slot.into(), to, vc }, now, out);
+                let vc = n.vc(to, vc);
+                let slot = slot.into();
+                let entry = self.take_head(n, port, slot, now);
+                self.grant_link(n, Grant { from: Some(port), slot, to, vc, entry }, now, out);
             } else {
-                let highs = fifos & self.nodes[node].waiting_high;
+                let highs = fifos & n.waiting_high;
                 let fifos = if highs != 0 { highs } else { fifos };
-                let fifo = one_of(fifos.into(), &mut self.nodes[node].random);
+                let fifo = one_of(fifos.into(), &mut n.random);
                 waiting &= !(1 << fifo);
-                let vc = self.vc(node, to, vcs[fifo]);
-                self.grant_link(node, Grant { from: None, slot: fifo, to, vc }, now, out);
+                let vc = n.vc(to, vcs[fifo]);
+                let entry = self.inject(n, fifo, now);
+                self.grant_link(n, Grant { from: None, slot: fifo, to, vc, entry }, now, out);
             }
         }
         if !able.is_empty() || waiting != 0 {
-            let n = &self.nodes[node];
             let left = n.open & n.any_ok;
             let still = n.wishes.towards_any(left).and_also(n.wishes.local()).common(able);
             if !still.is_empty() || n.entering(left) & waiting != 0 {
-                self.retries.push(node as u32);
+                self.retries.push(n.here);
             }
         }
-    }
-
-    /// The VC of a request, chosen now if it was left open.
-    #[inline]
-    fn vc(&mut self, node: usize, to: usize, vc: u8) -> usize {
-        if vc == OPEN { self.nodes[node].choose_vc(to) } else { vc as usize }
     }
 
     /// Phase 1 of the injection FIFOs: each asks by itself. Returns the directions asked for, and the FIFOs that ask.
     #[inline]
     fn ask_to_inject(
         &mut self,
-        node: usize,
+        n: &mut Node<P>,
         entering: u16,
         asked: u16,
         offered: u16,
         injectors: &mut [u16; P],
         vcs: &mut [u8; 16],
     ) -> (u16, u16) {
-        let n = &mut self.nodes[node];
         // Where packets in the network always come first, those that could only lose need not be looked at.
         let always_first = self.tables.in_network == u64::MAX && n.waiting_high == 0;
         if always_first && n.entering(offered & !asked) == 0 {
@@ -210,7 +209,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
         let (mut injected, mut asking) = (0, 0);
         for fifo in bits(entering) {
-            let head = self.injection[node].heads[fifo];
+            let head = self.injection[n.here as usize].heads[fifo];
             let ways = n.ways(&self.tables, None, 0, head, offered);
             if ways == 0 {
                 continue;
@@ -226,7 +225,13 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     /// Whether a sender serves a receiver rather than an injection FIFO.
     #[inline]
-    fn network_first(&mut self, node: usize, receivers: u16, fifos: u16, requests: &[Request; P]) -> bool {
+    fn network_first(
+        &mut self,
+        n: &mut Node<P>,
+        receivers: u16,
+        fifos: u16,
+        requests: &[Request; P],
+    ) -> bool {
         if receivers == 0 || fifos == 0 {
             return receivers != 0;
         }
@@ -234,17 +239,15 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             return true;
         }
         // The exception for a lone high-priority packet at injection.
-        let n = &mut self.nodes[node];
         fifos & n.waiting_high == 0 && n.random.chance(self.tables.in_network)
     }
 
     /// Which of the receivers that ask for one link is served.
     #[inline]
-    fn choose_receiver(&mut self, node: usize, receivers: u16, requests: &[Request; P]) -> usize {
+    fn choose_receiver(&mut self, n: &mut Node<P>, receivers: u16, requests: &[Request; P]) -> usize {
         if receivers.is_power_of_two() {
             return receivers.trailing_zeros() as usize;
         }
-        let n = &mut self.nodes[node];
         let longest = n.random.chance(self.tables.sender_slq);
         let rank = |port: usize| {
             let Request { slot, high, .. } = requests[port];
@@ -255,38 +258,36 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         one_of(ties, &mut n.random)
     }
 
+    /// [`Self::start`] where it matters little how fast.
+    #[inline(never)]
+    fn grant_link(&mut self, n: &mut Node<P>, grant: Grant, now: Time, out: &mut Outbox<Message>) {
+        self.start(n, grant, now, out);
+    }
+
     /// A packet starts on a link.
-    #[inline]
-    fn grant_link(&mut self, node: usize, grant: Grant, now: Time, out: &mut Outbox<Message>) {
-        let Grant { from, slot, to, vc } = grant;
-        let entry = match from {
-            Some(port) => self.take_head(node, port, slot, now),
-            None => self.inject(node, slot, now),
-        };
+    #[inline(always)]
+    pub(super) fn start(&mut self, n: &mut Node<P>, grant: Grant, now: Time, out: &mut Outbox<Message>) {
+        let Grant { from, slot, to, vc, entry } = grant;
         let t = &self.tables;
-        let n = &mut self.nodes[node];
-        let ports = &mut self.ports[node];
         let chunks = entry.header.chunks() as u8;
         n.open &= !(1 << to);
-        n.tokens[to][vc] -= t.cost(vc, chunks);
+        n.tokens[to] -= u64::from(t.cost(vc, chunks)) << (8 * vc);
         n.offer(t, to);
-        let header = entry.header.after_hop(to, ports[to].ahead, n.dateline >> to & 1 != 0);
-        match from {
+        let header = entry.header.after_hop(to, n.ahead[to], n.dateline >> to & 1 != 0);
+        let leaving = match from {
             Some(port) => {
                 n.paths[port] += 1;
-                let left = if slot == BYPASS { n.bypass_vc[port] } else { slot as u8 };
-                ports[to].from_port = port as u8;
-                ports[to].due_vc = left;
-                ports[to].due_chunks = t.cost(left as usize, chunks);
+                let due_vc = if slot == BYPASS { n.bypass_vc[port] } else { slot as u8 };
+                // What the last link corrupted leaves where it was refused: its place is kept for the packet itself.
+                let due_chunks = if entry.header.is_corrupt() { 0 } else { t.cost(due_vc as usize, chunks) };
+                Leaving { from: port as u8, slot: slot as u8, due_vc, due_chunks, chunks }
             }
-            None => ports[to].from_port = FROM_INJECTION,
-        }
-        let record = &mut ports[to];
+            None => Leaving { from: FROM_INJECTION, slot: slot as u8, due_vc: 0, due_chunks: 0, chunks },
+        };
+        let record = &mut n.ports[to];
         let start = record.free_at.max(now);
         let end = start + t.wire[chunks as usize];
         record.free_at = end;
-        record.from_slot = slot as u8;
-        record.chunks = chunks;
         record.packets += 1;
         record.sent[t.class[vc] as usize] += u32::from(chunks);
         let neighbour = record.neighbour;
@@ -294,18 +295,18 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.recorder.busy(start, end);
         self.recorder.current.hops += 1;
         self.recorder.current.chunks_by_vc[vc] += u64::from(chunks);
-        self.calendar.push(end, Event::at(Kind::Sent, node as u32, to, 0, 0, 0));
-        let mut packet = entry.packet;
+        self.calendar.push(end, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
+        let mut packet = entry.packet();
         if let Some(port) = from
             && header.head() & Header::DEPOSIT != 0
         {
             // A copy stays here: the packet itself goes on with its own record.
             let meta = *self.arena.get(packet);
             packet = self.arena.insert(meta);
-            self.start_reception(Kind::Copied, node, port, 0, entry, now);
+            self.start_reception(n, Kind::Copied, port, 0, entry, now);
         }
         if self.errors.is_some() {
-            self.grant_unsure(node, to, Kept { header, packet, vc: vc as u8 }, start, out);
+            self.grant_unsure(n, to, Kept { header, packet, vc: vc as u8 }, start, out);
             return;
         }
         let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, header.0);
@@ -314,33 +315,29 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     /// Takes the head at a slot of a receiver: from now on it is being transferred.
     #[inline]
-    fn take_head(&mut self, node: usize, port: usize, slot: usize, now: Time) -> Entry {
-        let n = &mut self.nodes[node];
+    fn take_head(&mut self, n: &mut Node<P>, port: usize, slot: usize, now: Time) -> Entry {
         if slot == BYPASS {
             n.leave_bypass(port);
             n.bypass_busy |= 1 << port;
-            let vc = n.bypass_vc[port] as usize;
-            let place = n.receivers[port].first[vc];
-            return *self.entry(node, port, vc, place);
+            return self.standing[self.standing(n, port)];
         }
         n.clear_head(port, slot);
         let place = n.receivers[port].first[slot];
-        let entry = *self.entry(node, port, slot, place);
-        self.recorder.waited(self.tables.class[slot].into(), (now as u32).wrapping_sub(entry.arrived));
+        let entry = *self.entry(n.here, port, slot, place);
+        self.recorder.waited(self.tables.class[slot].into(), (now as u32).wrapping_sub(entry.arrived()));
         entry
     }
 
     /// Takes the head of an injection FIFO.
     #[inline]
-    fn inject(&mut self, node: usize, fifo: usize, now: Time) -> Entry {
-        let head = std::mem::take(&mut self.injection[node].heads[fifo]);
-        let n = &mut self.nodes[node];
-        bits(head & Header::HINTS).for_each(|port| n.entering[port] &= !(1 << fifo));
+    fn inject(&mut self, n: &mut Node<P>, fifo: usize, now: Time) -> Entry {
+        self.injection[n.here as usize].heads[fifo] = 0;
+        n.entering.iter_mut().for_each(|fifos| *fifos &= !(1 << fifo));
         n.waiting &= !(1 << fifo);
         n.waiting_high &= !(1 << fifo);
         n.injecting |= 1 << fifo;
-        let entry = self.injecting[node * self.fifos + fifo];
-        self.arena.get_mut(entry.packet).entered = now;
+        let entry = self.injecting[n.here as usize * self.fifos + fifo];
+        self.arena.get_mut(entry.packet()).entered = now;
         self.recorder.current.injected += 1;
         self.recorder.under_way += 1;
         entry
@@ -348,51 +345,49 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     /// A packet goes to its reception FIFO.
     #[inline]
-    fn grant_reception(&mut self, node: usize, port: usize, slot: usize, now: Time) {
-        let entry = self.take_head(node, port, slot, now);
-        self.start_reception(Kind::Received, node, port, slot, entry, now);
+    fn grant_reception(&mut self, n: &mut Node<P>, port: usize, slot: usize, now: Time) {
+        let entry = self.take_head(n, port, slot, now);
+        self.start_reception(n, Kind::Received, port, slot, entry, now);
     }
 
     /// A packet, or its copy, starts on the bus to the reception FIFO; it is there whole, trailer checked, when it has
     /// passed.
     #[inline]
-    fn start_reception(
+    pub(super) fn start_reception(
         &mut self,
+        n: &mut Node<P>,
         kind: Kind,
-        node: usize,
         port: usize,
         slot: usize,
         entry: Entry,
         now: Time,
     ) {
         let class = usize::from(entry.header.head() & Header::HIGH != 0);
-        self.nodes[node].reception_idle[class] &= !(1 << port);
+        n.reception_idle[class] &= !(1 << port);
         let end = now + self.tables.wire[entry.header.chunks() as usize];
-        self.calendar.push(end, Event::at(kind, node as u32, port, slot, entry.packet, entry.header.0));
+        self.calendar.push(end, Event::at(kind, n.here, port, slot, entry.packet(), entry.header.0));
     }
 
     /// What stands in a bypass after the grants goes into its VC.
     #[inline]
-    fn end_bypass(&mut self, node: usize, now: Time) {
-        for port in bits(self.nodes[node].bypassing) {
-            let n = &self.nodes[node];
+    fn end_bypass(&mut self, n: &mut Node<P>, now: Time) {
+        for port in bits(n.bypassing) {
+            let entry = self.standing[self.standing(n, port)];
             let vc = n.bypass_vc[port] as usize;
-            let header = self.entry(node, port, vc, n.receivers[port].first[vc]).header;
-            let n = &mut self.nodes[node];
             let head = n.leave_bypass(port);
             n.set_head(port, vc, head);
-            self.join(node, port, vc, header, now);
+            self.join(n, port, vc, entry, now);
         }
     }
 
     /// For the gap: the receivers for which something is offered.
     #[cold]
-    fn finding(&self, node: usize) -> u16 {
-        let n = &self.nodes[node];
+    fn finding(&self, n: &Node<P>) -> u16 {
         let offered = n.open & n.any_ok;
         (0..P).fold(0, |mask, port| {
             let open = if n.paths[port] < self.tables.paths { offered } else { 0 };
-            let finds = (0..SLOTS).any(|s| n.receiver_ways(&self.tables, port, s, open) != 0);
+            let finds = (0..SLOTS)
+                .any(|s| n.receiver_ways(&self.tables, port, s, n.receivers[port].heads[s], open) != 0);
             mask | u16::from(finds) << port
         })
     }
@@ -400,12 +395,11 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// For the gap: after a tick's grants, notes which receivers found nothing in it. `finding` are those for which something
     /// was offered before the grants.
     #[cold]
-    fn note_stalls(&mut self, node: usize, finding: u16) {
-        let still = self.finding(node);
+    fn note_stalls(&mut self, n: &mut Node<P>, finding: u16) {
+        let still = self.finding(n);
         let mut again = false;
         for port in 0..P {
             let bit = 1u16 << port;
-            let n = &mut self.nodes[node];
             let path = n.paths[port] < self.tables.paths;
             // It can ask if a head is free and a path idle, or a head is at its destination.
             if !n.receivers[port].heads.iter().any(|&head| head != 0 && (path || head & Header::LOCAL != 0)) {
@@ -418,7 +412,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             }
         }
         if again {
-            self.retries.push(node as u32);
+            self.retries.push(n.here);
         }
     }
 }
@@ -460,9 +454,10 @@ mod tests {
         for block in network.blocks() {
             let node = block.numbers.iter().position(|&n| n == 0);
             if let Some(node) = node {
-                let dynamic = block.tables.dynamic;
-                block.nodes[node].tokens[0][..dynamic].fill(0);
-                block.nodes[node].offer(&block.tables, 0);
+                let dynamic = block.shared.tables.dynamic;
+                block.nodes[node].tokens[0] >>= 8 * dynamic;
+                block.nodes[node].tokens[0] <<= 8 * dynamic;
+                block.nodes[node].offer(&block.shared.tables, 0);
             }
         }
         network.run_until(5, 1, &Progress::default());

@@ -4,55 +4,72 @@
 //! concerned hands over to its host, sends the token-acks that are due, and arbitrates once. What does not commute
 //! (deliveries, refills, arrivals at a VC that empties in the same tick) waits for a fixed place after the first step, so
 //! that the outcome does not depend on the order in which events came in.
+//!
+//! Nodes know nothing of one another within a tick. So in a machine that fits the cache, a node with one event, as nearly all
+//! have, goes through all steps at once; what happens then follows from the kind of event, which a processor foresees far better
+//! than what lists of nodes hold. In a larger machine the steps apart are faster: the first one waits for memory, for many nodes
+//! at a time.
 
-use super::bits::bits;
 use super::errors::{Errors, LinkErrors};
+use super::fetch::BURST;
 use super::state::*;
 use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};
 use super::tables::Tables;
-use crate::host::{Host, Pull, Signal, Signals};
+use crate::host::{Host, Signals};
 use crate::packet::{Arena, Header, Meta};
 use netloom_engine::{Block, Calendar, Outbox, Time};
 
 /// Nodes that one thread simulates at a time, with their hosts. `P` is the number of ports of a node: 6 or 10.
 pub struct TorusBlock<H, const P: usize> {
-    pub(super) tables: Tables,
     pub(super) nodes: Vec<Node<P>>,
-    pub(super) ports: Vec<[Port; P]>,
-    /// Rings of the VCs: node, port, VC, place.
-    pub(super) rings: Vec<Line>,
-    pub(super) injection: Vec<Injection>,
-    /// Heads of the injection FIFOs: node, FIFO.
-    pub(super) injecting: Vec<Entry>,
-    /// Injection FIFOs of a node, and which of them are of high priority.
-    pub(super) fifos: usize,
-    pub(super) arena: Arena,
-    pub(super) calendar: Calendar<Event>,
-    pub(super) recorder: Recorder,
-    /// Where the links corrupt bits.
-    pub(super) errors: Option<Box<Errors>>,
-    pub(super) host: H,
+    pub(super) shared: Shared<H, P>,
     /// The machine's number of each node.
     pub(super) numbers: Vec<u32>,
-    signals: Signals,
+    /// For each link, ticks that were still to go, when counting began, of what it had begun before; empty for none.
+    carried: Vec<[u32; P]>,
     /// Lists of one tick, kept for their memory.
     taken: Vec<Event>,
+    /// Events at nodes that have several.
+    together: Vec<Event>,
     arrivals: Vec<Event>,
     deliveries: Vec<Event>,
-    pub(super) mends: Vec<Event>,
+    mends: Vec<Event>,
+    /// Nodes with several events, which act after all of them.
     dirty: Vec<u32>,
-    /// Nodes whose arbiters act again in the tick after the last one, and that tick.
-    pub(super) retries: Vec<u32>,
+    /// Nodes whose arbiters act again in this tick.
+    retried: Vec<u32>,
     next_tick: Time,
     /// Whether memory is fetched ahead: worth it where the machine does not fit a core's cache.
     pub(super) fetches: bool,
+}
+
+/// What the nodes of a block have in common: all that a node needs to act besides its own state.
+pub(super) struct Shared<H, const P: usize> {
+    pub tables: Tables,
+    /// Rings of the VCs: node, port, VC, place.
+    pub rings: Vec<Line>,
+    pub injection: Vec<Injection>,
+    /// Heads of the injection FIFOs: node, FIFO.
+    pub injecting: Vec<Entry>,
+    /// Injection FIFOs of a node, and which of them are of high priority.
+    pub fifos: usize,
+    pub arena: Arena,
+    pub calendar: Calendar<Event>,
+    pub recorder: Recorder,
+    /// Where the links corrupt bits.
+    pub errors: Option<Box<Errors>>,
+    pub host: H,
+    pub signals: Signals,
+    /// Packets in bypasses, in the tick in which they stand there: node's place on the list of those that act, port.
+    pub standing: Vec<Entry>,
+    /// Nodes whose arbiters act again in the tick after the last one.
+    pub retries: Vec<u32>,
 }
 
 /// What a block is made of.
 pub(super) struct Parts<const P: usize> {
     pub tables: Tables,
     pub nodes: Vec<Node<P>>,
-    pub ports: Vec<[Port; P]>,
     pub fifos: usize,
     pub numbers: Vec<u32>,
     pub recorder: Recorder,
@@ -67,48 +84,54 @@ pub struct Message {
 
 impl<H: Host, const P: usize> TorusBlock<H, P> {
     pub(super) fn new(parts: Parts<P>, host: H) -> Self {
-        let Parts { tables, nodes, ports, fifos, numbers, recorder, errors } = parts;
+        let Parts { tables, nodes, fifos, numbers, recorder, errors } = parts;
         let n = nodes.len();
-        let mut block = TorusBlock {
+        let mut calendar = Calendar::new();
+        for node in 0..n as u32 {
+            for fifo in 0..fifos {
+                calendar.push(0, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
+            }
+        }
+        let shared = Shared {
             rings: vec![Line::default(); n * P * tables.vcs * tables.lines],
             injection: vec![Injection::default(); n],
             injecting: vec![Entry::default(); n * fifos],
             fifos,
             arena: Arena::default(),
-            calendar: Calendar::new(),
+            calendar,
             recorder,
             errors,
             host,
-            numbers,
             signals: Signals::default(),
+            standing: vec![Entry::default(); (n + 1) * P],
+            retries: vec![],
+            tables,
+        };
+        TorusBlock {
+            nodes,
+            shared,
+            numbers,
+            carried: vec![],
             taken: vec![],
+            together: vec![],
             arrivals: vec![],
             deliveries: vec![],
             mends: vec![],
             dirty: vec![],
-            retries: vec![],
+            retried: vec![],
             next_tick: 0,
             fetches: false,
-            tables,
-            nodes,
-            ports,
-        };
-        for node in 0..n as u32 {
-            for fifo in 0..fifos {
-                block.calendar.push(0, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
-            }
         }
-        block
     }
 
     /// The nodes' side.
     pub fn host(&self) -> &H {
-        &self.host
+        &self.shared.host
     }
 
     /// The nodes' side, to read it out or change it between windows.
     pub fn host_mut(&mut self) -> &mut H {
-        &mut self.host
+        &mut self.shared.host
     }
 
     /// The machine's numbers of the block's nodes, in the block's order.
@@ -118,95 +141,84 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     /// Windows of the series that have ended before `now`.
     pub fn windows(&mut self, now: Time) -> &[WindowRecord] {
-        self.recorder.reach(now);
-        &self.recorder.windows
+        self.shared.recorder.reach(now);
+        &self.shared.recorder.windows
     }
 
     /// Sums over all windows so far, the current one included.
     pub fn so_far(&self) -> WindowRecord {
-        let mut sum = self.recorder.current.clone();
-        self.recorder.windows.iter().for_each(|w| sum.merge(w));
+        let mut sum = self.shared.recorder.current.clone();
+        self.shared.recorder.windows.iter().for_each(|w| sum.merge(w));
         sum
     }
 
     /// Sums since counting began.
     pub fn totals(&self) -> &Totals {
-        &self.recorder.totals
+        &self.shared.recorder.totals
     }
 
     /// Packets in the network or at the heads of injection FIFOs.
     pub fn packets(&self) -> usize {
-        self.arena.len()
+        self.shared.arena.len()
     }
 
     /// Packets that have left their injection FIFO and are not yet delivered, less those that were injected in another
     /// block: only the sum over all blocks means something.
     pub fn under_way(&self) -> i64 {
-        self.recorder.under_way
+        self.shared.recorder.under_way
     }
 
     /// Traffic of a node's link from when counting began to `now`, the time reached.
     pub fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
-        let port = &self.ports[node][port];
+        let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
+        let port = &self.nodes[node].ports[port];
         let (packets, acks) = (port.packets.into(), port.acks.into());
         let chunks = port.sent.map(u64::from);
+        let begun = self.shared.tables.sending(packets, chunks.iter().sum(), acks);
         // What the link carries was counted whole when it began: what is still to go of it is not yet spent.
-        let to_go = port.free_at.saturating_sub(now);
-        let busy = u64::from(port.carried) + self.tables.sending(packets, chunks.iter().sum(), acks) - to_go;
+        let busy = u64::from(carried) + begun - port.free_at.saturating_sub(now);
         LinkCounts { packets, chunks, acks, busy }
     }
 
     /// Whether a port of a node has a link that works.
     pub fn has_link(&self, node: usize, port: usize) -> bool {
-        self.ports[node][port].neighbour != NOWHERE
+        self.nodes[node].ports[port].neighbour != NOWHERE
     }
 
     /// Begins counting anew at `now`, the time reached: links and totals; the series go on.
     pub fn restart_counting(&mut self, now: Time) {
-        for port in self.ports.iter_mut().flatten() {
+        let to_go = |n: &Node<P>| n.ports.map(|port| port.free_at.saturating_sub(now) as u32);
+        self.carried = self.nodes.iter().map(to_go).collect();
+        for port in self.nodes.iter_mut().flat_map(|n| &mut n.ports) {
             (port.packets, port.sent, port.acks) = (0, [0; 3], 0);
-            port.carried = port.free_at.saturating_sub(now) as u32;
         }
-        self.recorder.totals = Totals::default();
-        self.errors.iter_mut().flat_map(|e| &mut e.counts).for_each(|link| *link = LinkErrors::default());
+        self.shared.recorder.totals = Totals::default();
+        self.shared
+            .errors
+            .iter_mut()
+            .flat_map(|e| &mut e.counts)
+            .for_each(|link| *link = LinkErrors::default());
     }
 
     /// Bytes of the network's state, and of what the packets in it need.
     pub fn bytes(&self) -> (usize, usize) {
         let state = size_of_val(&*self.nodes)
-            + size_of_val(&*self.ports)
-            + size_of_val(&*self.rings)
-            + size_of_val(&*self.injection)
-            + size_of_val(&*self.injecting)
+            + size_of_val(&*self.shared.rings)
+            + size_of_val(&*self.shared.injection)
+            + size_of_val(&*self.shared.injecting)
             + size_of_val(&*self.numbers)
-            + self.errors.as_ref().map_or(0, |e| e.bytes());
-        (state, self.arena.bytes() + self.calendar.bytes())
-    }
-
-    /// The first line of a VC's ring.
-    #[inline]
-    pub(super) fn ring(&self, node: usize, port: usize, vc: usize) -> usize {
-        ((node * P + port) * self.tables.vcs + vc) * self.tables.lines
-    }
-
-    /// A place of a VC's ring.
-    #[inline]
-    pub(super) fn entry(&self, node: usize, port: usize, vc: usize, place: u8) -> &Entry {
-        &self.rings[self.ring(node, port, vc) + place as usize / LINE].0[place as usize % LINE]
-    }
-
-    /// The same, to be written.
-    #[inline]
-    pub(super) fn entry_mut(&mut self, node: usize, port: usize, vc: usize, place: u8) -> &mut Entry {
-        let line = self.ring(node, port, vc) + place as usize / LINE;
-        &mut self.rings[line].0[place as usize % LINE]
+            + size_of_val(&*self.shared.standing)
+            + self.shared.errors.as_ref().map_or(0, |e| e.bytes());
+        (state, self.shared.arena.bytes() + self.shared.calendar.bytes())
     }
 
     #[inline]
-    pub(super) fn mark(&mut self, node: usize) {
-        if !self.nodes[node].dirty {
-            self.nodes[node].dirty = true;
+    fn mark(&mut self, node: usize) {
+        let n = &mut self.nodes[node];
+        if n.events != LISTED {
+            n.events = LISTED;
             self.dirty.push(node as u32);
+            n.acting = self.dirty.len() as u32;
         }
     }
 
@@ -215,40 +227,103 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         if self.fetches {
             self.fetch_ahead(now, until);
         }
-        self.calendar.take(now, &mut taken);
+        self.shared.calendar.take(now, &mut taken);
         self.next_tick = now + 1;
-        self.recorder.reach(now);
-        for (i, event) in taken.iter().enumerate() {
-            if self.fetches {
-                self.fetch_along(&taken, i);
+        self.shared.recorder.reach(now);
+        let mut retries = std::mem::replace(&mut self.shared.retries, std::mem::take(&mut self.retried));
+        let count = taken.len() as u64;
+        if self.fetches {
+            self.all_together(&taken, &mut retries, now, out);
+        } else {
+            self.one_by_one(&taken, &mut retries, now, out);
+        }
+        self.taken = taken;
+        self.retried = retries;
+        count
+    }
+
+    /// The events of a tick where all nodes are in the cache: those that have one go through all steps at once.
+    fn one_by_one(&mut self, taken: &[Event], retries: &mut Vec<u32>, now: Time, out: &mut Outbox<Message>) {
+        for node in taken.iter().map(Event::node).chain(retries.iter().map(|&node| node as usize)) {
+            let events = &mut self.nodes[node].events;
+            *events = 1 + u8::from(*events != 0);
+        }
+        let mut together = std::mem::take(&mut self.together);
+        for event in taken {
+            let n = &mut self.nodes[event.node()];
+            if n.events != 1 || !self.shared.alone(n, event, now, out) {
+                together.push(*event);
             }
-            let (node, port) = (event.node(), event.port());
+        }
+        retries.retain(|&node| {
+            let n = &mut self.nodes[node as usize];
+            let alone = std::mem::take(&mut n.events) == 1;
+            if alone {
+                self.shared.arbitrate(n, now, out);
+            }
+            !alone
+        });
+        if !together.is_empty() || !retries.is_empty() {
+            self.all_together(&together, retries, now, out);
+            together.clear();
+        }
+        self.together = together;
+    }
+
+    /// Events of any kinds and nodes, step by step.
+    fn all_together(
+        &mut self,
+        events: &[Event],
+        retries: &mut Vec<u32>,
+        now: Time,
+        out: &mut Outbox<Message>,
+    ) {
+        let burst = self.fetches && events.len() > BURST;
+        for (i, &event) in events.iter().enumerate() {
+            if burst {
+                self.fetch_along(events, i);
+            }
+            let node = event.node();
+            let n = &mut self.nodes[node];
+            if n.events != LISTED {
+                n.events = 0;
+            }
             match event.kind() {
-                Kind::Sent => self.sent(node, port, now),
-                Kind::Tokens => self.tokens(node, port, event.word),
-                Kind::Arrived => self.arrivals.push(*event),
-                Kind::Received | Kind::Copied | Kind::Wake => self.deliveries.push(*event),
-                Kind::Fill => {
-                    self.nodes[node].refill |= 1 << (port * 8 + event.slot());
+                Kind::Sent => {
+                    self.shared.sent(n, &event, now);
                     self.mark(node);
                 }
-                Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mends.push(*event),
+                Kind::Tokens => {
+                    if self.shared.tokens(n, event.port(), event.word) {
+                        self.mark(node);
+                    }
+                }
+                Kind::Fill => {
+                    n.refill |= event.fifo();
+                    self.mark(node);
+                }
+                Kind::Arrived => self.arrivals.push(event),
+                Kind::Received | Kind::Copied | Kind::Wake => self.deliveries.push(event),
+                Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mends.push(event),
             }
         }
-        let mut retries = std::mem::take(&mut self.retries);
         retries.drain(..).for_each(|node| self.mark(node as usize));
-        self.retries = retries;
-        let count = taken.len() as u64;
-        self.taken = taken;
-        if !self.deliveries.is_empty() {
-            self.deliver(now);
+        self.deliver(now);
+        let mut mends = std::mem::take(&mut self.mends);
+        // By kind first, as the kinds are listed.
+        mends.sort_unstable_by_key(Event::place);
+        for event in mends.drain(..) {
+            if self.shared.mend(&mut self.nodes[event.node()], &event, now, out) {
+                self.mark(event.node());
+            }
         }
-        if !self.mends.is_empty() {
-            self.mend(now, out);
-        }
+        self.mends = mends;
         let mut arrivals = std::mem::take(&mut self.arrivals);
         for event in arrivals.drain(..) {
-            self.arrive(&event, now);
+            if self.nodes[event.node()].receivers[event.port()].count[event.slot()] == 0 {
+                self.mark(event.node());
+            }
+            self.shared.arrive(&mut self.nodes[event.node()], &event, now);
         }
         self.arrivals = arrivals;
         let mut dirty = std::mem::take(&mut self.dirty);
@@ -256,118 +331,94 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             if self.fetches {
                 self.fetch_acting(&dirty, i);
             }
-            let node = node as usize;
-            self.nodes[node].dirty = false;
-            if self.nodes[node].refill != 0 {
-                self.refill(node, now);
-            }
-            if self.nodes[node].due & self.nodes[node].open != 0 {
-                self.send_due(node, now, out);
-            }
-            self.arbitrate(node, now, out);
+            let n = &mut self.nodes[node as usize];
+            self.shared.act(n, now, out);
+            n.events = 0;
         }
         dirty.clear();
         self.dirty = dirty;
-        count
     }
 
     /// Deliveries and wake-ups of a tick, node by node and port by port.
     fn deliver(&mut self, now: Time) {
         let mut deliveries = std::mem::take(&mut self.deliveries);
         if deliveries.len() > 1 {
-            deliveries.sort_unstable_by_key(|e| (e.node(), e.place(), e.packet));
+            deliveries.sort_unstable_by_key(|e| (e.node(), e.place(), e.packet()));
         }
         for event in deliveries.drain(..) {
-            match event.kind() {
-                Kind::Received | Kind::Copied => self.received(&event, now),
-                _ => self.host.wake(now, event.node() as u32, event.packet, &mut self.signals),
+            let n = &mut self.nodes[event.node()];
+            let wakes = event.kind() == Kind::Wake;
+            if wakes {
+                self.shared.wake(n, event.packet(), now);
+            } else {
+                self.shared.received(n, &event, now);
             }
-            self.obey(now, true);
+            if self.shared.obey(n, now) || !wakes {
+                self.mark(event.node());
+            }
         }
         self.deliveries = deliveries;
     }
+}
 
-    /// Hands a packet over to the host.
-    pub(super) fn hand_over(&mut self, now: Time, node: usize, port: usize, header: Header, meta: Meta) {
-        let chunks = header.chunks();
-        let current = &mut self.recorder.current;
-        current.delivered += 1;
-        current.delivered_chunks += u64::from(chunks);
-        current.latency += now - meta.made;
-        self.recorder.totals.latency.record(now - meta.made);
-        self.recorder.totals.network_latency.record(now - meta.entered);
-        let delivery = crate::host::Delivery { port, header, meta };
-        self.host.deliver(now, node as u32, &delivery, &mut self.signals);
+impl<H: Host, const P: usize> Shared<H, P> {
+    /// The first line of a VC's ring.
+    #[inline]
+    pub(super) fn ring(&self, node: u32, port: usize, vc: usize) -> usize {
+        ((node as usize * P + port) * self.tables.vcs + vc) * self.tables.lines
     }
 
-    /// Does what the host asked for. In the second step of a tick the nodes concerned must be marked; in the third, the one
-    /// that acts is the only one.
-    fn obey(&mut self, now: Time, mark: bool) {
-        if self.signals.list.is_empty() {
-            return;
-        }
-        let mut list = std::mem::take(&mut self.signals.list);
-        for signal in list.drain(..) {
-            let node = match signal {
-                Signal::Fill { node, fifo } => {
-                    self.nodes[node as usize].refill |= 1 << fifo;
-                    node
-                }
-                Signal::Wake { node, at, token } => {
-                    assert!(at > now, "a host may be woken in the future only");
-                    self.calendar.push(at, Event::at(Kind::Wake, node, 0, 0, token, 0));
-                    continue;
-                }
-                Signal::Reception { node, port, high, open } => {
-                    let full = &mut self.nodes[node as usize].reception_full[usize::from(high)];
-                    *full = *full & !(1 << port) | u16::from(!open) << port;
-                    node
-                }
-            };
-            if mark {
-                self.mark(node as usize);
-            }
-        }
-        self.signals.list = list;
+    /// A place of a VC's ring.
+    #[inline]
+    pub(super) fn entry(&self, node: u32, port: usize, vc: usize, place: u8) -> &Entry {
+        &self.rings[self.ring(node, port, vc) + place as usize / LINE].0[place as usize % LINE]
     }
 
-    /// Asks the host for the next packets of a node's FIFOs that have none, in the FIFOs' order.
-    fn refill(&mut self, node: usize, now: Time) {
-        let mut fifos = std::mem::take(&mut self.nodes[node].refill);
-        while fifos != 0 {
-            let fifo = fifos.trailing_zeros() as usize;
-            fifos &= fifos - 1;
-            // One with a packet at its head, or in transfer, asks again by itself.
-            if (self.nodes[node].waiting | self.nodes[node].injecting) >> fifo & 1 == 0 {
-                self.pull(node, fifo, now);
-            }
-            if fifos == 0 {
-                // What the host signalled while it was asked.
-                fifos = std::mem::take(&mut self.nodes[node].refill);
-            }
-        }
+    /// The same, to be written.
+    #[inline]
+    pub(super) fn entry_mut(&mut self, node: u32, port: usize, vc: usize, place: u8) -> &mut Entry {
+        let line = self.ring(node, port, vc) + place as usize / LINE;
+        &mut self.rings[line].0[place as usize % LINE]
     }
 
-    fn pull(&mut self, node: usize, fifo: usize, now: Time) {
-        match self.host.pull(now, node as u32, fifo, &mut self.signals) {
-            Pull::Packet(header, meta) => {
-                let packet = self.arena.insert(meta);
-                let entry = Entry { header, packet, arrived: now as u32 };
-                self.injecting[node * self.fifos + fifo] = entry;
-                let head = self.head(header);
-                self.injection[node].heads[fifo] = head;
-                let n = &mut self.nodes[node];
-                n.waiting |= 1 << fifo;
-                n.waiting_high |= u16::from(head & Header::HIGH != 0) << fifo;
-                bits(head & Header::HINTS).for_each(|port| n.entering[port] |= 1 << fifo);
+    /// The only event of a node in this tick, and what the node does then. Returns whether it is of a usual kind; if not,
+    /// nothing was done.
+    #[inline(always)]
+    fn alone(&mut self, n: &mut Node<P>, event: &Event, now: Time, out: &mut Outbox<Message>) -> bool {
+        n.events = 0;
+        match event.kind() {
+            Kind::Sent => self.sent(n, event, now),
+            Kind::Tokens => {
+                if self.tokens(n, event.port(), event.word) {
+                    self.arbitrate(n, now, out);
+                }
+                return true;
             }
-            Pull::NotBefore(at) => {
-                let event = Event::at(Kind::Fill, node as u32, fifo / 8, fifo % 8, 0, 0);
-                self.calendar.push(at.max(now + 1), event);
+            Kind::Arrived => {
+                self.arrive_alone(n, event, now, out);
+                return true;
             }
-            Pull::Empty => {}
+            Kind::Fill => n.refill |= event.fifo(),
+            Kind::Received => {
+                self.received(n, event, now);
+                self.obey(n, now);
+            }
+            _ => return false,
         }
-        self.obey(now, false);
+        self.act(n, now, out);
+        true
+    }
+
+    /// What a node does after its events.
+    #[inline(always)]
+    fn act(&mut self, n: &mut Node<P>, now: Time, out: &mut Outbox<Message>) {
+        if n.refill != 0 {
+            self.refill(n, now);
+        }
+        if n.due & n.open != 0 {
+            self.send_due(n, now, out);
+        }
+        self.arbitrate(n, now, out);
     }
 
     /// What arbitration keeps of a header.
@@ -406,7 +457,7 @@ impl<H: Host, const P: usize> Block for TorusBlock<H, P> {
 
     #[inline]
     fn next_time(&self) -> Option<Time> {
-        if self.retries.is_empty() { self.calendar.next_time() } else { Some(self.next_tick) }
+        if self.shared.retries.is_empty() { self.shared.calendar.next_time() } else { Some(self.next_tick) }
     }
 
     fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
@@ -428,9 +479,96 @@ impl<H: Host, const P: usize> Block for TorusBlock<H, P> {
         for (time, message) in messages.drain(..) {
             let mut event = message.event;
             if event.kind() == Kind::Arrived {
-                event.packet = self.arena.insert(message.meta);
+                event = event.with_packet(self.shared.arena.insert(message.meta));
             }
-            self.calendar.push(time, event);
+            self.shared.calendar.push(time, event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::TorusConfig;
+    use crate::host::{Delivery, Host, Pull, Signals};
+    use crate::packet::{Header, Meta};
+    use crate::router::torus::{BuildOptions, TorusNetwork, WindowRecord};
+    use crate::routing::hints;
+    use crate::topology::torus::Torus;
+    use netloom_engine::{Progress, Stream, Time};
+
+    /// Each node sends packets of all sizes to random others, of each kind some, with pauses.
+    struct Crowd {
+        torus: Torus,
+        numbers: Vec<u32>,
+        streams: Vec<Stream>,
+        delivered: u64,
+    }
+
+    impl Host for Crowd {
+        fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
+            let stream = &mut self.streams[node as usize];
+            if stream.below(4) == 0 {
+                return Pull::NotBefore(now + stream.below(900));
+            }
+            let to = stream.below(self.torus.nodes().into()) as u32;
+            let chunks = 1 + stream.below(8) as u32;
+            let flags = match stream.below(8) {
+                0 => Header::STATIC,
+                1 => Header::HIGH,
+                _ => 0,
+            };
+            let (from, to) =
+                (self.torus.coordinates(self.numbers[node as usize]), self.torus.coordinates(to));
+            if from == to {
+                return Pull::NotBefore(now + 1 + fifo as u64);
+            }
+            let hints =
+                hints::minimal(&self.torus, from, to, TorusConfig::bluegene_l(&[2, 2, 2]).router.halfway_tie);
+            Pull::Packet(Header::new(to, hints, chunks, flags), Meta { made: now, ..Meta::default() })
+        }
+
+        fn deliver(&mut self, _: Time, node: u32, _: &Delivery, signals: &mut Signals) {
+            self.delivered += 1;
+            signals.fill(node, 0);
+        }
+
+        fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    }
+
+    fn run(change: impl Fn(&mut TorusConfig), fetches: bool) -> (Vec<WindowRecord>, u64) {
+        let mut config = TorusConfig::bluegene_l(&[4, 4, 3]);
+        change(&mut config);
+        let torus = Torus::new(&config.topology);
+        let options = BuildOptions {
+            smallest_chunks: 1,
+            window: 1000,
+            block: vec![2, 4, 3],
+            ..BuildOptions::default()
+        };
+        let mut network = TorusNetwork::<_, 6>::new(&config, &options, |numbers| Crowd {
+            torus: torus.clone(),
+            numbers: numbers.to_vec(),
+            streams: numbers.iter().map(|&n| Stream::new(3, 9, n.into())).collect(),
+            delivered: 0,
+        })
+        .expect("buildable");
+        network.blocks().for_each(|block| block.fetches = fetches);
+        network.run_until(60_000, 1, &Progress::default());
+        (network.windows(), network.blocks().map(|block| block.host().delivered).sum())
+    }
+
+    #[test]
+    fn nodes_one_by_one_or_step_by_step_come_to_the_same() {
+        let changes: [fn(&mut TorusConfig); 4] = [
+            |_| (),
+            |config| config.router.arbitration_gap = true,
+            |config| config.link.bit_error_rate = 1e-5,
+            |config| config.router.bypass = false,
+        ];
+        for change in changes {
+            let (windows, delivered) = run(change, false);
+            assert!(delivered > 1_000, "{delivered}");
+            assert_eq!((windows, delivered), run(change, true));
         }
     }
 }

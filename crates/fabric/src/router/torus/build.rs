@@ -2,7 +2,7 @@
 
 use super::block::{Parts, TorusBlock};
 use super::errors::{Errors, LinkErrors};
-use super::slots::{SLOTS, Wishes};
+use super::slots::Wishes;
 use super::stall::StallReport;
 use super::state::*;
 use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};
@@ -42,8 +42,8 @@ impl Default for BuildOptions {
     }
 }
 
-/// Nodes of a machine whose state stays in a core's cache by itself. Measured.
-const CACHED: u32 = 1024;
+/// Nodes of a machine that is fastest without fetching memory ahead. Measured (`docs/performance.md`).
+const CACHED: u32 = 4_096;
 
 /// A torus machine of nodes with `P` ports, and its hosts.
 pub struct TorusNetwork<H: Host, const P: usize> {
@@ -154,12 +154,12 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
         let mut all_lanes = vec![];
         for (b, numbers) in members.into_iter().enumerate() {
             let mut lanes: Vec<u32> = vec![];
-            let mut ports = vec![];
             let nodes = numbers
                 .iter()
-                .map(|&number| {
+                .enumerate()
+                .map(|(here, &number)| {
                     let mut alive = 0u16;
-                    ports.push(std::array::from_fn(|port| {
+                    let ports = std::array::from_fn(|port| {
                         let dead = port >= torus.ports() || torus.is_dead(number, port);
                         let neighbour = if dead { None } else { torus.neighbour(number, port) };
                         alive |= u16::from(neighbour.is_some()) << port;
@@ -175,11 +175,13 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
                             assert!(lane < 1 << 11, "a block has few neighbours");
                             REMOTE | (lane as u32) << 20 | place
                         });
-                        let ahead =
-                            torus.neighbour(number, port).map_or(0, |n| torus.coordinates(n)[port / 2]);
-                        new_port(neighbour, ahead)
-                    }));
-                    new_node(&torus, &tables, number, alive, options.seed)
+                        Port::new(neighbour)
+                    });
+                    Node {
+                        here: here as u32,
+                        ports,
+                        ..new_node(&torus, &tables, number, alive, options.seed)
+                    }
                 })
                 .collect();
             all_lanes.push(lanes);
@@ -188,7 +190,7 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
             let fifos = options.injection_fifos;
             let errors = Errors::new(config, options.seed, &numbers, P);
             let tables = tables.clone();
-            let parts = Parts { tables, nodes, ports, fifos, numbers, recorder, errors };
+            let parts = Parts { tables, nodes, fifos, numbers, recorder, errors };
             let mut block = TorusBlock::new(parts, host);
             block.offer_all();
             block.fetches = torus.nodes() > CACHED;
@@ -314,23 +316,6 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
     }
 }
 
-fn new_port(neighbour: u32, ahead: u8) -> Port {
-    Port {
-        free_at: 0,
-        neighbour,
-        ahead,
-        from_port: 0,
-        from_slot: 0,
-        due_vc: 0,
-        due_chunks: 0,
-        chunks: 0,
-        packets: 0,
-        sent: [0; 3],
-        acks: 0,
-        carried: 0,
-    }
-}
-
 fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: u16, seed: u64) -> Node<P> {
     let coordinates = torus.coordinates(number);
     let dateline = (0..torus.ports()).filter(|&port| {
@@ -340,10 +325,14 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
     });
     Node {
         receivers: [Receiver::default(); P],
+        ports: [Port::new(NOWHERE); P],
+        here: 0,
         wishes: Wishes::NONE,
         entering: [0; P],
         // A dead port never has tokens (section 2).
-        tokens: std::array::from_fn(|port| if alive >> port & 1 != 0 { tables.capacity } else { [0; SLOTS] }),
+        tokens: std::array::from_fn(|port| {
+            if alive >> port & 1 != 0 { u64::from_le_bytes(tables.capacity) } else { 0 }
+        }),
         bypass_vc: [0; P],
         random: Stream::new(seed, 1, number.into()),
         open: alive,
@@ -363,7 +352,12 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
         dateline: dateline.fold(0, |mask, port| mask | 1 << port),
         best: [0; P],
         paths: [0; P],
-        dirty: false,
+        events: 0,
+        acting: 0,
+        ahead: std::array::from_fn(|port| {
+            let next = if port < torus.ports() { torus.neighbour(number, port) } else { None };
+            next.map_or(0, |next| torus.coordinates(next)[port / 2])
+        }),
     }
 }
 
@@ -371,7 +365,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// Recomputes what every link's tokens allow.
     fn offer_all(&mut self) {
         for node in 0..self.nodes.len() {
-            (0..P).for_each(|port| self.nodes[node].offer(&self.tables, port));
+            (0..P).for_each(|port| self.nodes[node].offer(&self.shared.tables, port));
         }
     }
 }

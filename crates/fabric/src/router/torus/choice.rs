@@ -1,9 +1,9 @@
 //! What a packet may do and which it does: phase 1 of arbitration, and the receivers' part of phase 2 (section 2).
 
-use super::bits::{best_of, bits, one_of};
+use super::bits::{best_of, one_of};
 use super::slots::BYPASS;
 use super::state::*;
-use super::tables::{NO_RANGE, Tables};
+use super::tables::Tables;
 use crate::packet::Header;
 use crate::routing::hints;
 
@@ -11,7 +11,7 @@ use crate::routing::hints;
 pub(super) const FIXED: u16 = 1 << 15;
 
 /// Instead of a VC: any dynamic one that JSQ allows, not chosen yet.
-pub(super) const OPEN: u8 = 0xff;
+const OPEN: u8 = 0xff;
 
 /// Heads with any of these cannot simply take a dynamic VC.
 const SPECIAL: u16 = Header::STATIC | Header::HIGH | Header::LOCAL | Header::DEPOSIT;
@@ -45,7 +45,7 @@ impl<const P: usize> Node<P> {
                 p ^ 1 == out && vc == if slot == BYPASS { self.bypass_vc[p] as usize } else { slot }
             });
         let needed = if enters { 2 * t.full } else { t.full };
-        if self.tokens[out][vc] >= needed { first | FIXED } else { 0 }
+        if self.tokens_of(out, vc) >= needed { first | FIXED } else { 0 }
     }
 
     /// The VC that such a packet takes through its one direction.
@@ -59,19 +59,18 @@ impl<const P: usize> Node<P> {
         }
     }
 
-    /// [`Self::ways`] of a receiver's head, with what receivers know beyond the senders: the bus to the reception FIFO.
+    /// [`Self::ways`] of the head at a receiver's slot, with what receivers know beyond the senders: the bus to the reception
+    /// FIFO.
     #[inline]
-    pub fn receiver_ways(&self, t: &Tables, port: usize, slot: usize, mask: u16) -> u16 {
-        let head = self.receivers[port].heads[slot];
+    pub fn receiver_ways(&self, t: &Tables, port: usize, slot: usize, head: u16, mask: u16) -> u16 {
         let dynamic = head & mask & self.dynamic_ok;
         if head & SPECIAL == 0 && dynamic != 0 {
             return dynamic;
         }
-        self.special_ways(t, port, slot, mask)
+        self.special_ways(t, port, slot, head, mask)
     }
 
-    fn special_ways(&self, t: &Tables, port: usize, slot: usize, mask: u16) -> u16 {
-        let head = self.receivers[port].heads[slot];
+    fn special_ways(&self, t: &Tables, port: usize, slot: usize, head: u16, mask: u16) -> u16 {
         if head & (Header::LOCAL | Header::DEPOSIT) != 0 {
             let class = usize::from(head & Header::HIGH != 0);
             if (self.reception_idle[class] & !self.reception_full[class]) >> port & 1 == 0 {
@@ -112,7 +111,7 @@ impl<const P: usize> Node<P> {
         one_of(ties, &mut self.random)
     }
 
-    /// Phase 1's choice: join the shortest queue, or any. The VC may be left open, to be chosen by [`Self::choose_vc`]
+    /// Phase 1's choice: join the shortest queue, or any. The VC may be left open, to be chosen by [`Self::vc`]
     /// should the packet be served.
     #[inline]
     pub fn choose_direction(&mut self, t: &Tables, ways: u16, head: u16) -> (u8, u8) {
@@ -122,10 +121,10 @@ impl<const P: usize> Node<P> {
         self.choose_of_directions(t, ways, head)
     }
 
-    /// The dynamic VC of a packet that has but one direction: join the shortest queue, or any.
+    /// The VC of a request: if it was left open, the packet has but one direction and joins the shortest queue there, or any.
     #[inline]
-    pub fn choose_vc(&mut self, port: usize) -> usize {
-        one_of(u64::from(self.best[port] & 15), &mut self.random)
+    pub fn vc(&mut self, port: usize, vc: u8) -> usize {
+        if vc == OPEN { one_of(u64::from(self.best[port] & 15), &mut self.random) } else { vc as usize }
     }
 
     fn choose_of_directions(&mut self, t: &Tables, ways: u16, head: u16) -> (u8, u8) {
@@ -133,17 +132,14 @@ impl<const P: usize> Node<P> {
             let direction = ways & !FIXED;
             return (direction.trailing_zeros() as u8, self.fixed_vc(t, head, direction) as u8);
         }
-        let mut best = 0;
-        let mut ties = 0u64; // a bit for each port and VC: up to 10 ports of 4 VCs
-        for port in bits(ways) {
-            let offer = self.best[port];
-            if offer >> 4 > best {
-                (best, ties) = (offer >> 4, 0);
-            }
-            if offer >> 4 == best {
-                ties |= u64::from(offer & 15) << (port * 4);
-            }
-        }
+        let offers: [u8; P] =
+            std::array::from_fn(|port| if ways >> port & 1 != 0 { self.best[port] } else { 0 });
+        let best = offers.iter().fold(0, |best, offer| best.max(offer >> 4));
+        // A bit for each port and VC: up to 10 ports of 4 VCs.
+        let ties = offers
+            .iter()
+            .rev()
+            .fold(0u64, |ties, offer| ties << 4 | u64::from(if offer >> 4 == best { offer & 15 } else { 0 }));
         let chosen = one_of(ties, &mut self.random);
         ((chosen / 4) as u8, (chosen % 4) as u8)
     }
@@ -166,28 +162,22 @@ impl<const P: usize> Node<P> {
     /// The injection FIFOs whose heads may take any of these directions.
     #[inline]
     pub fn entering(&self, ports: u16) -> u16 {
-        bits(ports).fold(0, |fifos, port| fifos | self.entering[port])
+        (0..P).fold(0, |fifos, port| fifos | if ports >> port & 1 != 0 { self.entering[port] } else { 0 })
     }
 
     /// Recomputes what a link's tokens allow.
     #[inline]
     pub fn offer(&mut self, t: &Tables, port: usize) {
-        let tokens = u64::from_le_bytes(self.tokens[port]);
+        let tokens = self.tokens[port];
         // The top bit of each byte that has a full packet's tokens: numbers of tokens stay below 128.
-        let full = (tokens | TOPS).wrapping_sub(u64::from(t.full) * (TOPS >> 7)) & TOPS;
-        let clear = !(1u16 << port);
-        self.any_ok = self.any_ok & clear | u16::from(full != 0) << port;
-        self.dynamic_ok = self.dynamic_ok & clear | u16::from(full & t.dynamic_bytes != 0) << port;
-        let mut offer = 0;
-        for vc in 0..t.dynamic.min(4) {
-            let range = t.token_range[self.tokens[port][vc] as usize & 127];
-            // A better range replaces the VCs of a worse one, an equal one joins them.
-            let joins = offer >> 4 == range;
-            let better = u8::from(range > offer >> 4) * (range << 4 | 1 << vc);
-            offer = if joins { offer | u8::from(range != NO_RANGE) << vc } else { offer.max(better) };
-        }
+        let full = (tokens | TOPS).wrapping_sub(t.full_bytes) & TOPS;
+        let offer = t.offer(tokens);
+        let bit = 1u16 << (port % 16);
         self.best[port] = offer;
+        self.any_ok = if full != 0 { self.any_ok | bit } else { self.any_ok & !bit };
+        self.dynamic_ok = if offer != 0 { self.dynamic_ok | bit } else { self.dynamic_ok & !bit };
     }
 }
 
+/// The top bit of each byte.
 const TOPS: u64 = 0x8080_8080_8080_8080;

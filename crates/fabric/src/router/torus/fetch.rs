@@ -11,36 +11,35 @@ use netloom_engine::{Time, prefetch};
 
 /// Events of a tick from which on those of the next ticks are too many for the cache, and are fetched within their own tick. All
 /// nodes that begin at once make such ticks.
-const BURST: usize = 512;
+pub(super) const BURST: usize = 512;
 
 impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// At the beginning of a window, when other blocks have had the cache in between.
     pub(super) fn fetch_first(&self, now: Time, until: Time) {
-        self.calendar.peek(now, BURST, |event| self.fetch_node(event));
+        self.shared.calendar.peek(now, BURST, |event| self.fetch_node(event));
         if now + 1 < until {
-            self.calendar.peek(now + 1, BURST, |event| self.fetch_node(event));
+            self.shared.calendar.peek(now + 1, BURST, |event| self.fetch_node(event));
         }
-        self.calendar.peek(now, BURST, |event| self.fetch_details(event));
+        self.shared.calendar.peek(now, BURST, |event| self.fetch_details(event));
     }
 
     /// In each tick of a window, for the next two.
     #[inline]
     pub(super) fn fetch_ahead(&self, now: Time, until: Time) {
         if now + 2 < until {
-            self.calendar.peek(now + 2, BURST, |event| self.fetch_node(event));
+            self.shared.calendar.fetch(now + 3);
+            self.shared.calendar.peek(now + 2, BURST, |event| self.fetch_node(event));
         }
         if now + 1 < until {
-            self.calendar.peek(now + 1, BURST, |event| self.fetch_details(event));
+            self.shared.calendar.peek(now + 1, BURST, |event| self.fetch_details(event));
         }
     }
 
     /// Within a tick of very many events, for those a little further on.
     #[inline]
     pub(super) fn fetch_along(&self, events: &[Event], i: usize) {
-        if events.len() > BURST {
-            events.get(i + 32).into_iter().for_each(|event| self.fetch_node(event));
-            events.get(i + 16).into_iter().for_each(|event| self.fetch_details(event));
-        }
+        events.get(i + 32).into_iter().for_each(|event| self.fetch_node(event));
+        events.get(i + 16).into_iter().for_each(|event| self.fetch_details(event));
     }
 
     /// The same for the nodes that act in it, whose state may have left the cache since its events were applied.
@@ -55,7 +54,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                     self.fetch_rings(node, port, slots);
                 }
                 bits(self.nodes[node].open & ((1 << P) - 1))
-                    .for_each(|port| prefetch(&self.ports[node][port]));
+                    .for_each(|port| prefetch(&self.nodes[node].ports[port]));
             }
         }
     }
@@ -70,18 +69,28 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         match event.kind() {
             Kind::Sent => {
                 prefetch(&n.tokens);
-                prefetch(&n.wishes);
-                prefetch(&self.ports[node][port]);
+                prefetch(n.wishes.first_line());
+                prefetch(&n.entering);
+                prefetch(&n.ports[port]);
+                let leaving = Leaving::of(event.word);
+                if leaving.from == FROM_INJECTION {
+                    self.shared.host.prepare(node as u32, leaving.slot.into());
+                } else {
+                    prefetch(&n.receivers[leaving.from as usize]);
+                }
             }
-            Kind::Tokens => prefetch(&n.tokens),
+            Kind::Tokens => {
+                prefetch(&n.tokens);
+                prefetch(&n.entering);
+            }
             Kind::Arrived => {
-                prefetch(&n.wishes);
+                prefetch(n.wishes.first_line());
                 prefetch(&n.receivers[port]);
             }
             Kind::Received => {
-                prefetch(&n.wishes);
+                prefetch(n.wishes.first_line());
                 prefetch(&n.receivers[port]);
-                self.arena.fetch(event.packet);
+                self.shared.arena.fetch(event.packet());
             }
             _ => {}
         }
@@ -93,13 +102,12 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let n = &self.nodes[node];
         match event.kind() {
             Kind::Sent => {
-                let record = &self.ports[node][port];
-                if record.from_port != FROM_INJECTION {
-                    let (from, slot) = (record.from_port as usize, record.from_slot as usize);
-                    prefetch(&n.receivers[from]);
+                let leaving = Leaving::of(event.word);
+                if leaving.from != FROM_INJECTION {
+                    let (from, slot) = (leaving.from as usize, leaving.slot as usize);
                     if n.open >> from & 1 != 0 {
                         // Its tokens can go back at once.
-                        prefetch(&self.ports[node][from]);
+                        prefetch(&n.ports[from]);
                     }
                     // With a path free again, its heads may go through any link; or the next packet of the same VC.
                     self.fetch_rings(node, from, n.wishes.of(from) | 1 << slot);
@@ -108,8 +116,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             }
             // What waits for tokens moves when they come, unless the link is busy.
             Kind::Tokens if n.open >> port & 1 != 0 && !n.is_quiet() => {
-                prefetch(&self.ports[node][port]);
-                prefetch(&n.wishes);
+                prefetch(&n.ports[port]);
+                prefetch(n.wishes.first_line());
+                self.fetch_injection(node, port);
             }
             Kind::Arrived => {
                 self.fetch_rings(node, port, 1 << event.slot());
@@ -117,7 +126,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 let ways = Header(event.word).hints() & n.open & n.any_ok;
                 if ways != 0 {
                     prefetch(&n.tokens);
-                    bits(ways).for_each(|out| prefetch(&self.ports[node][out]));
+                    bits(ways).for_each(|out| prefetch(&n.ports[out]));
                 }
             }
             Kind::Received => self.fetch_rings(node, port, 1 << event.slot()),
@@ -134,13 +143,24 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             prefetch(&n.receivers[receiver]);
             self.fetch_rings(node, receiver, slots);
         }
+        self.fetch_injection(node, port);
+    }
+
+    /// The packets that may be injected into a link.
+    #[inline]
+    fn fetch_injection(&self, node: usize, port: usize) {
+        let fifos = self.nodes[node].entering[port];
+        if fifos != 0 {
+            prefetch(&self.shared.injection[node]);
+            bits(fifos).for_each(|fifo| prefetch(&self.shared.injecting[node * self.shared.fifos + fifo]));
+        }
     }
 
     /// VCs of a receiver; the bypass has none.
     #[inline]
     fn fetch_rings(&self, node: usize, port: usize, slots: u8) {
         for vc in bits(u16::from(slots) & !(1 << BYPASS)) {
-            prefetch(&self.rings[self.ring(node, port, vc)]);
+            prefetch(&self.shared.rings[self.shared.ring(node as u32, port, vc)]);
         }
     }
 }

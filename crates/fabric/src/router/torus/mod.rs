@@ -9,6 +9,7 @@ mod choice;
 mod ends;
 mod errors;
 mod fetch;
+mod hosts;
 mod recovery;
 mod slots;
 mod stall;

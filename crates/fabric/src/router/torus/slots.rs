@@ -1,7 +1,6 @@
 //! Sets of slots of a node's receivers, and which of them want which direction: what the arbiters have to look at is then
 //! one load, and found by counting zeros.
 
-use super::bits::bits;
 use crate::packet::Header;
 
 /// Slots of a receiver at which a packet may ask: its VCs, and the bypass as the last.
@@ -79,28 +78,52 @@ impl<const P: usize> SlotSet<P> {
     }
 }
 
+/// The bit of [`Header::LOCAL`].
+const LOCAL: usize = Header::LOCAL.trailing_zeros() as usize;
+
+/// All bits if `mask` has this one, else none. For a few masks, this is faster than to branch on each of a mask's bits, which
+/// nobody can foresee.
+#[inline]
+fn every(mask: u16, bit: usize) -> u64 {
+    0u64.wrapping_sub(u64::from(mask >> bit & 1))
+}
+
 /// Which slots of a node have a head that is free to ask, by direction that it may take, and for its destination.
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Wishes<const P: usize> {
+    // What a node of up to eight ports needs comes first, in one cache line.
     low: [u64; P],
-    high: [u16; P],
     local: u64,
+    high: [u16; P],
     local_high: u16,
 }
 
 impl<const P: usize> Wishes<P> {
     pub const NONE: Self = Wishes { low: [0; P], high: [0; P], local: 0, local_high: 0 };
 
+    /// The first cache line, which is all that a node of up to eight ports needs.
+    pub fn first_line(&self) -> &u64 {
+        &self.low[0]
+    }
+
     /// Slots whose heads may go through `port`.
     #[inline]
     pub fn towards(&self, port: usize) -> SlotSet<P> {
-        SlotSet { low: self.low[port], high: self.high[port] }
+        SlotSet { low: self.low[port], high: if P > 8 { self.high[port] } else { 0 } }
     }
 
     /// Slots whose heads may go through any of these ports.
     #[inline]
     pub fn towards_any(&self, ports: u16) -> SlotSet<P> {
-        bits(ports).fold(SlotSet::EMPTY, |set, port| set.and_also(self.towards(port)))
+        let mut set = SlotSet::EMPTY;
+        for port in 0..P {
+            set.low |= self.low[port] & every(ports, port);
+            if P > 8 {
+                set.high |= self.high[port] & every(ports, port) as u16;
+            }
+        }
+        set
     }
 
     /// Slots of a receiver with a head that may go anywhere.
@@ -114,22 +137,22 @@ impl<const P: usize> Wishes<P> {
     /// Slots whose heads are at their destination.
     #[inline]
     pub fn local(&self) -> SlotSet<P> {
-        SlotSet { low: self.local, high: self.local_high }
+        SlotSet { low: self.local, high: if P > 8 { self.local_high } else { 0 } }
     }
 
     /// A head begins to ask.
     #[inline]
     pub fn add(&mut self, port: usize, slot: usize, head: u16) {
         let set = SlotSet::<P>::of(port, 1 << slot);
-        for out in bits(head & Header::HINTS) {
-            self.low[out] |= set.low;
+        for out in 0..P {
+            self.low[out] |= set.low & every(head, out);
             if P > 8 {
-                self.high[out] |= set.high;
+                self.high[out] |= set.high & every(head, out) as u16;
             }
         }
-        if head & Header::LOCAL != 0 {
-            self.local |= set.low;
-            self.local_high |= set.high;
+        self.local |= set.low & every(head, LOCAL);
+        if P > 8 {
+            self.local_high |= set.high & every(head, LOCAL) as u16;
         }
     }
 
@@ -147,16 +170,13 @@ impl<const P: usize> Wishes<P> {
 
     /// A head asks no longer.
     #[inline]
-    pub fn remove(&mut self, port: usize, slot: usize, head: u16) {
+    pub fn remove(&mut self, port: usize, slot: usize) {
         let set = SlotSet::<P>::of(port, 1 << slot);
-        for out in bits(head & Header::HINTS) {
-            self.low[out] &= !set.low;
-            if P > 8 {
-                self.high[out] &= !set.high;
-            }
-        }
-        if head & Header::LOCAL != 0 {
-            self.local &= !set.low;
+        // Taken out of all, whether it wished for them or not: no branch depends on the head.
+        self.low.iter_mut().for_each(|low| *low &= !set.low);
+        self.local &= !set.low;
+        if P > 8 {
+            self.high.iter_mut().for_each(|high| *high &= !set.high);
             self.local_high &= !set.high;
         }
     }
@@ -174,7 +194,7 @@ mod tests {
         for &(port, slot, head) in steps {
             let (port, slot) = (port % P, slot % SLOTS);
             let head = head & (((1 << P) - 1) | Header::LOCAL);
-            wishes.remove(port, slot, heads[port][slot]);
+            wishes.remove(port, slot);
             heads[port][slot] = if heads[port][slot] == 0 { head } else { 0 };
             wishes.add(port, slot, heads[port][slot]);
             if head.is_multiple_of(13) {

@@ -46,22 +46,25 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                     node: self.numbers[n],
                     port,
                     slot,
-                    source: self.arena.get(packet).source,
+                    source: self.shared.arena.get(packet).source,
                     destination: std::array::from_fn(|d| header.destination(d)),
                     chunks: header.chunks(),
-                    tokens: ports.iter().map(|&p| node.tokens[p][..self.tables.vcs].to_vec()).collect(),
+                    tokens: ports
+                        .iter()
+                        .map(|&p| node.tokens[p].to_le_bytes()[..self.shared.tables.vcs].to_vec())
+                        .collect(),
                     ports,
                 });
             };
             for port in 0..P {
                 for slot in (0..SLOTS).filter(|&slot| node.receivers[port].heads[slot] != 0) {
-                    let entry = *self.entry(n, port, slot, node.receivers[port].first[slot]);
-                    add(Some(port), slot, entry.header, entry.packet);
+                    let entry = *self.shared.entry(n as u32, port, slot, node.receivers[port].first[slot]);
+                    add(Some(port), slot, entry.header, entry.packet());
                 }
             }
-            for fifo in (0..self.fifos).filter(|&f| self.injection[n].heads[f] != 0) {
-                let entry = self.injecting[n * self.fifos + fifo];
-                add(None, fifo, entry.header, entry.packet);
+            for fifo in (0..self.shared.fifos).filter(|&f| self.shared.injection[n].heads[f] != 0) {
+                let entry = self.shared.injecting[n * self.shared.fifos + fifo];
+                add(None, fifo, entry.header, entry.packet());
             }
         }
         list
@@ -80,8 +83,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                     continue;
                 }
                 let at = format!("node {} port {port}", self.numbers[n]);
-                if node.tokens[port][..self.tables.vcs] != self.tables.capacity[..self.tables.vcs] {
-                    found.push(format!("{at}: tokens {:?}", &node.tokens[port][..self.tables.vcs]));
+                let tokens = node.tokens[port].to_le_bytes();
+                if tokens != self.shared.tables.capacity {
+                    found.push(format!("{at}: tokens {:?}", &tokens[..self.shared.tables.vcs]));
                 }
                 if node.receivers[port].count != [0; SLOTS]
                     || node.receivers[port].chunks != [0; SLOTS]
@@ -89,10 +93,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 {
                     found.push(format!("{at}: packets in VCs {:?}", node.receivers[port].count));
                 }
-                if node.open >> port & 1 == 0
-                    || node.paths[port] != 0
-                    || node.receivers[port].due != [0; SLOTS]
-                {
+                if node.open >> port & 1 == 0 || node.paths[port] != 0 || node.receivers[port].due != 0 {
                     found.push(format!("{at}: link, path or token-ack not at rest"));
                 }
             }

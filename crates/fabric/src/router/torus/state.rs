@@ -33,8 +33,6 @@ pub(super) struct Node<const P: usize> {
     pub due: u16,
     /// Receivers whose bus to the normal reception FIFO is idle, and those whose bus to the high-priority one is.
     pub reception_idle: [u16; 2],
-    /// Receivers whose reception FIFOs, normal and high-priority, have no room.
-    pub reception_full: [u16; 2],
     /// Receivers whose heads found nothing offered when they last could have asked (for the arbitration gap).
     pub stalled: u16,
     /// Injection FIFOs to be filled from the host.
@@ -55,16 +53,29 @@ pub(super) struct Node<const P: usize> {
     pub bypass_vc: [u8; P],
     /// Heads of receivers that are free to ask.
     pub standing: u8,
-    /// Whether it is on the list of those that act in this tick.
-    pub dirty: bool,
+    /// Events in this tick: none, one, or 2 for several; or [`LISTED`].
+    pub events: u8,
+    /// Its place in its block.
+    pub here: u32,
     /// For each direction, the receivers' heads that may take it.
     pub wishes: Wishes<P>,
-    /// Tokens held for each VC at the other end of each link, chunks.
-    pub tokens: [[u8; SLOTS]; P],
+    /// Tokens held for each VC at the other end of each link, chunks; a byte a VC. One word, and always written as one:
+    /// a processor that reads a word just after a part of it was written has to wait.
+    pub tokens: [u64; P],
+    /// The neighbours' coordinates, each in its link's dimension.
+    pub ahead: [u8; P],
     /// For each direction, the injection FIFOs whose heads may take it.
     pub entering: [u16; P],
+    /// Receivers whose reception FIFOs, normal and high-priority, have no room.
+    pub reception_full: [u16; 2],
+    /// Where it is [`LISTED`]: its place on the list, from 1.
+    pub acting: u32,
     pub receivers: [Receiver; P],
+    pub ports: [Port; P],
 }
+
+/// In [`Node::events`]: on the list of those that act after all events of this tick.
+pub(super) const LISTED: u8 = 3;
 
 /// The VCs of a receiver.
 #[repr(C)]
@@ -77,11 +88,17 @@ pub(super) struct Receiver {
     /// Each VC's FIFO: place of its head, and packets in it.
     pub first: [u8; SLOTS],
     pub count: [u8; SLOTS],
-    /// Tokens due to the sender at the other end, by VC.
-    pub due: [u8; SLOTS],
+    /// Tokens due to the sender at the other end, a byte a VC.
+    pub due: u64,
 }
 
 impl<const P: usize> Node<P> {
+    /// Tokens held for a VC at the other end of a link.
+    #[inline]
+    pub fn tokens_of(&self, port: usize, vc: usize) -> u8 {
+        (self.tokens[port] >> (8 * vc)) as u8
+    }
+
     /// A head begins to ask at a slot.
     #[inline]
     pub fn set_head(&mut self, port: usize, slot: usize, head: u16) {
@@ -97,7 +114,7 @@ impl<const P: usize> Node<P> {
         let head = std::mem::take(&mut self.receivers[port].heads[vc]);
         if head != 0 {
             self.standing -= 1;
-            self.wishes.remove(port, vc, head);
+            self.wishes.remove(port, vc);
         }
     }
 
@@ -125,43 +142,82 @@ impl<const P: usize> Node<P> {
     }
 }
 
-/// One port's sender and receiver: what an event at that port touches.
-#[repr(C, align(64))]
+/// A port's link.
+#[repr(C, align(32))]
 #[derive(Clone, Copy)]
 pub(super) struct Port {
     /// When the last bit of what the link now carries, or last carried, has left.
     pub free_at: Time,
     /// The node at the other end; see [`REMOTE`].
     pub neighbour: u32,
-    /// The data packet on the link: the receiver that it came from, or [`FROM_INJECTION`].
-    pub from_port: u8,
-    /// The same: its slot there, or the injection FIFO.
-    pub from_slot: u8,
-    /// The same: whose tokens fall due at its end, and how many.
-    pub due_vc: u8,
-    pub due_chunks: u8,
-    /// The same: its size.
-    pub chunks: u8,
-    /// The neighbour's coordinate in the link's dimension.
-    pub ahead: u8,
     /// Statistics of the link: packets sent.
     pub packets: u32,
     /// The same: chunks sent, on dynamic, escape and high-priority VCs.
     pub sent: [u32; 3],
     /// The same: token-ack and ack-only packets sent.
     pub acks: u32,
-    /// The same: ticks that were still to go, when counting began, of what the link had begun before.
-    pub carried: u32,
 }
 
-/// A packet in a VC or at the head of an injection FIFO.
+impl Port {
+    /// Of a link that has not been used.
+    pub fn new(neighbour: u32) -> Self {
+        Port { free_at: 0, neighbour, packets: 0, sent: [0; 3], acks: 0 }
+    }
+}
+
+/// A data packet on a link, for its sender: what becomes free when its last bit has left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Leaving {
+    /// The receiver that it came from, or [`FROM_INJECTION`].
+    pub from: u8,
+    /// Its slot there, or the injection FIFO.
+    pub slot: u8,
+    /// Whose tokens fall due, and how many.
+    pub due_vc: u8,
+    pub due_chunks: u8,
+    /// Its size.
+    pub chunks: u8,
+}
+
+impl Leaving {
+    /// As the word of an event: the port itself need not be looked at.
+    #[inline]
+    pub fn word(self) -> u64 {
+        u64::from_le_bytes([self.from, self.slot, self.due_vc, self.due_chunks, self.chunks, 0, 0, 0])
+    }
+
+    #[inline]
+    pub fn of(word: u64) -> Self {
+        let [from, slot, due_vc, due_chunks, chunks, ..] = word.to_le_bytes();
+        Leaving { from, slot, due_vc, due_chunks, chunks }
+    }
+}
+
+/// A packet in a VC or at the head of an injection FIFO. Two words, which pass in registers: see [`Event`].
 #[derive(Clone, Copy, Default)]
 pub(super) struct Entry {
     pub header: Header,
+    /// Its place in the block's arena, and the low bits of the time at which it arrived here.
+    rest: u64,
+}
+
+impl Entry {
+    #[inline]
+    pub fn new(header: Header, packet: u32, now: Time) -> Self {
+        Entry { header, rest: now << 32 | u64::from(packet) }
+    }
+
     /// In the block's arena.
-    pub packet: u32,
+    #[inline]
+    pub fn packet(&self) -> u32 {
+        self.rest as u32
+    }
+
     /// Low bits of the time at which it arrived here: enough for how long it has waited.
-    pub arrived: u32,
+    #[inline]
+    pub fn arrived(&self) -> u32 {
+        (self.rest >> 32) as u32
+    }
 }
 
 /// Entries of a cache line: the four full packets of a BlueGene/L VC.
@@ -179,21 +235,20 @@ pub(super) struct Injection {
     pub heads: [u16; 16],
 }
 
-/// What happens at a node at some tick.
+/// What happens at a node at some tick. Two words, which pass in registers: were it more fields, it would be put together in
+/// memory and read again from there before its parts are written, which costs as much as all the rest of a push.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Event {
-    /// Kind, slot, port and node: see [`Event::at`].
-    place: u32,
-    /// A packet in the arena, or a host's token.
-    pub packet: u32,
-    /// A header, or tokens.
+    /// Kind, slot, port and node (see [`Event::at`]); above them a packet in the arena, or a host's token.
+    place: u64,
+    /// A header, tokens, or what becomes free.
     pub word: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A data packet's last bit has left on this port's link.
+    /// A data packet's last bit has left on this port's link: see [`Leaving`].
     Sent,
     /// Tokens have come back to this port's sender.
     Tokens,
@@ -201,10 +256,10 @@ pub(super) enum Kind {
     Arrived,
     /// A packet has gone whole from `slot` to the reception FIFO.
     Received,
-    /// The same of a copy, while the packet itself goes on (deposit).
-    Copied,
     /// The host has, or may have, a packet for the injection FIFO `slot` (of the set `port`).
     Fill,
+    /// Like [`Kind::Received`] for a copy, while the packet itself goes on (deposit).
+    Copied,
     /// The host asked for this time.
     Wake,
     /// The tail of an invalid packet has come to the VC `slot` of this port's receiver (links with errors only, like the rest).
@@ -224,18 +279,19 @@ impl Event {
     #[inline]
     pub fn at(kind: Kind, node: u32, port: usize, slot: usize, packet: u32, word: u64) -> Self {
         debug_assert!((node as usize) < BLOCK_MAX && port < 16 && slot < 8);
-        Event { place: (kind as u32) << 27 | (slot as u32) << 24 | (port as u32) << 20 | node, packet, word }
+        let place = (kind as u32) << 27 | (slot as u32) << 24 | (port as u32) << 20 | node;
+        Event { place: u64::from(packet) << 32 | u64::from(place), word }
     }
 
     #[inline]
     pub fn kind(&self) -> Kind {
-        match self.place >> 27 {
+        match self.place >> 27 & 31 {
             0 => Kind::Sent,
             1 => Kind::Tokens,
             2 => Kind::Arrived,
             3 => Kind::Received,
-            4 => Kind::Copied,
-            5 => Kind::Fill,
+            4 => Kind::Fill,
+            5 => Kind::Copied,
             6 => Kind::Wake,
             7 => Kind::Tail,
             8 => Kind::Overdue,
@@ -256,12 +312,30 @@ impl Event {
 
     #[inline]
     pub fn node(&self) -> usize {
-        (self.place % BLOCK_MAX as u32) as usize
+        self.place as usize % BLOCK_MAX
+    }
+
+    /// The injection FIFO that is to be filled, as a bit.
+    #[inline]
+    pub fn fifo(&self) -> u16 {
+        1 << (self.port() * 8 + self.slot())
+    }
+
+    /// A packet in the arena, or a host's token.
+    #[inline]
+    pub fn packet(&self) -> u32 {
+        (self.place >> 32) as u32
+    }
+
+    /// The same event for another packet.
+    #[inline]
+    pub fn with_packet(self, packet: u32) -> Self {
+        Event { place: u64::from(packet) << 32 | u64::from(self.place as u32), ..self }
     }
 
     /// Orders the events of one kind in a tick by node, port and slot.
     pub fn place(&self) -> u32 {
-        self.place
+        self.place as u32
     }
 }
 
@@ -271,10 +345,11 @@ mod tests {
 
     #[test]
     fn a_node_is_a_few_lines() {
-        assert_eq!(size_of::<Node<6>>(), 512);
+        assert_eq!(size_of::<Node<6>>(), 704);
         assert_eq!(std::mem::offset_of!(Node<6>, wishes), 64);
+        assert!(std::mem::offset_of!(Node<6>, tokens) >= 128);
         assert!(std::mem::offset_of!(Node<6>, entering) <= 192);
-        assert_eq!(size_of::<Port>(), 64);
+        assert_eq!(size_of::<Port>(), 32);
         assert_eq!(size_of::<Entry>(), 16);
         assert_eq!(size_of::<Event>(), 16);
     }

@@ -4,8 +4,10 @@ use super::state::LINE;
 use crate::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 use netloom_engine::{Time, chance_threshold};
 
-/// In [`Tables::token_range`]: too few tokens for a full packet. The ranges themselves are 1 to 4.
-pub(super) const NO_RANGE: u8 = 0;
+/// Most dynamic VCs.
+const DYNAMIC: usize = 4;
+/// JSQ's ranges of tokens: four, from 1, and 0 for less than a full packet's.
+const RANGES: usize = 5;
 
 /// Constants of a network, in the form that its blocks use. Times in ticks, sizes in chunks.
 #[derive(Clone)]
@@ -22,8 +24,6 @@ pub(super) struct Tables {
     pub full: u8,
     /// Dynamic VCs: 0 up to this.
     pub dynamic: usize,
-    /// Their bytes in a word of token counts.
-    pub dynamic_bytes: u64,
     /// The first escape VC.
     pub escape: usize,
     /// The high-priority VC.
@@ -33,12 +33,17 @@ pub(super) struct Tables {
     /// Room of each VC.
     pub capacity: [u8; 8],
     pub bubble: bool,
-    /// VCs, a bit each, whose packets are all counted as full ones: the bubble VCs under the corrected rule.
-    pub counted_full: u8,
+    /// By VC and chunks, the tokens that a packet takes and gives back: a full packet's on the bubble VCs under the corrected
+    /// rule.
+    cost: [[u8; 17]; 8],
     pub order: EscapeOrder,
-    /// JSQ's range of a number of tokens on a dynamic VC, from 1; 1 for all where packets choose at random;
-    /// [`NO_RANGE`] for less than a full packet's.
-    pub token_range: [u8; 128],
+    /// A full packet's tokens in each byte of a word.
+    pub full_bytes: u64,
+    /// For each dynamic VC and number of tokens, JSQ's range as a digit of a place in `offers`.
+    ranges: [[u16; 128]; DYNAMIC],
+    /// By the ranges of all dynamic VCs, what is offered: the best range in the upper four bits, the VCs in it in the lower; 0
+    /// for nothing.
+    offers: [u8; RANGES.pow(DYNAMIC as u32)],
     /// SLQ's range of a number of chunks, by VC.
     pub fullness: [[u8; 129]; 8],
     pub receiver_slq: u64,
@@ -71,6 +76,11 @@ impl Tables {
         let bubble = router.escape == Escape::Bubble;
         let corrected = router.bubble_rule == BubbleRule::Corrected;
         let is_bubble = |vc: usize| vc == vcs - 1 || bubble && (dynamic..vcs).contains(&vc);
+        let range = |tokens: u32| match router.direction_choice {
+            _ if tokens < packet.chunks_max => 0,
+            DirectionChoice::Jsq => 1 + ((tokens - 1) * 4 / u32::from(capacity[0])).min(3),
+            DirectionChoice::Random => 1,
+        };
         Tables {
             wire: std::array::from_fn(|c| u64::from(packet.wire_B(c as u32)) * per_byte),
             ack: u64::from(packet.ack_wire_B()) * per_byte,
@@ -78,18 +88,31 @@ impl Tables {
             token_delay: u64::from(link.wire_ticks + link.receive_ticks + link.send_ticks),
             full: packet.chunks_max as u8,
             dynamic,
-            dynamic_bytes: (1u64 << (8 * dynamic)) - 1,
             escape: dynamic,
             high: vcs - 1,
             vcs,
             capacity,
             bubble,
-            counted_full: (0..8).fold(0, |mask, vc| mask | u8::from(corrected && is_bubble(vc)) << vc),
+            cost: std::array::from_fn(|vc| {
+                let counts_full = corrected && is_bubble(vc);
+                std::array::from_fn(|chunks| if counts_full { packet.chunks_max as u8 } else { chunks as u8 })
+            }),
             order: router.escape_order,
-            token_range: std::array::from_fn(|t| match router.direction_choice {
-                _ if (t as u32) < packet.chunks_max => NO_RANGE,
-                DirectionChoice::Jsq => 1 + ((t as u32 - 1) * 4 / u32::from(capacity[0])).min(3) as u8,
-                DirectionChoice::Random => 1,
+            full_bytes: u64::from(packet.chunks_max) * 0x0101_0101_0101_0101,
+            ranges: std::array::from_fn(|vc| {
+                let digit = RANGES.pow(vc as u32) as u16;
+                std::array::from_fn(
+                    |tokens| {
+                        if vc < dynamic { digit * range(tokens as u32) as u16 } else { 0 }
+                    },
+                )
+            }),
+            offers: std::array::from_fn(|ranges| {
+                let of = |vc: usize| ranges / RANGES.pow(vc as u32) % RANGES;
+                let best = (0..DYNAMIC).map(of).max().unwrap_or(0);
+                let vcs =
+                    (0..DYNAMIC).filter(|&vc| best > 0 && of(vc) == best).fold(0, |vcs, vc| vcs | 1 << vc);
+                (best as u8) << 4 | vcs
             }),
             fullness: std::array::from_fn(|vc| {
                 std::array::from_fn(|c| (c as u32 * 4 / (u32::from(capacity[vc]) + 1)).min(3) as u8)
@@ -109,7 +132,18 @@ impl Tables {
     /// Tokens that a packet of `chunks` takes and gives back on a VC.
     #[inline]
     pub fn cost(&self, vc: usize, chunks: u8) -> u8 {
-        if self.counted_full >> vc & 1 != 0 { self.full } else { chunks }
+        self.cost[vc][chunks as usize]
+    }
+
+    /// What a link's tokens offer to dynamic packets: see `offers`.
+    #[inline]
+    pub fn offer(&self, tokens: u64) -> u8 {
+        let (mut place, mut left) = (0, tokens);
+        for ranges in &self.ranges[..self.dynamic] {
+            place += ranges[left as usize % 128];
+            left >>= 8;
+        }
+        self.offers[place as usize]
     }
 
     /// Time that packets of so many chunks in all, and acknowledgements, take on a link.
