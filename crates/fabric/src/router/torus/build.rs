@@ -43,7 +43,7 @@ impl Default for BuildOptions {
 }
 
 /// Nodes of a machine that is fastest without fetching memory ahead. Measured (`docs/performance.md`).
-const CACHED: u32 = 4_096;
+const CACHED: u32 = 2_048;
 
 /// A torus machine of nodes with `P` ports, and its hosts.
 pub struct TorusNetwork<H: Host, const P: usize> {
