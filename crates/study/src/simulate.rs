@@ -219,6 +219,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
             Warmup::Auto => None,
         };
         let begin = Instant::now();
+        let mut counted_from = 0;
         let mut confidence = None;
         let mut first = Mark::default();
         let ended = loop {
@@ -228,6 +229,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
             let now = self.network.now();
             if from == Some(now) && reached == Reached::Time && now < last {
                 self.network.restart_counting();
+                counted_from = now;
             }
             match reached {
                 Reached::Stopped => break Ended::Stopped,
@@ -247,6 +249,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
                     None if steady::settled(&series, measure.half_width) => {
                         from = Some(now);
                         self.network.restart_counting();
+                        counted_from = now;
                     }
                     Some(from) if now > from => {
                         let measured = &series[(from / window) as usize..];
@@ -265,7 +268,8 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
                 }
             }
         };
-        let span = Span { from: from.unwrap_or(0).min(self.network.now()), to: self.network.now() };
+        // Of a run that ended before its warm-up, all is counted.
+        let span = Span { from: counted_from, to: self.network.now() };
         let mut result = measure::result(self.study, &mut self.network, span, self.links);
         result.confidence = confidence;
         result.simulated.ended = ended;
@@ -274,6 +278,9 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
             Ended::Stalled => Some("stalled: packets in the network wait for each other".into()),
             Ended::Time if measure.until != Until::Time => {
                 Some("reached max_time_us before its own end".into())
+            }
+            _ if from.is_some_and(|from| from > counted_from) => {
+                Some("ended before its warm-up did, so that is in the figures".into())
             }
             _ => None,
         };

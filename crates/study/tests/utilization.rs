@@ -29,3 +29,20 @@ fn links_and_series_tell_the_same() {
     close(result.per_link.iter().map(|row| row.utilization).sum::<f64>() / 384.0, "the links");
     close(links.by_direction.iter().map(|d| d.utilization).sum::<f64>() / 6.0, "the directions");
 }
+
+#[test]
+fn a_run_that_ends_before_its_warm_up_is_measured_whole_and_says_so() {
+    let sets = [
+        "topology.dims=[4,4,4]",
+        "measure={}",
+        "measure.until=done",
+        "traffic.load=burst",
+        "measure.warmup=9000",
+    ];
+    let study = load("all-to-all", &sets.map(str::to_owned)).unwrap();
+    let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1).unwrap();
+    assert_eq!(result.simulated.measured_from_us, 0.0);
+    assert!(result.simulated.measured_us > 10.0 && result.simulated.measured_us == result.simulated.us);
+    assert!(result.partial.is_some_and(|why| why.contains("warm-up")));
+    assert!((0.1..1.0).contains(&result.links.mean_utilization), "{:?}", result.links);
+}
