@@ -107,14 +107,9 @@ impl Header {
     #[inline]
     pub fn after_hop(self, port: usize, next: u8, crosses: bool) -> Self {
         let d = port / 2;
-        let mut word = self.0;
-        if self.destination(d) == next {
-            word &= !(1 << port);
-        }
-        if crosses {
-            word |= 1 << (Self::CROSSED + d as u32);
-        }
-        Header(word)
+        // Without branches: whether a packet is there yet, nobody can foresee.
+        let there = u64::from(self.destination(d) == next) << port;
+        Header(self.0 & !there | u64::from(crosses) << (Self::CROSSED + d as u32))
     }
 }
 

@@ -258,13 +258,13 @@ impl<H: Host, const P: usize> Shared<H, P> {
         one_of(ties, &mut n.random)
     }
 
-    /// [`Self::start`] where it matters little how fast.
+    /// [`Self::start`] as a function of its own: a copy in each place from which it is called would fill the cache of instructions.
     #[inline(never)]
     fn grant_link(&mut self, n: &mut Node<P>, grant: Grant, now: Time, out: &mut Outbox<Message>) {
         self.start(n, grant, now, out);
     }
 
-    /// A packet starts on a link.
+    /// A packet starts on a link. Part of its caller, where what comes by the bypass is known to.
     #[inline(always)]
     pub(super) fn start(&mut self, n: &mut Node<P>, grant: Grant, now: Time, out: &mut Outbox<Message>) {
         let Grant { from, slot, to, vc, entry } = grant;

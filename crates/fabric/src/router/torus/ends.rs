@@ -77,7 +77,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
         // No byte overflows: no more tokens come back than were taken.
         n.tokens[port] += word;
         n.offer(&self.tables, port);
-        let matters = n.open >> port & 1 != 0 && !n.is_quiet();
+        let matters = (n.open >> port & 1 != 0) & !n.is_quiet();
         self.recorder.current.token_acks += 1;
         if let Some(before) = before
             && before != 0

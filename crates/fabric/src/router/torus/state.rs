@@ -138,7 +138,7 @@ impl<const P: usize> Node<P> {
     /// Whether the arbiters have nothing to look at.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.standing == 0 && self.waiting | self.stalled == 0
+        u16::from(self.standing) | self.waiting | self.stalled == 0
     }
 }
 
