@@ -9,9 +9,9 @@ use crate::host::Host;
 use crate::packet::Header;
 use netloom_engine::{Time, prefetch};
 
-/// Events of a tick from which on those of the next ticks are too many for the cache, and are fetched within their own tick. All
-/// nodes that begin at once make such ticks.
-pub(super) const BURST: usize = 512;
+/// Events of a tick up to which they are fetched in the ticks before. More are too many for the cache, and are fetched within
+/// their own tick: those of a saturated machine, and when all nodes begin at once.
+pub(super) const BURST: usize = 96;
 
 impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// At the beginning of a window, when other blocks have had the cache in between.
