@@ -64,6 +64,9 @@ pub(super) struct Shared<H, const P: usize> {
     pub standing: Vec<Entry>,
     /// Nodes whose arbiters act again in the tick after the last one.
     pub retries: Vec<u32>,
+    /// Packets that have begun to leave for other blocks in this tick: lane, arrival, event. They are handed over at the tick's
+    /// end, when what goes with them has come from memory.
+    outgoing: Vec<(usize, Time, Event)>,
 }
 
 /// What a block is made of.
@@ -105,6 +108,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             signals: Signals::default(),
             standing: vec![Entry::default(); (n + 1) * P],
             retries: vec![],
+            outgoing: vec![],
             tables,
         };
         TorusBlock {
@@ -237,6 +241,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         } else {
             self.one_by_one(&taken, &mut retries, now, out);
         }
+        self.shared.hand_out(out);
         self.taken = taken;
         self.retried = retries;
         count
@@ -432,6 +437,14 @@ impl<H: Host, const P: usize> Shared<H, P> {
         if header.crossed(direction.trailing_zeros() as usize / 2) { head | UPPER } else { head }
     }
 
+    /// Hands packets that leave for other blocks over to them.
+    #[inline]
+    fn hand_out(&mut self, out: &mut Outbox<Message>) {
+        for (lane, at, event) in self.outgoing.drain(..) {
+            out.send(lane, at, Message { event, meta: self.arena.remove(event.packet()) });
+        }
+    }
+
     /// Sends an event to the other end of a link.
     #[inline]
     pub(super) fn send(
@@ -445,9 +458,14 @@ impl<H: Host, const P: usize> Shared<H, P> {
         if to & REMOTE == 0 {
             self.calendar.push(at, event(to, packet));
         } else {
-            let meta = if packet == u32::MAX { Meta::default() } else { self.arena.remove(packet) };
             let lane = (to >> 20 & 0x7ff) as usize;
-            out.send(lane, at, Message { event: event(to % BLOCK_MAX as u32, packet), meta });
+            let event = event(to % BLOCK_MAX as u32, packet);
+            if packet == u32::MAX {
+                out.send(lane, at, Message { event, meta: Meta::default() });
+            } else {
+                self.arena.fetch(packet);
+                self.outgoing.push((lane, at, event));
+            }
         }
     }
 }
