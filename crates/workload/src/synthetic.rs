@@ -271,6 +271,7 @@ impl Software for Synthetic {
     #[inline]
     fn prepare(&self, node: u32, lane: usize) {
         prefetch(&self.lanes[node as usize * self.lanes_each + lane]);
+        prefetch(&self.senders[node as usize]);
         self.orders.get(node as usize).into_iter().for_each(prefetch);
     }
 
