@@ -2,8 +2,8 @@
 //! request; each sender's grant.
 
 use super::bits::{best_of, bits, one_of};
-use super::block::{Message, Shared};
 use super::errors::Kept;
+use super::shared::{Message, Shared};
 use super::slots::{BYPASS, SLOTS, SlotSet};
 use super::state::*;
 use crate::host::Host;

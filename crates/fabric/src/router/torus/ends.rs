@@ -1,7 +1,7 @@
 //! What arrives, ends or comes back: the first step of a tick, and the token-acks that follow from it.
 
 use super::arbitration::Grant;
-use super::block::{Message, Shared};
+use super::shared::{Message, Shared};
 use super::slots::{BYPASS, SLOTS};
 use super::state::*;
 use crate::host::Host;

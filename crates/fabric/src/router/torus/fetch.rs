@@ -11,7 +11,7 @@ use netloom_engine::{Time, prefetch};
 
 /// Events of a tick up to which they are fetched in the ticks before. More are too many for the cache, and are fetched within
 /// their own tick: those of a saturated machine, and when all nodes begin at once.
-pub(super) const BURST: usize = 96;
+const BURST: usize = 96;
 
 impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// At the beginning of a window, when other blocks have had the cache in between.
@@ -38,8 +38,10 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// Within a tick of very many events, for those a little further on.
     #[inline]
     pub(super) fn fetch_along(&self, events: &[Event], i: usize) {
-        events.get(i + 32).into_iter().for_each(|event| self.fetch_node(event));
-        events.get(i + 16).into_iter().for_each(|event| self.fetch_details(event));
+        if events.len() > BURST {
+            events.get(i + 32).into_iter().for_each(|event| self.fetch_node(event));
+            events.get(i + 16).into_iter().for_each(|event| self.fetch_details(event));
+        }
     }
 
     /// The same for the nodes that act in it, whose state may have left the cache since its events were applied.

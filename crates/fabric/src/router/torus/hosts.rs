@@ -1,7 +1,7 @@
 //! What passes between nodes and their hosts: packets pulled into injection FIFOs and handed over from reception FIFOs, and what
 //! hosts ask for.
 
-use super::block::Shared;
+use super::shared::Shared;
 use super::state::*;
 use crate::host::{Host, Pull, Signal};
 use crate::packet::{Header, Meta};

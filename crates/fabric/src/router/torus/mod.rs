@@ -11,6 +11,7 @@ mod errors;
 mod fetch;
 mod hosts;
 mod recovery;
+mod shared;
 mod slots;
 mod stall;
 mod state;

@@ -5,8 +5,9 @@
 //! The sending node draws a transmission's fate at its start and tells the receiver with the packet, which acts on it
 //! no sooner than it could know: when the tail has come.
 
-use super::block::{Message, Shared, TorusBlock};
+use super::block::TorusBlock;
 use super::errors::{Errors, Fate, Kept, LinkErrors};
+use super::shared::{Message, Shared};
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
