@@ -20,7 +20,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         if now + 1 < until {
             self.shared.calendar.peek(now + 1, BURST, |event| self.fetch_node(event));
         }
-        self.shared.calendar.peek(now, BURST, |event| self.fetch_details(event));
+        self.shared.calendar.peek(now, BURST, |event| self.fetch_details(event, true));
     }
 
     /// In each tick of a window, for the next two.
@@ -31,16 +31,16 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             self.shared.calendar.peek(now + 2, BURST, |event| self.fetch_node(event));
         }
         if now + 1 < until {
-            self.shared.calendar.peek(now + 1, BURST, |event| self.fetch_details(event));
+            self.shared.calendar.peek(now + 1, BURST, |event| self.fetch_details(event, true));
         }
     }
 
-    /// Within a tick of very many events, for those a little further on.
+    /// Within a tick of very many events, for those a little further on; the packets that may move follow when their nodes act.
     #[inline]
     pub(super) fn fetch_along(&self, events: &[Event], i: usize) {
         if events.len() > BURST {
             events.get(i + 32).into_iter().for_each(|event| self.fetch_node(event));
-            events.get(i + 16).into_iter().for_each(|event| self.fetch_details(event));
+            events.get(i + 16).into_iter().for_each(|event| self.fetch_details(event, false));
         }
     }
 
@@ -98,8 +98,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// With those there, brings what they lead to.
-    fn fetch_details(&self, event: &Event) {
+    /// With those there, brings what they lead to; the packets that may move only if asked for.
+    fn fetch_details(&self, event: &Event, packets: bool) {
         let (node, port) = (event.node(), event.port());
         let n = &self.nodes[node];
         match event.kind() {
@@ -111,10 +111,11 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                         // Its tokens can go back at once.
                         prefetch(&n.ports[from]);
                     }
-                    // With a path free again, its heads may go through any link; or the next packet of the same VC.
-                    self.fetch_rings(node, from, n.wishes.of(from) | 1 << slot);
+                    // The next packet of the same VC; and with a path free again, its heads may go through any link.
+                    let heads = if packets { n.wishes.of(from) } else { 0 };
+                    self.fetch_rings(node, from, heads | 1 << slot);
                 }
-                self.fetch_candidates(node, port);
+                self.fetch_candidates(node, port, packets);
             }
             // What waits for tokens moves when they come, unless the link is busy.
             Kind::Tokens if n.open >> port & 1 != 0 && !n.is_quiet() => {
@@ -136,14 +137,16 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// The packets that may be the next on a link.
+    /// Receivers whose heads may be the next on a link, and those packets.
     #[inline]
-    fn fetch_candidates(&self, node: usize, port: usize) {
+    fn fetch_candidates(&self, node: usize, port: usize, packets: bool) {
         let n = &self.nodes[node];
         let mut asking = n.wishes.towards(port);
         while let Some((receiver, slots)) = asking.next_receiver() {
             prefetch(&n.receivers[receiver]);
-            self.fetch_rings(node, receiver, slots);
+            if packets {
+                self.fetch_rings(node, receiver, slots);
+            }
         }
         self.fetch_injection(node, port);
     }
