@@ -14,20 +14,18 @@ pub fn minimal(torus: &Torus, from: Coordinates, to: Coordinates, tie: HalfwayTi
         if from[d] == to[d] {
             continue;
         }
-        let k = torus.length(d);
-        let plus = (u32::from(to[d]) + k - u32::from(from[d])) % k;
-        let minus = if torus.wraps(d) {
-            match (2 * plus).cmp(&k) {
-                std::cmp::Ordering::Less => false,
-                std::cmp::Ordering::Greater => true,
-                std::cmp::Ordering::Equal => tie == HalfwayTie::Parity && parity == 1,
-            }
-        } else {
-            to[d] < from[d]
-        };
+        let difference = u32::from(to[d]) + torus.length(d) - u32::from(from[d]);
+        let minus = is_minus(torus, d, difference, tie == HalfwayTie::Parity && parity == 1);
         hints |= 1 << (2 * d + usize::from(minus));
     }
     hints
+}
+
+/// Whether the shorter way in dimension `d` is the minus direction, to a coordinate that is larger by `difference`, less the
+/// dimension's length; and where both are equally long, if `odd`.
+fn is_minus(torus: &Torus, d: usize, difference: u32, odd: bool) -> bool {
+    let k = torus.length(d);
+    if torus.wraps(d) { 2 * (difference % k) + u32::from(odd) > k } else { difference < k }
 }
 
 /// [`minimal`] looked up in a table: for senders that ask it for every packet.
@@ -54,13 +52,9 @@ impl Compass {
             for parity in 0..2 {
                 // Differences from -k to k, -k itself only so that a row is an even 2 k long.
                 for difference in 0..2 * k {
-                    let plus = difference % k;
-                    let minus = if torus.wraps(d) {
-                        2 * plus + u32::from(tie == HalfwayTie::Parity && parity == 1) > k
-                    } else {
-                        difference < k
-                    };
-                    rows.push(if plus == 0 { 0 } else { 1 << (2 * d + usize::from(minus)) });
+                    let minus = is_minus(torus, d, difference, tie == HalfwayTie::Parity && parity == 1);
+                    let here = difference.is_multiple_of(k);
+                    rows.push(if here { 0 } else { 1 << (2 * d + usize::from(minus)) });
                 }
             }
         }
