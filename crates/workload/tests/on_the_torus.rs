@@ -160,7 +160,6 @@ fn a_real_trace_runs_on_a_cube() {
     assert!(scattered != ends && (last(&scattered) / last(&ends) - 1.0).abs() < 0.1);
 }
 
-/// With nodes out of order, an all-to-all of the others runs to its end: what is in the way is passed or relayed.
 #[test]
 fn a_relay_sends_on_by_the_second_leg_alone() {
     // Here some first legs are static and second ones are not: a packet that stayed static would wait at a dead node for ever.
@@ -187,6 +186,7 @@ fn a_relay_sends_on_by_the_second_leg_alone() {
     }
 }
 
+/// With nodes out of order, an all-to-all of the others runs to its end: what is in the way is passed or relayed.
 #[test]
 fn an_all_to_all_goes_round_dead_nodes() {
     let mut config = TorusConfig::bluegene_l(&[4, 4, 4]);

@@ -33,7 +33,7 @@ pub struct TorusBlock<H, const P: usize> {
     arrivals: Vec<Event>,
     deliveries: Vec<Event>,
     mends: Vec<Event>,
-    /// Nodes with several events, which act after all of them.
+    /// Nodes that act after all events: those with several, or all where memory is fetched ahead.
     dirty: Vec<u32>,
     /// Nodes whose arbiters act again in this tick.
     retried: Vec<u32>,
@@ -161,6 +161,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         (state, self.shared.arena.bytes() + self.shared.calendar.bytes())
     }
 
+    /// Lists a node to act after all events of the tick.
     #[inline]
     fn mark(&mut self, node: usize) {
         let n = &mut self.nodes[node];

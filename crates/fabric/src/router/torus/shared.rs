@@ -25,7 +25,8 @@ pub(super) struct Shared<H, const P: usize> {
     pub errors: Option<Box<Errors>>,
     pub host: H,
     pub signals: Signals,
-    /// Packets in bypasses, in the tick in which they stand there: node's place on the list of those that act, port.
+    /// Packets in bypasses, in the tick in which they stand there: node's place on the list of those that act,
+    /// or 0 for one that acts at once; port.
     pub standing: Vec<Entry>,
     /// Nodes whose arbiters act again in the tick after the last one.
     pub retries: Vec<u32>,

@@ -1,4 +1,4 @@
-//! The state of a node, laid out for the cache: what arbitration reads first, in a few lines; then one line a port.
+//! The state of a node, laid out for the cache: what arbitration reads first, in a few lines; then receivers, then links.
 
 use super::slots::{BYPASS, SLOTS, Wishes};
 use crate::packet::Header;
@@ -13,8 +13,8 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 /// As a neighbour: bit that says it is in another block; then 11 bits of lane and 20 of the node there.
 pub(super) const REMOTE: u32 = 1 << 31;
 
-/// What a node's arbiters look at, by how often: a line of masks that every event needs, two of wishes and tokens, then the
-/// receivers, of which most events need one. Masks have a bit a port.
+/// All of a node but its packets, by how often it is looked at: a line of masks that every event needs, two of wishes and tokens,
+/// then the receivers and the links, of which most events need one or two. Masks have a bit a port.
 #[repr(C, align(64))]
 pub(super) struct Node<const P: usize> {
     /// The node's own random choices.
