@@ -347,7 +347,7 @@ impl<H: Host, const P: usize> Block for TorusBlock<H, P> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::TorusConfig;
+    use crate::config::{Escape, TorusConfig};
     use crate::host::{Delivery, Host, Pull, Signals};
     use crate::packet::{Header, Meta};
     use crate::router::torus::{BuildOptions, TorusNetwork, WindowRecord};
@@ -360,14 +360,16 @@ mod tests {
         torus: Torus,
         numbers: Vec<u32>,
         streams: Vec<Stream>,
+        /// The longest of them, ticks.
+        pause: u64,
         delivered: u64,
     }
 
     impl Host for Crowd {
         fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
             let stream = &mut self.streams[node as usize];
-            if stream.below(4) == 0 {
-                return Pull::NotBefore(now + stream.below(900));
+            if stream.below(2) == 0 {
+                return Pull::NotBefore(now + stream.below(self.pause));
             }
             let to = stream.below(self.torus.nodes().into()) as u32;
             let chunks = 1 + stream.below(8) as u32;
@@ -394,7 +396,7 @@ mod tests {
         fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
     }
 
-    fn run(change: impl Fn(&mut TorusConfig), fetches: bool) -> (Vec<WindowRecord>, u64) {
+    fn run(change: impl Fn(&mut TorusConfig), pause: u64, fetches: bool) -> (Vec<WindowRecord>, u64) {
         let mut config = TorusConfig::bluegene_l(&[4, 4, 3]);
         change(&mut config);
         let torus = Torus::new(&config.topology);
@@ -408,6 +410,7 @@ mod tests {
             torus: torus.clone(),
             numbers: numbers.to_vec(),
             streams: numbers.iter().map(|&n| Stream::new(3, 9, n.into())).collect(),
+            pause,
             delivered: 0,
         })
         .expect("buildable");
@@ -418,16 +421,21 @@ mod tests {
 
     #[test]
     fn nodes_one_by_one_or_step_by_step_come_to_the_same() {
-        let changes: [fn(&mut TorusConfig); 4] = [
+        let changes: [fn(&mut TorusConfig); 6] = [
             |_| (),
+            |config| config.router.paths = 1,
+            |config| config.router.escape = Escape::Dateline,
             |config| config.router.arbitration_gap = true,
             |config| config.link.bit_error_rate = 1e-5,
             |config| config.router.bypass = false,
         ];
         for change in changes {
-            let (windows, delivered) = run(change, false);
-            assert!(delivered > 1_000, "{delivered}");
-            assert_eq!((windows, delivered), run(change, true));
+            // Crowded, and with nodes where a packet comes alone.
+            for pause in [900, 9_000] {
+                let (windows, delivered) = run(change, pause, false);
+                assert!(delivered > 1_000, "{delivered}");
+                assert_eq!((windows, delivered), run(change, pause, true));
+            }
         }
     }
 }
