@@ -271,8 +271,8 @@ impl<H: Host, const P: usize> Shared<H, P> {
         let t = &self.tables;
         let chunks = entry.header.chunks() as u8;
         n.open &= !(1 << to);
+        // What is left is offered when the link is free again.
         n.tokens[to] -= u64::from(t.cost(vc, chunks)) << (8 * vc);
-        n.offer(t, to);
         let header = entry.header.after_hop(to, n.ahead[to], n.dateline >> to & 1 != 0);
         let leaving = match from {
             Some(port) => {

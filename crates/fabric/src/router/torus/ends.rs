@@ -14,6 +14,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
     pub(super) fn sent(&mut self, n: &mut Node<P>, event: &Event, now: Time) {
         let Leaving { from, slot, chunks, due_vc, due_chunks } = Leaving::of(event.word);
         n.open |= 1 << event.port();
+        n.offer(&self.tables, event.port());
         if from == FROM_INJECTION {
             n.injecting &= !(1 << slot);
             n.refill |= 1 << slot;
@@ -211,7 +212,12 @@ impl<H: Host, const P: usize> Shared<H, P> {
                 continue;
             }
             let event = |node, _| Event::at(Kind::Tokens, node, port ^ 1, 0, 0, word);
-            self.send(to, end + self.tables.token_delay, event, u32::MAX, out);
+            let at = end + self.tables.token_delay;
+            if to & REMOTE == 0 && self.errors.is_none() {
+                self.returning.push((at, event(to, 0)));
+            } else {
+                self.send(to, at, event, u32::MAX, out);
+            }
         }
     }
 }
