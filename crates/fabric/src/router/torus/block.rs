@@ -187,37 +187,10 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         } else {
             self.one_by_one(&taken, &mut retries, now, out);
         }
-        self.return_tokens();
         self.shared.hand_out(out);
         self.taken = taken;
         self.retried = retries;
         count
-    }
-
-    /// Sends the tick's token-acks to nodes of this block on their way. Tokens for a link that is busy until they come are
-    /// there at once: nobody looks at them before. When a machine is saturated, that is nearly all, and saves an event each.
-    #[inline]
-    fn return_tokens(&mut self) {
-        let counted = self.shared.recorder.unblocking;
-        let returning = &mut self.shared.returning;
-        if self.fetches {
-            for (_, event) in returning.iter() {
-                let (n, port) = (&self.nodes[event.node()], event.port());
-                netloom_engine::prefetch(&n.random);
-                netloom_engine::prefetch(&n.tokens);
-                netloom_engine::prefetch(&n.ports[port]);
-            }
-        }
-        for i in 0..returning.len() {
-            let (at, event) = returning[i];
-            let (n, port) = (&mut self.nodes[event.node()], event.port());
-            if n.open >> port & 1 == 0 && n.ports[port].free_at >= at && !counted {
-                n.tokens[port] += event.word;
-            } else {
-                self.shared.calendar.push(at, event);
-            }
-        }
-        returning.clear();
     }
 
     /// The events of a tick where all nodes are in the cache: those that have one go through all steps at once.

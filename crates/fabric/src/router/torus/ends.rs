@@ -212,12 +212,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
                 continue;
             }
             let event = |node, _| Event::at(Kind::Tokens, node, port ^ 1, 0, 0, word);
-            let at = end + self.tables.token_delay;
-            if to & REMOTE == 0 && self.errors.is_none() {
-                self.returning.push((at, event(to, 0)));
-            } else {
-                self.send(to, at, event, u32::MAX, out);
-            }
+            self.send(to, end + self.tables.token_delay, event, u32::MAX, out);
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Memory fetched ahead of its use: a machine of many thousand nodes does not fit a core's caches, and only the calendar
 //! knows which of them come next (`docs/performance.md`).
 
-use super::bits::bits;
 use super::block::TorusBlock;
-use super::slots::BYPASS;
+use super::slots::{BYPASS, SlotSet};
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
@@ -50,13 +49,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         if nodes.len() > BURST {
             nodes.get(i + 8).into_iter().for_each(|&node| prefetch(&self.nodes[node as usize]));
             if let Some(&node) = nodes.get(i + 4) {
-                let node = node as usize;
-                let mut asking = self.nodes[node].wishes.towards_any(self.nodes[node].open);
-                while let Some((port, slots)) = asking.next_receiver() {
-                    self.fetch_rings(node, port, slots);
-                }
-                bits(self.nodes[node].open & ((1 << P) - 1))
-                    .for_each(|port| prefetch(&self.nodes[node].ports[port]));
+                let n = &self.nodes[node as usize];
+                self.fetch_asking(n, n.wishes.towards_any(n.open));
+                prefetch(&n.ports[n.open.trailing_zeros() as usize % P]);
             }
         }
     }
@@ -70,8 +65,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         prefetch(&n.random);
         match event.kind() {
             Kind::Sent => {
-                prefetch(&n.tokens);
                 prefetch(n.wishes.first_line());
+                prefetch(&n.tokens);
                 prefetch(&n.entering);
                 prefetch(&n.ports[port]);
                 let leaving = Leaving::of(event.word);
@@ -98,74 +93,80 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// With those there, brings what they lead to; the packets that may move only if asked for.
+    /// With those there, brings what they lead to; the packets that may move only if asked for. Without loops over what cannot
+    /// be foreseen: to branch wrongly costs as much as the wait for a line.
     fn fetch_details(&self, event: &Event, packets: bool) {
         let (node, port) = (event.node(), event.port());
         let n = &self.nodes[node];
         match event.kind() {
             Kind::Sent => {
                 let leaving = Leaving::of(event.word);
+                let mut asking = n.wishes.towards(port);
                 if leaving.from != FROM_INJECTION {
-                    let (from, slot) = (leaving.from as usize, leaving.slot as usize);
+                    let from = leaving.from as usize;
                     if n.open >> from & 1 != 0 {
                         // Its tokens can go back at once.
                         prefetch(&n.ports[from]);
                     }
-                    // The next packet of the same VC; and with a path free again, its heads may go through any link.
-                    let heads = if packets { n.wishes.of(from) } else { 0 };
-                    self.fetch_rings(node, from, heads | 1 << slot);
+                    // The next packet of the same VC.
+                    self.fetch_ring(n, from, leaving.slot.into());
+                    if packets {
+                        // With a path free again, its heads may go through any link.
+                        asking = asking.and_also(SlotSet::of(from, n.wishes.of(from)));
+                    }
                 }
-                self.fetch_candidates(node, port, packets);
+                if n.entering[port] != 0 && (packets || asking.is_empty()) {
+                    self.fetch_injection(n);
+                }
+                if packets {
+                    self.fetch_asking(n, asking);
+                }
             }
             // What waits for tokens moves when they come, unless the link is busy.
             Kind::Tokens if n.open >> port & 1 != 0 && !n.is_quiet() => {
                 prefetch(&n.ports[port]);
                 prefetch(n.wishes.first_line());
-                self.fetch_injection(node, port);
+                if n.entering[port] != 0 { self.fetch_injection(n); }
             }
             Kind::Arrived => {
-                self.fetch_rings(node, port, 1 << event.slot());
+                self.fetch_ring(n, port, event.slot());
                 // It may go on at once.
                 let ways = Header(event.word).hints() & n.open & n.any_ok;
                 if ways != 0 {
                     prefetch(&n.tokens);
-                    bits(ways).for_each(|out| prefetch(&n.ports[out]));
+                    prefetch(&n.ports[ways.trailing_zeros() as usize % P]);
+                    prefetch(&n.ports[(15 - ways.leading_zeros() as usize) % P]);
                 }
             }
-            Kind::Received => self.fetch_rings(node, port, 1 << event.slot()),
+            Kind::Received => self.fetch_ring(n, port, event.slot()),
             _ => {}
         }
     }
 
-    /// Receivers whose heads may be the next on a link, and those packets.
+    /// Slots whose heads may be next: the first and the last of them, and their packets.
     #[inline]
-    fn fetch_candidates(&self, node: usize, port: usize, packets: bool) {
-        let n = &self.nodes[node];
-        let mut asking = n.wishes.towards(port);
-        while let Some((receiver, slots)) = asking.next_receiver() {
-            prefetch(&n.receivers[receiver]);
-            if packets {
-                self.fetch_rings(node, receiver, slots);
-            }
-        }
-        self.fetch_injection(node, port);
-    }
-
-    /// The packets that may be injected into a link.
-    #[inline]
-    fn fetch_injection(&self, node: usize, port: usize) {
-        let fifos = self.nodes[node].entering[port];
-        if fifos != 0 {
-            prefetch(&self.shared.injection[node]);
-            bits(fifos).for_each(|fifo| prefetch(&self.shared.injecting[node * self.shared.fifos + fifo]));
+    fn fetch_asking(&self, n: &Node<P>, asking: SlotSet<P>) {
+        let mut asking = asking;
+        while let Some((port, slots)) = asking.next_receiver() {
+            prefetch(&n.receivers[port]);
+            for slot in super::bits::bits(slots.into()) { self.fetch_ring(n, port, slot);}
         }
     }
 
-    /// VCs of a receiver; the bypass has none.
+    /// The packets that may be injected.
     #[inline]
-    fn fetch_rings(&self, node: usize, port: usize, slots: u8) {
-        for vc in bits(u16::from(slots) & !(1 << BYPASS)) {
-            prefetch(&self.shared.rings[self.shared.ring(node as u32, port, vc)]);
+    fn fetch_injection(&self, n: &Node<P>) {
+        let first = n.here as usize * self.shared.fifos;
+        prefetch(&self.shared.injection[n.here as usize]);
+        prefetch(&self.shared.injecting[first]);
+        prefetch(&self.shared.injecting[first + self.shared.fifos - 1]);
+    }
+
+    /// A VC's packets; the bypass has none.
+    #[inline]
+    fn fetch_ring(&self, n: &Node<P>, port: usize, slot: usize) {
+        if slot != BYPASS {
+            prefetch(&self.shared.rings[self.shared.ring(n.here, port, slot)]);
         }
     }
 }

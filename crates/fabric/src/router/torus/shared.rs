@@ -33,8 +33,6 @@ pub(super) struct Shared<H, const P: usize> {
     /// Packets that have begun to leave for other blocks in this tick: lane, arrival, event. They are handed over at the tick's
     /// end, when what goes with them has come from memory.
     outgoing: Vec<(usize, Time, Event)>,
-    /// Token-acks that have been sent in this tick to nodes of the same block: arrival, event.
-    pub returning: Vec<(Time, Event)>,
 }
 
 /// What one block tells another: an event, and with an arriving packet what its ends know of it.
@@ -73,7 +71,6 @@ impl<H: Host, const P: usize> Shared<H, P> {
             standing: vec![Entry::default(); (n + 1) * P],
             retries: vec![],
             outgoing: vec![],
-            returning: vec![],
             tables,
         }
     }
