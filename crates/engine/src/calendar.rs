@@ -165,11 +165,17 @@ impl<E: Copy + Default> Calendar<E> {
         self.occupied[slot / 64] &= !(1 << (slot % 64));
         let last = (bucket.next as usize - 1) / PAGE;
         let mut page = bucket.first as usize;
-        while page != last {
-            into.extend_from_slice(&self.events[page * PAGE..][..PAGE]);
+        // Whole pages, the last one too: copies of a fixed size need no call and no branch on their length.
+        loop {
+            if let Some(events) = self.events[page * PAGE..].first_chunk::<PAGE>() {
+                into.extend_from_slice(events);
+            }
+            if page == last {
+                break;
+            }
             page = self.next[page] as usize;
         }
-        into.extend_from_slice(&self.events[last * PAGE..bucket.next as usize]);
+        into.truncate(into.len() - PAGE + (bucket.next as usize - last * PAGE));
         self.next[last] = self.free;
         self.free = bucket.first;
     }

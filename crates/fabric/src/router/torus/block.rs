@@ -195,8 +195,12 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
 
     /// The events of a tick where all nodes are in the cache: those that have one go through all steps at once.
     fn one_by_one(&mut self, taken: &[Event], retries: &mut Vec<u32>, now: Time, out: &mut Outbox<Message>) {
-        for node in taken.iter().map(Event::node).chain(retries.iter().map(|&node| node as usize)) {
-            let events = &mut self.nodes[node].events;
+        for event in taken {
+            let events = &mut self.nodes[event.node()].events;
+            *events = 1 + u8::from(*events != 0);
+        }
+        for &node in &*retries {
+            let events = &mut self.nodes[node as usize].events;
             *events = 1 + u8::from(*events != 0);
         }
         let mut together = std::mem::take(&mut self.together);
@@ -206,14 +210,16 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 together.push(*event);
             }
         }
-        retries.retain(|&node| {
-            let n = &mut self.nodes[node as usize];
-            let alone = std::mem::take(&mut n.events) == 1;
-            if alone {
-                self.shared.arbitrate(n, now, out);
-            }
-            !alone
-        });
+        if !retries.is_empty() {
+            retries.retain(|&node| {
+                let n = &mut self.nodes[node as usize];
+                let alone = std::mem::take(&mut n.events) == 1;
+                if alone {
+                    self.shared.arbitrate(n, now, out);
+                }
+                !alone
+            });
+        }
         if !together.is_empty() || !retries.is_empty() {
             self.all_together(&together, retries, now, out);
             together.clear();

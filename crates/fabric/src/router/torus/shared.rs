@@ -154,9 +154,10 @@ impl<H: Host, const P: usize> Shared<H, P> {
     /// Hands packets that leave for other blocks over to them.
     #[inline]
     pub(super) fn hand_out(&mut self, out: &mut Outbox<Message>) {
-        for (lane, at, event) in self.outgoing.drain(..) {
+        for &(lane, at, event) in &self.outgoing {
             out.send(lane, at, Message { event, meta: self.arena.remove(event.packet()) });
         }
+        self.outgoing.clear();
     }
 
     /// Sends an event to the other end of a link.
