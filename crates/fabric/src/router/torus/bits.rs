@@ -43,7 +43,12 @@ pub(super) fn one_of(ties: u64, random: &mut Stream) -> usize {
 /// Any of the bits of a mask.
 #[inline]
 fn any(mut mask: u64, random: &mut Stream) -> usize {
-    for _ in 0..random.below(mask.count_ones().into()) {
+    let n = random.below(mask.count_ones().into());
+    // The first few steps without branches: how many there are, nobody can foresee.
+    for step in 0..3 {
+        mask = if step < n { mask & (mask - 1) } else { mask };
+    }
+    for _ in 3..n {
         mask &= mask - 1;
     }
     mask.trailing_zeros() as usize

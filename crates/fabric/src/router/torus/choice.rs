@@ -132,16 +132,28 @@ impl<const P: usize> Node<P> {
             let direction = ways & !FIXED;
             return (direction.trailing_zeros() as u8, self.fixed_vc(t, head, direction) as u8);
         }
-        let offers: [u8; P] =
-            std::array::from_fn(|port| if ways >> port & 1 != 0 { self.best[port] } else { 0 });
-        let best = offers.iter().fold(0, |best, offer| best.max(offer >> 4));
-        // A bit for each port and VC: up to 10 ports of 4 VCs.
-        let ties = offers
-            .iter()
-            .rev()
-            .fold(0u64, |ties, offer| ties << 4 | u64::from(if offer >> 4 == best { offer & 15 } else { 0 }));
+        let ties = if ways.count_ones() <= 3 {
+            // The first, the second and the last: all of a minimal way through three dimensions.
+            let ports = [ways, ways & (ways - 1), 1 << ways.ilog2()];
+            self.shortest(ports.map(|mask| mask.trailing_zeros() as usize))
+        } else {
+            // In place of the others, the first once more.
+            self.shortest::<P>(std::array::from_fn(|port| {
+                if ways >> port & 1 != 0 { port } else { ways.trailing_zeros() as usize }
+            }))
+        };
         let chosen = one_of(ties, &mut self.random);
         ((chosen / 4) as u8, (chosen % 4) as u8)
+    }
+
+    /// The shortest queues of some links, a bit for each port and VC: up to 10 ports of 4 VCs.
+    #[inline]
+    fn shortest<const N: usize>(&self, ports: [usize; N]) -> u64 {
+        let rank = ports.iter().fold(0, |rank, &port| rank.max(self.best[port] >> 4));
+        ports.iter().fold(0, |ties, &port| {
+            let offer = self.best[port];
+            ties | if offer >> 4 == rank { u64::from(offer & 15) << (4 * port) } else { 0 }
+        })
     }
 
     /// Fullness of the VC that a packet would leave, as the senders' SLQ sees it.

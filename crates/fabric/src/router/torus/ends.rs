@@ -16,6 +16,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
         n.open |= 1 << event.port();
         n.offer(&self.tables, event.port());
         if from == FROM_INJECTION {
+            self.host.prepare(n.here, slot.into());
             n.injecting &= !(1 << slot);
             n.refill |= 1 << slot;
         } else {

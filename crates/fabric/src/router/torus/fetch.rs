@@ -126,7 +126,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             Kind::Tokens if n.open >> port & 1 != 0 && !n.is_quiet() => {
                 prefetch(&n.ports[port]);
                 prefetch(n.wishes.first_line());
-                if n.entering[port] != 0 { self.fetch_injection(n); }
+                if n.entering[port] != 0 {
+                    self.fetch_injection(n);
+                }
             }
             Kind::Arrived => {
                 self.fetch_ring(n, port, event.slot());
@@ -149,7 +151,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         let mut asking = asking;
         while let Some((port, slots)) = asking.next_receiver() {
             prefetch(&n.receivers[port]);
-            for slot in super::bits::bits(slots.into()) { self.fetch_ring(n, port, slot);}
+            for slot in super::bits::bits(slots.into()) {
+                self.fetch_ring(n, port, slot);
+            }
         }
     }
 
