@@ -324,9 +324,7 @@ impl<S: Software> FifoNic<S> {
 const DRAINED: u32 = 16;
 
 impl<S: Software> Host for FifoNic<S> {
-    // Software is asked in line here, and this stays out of the block's tick: there it would take registers from everything
-    // else that a tick does.
-    #[inline(never)]
+    #[inline(always)]
     fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
         if !self.open {
             return self.pull_past(now, node, fifo, signals);

@@ -74,6 +74,9 @@ impl<H: Host, const P: usize> Shared<H, P> {
         }
     }
 
+    // The host answers in line here, so that what it says of the packet is written once; and this stays out of the block's tick:
+    // there it would take registers from everything else that a tick does.
+    #[inline(never)]
     fn pull(&mut self, n: &mut Node<P>, fifo: usize, now: Time) {
         match self.host.pull(now, n.here, fifo, &mut self.signals) {
             Pull::Packet(header, meta) => {
