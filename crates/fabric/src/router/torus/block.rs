@@ -5,10 +5,10 @@
 //! (deliveries, refills, arrivals at a VC that empties in the same tick) waits for a fixed place after the first step, so
 //! that the outcome does not depend on the order in which events came in.
 //!
-//! Nodes know nothing of one another within a tick. So in a machine that fits the cache, a node with one event, as nearly all
-//! have, goes through all steps at once; what happens then follows from the kind of event, which a processor foresees far better
-//! than what lists of nodes hold. In a larger machine the steps apart are faster: the first one waits for memory, for many nodes
-//! at a time.
+//! Nodes know nothing of one another within a tick. So a node with one event, as nearly all have, goes through all steps at
+//! once; what happens then follows from the kind of event, which a processor foresees far better than what lists of nodes hold.
+//! In ticks of very many events of a machine that does not fit the cache, the steps apart are faster: the first one waits for
+//! memory, for many nodes at a time.
 
 use super::errors::{Errors, LinkErrors};
 use super::shared::{Message, Shared};
@@ -40,6 +40,8 @@ pub struct TorusBlock<H, const P: usize> {
     next_tick: Time,
     /// Whether memory is fetched ahead: worth it where the machine does not fit a core's cache.
     pub(super) fetches: bool,
+    /// Events of a tick above which it goes step by step.
+    pub(super) burst: usize,
 }
 
 /// What a block is made of.
@@ -70,6 +72,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             retried: vec![],
             next_tick: 0,
             fetches: false,
+            burst: usize::MAX,
         }
     }
 
@@ -182,7 +185,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.shared.recorder.reach(now);
         let mut retries = std::mem::replace(&mut self.shared.retries, std::mem::take(&mut self.retried));
         let count = taken.len() as u64;
-        if self.fetches {
+        if taken.len() > self.burst {
             self.all_together(&taken, &mut retries, now, out);
         } else {
             self.one_by_one(&taken, &mut retries, now, out);
@@ -193,7 +196,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         count
     }
 
-    /// The events of a tick where all nodes are in the cache: those that have one go through all steps at once.
+    /// The events of a tick, of which most nodes have one: those go through all steps at once.
     fn one_by_one(&mut self, taken: &[Event], retries: &mut Vec<u32>, now: Time, out: &mut Outbox<Message>) {
         for event in taken {
             let events = &mut self.nodes[event.node()].events;
@@ -402,7 +405,7 @@ mod tests {
         fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
     }
 
-    fn run(change: impl Fn(&mut TorusConfig), pause: u64, fetches: bool) -> (Vec<WindowRecord>, u64) {
+    fn run(change: impl Fn(&mut TorusConfig), pause: u64, burst: usize) -> (Vec<WindowRecord>, u64) {
         let mut config = TorusConfig::bluegene_l(&[4, 4, 3]);
         change(&mut config);
         let torus = Torus::new(&config.topology);
@@ -420,7 +423,8 @@ mod tests {
             delivered: 0,
         })
         .expect("buildable");
-        network.blocks().for_each(|block| block.fetches = fetches);
+        // Fetching ahead where it goes step by step, as large machines do.
+        network.blocks().for_each(|block| (block.fetches, block.burst) = (burst == 0, burst));
         network.run_until(60_000, 1, &Progress::default());
         (network.windows(), network.blocks().map(|block| block.host().delivered).sum())
     }
@@ -438,9 +442,9 @@ mod tests {
         for change in changes {
             // Crowded, and with nodes where a packet comes alone.
             for pause in [900, 9_000] {
-                let (windows, delivered) = run(change, pause, false);
+                let (windows, delivered) = run(change, pause, usize::MAX);
                 assert!(delivered > 1_000, "{delivered}");
-                assert_eq!((windows, delivered), run(change, pause, true));
+                assert_eq!((windows, delivered), run(change, pause, 0));
             }
         }
     }

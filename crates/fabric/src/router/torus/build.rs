@@ -2,6 +2,7 @@
 
 use super::block::{Parts, TorusBlock};
 use super::errors::{Errors, LinkErrors};
+use super::fetch::BURST;
 use super::slots::Wishes;
 use super::stall::StallReport;
 use super::state::*;
@@ -193,7 +194,9 @@ impl<H: Host, const P: usize> TorusNetwork<H, P> {
             let parts = Parts { tables, nodes, fifos, numbers, recorder, errors };
             let mut block = TorusBlock::new(parts, host);
             block.offer_all();
-            block.fetches = torus.nodes() > CACHED;
+            if torus.nodes() > CACHED {
+                (block.fetches, block.burst) = (true, BURST);
+            }
             blocks.push(block);
         }
         let lookahead = tables.lookahead();

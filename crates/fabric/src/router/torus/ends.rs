@@ -75,7 +75,11 @@ impl<H: Host, const P: usize> Shared<H, P> {
     /// Tokens have come back to a sender. Returns whether the node may act on that.
     #[inline]
     pub(super) fn tokens(&mut self, n: &mut Node<P>, port: usize, word: u64) -> bool {
-        let before = self.recorder.unblocking.then(|| self.blocked(n));
+        let before = self.recorder.unblocking.then(|| {
+            // What busy links would offer is not kept up to date otherwise.
+            (0..P).for_each(|port| n.offer(&self.tables, port));
+            self.blocked(n)
+        });
         // No byte overflows: no more tokens come back than were taken.
         n.tokens[port] += word;
         n.offer(&self.tables, port);

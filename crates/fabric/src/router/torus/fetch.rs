@@ -10,7 +10,7 @@ use netloom_engine::{Time, prefetch};
 
 /// Events of a tick up to which they are fetched in the ticks before. More are too many for the cache, and are fetched within
 /// their own tick: those of a saturated machine, and when all nodes begin at once.
-const BURST: usize = 96;
+pub(super) const BURST: usize = 96;
 
 impl<H: Host, const P: usize> TorusBlock<H, P> {
     /// At the beginning of a window, when other blocks have had the cache in between.
