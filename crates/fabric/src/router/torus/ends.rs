@@ -221,3 +221,48 @@ impl<H: Host, const P: usize> Shared<H, P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::TorusConfig;
+    use crate::host::{Delivery, Host, Pull, Signals};
+    use crate::router::torus::{BuildOptions, TorusNetwork};
+    use netloom_engine::Time;
+
+    struct Silent;
+
+    impl Host for Silent {
+        fn pull(&mut self, _: Time, _: u32, _: usize, _: &mut Signals) -> Pull {
+            Pull::Empty
+        }
+        fn deliver(&mut self, _: Time, _: u32, _: &Delivery, _: &mut Signals) {}
+        fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    }
+
+    /// A head waits for a link that is busy and whose packet has taken its last tokens. It is blocked when tokens come for
+    /// another link, and freed by those for its own.
+    #[test]
+    fn a_head_waits_for_the_tokens_of_a_busy_link() {
+        let options = BuildOptions { unblocking: true, ..BuildOptions::default() };
+        let config = TorusConfig::bluegene_l(&[4, 4, 4]);
+        let mut network = TorusNetwork::<_, 6>::new(&config, &options, |_| Silent).expect("buildable");
+        let block = network.blocks().next().expect("a block");
+        let (n, shared) = (&mut block.nodes[0], &mut block.shared);
+        let full = u64::from(shared.tables.full);
+        // As a grant leaves it: the link is closed and the tokens are gone; what it offers is found out when it is free.
+        n.open &= !1;
+        n.tokens[0] = 0;
+        n.set_head(2, 0, 1);
+        n.tokens[4] -= full;
+        let counted = |shared: &super::Shared<Silent, 6>| {
+            (shared.recorder.current.hoped_for, shared.recorder.current.unblocking)
+        };
+        shared.tokens(n, 4, full);
+        assert_eq!(counted(shared), (1, 0));
+        shared.tokens(n, 0, full);
+        assert_eq!(counted(shared), (2, 1));
+        n.tokens[4] -= full;
+        shared.tokens(n, 4, full);
+        assert_eq!(counted(shared), (2, 1), "the head is not blocked any more");
+    }
+}
