@@ -201,6 +201,10 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         for event in taken {
             let events = &mut self.nodes[event.node()].events;
             *events = 1 + u8::from(*events != 0);
+            if event.kind() == Kind::Received {
+                // What the ends know of a packet was last looked at when it was injected.
+                self.shared.arena.fetch(event.packet());
+            }
         }
         for &node in &*retries {
             let events = &mut self.nodes[node as usize].events;
