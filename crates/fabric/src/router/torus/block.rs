@@ -283,7 +283,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         self.mends = mends;
         let mut arrivals = std::mem::take(&mut self.arrivals);
         for event in arrivals.drain(..) {
-            if self.nodes[event.node()].receivers[event.port()].count[event.slot()] == 0 {
+            if self.nodes[event.node()].occupied[event.port()] >> event.slot() & 1 == 0 {
                 self.mark(event.node());
             }
             self.shared.arrive(&mut self.nodes[event.node()], &event, now);

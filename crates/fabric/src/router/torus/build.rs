@@ -337,6 +337,7 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
             if alive >> port & 1 != 0 { u64::from_le_bytes(tables.capacity) } else { 0 }
         }),
         bypass_vc: [0; P],
+        occupied: [0; P],
         random: Stream::new(seed, 1, number.into()),
         open: alive,
         dynamic_ok: 0,

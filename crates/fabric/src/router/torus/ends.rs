@@ -37,10 +37,13 @@ impl<H: Host, const P: usize> Shared<H, P> {
             let first = n.receivers[port].first[slot];
             let next = if first as usize + 1 == places { 0 } else { first + 1 };
             n.receivers[port].first[slot] = next;
-            n.receivers[port].count[slot] -= 1;
+            let left = n.receivers[port].count[slot] - 1;
+            n.receivers[port].count[slot] = left;
             n.receivers[port].chunks[slot] -= chunks;
             self.recorder.leave(slot, chunks, now);
-            if n.receivers[port].count[slot] > 0 {
+            if left == 0 {
+                n.occupied[port] &= !(1 << slot);
+            } else {
                 let head = self.head(self.entry(n.here, port, slot, next).header);
                 n.set_head(port, slot, head);
             }
@@ -119,7 +122,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
         let (port, vc) = (event.port(), event.slot());
         let header = Header(event.word);
         let entry = Entry::new(header, event.packet(), now);
-        if n.receivers[port].count[vc] > 0 {
+        if n.occupied[port] >> vc & 1 != 0 {
             self.join(n, port, vc, entry, now);
         } else if self.tables.bypass && n.bypass_busy >> port & 1 == 0 {
             n.enter_bypass(port, vc, self.head(header));
@@ -143,7 +146,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
     ) {
         let (port, vc) = (event.port(), event.slot());
         let t = &self.tables;
-        let is_head = n.receivers[port].count[vc] == 0;
+        let is_head = n.occupied[port] >> vc & 1 == 0;
         let stands = is_head && t.bypass && n.bypass_busy >> port & 1 == 0;
         if !stands || !n.is_quiet() || t.gap || self.errors.is_some() {
             self.arrive(n, event, now);
@@ -191,6 +194,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
         let (first, count) = (receiver.first[vc] as usize, receiver.count[vc] as usize);
         debug_assert!(count < places, "tokens bound the packets of a VC");
         receiver.count[vc] += 1;
+        n.occupied[port] |= 1 << vc;
         receiver.chunks[vc] += chunks;
         let place = if first + count < places { first + count } else { first + count - places };
         *self.entry_mut(here, port, vc, place as u8) = entry;

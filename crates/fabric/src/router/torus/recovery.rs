@@ -156,6 +156,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
         }
         self.arena.remove(entry.packet());
         n.receivers[port].count[vc] -= 1;
+        n.occupied[port] &= !(u8::from(count == 1) << vc);
         n.receivers[port].chunks[vc] -= chunks;
         self.recorder.leave(vc, chunks, now);
         if count == 1 {

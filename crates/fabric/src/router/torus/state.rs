@@ -42,8 +42,6 @@ pub(super) struct Node<const P: usize> {
     /// Injection FIFOs with a head that is free to ask, and those of them with one of high priority.
     pub waiting: u16,
     pub waiting_high: u16,
-    /// Links that cross their ring's dateline.
-    pub dateline: u16,
     /// For each link what JSQ sees of its dynamic VCs: the best range of tokens in the upper four bits, the VCs in it in the
     /// lower.
     pub best: [u8; P],
@@ -51,6 +49,8 @@ pub(super) struct Node<const P: usize> {
     pub paths: [u8; P],
     /// VC of the packet in each receiver's bypass.
     pub bypass_vc: [u8; P],
+    /// Each receiver's VCs that hold packets, a bit each: what goes on by the bypass needs no more of the receiver.
+    pub occupied: [u8; P],
     /// Heads of receivers that are free to ask.
     pub standing: u8,
     /// Events in this tick: none, one, or 2 for several; or [`LISTED`].
@@ -64,6 +64,8 @@ pub(super) struct Node<const P: usize> {
     pub tokens: [u64; P],
     /// The neighbours' coordinates, each in its link's dimension.
     pub ahead: [u8; P],
+    /// Links that cross their ring's dateline.
+    pub dateline: u16,
     /// For each direction, the injection FIFOs whose heads may take it.
     pub entering: [u16; P],
     /// Receivers whose reception FIFOs, normal and high-priority, have no room.
