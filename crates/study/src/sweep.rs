@@ -341,7 +341,7 @@ fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
 }
 
 fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> Result<(), Problem> {
-    let plots = plot::plots(study, outcomes);
+    let plots = plot::plots(study, outcomes, folder);
     write::put(folder, "sweep.json", to_json(study, outcomes).as_bytes())?;
     write::put(folder, "sweep.parquet", &table(study, outcomes).to_parquet()?)?;
     for plot in &plots {

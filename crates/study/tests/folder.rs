@@ -119,6 +119,32 @@ fn tables_read_back() {
     let windows: usize = result.series.iter().map(|s| s.values.len()).sum();
     assert_eq!(open("series.parquet").metadata().file_metadata().num_rows() as usize, windows);
     assert_eq!(open("latency.parquet").metadata().file_metadata().num_rows(), 180);
+    let series = std::fs::File::open(folder.path().join("series.parquet")).unwrap();
+    assert_eq!(write::tables::read_series(series).unwrap(), result.series);
+    let other = std::fs::File::open(folder.path().join("links.parquet")).unwrap();
+    assert_eq!(write::tables::read_series(other), None, "another table");
+}
+
+/// The curves over time of all points in one drawing, those of an earlier run among them; none where they would be too many.
+#[test]
+fn few_points_of_a_sweep_are_compared_over_time() {
+    let draw = |axis: &str, stop_at| {
+        let axes = ["topology.dims=[4,4,2]".to_owned(), format!("sweep={{ {axis} }}")];
+        let study = load("all-to-all", &axes).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let run = |fake: &Fake| sweep::run(&study, fake, folder.path(), &Quiet(&GO_ON), 1).unwrap();
+        run(&Fake { stop_at, ..Fake::default() });
+        run(&Fake::default());
+        let file = folder.path().join("sweep-throughput-over-time.svg");
+        std::fs::read_to_string(file).ok()
+    };
+    let whole = draw("\"router.paths\" = [1, 2, 4]", None).expect("drawn");
+    assert_eq!(whole.matches("<path").count(), 3, "a curve a point");
+    for value in ["1", "2", "4"] {
+        assert!(whole.contains(&format!(">{value}</text>")), "{value} in the legend");
+    }
+    assert_eq!(draw("\"router.paths\" = [1, 2, 4]", Some(1)), Some(whole), "gone on with");
+    assert_eq!(draw("seed = [1, 2, 3, 4, 5, 6, 7, 8]", None), None, "eight points");
 }
 
 #[test]

@@ -4,7 +4,11 @@ use super::{Outcome, columns, short_names, shown};
 use crate::resolve::ResolvedStudy;
 use crate::tree::{Tree, Value};
 use crate::write::Plot;
+use crate::write::curves::compared;
+use crate::write::number::short;
 use crate::write::svg::{Axis, COLOURS, Frame, Svg, WIDTH, path};
+use crate::write::tables::read_series;
+use std::path::Path;
 
 /// A value as a number, if it is one.
 pub fn number(value: &Tree) -> Option<f64> {
@@ -22,8 +26,33 @@ const SHOWN: [(&str, &str, &str, f64); 3] = [
     ("payload_utilization", "Payload utilization", "%", 100.0),
 ];
 
-/// The drawings; none for sweeps over more than two parameters or without results.
-pub fn plots(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Plot> {
+/// The drawings: curves over time of all points if they are few, then figures over the parameters if those are one or two.
+pub fn plots(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Vec<Plot> {
+    let mut plots = over_time(outcomes, folder);
+    plots.extend(over_parameters(study, outcomes));
+    plots
+}
+
+/// Curves over time of all points, unless there are more than can be told apart.
+fn over_time(outcomes: &[Outcome], folder: &Path) -> Vec<Plot> {
+    if outcomes.len() > COLOURS {
+        return vec![];
+    }
+    let name = |o: &Outcome| o.point.values.iter().map(shown).collect::<Vec<_>>().join(", ");
+    let series = |o: &Outcome| {
+        let result = o.result.as_ref()?;
+        if !result.series.is_empty() {
+            return Some(result.series.clone());
+        }
+        // Of a point that an earlier run of the sweep left.
+        let file = folder.join("points").join(&o.point.name).join("series.parquet");
+        read_series(std::fs::File::open(file).ok()?)
+    };
+    let runs: Vec<_> = outcomes.iter().filter_map(|o| Some((name(o), series(o)?))).collect();
+    compared(&runs)
+}
+
+fn over_parameters(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Plot> {
     if study.axes.len() > 2 || outcomes.iter().all(|o| o.result.is_none()) {
         return vec![];
     }
@@ -68,7 +97,8 @@ fn draw(
     let places: Vec<f64> = axis.values.iter().map(place).collect();
     let (least, most) =
         places.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &x| (a.min(x), b.max(x)));
-    let room = if most > least { (most - least) * 0.05 } else { 0.5 };
+    // A bar takes its room at the ends too.
+    let room = if !numeric || most == least { 0.5 } else { (most - least) * 0.05 };
     let top = outcomes.iter().filter_map(value).fold(0.0, f64::max);
     let mut svg = Svg::new(310.0);
     svg.text(14.0, 22.0, "start", "t", title);
@@ -92,7 +122,7 @@ fn draw(
         },
         y: Axis {
             low: 0.0,
-            high: if top > 0.0 { top * 1.06 } else { 1.0 },
+            high: if top > 0.0 { top * 1.1 } else { 1.0 },
             label: unit.into(),
             log: false,
             names: vec![],
@@ -107,12 +137,30 @@ fn draw(
             .filter_map(|o| Some((place(&o.point.values[across]), value(o)?)))
             .collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let points: Vec<(f64, f64)> = points.into_iter().map(|(x, y)| frame.at(x, y)).collect();
         let colour = i % COLOURS;
+        if !numeric && curves.len() == 1 {
+            points.iter().for_each(|&(x, y)| bar(&mut svg, &frame, x, y));
+            continue;
+        }
+        let points: Vec<(f64, f64)> = points.into_iter().map(|(x, y)| frame.at(x, y)).collect();
         for (x, y) in &points {
             svg.raw(&format!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" style="fill:var(--c{colour})"/>"#));
         }
-        svg.raw(&format!(r#"<path d="{}" class="l" style="stroke:var(--c{colour})"/>"#, path(points)));
+        // Between names there is nothing.
+        if numeric {
+            svg.raw(&format!(r#"<path d="{}" class="l" style="stroke:var(--c{colour})"/>"#, path(points)));
+        }
     }
     svg.finish(&format!("{title} over {}", axis.path))
+}
+
+/// A value with a name instead of a number, and its height.
+fn bar(svg: &mut Svg, frame: &Frame, x: f64, value: f64) {
+    let ((left, top), (right, bottom)) = (frame.at(x - 0.22, value), frame.at(x + 0.22, 0.0));
+    svg.raw(&format!(
+        r#"<rect x="{left:.1}" y="{top:.1}" width="{:.1}" height="{:.1}" style="fill:var(--c0)"/>"#,
+        right - left,
+        bottom - top
+    ));
+    svg.text((left + right) / 2.0, top - 5.0, "middle", "s", &short(value));
 }

@@ -18,15 +18,38 @@ pub fn plots(result: &RunResult) -> Vec<Plot> {
     charts
         .into_iter()
         .map(|chart| {
-            let curves: Vec<&Series> = result.series.iter().filter(|s| s.chart == chart).collect();
+            let curves: Vec<(&str, &Series)> =
+                result.series.iter().filter(|s| s.chart == chart).map(|s| (s.name.as_str(), s)).collect();
             Plot {
                 name: file_name(chart),
                 caption: caption(&curves),
-                svg: draw(chart, &curves, &result.simulated),
+                svg: draw(chart, &curves, Some(&result.simulated)),
             }
         })
         .collect()
 }
+
+/// The charts that compare runs: the first curve of each of [`COMPARED`] for all of them, by the runs' names.
+pub fn compared(runs: &[(String, Vec<Series>)]) -> Vec<Plot> {
+    let chart = |chart: &&str| {
+        let of_run = |(name, all): &'_ (String, Vec<Series>)| {
+            all.iter().position(|s| s.chart == *chart).map(|i| (name.clone(), all[i].clone()))
+        };
+        let found: Vec<(String, Series)> = runs.iter().filter_map(of_run).collect();
+        let curves: Vec<(&str, &Series)> = found.iter().map(|(name, s)| (name.as_str(), s)).collect();
+        let (_, first) = curves.first()?;
+        Some(Plot {
+            name: format!("sweep-{}-over-time", file_name(chart)),
+            caption: format!("Of each point: {}. {}", first.name, caption(&curves)),
+            svg: draw(chart, &curves, None),
+        })
+    };
+    COMPARED.iter().filter_map(chart).collect()
+}
+
+/// Charts whose first curve stands for the whole.
+const COMPARED: [&str; 4] =
+    ["Throughput", "Token-acks that free a blocked packet", "Use of the links", "Latency"];
 
 /// A chart's title as the name of a file.
 pub fn file_name(chart: &str) -> String {
@@ -34,21 +57,23 @@ pub fn file_name(chart: &str) -> String {
     words.map(str::to_lowercase).collect::<Vec<_>>().join("-")
 }
 
-fn caption(curves: &[&Series]) -> String {
-    format!("Means over windows of {:.1} us.", curves[0].window_us)
+fn caption(curves: &[(&str, &Series)]) -> String {
+    format!("Means over windows of {:.1} us.", curves[0].1.window_us)
 }
 
-fn draw(chart: &str, curves: &[&Series], simulated: &Simulated) -> String {
-    let as_percent = curves[0].unit == "fraction";
+/// Curves by their names; the measured span shaded, if there is one for all.
+fn draw(chart: &str, curves: &[(&str, &Series)], simulated: Option<&Simulated>) -> String {
+    let first = curves[0].1;
+    let as_percent = first.unit == "fraction";
     let scale = if as_percent { 100.0 } else { 1.0 };
-    let end = curves.iter().map(|c| c.window_us * c.values.len() as f64).fold(1e-9, f64::max);
-    let top = curves.iter().flat_map(|c| &c.values).filter(|v| v.is_finite()).fold(0.0f64, |m, &v| m.max(v))
-        * scale;
+    let end = curves.iter().map(|(_, c)| c.window_us * c.values.len() as f64).fold(1e-9, f64::max);
+    let values = curves.iter().flat_map(|(_, c)| &c.values).filter(|v| v.is_finite());
+    let top = values.fold(0.0f64, |m, &v| m.max(v)) * scale;
     let mut svg = Svg::new(300.0);
     svg.text(14.0, 22.0, "start", "t", chart);
     let mut frame_top = 62.0;
     if curves.len() > 1 {
-        let names: Vec<&str> = curves.iter().map(|c| c.name.as_str()).collect();
+        let names: Vec<&str> = curves.iter().map(|(name, _)| *name).collect();
         frame_top += svg.legend(14.0, 44.0, &names);
     }
     let frame = Frame {
@@ -60,12 +85,15 @@ fn draw(chart: &str, curves: &[&Series], simulated: &Simulated) -> String {
         y: Axis {
             low: 0.0,
             high: if top > 0.0 { top * 1.06 } else { 1.0 },
-            label: if as_percent { "%".into() } else { curves[0].unit.clone() },
+            label: if as_percent { "%".into() } else { first.unit.clone() },
             log: false,
             names: vec![],
         },
     };
-    if simulated.measured_us > 0.0 && simulated.measured_from_us < end {
+    if let Some(simulated) = simulated
+        && simulated.measured_us > 0.0
+        && simulated.measured_from_us < end
+    {
         let (x1, y1) = frame.at(simulated.measured_from_us, frame.y.high);
         let (x2, y2) = frame.at((simulated.measured_from_us + simulated.measured_us).min(end), 0.0);
         svg.raw(&format!(
@@ -76,7 +104,7 @@ fn draw(chart: &str, curves: &[&Series], simulated: &Simulated) -> String {
         svg.text(x2, y1 - 6.0, "end", "s", "shaded: measured");
     }
     frame.draw(&mut svg);
-    for (i, curve) in curves.iter().enumerate() {
+    for (i, (_, curve)) in curves.iter().enumerate() {
         let group = curve.values.len().div_ceil(POINTS_MAX).max(1);
         let points = curve.values.chunks(group).enumerate().filter_map(|(j, values)| {
             let mean = values.iter().sum::<f64>() / values.len() as f64 * scale;

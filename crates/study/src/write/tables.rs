@@ -8,7 +8,9 @@ use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
+use parquet::record::RowAccessor;
 use parquet::schema::parser::parse_message_type;
 use std::sync::Arc;
 
@@ -92,6 +94,28 @@ pub fn series(all: &[Series]) -> Table {
     table.add("window_us", Column::Numbers(each().map(|(s, _)| s.window_us).collect()));
     table.add("value", Column::Numbers(each().map(|(s, i)| s.values[i]).collect()));
     table
+}
+
+/// The curves of a file that holds [`series`], in its order; none if it does not.
+pub fn read_series(file: std::fs::File) -> Option<Vec<Series>> {
+    let mut all: Vec<Series> = vec![];
+    for row in SerializedFileReader::new(file).ok()?.get_row_iter(None).ok()? {
+        let row = row.ok()?;
+        let text = |i: usize| row.get_string(i).ok();
+        let (chart, name) = (text(0)?, text(1)?);
+        let value = row.get_double(5).ok()?;
+        match all.last_mut().filter(|s| s.chart == *chart && s.name == *name) {
+            Some(series) => series.values.push(value),
+            None => all.push(Series {
+                chart: chart.clone(),
+                name: name.clone(),
+                unit: text(2)?.clone(),
+                window_us: row.get_double(4).ok()?,
+                values: vec![value],
+            }),
+        }
+    }
+    Some(all)
 }
 
 /// One row for each bin of each histogram.
