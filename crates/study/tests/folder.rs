@@ -229,3 +229,31 @@ fn a_sweep_goes_on_where_it_stopped() {
     let again = resolve(SourceFile::new("sweep.toml", read("sweep.toml")), Path::new("."), &[]).unwrap();
     assert!(sweep::holds(&folder, &again));
 }
+
+/// Runs that differ in their seed only are one bar, of their mean; names that nothing lies between are not joined by a line.
+#[test]
+fn seeds_of_a_sweep_count_as_one() {
+    let axes = "sweep={ seed = [1, 2], \"traffic.routing\" = [\"static\", \"dynamic\"] }";
+    let study = load("all-to-all", &["topology.dims=[4,4,2]".into(), axes.into()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    /// Slower with the second seed.
+    struct Seeded(Fake);
+    impl Simulate for Seeded {
+        fn simulate(
+            &self,
+            study: &ResolvedStudy,
+            progress: &dyn netloom_study::run::ProgressSink,
+            threads: usize,
+        ) -> Result<RunResult, netloom_study::diagnose::Problem> {
+            let mut result = self.0.simulate(study, progress, threads)?;
+            result.latency.network.mean_ns = 26.0 + 74.0 * study.study.seed as f64;
+            Ok(result)
+        }
+    }
+    sweep::run(&study, &Seeded(Fake::default()), folder.path(), &Quiet(&GO_ON), 1).unwrap();
+    let svg = std::fs::read_to_string(folder.path().join("sweep-latency-mean-ns.svg")).unwrap();
+    assert_eq!((svg.matches("fill:var(--c0)").count(), svg.matches("<path").count()), (2, 0));
+    assert_eq!(svg.matches(">137</text>").count(), 2, "the means");
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("mean of 2 seeds"));
+}

@@ -1,12 +1,12 @@
 //! The drawings of a sweep over one or two parameters.
 
 use super::{Outcome, columns, short_names, shown};
-use crate::resolve::ResolvedStudy;
+use crate::resolve::{Axis, ResolvedStudy};
 use crate::tree::{Tree, Value};
 use crate::write::Plot;
 use crate::write::curves::compared;
 use crate::write::number::short;
-use crate::write::svg::{Axis, COLOURS, Frame, Svg, WIDTH, path};
+use crate::write::svg::{self, COLOURS, Frame, Svg, WIDTH, path, text_width};
 use crate::write::tables::read_series;
 use std::path::Path;
 
@@ -19,11 +19,25 @@ pub fn number(value: &Tree) -> Option<f64> {
     }
 }
 
-/// What is drawn: column, title, unit, and the factor that brings it to the unit.
-const SHOWN: [(&str, &str, &str, f64); 3] = [
-    ("latency_mean_ns", "Mean latency in the network", "ns", 1.0),
-    ("mean_utilization", "Mean link utilization", "%", 100.0),
-    ("payload_utilization", "Payload utilization", "%", 100.0),
+/// What is drawn: a column of the sweep's table.
+struct Figure {
+    column: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    /// Brings the column's values to the unit.
+    factor: f64,
+}
+
+const SHOWN: [Figure; 4] = [
+    Figure { column: "latency_mean_ns", title: "Mean latency in the network", unit: "ns", factor: 1.0 },
+    Figure { column: "mean_utilization", title: "Mean link utilization", unit: "%", factor: 100.0 },
+    Figure { column: "payload_utilization", title: "Payload utilization", unit: "%", factor: 100.0 },
+    Figure {
+        column: "dynamic_buffer_fraction",
+        title: "Filling of the dynamic VCs",
+        unit: "%",
+        factor: 100.0,
+    },
 ];
 
 /// The drawings: curves over time of all points if they are few, then figures over the parameters if those are one or two.
@@ -52,115 +66,157 @@ fn over_time(outcomes: &[Outcome], folder: &Path) -> Vec<Plot> {
     compared(&runs)
 }
 
+/// Figures over one or two parameters; runs that differ in nothing but their seed count as one.
 fn over_parameters(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Plot> {
-    if study.axes.len() > 2 || outcomes.iter().all(|o| o.result.is_none()) {
+    let mut axes: Vec<usize> = (0..study.axes.len()).filter(|&i| study.axes[i].path != "seed").collect();
+    if axes.is_empty() {
+        axes = (0..study.axes.len()).collect();
+    }
+    if axes.len() > 2 || outcomes.iter().all(|o| o.result.is_none()) {
         return vec![];
     }
     // Numbers go across, names tell curves apart.
-    let numeric = |axis: usize| study.axes[axis].values.iter().all(|v| number(v).is_some());
-    let across = usize::from(study.axes.len() == 2 && !numeric(0) && numeric(1));
-    SHOWN
-        .iter()
-        .map(|&(column, title, unit, factor)| Plot {
-            name: format!("sweep-{}", column.replace('_', "-")),
-            caption: format!("{title} at each point of the sweep."),
-            svg: draw(study, outcomes, across, numeric(across), column, title, unit, factor),
-        })
-        .collect()
-}
-
-#[allow(clippy::too_many_arguments)]
-fn draw(
-    study: &ResolvedStudy,
-    outcomes: &[Outcome],
-    across: usize,
-    numeric: bool,
-    column: &str,
-    title: &str,
-    unit: &str,
-    factor: f64,
-) -> String {
-    let axis = &study.axes[across];
+    let numeric = |axis: &usize| study.axes[*axis].values.iter().all(|v| number(v).is_some());
+    if axes.len() == 2 && !numeric(&axes[0]) && numeric(&axes[1]) {
+        axes.reverse();
+    }
     let names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
-    let curves: Vec<Option<&Tree>> = match study.axes.get(1 - across).filter(|_| study.axes.len() == 2) {
-        Some(other) => other.values.iter().map(Some).collect(),
-        None => vec![None],
+    let sheet = Sheet {
+        across: &study.axes[axes[0]],
+        place: axes[0],
+        numeric: numeric(&axes[0]),
+        apart: axes.get(1).map(|&i| (i, names[i].as_str(), study.axes[i].values.as_slice())),
+        outcomes,
     };
-    let value = |o: &Outcome| {
-        let all = columns(o.result.as_ref()?);
-        all.iter().find(|(name, _)| *name == column).map(|(_, v)| v * factor)
+    let seeds = match study.axes.iter().find(|a| a.path == "seed" && axes.len() < study.axes.len()) {
+        Some(axis) => format!(", mean of {} seeds", axis.values.len()),
+        None => String::new(),
     };
-    let place = |v: &Tree| match numeric {
-        true => number(v).unwrap_or(0.0),
-        false => axis.values.iter().position(|x| x == v).unwrap_or(0) as f64,
+    let plot = |figure: &Figure| Plot {
+        name: format!("sweep-{}", figure.column.replace('_', "-")),
+        caption: format!("{} at each point of the sweep{seeds}.", figure.title),
+        svg: sheet.draw(figure),
     };
-    let places: Vec<f64> = axis.values.iter().map(place).collect();
-    let (least, most) =
-        places.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &x| (a.min(x), b.max(x)));
-    // A bar takes its room at the ends too.
-    let room = if !numeric || most == least { 0.5 } else { (most - least) * 0.05 };
-    let top = outcomes.iter().filter_map(value).fold(0.0, f64::max);
-    let mut svg = Svg::new(310.0);
-    svg.text(14.0, 22.0, "start", "t", title);
-    let mut upper = 62.0;
-    if curves.len() > 1 {
-        let labels: Vec<String> =
-            curves.iter().flatten().map(|v| format!("{} {}", names[1 - across], shown(v))).collect();
-        upper += svg.legend(14.0, 44.0, &labels.iter().map(String::as_str).collect::<Vec<_>>());
-    }
-    let frame = Frame {
-        left: 70.0,
-        right: WIDTH - 24.0,
-        top: upper,
-        bottom: 260.0,
-        x: Axis {
-            low: least - room,
-            high: most + room,
-            label: axis.path.clone(),
-            log: false,
-            names: if numeric { vec![] } else { axis.values.iter().map(shown).collect() },
-        },
-        y: Axis {
-            low: 0.0,
-            high: if top > 0.0 { top * 1.1 } else { 1.0 },
-            label: unit.into(),
-            log: false,
-            names: vec![],
-        },
-    };
-    frame.draw(&mut svg);
-    for (i, curve) in curves.iter().enumerate() {
-        let of_curve = |o: &&Outcome| curve.is_none_or(|v| o.point.values[1 - across] == *v);
-        let mut points: Vec<(f64, f64)> = outcomes
-            .iter()
-            .filter(of_curve)
-            .filter_map(|o| Some((place(&o.point.values[across]), value(o)?)))
-            .collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let colour = i % COLOURS;
-        if !numeric && curves.len() == 1 {
-            points.iter().for_each(|&(x, y)| bar(&mut svg, &frame, x, y));
-            continue;
-        }
-        let points: Vec<(f64, f64)> = points.into_iter().map(|(x, y)| frame.at(x, y)).collect();
-        for (x, y) in &points {
-            svg.raw(&format!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" style="fill:var(--c{colour})"/>"#));
-        }
-        // Between names there is nothing.
-        if numeric {
-            svg.raw(&format!(r#"<path d="{}" class="l" style="stroke:var(--c{colour})"/>"#, path(points)));
-        }
-    }
-    svg.finish(&format!("{title} over {}", axis.path))
+    SHOWN.iter().map(plot).collect()
 }
 
-/// A value with a name instead of a number, and its height.
-fn bar(svg: &mut Svg, frame: &Frame, x: f64, value: f64) {
-    let ((left, top), (right, bottom)) = (frame.at(x - 0.22, value), frame.at(x + 0.22, 0.0));
-    svg.raw(&format!(
-        r#"<rect x="{left:.1}" y="{top:.1}" width="{:.1}" height="{:.1}" style="fill:var(--c0)"/>"#,
-        right - left,
-        bottom - top
-    ));
-    svg.text((left + right) / 2.0, top - 5.0, "middle", "s", &short(value));
+/// What the drawings of a sweep have in common.
+struct Sheet<'a> {
+    /// The parameter that goes across, its place among the sweep's parameters, and whether its values are numbers.
+    across: &'a Axis,
+    place: usize,
+    numeric: bool,
+    /// That which tells curves apart, if there is one: its place, name and values.
+    apart: Option<(usize, &'a str, &'a [Tree])>,
+    outcomes: &'a [Outcome],
+}
+
+impl Sheet<'_> {
+    /// The curves: a name, and points with the means of all runs there.
+    fn curves(&self, figure: &Figure) -> Vec<(String, Vec<(f64, f64)>)> {
+        let value = |o: &Outcome| {
+            let all = columns(o.result.as_ref()?);
+            all.iter().find(|(name, _)| *name == figure.column).map(|(_, v)| v * figure.factor)
+        };
+        let curve = |of_curve: &dyn Fn(&Outcome) -> bool| {
+            let mut points: Vec<(f64, f64)> = vec![];
+            for (i, at) in self.across.values.iter().enumerate() {
+                let here = |o: &&Outcome| o.point.values[self.place] == *at && of_curve(o);
+                let values: Vec<f64> = self.outcomes.iter().filter(here).filter_map(value).collect();
+                let x = number(at).filter(|_| self.numeric).unwrap_or(i as f64);
+                if !values.is_empty() {
+                    points.push((x, values.iter().sum::<f64>() / values.len() as f64));
+                }
+            }
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            points
+        };
+        match self.apart {
+            None => vec![(String::new(), curve(&|_| true))],
+            Some((place, name, values)) => values
+                .iter()
+                .map(|v| {
+                    // A value with a name of its own says what it is.
+                    let own = v.get("name").is_some();
+                    let label = if own { shown(v) } else { format!("{name} {}", shown(v)) };
+                    (label, curve(&|o| o.point.values[place] == *v))
+                })
+                .collect(),
+        }
+    }
+
+    fn draw(&self, figure: &Figure) -> String {
+        let curves = self.curves(figure);
+        let (axis, numeric) = (self.across, self.numeric);
+        let places = axis.values.iter().enumerate();
+        let places = places.map(|(i, v)| number(v).filter(|_| numeric).unwrap_or(i as f64));
+        let (least, most) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+        // A bar takes its room at the ends too.
+        let room = if !numeric || most == least { 0.5 } else { (most - least) * 0.05 };
+        let top = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(0.0, f64::max);
+        let mut svg = Svg::new(310.0);
+        svg.text(14.0, 22.0, "start", "t", figure.title);
+        let mut upper = 62.0;
+        if curves.len() > 1 {
+            upper += svg.legend(14.0, 44.0, &curves.iter().map(|c| c.0.as_str()).collect::<Vec<_>>());
+        }
+        let frame = Frame {
+            left: 70.0,
+            right: WIDTH - 24.0,
+            top: upper,
+            bottom: 260.0,
+            x: svg::Axis {
+                low: least - room,
+                high: most + room,
+                label: axis.path.clone(),
+                log: false,
+                names: if numeric { vec![] } else { axis.values.iter().map(shown).collect() },
+            },
+            y: svg::Axis {
+                low: 0.0,
+                high: if top > 0.0 { top * 1.1 } else { 1.0 },
+                label: figure.unit.into(),
+                log: false,
+                names: vec![],
+            },
+        };
+        frame.draw(&mut svg);
+        for (i, (_, points)) in curves.iter().enumerate() {
+            if numeric {
+                line(&mut svg, &frame, i, points);
+            } else {
+                bars(&mut svg, &frame, (i, curves.len()), points);
+            }
+        }
+        svg.finish(&format!("{} over {}", figure.title, axis.path))
+    }
+}
+
+/// A curve over numbers.
+fn line(svg: &mut Svg, frame: &Frame, curve: usize, points: &[(f64, f64)]) {
+    let (colour, points) = (curve % COLOURS, points.iter().map(|&(x, y)| frame.at(x, y)));
+    for (x, y) in points.clone() {
+        svg.raw(&format!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" style="fill:var(--c{colour})"/>"#));
+    }
+    svg.raw(&format!(r#"<path d="{}" class="l" style="stroke:var(--c{colour})"/>"#, path(points)));
+}
+
+/// A curve over names, which nothing lies between: a bar each, beside those of the other curves, with its height.
+fn bars(svg: &mut Svg, frame: &Frame, (curve, curves): (usize, usize), points: &[(f64, f64)]) {
+    for &(x, value) in points {
+        let ((left, top), (right, bottom)) = (frame.at(x - 0.4, value), frame.at(x + 0.4, 0.0));
+        let (width, middle) = (((right - left) / curves as f64).min(80.0), (left + right) / 2.0);
+        let left = middle + width * (curve as f64 - curves as f64 / 2.0);
+        svg.raw(&format!(
+            r#"<rect x="{:.1}" y="{top:.1}" width="{:.1}" height="{:.1}" style="fill:var(--c{})"/>"#,
+            left + 1.0,
+            width - 2.0,
+            bottom - top,
+            curve % COLOURS
+        ));
+        let text = short(value);
+        if text_width(&text) <= width {
+            svg.text(left + width / 2.0, top - 5.0, "middle", "s", &text);
+        }
+    }
 }

@@ -96,6 +96,24 @@ pub fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * 6.9
 }
 
+/// Height of a line of text, px.
+const ROW: f64 = 15.0;
+
+/// A text in lines of so many px, broken between words.
+fn wrapped(text: &str, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = vec![];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if text_width(line) + text_width(word) + text_width(" ") <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    lines
+}
+
 /// An axis: its range, what it shows, and whether it is logarithmic.
 #[derive(Clone, Debug)]
 pub struct Axis {
@@ -172,15 +190,24 @@ impl Frame {
             svg.line(self.left, y, self.right, y, "g");
             svg.text(self.left - 8.0, y + 4.0, "end", "s", &label);
         }
+        let room = (self.right - self.left) / self.x.names.len().max(1) as f64 - 10.0;
+        let mut rows = 1;
         for (value, label) in self.x.ticks(8) {
             let (x, _) = self.at(value, self.y.low);
             svg.line(x, self.bottom, x, self.bottom + 5.0, "a");
-            // A wide label at the right end stays inside the drawing.
-            let middle = x.min(WIDTH - 4.0 - text_width(&label) / 2.0);
-            svg.text(middle, self.bottom + 19.0, "middle", "s", &label);
+            let lines = if self.x.names.is_empty() { vec![label] } else { wrapped(&label, room) };
+            for (row, line) in lines.iter().enumerate() {
+                // A wide label at the right end stays inside the drawing.
+                let middle = x.min(WIDTH - 4.0 - text_width(line) / 2.0);
+                svg.text(middle, self.bottom + 19.0 + ROW * row as f64, "middle", "s", line);
+            }
+            rows = rows.max(lines.len());
         }
+        // Names of several lines push what follows down.
+        let more = ROW * (rows - 1) as f64;
+        svg.height += more;
         svg.line(self.left, self.bottom, self.right, self.bottom, "a");
-        svg.text((self.left + self.right) / 2.0, self.bottom + 38.0, "middle", "", &self.x.label);
+        svg.text((self.left + self.right) / 2.0, self.bottom + 38.0 + more, "middle", "", &self.x.label);
         svg.text(self.left - 8.0, self.top - 12.0, "start", "s", &self.y.label);
     }
 }
@@ -192,4 +219,14 @@ pub fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
         let _ = write!(d, "{}{x:.1} {y:.1}", if i == 0 { 'M' } else { 'L' });
     }
     d
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_break_between_words() {
+        assert_eq!(super::wrapped("window 8", 200.0), ["window 8"]);
+        assert_eq!(super::wrapped("paced at 0.90 of the peak", 70.0), ["paced at", "0.90 of", "the peak"]);
+        assert_eq!(super::wrapped("unbreakable", 10.0), ["unbreakable"]);
+    }
 }
