@@ -31,8 +31,6 @@ pub(super) struct Node<const P: usize> {
     pub bypass_busy: u16,
     /// Receivers with tokens due to the other end.
     pub due: u16,
-    /// Receivers whose bus to the normal reception FIFO is idle, and those whose bus to the high-priority one is.
-    pub reception_idle: [u16; 2],
     /// Receivers whose heads found nothing offered when they last could have asked (for the arbitration gap).
     pub stalled: u16,
     /// Injection FIFOs to be filled from the host.
@@ -55,6 +53,8 @@ pub(super) struct Node<const P: usize> {
     pub standing: u8,
     /// Events in this tick: none, one, or 2 for several; or [`LISTED`].
     pub events: u8,
+    /// Where it is [`LISTED`]: its place on the list, from 1.
+    pub acting: u32,
     /// Its place in its block.
     pub here: u32,
     /// For each direction, the receivers' heads that may take it.
@@ -68,10 +68,10 @@ pub(super) struct Node<const P: usize> {
     pub dateline: u16,
     /// For each direction, the injection FIFOs whose heads may take it.
     pub entering: [u16; P],
+    /// Receivers whose bus to the normal reception FIFO is idle, and those whose bus to the high-priority one is.
+    pub reception_idle: [u16; 2],
     /// Receivers whose reception FIFOs, normal and high-priority, have no room.
     pub reception_full: [u16; 2],
-    /// Where it is [`LISTED`]: its place on the list, from 1.
-    pub acting: u32,
     pub receivers: [Receiver; P],
     pub ports: [Port; P],
 }
