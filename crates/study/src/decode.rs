@@ -63,6 +63,10 @@ impl Mistake {
     fn problem(self) -> Problem {
         let path = self.path.join(".");
         let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let unknown = match &*self.kind {
+            Kind::UnknownKey { name, .. } => Some(join(name).into()),
+            _ => None,
+        };
         let (message, label, help) = match *self.kind {
             Kind::UnknownKey { name, known } => (
                 format!("unknown key `{}`", join(&name)),
@@ -92,6 +96,7 @@ impl Mistake {
         let mut problem = Problem::new(message).at(&self.origin);
         problem.label = label;
         problem.help = help;
+        problem.unknown = unknown;
         problem
     }
 }

@@ -48,13 +48,16 @@ pub struct Problem {
     pub help: Option<String>,
     /// Its place.
     pub origin: Option<Origin>,
+    /// The dotted path of the key, if it is one that does not exist where it stands.
+    pub unknown: Option<Box<str>>,
     source: Option<Arc<NamedSource<String>>>,
 }
 
 impl Problem {
     /// A problem that has no place yet.
     pub fn new(message: impl Into<String>) -> Problem {
-        Problem { message: message.into(), label: "here".into(), help: None, origin: None, source: None }
+        let (message, label) = (message.into(), "here".into());
+        Problem { message, label, help: None, origin: None, unknown: None, source: None }
     }
 
     /// The same with advice.

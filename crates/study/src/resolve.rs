@@ -154,7 +154,7 @@ pub fn load_machine(name: &str, sets: &[String]) -> Result<Machine, Problem> {
         }
         tree.lay(&entry);
     }
-    let machine: Machine = decode(&tree)?;
+    let machine: Machine = decode(&tree).map_err(|p| elsewhere(p, MACHINE_KEYS))?;
     let torus = machine.torus();
     checked(torus.check(), &tree)?;
     checked(machine.nic.check(torus.packet.chunk_B * torus.packet.chunks_max), &tree)?;
@@ -231,6 +231,19 @@ fn unknown(entry: &Entry, known: &[&str]) -> Problem {
     let mut problem = Problem::new(format!("unknown key `{}`", entry.key)).help(help);
     problem.label = "not a key of a study or a machine".into();
     problem.at(&entry.origin)
+}
+
+/// A key that does not exist where it stands may do so in another table: below its own, or else in the nearest to the top.
+fn elsewhere(problem: Problem, known: &[&str]) -> Problem {
+    let Some((table, name)) = problem.unknown.as_deref().and_then(|path| path.rsplit_once('.')) else {
+        return problem;
+    };
+    let (below, end) = (format!("{table}."), format!(".{name}"));
+    let rank = |path: &&String| (!path.starts_with(&below), path.matches('.').count());
+    match paths(known).iter().filter(|path| path.ends_with(&end)).min_by_key(rank) {
+        Some(path) => problem.help(format!("did you mean `{path}`?")),
+        None => problem,
+    }
 }
 
 /// The entries of a table, with quoted dotted keys (`"router.paths"`) taken apart.
@@ -318,8 +331,8 @@ fn finish(
     directory: PathBuf,
     axes: Vec<Axis>,
 ) -> Result<ResolvedStudy, Problem> {
-    let machine: Machine = decode(&machine_tree)?;
-    let study: Study = decode(&study_tree)?;
+    let machine: Machine = decode(&machine_tree).map_err(|p| elsewhere(p, MACHINE_KEYS))?;
+    let study: Study = decode(&study_tree).map_err(|p| elsewhere(p, STUDY_KEYS))?;
     let torus = machine.torus();
     checked(torus.check(), &machine_tree)?;
     checked(machine.nic.check(torus.packet.chunk_B * torus.packet.chunks_max), &machine_tree)?;

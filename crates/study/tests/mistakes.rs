@@ -178,6 +178,17 @@ fn broken_toml() {
     assert!(text.contains("not valid TOML") && text.contains("study.toml:1:"), "{text}");
 }
 
+/// A good key in the wrong table, in a flag and in a file.
+#[test]
+fn keys_of_other_tables() {
+    let text = refused(STUDY, &["traffic.link_utilization=0.5"]);
+    assert!(text.contains("did you mean `traffic.load.link_utilization`?"), "{text}");
+    let text = refused(&changed("topology.dims = [8, 8, 8]", "topology.vc_B = 512"), &[]);
+    assert!(text.contains("study.toml:5:10") && text.contains("did you mean `router.vc_B`?"), "{text}");
+    let text = refused(STUDY, &["topology.nothing=1"]);
+    assert!(text.contains("expected one of `dims`"), "{text}");
+}
+
 #[test]
 fn a_sweep_over_nothing() {
     let text = refused(&format!("{STUDY}\n[sweep]\nrouter.paths = 2\n"), &[]);
