@@ -193,3 +193,40 @@ impl<const P: usize> Node<P> {
 
 /// The top bit of each byte.
 const TOPS: u64 = 0x8080_8080_8080_8080;
+
+#[cfg(test)]
+mod tests {
+    use crate::config::TorusConfig;
+    use crate::router::torus::ends::tests::Silent;
+    use crate::router::torus::{BuildOptions, TorusNetwork};
+    use std::collections::BTreeSet;
+
+    /// JSQ takes each of the VCs in the best range of any of the directions at some time, and none else; few directions or many.
+    #[test]
+    fn the_shortest_queues_are_joined() {
+        let config = TorusConfig::bluegene_l(&[2, 2, 2, 2, 2]);
+        let mut network =
+            TorusNetwork::<_, 10>::new(&config, &BuildOptions::default(), |_| Silent).expect("buildable");
+        let block = network.blocks().next().expect("a block");
+        let (n, t) = (&mut block.nodes[0], &block.shared.tables);
+        // Ranges 1 to 3 with some VCs each; port 9 offers nothing.
+        n.best = [0x31, 0x23, 0x33, 0x12, 0x31, 0x21, 0x23, 0x32, 0x11, 0];
+        for ways in 1u16..1 << 9 {
+            let is_way = |port: usize| ways >> port & 1 != 0;
+            let best = (0..10).filter(|&port| is_way(port)).map(|port| n.best[port] >> 4).max();
+            let all = (0..10).flat_map(|port| (0..4).map(move |vc| (port, vc)));
+            let expected: BTreeSet<(usize, usize)> = all
+                .filter(|&(port, vc)| {
+                    is_way(port) && Some(n.best[port] >> 4) == best && n.best[port] >> vc & 1 != 0
+                })
+                .collect();
+            let chosen: BTreeSet<(usize, usize)> = (0..200)
+                .map(|_| {
+                    let (port, vc) = n.choose_direction(t, ways, 0);
+                    (port.into(), n.vc(port.into(), vc))
+                })
+                .collect();
+            assert_eq!(chosen, expected, "{ways:b}");
+        }
+    }
+}

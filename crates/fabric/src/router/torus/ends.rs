@@ -227,13 +227,14 @@ impl<H: Host, const P: usize> Shared<H, P> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::config::TorusConfig;
     use crate::host::{Delivery, Host, Pull, Signals};
     use crate::router::torus::{BuildOptions, TorusNetwork};
     use netloom_engine::Time;
 
-    struct Silent;
+    /// A host that sends nothing.
+    pub struct Silent;
 
     impl Host for Silent {
         fn pull(&mut self, _: Time, _: u32, _: usize, _: &mut Signals) -> Pull {

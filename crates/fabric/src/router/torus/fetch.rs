@@ -1,6 +1,7 @@
 //! Memory fetched ahead of its use: a machine of many thousand nodes does not fit a core's caches, and only the calendar
 //! knows which of them come next (`docs/performance.md`).
 
+use super::bits::bits;
 use super::block::TorusBlock;
 use super::slots::{BYPASS, SlotSet};
 use super::state::*;
@@ -93,8 +94,8 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// With those there, brings what they lead to; the packets that may move only if asked for. Without loops over what cannot
-    /// be foreseen: to branch wrongly costs as much as the wait for a line.
+    /// With those there, brings what they lead to; the packets that may move only if asked for. With few branches: one that is
+    /// not foreseen costs as much as a line that comes late.
     fn fetch_details(&self, event: &Event, packets: bool) {
         let (node, port) = (event.node(), event.port());
         let n = &self.nodes[node];
@@ -137,7 +138,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 if ways != 0 {
                     prefetch(&n.tokens);
                     prefetch(&n.ports[ways.trailing_zeros() as usize % P]);
-                    prefetch(&n.ports[(15 - ways.leading_zeros() as usize) % P]);
+                    prefetch(&n.ports[ways.ilog2() as usize % P]);
                 }
             }
             Kind::Received => self.fetch_ring(n, port, event.slot()),
@@ -145,15 +146,12 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// Slots whose heads may be next: the first and the last of them, and their packets.
+    /// Receivers with heads that may be next, and those packets.
     #[inline]
-    fn fetch_asking(&self, n: &Node<P>, asking: SlotSet<P>) {
-        let mut asking = asking;
+    fn fetch_asking(&self, n: &Node<P>, mut asking: SlotSet<P>) {
         while let Some((port, slots)) = asking.next_receiver() {
             prefetch(&n.receivers[port]);
-            for slot in super::bits::bits(slots.into()) {
-                self.fetch_ring(n, port, slot);
-            }
+            bits(slots.into()).for_each(|slot| self.fetch_ring(n, port, slot));
         }
     }
 
