@@ -29,7 +29,7 @@ pub fn plots(result: &RunResult) -> Vec<Plot> {
         .collect()
 }
 
-/// The charts that compare runs: the first curve of each of [`COMPARED`] for all of them, by the runs' names.
+/// Throughput, use of the links and latency of several runs, by their names, each in one chart.
 pub fn compared(runs: &[(String, Vec<Series>)]) -> Vec<Plot> {
     let chart = |chart: &&str| {
         let of_run = |(name, all): &'_ (String, Vec<Series>)| {
