@@ -29,14 +29,13 @@ pub fn plots(result: &RunResult) -> Vec<Plot> {
         .collect()
 }
 
-/// Throughput, use of the links and latency of several runs, by their names, each in one chart.
+/// Throughput, use of the links, latency and, where counted, token-acks that free a packet: each in one chart for several runs, by
+/// their names.
 pub fn compared(runs: &[(String, Vec<Series>)]) -> Vec<Plot> {
     let chart = |chart: &&str| {
-        let of_run = |(name, all): &'_ (String, Vec<Series>)| {
-            all.iter().position(|s| s.chart == *chart).map(|i| (name.clone(), all[i].clone()))
-        };
-        let found: Vec<(String, Series)> = runs.iter().filter_map(of_run).collect();
-        let curves: Vec<(&str, &Series)> = found.iter().map(|(name, s)| (name.as_str(), s)).collect();
+        let first = |all: &'_ Vec<Series>| all.iter().position(|s| s.chart == *chart);
+        let curves: Vec<(&str, &Series)> =
+            runs.iter().filter_map(|(name, all)| Some((name.as_str(), &all[first(all)?]))).collect();
         let (_, first) = curves.first()?;
         Some(Plot {
             name: format!("sweep-{}-over-time", file_name(chart)),
