@@ -314,7 +314,13 @@ fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> 
 fn describe(m: &machine::Machine, out: &mut dyn Write) -> std::io::Result<()> {
     let f = m.facts();
     let cycle_ns = 1e9 / m.ticks_per_second as f64;
-    let (l, r) = (&m.link, &m.router);
+    let l = &m.link;
+    let paths = match &m.router {
+        machine::Routers::Torus(router) => router.paths,
+        machine::Routers::Queued(router) => router.paths,
+    };
+    let vcs: Vec<String> =
+        m.network().outline().vcs.iter().map(|vc| format!("{} {} chunks", vc.name, vc.chunks)).collect();
     writeln!(out, "{} ({})", m.title, m.name)?;
     let rows = [
         ("shape", m.shape()),
@@ -343,12 +349,9 @@ fn describe(m: &machine::Machine, out: &mut dyn Write) -> std::io::Result<()> {
                 grouped(f.bisection_links as i64)
             ),
         ),
-        (
-            "virtual channels",
-            format!("{} a receiver: {} dynamic, escape, high priority", f.virtual_channels, r.dynamic_vcs),
-        ),
-        ("buffers", format!("{} B a VC, {} KiB a node", r.vc_B, short(f.buffer_kb_per_node))),
-        ("paths", format!("{} from each receiver to the senders", r.paths)),
+        ("virtual channels", format!("{} a receiver: {}", f.virtual_channels, vcs.join(", "))),
+        ("buffers", format!("{} KiB a node", short(f.buffer_kb_per_node))),
+        ("paths", format!("{paths} from each receiver to the senders")),
         (
             "packets",
             format!(

@@ -5,7 +5,8 @@ mod traffic;
 
 use netloom_engine::Progress;
 use netloom_fabric::config::TorusConfig;
-use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
+use netloom_fabric::router::BuildOptions;
+use netloom_fabric::router::torus::TorusNetwork;
 
 #[global_allocator]
 static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;

@@ -1,17 +1,23 @@
-//! What a study may set of a token-flow-controlled torus: BlueGene/L's network and the variants that its authors
-//! studied (Blumrich et al., "Design and Analysis of the BlueGene/L Torus Interconnection Network").
+//! What a study may set of a token-flow-controlled torus. Here is what all have in common; what a family of routers adds
+//! is in a file of its own.
 //!
-//! These are plain values as a machine file gives them; [`TorusConfig::check`] says what is impossible. Nothing here
+//! These are plain values as a machine file gives them, with checks that say what is impossible. Nothing here
 //! is used on the path of a packet: a block derives its own compact tables from it when the machine is built.
+
+mod outline;
+mod queued;
+mod torus;
+
+pub use outline::{Outline, VcOutline};
+pub use queued::{QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
+pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};
 
 use serde::{Deserialize, Serialize};
 
 /// Most dimensions that a torus may have (Blue Gene/Q has five).
 pub const DIMENSIONS_MAX: usize = 5;
-/// Longest dimension: coordinates are bytes, as packet headers carry them.
-pub const LENGTH_MAX: u32 = 256;
-/// Most virtual channels of a receiver: four dynamic, two escape, one high-priority.
-pub const VCS_MAX: usize = 7;
+/// Longest dimension: packet headers carry coordinates of seven bits.
+pub const LENGTH_MAX: u32 = 128;
 
 /// The shape of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +34,55 @@ pub struct Topology {
     /// Links that are out of order, in both directions, as node and direction (`"+x"`).
     #[serde(default)]
     pub dead_links: Vec<DeadLink>,
+}
+
+impl Topology {
+    /// Nodes of the machine, dead ones included.
+    pub fn nodes(&self) -> usize {
+        self.dims.iter().map(|&k| k as usize).product()
+    }
+
+    /// Whether dimension `d` closes into a ring.
+    pub fn wraps(&self, d: usize) -> bool {
+        self.wrap.get(d).copied().unwrap_or(true)
+    }
+
+    /// Refuses what cannot be built.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key (`topology.…`) and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let n = self.dims.len();
+        if n == 0 || n > DIMENSIONS_MAX {
+            return refuse("topology.dims", format!("expected 1 to {DIMENSIONS_MAX} dimensions, found {n}"));
+        }
+        if let Some(k) = self.dims.iter().find(|&&k| k == 0 || k > LENGTH_MAX) {
+            return refuse("topology.dims", format!("expected lengths of 1 to {LENGTH_MAX}, found {k}"));
+        }
+        if !self.wrap.is_empty() && self.wrap.len() != n {
+            return refuse(
+                "topology.wrap",
+                format!("expected one value for each of the {n} dimensions, found {}", self.wrap.len()),
+            );
+        }
+        for node in self.dead_nodes.iter().chain(self.dead_links.iter().map(|l| &l.node)) {
+            if node.len() != n || node.iter().zip(&self.dims).any(|(c, k)| c >= k) {
+                return refuse(
+                    "topology.dead_nodes",
+                    format!("expected coordinates inside {:?}, found {node:?}", self.dims),
+                );
+            }
+        }
+        for link in &self.dead_links {
+            if parse_direction(&link.direction, n).is_none() {
+                return refuse(
+                    "topology.dead_links",
+                    format!("expected a direction such as \"+x\" or \"-y\", found \"{}\"", link.direction),
+                );
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A link that is out of order.
@@ -71,6 +126,35 @@ impl PacketFormat {
     pub fn ack_wire_B(&self) -> u32 {
         self.ack_B + self.trailer_B
     }
+    /// Refuses what cannot be built, with packets of so many chunks at most.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key (`packet.…`) and what was expected.
+    pub fn check(&self, most: u32) -> Result<(), ConfigError> {
+        at_most(&[
+            ("packet.chunk_B", self.chunk_B, 4096),
+            ("packet.header_B", self.header_B, 65_536),
+            ("packet.software_header_B", self.software_header_B, 65_536),
+            ("packet.trailer_B", self.trailer_B, 4096),
+            ("packet.ack_B", self.ack_B, 4096),
+        ])?;
+        if self.chunk_B == 0 {
+            return refuse("packet.chunk_B", "expected at least 1 byte");
+        }
+        if !(1..=most).contains(&self.chunks_max) {
+            return refuse(
+                "packet.chunks_max",
+                format!("expected 1 to {most} chunks, found {}", self.chunks_max),
+            );
+        }
+        if self.header_B + self.software_header_B >= self.chunk_B * self.chunks_max {
+            return refuse("packet.header_B", "headers leave no room for data in a full packet");
+        }
+        if self.ack_B == 0 {
+            return refuse("packet.ack_B", "expected at least 1 byte: tokens return in packets");
+        }
+        Ok(())
+    }
 }
 
 /// One hop's time from its parts, and the rate of a link.
@@ -88,6 +172,16 @@ pub struct Link {
     pub arbitrate_ticks: u32,
     /// Network logic of the sending unit: grant to first bit, ticks.
     pub send_ticks: u32,
+    /// Wires of each dimension beyond `wire_ticks`, ticks; empty for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trace_ticks: Vec<u32>,
+    /// Nodes of a midplane along each dimension: links that leave one go through link chips and optical cables. Empty for
+    /// none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub midplane: Vec<u32>,
+    /// Link chips and cable between two midplanes, ticks.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub link_chip_ticks: u32,
     /// Probability that a transmitted bit is corrupted.
     #[serde(default)]
     pub bit_error_rate: f64,
@@ -100,6 +194,9 @@ pub struct Link {
     pub ack_only_after_ticks: u32,
 }
 
+fn is_zero(ticks: &u32) -> bool {
+    *ticks == 0
+}
 fn default_timeout() -> u32 {
     8192
 }
@@ -112,17 +209,65 @@ impl Link {
     pub fn hop_ticks(&self) -> u32 {
         self.wire_ticks + self.receive_ticks + self.arbitrate_ticks + self.send_ticks
     }
-}
 
-/// Which escape virtual channels keep the network free of deadlock (section 4, Virtual Channel Architecture).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Escape {
-    /// One VC under the bubble rules of Puente et al.: BlueGene/L.
-    Bubble,
-    /// Two VCs, the lower before the dateline and the higher after it (Dally and Seitz). The dateline of each
-    /// dimension lies between its highest coordinate and zero.
-    Dateline,
+    /// From the first bit on one link to the earliest first bit on the next for the link of a node at coordinate `x` of
+    /// dimension `d`, in the plus direction or (`minus`) the other: a hop with its wires, ticks.
+    pub fn hop_ticks_of(&self, d: usize, x: u32, length: u32, minus: bool) -> u32 {
+        let midplane = self.midplane.get(d).copied().unwrap_or(0);
+        // The coordinate on the lower side of the link.
+        let lower = if minus { (x + length - 1) % length } else { x };
+        let leaves = midplane > 0 && length > midplane && (lower + 1).is_multiple_of(midplane);
+        self.hop_ticks()
+            + self.trace_ticks.get(d).copied().unwrap_or(0)
+            + if leaves { self.link_chip_ticks } else { 0 }
+    }
+
+    /// Refuses what cannot be built, with these packets and so many dimensions.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key (`link.…`) and what was expected.
+    pub fn check(&self, packet: &PacketFormat, dimensions: usize) -> Result<(), ConfigError> {
+        at_most(&[
+            ("link.ticks_per_byte", self.ticks_per_byte, 1000),
+            ("link.wire_ticks", self.wire_ticks, 1_000_000),
+            ("link.receive_ticks", self.receive_ticks, 1_000_000),
+            ("link.arbitrate_ticks", self.arbitrate_ticks, 1_000_000),
+            ("link.send_ticks", self.send_ticks, 1_000_000),
+            ("link.link_chip_ticks", self.link_chip_ticks, 10_000_000),
+        ])?;
+        self.trace_ticks.iter().try_for_each(|&t| at_most(&[("link.trace_ticks", t, 1_000_000)]))?;
+        for (key, given) in
+            [("link.trace_ticks", self.trace_ticks.len()), ("link.midplane", self.midplane.len())]
+        {
+            if given != 0 && given < dimensions {
+                return refuse(
+                    key,
+                    format!("expected a value for each of the {dimensions} dimensions, found {given}"),
+                );
+            }
+        }
+        if self.ticks_per_byte == 0 {
+            return refuse("link.ticks_per_byte", "expected at least 1 tick");
+        }
+        if self.hop_ticks() == 0 {
+            return refuse("link.wire_ticks", "a hop must take at least one tick");
+        }
+        if !(0.0..1.0).contains(&self.bit_error_rate) {
+            return refuse("link.bit_error_rate", "expected a probability, 0 up to but not 1");
+        }
+        // Else packets would be sent again that have got through, or before the last of the first sending is gone.
+        let full = (packet.chunk_B * packet.chunks_max + packet.trailer_B) * self.ticks_per_byte;
+        let enough = u64::from(self.ack_only_after_ticks) + u64::from(3 * full + 2 * self.hop_ticks());
+        if self.bit_error_rate > 0.0 && u64::from(self.retransmit_timeout_ticks) < enough {
+            return refuse(
+                "link.retransmit_timeout_ticks",
+                format!(
+                    "expected at least {enough}: three full packets and two hops more than ack_only_after_ticks"
+                ),
+            );
+        }
+        Ok(())
+    }
 }
 
 /// The order in which escape and statically routed packets use their directions.
@@ -135,26 +280,6 @@ pub enum EscapeOrder {
     Direction,
 }
 
-/// How packets on the bubble VC are counted in tokens (section 2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BubbleRule {
-    /// By their size: the rule as published in the bubble router's papers. Deadlocks with packets of mixed sizes.
-    Published,
-    /// Each as if it were full-sized: BlueGene/L's correction.
-    Corrected,
-}
-
-/// How a packet chooses among the directions and VCs that it may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DirectionChoice {
-    /// Join the shortest queue: most downstream tokens by four ranges, ties at random.
-    Jsq,
-    /// Any, at random.
-    Random,
-}
-
 /// Which side a packet takes where both ways round a ring are equally far (section 2: the registers of the hardware).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -163,58 +288,6 @@ pub enum HalfwayTie {
     Parity,
     /// All take the plus side, which costs 6% of the capacity of a 32-ring.
     Plus,
-}
-
-/// The router: receivers, senders and their arbiters (section 2).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(non_snake_case)]
-pub struct Router {
-    /// Dynamic virtual channels of a receiver: 1 to 4.
-    pub dynamic_vcs: u32,
-    /// Buffer of each VC, bytes; a multiple of the chunk, at least two full packets.
-    pub vc_B: u32,
-    /// Buffer of each escape VC where it differs, bytes.
-    #[serde(default)]
-    pub escape_vc_B: Option<u32>,
-    /// The escape architecture.
-    pub escape: Escape,
-    /// The order of escape and static routes.
-    pub escape_order: EscapeOrder,
-    /// How packets on the bubble VC are counted.
-    pub bubble_rule: BubbleRule,
-    /// Whether packets may pass through a receiver without entering its VC buffers.
-    pub bypass: bool,
-    /// Busses from a receiver to the senders: 1, 2 or 4.
-    pub paths: u32,
-    /// How a packet chooses its direction and VC.
-    pub direction_choice: DirectionChoice,
-    /// Fraction of a receiver's arbitration cycles that serve the longest queue; the rest choose at random.
-    pub receiver_slq_fraction: f64,
-    /// The same for the senders.
-    pub sender_slq_fraction: f64,
-    /// Fraction of a sender's cycles that prefer packets already in the network over those being injected.
-    pub in_network_fraction: f64,
-    /// The gap of one cycle in the receivers' arbitration that the authors' verification found (section 4).
-    pub arbitration_gap: bool,
-    /// The side taken half-way round a ring.
-    pub halfway_tie: HalfwayTie,
-}
-
-/// A torus network with token flow control: everything that the fabric needs to build it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TorusConfig {
-    /// Ticks a second; every other time is a whole number of them.
-    pub ticks_per_second: u64,
-    /// The shape.
-    pub topology: Topology,
-    /// The packets.
-    pub packet: PacketFormat,
-    /// The links.
-    pub link: Link,
-    /// The routers.
-    pub router: Router,
 }
 
 /// What is wrong with a configuration: the key, and what was expected.
@@ -227,203 +300,16 @@ pub struct ConfigError {
     pub message: String,
 }
 
-fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
-    Err(ConfigError { key: key.into(), message: message.into() })
+/// Refuses the first value that is too large: key, value and the most it may be.
+fn at_most(values: &[(&str, u32, u32)]) -> Result<(), ConfigError> {
+    match values.iter().find(|(_, value, most)| value > most) {
+        Some((key, value, most)) => refuse(key, format!("expected at most {most}, found {value}")),
+        None => Ok(()),
+    }
 }
 
-impl TorusConfig {
-    /// BlueGene/L with the given dimensions; the same values as `machines/bgl.toml`, whose comments give each source.
-    pub fn bluegene_l(dims: &[u32]) -> Self {
-        TorusConfig {
-            ticks_per_second: 175_000_000,
-            topology: Topology { dims: dims.to_vec(), wrap: vec![], dead_nodes: vec![], dead_links: vec![] },
-            packet: PacketFormat {
-                chunk_B: 32,
-                chunks_max: 8,
-                header_B: 8,
-                software_header_B: 8,
-                trailer_B: 4,
-                ack_B: 8,
-            },
-            link: Link {
-                ticks_per_byte: 1,
-                wire_ticks: 5,
-                receive_ticks: 4,
-                arbitrate_ticks: 4,
-                send_ticks: 4,
-                bit_error_rate: 0.0,
-                retransmit_timeout_ticks: default_timeout(),
-                ack_only_after_ticks: default_ack_only(),
-            },
-            router: Router {
-                dynamic_vcs: 2,
-                vc_B: 1024,
-                escape_vc_B: None,
-                escape: Escape::Bubble,
-                escape_order: EscapeOrder::Dimension,
-                bubble_rule: BubbleRule::Corrected,
-                bypass: true,
-                paths: 2,
-                direction_choice: DirectionChoice::Jsq,
-                receiver_slq_fraction: 0.75,
-                sender_slq_fraction: 0.75,
-                in_network_fraction: 1.0,
-                arbitration_gap: false,
-                halfway_tie: HalfwayTie::Parity,
-            },
-        }
-    }
-
-    /// Nodes of the machine, dead ones included.
-    pub fn nodes(&self) -> usize {
-        self.topology.dims.iter().map(|&k| k as usize).product()
-    }
-
-    /// Whether dimension `d` closes into a ring.
-    pub fn wraps(&self, d: usize) -> bool {
-        self.topology.wrap.get(d).copied().unwrap_or(true)
-    }
-
-    /// Escape VCs of a receiver.
-    pub fn escape_vcs(&self) -> usize {
-        match self.router.escape {
-            Escape::Bubble => 1,
-            Escape::Dateline => 2,
-        }
-    }
-
-    /// Virtual channels of a receiver: dynamic, then escape, then high-priority.
-    pub fn vcs(&self) -> usize {
-        self.router.dynamic_vcs as usize + self.escape_vcs() + 1
-    }
-
-    /// Refuses what cannot be built.
-    ///
-    /// # Errors
-    /// The first impossible value, with its key and what was expected.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        let t = &self.topology;
-        let n = t.dims.len();
-        if n == 0 || n > DIMENSIONS_MAX {
-            return refuse("topology.dims", format!("expected 1 to {DIMENSIONS_MAX} dimensions, found {n}"));
-        }
-        if let Some(k) = t.dims.iter().find(|&&k| k == 0 || k > LENGTH_MAX) {
-            return refuse("topology.dims", format!("expected lengths of 1 to {LENGTH_MAX}, found {k}"));
-        }
-        if !t.wrap.is_empty() && t.wrap.len() != n {
-            return refuse(
-                "topology.wrap",
-                format!("expected one value for each of the {n} dimensions, found {}", t.wrap.len()),
-            );
-        }
-        for node in t.dead_nodes.iter().chain(t.dead_links.iter().map(|l| &l.node)) {
-            if node.len() != n || node.iter().zip(&t.dims).any(|(c, k)| c >= k) {
-                return refuse(
-                    "topology.dead_nodes",
-                    format!("expected coordinates inside {:?}, found {node:?}", t.dims),
-                );
-            }
-        }
-        for link in &t.dead_links {
-            if parse_direction(&link.direction, n).is_none() {
-                return refuse(
-                    "topology.dead_links",
-                    format!("expected a direction such as \"+x\" or \"-y\", found \"{}\"", link.direction),
-                );
-            }
-        }
-        let (p, l) = (&self.packet, &self.link);
-        for (key, value, most) in [
-            ("packet.chunk_B", p.chunk_B, 4096),
-            ("packet.header_B", p.header_B, 65_536),
-            ("packet.software_header_B", p.software_header_B, 65_536),
-            ("packet.trailer_B", p.trailer_B, 4096),
-            ("packet.ack_B", p.ack_B, 4096),
-            ("link.ticks_per_byte", l.ticks_per_byte, 1000),
-            ("link.wire_ticks", l.wire_ticks, 1_000_000),
-            ("link.receive_ticks", l.receive_ticks, 1_000_000),
-            ("link.arbitrate_ticks", l.arbitrate_ticks, 1_000_000),
-            ("link.send_ticks", l.send_ticks, 1_000_000),
-        ] {
-            if value > most {
-                return refuse(key, format!("expected at most {most}, found {value}"));
-            }
-        }
-        if p.chunk_B == 0 {
-            return refuse("packet.chunk_B", "expected at least 1 byte");
-        }
-        if !(1..=16).contains(&p.chunks_max) {
-            return refuse("packet.chunks_max", format!("expected 1 to 16 chunks, found {}", p.chunks_max));
-        }
-        if p.header_B + p.software_header_B >= p.chunk_B * p.chunks_max {
-            return refuse("packet.header_B", "headers leave no room for data in a full packet");
-        }
-        if p.ack_B == 0 {
-            return refuse("packet.ack_B", "expected at least 1 byte: tokens return in packets");
-        }
-        if l.ticks_per_byte == 0 {
-            return refuse("link.ticks_per_byte", "expected at least 1 tick");
-        }
-        if l.hop_ticks() == 0 {
-            return refuse("link.wire_ticks", "a hop must take at least one tick");
-        }
-        if !(0.0..1.0).contains(&l.bit_error_rate) {
-            return refuse("link.bit_error_rate", "expected a probability, 0 up to but not 1");
-        }
-        // Else packets would be sent again that have got through, or before the last of the first sending is gone.
-        let full = (p.chunk_B * p.chunks_max + p.trailer_B) * l.ticks_per_byte;
-        let enough = u64::from(l.ack_only_after_ticks) + u64::from(3 * full + 2 * l.hop_ticks());
-        if l.bit_error_rate > 0.0 && u64::from(l.retransmit_timeout_ticks) < enough {
-            return refuse(
-                "link.retransmit_timeout_ticks",
-                format!(
-                    "expected at least {enough}: three full packets and two hops more than ack_only_after_ticks"
-                ),
-            );
-        }
-        if self.ticks_per_second == 0 {
-            return refuse("ticks_per_second", "expected at least 1");
-        }
-        let r = &self.router;
-        if !(1..=4).contains(&r.dynamic_vcs) {
-            return refuse("router.dynamic_vcs", format!("expected 1 to 4, found {}", r.dynamic_vcs));
-        }
-        if !(1..=4).contains(&r.paths) {
-            return refuse("router.paths", format!("expected 1 to 4, found {}", r.paths));
-        }
-        for (key, bytes, packets) in [
-            // The high-priority VC is a bubble VC of this size: a packet enters it where two have room.
-            ("router.vc_B", r.vc_B, 2),
-            (
-                "router.escape_vc_B",
-                r.escape_vc_B.unwrap_or(r.vc_B),
-                if r.escape == Escape::Bubble { 2 } else { 1 },
-            ),
-        ] {
-            let full = p.chunk_B * p.chunks_max * packets;
-            if bytes < full || bytes % p.chunk_B != 0 || bytes / p.chunk_B > 120 {
-                return refuse(
-                    key,
-                    format!(
-                        "expected a multiple of {} B from {full} B ({}) to {} B, found {bytes}",
-                        p.chunk_B,
-                        if packets == 1 { "one full packet" } else { "two full packets" },
-                        120 * p.chunk_B
-                    ),
-                );
-            }
-        }
-        for (key, f) in [
-            ("router.receiver_slq_fraction", r.receiver_slq_fraction),
-            ("router.sender_slq_fraction", r.sender_slq_fraction),
-            ("router.in_network_fraction", r.in_network_fraction),
-        ] {
-            if !(0.0..=1.0).contains(&f) {
-                return refuse(key, format!("expected a fraction from 0 to 1, found {f}"));
-            }
-        }
-        Ok(())
-    }
+fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError { key: key.into(), message: message.into() })
 }
 
 /// Reads a direction such as `"+x"` or `"-z"` as a port number: `2 * dimension`, plus one for minus.

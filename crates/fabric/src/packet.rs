@@ -13,11 +13,13 @@ use netloom_engine::{Time, prefetch};
 /// | 11 | statically routed |
 /// | 12 | high priority |
 /// | 13 | deposit: a copy at every node of its line |
-/// | 14..18 | chunks, less one |
+/// | 14..19 | chunks, less one |
 /// | 10 | corrupt: on this link, so that the receiver refuses it at its tail (on its way only) |
-/// | 18..23 | whether the packet has crossed the dateline of each dimension |
-/// | 23 | invalid: corrupted on this link or one before, to be discarded |
-/// | 24..64 | destination's coordinates, a byte a dimension |
+/// | 19..24 | whether the packet has crossed the dateline of each dimension |
+/// | 24 | invalid: corrupted on this link or one before, to be discarded |
+/// | 25..27 | zone: which set of zone masks it obeys (Blue Gene/Q) |
+/// | 27 | system: for the system's own VC (Blue Gene/Q) |
+/// | 29..64 | destination's coordinates, seven bits a dimension |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header(pub u64);
 
@@ -35,17 +37,18 @@ impl Header {
     /// In the word of a packet on its way, where a head mask has [`Self::LOCAL`]: corrupted on the link that it came by.
     const CORRUPT: u64 = 1 << 10;
     /// Corrupted on any link: the valid indicator in its trailer is off.
-    const INVALID: u64 = 1 << 23;
+    const INVALID: u64 = 1 << 24;
     const CHUNKS: u32 = 14;
-    const CROSSED: u32 = 18;
-    const DESTINATION: u32 = 24;
+    const CROSSED: u32 = 19;
+    const ZONE: u32 = 25;
+    const SYSTEM: u64 = 1 << 27;
+    const DESTINATION: u32 = 29;
 
     /// A packet of `chunks` to `destination`, leaving in the hinted directions. `flags` of STATIC, HIGH, DEPOSIT.
     #[inline]
     pub fn new(destination: Coordinates, hints: u16, chunks: u32, flags: u16) -> Self {
-        debug_assert!((1..=16).contains(&chunks) && hints & !Self::HINTS == 0);
-        let [x0, x1, x2, x3, x4] = destination;
-        let to = u64::from_le_bytes([x0, x1, x2, x3, x4, 0, 0, 0]);
+        debug_assert!((1..=32).contains(&chunks) && hints & !Self::HINTS == 0);
+        let to = destination.iter().rev().fold(0, |to, &x| to << 7 | u64::from(x));
         Header(u64::from(hints | flags) | u64::from(chunks - 1) << Self::CHUNKS | to << Self::DESTINATION)
     }
 
@@ -65,19 +68,42 @@ impl Header {
     /// Size in chunks.
     #[inline]
     pub fn chunks(self) -> u32 {
-        (self.0 >> Self::CHUNKS) as u32 % 16 + 1
+        (self.0 >> Self::CHUNKS) as u32 % 32 + 1
     }
 
     /// Destination's coordinate in dimension `d`.
     #[inline]
     pub fn destination(self, d: usize) -> u8 {
-        (self.0 >> (Self::DESTINATION + 8 * d as u32)) as u8
+        (self.0 >> (Self::DESTINATION + 7 * d as u32)) as u8 % 128
     }
 
     /// Whether it has crossed the dateline of dimension `d`.
     #[inline]
     pub fn crossed(self, d: usize) -> bool {
         self.0 >> (Self::CROSSED + d as u32) & 1 != 0
+    }
+
+    /// The set of zone masks that it obeys.
+    #[inline]
+    pub fn zone(self) -> usize {
+        (self.0 >> Self::ZONE) as usize % 4
+    }
+
+    /// The same packet, obeying a set of zone masks.
+    #[inline]
+    pub fn in_zone(self, zone: u8) -> Self {
+        Header(self.0 & !(3 << Self::ZONE) | u64::from(zone % 4) << Self::ZONE)
+    }
+
+    /// Whether it is the system's.
+    #[inline]
+    pub fn is_system(self) -> bool {
+        self.0 & Self::SYSTEM != 0
+    }
+
+    /// The same packet as the system's.
+    pub fn of_system(self) -> Self {
+        Header(self.0 | Self::SYSTEM)
     }
 
     /// Marks it as corrupted on the link that it is on.
@@ -213,12 +239,15 @@ mod tests {
 
     #[test]
     fn fields_do_not_overlap() {
-        for chunks in 1..=16 {
-            let h = Header::new([1, 255, 3, 0, 77], 0b10_0000_0101, chunks, Header::STATIC | Header::DEPOSIT);
+        for chunks in 1..=32 {
+            let h = Header::new([1, 127, 3, 0, 77], 0b10_0000_0101, chunks, Header::STATIC | Header::DEPOSIT);
             assert_eq!(h.chunks(), chunks);
             assert_eq!(h.hints(), 0b10_0000_0101);
-            assert_eq!([0, 1, 2, 3, 4].map(|d| h.destination(d)), [1, 255, 3, 0, 77]);
+            assert_eq!([0, 1, 2, 3, 4].map(|d| h.destination(d)), [1, 127, 3, 0, 77]);
             assert_eq!(h.head(), 0b10_0000_0101 | Header::STATIC | Header::DEPOSIT);
+            let zoned = h.in_zone(3).in_zone(2);
+            assert_eq!((zoned.zone(), zoned.is_system(), zoned.of_system().is_system()), (2, false, true));
+            assert_eq!(zoned.of_system().0 & !(0b111 << 25), h.0);
             let moved = h.after_hop(9, 76, true);
             assert!(!moved.is_ghost() && !moved.is_corrupt());
             let ghost = moved.corrupted();
@@ -227,7 +256,7 @@ mod tests {
             assert_eq!((ghost.head(), ghost.chunks(), ghost.hints()), (moved.head(), chunks, moved.hints()));
             assert_eq!([0, 4].map(|d| (ghost.crossed(d), ghost.destination(d))), [(false, 1), (true, 77)]);
             assert_eq!((moved.hints(), moved.crossed(4), moved.crossed(0)), (0b10_0000_0101, true, false));
-            let there = moved.after_hop(9, 77, false).after_hop(2, 255, false).after_hop(0, 1, false);
+            let there = moved.after_hop(9, 77, false).after_hop(2, 127, false).after_hop(0, 1, false);
             assert_eq!(there.head(), Header::LOCAL | Header::STATIC | Header::DEPOSIT);
             assert_eq!(there.chunks(), chunks);
         }

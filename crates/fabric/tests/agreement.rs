@@ -7,7 +7,8 @@ mod traffic;
 use netloom_engine::{Progress, Reached, Stream};
 use netloom_fabric::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 use netloom_fabric::packet::Header;
-use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
+use netloom_fabric::router::torus::TorusNetwork;
+use netloom_fabric::router::{BuildOptions, NodeBlock};
 use reference::Reference;
 use reference::packet::{PacketSpec, Routing};
 use traffic::script::{Packet, ScriptHost};
@@ -55,7 +56,8 @@ fn by_fabric(config: &TorusConfig, list: &[Packet], from: u64, to: u64) -> Figur
     let options =
         BuildOptions { window: 100, smallest_chunks: smallest, block: vec![3, 4], ..BuildOptions::default() };
     let mut network =
-        TorusNetwork::<_, 6>::new(config, &options, |n| ScriptHost::new(config, list, n)).expect("buildable");
+        TorusNetwork::<_, 6>::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
+            .expect("buildable");
     assert_eq!(network.run_until(to * 10, 2, &Progress::default()), Reached::Idle);
     assert_eq!(network.under_way(), 0);
     assert_eq!(network.unrest(), Vec::<String>::new());
@@ -64,7 +66,7 @@ fn by_fabric(config: &TorusConfig, list: &[Packet], from: u64, to: u64) -> Figur
     assert_eq!(delivered.len(), list.len());
     let windows = &network.windows()[(from / 100) as usize..(to / 100) as usize];
     let link_ticks = (to - from) as f64 * links;
-    let sum = |f: &dyn Fn(&netloom_fabric::router::torus::WindowRecord) -> u64| {
+    let sum = |f: &dyn Fn(&netloom_fabric::router::WindowRecord) -> u64| {
         windows.iter().map(f).sum::<u64>() as f64 / link_ticks
     };
     Figures {
@@ -121,6 +123,7 @@ fn all_to_all(config: &TorusConfig, seed: u64, flags: u16) -> Vec<Packet> {
             destination,
             chunks: 8,
             flags,
+            ..Packet::default()
         }));
     }
     list
@@ -149,7 +152,15 @@ fn uniform(
             let chunks = chunks[stream.below(chunks.len() as u64) as usize];
             let flags = flags[stream.below(flags.len() as u64) as usize];
             let fifo = if flags & Header::HIGH != 0 { 6 } else { stream.below(6) as usize };
-            list.push(Packet { made: at as u64, source: source as u32, fifo, destination, chunks, flags });
+            list.push(Packet {
+                made: at as u64,
+                source: source as u32,
+                fifo,
+                destination,
+                chunks,
+                flags,
+                ..Packet::default()
+            });
         }
     }
     list

@@ -4,7 +4,8 @@ mod traffic;
 
 use netloom_engine::Progress;
 use netloom_fabric::config::TorusConfig;
-use netloom_fabric::router::torus::{BuildOptions, LinkCounts, TorusNetwork};
+use netloom_fabric::router::torus::TorusNetwork;
+use netloom_fabric::router::{BuildOptions, LinkCounts};
 use traffic::{Traffic, TrafficHost};
 
 const WINDOW: u64 = 1000;

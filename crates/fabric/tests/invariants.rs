@@ -9,7 +9,8 @@ mod traffic;
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::*;
 use netloom_fabric::packet::Header;
-use netloom_fabric::router::torus::{BuildOptions, LinkCounts, TorusNetwork, Totals};
+use netloom_fabric::router::torus::TorusNetwork;
+use netloom_fabric::router::{BuildOptions, LinkCounts, NodeBlock, Totals};
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -96,7 +97,15 @@ fn packets(nodes: u32, each: u32, seed: u64) -> Vec<Packet> {
                 Header::HIGH => 6,
                 _ => 1 + below(5) as usize,
             };
-            list.push(Packet { made, source, fifo, destination, chunks: 1 + below(8), flags });
+            list.push(Packet {
+                made,
+                source,
+                fifo,
+                destination,
+                chunks: 1 + below(8),
+                flags,
+                ..Packet::default()
+            });
         }
     }
     list
@@ -107,8 +116,9 @@ type Outcome = (Vec<(u64, u32, Time)>, Vec<(u32, usize, LinkCounts)>, Totals);
 /// A run to its end with pauses at these times, and all that must hold then.
 fn run(config: &TorusConfig, list: &[Packet], seed: u64, block: &[u32], pauses: &[Time]) -> Outcome {
     let options = BuildOptions { seed, block: block.to_vec(), smallest_chunks: 1, ..BuildOptions::default() };
-    let mut network = TorusNetwork::<_, 10>::new(config, &options, |n| ScriptHost::new(config, list, n))
-        .expect("buildable");
+    let mut network =
+        TorusNetwork::<_, 10>::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
+            .expect("buildable");
     let progress = Progress::default();
     for &pause in pauses {
         let reached = network.run_until(pause, 1, &progress);

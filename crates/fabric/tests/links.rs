@@ -6,7 +6,8 @@ mod traffic;
 use netloom_engine::{Progress, Reached, Stream};
 use netloom_fabric::config::{BubbleRule, Escape, TorusConfig};
 use netloom_fabric::packet::Header;
-use netloom_fabric::router::torus::{BuildOptions, LinkErrors, TorusNetwork};
+use netloom_fabric::router::torus::TorusNetwork;
+use netloom_fabric::router::{BuildOptions, LinkErrors, NodeBlock};
 use netloom_fabric::topology::torus::Torus;
 use std::collections::HashMap;
 use traffic::script::{Packet, ScriptHost};
@@ -32,7 +33,15 @@ fn list(config: &TorusConfig, each: u64, chunks: &[u32], mixed: bool, interval: 
             let flags =
                 if mixed { [0, 0, Header::STATIC, Header::HIGH][stream.below(4) as usize] } else { 0 };
             let fifo = if flags == Header::HIGH { 6 } else { destination as usize % 6 };
-            list.push(Packet { made: made as u64, source: source as u32, fifo, destination, chunks, flags });
+            list.push(Packet {
+                made: made as u64,
+                source: source as u32,
+                fifo,
+                destination,
+                chunks,
+                flags,
+                ..Packet::default()
+            });
         }
     }
     list
@@ -51,7 +60,8 @@ fn run(config: &TorusConfig, list: &[Packet], block: &[u32], threads: usize) -> 
     let smallest = list.iter().map(|p| p.chunks).min().expect("packets");
     let options = BuildOptions { smallest_chunks: smallest, block: block.into(), ..BuildOptions::default() };
     let mut network =
-        TorusNetwork::<_, 6>::new(config, &options, |n| ScriptHost::new(config, list, n)).expect("buildable");
+        TorusNetwork::<_, 6>::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
+            .expect("buildable");
     assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
     assert_eq!((network.under_way(), network.stall()), (0, None));
     assert_eq!(network.unrest(), Vec::<String>::new());
@@ -223,6 +233,7 @@ fn broadcast_packets_are_copied_once() {
             destination: (i as u32 + 3) % 7,
             chunks: 8,
             flags: Header::STATIC | Header::DEPOSIT,
+            ..Packet::default()
         })
         .collect();
     let outcome = run(&config, &list, &[2], 2);
@@ -255,6 +266,7 @@ fn long_waits_are_acknowledged_without_tokens() {
             destination: 0,
             chunks: 8,
             flags: Header::STATIC,
+            ..Packet::default()
         })
         .collect();
     let outcome = run(&config, &list, &[], 1);

@@ -4,18 +4,17 @@
 //! planned anew here. A packet that no hint bits can bring there goes by way of a relay, whose software receives it and sends
 //! it on (`docs/faults.md`).
 
-use netloom_fabric::config::TorusConfig;
+use netloom_fabric::config::Outline;
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::faults::{Leg, Plan, Planner};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
 use std::collections::VecDeque;
 
 /// The planner for a network, if anything in it is out of order.
-pub fn planner(network: &TorusConfig) -> Option<Planner> {
+pub fn planner(network: &Outline) -> Option<Planner> {
     let topology = &network.topology;
     let whole = topology.dead_nodes.is_empty() && topology.dead_links.is_empty();
-    let router = &network.router;
-    (!whole).then(|| Planner::new(&Torus::new(topology), router.escape_order, router.halfway_tie))
+    (!whole).then(|| Planner::new(&Torus::new(topology), network.order, network.halfway_tie))
 }
 
 /// In [`Meta::beyond`], besides the destination: the sender asked for static routing.
@@ -31,7 +30,7 @@ pub(crate) struct Detours {
 }
 
 impl Detours {
-    pub(crate) fn new(network: &TorusConfig, numbers: &[u32]) -> Option<Self> {
+    pub(crate) fn new(network: &Outline, numbers: &[u32]) -> Option<Self> {
         Some(Detours {
             planner: planner(network)?,
             torus: Torus::new(&network.topology),

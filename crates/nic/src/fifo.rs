@@ -9,7 +9,7 @@ use crate::config::FifoConfig;
 use crate::detour::Detours;
 use crate::window::{ACKNOWLEDGEMENT, Windows};
 use netloom_engine::Time;
-use netloom_fabric::config::TorusConfig;
+use netloom_fabric::config::Outline;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use std::collections::VecDeque;
@@ -104,7 +104,7 @@ struct ReceptionFifos {
 
 impl<S: Software> FifoNic<S> {
     /// Interfaces for the nodes of a block, by the machine's numbers. The configuration has been checked.
-    pub fn new(config: &FifoConfig, network: &TorusConfig, numbers: &[u32], software: S) -> Self {
+    pub fn new(config: &FifoConfig, network: &Outline, numbers: &[u32], software: S) -> Self {
         let nodes = numbers.len();
         let sets = config.sets() as usize;
         let fifos = (config.injection_normal + config.injection_high) as usize;

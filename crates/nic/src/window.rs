@@ -6,7 +6,7 @@
 //! packets without an answer **(ours)**.
 
 use netloom_engine::Time;
-use netloom_fabric::config::{HalfwayTie, TorusConfig};
+use netloom_fabric::config::{HalfwayTie, Outline};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
@@ -27,10 +27,10 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    pub(crate) fn new(network: &TorusConfig, numbers: &[u32], most: u32) -> Self {
+    pub(crate) fn new(network: &Outline, numbers: &[u32], most: u32) -> Self {
         Windows {
             torus: Torus::new(&network.topology),
-            tie: network.router.halfway_tie,
+            tie: network.halfway_tie,
             numbers: numbers.to_vec(),
             most,
             under_way: vec![0; numbers.len()],

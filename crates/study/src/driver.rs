@@ -1,22 +1,35 @@
 //! What drives the nodes of a run, as far as what it measures goes.
 
-use netloom_nic::fifo::Software;
+use netloom_fabric::host::Host;
+use netloom_nic::fifo::{FifoNic, Software};
 use netloom_workload::messages::Programs;
 use netloom_workload::synthetic::Synthetic;
 
-/// What a run must know of the software on its nodes.
-pub(crate) trait Driver: Software {
+/// What a run must know of the nodes' side.
+pub(crate) trait Driver: Host {
     /// Payload that has arrived, bytes; packets that have.
     fn arrived_so_far(&self) -> (u64, u64);
 }
 
-impl Driver for Synthetic {
+/// The same of software on FIFO interfaces.
+pub(crate) trait Counts: Software {
+    /// See [`Driver::arrived_so_far`].
+    fn arrived_so_far(&self) -> (u64, u64);
+}
+
+impl<S: Counts> Driver for FifoNic<S> {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        self.software().arrived_so_far()
+    }
+}
+
+impl Counts for Synthetic {
     fn arrived_so_far(&self) -> (u64, u64) {
         (self.payload_bytes, self.delivered)
     }
 }
 
-impl Driver for Programs {
+impl Counts for Programs {
     fn arrived_so_far(&self) -> (u64, u64) {
         (self.payload_bytes, self.delivered)
     }

@@ -9,6 +9,7 @@ pub mod compare;
 pub mod decode;
 pub mod diagnose;
 mod driver;
+mod family;
 pub mod judges;
 pub mod machine;
 mod measure;

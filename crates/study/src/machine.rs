@@ -1,27 +1,77 @@
 //! Machines: a network with its nodes, as a TOML file. Those that Netloom brings are part of the program.
 
+use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest};
-use netloom_fabric::config::{Link, PacketFormat, Router, Topology, TorusConfig};
+use crate::tree::Tree;
+use netloom_fabric::config::{
+    ConfigError, Link, Outline, PacketFormat, QueuedConfig, QueuedRouter, Router, Topology, TorusConfig,
+};
 use netloom_nic::config::FifoConfig;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The machines that come with Netloom: name and TOML text.
-pub const BUILT_IN: &[(&str, &str)] = &[("bgl", include_str!("../../../machines/bgl.toml"))];
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("bgl", include_str!("../../../machines/bgl.toml")),
+    ("bgp", include_str!("../../../machines/bgp.toml")),
+    ("bgq", include_str!("../../../machines/bgq.toml")),
+];
 
 /// The families of networks that the fabric can build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// Tori with token flow control.
+    /// Tori of BlueGene/L's routers and their variants.
     Torus,
+    /// Tori of Blue Gene/Q's routers, whose VCs have several queues.
+    QueuedTorus,
+}
+
+/// The routers of a machine, of whichever family.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Routers {
+    /// Of [`Family::Torus`].
+    Torus(Router),
+    /// Of [`Family::QueuedTorus`].
+    Queued(QueuedRouter),
+}
+
+/// A network as the fabric builds it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NetworkConfig {
+    /// Of [`Family::Torus`].
+    Torus(TorusConfig),
+    /// Of [`Family::QueuedTorus`].
+    Queued(QueuedConfig),
+}
+
+impl NetworkConfig {
+    /// Refuses what cannot be built.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            NetworkConfig::Torus(config) => config.check(),
+            NetworkConfig::Queued(config) => config.check(),
+        }
+    }
+
+    /// What the layers above need to know of it.
+    pub fn outline(&self) -> Outline {
+        match self {
+            NetworkConfig::Torus(config) => config.outline(),
+            NetworkConfig::Queued(config) => config.outline(),
+        }
+    }
 }
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Machine {
+pub struct Machine<R = Routers> {
     /// The name that studies use.
     pub name: String,
     /// A line for people.
@@ -37,7 +87,7 @@ pub struct Machine {
     /// The links.
     pub link: Link,
     /// The routers.
-    pub router: Router,
+    pub router: R,
     /// The network interface of a node.
     #[serde(default)]
     pub nic: FifoConfig,
@@ -47,15 +97,49 @@ pub struct Machine {
 pub const MACHINE_KEYS: &[&str] =
     &["family", "ticks_per_second", "topology", "packet", "link", "router", "nic"];
 
-impl Machine {
-    /// The network alone, as the fabric takes it.
-    pub fn torus(&self) -> TorusConfig {
-        TorusConfig {
+impl<R> Machine<R> {
+    /// The same machine with its routers told another way.
+    fn with_routers<S>(self, tell: impl FnOnce(R) -> S) -> Machine<S> {
+        Machine {
+            name: self.name,
+            title: self.title,
+            family: self.family,
             ticks_per_second: self.ticks_per_second,
-            topology: self.topology.clone(),
-            packet: self.packet.clone(),
-            link: self.link.clone(),
-            router: self.router.clone(),
+            topology: self.topology,
+            packet: self.packet,
+            link: self.link,
+            router: tell(self.router),
+            nic: self.nic,
+        }
+    }
+}
+
+impl Machine {
+    /// Reads a machine, whose `family` says what its routers have.
+    ///
+    /// # Errors
+    /// Unknown keys, wrong types, unknown alternatives and missing keys, in their place.
+    pub fn read(tree: &Tree) -> Result<Machine, Problem> {
+        // Without a family, the usual reader says so, in its place.
+        match tree.get("family").map(decode::<Family>).transpose()? {
+            Some(Family::QueuedTorus) => {
+                decode::<Machine<QueuedRouter>>(tree).map(|m| m.with_routers(Routers::Queued))
+            }
+            _ => decode::<Machine<Router>>(tree).map(|m| m.with_routers(Routers::Torus)),
+        }
+    }
+
+    /// The network alone, as the fabric takes it.
+    pub fn network(&self) -> NetworkConfig {
+        let (topology, packet, link) = (self.topology.clone(), self.packet.clone(), self.link.clone());
+        let ticks_per_second = self.ticks_per_second;
+        match self.router.clone() {
+            Routers::Torus(router) => {
+                NetworkConfig::Torus(TorusConfig { ticks_per_second, topology, packet, link, router })
+            }
+            Routers::Queued(router) => {
+                NetworkConfig::Queued(QueuedConfig { ticks_per_second, topology, packet, link, router })
+            }
         }
     }
 
@@ -66,7 +150,7 @@ impl Machine {
 
     /// What can be said of the machine without a run.
     pub fn facts(&self) -> Facts {
-        let torus = self.torus();
+        let torus = self.network().outline();
         let dims = &self.topology.dims;
         let nodes = torus.nodes() as u64;
         let ns_per_tick = 1e9 / self.ticks_per_second as f64;
@@ -114,13 +198,9 @@ impl Machine {
                 .sum(),
             bisection_links: crossing,
             bisection_gb_per_s: crossing as f64 * link_mb_per_s / 1e3,
-            virtual_channels: torus.vcs() as u32,
-            buffer_kb_per_node: (0..2 * dims.len())
-                .map(|_| {
-                    let escape = self.router.escape_vc_B.unwrap_or(self.router.vc_B);
-                    (self.router.dynamic_vcs + 1) * self.router.vc_B + torus.escape_vcs() as u32 * escape
-                })
-                .sum::<u32>() as f64
+            virtual_channels: torus.vcs.len() as u32,
+            buffer_kb_per_node: f64::from(2 * dims.len() as u32 * p.chunk_B)
+                * torus.vcs.iter().map(|vc| f64::from(vc.chunks)).sum::<f64>()
                 / 1024.0,
             payload_of_full_packet_b: payload as u32,
             peak_all_to_all_link_utilization: peak,
@@ -198,16 +278,14 @@ pub fn machine_source(name: &str, directory: &Path) -> Result<Arc<SourceFile>, P
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::decode;
-    use crate::tree::Tree;
 
     fn bgl() -> Machine {
-        decode(&Tree::parse(&machine_source("bgl", Path::new(".")).unwrap()).unwrap()).unwrap()
+        Machine::read(&Tree::parse(&machine_source("bgl", Path::new(".")).unwrap()).unwrap()).unwrap()
     }
 
     #[test]
     fn the_file_says_what_the_fabric_has() {
-        assert_eq!(bgl().torus(), TorusConfig::bluegene_l(&[32, 32, 32]));
+        assert_eq!(bgl().network(), NetworkConfig::Torus(TorusConfig::bluegene_l(&[32, 32, 32])));
         assert_eq!(bgl().nic, FifoConfig::default());
     }
 

@@ -7,10 +7,9 @@ use crate::result::{
     WaitingPacket, Waits, direction_name,
 };
 use netloom_engine::Time;
-use netloom_fabric::config::TorusConfig;
+use netloom_fabric::config::{Outline, VcOutline};
 use netloom_fabric::histogram::Histogram;
-use netloom_fabric::router::torus::{self, LinkCounts, TorusNetwork, WindowRecord};
-use netloom_nic::fifo::FifoNic;
+use netloom_fabric::router::{self, LinkCounts, Network, NodeBlock, VcClass, WindowRecord};
 
 /// The measured part of a run, ticks.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +19,7 @@ pub(crate) struct Span {
 }
 
 /// Data of a full packet, bytes.
-pub(crate) fn payload_of_full_packet(network: &TorusConfig) -> u32 {
+pub(crate) fn payload_of_full_packet(network: &Outline) -> u32 {
     let p = &network.packet;
     p.chunk_B * p.chunks_max - p.header_B - p.software_header_B
 }
@@ -33,7 +32,7 @@ struct Bytes {
     acks: f64,
 }
 
-fn bytes(network: &TorusConfig, packets: u64, chunks: [u64; 3], acks: u64) -> Bytes {
+fn bytes(network: &Outline, packets: u64, chunks: [u64; 3], acks: u64) -> Bytes {
     let p = &network.packet;
     Bytes {
         chunks: chunks.map(|c| c as f64 * f64::from(p.chunk_B)),
@@ -52,13 +51,18 @@ impl Bytes {
     }
 }
 
-fn per_tick(network: &TorusConfig, links: f64, ticks: f64) -> f64 {
+fn per_tick(network: &Outline, links: f64, ticks: f64) -> f64 {
     f64::from(network.link.ticks_per_byte) / (links * ticks).max(1.0)
 }
 
-fn class_chunks(network: &TorusConfig, by_vc: &[u64; 8]) -> [u64; 3] {
-    let (dynamic, vcs) = (network.router.dynamic_vcs as usize, network.vcs());
-    [by_vc[..dynamic].iter().sum(), by_vc[dynamic..vcs - 1].iter().sum(), by_vc[vcs - 1]]
+/// The classes of VCs, in the order in which figures by class stand.
+const CLASSES: [VcClass; 3] = [VcClass::Dynamic, VcClass::Escape, VcClass::High];
+
+fn class_chunks(network: &Outline, by_vc: &[u64; 8]) -> [u64; 3] {
+    CLASSES.map(|class| {
+        let of_class = network.vcs.iter().zip(by_vc).filter(|(vc, _)| vc.class == class);
+        of_class.map(|(_, chunks)| chunks).sum()
+    })
 }
 
 /// Mean utilization of the links in a window.
@@ -71,9 +75,9 @@ fn scaled(c: ByClass, by: f64) -> ByClass {
 }
 
 /// The figures of a run over its measured span.
-pub(crate) fn result<S: Driver, const P: usize>(
+pub(crate) fn result<B: NodeBlock<Host: Driver>>(
     study: &ResolvedStudy,
-    network: &mut TorusNetwork<FifoNic<S>, P>,
+    network: &mut Network<B>,
     span: Span,
     links: f64,
 ) -> RunResult {
@@ -84,10 +88,8 @@ pub(crate) fn result<S: Driver, const P: usize>(
     result.simulated.measured_from_us = study.micros(span.from);
     result.simulated.measured_us = study.micros(span.to - span.from);
     let windows = network.windows();
-    let (payload, delivered) = network
-        .blocks()
-        .map(|b| b.host().software().arrived_so_far())
-        .fold((0, 0), |sum, x| (sum.0 + x.0, sum.1 + x.1));
+    let (payload, delivered) =
+        network.blocks().map(|b| b.host().arrived_so_far()).fold((0, 0), |sum, x| (sum.0 + x.0, sum.1 + x.1));
     let under_way = network.under_way();
     result.totals = Totals {
         packets_injected: (delivered as i64 + under_way).max(0) as u64,
@@ -119,16 +121,16 @@ pub(crate) fn result<S: Driver, const P: usize>(
     result
 }
 
-fn link_figures<S: Driver, const P: usize>(
+fn link_figures<B: NodeBlock<Host: Driver>>(
     result: &mut RunResult,
     study: &ResolvedStudy,
-    network: &mut TorusNetwork<FifoNic<S>, P>,
+    network: &mut Network<B>,
     ticks: f64,
 ) {
     let list = network.links();
     let torus = network.torus();
     let dimensions = torus.dimensions();
-    let config = &study.torus;
+    let config = &study.network;
     let one = per_tick(config, 1.0, ticks);
     let share = |c: &LinkCounts| bytes(config, c.packets, c.chunks, c.acks);
     let sum = list.iter().fold(LinkCounts::default(), |mut sum, l| {
@@ -198,23 +200,12 @@ fn latency(study: &ResolvedStudy, h: &Histogram) -> LatencyStats {
     }
 }
 
-/// Room of the VCs of each class of a receiver, chunks.
-fn room(network: &TorusConfig) -> [f64; 3] {
-    let r = &network.router;
-    let chunks = |b: u32| f64::from(b / network.packet.chunk_B);
-    [
-        f64::from(r.dynamic_vcs) * chunks(r.vc_B),
-        network.escape_vcs() as f64 * chunks(r.escape_vc_B.unwrap_or(r.vc_B)),
-        chunks(r.vc_B),
-    ]
-}
-
 fn occupancy(result: &mut RunResult, study: &ResolvedStudy, windows: &[WindowRecord], links: f64) {
     let mut sum = [0u64; 8];
     windows.iter().for_each(|w| (0..8).for_each(|vc| sum[vc] += w.occupancy[vc]));
     let ticks = windows.len() as f64 * study.study.measure.window_cycles as f64;
-    let chunks = class_chunks(&study.torus, &sum).map(|c| c as f64 / (ticks * links).max(1.0));
-    let [a, b, c] = room(&study.torus);
+    let chunks = class_chunks(&study.network, &sum).map(|c| c as f64 / (ticks * links).max(1.0));
+    let [a, b, c] = CLASSES.map(|class| f64::from(study.network.room(class)));
     result.occupancy.mean_chunks = ByClass { dynamic: chunks[0], escape: chunks[1], high: chunks[2] };
     result.occupancy.fraction =
         ByClass { dynamic: chunks[0] / a, escape: chunks[1] / b, high: chunks[2] / c };
@@ -222,7 +213,7 @@ fn occupancy(result: &mut RunResult, study: &ResolvedStudy, windows: &[WindowRec
 
 /// The curves over time.
 fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f64) -> Vec<Series> {
-    let network = &study.torus;
+    let network = &study.network;
     let cycles = study.study.measure.window_cycles;
     let window_us = study.micros(cycles);
     let curve = |chart: &str, name: &str, unit: &str, f: &dyn Fn(&WindowRecord) -> f64| Series {
@@ -243,18 +234,11 @@ fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f6
         }),
         curve("Use of the links", "all bytes", "fraction", &|w| utilization(study, w, links)),
     ];
-    for vc in 0..network.vcs() {
-        let dynamic = network.router.dynamic_vcs as usize;
-        let name = match vc {
-            _ if vc < dynamic => format!("dynamic VC {vc}"),
-            _ if vc == network.vcs() - 1 => "high-priority VC".into(),
-            _ if network.escape_vcs() == 2 => format!("escape VC {}", ["lower", "upper"][vc - dynamic]),
-            _ => "escape VC".into(),
-        };
-        all.push(curve("Use of the links by VC", &name, "fraction", &|w| {
+    for (vc, VcOutline { name, .. }) in network.vcs.iter().enumerate() {
+        all.push(curve("Use of the links by VC", name, "fraction", &|w| {
             w.chunks_by_vc[vc] as f64 * f64::from(p.chunk_B) * scale
         }));
-        all.push(curve("Occupancy of the buffers", &name, "chunks", &|w| {
+        all.push(curve("Occupancy of the buffers", name, "chunks", &|w| {
             w.occupancy[vc] as f64 / cycles as f64 / links.max(1.0)
         }));
     }
@@ -273,24 +257,18 @@ fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f6
     all
 }
 
-fn stall<S: Driver, const P: usize>(
+fn stall<B: NodeBlock<Host: Driver>>(
     study: &ResolvedStudy,
-    network: &TorusNetwork<FifoNic<S>, P>,
-    report: &torus::StallReport,
+    network: &Network<B>,
+    report: &router::StallReport,
 ) -> StallReport {
     let torus = network.torus();
     let n = torus.dimensions();
-    let escape = study.torus.router.dynamic_vcs as usize;
-    let vc_name = |vc: usize| match vc {
-        _ if vc < escape => format!("dynamic {vc}"),
-        _ if vc == study.torus.vcs() - 1 => "high priority".into(),
-        _ => "escape".into(),
-    };
     let at_injection = report.waiting.iter().filter(|w| w.port.is_none()).count();
     let examples = report.waiting.iter().take(20).map(|w| WaitingPacket {
         at: torus.coordinates(w.node)[..n].iter().map(|&x| x.into()).collect(),
         buffer: match w.port {
-            Some(port) => format!("{} {}", direction_name(port as u8), vc_name(w.slot)),
+            Some(port) => format!("{} {}", direction_name(port as u8), study.network.vcs[w.slot].name),
             None => format!("injection FIFO {}", w.slot),
         },
         destination: w.destination[..n].iter().map(|&x| x.into()).collect(),
@@ -320,14 +298,14 @@ pub(crate) struct Mark {
 }
 
 /// What depends on the computer. `first` is when the first window ended.
-pub(crate) fn host<S: Driver, const P: usize>(
+pub(crate) fn host<B: NodeBlock<Host: Driver>>(
     result: &mut RunResult,
-    network: &mut TorusNetwork<FifoNic<S>, P>,
+    network: &mut Network<B>,
     study: &ResolvedStudy,
     (first, wall_s): (Mark, f64),
     threads: usize,
 ) {
-    let nodes = study.torus.nodes() as f64;
+    let nodes = study.network.nodes() as f64;
     let span = (wall_s - first.wall_s).max(1e-9);
     result.host.wall_s = wall_s;
     result.host.threads = threads as u32;

@@ -7,7 +7,7 @@ use crate::machine::{MACHINE_KEYS, Machine, machine_source};
 use crate::study::{STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::write::number::grouped;
-use netloom_fabric::config::{ConfigError, TorusConfig};
+use netloom_fabric::config::{ConfigError, Outline};
 use netloom_nic::config::{Dealing, FifoConfig};
 use netloom_workload::config::{Load, TrafficConfig, WorkloadConfig};
 use netloom_workload::mapping::MappingConfig;
@@ -42,8 +42,8 @@ pub struct ResolvedStudy {
     pub study: Study,
     /// Its machine, with the study's changes.
     pub machine: Machine,
-    /// The machine's network.
-    pub torus: TorusConfig,
+    /// The machine's network, without what only its routers know.
+    pub network: Outline,
     /// Folder that file names in the study are relative to.
     pub directory: PathBuf,
     /// The parameters that it sweeps over; none for a single run.
@@ -154,10 +154,14 @@ pub fn load_machine(name: &str, sets: &[String]) -> Result<Machine, Problem> {
         }
         tree.lay(&entry);
     }
-    let machine: Machine = decode(&tree).map_err(|p| elsewhere(p, MACHINE_KEYS))?;
-    let torus = machine.torus();
-    checked(torus.check(), &tree)?;
-    checked(machine.nic.check(torus.packet.chunk_B * torus.packet.chunks_max), &tree)?;
+    checked_machine(&tree)
+}
+
+/// A machine from its tree, with everything that can be said against it.
+fn checked_machine(tree: &Tree) -> Result<Machine, Problem> {
+    let machine = Machine::read(tree).map_err(|p| elsewhere(p, MACHINE_KEYS))?;
+    checked(machine.network().check(), tree)?;
+    checked(machine.nic.check(machine.packet.chunk_B * machine.packet.chunks_max), tree)?;
     Ok(machine)
 }
 
@@ -297,7 +301,7 @@ fn impossible(e: ConfigError, tree: &Tree) -> Problem {
 fn ends(study: &Study) -> Result<(), ConfigError> {
     let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
     let traffic = &study.traffic;
-    if matches!(study.workload, WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_)) {
+    if study.workload.is_program() {
         let usual = TrafficConfig {
             routing: traffic.routing,
             priority: traffic.priority,
@@ -331,14 +335,15 @@ fn finish(
     directory: PathBuf,
     axes: Vec<Axis>,
 ) -> Result<ResolvedStudy, Problem> {
-    let machine: Machine = decode(&machine_tree).map_err(|p| elsewhere(p, MACHINE_KEYS))?;
-    let study: Study = decode(&study_tree).map_err(|p| elsewhere(p, STUDY_KEYS))?;
-    let torus = machine.torus();
-    checked(torus.check(), &machine_tree)?;
-    checked(machine.nic.check(torus.packet.chunk_B * torus.packet.chunks_max), &machine_tree)?;
-    let dims = &torus.topology.dims;
+    let machine = checked_machine(&machine_tree)?;
+    let mut study: Study = decode(&study_tree).map_err(|p| elsewhere(p, STUDY_KEYS))?;
+    let network = machine.network().outline();
+    let dims = &network.topology.dims;
+    if !study.workload.is_program() {
+        study.traffic.packet_chunks.or_full(network.packet.chunks_max);
+    }
     checked(study.workload.check(dims), &study_tree)?;
-    checked(study.traffic.check(&torus), &study_tree)?;
+    checked(study.traffic.check(&network), &study_tree)?;
     checked(dealing(&machine.nic, &study.workload), &machine_tree)?;
     checked(study.mapping.check(dims), &study_tree)?;
     checked(study.measure.check(), &study_tree)?;
@@ -348,7 +353,7 @@ fn finish(
         problem.label = "expected a plain word, such as \"all-to-all\"".into();
         return Err(problem);
     }
-    Ok(ResolvedStudy { study, machine, torus, directory, axes, study_tree, machine_tree })
+    Ok(ResolvedStudy { study, machine, network, directory, axes, study_tree, machine_tree })
 }
 
 impl ResolvedStudy {
@@ -382,7 +387,7 @@ impl ResolvedStudy {
     /// The study's title, or its name where there is none, with the size of the machine filled in.
     pub fn heading(&self) -> String {
         let title = if self.study.title.is_empty() { &self.study.name } else { &self.study.title };
-        let nodes = grouped(self.torus.nodes() as i64);
+        let nodes = grouped(self.network.nodes() as i64);
         title.replace("{dims}", &self.machine.shape()).replace("{nodes}", &nodes)
     }
 
@@ -418,8 +423,7 @@ impl ResolvedStudy {
 
 /// Programs send a message through one endless FIFO, so nothing is left to deal.
 fn dealing(nic: &FifoConfig, workload: &WorkloadConfig) -> Result<(), ConfigError> {
-    let program = matches!(workload, WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_));
-    if !program || nic.dealing == Dealing::InTurn || nic.injection_fifo_B.is_some() {
+    if !workload.is_program() || nic.dealing == Dealing::InTurn || nic.injection_fifo_B.is_some() {
         return Ok(());
     }
     let message = "programs deal their messages to endless FIFOs in turn; expected \"in-turn\", or FIFOs with a size \

@@ -2,6 +2,8 @@
 
 use crate::diagnose::Problem;
 use crate::driver::Driver;
+use crate::family::{self, Family};
+use crate::machine::NetworkConfig;
 use crate::measure::{self, Mark, Span};
 use crate::reach;
 use crate::resolve::ResolvedStudy;
@@ -12,7 +14,7 @@ use crate::study::{Until, Warmup};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::packet::Header;
-use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
+use netloom_fabric::router::{BuildOptions, Network, NodeBlock};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::fifo::FifoNic;
 use netloom_workload::config::{Priority, Routing, WorkloadConfig};
@@ -38,22 +40,25 @@ impl Simulate for Fabric {
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {
-        // A router is built for three dimensions or for five.
-        if study.torus.topology.dims.len() <= 3 {
-            simulate::<6>(study, progress, threads)
-        } else {
-            simulate::<10>(study, progress, threads)
+        match &study.machine.network() {
+            // A router of this family is built for three dimensions or for five.
+            NetworkConfig::Torus(config) if config.topology.dims.len() <= 3 => {
+                simulate(&family::Torus::<6>(config), study, progress, threads)
+            }
+            NetworkConfig::Torus(config) => simulate(&family::Torus::<10>(config), study, progress, threads),
+            NetworkConfig::Queued(config) => simulate(&family::Queued(config), study, progress, threads),
         }
     }
 }
 
-fn simulate<const P: usize>(
+fn simulate<F: Family>(
+    family: &F,
     study: &ResolvedStudy,
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
     let begin = Instant::now();
-    let (network, nic, s) = (&study.torus, &study.machine.nic, &study.study);
+    let (network, nic, s) = (&study.network, &study.machine.nic, &study.study);
     let torus = Torus::new(&network.topology);
     let payload = measure::payload_of_full_packet(network);
     let workload = beside_the_study(study);
@@ -70,9 +75,8 @@ fn simulate<const P: usize>(
         let smallest = s.traffic.packet_chunks.0.iter().map(|m| m.0).min().unwrap_or(1);
         options.smallest_chunks = if nic.window_packets.is_some() { 1 } else { smallest };
         let plan = Arc::new(Plan::new(pattern, &s.traffic, network, nic, s.seed));
-        let built = TorusNetwork::<_, P>::new(network, &options, |nodes| {
-            FifoNic::new(nic, network, nodes, Synthetic::new(&plan, nodes))
-        });
+        let built =
+            family.build(&options, |nodes| FifoNic::new(nic, network, nodes, Synthetic::new(&plan, nodes)));
         let total = plan.packets();
         let built = built.map_err(problem)?;
         return Ok(
@@ -108,7 +112,7 @@ fn simulate<const P: usize>(
     let layout = Arc::new(Layout::new(network, mapping.nodes(), &lanes, flags));
     let programs: Vec<Mutex<Option<Box<dyn Program>>>> =
         programs.into_iter().map(|p| Mutex::new(Some(p))).collect();
-    let built = TorusNetwork::<_, P>::new(network, &options, |nodes| {
+    let built = family.build(&options, |nodes| {
         let take = |rank: u32| {
             let program = programs[rank as usize].lock().expect("no panic before").take();
             program.expect("each rank runs on one node")
@@ -131,7 +135,7 @@ fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
 }
 
 fn wraps(study: &ResolvedStudy) -> Vec<bool> {
-    (0..study.torus.topology.dims.len()).map(|d| study.torus.wraps(d)).collect()
+    (0..study.network.topology.dims.len()).map(|d| study.network.wraps(d)).collect()
 }
 
 type Messages = Vec<(u32, u32, u64)>;
@@ -158,9 +162,9 @@ fn programs(
 }
 
 /// A run under way.
-struct Run<'a, S: Driver, const P: usize> {
+struct Run<'a, B: NodeBlock> {
     study: &'a ResolvedStudy,
-    network: TorusNetwork<FifoNic<S>, P>,
+    network: Network<B>,
     threads: usize,
     /// Packets that will be sent in all, if that is known.
     total: Option<u64>,
@@ -168,10 +172,10 @@ struct Run<'a, S: Driver, const P: usize> {
     build_s: f64,
 }
 
-impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
+impl<'a, B: NodeBlock<Host: Driver>> Run<'a, B> {
     fn new(
         study: &'a ResolvedStudy,
-        mut network: TorusNetwork<FifoNic<S>, P>,
+        mut network: Network<B>,
         total: Option<u64>,
         threads: usize,
         build_s: f64,
@@ -311,7 +315,7 @@ impl<'a, S: Driver, const P: usize> Run<'a, S, P> {
     /// How much of the way is done, where that can be told.
     fn fraction(&mut self) -> Option<f64> {
         let total = self.total? as f64;
-        let delivered: u64 = self.network.blocks().map(|b| b.host().software().arrived_so_far().1).sum();
+        let delivered: u64 = self.network.blocks().map(|b| b.host().arrived_so_far().1).sum();
         (self.study.study.measure.until == Until::Done).then_some(delivered as f64 / total)
     }
 }
@@ -342,9 +346,9 @@ impl Seen {
 }
 
 /// What programs have to say for themselves.
-fn finish_programs<const P: usize>(
+fn finish_programs<B: NodeBlock<Host = FifoNic<Programs>>>(
     result: &mut RunResult,
-    network: &mut TorusNetwork<FifoNic<Programs>, P>,
+    network: &mut Network<B>,
     study: &ResolvedStudy,
     ranks: u32,
     hops: &HopStatistics,

@@ -233,7 +233,7 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult) -> String {
         study.heading(),
         study.machine.title,
         study.machine.shape(),
-        counted(study.torus.nodes(), "node")
+        counted(study.network.nodes(), "node")
     );
     if let Some(reason) = &result.partial {
         let _ = writeln!(text, "PARTIAL RESULT: {reason}");

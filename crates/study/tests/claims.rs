@@ -117,7 +117,7 @@ fn every_predicted_entry_has_a_judge() {
 fn figures_run_at_the_machines_that_the_paper_names() {
     for (_, studies) in STUDIES {
         for (name, text) in *studies {
-            let nodes: usize = StudyFile::read(name, text, false).unwrap().points[0].1.torus.nodes();
+            let nodes: usize = StudyFile::read(name, text, false).unwrap().points[0].1.network.nodes();
             let expected = match *name {
                 "figure-2" | "figure-4" | "figure-6" => 32_768,
                 "asymmetric" => 8192,

@@ -4,7 +4,8 @@
 
 use netloom_engine::Progress;
 use netloom_fabric::config::TorusConfig;
-use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
+use netloom_fabric::router::BuildOptions;
+use netloom_fabric::router::torus::TorusNetwork;
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::FifoConfig;
 use netloom_nic::fifo::FifoNic;
@@ -32,11 +33,11 @@ fn main() {
     let torus = Torus::new(&config.topology);
     let pattern = Pattern::new(&workload, &torus, 240).expect("readable").expect("a pattern");
     let traffic = TrafficConfig { load, ..TrafficConfig::default() };
-    let plan = Arc::new(Plan::new(pattern, &traffic, &config, &nic, 1));
+    let plan = Arc::new(Plan::new(pattern, &traffic, &config.outline(), &nic, 1));
     let injection_fifos = FifoNic::<Synthetic>::injection_fifos(&nic);
     let options = BuildOptions { injection_fifos, ..BuildOptions::default() };
     let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-        FifoNic::new(&nic, &config, n, Synthetic::new(&plan, n))
+        FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
     })
     .expect("a BlueGene/L");
     let progress = Progress::default();

@@ -160,6 +160,11 @@ fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
 }
 
 impl WorkloadConfig {
+    /// Whether it is programs that decide what is sent, rather than a pattern.
+    pub fn is_program(&self) -> bool {
+        matches!(self, WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_))
+    }
+
     /// The `kind` that selects it.
     pub fn kind(&self) -> &'static str {
         match self {

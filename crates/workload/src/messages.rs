@@ -8,7 +8,7 @@
 use crate::matching::Matching;
 use crate::program::{Issue, OpId, Operation, Program};
 use netloom_engine::Time;
-use netloom_fabric::config::TorusConfig;
+use netloom_fabric::config::Outline;
 use netloom_fabric::host::{Delivery, Pull};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::hints;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// What the ranks of a run share.
 #[derive(Debug)]
 pub struct Layout {
-    network: TorusConfig,
+    network: Outline,
     torus: Torus,
     /// Node of each rank.
     nodes: Vec<u32>,
@@ -34,7 +34,7 @@ pub struct Layout {
 
 impl Layout {
     /// Ranks on these nodes; their packets have these header flags and go into these lanes of a node's interface.
-    pub fn new(network: &TorusConfig, nodes: &[u32], lanes: &[usize], flags: u16) -> Self {
+    pub fn new(network: &Outline, nodes: &[u32], lanes: &[usize], flags: u16) -> Self {
         let packet = &network.packet;
         Layout {
             network: network.clone(),
@@ -62,7 +62,7 @@ impl Layout {
         let data = (bytes - (i * self.payload).min(bytes)).min(self.payload) as u32;
         let chunks = (packet.header_B + packet.software_header_B + data).div_ceil(packet.chunk_B);
         let (from, to) = (self.torus.coordinates(from), self.torus.coordinates(to));
-        let hints = hints::minimal(&self.torus, from, to, self.network.router.halfway_tie);
+        let hints = hints::minimal(&self.torus, from, to, self.network.halfway_tie);
         Header::new(to, hints, chunks, self.flags)
     }
 }

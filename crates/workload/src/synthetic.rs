@@ -9,7 +9,7 @@ use crate::config::{Load, Priority, Routing, TrafficConfig};
 use crate::pattern::Pattern;
 use crate::permutation::Permutation;
 use netloom_engine::{Stream, Time, prefetch};
-use netloom_fabric::config::TorusConfig;
+use netloom_fabric::config::Outline;
 use netloom_fabric::host::{Delivery, Pull};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::faults::Planner;
@@ -28,7 +28,7 @@ pub struct Plan {
     compass: Compass,
     /// Who is within whose reach, where something is out of order.
     planner: Option<Planner>,
-    network: TorusConfig,
+    network: Outline,
     traffic: TrafficConfig,
     seed: u64,
     lanes: Vec<Share>,
@@ -61,10 +61,12 @@ impl Plan {
     pub fn new(
         pattern: Pattern,
         traffic: &TrafficConfig,
-        network: &TorusConfig,
+        network: &Outline,
         nic: &FifoConfig,
         seed: u64,
     ) -> Self {
+        let mut traffic = traffic.clone();
+        traffic.packet_chunks.or_full(network.packet.chunks_max);
         let torus = Torus::new(&network.topology);
         let count = FifoNic::<Synthetic>::lanes(nic);
         let is_high = |lane: usize| {
@@ -97,7 +99,7 @@ impl Plan {
             Priority::High => 1.0,
             Priority::Normal => traffic.high_fraction,
         };
-        let rate = packets_a_tick(&pattern, traffic, network, &torus, seed);
+        let rate = packets_a_tick(&pattern, &traffic, network, &torus, seed);
         let interval = [1.0 - high, high].map(|share| rate.map_or(0.0, |r| 1.0 / (r * share)));
         let limit =
             [(0, 1.0 - high), (1, high)].map(|(_, share)| match (traffic.packets_per_node, traffic.load) {
@@ -115,11 +117,11 @@ impl Plan {
         }
         Plan {
             planner: detour::planner(network),
-            compass: Compass::new(&torus, network.router.halfway_tie),
+            compass: Compass::new(&torus, network.halfway_tie),
             pattern,
             torus,
             network: network.clone(),
-            traffic: traffic.clone(),
+            traffic,
             seed,
             lanes,
             dealing: nic.dealing,
@@ -169,7 +171,7 @@ impl Plan {
 fn packets_a_tick(
     pattern: &Pattern,
     traffic: &TrafficConfig,
-    network: &TorusConfig,
+    network: &Outline,
     torus: &Torus,
     seed: u64,
 ) -> Option<f64> {
@@ -337,7 +339,7 @@ impl Synthetic {
         };
         let (to, hints) = plan.compass.to(&sender.origin, to);
         Pull::Packet(
-            Header::new(to, hints, chunks, share.flags),
+            Header::new(to, hints, chunks, share.flags).in_zone(plan.traffic.zone),
             Meta { made, source: sender.number, ..Meta::default() },
         )
     }

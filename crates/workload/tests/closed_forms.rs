@@ -6,7 +6,8 @@ use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{Escape, HalfwayTie, TorusConfig};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
-use netloom_fabric::router::torus::{BuildOptions, LinkCounts, TorusNetwork};
+use netloom_fabric::router::torus::TorusNetwork;
+use netloom_fabric::router::{BuildOptions, LinkCounts, NodeBlock};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::FifoConfig;
@@ -165,12 +166,12 @@ fn build(
 ) -> Machine {
     let torus = Torus::new(&config.topology);
     let pattern = Pattern::new(workload, &torus, 240).expect("readable").expect("a pattern");
-    let plan = Arc::new(Plan::new(pattern, traffic, config, nic, 1));
+    let plan = Arc::new(Plan::new(pattern, traffic, &config.outline(), nic, 1));
     let options = BuildOptions {
         injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic),
         ..BuildOptions::default()
     };
-    TorusNetwork::new(config, &options, |n| FifoNic::new(nic, config, n, Synthetic::new(&plan, n)))
+    TorusNetwork::new(config, &options, |n| FifoNic::new(nic, &config.outline(), n, Synthetic::new(&plan, n)))
         .expect("buildable")
 }
 

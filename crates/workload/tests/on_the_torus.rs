@@ -2,7 +2,8 @@
 
 use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::TorusConfig;
-use netloom_fabric::router::torus::{BuildOptions, TorusNetwork};
+use netloom_fabric::router::torus::TorusNetwork;
+use netloom_fabric::router::{BuildOptions, NodeBlock};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig, NodeMode};
 use netloom_nic::fifo::FifoNic;
@@ -27,10 +28,10 @@ fn drain(
     let config = TorusConfig::bluegene_l(dims);
     let torus = Torus::new(&config.topology);
     let pattern = Pattern::new(workload, &torus, 240).expect("readable").expect("a pattern");
-    let plan = Arc::new(Plan::new(pattern, traffic, &config, nic, 1));
+    let plan = Arc::new(Plan::new(pattern, traffic, &config.outline(), nic, 1));
     let options = BuildOptions { injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic), ..options };
     let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-        FifoNic::new(nic, &config, n, Synthetic::new(&plan, n))
+        FifoNic::new(nic, &config.outline(), n, Synthetic::new(&plan, n))
     })
     .expect("buildable");
     assert_eq!(network.run_until(50_000_000, threads, &Progress::default()), Reached::Idle);
@@ -99,12 +100,17 @@ fn threads_and_blocks_do_not_matter() {
             let nic = FifoConfig { window_packets: Some(20), ..FifoConfig::default() };
             let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
             let traffic = TrafficConfig { high_fraction: 0.1, ..TrafficConfig::default() };
-            let plan =
-                Arc::new(Plan::new(pattern.expect("readable").expect("one"), &traffic, &config, &nic, seed));
+            let plan = Arc::new(Plan::new(
+                pattern.expect("readable").expect("one"),
+                &traffic,
+                &config.outline(),
+                &nic,
+                seed,
+            ));
             let options =
                 BuildOptions { seed, block: block.to_vec(), smallest_chunks: 1, ..BuildOptions::default() };
             let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-                FifoNic::new(&nic, &config, n, Synthetic::new(&plan, n))
+                FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
             })
             .expect("buildable");
             network.run_until(15_000, threads, &Progress::default());
@@ -126,12 +132,12 @@ fn a_real_trace_runs_on_a_cube() {
     let config = TorusConfig::bluegene_l(&[4, 4, 4]);
     let nic = FifoConfig::default();
     let run = |nodes: &[u32], threads| {
-        let layout = Arc::new(Layout::new(&config, nodes, &[0, 1, 2, 3, 4, 5], 0));
+        let layout = Arc::new(Layout::new(&config.outline(), nodes, &[0, 1, 2, 3, 4, 5], 0));
         let options = BuildOptions { smallest_chunks: 1, block: vec![2, 4, 4], ..BuildOptions::default() };
         let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
             let programs =
                 Programs::new(&layout, n, |rank| Box::new(Replay::new(Arc::clone(&trace), rank)) as Box<_>);
-            FifoNic::new(&nic, &config, n, programs)
+            FifoNic::new(&nic, &config.outline(), n, programs)
         })
         .expect("buildable");
         assert_eq!(network.run_until(u64::MAX / 4, threads, &Progress::default()), Reached::Idle);
@@ -169,14 +175,20 @@ fn a_relay_sends_on_by_the_second_leg_alone() {
     for routing in [Routing::Dynamic, Routing::Static] {
         let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
         let traffic = TrafficConfig { routing, ..TrafficConfig::default() };
-        let plan = Arc::new(Plan::new(pattern.expect("readable").expect("one"), &traffic, &config, &nic, 1));
+        let plan = Arc::new(Plan::new(
+            pattern.expect("readable").expect("one"),
+            &traffic,
+            &config.outline(),
+            &nic,
+            1,
+        ));
         let mut network = TorusNetwork::<_, 6>::new(&config, &BuildOptions::default(), |n| {
-            FifoNic::new(&nic, &config, n, Synthetic::new(&plan, n))
+            FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
         })
         .expect("buildable");
         assert_eq!(network.run_until(50_000_000, 2, &Progress::default()), Reached::Idle);
         assert_eq!(network.stall(), None, "{routing:?}");
-        let planner = netloom_nic::detour::planner(&config).expect("something is dead");
+        let planner = netloom_nic::detour::planner(&config.outline()).expect("something is dead");
         let fixed = routing == Routing::Static;
         let pairs = (0..512).flat_map(|a| (0..512).map(move |b| (a, b))).filter(|(a, b)| a != b);
         let within_reach = pairs.filter(|&(a, b)| planner.plan_for(a, b, fixed).is_some()).count() as u64;
@@ -194,11 +206,17 @@ fn an_all_to_all_goes_round_dead_nodes() {
     for nic in [FifoConfig::default(), FifoConfig { injection_fifo_B: Some(1024), ..FifoConfig::default() }] {
         let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
         let traffic = TrafficConfig { high_fraction: 0.2, ..TrafficConfig::default() };
-        let plan = Arc::new(Plan::new(pattern.expect("readable").expect("one"), &traffic, &config, &nic, 1));
+        let plan = Arc::new(Plan::new(
+            pattern.expect("readable").expect("one"),
+            &traffic,
+            &config.outline(),
+            &nic,
+            1,
+        ));
         let run = |threads, block: &[u32]| {
             let options = BuildOptions { block: block.to_vec(), ..BuildOptions::default() };
             let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-                FifoNic::new(&nic, &config, n, Synthetic::new(&plan, n))
+                FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
             })
             .expect("buildable");
             assert_eq!(network.run_until(50_000_000, threads, &Progress::default()), Reached::Idle);

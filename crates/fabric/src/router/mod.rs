@@ -1,3 +1,18 @@
-//! Routers: buffers, tokens, arbitration. One folder a family.
+//! Routers: buffers, tokens, arbitration. One folder a family; beside them what all families share.
 
+mod bits;
+mod event;
+mod network;
+mod partition;
+mod port;
+pub mod queued;
+mod stall;
+mod statistics;
 pub mod torus;
+
+pub use network::{BuildOptions, Network, NodeBlock};
+pub use stall::{StallReport, WaitingPacket};
+pub use statistics::{LinkCounts, LinkErrors, Totals, VcClass, WindowRecord};
+
+/// Most nodes of a block: 20 bits of a place.
+const BLOCK_MAX: usize = 1 << 20;

@@ -17,7 +17,7 @@ impl Geometry {
     pub fn new(config: &TorusConfig) -> Self {
         Geometry {
             lengths: config.topology.dims.iter().map(|&k| k as usize).collect(),
-            wraps: (0..config.topology.dims.len()).map(|d| config.wraps(d)).collect(),
+            wraps: (0..config.topology.dims.len()).map(|d| config.topology.wraps(d)).collect(),
             tie: config.router.halfway_tie,
         }
     }

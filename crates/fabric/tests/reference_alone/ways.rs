@@ -23,7 +23,7 @@ fn distance(config: &TorusConfig, mut a: usize, mut b: usize) -> usize {
     for (d, &k) in config.topology.dims.iter().enumerate() {
         let k = k as usize;
         let apart = (a % k).abs_diff(b % k);
-        sum += if config.wraps(d) { apart.min(k - apart) } else { apart };
+        sum += if config.topology.wraps(d) { apart.min(k - apart) } else { apart };
         (a, b) = (a / k, b / k);
     }
     sum
@@ -43,8 +43,9 @@ fn check_way(config: &TorusConfig, rules: &Rules, packet: &Packet) {
         let k = config.topology.dims[d] as usize;
         let x = at / stride % k;
         let next = (x + if hop.port % 2 == 0 { 1 } else { k - 1 }) % k;
-        crossed[d] |=
-            config.wraps(d) && x.abs_diff(next) == k - 1 && (k > 2 || (hop.port % 2 == 0) == (x == 1));
+        crossed[d] |= config.topology.wraps(d)
+            && x.abs_diff(next) == k - 1
+            && (k > 2 || (hop.port % 2 == 0) == (x == 1));
         at = at - x * stride + next * stride;
         let normal = !packet.spec.high_priority;
         assert_eq!(hop.vc == rules.high_vc(), !normal);

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use netloom_engine::Time;
-use netloom_fabric::config::{HalfwayTie, TorusConfig};
+use netloom_fabric::config::{HalfwayTie, Topology};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::hints;
@@ -10,7 +10,7 @@ use netloom_fabric::topology::torus::Torus;
 use std::collections::VecDeque;
 
 /// A packet to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     pub made: Time,
     pub source: u32,
@@ -19,6 +19,9 @@ pub struct Packet {
     pub chunks: u32,
     /// STATIC, HIGH, DEPOSIT.
     pub flags: u16,
+    /// The zone that it names, and whether it is the system's, where routers know of such.
+    pub zone: u8,
+    pub system: bool,
 }
 
 /// Sends a block's part of a list, each FIFO's packets in the list's order.
@@ -31,8 +34,8 @@ pub struct ScriptHost {
 }
 
 impl ScriptHost {
-    pub fn new(config: &TorusConfig, list: &[Packet], numbers: &[u32]) -> Self {
-        let torus = Torus::new(&config.topology);
+    pub fn new(topology: &Topology, list: &[Packet], numbers: &[u32]) -> Self {
+        let torus = Torus::new(topology);
         let mut local = vec![usize::MAX; torus.nodes() as usize];
         numbers.iter().enumerate().for_each(|(i, &n)| local[n as usize] = i);
         let mut queues = vec![vec![VecDeque::new(); 16]; numbers.len()];
@@ -55,7 +58,8 @@ impl Host for ScriptHost {
         queue.pop_front();
         let (from, to) = (self.torus.coordinates(p.source), self.torus.coordinates(p.destination));
         let hints = hints::minimal(&self.torus, from, to, HalfwayTie::Parity);
-        let header = Header::new(to, hints, p.chunks, p.flags);
+        let header = Header::new(to, hints, p.chunks, p.flags).in_zone(p.zone);
+        let header = if p.system { header.of_system() } else { header };
         Pull::Packet(header, Meta { made: p.made, source: p.source, message: [number, 0], ..Meta::default() })
     }
 

@@ -146,7 +146,7 @@ fn entering(study: &ResolvedStudy, result: &RunResult) -> Result<f64, String> {
     let WorkloadConfig::HotRegion(hot) = &study.study.workload else {
         return Err("the workload has no hot region".into());
     };
-    let dims = &study.torus.topology.dims;
+    let dims = &study.network.topology.dims;
     let origin = |d: usize| hot.origin.get(d).copied().unwrap_or(0);
     let inside =
         |at: &[u32]| at.iter().enumerate().all(|(d, &c)| (c + dims[d] - origin(d)) % dims[d] < hot.region[d]);

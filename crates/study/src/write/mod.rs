@@ -32,7 +32,7 @@ pub struct Plot {
 pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
     let mut plots = curves::plots(result);
     plots.extend(histogram::plot(&result.latency));
-    plots.extend(links::plots(&study.torus.topology.dims, &result.per_link));
+    plots.extend(links::plots(&study.network.topology.dims, &result.per_link));
     plots
 }
 
@@ -55,7 +55,7 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
     }
     put(folder, "summary.json", summary::to_json(study, result).as_bytes()).map_err(context)?;
     put(folder, "study.toml", study.to_toml().as_bytes()).map_err(context)?;
-    for (name, table) in tables::tables(study.torus.topology.dims.len(), result) {
+    for (name, table) in tables::tables(study.network.topology.dims.len(), result) {
         put(folder, name, &table.to_parquet()?).map_err(context)?;
     }
     for plot in &plots {

@@ -51,7 +51,7 @@ fn subtitle(study: &ResolvedStudy, result: &RunResult) -> String {
         "{} \u{b7} {}, {} \u{b7} {} \u{b7} seed {} \u{b7} {} us simulated",
         study.machine.title,
         study.machine.shape(),
-        counted(study.torus.nodes(), "node"),
+        counted(study.network.nodes(), "node"),
         study.study.workload.kind(),
         result.seed,
         short(result.simulated.us)

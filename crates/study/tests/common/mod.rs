@@ -35,7 +35,7 @@ impl Simulate for Fake {
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
         let stopped = progress.stop() || self.stop_at.is_some_and(|at| run >= at);
         progress.update(Progress { ticks: 100_000, fraction: Some(0.5), packet_hops: 1_000_000 });
-        let torus = &study.torus;
+        let torus = &study.network;
         let dims = &torus.topology.dims;
         let nodes = torus.nodes() as u64;
         let load = match study.study.traffic.load {

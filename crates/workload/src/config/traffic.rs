@@ -1,27 +1,33 @@
 //! The packets that a workload sends: their sizes, how many, and how they travel.
 
 use super::refuse;
-use netloom_fabric::config::{ConfigError, TorusConfig};
+use netloom_fabric::config::{ConfigError, Outline};
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Sizes of packets: chunks and their weights.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Sizes of packets: chunks and their weights. None: full packets, whatever the network's are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct PacketMix(pub Vec<(u32, f64)>);
 
 impl PacketMix {
+    /// Whether there is none: packets are full, or programs decide.
+    fn is_open(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where a study gives no sizes: full packets, of so many chunks.
+    pub fn or_full(&mut self, chunks: u32) {
+        if self.0.is_empty() {
+            self.0.push((chunks, 1.0));
+        }
+    }
+
     /// Mean size, chunks.
     pub fn mean_chunks(&self) -> f64 {
         let weight: f64 = self.0.iter().map(|m| m.1).sum();
         self.0.iter().map(|m| f64::from(m.0) * m.1).sum::<f64>() / weight
-    }
-}
-
-impl Default for PacketMix {
-    fn default() -> Self {
-        PacketMix(vec![(8, 1.0)])
     }
 }
 
@@ -47,6 +53,9 @@ impl<'de> Deserialize<'de> for PacketMix {
                 let mut mix = Vec::new();
                 while let Some(pair) = seq.next_element()? {
                     mix.push(pair);
+                }
+                if mix.is_empty() {
+                    return Err(de::Error::invalid_length(0, &"at least one size"));
                 }
                 Ok(PacketMix(mix))
             }
@@ -96,7 +105,8 @@ pub enum Priority {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrafficConfig {
-    /// Sizes of the packets: chunks, or pairs of chunks and weight. 8 (a full packet) where left out.
+    /// Sizes of the packets: chunks, or pairs of chunks and weight. Full packets where left out.
+    #[serde(skip_serializing_if = "PacketMix::is_open")]
     pub packet_chunks: PacketMix,
     /// How much traffic is offered.
     pub load: Load,
@@ -105,10 +115,17 @@ pub struct TrafficConfig {
     pub packets_per_node: Option<u64>,
     /// How the packets are routed.
     pub routing: Routing,
+    /// The zone that they name: which set of zone masks they obey, on machines that have such. 0 where left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub zone: u8,
     /// Their priority.
     pub priority: Priority,
     /// Fraction of the packets that are sent at high priority instead, 0 to 1.
     pub high_fraction: f64,
+}
+
+fn is_zero(zone: &u8) -> bool {
+    *zone == 0
 }
 
 impl TrafficConfig {
@@ -116,11 +133,8 @@ impl TrafficConfig {
     ///
     /// # Errors
     /// The first impossible value, with its key (`traffic.…`) and what was expected.
-    pub fn check(&self, torus: &TorusConfig) -> Result<(), ConfigError> {
-        let max = torus.packet.chunks_max;
-        if self.packet_chunks.0.is_empty() {
-            return refuse("traffic.packet_chunks", "expected at least one size");
-        }
+    pub fn check(&self, network: &Outline) -> Result<(), ConfigError> {
+        let max = network.packet.chunks_max;
         for &(chunks, weight) in &self.packet_chunks.0 {
             if !(1..=max).contains(&chunks) {
                 return refuse(
@@ -131,6 +145,13 @@ impl TrafficConfig {
             if !(weight.is_finite() && weight > 0.0) {
                 return refuse("traffic.packet_chunks", format!("expected weights above 0, found {weight}"));
             }
+        }
+        if self.zone != 0 && usize::from(self.zone) >= network.zones {
+            let expected = match network.zones {
+                0 => "expected none: this machine's routers know no zones".to_owned(),
+                zones => format!("expected 0 to {}, found {}", zones - 1, self.zone),
+            };
+            return refuse("traffic.zone", expected);
         }
         match self.load {
             Load::LinkUtilization(u) if !(u > 0.0 && u <= 1.0) => {
@@ -166,6 +187,7 @@ impl TrafficConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netloom_fabric::config::TorusConfig;
 
     #[test]
     fn sizes_are_weighed() {
@@ -174,8 +196,9 @@ mod tests {
 
     #[test]
     fn traffic_must_fit_the_packets() {
-        let torus = TorusConfig::bluegene_l(&[4, 4, 4]);
-        assert_eq!(TrafficConfig::default().check(&torus), Ok(()));
+        let torus = TorusConfig::bluegene_l(&[4, 4, 4]).outline();
+        let full = TrafficConfig { packet_chunks: PacketMix(vec![(8, 1.0)]), ..TrafficConfig::default() };
+        assert_eq!(full.check(&torus), Ok(()));
         let big = TrafficConfig { packet_chunks: PacketMix(vec![(9, 1.0)]), ..TrafficConfig::default() };
         assert_eq!(big.check(&torus).unwrap_err().key, "traffic.packet_chunks");
     }

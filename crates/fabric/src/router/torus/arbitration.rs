@@ -1,13 +1,14 @@
 //! The three phases of arbitration (section 2), once a tick and node: each packet's direction and VC; each receiver's
 //! request; each sender's grant.
 
-use super::bits::{best_of, bits, one_of};
 use super::errors::Kept;
-use super::shared::{Message, Shared};
+use super::shared::Shared;
 use super::slots::{BYPASS, SLOTS, SlotSet};
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
+use crate::router::bits::{best_of, bits, one_of};
+use crate::router::event::Message;
 use netloom_engine::{Outbox, Time};
 
 /// A receiver's request.
@@ -422,7 +423,8 @@ mod tests {
     use crate::config::TorusConfig;
     use crate::host::{Delivery, Host, Pull, Signals};
     use crate::packet::{Header, Meta};
-    use crate::router::torus::{BuildOptions, TorusNetwork};
+    use crate::router::BuildOptions;
+    use crate::router::torus::TorusNetwork;
     use netloom_engine::{Progress, Time};
 
     /// Node 0 sends a dynamic packet from FIFO 0, by +x or +y, and a high-priority one from FIFO 6, by +y.

@@ -10,12 +10,13 @@
 //! In ticks of very many events of a machine that does not fit the cache, the steps apart are faster: the first one waits for
 //! memory, for many nodes at a time.
 
-use super::errors::{Errors, LinkErrors};
-use super::shared::{Message, Shared};
+use super::errors::Errors;
+use super::shared::Shared;
 use super::state::*;
-use super::statistics::{LinkCounts, Recorder, Totals, WindowRecord};
 use super::tables::Tables;
 use crate::host::Host;
+use crate::router::event::Message;
+use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Outbox, Time};
 
 /// Nodes that one thread simulates at a time, with their hosts. `P` is the number of ports of a node: 6 or 10.
@@ -25,7 +26,7 @@ pub struct TorusBlock<H, const P: usize> {
     /// The machine's number of each node.
     pub(super) numbers: Vec<u32>,
     /// For each link, ticks that were still to go, when counting began, of what it had begun before; empty for none.
-    carried: Vec<[u32; P]>,
+    pub(super) carried: Vec<[u32; P]>,
     /// Lists of one tick, kept for their memory.
     taken: Vec<Event>,
     /// Events at nodes that have several.
@@ -74,94 +75,6 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
             fetches: false,
             burst: usize::MAX,
         }
-    }
-
-    /// The nodes' side.
-    pub fn host(&self) -> &H {
-        &self.shared.host
-    }
-
-    /// The nodes' side, to read it out or change it between windows.
-    pub fn host_mut(&mut self) -> &mut H {
-        &mut self.shared.host
-    }
-
-    /// The machine's numbers of the block's nodes, in the block's order.
-    pub fn numbers(&self) -> &[u32] {
-        &self.numbers
-    }
-
-    /// Windows of the series that have ended before `now`.
-    pub fn windows(&mut self, now: Time) -> &[WindowRecord] {
-        self.shared.recorder.reach(now);
-        &self.shared.recorder.windows
-    }
-
-    /// Sums over all windows so far, the current one included.
-    pub fn so_far(&self) -> WindowRecord {
-        let mut sum = self.shared.recorder.current.clone();
-        self.shared.recorder.windows.iter().for_each(|w| sum.merge(w));
-        sum
-    }
-
-    /// Sums since counting began.
-    pub fn totals(&self) -> &Totals {
-        &self.shared.recorder.totals
-    }
-
-    /// Packets in the network or at the heads of injection FIFOs.
-    pub fn packets(&self) -> usize {
-        self.shared.arena.len()
-    }
-
-    /// Packets that have left their injection FIFO and are not yet delivered, less those that were injected in another
-    /// block: only the sum over all blocks means something.
-    pub fn under_way(&self) -> i64 {
-        self.shared.recorder.under_way
-    }
-
-    /// Traffic of a node's link from when counting began to `now`, the time reached.
-    pub fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
-        let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
-        let port = &self.nodes[node].ports[port];
-        let (packets, acks) = (port.packets.into(), port.acks.into());
-        let chunks = port.sent.map(u64::from);
-        let begun = self.shared.tables.sending(packets, chunks.iter().sum(), acks);
-        // What the link carries was counted whole when it began: what is still to go of it is not yet spent.
-        let busy = u64::from(carried) + begun - port.free_at.saturating_sub(now);
-        LinkCounts { packets, chunks, acks, busy }
-    }
-
-    /// Whether a port of a node has a link that works.
-    pub fn has_link(&self, node: usize, port: usize) -> bool {
-        self.nodes[node].ports[port].neighbour != NOWHERE
-    }
-
-    /// Begins counting anew at `now`, the time reached: links and totals; the series go on.
-    pub fn restart_counting(&mut self, now: Time) {
-        let to_go = |n: &Node<P>| n.ports.map(|port| port.free_at.saturating_sub(now) as u32);
-        self.carried = self.nodes.iter().map(to_go).collect();
-        for port in self.nodes.iter_mut().flat_map(|n| &mut n.ports) {
-            (port.packets, port.sent, port.acks) = (0, [0; 3], 0);
-        }
-        self.shared.recorder.totals = Totals::default();
-        self.shared
-            .errors
-            .iter_mut()
-            .flat_map(|e| &mut e.counts)
-            .for_each(|link| *link = LinkErrors::default());
-    }
-
-    /// Bytes of the network's state, and of what the packets in it need.
-    pub fn bytes(&self) -> (usize, usize) {
-        let state = size_of_val(&*self.nodes)
-            + size_of_val(&*self.shared.rings)
-            + size_of_val(&*self.shared.injection)
-            + size_of_val(&*self.shared.injecting)
-            + size_of_val(&*self.numbers)
-            + size_of_val(&*self.shared.standing)
-            + self.shared.errors.as_ref().map_or(0, |e| e.bytes());
-        (state, self.shared.arena.bytes() + self.shared.calendar.bytes())
     }
 
     /// Lists a node to act after all events of the tick.
@@ -268,6 +181,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 Kind::Arrived => self.arrivals.push(event),
                 Kind::Received | Kind::Copied | Kind::Wake => self.deliveries.push(event),
                 Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mends.push(event),
+                Kind::Retry => unreachable!("these routers keep a list of those that act again"),
             }
         }
         retries.drain(..).for_each(|node| self.mark(node as usize));
@@ -363,7 +277,8 @@ mod tests {
     use crate::config::{Escape, TorusConfig};
     use crate::host::{Delivery, Host, Pull, Signals};
     use crate::packet::{Header, Meta};
-    use crate::router::torus::{BuildOptions, TorusNetwork, WindowRecord};
+    use crate::router::torus::TorusNetwork;
+    use crate::router::{BuildOptions, NodeBlock, WindowRecord};
     use crate::routing::hints;
     use crate::topology::torus::Torus;
     use netloom_engine::{Progress, Stream, Time};

@@ -1,10 +1,10 @@
 //! What a packet may do and which it does: phase 1 of arbitration, and the receivers' part of phase 2 (section 2).
 
-use super::bits::{best_of, one_of};
 use super::slots::BYPASS;
 use super::state::*;
 use super::tables::Tables;
 use crate::packet::Header;
+use crate::router::bits::{best_of, one_of};
 use crate::routing::hints;
 
 /// Among a head's ways: the one direction is not taken on a dynamic VC.
@@ -197,8 +197,9 @@ const TOPS: u64 = 0x8080_8080_8080_8080;
 #[cfg(test)]
 mod tests {
     use crate::config::TorusConfig;
+    use crate::router::BuildOptions;
+    use crate::router::torus::TorusNetwork;
     use crate::router::torus::ends::tests::Silent;
-    use crate::router::torus::{BuildOptions, TorusNetwork};
     use std::collections::BTreeSet;
 
     /// JSQ takes each of the VCs in the best range of any of the directions at some time, and none else; few directions or many.

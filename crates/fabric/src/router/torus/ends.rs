@@ -1,11 +1,12 @@
 //! What arrives, ends or comes back: the first step of a tick, and the token-acks that follow from it.
 
 use super::arbitration::Grant;
-use super::shared::{Message, Shared};
+use super::shared::Shared;
 use super::slots::{BYPASS, SLOTS};
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
+use crate::router::event::Message;
 use netloom_engine::{Outbox, Time};
 
 impl<H: Host, const P: usize> Shared<H, P> {
@@ -230,7 +231,8 @@ impl<H: Host, const P: usize> Shared<H, P> {
 pub(super) mod tests {
     use crate::config::TorusConfig;
     use crate::host::{Delivery, Host, Pull, Signals};
-    use crate::router::torus::{BuildOptions, TorusNetwork};
+    use crate::router::BuildOptions;
+    use crate::router::torus::TorusNetwork;
     use netloom_engine::Time;
 
     /// A host that sends nothing.

@@ -5,38 +5,9 @@
 
 use crate::config::TorusConfig;
 use crate::packet::Header;
+use crate::router::statistics::LinkErrors;
 use netloom_engine::{Stream, Time, chance_threshold};
 use std::collections::{BTreeMap, VecDeque};
-
-/// What went wrong on one link, or on all of them, since counting began. Packets and acknowledgements that a link sends are
-/// counted at the port that sends them, ghosts at the port through which they came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkErrors {
-    /// Data packets that were corrupted on the link, when first sent or when sent again.
-    pub corrupted: u64,
-    /// Data packets sent again, by whatever they were lost.
-    pub retransmitted: u64,
-    /// Data packets sent, or sent again, that the receiver refused: they came after a corrupted one.
-    pub refused: u64,
-    /// Invalid packets discarded: in a VC when their tail came, or at reception.
-    pub ghosts: u64,
-    /// Token-ack and ack-only packets that were corrupted.
-    pub acks_lost: u64,
-    /// Packets sent for an acknowledgement alone, without tokens.
-    pub ack_only: u64,
-}
-
-impl LinkErrors {
-    /// Adds another link's figures.
-    pub fn merge(&mut self, other: &Self) {
-        self.corrupted += other.corrupted;
-        self.retransmitted += other.retransmitted;
-        self.refused += other.refused;
-        self.ghosts += other.ghosts;
-        self.acks_lost += other.acks_lost;
-        self.ack_only += other.ack_only;
-    }
-}
 
 /// How a transmission of a data packet ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

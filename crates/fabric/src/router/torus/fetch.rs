@@ -1,12 +1,12 @@
 //! Memory fetched ahead of its use: a machine of many thousand nodes does not fit a core's caches, and only the calendar
 //! knows which of them come next (`docs/performance.md`).
 
-use super::bits::bits;
 use super::block::TorusBlock;
 use super::slots::{BYPASS, SlotSet};
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
+use crate::router::bits::bits;
 use netloom_engine::{Time, prefetch};
 
 /// Events of a tick up to which they are fetched in the ticks before. More are too many for the cache, and are fetched within

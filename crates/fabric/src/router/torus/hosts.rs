@@ -15,13 +15,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
 
     /// Hands a packet over to the host.
     pub(super) fn hand_over(&mut self, now: Time, n: &Node<P>, port: usize, header: Header, meta: Meta) {
-        let chunks = header.chunks();
-        let current = &mut self.recorder.current;
-        current.delivered += 1;
-        current.delivered_chunks += u64::from(chunks);
-        current.latency += now - meta.made;
-        self.recorder.totals.latency.record(now - meta.made);
-        self.recorder.totals.network_latency.record(now - meta.entered);
+        self.recorder.delivered(now, header.chunks(), &meta);
         let delivery = crate::host::Delivery { port, header, meta };
         self.host.deliver(now, n.here, &delivery, &mut self.signals);
     }

@@ -2,7 +2,6 @@
 //! VC (Blumrich et al., sections 2 and 4). What it does in each tick is told in `docs/torus-router.md`.
 
 mod arbitration;
-mod bits;
 mod block;
 mod build;
 mod choice;
@@ -11,15 +10,11 @@ mod errors;
 mod fetch;
 mod hosts;
 mod recovery;
+mod report;
 mod shared;
 mod slots;
-mod stall;
 mod state;
-mod statistics;
 mod tables;
 
 pub use block::TorusBlock;
-pub use build::{BuildOptions, TorusNetwork};
-pub use errors::LinkErrors;
-pub use stall::{StallReport, WaitingPacket};
-pub use statistics::{LinkCounts, Totals, VcClass, WindowRecord};
+pub use build::TorusNetwork;

@@ -6,11 +6,13 @@
 //! no sooner than it could know: when the tail has come.
 
 use super::block::TorusBlock;
-use super::errors::{Errors, Fate, Kept, LinkErrors};
-use super::shared::{Message, Shared};
+use super::errors::{Errors, Fate, Kept};
+use super::shared::Shared;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
+use crate::router::event::Message;
+use crate::router::statistics::LinkErrors;
 use netloom_engine::{Outbox, Time};
 
 impl<H: Host, const P: usize> Shared<H, P> {
@@ -250,20 +252,8 @@ impl<H: Host, const P: usize> Shared<H, P> {
 }
 
 impl<H: Host, const P: usize> TorusBlock<H, P> {
-    /// What went wrong at a node's port since counting began.
-    pub fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
-        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counts[e.link(node, port)])
-    }
-
-    /// What went wrong on all links of the block since counting began.
-    pub fn errors(&self) -> LinkErrors {
-        let mut sum = LinkErrors::default();
-        self.shared.errors.iter().flat_map(|e| &e.counts).for_each(|link| sum.merge(link));
-        sum
-    }
-
     /// Packets in retransmission FIFOs that wait for their links' recovery.
-    pub fn in_recovery(&self) -> usize {
+    pub(super) fn in_recovery(&self) -> usize {
         self.shared.errors.iter().flat_map(|e| e.troubles.values()).map(|t| t.fifo.len()).sum()
     }
 }

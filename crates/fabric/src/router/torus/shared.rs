@@ -2,10 +2,11 @@
 
 use super::errors::Errors;
 use super::state::*;
-use super::statistics::Recorder;
 use super::tables::Tables;
 use crate::host::{Host, Signals};
 use crate::packet::{Arena, Header, Meta};
+use crate::router::event::Message;
+use crate::router::statistics::Recorder;
 use netloom_engine::{Calendar, Outbox, Time};
 
 /// What the nodes of a block have in common: all that a node needs to act besides its own state.
@@ -33,12 +34,6 @@ pub(super) struct Shared<H, const P: usize> {
     /// Packets that have begun to leave for other blocks in this tick: lane, arrival, event. They are handed over at the tick's
     /// end, when what goes with them has come from memory.
     outgoing: Vec<(usize, Time, Event)>,
-}
-
-/// What one block tells another: an event, and with an arriving packet what its ends know of it.
-pub struct Message {
-    pub(super) event: Event,
-    pub(super) meta: Meta,
 }
 
 impl<H: Host, const P: usize> Shared<H, P> {

@@ -2,17 +2,14 @@
 
 use super::slots::{BYPASS, SLOTS, Wishes};
 use crate::packet::Header;
+pub(super) use crate::router::BLOCK_MAX;
+pub(super) use crate::router::event::{Event, FROM_INJECTION, Kind, Leaving};
+pub(super) use crate::router::partition::{NOWHERE, REMOTE};
+pub(super) use crate::router::port::Port;
 use netloom_engine::{Stream, Time};
 
 /// In a head mask, besides the header's bits: its escape VC is the upper of the dateline pair.
 pub(super) const UPPER: u16 = 1 << 14;
-/// As the source of a transfer: an injection FIFO rather than a receiver.
-pub(super) const FROM_INJECTION: u8 = 0xff;
-/// As a neighbour: none, or a dead one.
-pub(super) const NOWHERE: u32 = u32::MAX;
-/// As a neighbour: bit that says it is in another block; then 11 bits of lane and 20 of the node there.
-pub(super) const REMOTE: u32 = 1 << 31;
-
 /// All of a node but its packets, by how often it is looked at: a line of masks that every event needs, two of wishes and tokens,
 /// then the receivers and the links, of which most events need one or two. Masks have a bit a port.
 #[repr(C, align(64))]
@@ -144,57 +141,6 @@ impl<const P: usize> Node<P> {
     }
 }
 
-/// A port's link.
-#[repr(C, align(32))]
-#[derive(Clone, Copy)]
-pub(super) struct Port {
-    /// When the last bit of what the link now carries, or last carried, has left.
-    pub free_at: Time,
-    /// The node at the other end; see [`REMOTE`].
-    pub neighbour: u32,
-    /// Statistics of the link: packets sent.
-    pub packets: u32,
-    /// The same: chunks sent, on dynamic, escape and high-priority VCs.
-    pub sent: [u32; 3],
-    /// The same: token-ack and ack-only packets sent.
-    pub acks: u32,
-}
-
-impl Port {
-    /// Of a link that has not been used.
-    pub fn new(neighbour: u32) -> Self {
-        Port { free_at: 0, neighbour, packets: 0, sent: [0; 3], acks: 0 }
-    }
-}
-
-/// A data packet on a link, for its sender: what becomes free when its last bit has left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Leaving {
-    /// The receiver that it came from, or [`FROM_INJECTION`].
-    pub from: u8,
-    /// Its slot there, or the injection FIFO.
-    pub slot: u8,
-    /// Whose tokens fall due, and how many.
-    pub due_vc: u8,
-    pub due_chunks: u8,
-    /// Its size.
-    pub chunks: u8,
-}
-
-impl Leaving {
-    /// As the word of an event: the port itself need not be looked at.
-    #[inline]
-    pub fn word(self) -> u64 {
-        u64::from_le_bytes([self.from, self.slot, self.due_vc, self.due_chunks, self.chunks, 0, 0, 0])
-    }
-
-    #[inline]
-    pub fn of(word: u64) -> Self {
-        let [from, slot, due_vc, due_chunks, chunks, ..] = word.to_le_bytes();
-        Leaving { from, slot, due_vc, due_chunks, chunks }
-    }
-}
-
 /// A packet in a VC or at the head of an injection FIFO. Two words, which pass in registers: see [`Event`].
 #[derive(Clone, Copy, Default)]
 pub(super) struct Entry {
@@ -237,110 +183,6 @@ pub(super) struct Injection {
     pub heads: [u16; 16],
 }
 
-/// What happens at a node at some tick. Two words, which pass in registers: were it more fields, it would be put together in
-/// memory and read again from there before its parts are written, which costs as much as all the rest of a push.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Event {
-    /// Kind, slot, port and node (see [`Event::at`]); above them a packet in the arena, or a host's token.
-    place: u64,
-    /// A header, tokens, or what becomes free.
-    pub word: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(super) enum Kind {
-    /// A data packet's last bit has left on this port's link: see [`Leaving`].
-    Sent,
-    /// Tokens have come back to this port's sender.
-    Tokens,
-    /// A packet has arrived at this port's receiver, for the VC `slot`.
-    Arrived,
-    /// A packet has gone whole from `slot` to the reception FIFO.
-    Received,
-    /// The host has, or may have, a packet for the injection FIFO `slot` (of the set `port`).
-    Fill,
-    /// Like [`Kind::Received`] for a copy, while the packet itself goes on (deposit).
-    Copied,
-    /// The host asked for this time.
-    Wake,
-    /// The tail of an invalid packet has come to the VC `slot` of this port's receiver (links with errors only, like the rest).
-    Tail,
-    /// This port's receiver may owe an acknowledgement for too long.
-    Overdue,
-    /// The last bit of a packet sent again has left on this port's link.
-    Resent,
-    /// This port's sender has waited long enough for an acknowledgement.
-    Timeout,
-}
-
-/// Most nodes of a block: 20 bits of a place.
-pub(super) const BLOCK_MAX: usize = 1 << 20;
-
-impl Event {
-    #[inline]
-    pub fn at(kind: Kind, node: u32, port: usize, slot: usize, packet: u32, word: u64) -> Self {
-        debug_assert!((node as usize) < BLOCK_MAX && port < 16 && slot < 8);
-        let place = (kind as u32) << 27 | (slot as u32) << 24 | (port as u32) << 20 | node;
-        Event { place: u64::from(packet) << 32 | u64::from(place), word }
-    }
-
-    #[inline]
-    pub fn kind(&self) -> Kind {
-        match self.place >> 27 & 31 {
-            0 => Kind::Sent,
-            1 => Kind::Tokens,
-            2 => Kind::Arrived,
-            3 => Kind::Received,
-            4 => Kind::Fill,
-            5 => Kind::Copied,
-            6 => Kind::Wake,
-            7 => Kind::Tail,
-            8 => Kind::Overdue,
-            9 => Kind::Resent,
-            _ => Kind::Timeout,
-        }
-    }
-
-    #[inline]
-    pub fn slot(&self) -> usize {
-        (self.place >> 24) as usize % 8
-    }
-
-    #[inline]
-    pub fn port(&self) -> usize {
-        (self.place >> 20) as usize % 16
-    }
-
-    #[inline]
-    pub fn node(&self) -> usize {
-        self.place as usize % BLOCK_MAX
-    }
-
-    /// The injection FIFO that is to be filled, as a bit.
-    #[inline]
-    pub fn fifo(&self) -> u16 {
-        1 << (self.port() * 8 + self.slot())
-    }
-
-    /// A packet in the arena, or a host's token.
-    #[inline]
-    pub fn packet(&self) -> u32 {
-        (self.place >> 32) as u32
-    }
-
-    /// The same event for another packet.
-    #[inline]
-    pub fn with_packet(self, packet: u32) -> Self {
-        Event { place: u64::from(packet) << 32 | u64::from(self.place as u32), ..self }
-    }
-
-    /// Orders the events of one kind in a tick by node, port and slot.
-    pub fn place(&self) -> u32 {
-        self.place as u32
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,17 +193,6 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Node<6>, wishes), 64);
         assert!(std::mem::offset_of!(Node<6>, tokens) >= 128);
         assert!(std::mem::offset_of!(Node<6>, entering) <= 192);
-        assert_eq!(size_of::<Port>(), 32);
         assert_eq!(size_of::<Entry>(), 16);
-        assert_eq!(size_of::<Event>(), 16);
-    }
-
-    #[test]
-    fn places_keep_their_parts() {
-        use Kind::*;
-        for kind in [Sent, Tokens, Arrived, Received, Copied, Fill, Wake, Tail, Overdue, Resent, Timeout] {
-            let e = Event::at(kind, 1_048_575, 9, 7, 3, 4);
-            assert_eq!((e.kind(), e.node(), e.port(), e.slot()), (kind, 1_048_575, 9, 7));
-        }
     }
 }

@@ -1,43 +1,95 @@
-//! A stall noticed and told: which packets wait, where, and for what.
+//! What a block says of itself: its figures, what waits in it, whether it is at rest.
 
 use super::block::TorusBlock;
 use super::slots::SLOTS;
+use super::state::NOWHERE;
 use crate::host::Host;
 use crate::packet::Header;
+use crate::router::network::NodeBlock;
+use crate::router::stall::WaitingPacket;
+use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
+use netloom_engine::Time;
 
-/// A packet that cannot move.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingPacket {
-    /// Node at which it waits, by the machine's number.
-    pub node: u32,
-    /// Receiver in which it stands, or none if it is the head of an injection FIFO.
-    pub port: Option<usize>,
-    /// VC in which it stands, or injection FIFO.
-    pub slot: usize,
-    /// Where it came from.
-    pub source: u32,
-    /// Coordinates of its destination.
-    pub destination: [u8; 5],
-    /// Its size, chunks.
-    pub chunks: u32,
-    /// Ports through which it may leave.
-    pub ports: Vec<usize>,
-    /// For each of them, the tokens that it sees for its VCs.
-    pub tokens: Vec<Vec<u8>>,
-}
+impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
+    type Host = H;
 
-/// Nothing will ever happen any more, but packets are in the network.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StallReport {
-    /// Packets in the network.
-    pub under_way: i64,
-    /// Those at the heads of VCs and injection FIFOs: the ones that wait for each other.
-    pub waiting: Vec<WaitingPacket>,
-}
+    fn host(&self) -> &H {
+        &self.shared.host
+    }
 
-impl<H: Host, const P: usize> TorusBlock<H, P> {
-    /// All packets at the heads of this block's VCs and injection FIFOs, in the order of nodes.
-    pub fn waiting(&self) -> Vec<WaitingPacket> {
+    fn host_mut(&mut self) -> &mut H {
+        &mut self.shared.host
+    }
+
+    fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    fn windows(&mut self, now: Time) -> &[WindowRecord] {
+        self.shared.recorder.reach(now);
+        &self.shared.recorder.windows
+    }
+
+    fn so_far(&self) -> WindowRecord {
+        self.shared.recorder.so_far()
+    }
+
+    fn totals(&self) -> &Totals {
+        &self.shared.recorder.totals
+    }
+
+    fn packets(&self) -> usize {
+        self.shared.arena.len()
+    }
+
+    fn under_way(&self) -> i64 {
+        self.shared.recorder.under_way
+    }
+
+    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
+        let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
+        let t = &self.shared.tables;
+        self.nodes[node].ports[port]
+            .counts(now, carried, |packets, chunks, acks| t.sending(packets, chunks, acks))
+    }
+
+    fn has_link(&self, node: usize, port: usize) -> bool {
+        self.nodes[node].ports[port].neighbour != NOWHERE
+    }
+
+    fn restart_counting(&mut self, now: Time) {
+        self.carried =
+            self.nodes.iter_mut().map(|n| n.ports.each_mut().map(|port| port.restart(now))).collect();
+        self.shared.recorder.totals = Totals::default();
+        self.shared
+            .errors
+            .iter_mut()
+            .flat_map(|e| &mut e.counts)
+            .for_each(|link| *link = LinkErrors::default());
+    }
+
+    fn bytes(&self) -> (usize, usize) {
+        let state = size_of_val(&*self.nodes)
+            + size_of_val(&*self.shared.rings)
+            + size_of_val(&*self.shared.injection)
+            + size_of_val(&*self.shared.injecting)
+            + size_of_val(&*self.numbers)
+            + size_of_val(&*self.shared.standing)
+            + self.shared.errors.as_ref().map_or(0, |e| e.bytes());
+        (state, self.shared.arena.bytes() + self.shared.calendar.bytes())
+    }
+
+    fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
+        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counts[e.link(node, port)])
+    }
+
+    fn errors(&self) -> LinkErrors {
+        let mut sum = LinkErrors::default();
+        self.shared.errors.iter().flat_map(|e| &e.counts).for_each(|link| sum.merge(link));
+        sum
+    }
+
+    fn waiting(&self) -> Vec<WaitingPacket> {
         let mut list = vec![];
         for (n, node) in self.nodes.iter().enumerate() {
             let mut add = |port: Option<usize>, slot: usize, header: Header, packet: u32| {
@@ -70,9 +122,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
         list
     }
 
-    /// What is not as it must be when nothing is under way, in words; nothing if all is well: every token back, every VC,
-    /// link and bus free.
-    pub fn unrest(&self) -> Vec<String> {
+    fn unrest(&self) -> Vec<String> {
         let mut found = vec![];
         if self.in_recovery() > 0 {
             found.push(format!("{} packets in retransmission FIFOs", self.in_recovery()));

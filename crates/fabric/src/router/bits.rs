@@ -4,7 +4,7 @@ use netloom_engine::Stream;
 
 /// The bits of a mask, lowest first.
 #[inline]
-pub(super) fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
+pub(in crate::router) fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         (mask != 0).then(|| {
             let bit = mask.trailing_zeros() as usize;
@@ -16,7 +16,7 @@ pub(super) fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
 
 /// The bits of `mask` with the highest `rank`.
 #[inline]
-pub(super) fn best_of(mask: u64, rank: impl Fn(usize) -> u8) -> u64 {
+pub(in crate::router) fn best_of(mask: u64, rank: impl Fn(usize) -> u8) -> u64 {
     debug_assert!(mask != 0);
     let (mut best, mut ties) = (0, 0u64);
     let mut left = mask;
@@ -36,7 +36,7 @@ pub(super) fn best_of(mask: u64, rank: impl Fn(usize) -> u8) -> u64 {
 
 /// One of the bits of a mask at random. Draws only if there are several.
 #[inline]
-pub(super) fn one_of(ties: u64, random: &mut Stream) -> usize {
+pub(in crate::router) fn one_of(ties: u64, random: &mut Stream) -> usize {
     if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, random) }
 }
 

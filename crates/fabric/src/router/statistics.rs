@@ -1,6 +1,7 @@
 //! What a run measures inside the network.
 
 use crate::histogram::Histogram;
+use crate::packet::Meta;
 use netloom_engine::Time;
 use std::collections::VecDeque;
 
@@ -26,6 +27,36 @@ pub struct LinkCounts {
     pub acks: u64,
     /// Ticks spent sending: of what was under way when counting began or ended, the part between.
     pub busy: Time,
+}
+
+/// What went wrong on one link, or on all of them, since counting began. Packets and acknowledgements that a link sends are
+/// counted at the port that sends them, ghosts at the port through which they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkErrors {
+    /// Data packets that were corrupted on the link, when first sent or when sent again.
+    pub corrupted: u64,
+    /// Data packets sent again, by whatever they were lost.
+    pub retransmitted: u64,
+    /// Data packets sent, or sent again, that the receiver refused: they came after a corrupted one.
+    pub refused: u64,
+    /// Invalid packets discarded: in a VC when their tail came, or at reception.
+    pub ghosts: u64,
+    /// Token-ack and ack-only packets that were corrupted.
+    pub acks_lost: u64,
+    /// Packets sent for an acknowledgement alone, without tokens.
+    pub ack_only: u64,
+}
+
+impl LinkErrors {
+    /// Adds another link's figures.
+    pub fn merge(&mut self, other: &Self) {
+        self.corrupted += other.corrupted;
+        self.retransmitted += other.retransmitted;
+        self.refused += other.refused;
+        self.ghosts += other.ghosts;
+        self.acks_lost += other.acks_lost;
+        self.ack_only += other.ack_only;
+    }
 }
 
 /// Sums over a window of time, of a block or (merged) of a machine.
@@ -180,6 +211,23 @@ impl Recorder {
             edge += self.window;
             place += 1;
         }
+    }
+
+    /// Sums over all windows so far, the current one included.
+    pub fn so_far(&self) -> WindowRecord {
+        let mut sum = self.current.clone();
+        self.windows.iter().for_each(|w| sum.merge(w));
+        sum
+    }
+
+    /// A packet of so many chunks has been delivered.
+    #[inline]
+    pub fn delivered(&mut self, now: Time, chunks: u32, meta: &Meta) {
+        self.current.delivered += 1;
+        self.current.delivered_chunks += u64::from(chunks);
+        self.current.latency += now - meta.made;
+        self.totals.latency.record(now - meta.made);
+        self.totals.network_latency.record(now - meta.entered);
     }
 
     /// A packet has stood in a VC for so long.

@@ -1,0 +1,215 @@
+//! Blue Gene/Q's routers (Chen et al., "The IBM Blue Gene/Q Interconnection Network and Message Unit", section II).
+
+use super::{
+    ConfigError, DirectionChoice, EscapeOrder, HalfwayTie, Link, Outline, PacketFormat, Topology, VcOutline,
+    refuse,
+};
+use crate::router::VcClass;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+
+/// Most queues of a VC.
+pub const QUEUES_MAX: usize = 7;
+/// Sets of zone masks: two header bits name one (section II.B).
+pub const ZONES: usize = 4;
+/// Letters of the dimensions, as in the paper.
+const LETTERS: &str = "abcde";
+
+/// The router: receivers, senders and their arbiters (sections II.B and II.E).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(non_snake_case)]
+pub struct QueuedRouter {
+    /// A network cycle, in which arbiters act once, ticks.
+    pub cycle_ticks: u32,
+    /// Queues of each point-to-point VC, 1 to 7: packets in different ones do not block one another.
+    pub queues: u32,
+    /// Buffer of the dynamic VC, bytes. Its queues share it, and its tokens are chunks.
+    pub dynamic_vc_B: u32,
+    /// Packets that each of the other VCs holds, of whatever size: their tokens are packets. A queue holds one or, if there are
+    /// fewer queues, several.
+    pub slots: u32,
+    /// The order in which deterministic and escaping packets go through the dimensions, a letter each: `"abcde"`. Left out:
+    /// the longest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimension_order: Option<String>,
+    /// For each zone that a packet may name, sets of dimensions in the order in which dynamic packets go through them:
+    /// `["ab", "cd", "e"]`. Left out: as the machine's firmware sets them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<Vec<Vec<String>>>,
+    /// Paths from a receiver to the senders: packets that it can send at once, 1 to 4.
+    pub paths: u32,
+    /// How a dynamic packet chooses among the directions that it may take.
+    pub direction_choice: DirectionChoice,
+    /// Grants of a sender to packets already in the network after which one that is being injected comes first.
+    pub through_per_injection: u32,
+    /// The side taken half-way round a ring.
+    pub halfway_tie: HalfwayTie,
+}
+
+/// A Blue Gene/Q network: everything that the fabric needs to build it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueuedConfig {
+    /// Ticks a second; every other time is a whole number of them.
+    pub ticks_per_second: u64,
+    /// The shape.
+    pub topology: Topology,
+    /// The packets.
+    pub packet: PacketFormat,
+    /// The links.
+    pub link: Link,
+    /// The routers.
+    pub router: QueuedRouter,
+}
+
+/// Dimensions named by letters, as a mask with a bit each; none if a letter is none of the machine's.
+fn mask(letters: &str, dimensions: usize) -> Option<u32> {
+    letters
+        .chars()
+        .try_fold(0u32, |mask, letter| Some(mask | 1 << LETTERS.find(letter).filter(|&d| d < dimensions)?))
+}
+
+impl QueuedConfig {
+    /// Hops along the longest way round dimension `d`: by this, dimensions are longer or shorter.
+    fn effective_length(&self, d: usize) -> u32 {
+        let k = self.topology.dims[d];
+        if self.topology.wraps(d) { k / 2 } else { k }
+    }
+
+    /// The dimensions in the order of deterministic routing. Left to itself the firmware sorts them by how far packets go,
+    /// the longest first and a mesh before a torus.
+    pub fn dimension_order(&self) -> Vec<usize> {
+        if let Some(letters) = &self.router.dimension_order {
+            return letters.chars().filter_map(|letter| LETTERS.find(letter)).collect();
+        }
+        let mut order: Vec<usize> = (0..self.topology.dims.len()).collect();
+        order.sort_by_key(|&d| (Reverse(self.effective_length(d)), self.topology.wraps(d)));
+        order
+    }
+
+    /// The sets of dimensions of each zone, in order, as masks with a bit a dimension: a packet goes through those of the
+    /// first set that it still has hint bits for. Left to itself the firmware makes zone 0 the longest first, those of one
+    /// length together; zone 1 all together; zone 2 one by one, in deterministic order; zone 3 like zone 2, but with the
+    /// last dimension, E, in each set.
+    pub fn zone_masks(&self) -> [Vec<u32>; ZONES] {
+        let n = self.topology.dims.len();
+        let every = (1 << n) - 1;
+        if let Some(zones) = &self.router.zones {
+            return std::array::from_fn(|zone| match zones.get(zone) {
+                Some(sets) => sets.iter().map(|set| mask(set, n).unwrap_or(0)).collect(),
+                None => vec![every],
+            });
+        }
+        let order = self.dimension_order();
+        let alike = order.chunk_by(|&a, &b| self.effective_length(a) == self.effective_length(b));
+        let single = order.iter().map(|&d| 1 << d);
+        [
+            alike.map(|set| set.iter().fold(0, |mask, d| mask | 1 << d)).collect(),
+            vec![every],
+            single.clone().collect(),
+            single.map(|mask| if n == 5 { mask | 1 << 4 } else { mask }).collect(),
+        ]
+    }
+
+    /// What the layers above need to know of it.
+    pub fn outline(&self) -> Outline {
+        let of_packets = self.router.slots * self.packet.chunks_max;
+        let vcs = [
+            ("dynamic VC", VcClass::Dynamic, self.router.dynamic_vc_B / self.packet.chunk_B),
+            ("deterministic VC", VcClass::Escape, of_packets),
+            ("high-priority VC", VcClass::High, of_packets),
+            ("system VC", VcClass::High, of_packets),
+        ];
+        Outline {
+            ticks_per_second: self.ticks_per_second,
+            topology: self.topology.clone(),
+            packet: self.packet.clone(),
+            link: self.link.clone(),
+            halfway_tie: self.router.halfway_tie,
+            order: EscapeOrder::Dimension,
+            vcs: vcs.map(|(name, class, chunks)| VcOutline { name: name.into(), class, chunks }).to_vec(),
+            zones: ZONES,
+        }
+    }
+
+    /// Refuses what cannot be built.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.topology.check()?;
+        self.packet.check(32)?;
+        let n = self.topology.dims.len();
+        self.link.check(&self.packet, n)?;
+        if !self.topology.dead_nodes.is_empty() || !self.topology.dead_links.is_empty() {
+            return refuse(
+                "topology.dead_nodes",
+                "expected none: routers of this family know no ways round them yet",
+            );
+        }
+        if self.link.bit_error_rate > 0.0 {
+            return refuse("link.bit_error_rate", "expected 0: links of this family corrupt nothing yet");
+        }
+        if self.ticks_per_second == 0 {
+            return refuse("ticks_per_second", "expected at least 1");
+        }
+        let r = &self.router;
+        if !(1..=QUEUES_MAX as u32).contains(&r.queues) {
+            return refuse("router.queues", format!("expected 1 to {QUEUES_MAX}, found {}", r.queues));
+        }
+        if !(1..=4).contains(&r.paths) {
+            return refuse("router.paths", format!("expected 1 to 4, found {}", r.paths));
+        }
+        let (chunk, full) = (self.packet.chunk_B, self.packet.chunks_max);
+        if !r.dynamic_vc_B.is_multiple_of(chunk) || !(full..=126).contains(&(r.dynamic_vc_B / chunk)) {
+            let message = format!(
+                "expected a multiple of {chunk} B from {} B (a full packet) to {} B, found {}",
+                full * chunk,
+                126 * chunk,
+                r.dynamic_vc_B
+            );
+            return refuse("router.dynamic_vc_B", message);
+        }
+        // Packets enter a ring where two have room.
+        if !(2..=126).contains(&r.slots) {
+            return refuse("router.slots", format!("expected 2 to 126 packets, found {}", r.slots));
+        }
+        if !(1..=255).contains(&r.through_per_injection) {
+            let message = format!("expected 1 to 255 grants, found {}", r.through_per_injection);
+            return refuse("router.through_per_injection", message);
+        }
+        if r.cycle_ticks == 0 {
+            return refuse("router.cycle_ticks", "expected at least 1 tick");
+        }
+        self.check_order()
+    }
+
+    fn check_order(&self) -> Result<(), ConfigError> {
+        let n = self.topology.dims.len();
+        let (every, letters) = ((1 << n) - 1, &LETTERS[..n]);
+        if let Some(order) = &self.router.dimension_order
+            && (order.len() != n || mask(order, n) != Some(every))
+        {
+            let message = format!("expected each letter of \"{letters}\" once, found \"{order}\"");
+            return refuse("router.dimension_order", message);
+        }
+        let zones = self.router.zones.iter().flatten();
+        if zones.clone().count() > ZONES {
+            return refuse(
+                "router.zones",
+                format!("expected at most {ZONES} zones, found {}", zones.count()),
+            );
+        }
+        for (zone, sets) in zones.enumerate() {
+            let union = sets.iter().try_fold(0, |all, set| Some(all | mask(set, n)?));
+            if union != Some(every) {
+                let message = format!(
+                    "expected sets of dimensions in which each letter of \"{letters}\" comes, found {sets:?} in zone \
+                     {zone}: its packets could not arrive"
+                );
+                return refuse("router.zones", message);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! What happens at a node, in two words, and what blocks tell one another of it.
+
+use super::BLOCK_MAX;
+use crate::packet::Meta;
+
+/// As the source of a transfer: an injection FIFO rather than a receiver.
+pub(in crate::router) const FROM_INJECTION: u8 = 0xff;
+
+/// A data packet on a link, for its sender: what becomes free when its last bit has left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::router) struct Leaving {
+    /// The receiver that it came from, or [`FROM_INJECTION`].
+    pub from: u8,
+    /// Its slot there, or the injection FIFO.
+    pub slot: u8,
+    /// Whose tokens fall due, and how many.
+    pub due_vc: u8,
+    pub due_chunks: u8,
+    /// Its size.
+    pub chunks: u8,
+}
+
+impl Leaving {
+    /// As the word of an event: the port itself need not be looked at.
+    #[inline]
+    pub fn word(self) -> u64 {
+        u64::from_le_bytes([self.from, self.slot, self.due_vc, self.due_chunks, self.chunks, 0, 0, 0])
+    }
+
+    #[inline]
+    pub fn of(word: u64) -> Self {
+        let [from, slot, due_vc, due_chunks, chunks, ..] = word.to_le_bytes();
+        Leaving { from, slot, due_vc, due_chunks, chunks }
+    }
+}
+
+/// What happens at a node at some tick. Two words, which pass in registers: were it more fields, it would be put together in
+/// memory and read again from there before its parts are written, which costs as much as all the rest of a push.
+#[derive(Clone, Copy, Default)]
+pub(in crate::router) struct Event {
+    /// Kind, slot, port and node (see [`Event::at`]); above them a packet in the arena, or a host's token.
+    place: u64,
+    /// A header, tokens, or what becomes free.
+    pub word: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(in crate::router) enum Kind {
+    /// A data packet's last bit has left on this port's link: see [`Leaving`].
+    Sent,
+    /// Tokens have come back to this port's sender.
+    Tokens,
+    /// A packet has arrived at this port's receiver, for the VC `slot`.
+    Arrived,
+    /// A packet has gone whole from `slot` to the reception FIFO.
+    Received,
+    /// The host has, or may have, a packet for the injection FIFO `slot` (of the set `port`).
+    Fill,
+    /// Like [`Kind::Received`] for a copy, while the packet itself goes on (deposit).
+    Copied,
+    /// The host asked for this time.
+    Wake,
+    /// The tail of an invalid packet has come to the VC `slot` of this port's receiver (links with errors only, like the rest).
+    Tail,
+    /// This port's receiver may owe an acknowledgement for too long.
+    Overdue,
+    /// The last bit of a packet sent again has left on this port's link.
+    Resent,
+    /// This port's sender has waited long enough for an acknowledgement.
+    Timeout,
+    /// The node's arbiters act again.
+    Retry,
+}
+
+impl Event {
+    #[inline]
+    pub fn at(kind: Kind, node: u32, port: usize, slot: usize, packet: u32, word: u64) -> Self {
+        debug_assert!((node as usize) < BLOCK_MAX && port < 16 && slot < 8);
+        let place = (kind as u32) << 27 | (slot as u32) << 24 | (port as u32) << 20 | node;
+        Event { place: u64::from(packet) << 32 | u64::from(place), word }
+    }
+
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        match self.place >> 27 & 31 {
+            0 => Kind::Sent,
+            1 => Kind::Tokens,
+            2 => Kind::Arrived,
+            3 => Kind::Received,
+            4 => Kind::Fill,
+            5 => Kind::Copied,
+            6 => Kind::Wake,
+            7 => Kind::Tail,
+            8 => Kind::Overdue,
+            9 => Kind::Resent,
+            10 => Kind::Timeout,
+            _ => Kind::Retry,
+        }
+    }
+
+    #[inline]
+    pub fn slot(&self) -> usize {
+        (self.place >> 24) as usize % 8
+    }
+
+    #[inline]
+    pub fn port(&self) -> usize {
+        (self.place >> 20) as usize % 16
+    }
+
+    #[inline]
+    pub fn node(&self) -> usize {
+        self.place as usize % BLOCK_MAX
+    }
+
+    /// The injection FIFO that is to be filled, as a bit.
+    #[inline]
+    pub fn fifo(&self) -> u16 {
+        1 << (self.port() * 8 + self.slot())
+    }
+
+    /// A packet in the arena, or a host's token.
+    #[inline]
+    pub fn packet(&self) -> u32 {
+        (self.place >> 32) as u32
+    }
+
+    /// The same event for another packet.
+    #[inline]
+    pub fn with_packet(self, packet: u32) -> Self {
+        Event { place: u64::from(packet) << 32 | u64::from(self.place as u32), ..self }
+    }
+
+    /// Orders the events of one kind in a tick by node, port and slot.
+    pub fn place(&self) -> u32 {
+        self.place as u32
+    }
+}
+
+/// What one block tells another: an event, and with an arriving packet what its ends know of it.
+pub struct Message {
+    pub(in crate::router) event: Event,
+    pub(in crate::router) meta: Meta,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_two_words() {
+        assert_eq!(size_of::<Event>(), 16);
+    }
+
+    #[test]
+    fn places_keep_their_parts() {
+        use Kind::*;
+        for kind in
+            [Sent, Tokens, Arrived, Received, Copied, Fill, Wake, Tail, Overdue, Resent, Timeout, Retry]
+        {
+            let e = Event::at(kind, 1_048_575, 9, 7, 3, 4);
+            assert_eq!((e.kind(), e.node(), e.port(), e.slot()), (kind, 1_048_575, 9, 7));
+        }
+    }
+}

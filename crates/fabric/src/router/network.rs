@@ -1,0 +1,225 @@
+//! The face of a network to the layers above, whatever its routers are: blocks of nodes, run and read out.
+
+use super::partition::Partition;
+use super::stall::{StallReport, WaitingPacket};
+use super::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
+use crate::host::Host;
+use crate::topology::torus::Torus;
+use netloom_engine::{Block, Progress, Reached, Simulation, Time};
+
+/// What a run may choose that is not the machine's.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Most nodes of a block, along each dimension; empty for the measured best. The outcome does not depend on it.
+    pub block: Vec<u32>,
+    /// Least chunks of any packet that will be sent: bounds the memory of VCs.
+    pub smallest_chunks: u32,
+    /// Injection FIFOs of a node, 1 to 16.
+    pub injection_fifos: usize,
+    /// Length of the series' windows, ticks.
+    pub window: Time,
+    /// Whether to find out which token-acks free a blocked packet (costs time).
+    pub unblocking: bool,
+}
+
+impl Default for BuildOptions {
+    fn default() -> Self {
+        BuildOptions {
+            seed: 1,
+            block: vec![],
+            smallest_chunks: 8,
+            injection_fifos: 8,
+            window: 10_000,
+            unblocking: false,
+        }
+    }
+}
+
+/// Nodes that one thread simulates at a time, with their hosts: what each family of routers has.
+pub trait NodeBlock: Block {
+    /// The nodes' side.
+    type Host: Host;
+
+    /// The nodes' side, to read it out.
+    fn host(&self) -> &Self::Host;
+
+    /// The nodes' side, to change it between windows.
+    fn host_mut(&mut self) -> &mut Self::Host;
+
+    /// The machine's numbers of the block's nodes, in the block's order.
+    fn numbers(&self) -> &[u32];
+
+    /// Windows of the series that have ended before `now`.
+    fn windows(&mut self, now: Time) -> &[WindowRecord];
+
+    /// Sums over all windows so far, the current one included.
+    fn so_far(&self) -> WindowRecord;
+
+    /// Sums since counting began.
+    fn totals(&self) -> &Totals;
+
+    /// Packets in the network or at the heads of injection FIFOs.
+    fn packets(&self) -> usize;
+
+    /// Packets that have left their injection FIFO and are not yet delivered, less those that were injected in another
+    /// block: only the sum over all blocks means something.
+    fn under_way(&self) -> i64;
+
+    /// Whether a port of a node has a link that works.
+    fn has_link(&self, node: usize, port: usize) -> bool;
+
+    /// Traffic of a node's link from when counting began to `now`, the time reached.
+    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts;
+
+    /// Begins counting anew at `now`, the time reached: links and totals; the series go on.
+    fn restart_counting(&mut self, now: Time);
+
+    /// Bytes of the network's state, and of what the packets in it need.
+    fn bytes(&self) -> (usize, usize);
+
+    /// All packets at the heads of this block's queues and injection FIFOs, in the order of nodes.
+    fn waiting(&self) -> Vec<WaitingPacket>;
+
+    /// What is not as it must be when nothing is under way, in words; nothing if all is well: every token back, every VC,
+    /// link and bus free.
+    fn unrest(&self) -> Vec<String>;
+
+    /// What went wrong on a node's link since counting began.
+    fn link_errors(&self, node: usize, port: usize) -> LinkErrors;
+
+    /// What went wrong on all links of the block since counting began.
+    fn errors(&self) -> LinkErrors;
+}
+
+/// A machine of blocks of nodes.
+pub struct Network<B: NodeBlock> {
+    simulation: Simulation<B>,
+    torus: Torus,
+    /// Block and place of each node.
+    places: Vec<(u32, u32)>,
+}
+
+impl<B: NodeBlock> Network<B> {
+    /// From its blocks, each with the blocks to which it sends, in the order of its lanes.
+    pub(super) fn of(blocks: Vec<B>, lanes: Vec<Vec<u32>>, lookahead: Time, partition: Partition) -> Self {
+        let Partition { torus, places, .. } = partition;
+        Network { simulation: Simulation::new(blocks, lanes, lookahead), torus, places }
+    }
+
+    /// The shape.
+    pub fn torus(&self) -> &Torus {
+        &self.torus
+    }
+
+    /// Time reached, ticks.
+    pub fn now(&self) -> Time {
+        self.simulation.now()
+    }
+
+    /// Applies all events before `until`.
+    pub fn run_until(&mut self, until: Time, threads: usize, progress: &Progress) -> Reached {
+        self.simulation.run_until(until, threads, progress)
+    }
+
+    /// The blocks.
+    pub fn blocks(&mut self) -> impl Iterator<Item = &mut B> {
+        self.simulation.blocks()
+    }
+
+    /// The windows of the series that have ended, of the whole machine.
+    pub fn windows(&mut self) -> Vec<WindowRecord> {
+        let now = self.now();
+        let mut sum: Vec<WindowRecord> = vec![];
+        for block in self.simulation.blocks() {
+            let windows = block.windows(now);
+            sum.resize_with(sum.len().max(windows.len()), WindowRecord::default);
+            sum.iter_mut().zip(windows).for_each(|(sum, window)| sum.merge(window));
+        }
+        sum
+    }
+
+    /// Sums over the whole run so far, of the whole machine.
+    pub fn so_far(&mut self) -> WindowRecord {
+        let mut sum = WindowRecord::default();
+        self.simulation.blocks().for_each(|b| sum.merge(&b.so_far()));
+        sum
+    }
+
+    /// Sums over the whole machine since counting began.
+    pub fn totals(&mut self) -> Totals {
+        let mut sum = Totals::default();
+        self.simulation.blocks().for_each(|b| sum.merge(b.totals()));
+        sum
+    }
+
+    /// Begins counting anew: links and totals.
+    pub fn restart_counting(&mut self) {
+        let now = self.now();
+        self.simulation.blocks().for_each(|b| b.restart_counting(now));
+    }
+
+    /// Traffic of each link that works, as (node, port, counts), in the order of nodes.
+    pub fn links(&mut self) -> Vec<(u32, usize, LinkCounts)> {
+        let (ports, now) = (self.torus.ports(), self.now());
+        let mut list = vec![];
+        for block in self.simulation.blocks() {
+            for node in 0..block.numbers().len() {
+                let number = block.numbers()[node];
+                let links = (0..ports).filter(|&p| block.has_link(node, p));
+                list.extend(links.map(|p| (number, p, block.link(node, p, now))));
+            }
+        }
+        list.sort_unstable_by_key(|l| (l.0, l.1));
+        list
+    }
+
+    /// What went wrong on each link that works, as (node, port, counts), in the order of nodes.
+    pub fn link_errors(&mut self) -> Vec<(u32, usize, LinkErrors)> {
+        let links: Vec<_> = self.links().iter().map(|&(node, port, _)| (node, port)).collect();
+        let blocks: Vec<_> = self.simulation.blocks().collect();
+        let counts = |(number, port): (u32, usize)| {
+            let (block, node) = self.places[number as usize];
+            (number, port, blocks[block as usize].link_errors(node as usize, port))
+        };
+        links.into_iter().map(counts).collect()
+    }
+
+    /// What went wrong on all links since counting began.
+    pub fn errors(&mut self) -> LinkErrors {
+        let mut sum = LinkErrors::default();
+        self.simulation.blocks().for_each(|b| sum.merge(&b.errors()));
+        sum
+    }
+
+    /// Packets that are in the network.
+    pub fn under_way(&mut self) -> i64 {
+        self.simulation.blocks().map(|b| b.under_way()).sum()
+    }
+
+    /// Bytes of the network's state, and of the packets in it.
+    pub fn bytes(&mut self) -> (usize, usize) {
+        self.simulation.blocks().map(|b| b.bytes()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
+
+    /// If nothing will ever happen and packets are in the network, or wait to enter it: who waits for what.
+    pub fn stall(&mut self) -> Option<StallReport> {
+        if self.simulation.next_time().is_some() {
+            return None;
+        }
+        let under_way = self.under_way();
+        let waiting: Vec<_> = self.simulation.blocks().flat_map(|b| b.waiting()).collect();
+        (under_way != 0 || !waiting.is_empty()).then_some(StallReport { under_way, waiting })
+    }
+
+    /// What is not at rest although nothing is under way; see [`NodeBlock::unrest`].
+    pub fn unrest(&mut self) -> Vec<String> {
+        self.simulation.blocks().flat_map(|b| b.unrest()).collect()
+    }
+
+    /// Block and place within it of a node.
+    pub fn place(&self, node: u32) -> (u32, u32) {
+        self.places[node as usize]
+    }
+}

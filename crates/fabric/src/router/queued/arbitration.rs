@@ -1,0 +1,319 @@
+//! Arbitration (section II.E), once a cycle and node: each VC of a receiver selects a packet from its queues for which a
+//! sender's link and tokens are available; the receiver's main arbiter picks one of its VCs and asks that sender; injection
+//! FIFOs ask by themselves, one packet at a time; each sender grants one.
+//!
+//! Collective packets come to the same senders first of all.
+
+use super::block::Shared;
+use super::ends::reception;
+use super::queues::CLASS;
+use super::state::*;
+use super::tables::Tables;
+use crate::host::Host;
+use crate::packet::Header;
+use crate::router::bits::{best_of, bits, one_of};
+use crate::router::event::Message;
+use netloom_engine::{Outbox, Time};
+
+/// What a head may do now: directions, a bit each, and the VC that it takes there.
+#[derive(Clone, Copy)]
+struct Ways {
+    directions: u16,
+    vc: usize,
+}
+
+/// A receiver's request.
+#[derive(Clone, Copy, Default)]
+struct Request {
+    slot: u8,
+    vc: u8,
+    rank: u8,
+}
+
+/// A packet that has won its link.
+struct Grant {
+    /// The receiver that it comes from; an injection FIFO if there is none.
+    from: Option<usize>,
+    /// Its queue there, or the FIFO.
+    slot: usize,
+    to: usize,
+    vc: usize,
+}
+
+/// The senders' order of priority (section II.E): the system's packets, then those of high priority, then the users'.
+fn rank(head: &Head) -> u8 {
+    match usize::from(head.vc) {
+        SYSTEM => 2,
+        HIGH => 1,
+        _ => 0,
+    }
+}
+
+impl Node {
+    /// What the head of a queue of a receiver (or, without one, of an injection FIFO) may do, if `links` are free.
+    #[inline]
+    fn ways(&self, head: &Head, receiver: Option<(usize, usize)>, links: u16) -> Ways {
+        if head.is_deposit
+            && let Some((port, _)) = receiver
+            && !self.receives(port, head)
+        {
+            return Ways { directions: 0, vc: 0 };
+        }
+        let dynamic = head.dynamic & links & self.room_one[DYNAMIC];
+        if dynamic != 0 {
+            return Ways { directions: dynamic, vc: DYNAMIC };
+        }
+        let (fixed, vc) = (usize::from(head.fixed), usize::from(head.vc));
+        if fixed == LOCAL {
+            let open = match receiver {
+                Some((port, _)) => self.receives(port, head),
+                None => self.open & LOCALLY != 0,
+            };
+            return Ways { directions: u16::from(open) << LOCAL, vc };
+        }
+        // The bubble rule: room for one packet to go straight on, for two to enter the ring. The deterministic VC takes
+        // dynamic packets only where the dynamic VC has no room for them.
+        let straight = receiver.is_some_and(|(port, slot)| port ^ 1 == fixed && slot / SLOTS_OF_VC == vc);
+        let room = if straight { self.room_one[vc] } else { self.room_two[vc] };
+        Ways { directions: 1 << fixed & links & room, vc }
+    }
+
+    /// Whether the reception FIFO of a packet that came through a receiver can take it.
+    fn receives(&self, port: usize, head: &Head) -> bool {
+        let fifo = match usize::from(head.vc) {
+            SYSTEM => RECEPTION_SYSTEM,
+            HIGH => RECEPTION_HIGH,
+            _ => port,
+        };
+        (self.reception_idle & !self.reception_full) >> fifo & 1 != 0
+    }
+
+    /// Whether any head of a receiver may have something to ask for, if these links are free: a quick look before the long one.
+    #[inline]
+    fn may_move(&self, port: usize, links: u16) -> bool {
+        let wanted = &self.receivers[port].wanted;
+        (0..VCS).fold(0, |any, vc| any | wanted[vc] & (links & self.room_one[vc] | LOCALLY)) != 0
+    }
+
+    /// The packet that a VC of a receiver selects from its queues: any that may move. Deterministic packets for one
+    /// direction wait for their turn.
+    fn select(&mut self, port: usize, vc: usize, links: u16) -> Option<usize> {
+        let r = &self.receivers[port];
+        let standing = r.standing >> (vc * SLOTS_OF_VC) as u32 & ((1 << SLOTS_OF_VC) - 1);
+        let mut able = 0u64;
+        for queue in bits(standing as u16) {
+            let slot = vc * SLOTS_OF_VC + queue;
+            let head = &r.heads[slot];
+            let in_turn = !head.is_ordered || head.ticket == r.gone[vc][usize::from(head.fixed)];
+            let moves = in_turn && self.ways(head, Some((port, slot)), links).directions != 0;
+            able |= u64::from(moves) << slot;
+        }
+        (able != 0).then(|| one_of(able, &mut self.random))
+    }
+
+    /// A receiver's main arbiter: the queue whose packet it asks for, of those that its VCs selected, and whether there was
+    /// another.
+    fn request(&mut self, port: usize, links: u16) -> Option<(usize, bool)> {
+        let mut selected = 0u64;
+        for vc in (0..VCS).rev() {
+            if self.receivers[port].standing >> (vc * SLOTS_OF_VC) & 0xff == 0 {
+                continue;
+            }
+            if let Some(slot) = self.select(port, vc, links) {
+                selected |= 1 << slot;
+            }
+        }
+        if selected == 0 {
+            return None;
+        }
+        let slot = if selected.is_power_of_two() {
+            selected.trailing_zeros() as usize
+        } else {
+            let heads = &self.receivers[port].heads;
+            one_of(best_of(selected, |slot| rank(&heads[slot])), &mut self.random)
+        };
+        Some((slot, !selected.is_power_of_two()))
+    }
+
+    /// Of several directions, the one with the shortest queue downstream by four ranges of tokens, ties at random; or any.
+    fn choose(&mut self, t: &Tables, ways: Ways) -> usize {
+        let directions = u64::from(ways.directions);
+        if directions.is_power_of_two() {
+            return directions.trailing_zeros() as usize;
+        }
+        let capacity = u32::from(t.capacity[ways.vc]) + 1;
+        let range = |port: usize| (u32::from(self.tokens[port][ways.vc]) * 4 / capacity) as u8;
+        let ties = if t.jsq { best_of(directions, range) } else { directions };
+        one_of(ties, &mut self.random)
+    }
+}
+
+impl<H: Host> Shared<H> {
+    /// One cycle's arbitration of a node.
+    pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
+        let mut contenders = [0u16; PORTS + 1];
+        let mut requests = [Request::default(); PORTS];
+        let (mut asked, mut losers) = (0u16, 0u16);
+        for port in bits(n.asking) {
+            let links = if n.paths[port] < self.tables.paths { n.open & !LOCALLY } else { 0 };
+            if !n.may_move(port, links) {
+                continue;
+            }
+            let Some((slot, more)) = n.request(port, links) else { continue };
+            losers |= u16::from(more) << port;
+            let head = n.receivers[port].heads[slot];
+            let ways = n.ways(&head, Some((port, slot)), links);
+            if ways.directions == LOCALLY {
+                self.grant_reception(n, port, slot, now);
+                // Its links may serve another in the next cycle.
+                losers |= u16::from(n.asking >> port & 1 != 0) << port;
+                continue;
+            }
+            let to = n.choose(&self.tables, ways);
+            requests[port] = Request { slot: slot as u8, vc: ways.vc as u8, rank: rank(&head) };
+            contenders[to] |= 1 << port;
+            asked |= 1 << to;
+        }
+        let mut injectors = [0u16; PORTS + 1];
+        let mut vcs = [0u8; 16];
+        for fifo in bits(n.waiting) {
+            let head = n.heads[fifo];
+            let ways = n.ways(&head, None, n.open);
+            if ways.directions == 0 {
+                continue;
+            }
+            let to = n.choose(&self.tables, ways);
+            vcs[fifo] = ways.vc as u8;
+            injectors[to] |= 1 << fifo;
+            asked |= 1 << to;
+        }
+        let mut left = losers;
+        for to in bits(asked) {
+            let (receivers, fifos) = (contenders[to], injectors[to]);
+            let best = |mask: u16, rank: &dyn Fn(usize) -> u8| {
+                if mask == 0 { (0, 0) } else { best_and_rank(mask, rank) }
+            };
+            let (receivers_best, r) = best(receivers, &|port| requests[port].rank);
+            let (fifos_best, f) = best(fifos, &|fifo| rank(&n.heads[fifo]));
+            left |= u16::from(
+                (receivers | fifos) & ((receivers | fifos) - 1) != 0 || receivers != 0 && fifos != 0,
+            );
+            if receivers != 0 && (fifos == 0 || r > f || r == f && n.through[to] < self.tables.through) {
+                let port = one_of(receivers_best.into(), &mut n.random);
+                n.through[to] = n.through[to].saturating_add(1);
+                let Request { slot, vc, .. } = requests[port];
+                self.grant_link(
+                    n,
+                    Grant { from: Some(port), slot: slot.into(), to, vc: vc.into() },
+                    now,
+                    out,
+                );
+            } else {
+                let fifo = one_of(fifos_best.into(), &mut n.random);
+                if to != LOCAL {
+                    n.through[to] = 0;
+                }
+                self.grant_link(n, Grant { from: None, slot: fifo, to, vc: vcs[fifo].into() }, now, out);
+            }
+        }
+        // Who lost may find another link or path free in the next cycle; who cannot waits for what changes.
+        if left != 0 {
+            self.retry(n, now);
+        }
+    }
+
+    /// A packet starts on a link, or from an injection FIFO to this node's own reception FIFO.
+    fn grant_link(&mut self, n: &mut Node, grant: Grant, now: Time, out: &mut Outbox<Message>) {
+        let Grant { from, slot, to, vc } = grant;
+        let packet = match from {
+            Some(port) => {
+                n.paths[port] += 1;
+                self.take_head(n, port, slot, now)
+            }
+            None => self.inject(n, slot, now),
+        };
+        let header = self.cells[packet as usize].header;
+        let chunks = header.chunks() as u8;
+        let leaving = Leaving {
+            from: from.map_or(FROM_INJECTION, |port| port as u8),
+            slot: slot as u8,
+            due_vc: 0,
+            due_chunks: 0,
+            chunks,
+        };
+        let time = self.tables.wire[usize::from(chunks)];
+        n.open &= !(1 << to);
+        if to == LOCAL {
+            let end = now + time;
+            self.calendar.push(end, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
+            self.calendar.push(end, Event::at(Kind::Received, n.here, to, 0, packet, header.0));
+            return;
+        }
+        n.tokens[to][vc] -= self.tables.cost(vc, chunks);
+        self.offer(n, to, vc);
+        let after = header.after_hop(to, n.ahead[to], false);
+        let record = &mut n.ports[to];
+        let start = record.free_at.max(now);
+        let end = start + time;
+        record.free_at = end;
+        record.packets += 1;
+        record.sent[CLASS[vc]] += u32::from(chunks);
+        let neighbour = record.neighbour;
+        let arrival = start + self.tables.hop + u64::from(n.wires[to]);
+        self.recorder.busy(start, end);
+        self.recorder.current.hops += 1;
+        self.recorder.current.chunks_by_vc[vc] += u64::from(chunks);
+        self.calendar.push(end, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
+        let mut moving = packet;
+        if let Some(port) = from
+            && header.head() & Header::DEPOSIT != 0
+        {
+            // A copy stays here: the packet itself goes on with a record of its own.
+            moving = self.arena.insert(*self.arena.get(packet));
+            self.cell_mut(moving);
+            self.start_reception(n, Kind::Copied, port, packet, header, now);
+        }
+        let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, after.0);
+        self.send(neighbour, arrival, arrive, moving, out);
+    }
+
+    /// Takes the head of an injection FIFO.
+    fn inject(&mut self, n: &mut Node, fifo: usize, now: Time) -> u32 {
+        n.waiting &= !(1 << fifo);
+        n.injecting |= 1 << fifo;
+        let packet = self.injecting[n.here as usize * self.fifos + fifo];
+        self.arena.get_mut(packet).entered = now;
+        self.recorder.current.injected += 1;
+        self.recorder.under_way += 1;
+        packet
+    }
+
+    /// A packet goes to its reception FIFO.
+    fn grant_reception(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) {
+        let packet = self.take_head(n, port, slot, now);
+        let header = self.cells[packet as usize].header;
+        self.start_reception(n, Kind::Received, port, packet, header, now);
+    }
+
+    /// A packet, or its copy, starts on its way to the reception FIFO; it is there whole when it has passed.
+    fn start_reception(
+        &mut self,
+        n: &mut Node,
+        kind: Kind,
+        port: usize,
+        packet: u32,
+        header: Header,
+        now: Time,
+    ) {
+        n.reception_idle &= !(1 << reception(port, header));
+        let end = now + self.tables.wire[header.chunks() as usize];
+        // A receiver may hand over packets of several priorities at once.
+        self.calendar.push(end, Event::at(kind, n.here, port, fixed_vc(header), packet, header.0));
+    }
+}
+
+/// The bits of a mask with the highest rank, and that rank.
+fn best_and_rank(mask: u16, rank: &dyn Fn(usize) -> u8) -> (u16, u8) {
+    let best = best_of(mask.into(), rank) as u16;
+    (best, rank(best.trailing_zeros() as usize))
+}

@@ -1,0 +1,189 @@
+//! A block of nodes: its events, tick by tick.
+//!
+//! The events of a tick are put in order by node and kind, so that what a node sees does not depend on blocks or threads. When
+//! all of a node's have been applied it acts: it sends the token-acks that are due, and its arbiters act once, and again a cycle
+//! later if someone lost. Nodes' cycles begin when something happens, since wires are not whole cycles long.
+
+use super::state::*;
+use super::tables::Tables;
+use crate::host::{Host, Signals};
+use crate::packet::Arena;
+use crate::packet::Meta;
+use crate::router::BLOCK_MAX;
+use crate::router::event::Message;
+use crate::router::partition::REMOTE;
+use crate::router::statistics::Recorder;
+use netloom_engine::{Block, Calendar, Outbox, Time};
+
+/// Nodes that one thread simulates at a time, with their hosts.
+pub struct QueuedBlock<H> {
+    pub(super) nodes: Vec<Node>,
+    pub(super) shared: Shared<H>,
+    /// The machine's number of each node.
+    pub(super) numbers: Vec<u32>,
+    /// For each link, ticks that were still to go, when counting began, of what it had begun before; empty for none.
+    pub(super) carried: Vec<[u32; PORTS]>,
+    /// The events of one tick, kept for their memory.
+    taken: Vec<Event>,
+}
+
+/// What the nodes of a block have in common: all that a node needs to act besides its own state.
+pub(super) struct Shared<H> {
+    pub tables: Tables,
+    pub arena: Arena,
+    /// By a packet's number in the arena.
+    pub cells: Vec<Cell>,
+    /// Packets at the heads of the injection FIFOs: node, FIFO.
+    pub injecting: Vec<u32>,
+    /// Injection FIFOs of a node.
+    pub fifos: usize,
+    pub calendar: Calendar<Event>,
+    pub recorder: Recorder,
+    pub host: H,
+    pub signals: Signals,
+}
+
+impl<H: Host> QueuedBlock<H> {
+    pub(super) fn new(
+        tables: Tables,
+        nodes: Vec<Node>,
+        fifos: usize,
+        numbers: Vec<u32>,
+        recorder: Recorder,
+        host: H,
+    ) -> Self {
+        let mut calendar = Calendar::new();
+        for node in 0..nodes.len() as u32 {
+            for fifo in 0..fifos {
+                calendar.push(0, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
+            }
+        }
+        let shared = Shared {
+            injecting: vec![0; nodes.len() * fifos],
+            tables,
+            arena: Arena::default(),
+            cells: vec![],
+            fifos,
+            calendar,
+            recorder,
+            host,
+            signals: Signals::default(),
+        };
+        QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![] }
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
+        let mut taken = std::mem::take(&mut self.taken);
+        self.shared.calendar.take(now, &mut taken);
+        self.shared.recorder.reach(now);
+        if taken.len() > 1 {
+            taken.sort_unstable_by_key(order);
+        }
+        for events in taken.chunk_by(|a, b| a.node() == b.node()) {
+            let n = &mut self.nodes[events[0].node()];
+            for event in events {
+                self.shared.apply(n, event, now);
+            }
+            self.shared.act(n, now, out);
+        }
+        let count = taken.len() as u64;
+        self.taken = taken;
+        count
+    }
+}
+
+/// Orders the events of a tick by node, kind, port and slot; wake-ups by their token. A node has no two others that agree in all.
+fn order(event: &Event) -> (usize, u32, u32) {
+    (event.node(), event.place(), if event.kind() == Kind::Wake { event.packet() } else { 0 })
+}
+
+impl<H: Host> Shared<H> {
+    fn apply(&mut self, n: &mut Node, event: &Event, now: Time) {
+        match event.kind() {
+            Kind::Sent => self.sent(n, event, now),
+            Kind::Tokens => self.tokens(n, event.port(), event.word),
+            Kind::Arrived => {
+                let header = crate::packet::Header(event.word);
+                self.join(n, event.port(), event.slot(), event.packet(), header, now);
+            }
+            Kind::Received | Kind::Copied => self.received(n, event, now),
+            Kind::Fill => n.refill |= event.fifo(),
+            Kind::Wake => {
+                self.host.wake(now, n.here, event.packet(), &mut self.signals);
+                self.obey(n, now);
+            }
+            Kind::Retry => n.retries = false,
+            Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => {
+                unreachable!("links of these routers have no errors")
+            }
+        }
+    }
+
+    /// What a node does after its events.
+    fn act(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
+        if n.refill != 0 {
+            self.refill(n, now);
+        }
+        if n.due & n.open != 0 {
+            self.send_due(n, now, out);
+        }
+        if n.asking | n.waiting != 0 {
+            self.arbitrate(n, now, out);
+        }
+    }
+
+    /// The node's arbiters are to act a cycle later.
+    pub(super) fn retry(&mut self, n: &mut Node, now: Time) {
+        if !n.retries {
+            n.retries = true;
+            self.calendar.push(now + self.tables.cycle, Event::at(Kind::Retry, n.here, 0, 0, 0, 0));
+        }
+    }
+
+    /// Sends an event to the other end of a link, with a packet or, where there is none, [`u32::MAX`].
+    pub(super) fn send(
+        &mut self,
+        to: u32,
+        at: Time,
+        event: impl FnOnce(u32, u32) -> Event,
+        packet: u32,
+        out: &mut Outbox<Message>,
+    ) {
+        if to & REMOTE == 0 {
+            self.calendar.push(at, event(to, packet));
+            return;
+        }
+        let lane = (to >> 20 & 0x7ff) as usize;
+        let event = event(to % BLOCK_MAX as u32, packet);
+        let meta = if packet == u32::MAX { Meta::default() } else { self.arena.remove(packet) };
+        out.send(lane, at, Message { event, meta });
+    }
+}
+
+impl<H: Host> Block for QueuedBlock<H> {
+    type Message = Message;
+
+    fn next_time(&self) -> Option<Time> {
+        self.shared.calendar.next_time()
+    }
+
+    fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
+        let mut events = 0;
+        while let Some(now) = self.next_time()
+            && now < until
+        {
+            events += self.tick(now, out);
+        }
+        events
+    }
+
+    fn receive(&mut self, messages: &mut Vec<(Time, Message)>) {
+        for (time, message) in messages.drain(..) {
+            let mut event = message.event;
+            if event.kind() == Kind::Arrived {
+                event = event.with_packet(self.shared.arena.insert(message.meta));
+            }
+            self.shared.calendar.push(time, event);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Building a machine: its nodes, block by block.
+
+use super::block::QueuedBlock;
+use super::state::*;
+use super::tables::Tables;
+use crate::config::{ConfigError, QueuedConfig};
+use crate::host::Host;
+use crate::router::network::{BuildOptions, Network};
+use crate::router::partition::Partition;
+use crate::router::port::Port;
+use crate::router::statistics::Recorder;
+use crate::topology::torus::Torus;
+use netloom_engine::Stream;
+
+/// A machine of these routers, and its hosts.
+pub type QueuedNetwork<H> = Network<QueuedBlock<H>>;
+
+impl<H: Host> Network<QueuedBlock<H>> {
+    /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes.
+    ///
+    /// # Errors
+    /// What the configuration asks for and cannot be.
+    pub fn new(
+        config: &QueuedConfig,
+        options: &BuildOptions,
+        mut host: impl FnMut(&[u32]) -> H,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        if !(1..=16).contains(&options.injection_fifos) {
+            let message = format!("expected 1 to 16 injection FIFOs, found {}", options.injection_fifos);
+            return Err(ConfigError { key: "nic".into(), message });
+        }
+        let tables = Tables::new(config);
+        let partition = Partition::new(Torus::new(&config.topology), &options.block)?;
+        let (mut blocks, mut all_lanes) = (vec![], vec![]);
+        for (b, numbers) in partition.members.iter().enumerate() {
+            let mut lanes = vec![];
+            let nodes = (0..numbers.len())
+                .map(|here| {
+                    let ports = std::array::from_fn(|port| {
+                        Port::new(partition.neighbour(b, numbers[here], port, &mut lanes))
+                    });
+                    new_node(
+                        config,
+                        &partition.torus,
+                        &tables,
+                        (here as u32, numbers[here]),
+                        ports,
+                        options.seed,
+                    )
+                })
+                .collect();
+            all_lanes.push(lanes);
+            let recorder = Recorder::new(options.window, false);
+            let host = host(numbers);
+            let fifos = options.injection_fifos;
+            let mut block = QueuedBlock::new(tables.clone(), nodes, fifos, numbers.clone(), recorder, host);
+            block.offer_all();
+            blocks.push(block);
+        }
+        Ok(Network::of(blocks, all_lanes, tables.lookahead(), partition))
+    }
+}
+
+fn new_node(
+    config: &QueuedConfig,
+    torus: &Torus,
+    tables: &Tables,
+    (here, number): (u32, u32),
+    ports: [Port; PORTS],
+    seed: u64,
+) -> Node {
+    let at = torus.coordinates(number);
+    let alive = |port: usize| ports[port].neighbour != NOWHERE;
+    let open = (0..PORTS).filter(|&port| alive(port)).fold(LOCALLY, |mask, port| mask | 1 << port);
+    let base = config.link.hop_ticks();
+    Node {
+        random: Stream::new(seed, 1, number.into()),
+        here,
+        open,
+        room_one: [0; VCS],
+        room_two: [0; VCS],
+        asking: 0,
+        due: 0,
+        refill: 0,
+        waiting: 0,
+        injecting: 0,
+        reception_idle: u16::MAX,
+        reception_full: 0,
+        retries: false,
+        paths: [0; PORTS],
+        through: [0; PORTS],
+        tokens: std::array::from_fn(|port| if alive(port) { tables.capacity } else { [0; VCS] }),
+        ahead: std::array::from_fn(|port| {
+            let next = if alive(port) { torus.neighbour(number, port) } else { None };
+            next.map_or(0, |next| torus.coordinates(next)[port / 2])
+        }),
+        wires: std::array::from_fn(|port| {
+            let d = port / 2;
+            if !alive(port) {
+                return 0;
+            }
+            config.link.hop_ticks_of(d, at[d].into(), torus.length(d), port % 2 == 1) - base
+        }),
+        heads: [Head::default(); 16],
+        ports,
+        receivers: std::array::from_fn(|_| Receiver::default()),
+    }
+}
+
+impl<H: Host> QueuedBlock<H> {
+    /// Notes for how many packets every VC has room.
+    fn offer_all(&mut self) {
+        for n in &mut self.nodes {
+            for port in 0..PORTS {
+                (0..VCS).for_each(|vc| self.shared.offer(n, port, vc));
+            }
+        }
+    }
+}

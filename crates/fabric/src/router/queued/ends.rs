@@ -1,0 +1,85 @@
+//! What ends, comes back or is received, and the token-acks that follow from it.
+
+use super::block::Shared;
+use super::state::*;
+use crate::host::Host;
+use crate::packet::Header;
+use crate::router::event::Message;
+use netloom_engine::{Outbox, Time};
+
+impl<H: Host> Shared<H> {
+    /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
+    pub(super) fn sent(&mut self, n: &mut Node, event: &Event, now: Time) {
+        let Leaving { from, slot, chunks, .. } = Leaving::of(event.word);
+        n.open |= 1 << event.port();
+        if from == FROM_INJECTION {
+            self.host.prepare(n.here, slot.into());
+            n.injecting &= !(1 << slot);
+            n.refill |= 1 << slot;
+        } else {
+            n.paths[usize::from(from)] -= 1;
+            self.vacate(n, from.into(), slot.into(), chunks, now);
+        }
+    }
+
+    /// Tokens have come back to a sender: a byte a VC.
+    pub(super) fn tokens(&mut self, n: &mut Node, port: usize, word: u64) {
+        for vc in 0..VCS {
+            n.tokens[port][vc] += word.to_le_bytes()[vc];
+            self.offer(n, port, vc);
+        }
+        self.recorder.current.token_acks += 1;
+    }
+
+    /// Notes for how many full packets a VC at the other end of a link has room.
+    pub(super) fn offer(&self, n: &mut Node, port: usize, vc: usize) {
+        let (tokens, full) = (u32::from(n.tokens[port][vc]), u32::from(self.tables.full[vc]));
+        n.room_one[vc] = n.room_one[vc] & !(1 << port) | u16::from(tokens >= full) << port;
+        n.room_two[vc] = n.room_two[vc] & !(1 << port) | u16::from(tokens >= 2 * full) << port;
+    }
+
+    /// A packet, or its copy, has gone whole to its reception FIFO. One that never was in the network came from an
+    /// injection FIFO of the same node.
+    pub(super) fn received(&mut self, n: &mut Node, event: &Event, now: Time) {
+        let (port, header) = (event.port(), Header(event.word));
+        if port != LOCAL {
+            n.reception_idle |= 1 << reception(port, header);
+        }
+        if event.kind() == Kind::Received {
+            if port != LOCAL {
+                let slot = self.cells[event.packet() as usize].slot;
+                self.vacate(n, port, slot.into(), header.chunks() as u8, now);
+            }
+            self.recorder.under_way -= 1;
+        }
+        let meta = self.arena.remove(event.packet());
+        self.hand_over(now, n, port, header, meta);
+    }
+
+    /// Sends the token-acks that are due on links without a data packet.
+    pub(super) fn send_due(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
+        let ports = n.due & n.open;
+        n.due &= !ports;
+        for port in crate::router::bits::bits(ports) {
+            let record = &mut n.ports[port];
+            let end = record.free_at.max(now) + self.tables.ack;
+            record.free_at = end;
+            record.acks += 1;
+            let word = u64::from(std::mem::take(&mut n.receivers[port].due));
+            let (to, wires) = (record.neighbour, u64::from(n.wires[port]));
+            self.recorder.current.acks += 1;
+            self.recorder.busy(end - self.tables.ack, end);
+            let event = |node, _| Event::at(Kind::Tokens, node, port ^ 1, 0, 0, word);
+            self.send(to, end + self.tables.token_delay + wires, event, u32::MAX, out);
+        }
+    }
+}
+
+/// The reception FIFO of a packet that came through a receiver.
+pub(super) fn reception(port: usize, header: Header) -> usize {
+    match fixed_vc(header) {
+        SYSTEM => RECEPTION_SYSTEM,
+        HIGH => RECEPTION_HIGH,
+        _ => port,
+    }
+}

@@ -1,0 +1,64 @@
+//! What passes between nodes and their hosts: packets pulled into injection FIFOs and handed over from reception FIFOs, and what
+//! hosts ask for.
+
+use super::block::Shared;
+use super::state::*;
+use crate::host::{Delivery, Host, Pull, Signal};
+use crate::packet::{Header, Meta};
+use netloom_engine::Time;
+
+impl<H: Host> Shared<H> {
+    /// Hands a packet over to the host.
+    pub(super) fn hand_over(&mut self, now: Time, n: &mut Node, port: usize, header: Header, meta: Meta) {
+        self.recorder.delivered(now, header.chunks(), &meta);
+        self.host.deliver(now, n.here, &Delivery { port, header, meta }, &mut self.signals);
+        self.obey(n, now);
+    }
+
+    /// Does what the host asked for at a node, which has yet to act in this tick.
+    pub(super) fn obey(&mut self, n: &mut Node, now: Time) {
+        for signal in self.signals.list.drain(..) {
+            match signal {
+                Signal::Fill { fifo, .. } => n.refill |= 1 << fifo,
+                Signal::Wake { node, at, token } => {
+                    assert!(at > now, "a host may be woken in the future only");
+                    self.calendar.push(at, Event::at(Kind::Wake, node, 0, 0, token, 0));
+                }
+                Signal::Reception { port, high, open, .. } => {
+                    let bit = 1 << if high { RECEPTION_HIGH } else { port };
+                    n.reception_full = if open { n.reception_full & !bit } else { n.reception_full | bit };
+                }
+            }
+        }
+    }
+
+    /// Asks the host for the next packets of a node's FIFOs that have none, in the FIFOs' order.
+    pub(super) fn refill(&mut self, n: &mut Node, now: Time) {
+        while n.refill != 0 {
+            let fifo = n.refill.trailing_zeros() as usize;
+            n.refill &= n.refill - 1;
+            // One with a packet at its head, or in transfer, asks again by itself.
+            if (n.waiting | n.injecting) >> fifo & 1 == 0 {
+                self.pull(n, fifo, now);
+            }
+        }
+    }
+
+    fn pull(&mut self, n: &mut Node, fifo: usize, now: Time) {
+        match self.host.pull(now, n.here, fifo, &mut self.signals) {
+            Pull::Packet(header, meta) => {
+                let packet = self.arena.insert(meta);
+                self.injecting[n.here as usize * self.fifos + fifo] = packet;
+                self.cell_mut(packet).header = header;
+                n.heads[fifo] = self.tables.head(header, 0);
+                n.waiting |= 1 << fifo;
+            }
+            Pull::NotBefore(at) => {
+                let event = Event::at(Kind::Fill, n.here, fifo / 8, fifo % 8, 0, 0);
+                self.calendar.push(at.max(now + 1), event);
+            }
+            Pull::Empty => {}
+        }
+        self.obey(n, now);
+    }
+}

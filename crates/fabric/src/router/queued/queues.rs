@@ -1,0 +1,95 @@
+//! The queues of a receiver's VCs (section II.B): a packet joins the one with the fewest packets, and those in different queues
+//! do not block one another. Deterministic packets for one direction leave in the order in which they came, whatever queues
+//! they stand in: each gets a ticket, and is served when its ticket is next.
+
+use super::block::Shared;
+use super::state::*;
+use crate::host::Host;
+use crate::packet::Header;
+use netloom_engine::Time;
+
+impl<H: Host> Shared<H> {
+    /// A packet joins a VC.
+    pub(super) fn join(
+        &mut self,
+        n: &mut Node,
+        port: usize,
+        vc: usize,
+        packet: u32,
+        header: Header,
+        now: Time,
+    ) {
+        let r = &mut n.receivers[port];
+        let mut head = self.tables.head(header, 0);
+        if head.is_ordered {
+            let came = &mut r.came[vc][usize::from(head.fixed)];
+            head.ticket = *came;
+            *came = came.wrapping_add(1);
+        }
+        let slot = r.shortest(vc, self.tables.queues);
+        let cell = Cell { header, next: 0, arrived: now as u32, ticket: head.ticket, slot: slot as u8 };
+        *self.cell_mut(packet) = cell;
+        let leaving = r.leaving >> slot & 1;
+        let before = u32::from(r.count[slot]) - leaving;
+        if before == 0 {
+            r.queues[slot].first = packet;
+        } else {
+            self.cells[r.queues[slot].last as usize].next = packet;
+        }
+        r.queues[slot].last = packet;
+        r.count[slot] += 1;
+        if before + leaving == 0 {
+            r.set_head(slot, head);
+            n.asking |= 1 << port;
+        }
+        self.recorder.enter(vc, header.chunks() as u8, now);
+    }
+
+    /// The head of a queue asks no longer: it is on its way. Returns its number.
+    pub(super) fn take_head(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) -> u32 {
+        let r = &mut n.receivers[port];
+        let head = r.heads[slot];
+        if head.is_ordered {
+            let gone = &mut r.gone[slot / SLOTS_OF_VC][usize::from(head.fixed)];
+            *gone = gone.wrapping_add(1);
+        }
+        r.clear_head(slot);
+        if r.standing == 0 {
+            n.asking &= !(1 << port);
+        }
+        let packet = r.queues[slot].first;
+        // Its record goes with it, and may be another packet's before this one has left for good.
+        let cell = &self.cells[packet as usize];
+        r.queues[slot].first = cell.next;
+        r.leaving |= 1 << slot;
+        let waited = (now as u32).wrapping_sub(cell.arrived);
+        self.recorder.waited(CLASS[slot / SLOTS_OF_VC], waited);
+        packet
+    }
+
+    /// The packet that was on its way from a queue, of so many chunks, has left it for good: its tokens are due, and the next begins to ask.
+    pub(super) fn vacate(&mut self, n: &mut Node, port: usize, slot: usize, chunks: u8, now: Time) {
+        let (r, vc) = (&mut n.receivers[port], slot / SLOTS_OF_VC);
+        r.count[slot] -= 1;
+        r.leaving &= !(1 << slot);
+        self.recorder.leave(vc, chunks, now);
+        if r.count[slot] != 0 {
+            let cell = &self.cells[r.queues[slot].first as usize];
+            r.set_head(slot, self.tables.head(cell.header, cell.ticket));
+            n.asking |= 1 << port;
+        }
+        r.due += u32::from(self.tables.cost(vc, chunks)) << (8 * vc);
+        n.due |= 1 << port;
+    }
+
+    /// What is kept of a packet by its number in the arena.
+    pub(super) fn cell_mut(&mut self, packet: u32) -> &mut Cell {
+        if packet as usize >= self.cells.len() {
+            self.cells.resize(packet as usize + 1, Cell::default());
+        }
+        &mut self.cells[packet as usize]
+    }
+}
+
+/// What each VC is for, as statistics tell them apart: dynamic, escape, high priority and system together.
+pub(super) const CLASS: [usize; VCS] = [0, 1, 2, 2];

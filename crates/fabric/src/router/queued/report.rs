@@ -1,0 +1,127 @@
+//! What a block says of itself: its figures, what waits in it, whether it is at rest.
+
+use super::block::QueuedBlock;
+use super::state::*;
+use crate::host::Host;
+use crate::packet::Header;
+use crate::router::bits::bits;
+use crate::router::network::NodeBlock;
+use crate::router::stall::WaitingPacket;
+use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
+use netloom_engine::Time;
+
+impl<H: Host> NodeBlock for QueuedBlock<H> {
+    type Host = H;
+
+    fn host(&self) -> &H {
+        &self.shared.host
+    }
+
+    fn host_mut(&mut self) -> &mut H {
+        &mut self.shared.host
+    }
+
+    fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    fn windows(&mut self, now: Time) -> &[WindowRecord] {
+        self.shared.recorder.reach(now);
+        &self.shared.recorder.windows
+    }
+
+    fn so_far(&self) -> WindowRecord {
+        self.shared.recorder.so_far()
+    }
+
+    fn totals(&self) -> &Totals {
+        &self.shared.recorder.totals
+    }
+
+    fn packets(&self) -> usize {
+        self.shared.arena.len()
+    }
+
+    fn under_way(&self) -> i64 {
+        self.shared.recorder.under_way
+    }
+
+    fn has_link(&self, node: usize, port: usize) -> bool {
+        self.nodes[node].ports[port].neighbour != NOWHERE
+    }
+
+    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
+        let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
+        let t = &self.shared.tables;
+        self.nodes[node].ports[port]
+            .counts(now, carried, |packets, chunks, acks| t.sending(packets, chunks, acks))
+    }
+
+    fn restart_counting(&mut self, now: Time) {
+        self.carried =
+            self.nodes.iter_mut().map(|n| n.ports.each_mut().map(|port| port.restart(now))).collect();
+        self.shared.recorder.totals = Totals::default();
+    }
+
+    fn bytes(&self) -> (usize, usize) {
+        let s = &self.shared;
+        let state = size_of_val(&*self.nodes) + size_of_val(&*s.injecting) + size_of_val(&*self.numbers);
+        (state, s.arena.bytes() + s.calendar.bytes() + s.cells.capacity() * size_of::<Cell>())
+    }
+
+    fn waiting(&self) -> Vec<WaitingPacket> {
+        let mut list = vec![];
+        for (here, n) in self.nodes.iter().enumerate() {
+            let mut add = |port: Option<usize>, slot: usize, packet: u32| {
+                let header: Header = self.shared.cells[packet as usize].header;
+                let ports: Vec<usize> = (0..PORTS).filter(|p| header.hints() >> p & 1 != 0).collect();
+                list.push(WaitingPacket {
+                    node: self.numbers[here],
+                    port,
+                    slot,
+                    source: self.shared.arena.get(packet).source,
+                    destination: std::array::from_fn(|d| header.destination(d)),
+                    chunks: header.chunks(),
+                    tokens: ports.iter().map(|&p| n.tokens[p].to_vec()).collect(),
+                    ports,
+                });
+            };
+            for (port, r) in n.receivers.iter().enumerate() {
+                for slot in (0..SLOTS).filter(|slot| r.standing >> slot & 1 != 0) {
+                    add(Some(port), slot / SLOTS_OF_VC, r.queues[slot].first);
+                }
+            }
+            for fifo in bits(n.waiting) {
+                add(None, fifo, self.shared.injecting[here * self.shared.fifos + fifo]);
+            }
+        }
+        list
+    }
+
+    fn unrest(&self) -> Vec<String> {
+        let mut found = vec![];
+        for (here, n) in self.nodes.iter().enumerate() {
+            for port in (0..PORTS).filter(|&port| self.has_link(here, port)) {
+                let at = format!("node {} port {port}", self.numbers[here]);
+                if n.tokens[port] != self.shared.tables.capacity {
+                    found.push(format!("{at}: tokens {:?}", n.tokens[port]));
+                }
+                if n.receivers[port].count != [0; SLOTS] || n.receivers[port].standing != 0 {
+                    found.push(format!("{at}: packets in queues {:?}", n.receivers[port].count));
+                }
+                if n.open >> port & 1 == 0 || n.paths[port] != 0 || n.receivers[port].due != 0 {
+                    found.push(format!("{at}: link, path or token-ack not at rest"));
+                }
+            }
+        }
+        found
+    }
+
+    fn link_errors(&self, _node: usize, _port: usize) -> LinkErrors {
+        LinkErrors::default()
+    }
+
+    fn errors(&self) -> LinkErrors {
+        LinkErrors::default()
+    }
+}

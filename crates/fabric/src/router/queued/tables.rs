@@ -1,0 +1,123 @@
+//! What a block derives once from the configuration, for the path of a packet.
+
+use super::state::*;
+use crate::config::{DirectionChoice, QueuedConfig, ZONES};
+use crate::packet::Header;
+use netloom_engine::Time;
+
+/// Most sets of dimensions of a zone.
+const SETS: usize = 5;
+
+/// Constants of a network, in the form that its blocks use. Times in ticks, sizes in chunks.
+#[derive(Clone)]
+pub(super) struct Tables {
+    /// Time of a data packet on a link, by chunks.
+    pub wire: [Time; 33],
+    /// Time of a token-ack on a link.
+    pub ack: Time,
+    /// From a packet's start on a link to its arrival at the next arbiters, without the wires of its dimension.
+    pub hop: Time,
+    /// From a token-ack's end on a link to the change of the token counts at the other end, likewise.
+    pub token_delay: Time,
+    /// The least that any link's own wires add to these.
+    pub wires_min: Time,
+    /// A cycle, in which arbiters act once.
+    pub cycle: Time,
+    /// Queues of a VC.
+    pub queues: usize,
+    /// Tokens of each VC: chunks of the dynamic VC, packets of the others.
+    pub capacity: [u8; VCS],
+    /// Tokens of a full packet.
+    pub full: [u8; VCS],
+    /// Paths of a receiver to the senders.
+    pub paths: u8,
+    /// Grants to packets in the network after which one that is being injected comes first.
+    pub through: u8,
+    /// Whether packets join the shortest queue downstream.
+    pub jsq: bool,
+    /// By hint bits, the direction of deterministic routing.
+    first: Box<[u8; 1024]>,
+    /// By zone, directions of each of its sets of dimensions, in order; 0 after the last.
+    zones: [[u16; SETS]; ZONES],
+}
+
+/// Both directions of each dimension in a mask.
+fn directions(dimensions: u32) -> u16 {
+    (0..5).filter(|d| dimensions >> d & 1 != 0).fold(0, |mask, d| mask | 3 << (2 * d))
+}
+
+impl Tables {
+    pub fn new(config: &QueuedConfig) -> Self {
+        let (packet, link, router) = (&config.packet, &config.link, &config.router);
+        let per_byte = u64::from(link.ticks_per_byte);
+        let slots = router.slots as u8;
+        let order = config.dimension_order();
+        let first = |hints: u16| {
+            let of = |&d: &usize| (2 * d..2 * d + 2).find(|port| hints >> port & 1 != 0);
+            order.iter().find_map(of).unwrap_or(LOCAL) as u8
+        };
+        let zone_masks = config.zone_masks();
+        let lengths = (0..config.topology.dims.len()).filter(|&d| config.topology.dims[d] > 1);
+        let wires = lengths.map(|d| link.trace_ticks.get(d).copied().unwrap_or(0)).min();
+        Tables {
+            wire: std::array::from_fn(|c| u64::from(packet.wire_B(c as u32)) * per_byte),
+            ack: u64::from(packet.ack_wire_B()) * per_byte,
+            hop: u64::from(link.hop_ticks()),
+            token_delay: u64::from(link.wire_ticks + link.receive_ticks + link.send_ticks),
+            wires_min: wires.unwrap_or(0).into(),
+            cycle: router.cycle_ticks.into(),
+            queues: router.queues as usize,
+            capacity: [(router.dynamic_vc_B / packet.chunk_B) as u8, slots, slots, slots],
+            full: [packet.chunks_max as u8, 1, 1, 1],
+            paths: router.paths as u8,
+            through: router.through_per_injection as u8,
+            jsq: router.direction_choice == DirectionChoice::Jsq,
+            first: Box::new(std::array::from_fn(|hints| first(hints as u16))),
+            zones: std::array::from_fn(|zone| {
+                let masks = &zone_masks[zone];
+                std::array::from_fn(|set| masks.get(set).map_or(0, |&mask| directions(mask)))
+            }),
+        }
+    }
+
+    /// Tokens that a packet of `chunks` takes and gives back on a VC: packets on other VCs than the dynamic one are
+    /// counted, not measured, which is the corrected bubble rule of BlueGene/L.
+    #[inline]
+    pub fn cost(&self, vc: usize, chunks: u8) -> u8 {
+        if vc == DYNAMIC { chunks } else { 1 }
+    }
+
+    /// What arbitration needs of a packet.
+    #[inline]
+    pub fn head(&self, header: Header, ticket: u8) -> Head {
+        let flags = header.head();
+        let vc = fixed_vc(header);
+        let is_ordered = vc != DETERMINISTIC || flags & Header::STATIC != 0;
+        let hints = header.hints();
+        let dynamic = if is_ordered { 0 } else { self.zone(hints, header.zone()) };
+        Head {
+            dynamic,
+            fixed: self.first[hints as usize],
+            vc: vc as u8,
+            ticket,
+            is_ordered,
+            is_deposit: flags & Header::DEPOSIT != 0,
+        }
+    }
+
+    /// Directions of the first set of a zone that has any of the hinted ones.
+    #[inline]
+    fn zone(&self, hints: u16, zone: usize) -> u16 {
+        self.zones[zone].iter().map(|set| hints & set).find(|&left| left != 0).unwrap_or(0)
+    }
+
+    /// Time that packets of so many chunks in all, and acknowledgements, take on a link.
+    pub fn sending(&self, packets: u64, chunks: u64, acks: u64) -> Time {
+        packets * self.wire[0] + chunks * (self.wire[1] - self.wire[0]) + acks * self.ack
+    }
+
+    /// The shortest time in which a node can learn anything of another.
+    pub fn lookahead(&self) -> Time {
+        self.wires_min + self.hop.min(self.ack + self.token_delay)
+    }
+}

@@ -1,0 +1,31 @@
+//! A stall noticed and told: which packets wait, where, and for what.
+
+/// A packet that cannot move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingPacket {
+    /// Node at which it waits, by the machine's number.
+    pub node: u32,
+    /// Receiver in which it stands, or none if it is the head of an injection FIFO.
+    pub port: Option<usize>,
+    /// VC in which it stands, or injection FIFO.
+    pub slot: usize,
+    /// Where it came from.
+    pub source: u32,
+    /// Coordinates of its destination.
+    pub destination: [u8; 5],
+    /// Its size, chunks.
+    pub chunks: u32,
+    /// Ports through which it may leave.
+    pub ports: Vec<usize>,
+    /// For each of them, the tokens that it sees for its VCs.
+    pub tokens: Vec<Vec<u8>>,
+}
+
+/// Nothing will ever happen any more, but packets are in the network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StallReport {
+    /// Packets in the network.
+    pub under_way: i64,
+    /// Those at the heads of VCs and injection FIFOs: the ones that wait for each other.
+    pub waiting: Vec<WaitingPacket>,
+}
