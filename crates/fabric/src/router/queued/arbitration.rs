@@ -42,7 +42,7 @@ struct Grant {
 
 /// The senders' order of priority (section II.E): the system's packets, then those of high priority, then the users'.
 fn rank(head: &Head) -> u8 {
-    match usize::from(head.vc) {
+    match head.vc() {
         SYSTEM => 2,
         HIGH => 1,
         _ => 0,
@@ -53,17 +53,17 @@ impl Node {
     /// What the head of a queue of a receiver (or, without one, of an injection FIFO) may do, if `links` are free.
     #[inline]
     fn ways(&self, head: &Head, receiver: Option<(usize, usize)>, links: u16) -> Ways {
-        if head.is_deposit
+        if head.is_deposit()
             && let Some((port, _)) = receiver
             && !self.receives(port, head)
         {
             return Ways { directions: 0, vc: 0 };
         }
-        let dynamic = head.dynamic & links & self.room_one[DYNAMIC];
+        let dynamic = head.dynamic() & links & self.room_one[DYNAMIC];
         if dynamic != 0 {
             return Ways { directions: dynamic, vc: DYNAMIC };
         }
-        let (fixed, vc) = (usize::from(head.fixed), usize::from(head.vc));
+        let (fixed, vc) = (head.fixed(), head.vc());
         if fixed == LOCAL {
             let open = match receiver {
                 Some((port, _)) => self.receives(port, head),
@@ -80,7 +80,7 @@ impl Node {
 
     /// Whether the reception FIFO of a packet that came through a receiver can take it.
     fn receives(&self, port: usize, head: &Head) -> bool {
-        let fifo = match usize::from(head.vc) {
+        let fifo = match head.vc() {
             SYSTEM => RECEPTION_SYSTEM,
             HIGH => RECEPTION_HIGH,
             _ => port,
@@ -88,23 +88,16 @@ impl Node {
         (self.reception_idle & !self.reception_full) >> fifo & 1 != 0
     }
 
-    /// Whether any head of a receiver may have something to ask for, if these links are free: a quick look before the long one.
-    #[inline]
-    fn may_move(&self, port: usize, links: u16) -> bool {
-        let wanted = &self.receivers[port].wanted;
-        (0..VCS).fold(0, |any, vc| any | wanted[vc] & (links & self.room_one[vc] | LOCALLY)) != 0
-    }
-
     /// The packet that a VC of a receiver selects from its queues: any that may move. Deterministic packets for one
     /// direction wait for their turn.
     fn select(&mut self, port: usize, vc: usize, links: u16) -> Option<usize> {
         let r = &self.receivers[port];
-        let standing = r.standing >> (vc * SLOTS_OF_VC) as u32 & ((1 << SLOTS_OF_VC) - 1);
+        let standing = self.standing[port] >> (vc * SLOTS_OF_VC) as u32 & ((1 << SLOTS_OF_VC) - 1);
         let mut able = 0u64;
         for queue in bits(standing as u16) {
             let slot = vc * SLOTS_OF_VC + queue;
             let head = &r.heads[slot];
-            let in_turn = !head.is_ordered || head.ticket == r.gone[vc][usize::from(head.fixed)];
+            let in_turn = !head.is_ordered() || head.ticket == r.gone[vc][head.fixed()];
             let moves = in_turn && self.ways(head, Some((port, slot)), links).directions != 0;
             able |= u64::from(moves) << slot;
         }
@@ -116,7 +109,7 @@ impl Node {
     fn request(&mut self, port: usize, links: u16) -> Option<(usize, bool)> {
         let mut selected = 0u64;
         for vc in (0..VCS).rev() {
-            if self.receivers[port].standing >> (vc * SLOTS_OF_VC) & 0xff == 0 {
+            if self.standing[port] >> (vc * SLOTS_OF_VC) & 0xff == 0 {
                 continue;
             }
             if let Some(slot) = self.select(port, vc, links) {

@@ -15,6 +15,9 @@ use crate::router::partition::REMOTE;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Calendar, Outbox, Time};
 
+/// How many events ahead memory is fetched.
+const AHEAD: usize = 8;
+
 /// Nodes that one thread simulates at a time, with their hosts.
 pub struct QueuedBlock<H> {
     pub(super) nodes: Vec<Node>,
@@ -79,7 +82,17 @@ impl<H: Host> QueuedBlock<H> {
         if taken.len() > 1 {
             taken.sort_unstable_by_key(order);
         }
+        taken.iter().take(AHEAD).for_each(|e| self.nodes[e.node()].fetch(e));
+        let mut done = 0;
         for events in taken.chunk_by(|a, b| a.node() == b.node()) {
+            // What the events of a tick touch lies apart in memory: it is asked for some events ahead.
+            taken[done..].iter().skip(AHEAD).take(events.len()).for_each(|e| self.nodes[e.node()].fetch(e));
+            taken[done..]
+                .iter()
+                .skip(AHEAD / 2)
+                .take(events.len())
+                .for_each(|e| self.nodes[e.node()].fetch_heads());
+            done += events.len();
             let n = &mut self.nodes[events[0].node()];
             for event in events {
                 self.shared.apply(n, event, now);

@@ -89,6 +89,8 @@ fn new_node(
         reception_full: 0,
         retries: false,
         paths: [0; PORTS],
+        wanted: [[0; VCS]; PORTS],
+        standing: [0; PORTS],
         through: [0; PORTS],
         tokens: std::array::from_fn(|port| if alive(port) { tables.capacity } else { [0; VCS] }),
         ahead: std::array::from_fn(|port| {

@@ -21,8 +21,8 @@ impl<H: Host> Shared<H> {
     ) {
         let r = &mut n.receivers[port];
         let mut head = self.tables.head(header, 0);
-        if head.is_ordered {
-            let came = &mut r.came[vc][usize::from(head.fixed)];
+        if head.is_ordered() {
+            let came = &mut r.came[vc][head.fixed()];
             head.ticket = *came;
             *came = came.wrapping_add(1);
         }
@@ -39,8 +39,7 @@ impl<H: Host> Shared<H> {
         r.queues[slot].last = packet;
         r.count[slot] += 1;
         if before + leaving == 0 {
-            r.set_head(slot, head);
-            n.asking |= 1 << port;
+            n.set_head(port, slot, head);
         }
         self.recorder.enter(vc, header.chunks() as u8, now);
     }
@@ -49,13 +48,9 @@ impl<H: Host> Shared<H> {
     pub(super) fn take_head(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) -> u32 {
         let r = &mut n.receivers[port];
         let head = r.heads[slot];
-        if head.is_ordered {
-            let gone = &mut r.gone[slot / SLOTS_OF_VC][usize::from(head.fixed)];
+        if head.is_ordered() {
+            let gone = &mut r.gone[slot / SLOTS_OF_VC][head.fixed()];
             *gone = gone.wrapping_add(1);
-        }
-        r.clear_head(slot);
-        if r.standing == 0 {
-            n.asking &= !(1 << port);
         }
         let packet = r.queues[slot].first;
         // Its record goes with it, and may be another packet's before this one has left for good.
@@ -63,6 +58,7 @@ impl<H: Host> Shared<H> {
         r.queues[slot].first = cell.next;
         r.leaving |= 1 << slot;
         let waited = (now as u32).wrapping_sub(cell.arrived);
+        n.clear_head(port, slot);
         self.recorder.waited(CLASS[slot / SLOTS_OF_VC], waited);
         packet
     }
@@ -75,10 +71,10 @@ impl<H: Host> Shared<H> {
         self.recorder.leave(vc, chunks, now);
         if r.count[slot] != 0 {
             let cell = &self.cells[r.queues[slot].first as usize];
-            r.set_head(slot, self.tables.head(cell.header, cell.ticket));
-            n.asking |= 1 << port;
+            let head = self.tables.head(cell.header, cell.ticket);
+            n.set_head(port, slot, head);
         }
-        r.due += u32::from(self.tables.cost(vc, chunks)) << (8 * vc);
+        n.receivers[port].due += u32::from(self.tables.cost(vc, chunks)) << (8 * vc);
         n.due |= 1 << port;
     }
 

@@ -87,7 +87,7 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
                 });
             };
             for (port, r) in n.receivers.iter().enumerate() {
-                for slot in (0..SLOTS).filter(|slot| r.standing >> slot & 1 != 0) {
+                for slot in (0..SLOTS).filter(|slot| n.standing[port] >> slot & 1 != 0) {
                     add(Some(port), slot / SLOTS_OF_VC, r.queues[slot].first);
                 }
             }
@@ -106,7 +106,7 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
                 if n.tokens[port] != self.shared.tables.capacity {
                     found.push(format!("{at}: tokens {:?}", n.tokens[port]));
                 }
-                if n.receivers[port].count != [0; SLOTS] || n.receivers[port].standing != 0 {
+                if n.receivers[port].count != [0; SLOTS] || n.standing[port] != 0 {
                     found.push(format!("{at}: packets in queues {:?}", n.receivers[port].count));
                 }
                 if n.open >> port & 1 == 0 || n.paths[port] != 0 || n.receivers[port].due != 0 {

@@ -2,10 +2,11 @@
 
 use crate::config::QUEUES_MAX;
 use crate::packet::Header;
+use crate::router::bits::bits;
 pub(super) use crate::router::event::{Event, FROM_INJECTION, Kind, Leaving};
 pub(super) use crate::router::partition::NOWHERE;
 use crate::router::port::Port;
-use netloom_engine::Stream;
+use netloom_engine::{Stream, prefetch};
 
 /// Ports of a node: two for each of five dimensions.
 pub(super) const PORTS: usize = 10;
@@ -40,20 +41,61 @@ pub(super) fn fixed_vc(header: Header) -> usize {
     }
 }
 
-/// What arbitration needs of a packet at the head of a queue or injection FIFO.
+/// What arbitration needs of a packet at the head of a queue or injection FIFO, in four bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Directions that it may take on the dynamic VC, a bit each: hinted, and of its zone's first set that has any left.
-    pub dynamic: u16,
-    /// The direction that it takes otherwise, or [`LOCAL`].
-    pub fixed: u8,
-    /// The VC that it takes there.
-    pub vc: u8,
+    /// Directions that it may take on the dynamic VC, and above them two flags.
+    ways: u16,
+    /// The direction that it takes otherwise, and above it the VC.
+    fixed: u8,
     /// Its place among the deterministic packets that came to its VC for the same direction.
     pub ticket: u8,
-    /// Whether it is one of these, and whether a copy stays here as it goes by.
-    pub is_ordered: bool,
-    pub is_deposit: bool,
+}
+
+impl Head {
+    const ORDERED: u16 = 1 << 14;
+    const DEPOSIT: u16 = 1 << 15;
+
+    /// `dynamic` are the directions that it may take on the dynamic VC, a bit each: hinted, and of its zone's first set that
+    /// has any left; `fixed` is the direction that it takes otherwise, or [`LOCAL`], and `vc` the VC that it takes there.
+    pub fn new(dynamic: u16, (fixed, vc): (u8, usize), is_ordered: bool, is_deposit: bool) -> Self {
+        let flag = |is: bool, flag: u16| if is { flag } else { 0 };
+        Head {
+            ways: dynamic | flag(is_ordered, Self::ORDERED) | flag(is_deposit, Self::DEPOSIT),
+            fixed: fixed | (vc as u8) << 4,
+            ticket: 0,
+        }
+    }
+
+    /// Directions that it may take on the dynamic VC.
+    #[inline]
+    pub fn dynamic(self) -> u16 {
+        self.ways & ((1 << PORTS) - 1)
+    }
+
+    /// The direction that it takes otherwise, or [`LOCAL`].
+    #[inline]
+    pub fn fixed(self) -> usize {
+        usize::from(self.fixed & 15)
+    }
+
+    /// The VC that it takes there.
+    #[inline]
+    pub fn vc(self) -> usize {
+        usize::from(self.fixed >> 4) % VCS
+    }
+
+    /// Whether it keeps its place among packets of the same way.
+    #[inline]
+    pub fn is_ordered(self) -> bool {
+        self.ways & Self::ORDERED != 0
+    }
+
+    /// Whether a copy stays here as it goes by.
+    #[inline]
+    pub fn is_deposit(self) -> bool {
+        self.ways & Self::DEPOSIT != 0
+    }
 }
 
 /// A queue of packets, by their numbers in the block's arena, without one that is on its way.
@@ -68,10 +110,6 @@ pub(super) struct Queue {
 pub(super) struct Receiver {
     /// The heads that are free to ask.
     pub heads: [Head; SLOTS],
-    /// Which of them there are.
-    pub standing: u32,
-    /// By VC, the directions that any of them may take there.
-    pub wanted: [u16; VCS],
     /// Queues of which a packet is on its way, so that its place is not free yet.
     pub leaving: u32,
     /// Packets in each queue, such a one included.
@@ -88,8 +126,6 @@ impl Default for Receiver {
     fn default() -> Self {
         Receiver {
             heads: [Head::default(); SLOTS],
-            standing: 0,
-            wanted: [0; VCS],
             leaving: 0,
             count: [0; SLOTS],
             queues: [Queue::default(); SLOTS],
@@ -101,31 +137,6 @@ impl Default for Receiver {
 }
 
 impl Receiver {
-    /// A head begins to ask.
-    pub fn set_head(&mut self, slot: usize, head: Head) {
-        debug_assert!(self.standing >> slot & 1 == 0, "one head a queue");
-        self.heads[slot] = head;
-        self.standing |= 1 << slot;
-        self.want(&head);
-    }
-
-    /// A head asks no longer: its packet is on its way.
-    pub fn clear_head(&mut self, slot: usize) {
-        self.standing &= !(1 << slot);
-        self.wanted = [0; VCS];
-        let mut left = self.standing;
-        while left != 0 {
-            let head = self.heads[left.trailing_zeros() as usize];
-            self.want(&head);
-            left &= left - 1;
-        }
-    }
-
-    fn want(&mut self, head: &Head) {
-        self.wanted[DYNAMIC] |= head.dynamic;
-        self.wanted[usize::from(head.vc)] |= 1 << head.fixed;
-    }
-
     /// The queue of a VC with the fewest packets, of so many queues.
     pub fn shortest(&self, vc: usize, queues: usize) -> usize {
         let first = vc * SLOTS_OF_VC;
@@ -133,7 +144,8 @@ impl Receiver {
     }
 }
 
-/// All of a node. Masks have a bit a port.
+/// All of a node; first what every event touches. Masks have a bit a port.
+#[repr(C, align(64))]
 pub(super) struct Node {
     /// The node's own random choices.
     pub random: Stream,
@@ -159,10 +171,14 @@ pub(super) struct Node {
     pub retries: bool,
     /// Paths to senders in use, by receiver.
     pub paths: [u8; PORTS],
-    /// Grants to packets in the network since the last one to a packet being injected, by sender.
-    pub through: [u8; PORTS],
+    /// For each receiver, by VC, the directions that any head may take there.
+    pub wanted: [[u16; VCS]; PORTS],
+    /// For each receiver, the queues whose heads are free to ask.
+    pub standing: [u32; PORTS],
     /// Tokens held for each VC at the other end of each link: chunks of the dynamic VC, packets of the others.
     pub tokens: [[u8; VCS]; PORTS],
+    /// Grants to packets in the network since the last one to a packet being injected, by sender.
+    pub through: [u8; PORTS],
     /// The neighbours' coordinates, each in its link's dimension.
     pub ahead: [u8; PORTS],
     /// Wires of each link beyond those that all have, ticks.
@@ -171,6 +187,72 @@ pub(super) struct Node {
     pub heads: [Head; 16],
     pub ports: [Port; PORTS],
     pub receivers: [Receiver; PORTS],
+}
+
+impl Node {
+    /// A head of a receiver begins to ask.
+    pub fn set_head(&mut self, port: usize, slot: usize, head: Head) {
+        let r = &mut self.receivers[port];
+        debug_assert!(self.standing[port] >> slot & 1 == 0, "one head a queue");
+        r.heads[slot] = head;
+        self.standing[port] |= 1 << slot;
+        self.asking |= 1 << port;
+        self.want(port, head);
+    }
+
+    /// A head asks no longer: its packet is on its way.
+    pub fn clear_head(&mut self, port: usize, slot: usize) {
+        self.standing[port] &= !(1 << slot);
+        let mut left = self.standing[port];
+        self.asking &= !(u16::from(left == 0) << port);
+        self.wanted[port] = [0; VCS];
+        while left != 0 {
+            let head = self.receivers[port].heads[left.trailing_zeros() as usize];
+            self.want(port, head);
+            left &= left - 1;
+        }
+    }
+
+    fn want(&mut self, port: usize, head: Head) {
+        self.wanted[port][DYNAMIC] |= head.dynamic();
+        self.wanted[port][head.vc()] |= 1 << head.fixed();
+    }
+
+    /// Whether any head of a receiver may have something to ask for, if these links are free: a quick look before the long one.
+    #[inline]
+    pub fn may_move(&self, port: usize, links: u16) -> bool {
+        let wanted = &self.wanted[port];
+        (0..VCS).fold(0, |any, vc| any | wanted[vc] & (links & self.room_one[vc] | LOCALLY)) != 0
+    }
+
+    /// Brings the heads that the arbiters will look at into the cache; what [`Self::fetch`] asked for is there.
+    pub fn fetch_heads(&self) {
+        for port in bits(self.asking) {
+            if self.may_move(port, self.open) {
+                prefetch(&self.receivers[port].heads);
+            }
+        }
+    }
+
+    /// Brings what an event will touch into the cache.
+    pub fn fetch(&self, event: &Event) {
+        prefetch(&self.random);
+        prefetch(&self.wanted);
+        prefetch(&self.standing);
+        prefetch(&self.tokens);
+        let port = event.port() % PORTS;
+        match event.kind() {
+            Kind::Sent => {
+                prefetch(&self.ports[port]);
+                let from = Leaving::of(event.word).from;
+                if let Some(r) = self.receivers.get(usize::from(from)) {
+                    prefetch(r);
+                }
+            }
+            Kind::Arrived | Kind::Received => prefetch(&self.receivers[port]),
+            _ => {}
+        }
+    }
 }
 
 /// A packet in a queue or at the head of an injection FIFO, by its number in the block's arena.

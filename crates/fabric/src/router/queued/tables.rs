@@ -95,14 +95,10 @@ impl Tables {
         let is_ordered = vc != DETERMINISTIC || flags & Header::STATIC != 0;
         let hints = header.hints();
         let dynamic = if is_ordered { 0 } else { self.zone(hints, header.zone()) };
-        Head {
-            dynamic,
-            fixed: self.first[hints as usize],
-            vc: vc as u8,
-            ticket,
-            is_ordered,
-            is_deposit: flags & Header::DEPOSIT != 0,
-        }
+        let fixed = (self.first[hints as usize], vc);
+        let mut head = Head::new(dynamic, fixed, is_ordered, flags & Header::DEPOSIT != 0);
+        head.ticket = ticket;
+        head
     }
 
     /// Directions of the first set of a zone that has any of the hinted ones.
