@@ -12,7 +12,7 @@ use serde::Serialize;
 /// The papers' figures: short name and TOML text.
 pub const PAPERS: &[(&str, &str)] = &[
     ("bgl", include_str!("../../../published/bgl.toml")),
-    ("bgq-network", include_str!("../../../published/bgq-network.toml")),
+    ("bgq", include_str!("../../../published/bgq-network.toml")),
     ("cray-xc", include_str!("../../../published/cray-xc.toml")),
     ("pami", include_str!("../../../published/pami.toml")),
     ("th-express-2", include_str!("../../../published/th-express-2.toml")),
@@ -403,8 +403,8 @@ mod tests {
             entry(&entries, "bgl.all_to_all_32k.link_utilization").published,
             Some(Published::Number(0.98))
         );
-        assert_eq!(entry(&entries, "bgq-network.table1_ping_pong[1].hardware_ns").role, "calibrate");
-        assert_eq!(entry(&entries, "bgq-network.table1_ping_pong[2].hardware_ns").unit, "ns");
+        assert_eq!(entry(&entries, "bgq.table1_ping_pong[1].hardware_ns").role, "calibrate");
+        assert_eq!(entry(&entries, "bgq.table1_ping_pong[2].hardware_ns").unit, "ns");
         assert_eq!(entry(&entries, "th-express-2.table1_glex_latency[PIO/connect].put_us").role, "predict");
         assert_eq!(entry(&entries, "bgl.bubble_deadlock").quantity, "shape");
     }
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
         apply(&mut entries, &figure(id, f64::NAN)).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Fail);
-        let id = "bgq-network.table1_ping_pong[1].hardware_ns";
+        let id = "bgq.table1_ping_pong[1].hardware_ns";
         apply(&mut entries, &figure(id, 622.0)).unwrap();
         assert_eq!(entry(&entries, id).verdict, Verdict::Calibrated);
         apply(&mut entries, &figure(id, 700.0)).unwrap();

@@ -1,9 +1,9 @@
 //! The claims of the studies behind `netloom validate`: each passes on what it describes and fails on a wrong curve.
 
 use netloom_study::judges::Measured;
-use netloom_study::judges::bgl::STUDIES;
 use netloom_study::judges::claim::{At, Claim, Word};
 use netloom_study::judges::runs::StudyFile;
+use netloom_study::judges::{bgl, bgq};
 use netloom_study::tree::Tree;
 
 /// A point of a study's sweep whose figures are made up.
@@ -63,7 +63,7 @@ fn value(claim: &Claim, file: &StudyFile, here: f64, elsewhere: f64) -> f64 {
 fn every_claim_fails_on_a_wrong_curve() {
     let mut claims = 0;
     for quick in [false, true] {
-        for (name, text) in STUDIES.iter().flat_map(|(_, studies)| *studies) {
+        for (name, text) in bgl::STUDIES.iter().chain(bgq::STUDIES).flat_map(|(_, studies)| *studies) {
             let file = StudyFile::read(name, text, quick).unwrap();
             for claim in file.claims.iter().filter(|c| c.entry.is_none() && c.is_judged(quick)) {
                 let (low, high) = claim.range(quick);
@@ -92,7 +92,7 @@ fn every_claim_fails_on_a_wrong_curve() {
 #[test]
 fn every_figure_that_is_compared_is_published() {
     let published = netloom_study::validate::published().unwrap();
-    for (table, studies) in STUDIES {
+    for (table, studies) in bgl::STUDIES.iter().chain(bgq::STUDIES) {
         for (name, text) in *studies {
             for claim in StudyFile::read(name, text, false).unwrap().claims {
                 if let Some(id) = claim.entry {
@@ -115,10 +115,11 @@ fn every_predicted_entry_has_a_judge() {
 
 #[test]
 fn figures_run_at_the_machines_that_the_paper_names() {
-    for (_, studies) in STUDIES {
+    for (_, studies) in bgl::STUDIES {
         for (name, text) in *studies {
             let nodes: usize = StudyFile::read(name, text, false).unwrap().points[0].1.network.nodes();
-            let expected = match *name {
+            let name = name.trim_start_matches("studies/bgl/").trim_end_matches(".toml");
+            let expected = match name {
                 "figure-2" | "figure-4" | "figure-6" => 32_768,
                 "asymmetric" => 8192,
                 n if n.starts_with("figure-") => 4096,

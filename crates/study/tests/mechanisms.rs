@@ -42,7 +42,12 @@ fn no_predicted_entry_is_left_out() {
 
 /// Figures of a study of `studies/bgl/`, with changes, without its sweep.
 fn read<const N: usize>(study: &str, names: [&str; N], changes: &[&str]) -> [f64; N] {
-    let text = STUDIES.iter().flat_map(|(_, s)| *s).find(|(n, _)| *n == study).expect("a study").1;
+    let text = STUDIES
+        .iter()
+        .flat_map(|(_, s)| *s)
+        .find(|(n, _)| *n == format!("studies/bgl/{study}.toml"))
+        .expect("a study")
+        .1;
     let sets: Vec<String> = changes.iter().map(|c| (*c).to_owned()).collect();
     let study = resolve(SourceFile::new(study, text), Path::new("."), &sets).unwrap();
     let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1).unwrap();

@@ -7,11 +7,14 @@ use crate::resolve::load_machine;
 
 macro_rules! studies {
     ($($name:literal),*) => {
-        &[$(($name, include_str!(concat!("../../../../studies/bgl/", $name, ".toml")))),*]
+        &[$((
+            concat!("studies/bgl/", $name, ".toml"),
+            include_str!(concat!("../../../../studies/bgl/", $name, ".toml")),
+        )),*]
     };
 }
 
-/// The studies of each table: name and TOML text.
+/// The studies of each table: path and TOML text.
 pub const STUDIES: &[(&str, &[(&str, &str)])] = &[
     ("bgl.response_time_light_traffic", studies!["figure-2"]),
     ("bgl.hot_region", studies!["figure-3"]),

@@ -10,6 +10,7 @@
 //! All numbers stand in those files and in `published/`; the judge only evaluates.
 
 pub mod bgl;
+pub mod bgq;
 pub mod claim;
 mod faults;
 pub mod figures;
@@ -73,7 +74,9 @@ pub struct Judge {
 
 /// Those who judge, in the order in which they run. A table without one is not run.
 pub fn judges() -> Vec<Judge> {
-    bgl::judges()
+    let mut judges = bgl::judges();
+    judges.extend(bgq::judges());
+    judges
 }
 
 /// Runs the studies of a table and judges their claims.

@@ -35,7 +35,7 @@ impl StudyFile {
     /// # Errors
     /// What is wrong with it, in its place.
     pub fn read(name: &str, text: &str, quick: bool) -> Result<StudyFile, Problem> {
-        let file = SourceFile::new(format!("studies/bgl/{name}.toml (built in)"), text);
+        let file = SourceFile::new(format!("{name} (built in)"), text);
         let tree = Tree::parse(&file)?;
         let mut sets = Vec::new();
         if let Some(changes) = tree.get("quick").filter(|_| quick) {
@@ -59,6 +59,8 @@ impl StudyFile {
             let paths = || study.axes.iter().map(|a| a.path.clone());
             points(&study)?.into_iter().map(|p| (paths().zip(p.values).collect(), p.study)).collect()
         };
+        // In what it is told of, its name is enough.
+        let name = Path::new(name).file_stem().map_or(name.into(), |stem| stem.to_string_lossy());
         Ok(StudyFile { name: name.into(), points, claims })
     }
 }
