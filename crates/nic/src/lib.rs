@@ -3,6 +3,7 @@
 pub mod config;
 pub mod detour;
 pub mod fifo;
+pub mod message_unit;
 mod window;
 
 pub use window::ACKNOWLEDGEMENT;

@@ -14,6 +14,16 @@ pub enum Published {
     Text(String),
 }
 
+impl Published {
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Published::Number(x) => Some(*x),
+            _ => None,
+        }
+    }
+}
+
 /// How a published figure bounds the simulated one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bound {

@@ -2,6 +2,7 @@
 
 use netloom_fabric::host::Host;
 use netloom_nic::fifo::{FifoNic, Software};
+use netloom_nic::message_unit::MessageUnits;
 use netloom_workload::messages::Programs;
 use netloom_workload::synthetic::Synthetic;
 
@@ -20,6 +21,13 @@ pub(crate) trait Counts: Software {
 impl<S: Counts> Driver for FifoNic<S> {
     fn arrived_so_far(&self) -> (u64, u64) {
         self.software().arrived_so_far()
+    }
+}
+
+impl Driver for MessageUnits {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        let (packets, bytes) = self.stored_so_far();
+        (bytes, packets)
     }
 }
 

@@ -7,6 +7,7 @@ use netloom_fabric::config::{
     ConfigError, Link, Outline, PacketFormat, QueuedConfig, QueuedRouter, Router, Topology, TorusConfig,
 };
 use netloom_nic::config::FifoConfig;
+use netloom_nic::message_unit::config::MessageUnitConfig;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,11 +92,14 @@ pub struct Machine<R = Routers> {
     /// The network interface of a node.
     #[serde(default)]
     pub nic: FifoConfig,
+    /// The Message Unit of a node, for programs that are written for such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_unit: Option<MessageUnitConfig>,
 }
 
 /// Top-level keys of a machine that a study may change.
 pub const MACHINE_KEYS: &[&str] =
-    &["family", "ticks_per_second", "topology", "packet", "link", "router", "nic"];
+    &["family", "ticks_per_second", "topology", "packet", "link", "router", "nic", "message_unit"];
 
 impl<R> Machine<R> {
     /// The same machine with its routers told another way.
@@ -110,6 +114,7 @@ impl<R> Machine<R> {
             link: self.link,
             router: tell(self.router),
             nic: self.nic,
+            message_unit: self.message_unit,
         }
     }
 }

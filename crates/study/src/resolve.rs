@@ -162,6 +162,7 @@ fn checked_machine(tree: &Tree) -> Result<Machine, Problem> {
     let machine = Machine::read(tree).map_err(|p| elsewhere(p, MACHINE_KEYS))?;
     checked(machine.network().check(), tree)?;
     checked(machine.nic.check(machine.packet.chunk_B * machine.packet.chunks_max), tree)?;
+    checked(machine.message_unit.as_ref().map_or(Ok(()), |unit| unit.check()), tree)?;
     Ok(machine)
 }
 

@@ -31,6 +31,8 @@ pub struct RunResult {
     pub confidence: Option<Confidence>,
     /// What the programs did, if the nodes ran programs.
     pub programs: Option<ProgramFigures>,
+    /// What programs measured themselves.
+    pub measured: Vec<MeasuredTable>,
     /// What waited for what, if the network stood still.
     pub stall: Option<StallReport>,
     /// Curves over time. In tables of their own, not in the summary.
@@ -41,6 +43,17 @@ pub struct RunResult {
     pub per_link: Vec<LinkRow>,
     /// What depends on the computer that ran it.
     pub host: Host,
+}
+
+/// A table of what programs measured themselves: a benchmark's figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredTable {
+    /// What it is.
+    pub title: String,
+    /// Names of its columns, with their units; the first is what the others depend on.
+    pub columns: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Vec<f64>>,
 }
 
 /// What programs did: a skeleton's or a trace's.

@@ -7,7 +7,7 @@ use crate::machine::NetworkConfig;
 use crate::measure::{self, Mark, Span};
 use crate::reach;
 use crate::resolve::ResolvedStudy;
-use crate::result::{Confidence, Ended, ProgramFigures, RunResult};
+use crate::result::{Confidence, Ended, MeasuredTable, ProgramFigures, RunResult};
 use crate::run::{Progress as Report, ProgressSink, Simulate};
 use crate::steady;
 use crate::study::{Until, Warmup};
@@ -17,12 +17,14 @@ use netloom_fabric::packet::Header;
 use netloom_fabric::router::{BuildOptions, Network, NodeBlock};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::fifo::FifoNic;
+use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS};
 use netloom_workload::config::{Priority, Routing, WorkloadConfig};
 use netloom_workload::goal::{self, replay::Replay};
 use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError, Shape};
 use netloom_workload::messages::{Layout, Programs};
 use netloom_workload::pattern::Pattern;
 use netloom_workload::program::Program;
+use netloom_workload::spi::{Measured, SpiConfig};
 use netloom_workload::synthetic::{Plan, Synthetic};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -83,6 +85,9 @@ fn simulate<F: Family>(
             Run::new(study, built, total, threads, begin.elapsed().as_secs_f64()).until_the_end(progress)
         );
     }
+    if let WorkloadConfig::Spi(program) = &workload {
+        return on_message_units(family, study, program, progress, threads);
+    }
     let (programs, messages) = programs(&workload, &study.directory).map_err(problem)?;
     let ranks = programs.len() as u32;
     let shape = Shape::new(&network.topology.dims, &wraps(study)).map_err(|e| Problem::new(e.to_string()))?;
@@ -122,6 +127,49 @@ fn simulate<F: Family>(
     let mut run = Run::new(study, built.map_err(problem)?, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
     finish_programs(&mut result, &mut run.network, study, ranks, &hops);
+    Ok(result)
+}
+
+/// Runs programs on Message Units.
+fn on_message_units<F: Family>(
+    family: &F,
+    study: &ResolvedStudy,
+    program: &SpiConfig,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let begin = Instant::now();
+    let s = &study.study;
+    let Some(unit) = &study.machine.message_unit else {
+        let message = "this machine has no Message Units: give it a table [message_unit], or take bgq".into();
+        return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
+    };
+    let dims = &study.network.topology.dims;
+    let options = BuildOptions {
+        seed: s.seed,
+        injection_fifos: NETWORK_FIFOS,
+        window: s.measure.window_cycles,
+        ..BuildOptions::default()
+    };
+    let built = family.build(&options, |nodes| {
+        MessageUnits::new(unit, &study.network, nodes, s.seed, |spi| program.program(spi, dims))
+    });
+    let built = built.map_err(|e| study.impossible(e))?;
+    let mut run = Run::new(study, built, None, threads, begin.elapsed().as_secs_f64());
+    let mut result = run.until_the_end(progress);
+    let mut notes: Vec<_> = run.network.blocks().flat_map(|b| b.host().notes().collect::<Vec<_>>()).collect();
+    notes.sort_by_key(|(node, _)| *node);
+    let Measured { title, columns, rows } = program.measured(&notes, study.micros(1) * 1e3);
+    result.measured.push(MeasuredTable { title, columns, rows });
+    let unfinished: Vec<u32> =
+        run.network.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).collect();
+    if let Some(first) = unfinished.iter().min()
+        && result.partial.is_none()
+    {
+        let (n, nodes) = (unfinished.len(), study.network.nodes());
+        result.partial =
+            Some(format!("the programs of {n} of {nodes} nodes never end, the first that of node {first}"));
+    }
     Ok(result)
 }
 

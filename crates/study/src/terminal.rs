@@ -238,6 +238,9 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult) -> String {
     if let Some(reason) = &result.partial {
         let _ = writeln!(text, "PARTIAL RESULT: {reason}");
     }
+    for table in &result.measured {
+        let _ = write!(text, "\n{}", crate::write::measured::text(table));
+    }
     for group in figures(study, result) {
         let _ = writeln!(text, "\n{}", group.title);
         for (name, value) in &group.rows {

@@ -5,6 +5,7 @@ mod traffic;
 pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 
 use crate::skeleton::SkeletonConfig;
+use crate::spi::SpiConfig;
 use crate::tagged::{Tagged, tagged};
 use netloom_fabric::config::ConfigError;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -35,6 +36,8 @@ pub enum WorkloadConfig {
     Skeleton(SkeletonConfig),
     /// What a recorded program did.
     Trace(Trace),
+    /// A program on Message Units.
+    Spi(SpiConfig),
 }
 
 /// The values of `kind`.
@@ -52,6 +55,7 @@ pub(crate) enum Kind {
     Permutation,
     Skeleton,
     Trace,
+    Spi,
 }
 
 /// A workload that has nothing to set.
@@ -77,6 +81,7 @@ impl<'de> Tagged<'de> for WorkloadConfig {
             Kind::Permutation => Permutation::deserialize(rest).map(Self::Permutation),
             Kind::Skeleton => SkeletonConfig::deserialize(rest).map(Self::Skeleton),
             Kind::Trace => Trace::deserialize(rest).map(Self::Trace),
+            Kind::Spi => SpiConfig::deserialize(rest).map(Self::Spi),
         }
     }
 }
@@ -162,7 +167,7 @@ fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
 impl WorkloadConfig {
     /// Whether it is programs that decide what is sent, rather than a pattern.
     pub fn is_program(&self) -> bool {
-        matches!(self, WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_))
+        matches!(self, WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_) | WorkloadConfig::Spi(_))
     }
 
     /// The `kind` that selects it.
@@ -179,6 +184,7 @@ impl WorkloadConfig {
             WorkloadConfig::Permutation(_) => "permutation",
             WorkloadConfig::Skeleton(_) => "skeleton",
             WorkloadConfig::Trace(_) => "trace",
+            WorkloadConfig::Spi(_) => "spi",
         }
     }
 
@@ -263,6 +269,9 @@ impl WorkloadConfig {
                         "expected a shift to another node; this one leads back to the sender",
                     );
                 }
+            }
+            WorkloadConfig::Spi(s) => {
+                s.check(dims).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
             }
             WorkloadConfig::Skeleton(s) => {
                 s.check().map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;

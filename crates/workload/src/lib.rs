@@ -13,6 +13,7 @@ pub mod pattern;
 pub mod permutation;
 pub mod program;
 pub mod skeleton;
+pub mod spi;
 pub mod synthetic;
 mod tagged;
 

@@ -78,7 +78,9 @@ impl Pattern {
             WorkloadConfig::Permutation(file) => {
                 Kind::Permutation(read_permutation(&file.file, torus.nodes())?)
             }
-            WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_) => return Ok(None),
+            WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_) | WorkloadConfig::Spi(_) => {
+                return Ok(None);
+            }
         };
         Ok(Some(Pattern { torus: torus.clone(), kind }))
     }

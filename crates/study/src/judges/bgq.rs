@@ -1,28 +1,118 @@
 //! The Blue Gene/Q paper: studies in `studies/bgq/`, and what follows from a machine's shape in closed form.
 
+use super::runs::StudyFile;
 use super::{Bench, Finding, Judge, judge};
 use crate::diagnose::Problem;
 use crate::machine::Facts;
 use crate::resolve::load_machine;
+use crate::result::MeasuredTable;
+use crate::validate::published;
+
+macro_rules! studies {
+    ($($name:literal),*) => {
+        &[$((
+            concat!("studies/bgq/", $name, ".toml"),
+            include_str!(concat!("../../../../studies/bgq/", $name, ".toml")),
+        )),*]
+    };
+}
 
 /// The studies of each table: path and TOML text.
-pub const STUDIES: &[(&str, &[(&str, &str)])] = &[(
-    "bgq.zone_routing",
-    &[("studies/bgq/zones.toml", include_str!("../../../../studies/bgq/zones.toml"))],
-)];
+pub const STUDIES: &[(&str, &[(&str, &str)])] =
+    &[("bgq.zone_routing", studies!["zones"]), ("bgq.table1_ping_pong", studies!["ping-pong"])];
 
 /// Those who judge the paper's tables.
 pub fn judges() -> Vec<Judge> {
     vec![
         Judge { table: "bgq.bisection", judge: bisection },
         Judge { table: "bgq.large_system", judge: large_system },
+        Judge { table: "bgq.table1_ping_pong", judge: ping_pong },
+        Judge { table: "bgq.hop_average", judge: hop_average },
         Judge { table: "bgq.zone_routing", judge: |bench| table(bench, "bgq.zone_routing") },
     ]
 }
 
+fn studies_of(table: &str) -> &'static [(&'static str, &'static str)] {
+    STUDIES.iter().find(|(name, _)| *name == table).expect("each judge has its studies").1
+}
+
 fn table(bench: &Bench, table: &str) -> Result<Vec<Finding>, Problem> {
-    let found = STUDIES.iter().find(|(name, _)| *name == table);
-    judge(bench, table, found.expect("each judge has its studies").1)
+    judge(bench, table, studies_of(table))
+}
+
+/// The table that the program of a study measured, by name of its columns, and where it ran.
+fn measured(bench: &Bench, table: &str) -> Result<(MeasuredTable, String), Problem> {
+    let (path, text) = studies_of(table)[0];
+    let file = StudyFile::read(path, text, bench.quick)?;
+    let study = &file.points[0].1;
+    let result = bench.simulator.simulate(study, bench.progress, 1)?;
+    let table = result.measured.into_iter().next();
+    let table = table.ok_or_else(|| Problem::new(format!("{path}: its program measured nothing")))?;
+    Ok((table, format!("{}, {}", file.name, study.machine.shape())))
+}
+
+/// Rows of ping-pong: hops, hardware's time, both's, software's.
+type PingPong = Vec<[f64; 4]>;
+
+fn ping_pong_rows(bench: &Bench) -> Result<(PingPong, String), Problem> {
+    let (table, told) = measured(bench, "bgq.table1_ping_pong")?;
+    let rows = table.rows.iter().filter_map(|row| row.first_chunk::<4>().copied());
+    Ok((rows.collect(), told))
+}
+
+/// Table 1: each time, and the steps from hop to hop by dimension, which must be within 3 ns of the published ones.
+fn ping_pong(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (rows, told) = ping_pong_rows(bench)?;
+    let mut findings: Vec<Finding> = rows
+        .iter()
+        .flat_map(|&[hops, hardware, both, _]| {
+            [("hardware_ns", hardware), ("hardware_and_software_ns", both)].map(|(column, simulated)| {
+                Finding::Figure {
+                    id: format!("bgq.table1_ping_pong[{hops}].{column}"),
+                    simulated,
+                    note: told.clone(),
+                }
+            })
+        })
+        .collect();
+    let entries = published()?;
+    let paper = entries.iter().filter(|e| e.table == "bgq.table1_ping_pong" && e.quantity == "hardware_ns");
+    let paper: Vec<f64> = paper.filter_map(|e| e.published.as_ref()?.number()).collect();
+    let (mut holds, mut seen, mut from) = (paper.len() == rows.len(), vec![], 0);
+    // Hops of each dimension of the mesh 4x4x4x4x2; the first hop has none before it.
+    for (letter, hops) in ["A", "B", "C", "D", "E"].iter().zip([3, 3, 3, 3, 1]) {
+        let (first, last) = (from.max(1) - 1, from + hops - 1);
+        let step = |time: &dyn Fn(usize) -> f64| (time(last) - time(first)) / (last - first) as f64;
+        if rows.len() <= last || paper.len() <= last {
+            holds = false;
+            break;
+        }
+        let (here, there) = (step(&|i| rows[i][1]), step(&|i| paper[i]));
+        holds &= (here - there).abs() <= 3.0;
+        seen.push(format!("{letter} {here:.1} ({there:.1})"));
+        from += hops;
+    }
+    let note = format!("steps by dimension within 3 ns, published in brackets: {} ns", seen.join(", "));
+    findings.push(Finding::Shape { id: "bgq.table1_ping_pong".into(), holds, note });
+    Ok(findings)
+}
+
+/// What the paper says of Table 1's averages.
+fn hop_average(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (rows, told) = ping_pong_rows(bench)?;
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(vec![]) };
+    let software = |pick: fn(f64, f64) -> f64, start| rows.iter().map(|row| row[3]).fold(start, pick);
+    let figures = [
+        ("point_to_point_ns", (last[1] - first[1]) / (last[0] - first[0])),
+        ("software_ns_low", software(f64::min, f64::INFINITY)),
+        ("software_ns_high", software(f64::max, 0.0)),
+    ];
+    let figure = |(column, simulated)| Finding::Figure {
+        id: format!("bgq.hop_average.{column}"),
+        simulated,
+        note: told.clone(),
+    };
+    Ok(figures.map(figure).into())
 }
 
 /// What can be said of a machine of this shape without a run.

@@ -6,7 +6,7 @@ use crate::tree::{Tree, Value};
 use crate::write::Plot;
 use crate::write::curves::compared;
 use crate::write::number::short;
-use crate::write::svg::{self, COLOURS, Frame, Svg, WIDTH, path, text_width};
+use crate::write::svg::{self, COLOURS, Frame, Svg, WIDTH, line, text_width};
 use crate::write::tables::read_series;
 use std::path::Path;
 
@@ -190,15 +190,6 @@ impl Sheet<'_> {
         }
         svg.finish(&format!("{} over {}", figure.title, axis.path))
     }
-}
-
-/// A curve over numbers.
-fn line(svg: &mut Svg, frame: &Frame, curve: usize, points: &[(f64, f64)]) {
-    let (colour, points) = (curve % COLOURS, points.iter().map(|&(x, y)| frame.at(x, y)));
-    for (x, y) in points.clone() {
-        svg.raw(&format!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" style="fill:var(--c{colour})"/>"#));
-    }
-    svg.raw(&format!(r#"<path d="{}" class="l" style="stroke:var(--c{colour})"/>"#, path(points)));
 }
 
 /// A curve over names, which nothing lies between: a bar each, beside those of the other curves, with its height.

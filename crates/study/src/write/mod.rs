@@ -4,6 +4,7 @@ pub mod colour;
 pub mod curves;
 pub mod histogram;
 pub mod links;
+pub mod measured;
 pub mod number;
 pub mod page;
 pub mod report;
@@ -30,7 +31,8 @@ pub struct Plot {
 
 /// All drawings of a result.
 pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
-    let mut plots = curves::plots(result);
+    let mut plots: Vec<Plot> = result.measured.iter().filter_map(measured::plot).collect();
+    plots.extend(curves::plots(result));
     plots.extend(histogram::plot(&result.latency));
     plots.extend(links::plots(&study.network.topology.dims, &result.per_link));
     plots

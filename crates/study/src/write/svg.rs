@@ -221,6 +221,15 @@ pub fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     d
 }
 
+/// A curve over numbers.
+pub fn line(svg: &mut Svg, frame: &Frame, curve: usize, points: &[(f64, f64)]) {
+    let (colour, points) = (curve % COLOURS, points.iter().map(|&(x, y)| frame.at(x, y)));
+    for (x, y) in points.clone() {
+        svg.raw(&format!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" style="fill:var(--c{colour})"/>"#));
+    }
+    svg.raw(&format!(r#"<path d="{}" class="l" style="stroke:var(--c{colour})"/>"#, path(points)));
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -1,0 +1,72 @@
+//! What a machine says of its Message Unit.
+
+use netloom_fabric::config::ConfigError;
+use serde::{Deserialize, Serialize};
+
+/// The Message Unit and the software on it. Times in ticks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessageUnitConfig {
+    /// A cycle of the unit.
+    pub cycle_ticks: u32,
+    /// Master ports to the crossbar switch: one read or write request a cycle each.
+    pub master_ports: u32,
+    /// From a core's store to a register of the unit to its effect there.
+    pub slave_ticks: u32,
+    /// From a read request at a master port to the first of its data, where the L2 has it.
+    pub read_ticks: u32,
+    /// From the last write request of a packet, or an atomic operation, to where cores see it.
+    pub write_ticks: u32,
+    /// From the last of a packet's data to where the network may take the packet.
+    pub inject_ticks: u32,
+    /// From the end of a packet in its network reception FIFO to the first write request.
+    pub receive_ticks: u32,
+    /// Packets that a network injection FIFO holds.
+    pub network_fifo_packets: u32,
+    /// The software of the system programming interface.
+    pub software: SoftwareConfig,
+}
+
+/// Times of the software's own instructions, ticks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SoftwareConfig {
+    /// To build a descriptor in an injection FIFO and store its tail.
+    pub inject_ticks: u32,
+    /// A turn of the loop that polls a counter or the tail of a reception FIFO.
+    pub poll_ticks: u32,
+    /// From the poll that finds what it waits for until the program goes on.
+    pub found_ticks: u32,
+}
+
+impl MessageUnitConfig {
+    /// Refuses what cannot be built.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key (`message_unit.…`) and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse =
+            |key: &str, message: String| Err(ConfigError { key: format!("message_unit.{key}"), message });
+        for (key, ticks, most) in [
+            ("cycle_ticks", self.cycle_ticks, 1 << 20),
+            ("read_ticks", self.read_ticks, 1 << 24),
+            ("write_ticks", self.write_ticks, 1 << 24),
+            ("slave_ticks", self.slave_ticks, 1 << 24),
+            ("inject_ticks", self.inject_ticks, 1 << 24),
+            ("receive_ticks", self.receive_ticks, 1 << 24),
+            ("software.poll_ticks", self.software.poll_ticks, 1 << 24),
+        ] {
+            if !(1..=most).contains(&ticks) {
+                return refuse(key, format!("expected 1 to {most} ticks, found {ticks}"));
+            }
+        }
+        if !(1..=super::NETWORK_FIFOS as u32).contains(&self.master_ports) {
+            return refuse("master_ports", format!("expected 1 to 16, found {}", self.master_ports));
+        }
+        if !(1..=64).contains(&self.network_fifo_packets) {
+            let found = self.network_fifo_packets;
+            return refuse("network_fifo_packets", format!("expected 1 to 64 packets, found {found}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! Descriptors: 64 B that tell a message (section III.C), and what of them each of its packets carries in the 20 B of the
+//! unit's header.
+
+use super::NETWORK_FIFOS;
+use netloom_fabric::packet::{Header, Meta};
+
+/// Data that a packet carries at most, bytes.
+pub const PAYLOAD_MAX: u32 = 512;
+/// Bytes of a chunk.
+pub(super) const CHUNK: u32 = 32;
+
+/// Injection FIFOs that a message's packets may use: a bit each, by number. Those of the ten directions.
+pub const ANY_DIRECTION: u16 = 0x3ff;
+/// The high-priority FIFO.
+pub const HIGH_PRIORITY: u16 = 1 << 12;
+/// The FIFOs for transfers within the node.
+pub const LOCAL: u16 = 1 << 10 | 1 << 11;
+
+/// A message, as software describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// The node that it is for, by the machine's number.
+    pub destination: u32,
+    /// Where its data begins in the sender's memory.
+    pub payload: u64,
+    /// Its length, bytes.
+    pub length: u64,
+    /// Network injection FIFOs that may carry its packets.
+    pub map: u16,
+    /// Whether its packets keep to one way, and so to their order.
+    pub deterministic: bool,
+    /// The zone that its dynamic packets name.
+    pub zone: u8,
+    /// What becomes of it at its destination.
+    pub kind: Kind,
+}
+
+/// What becomes of a message (section III.D).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An RDMA write: data goes to a place that the packet tells, and a counter is decremented by the bytes.
+    DirectPut {
+        /// Where the data goes: an entry of the destination's base address table, and bytes behind it.
+        base: u16,
+        /// Bytes behind it.
+        offset: u64,
+        /// Where the counter is, likewise.
+        counter_base: u16,
+        /// Bytes behind that.
+        counter_offset: u64,
+    },
+}
+
+/// What a packet of a direct put carries of its descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PutHeader {
+    pub base: u16,
+    pub offset: u64,
+    pub counter_base: u16,
+    pub counter_offset: u64,
+    /// Bytes of data: the rest of the last chunk is zeros.
+    pub valid: u32,
+}
+
+/// Offsets have 37 bits, entries of the table ten.
+const OFFSET: u32 = 37;
+const ENTRY: u32 = 10;
+
+impl PutHeader {
+    pub fn pack(self) -> [u64; 2] {
+        let word = |entry: u16, offset: u64| u64::from(entry) << OFFSET | offset & ((1 << OFFSET) - 1);
+        [
+            u64::from(self.valid) << (OFFSET + ENTRY) | word(self.base, self.offset),
+            word(self.counter_base, self.counter_offset),
+        ]
+    }
+
+    pub fn unpack([put, counter]: [u64; 2]) -> Self {
+        let offset = |word: u64| word & ((1 << OFFSET) - 1);
+        let entry = |word: u64| (word >> OFFSET) as u16 % (1 << ENTRY);
+        PutHeader {
+            base: entry(put),
+            offset: offset(put),
+            counter_base: entry(counter),
+            counter_offset: offset(counter),
+            valid: (put >> (OFFSET + ENTRY)) as u32,
+        }
+    }
+}
+
+impl Descriptor {
+    /// What cannot be sent, in words; nothing if all is well.
+    pub fn problem(&self, nodes: u32) -> Option<String> {
+        let Kind::DirectPut { base, offset, counter_base, counter_offset } = self.kind;
+        if self.destination >= nodes {
+            return Some(format!("its destination {} is no node of {nodes}", self.destination));
+        }
+        if self.length == 0 {
+            return Some("an RDMA write of no bytes".into());
+        }
+        if self.map == 0 || u32::from(self.map) >> NETWORK_FIFOS != 0 {
+            return Some("its map names no injection FIFO".into());
+        }
+        if offset + self.length > 1 << OFFSET || counter_offset >= 1 << OFFSET {
+            return Some(format!("offsets beyond 37 bits: {offset} and {counter_offset}"));
+        }
+        if base >= 544 || counter_base >= 544 {
+            return Some(format!("base address table entries {base} and {counter_base} of 544"));
+        }
+        None
+    }
+
+    /// The packet with the data from byte `from` on, without hint bits and destination.
+    pub(super) fn packet(&self, from: u64) -> (u32, Meta) {
+        let valid = (self.length - from).min(PAYLOAD_MAX.into()) as u32;
+        let Kind::DirectPut { base, offset, counter_base, counter_offset } = self.kind;
+        let put = PutHeader { base, offset: offset + from, counter_base, counter_offset, valid };
+        (1 + valid.div_ceil(CHUNK), Meta { message: put.pack(), ..Meta::default() })
+    }
+
+    /// Flags of its packets' headers.
+    pub(super) fn flags(&self) -> u16 {
+        let high = self.map & HIGH_PRIORITY != 0;
+        let fixed = if self.deterministic { Header::STATIC } else { 0 };
+        if high { fixed | Header::HIGH } else { fixed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_put_header_survives_the_packet() {
+        for (base, offset, valid) in [(0, 0, 1), (543, (1 << 37) - 1, 512), (7, 12_345, 33)] {
+            let put = PutHeader {
+                base,
+                offset,
+                counter_base: 543 - base,
+                counter_offset: (1 << 37) - 1 - offset,
+                valid,
+            };
+            assert_eq!(PutHeader::unpack(put.pack()), put);
+        }
+    }
+
+    #[test]
+    fn a_message_is_cut_into_full_packets_and_a_rest() {
+        let kind = Kind::DirectPut { base: 1, offset: 64, counter_base: 2, counter_offset: 8 };
+        let message = Descriptor {
+            destination: 3,
+            payload: 0,
+            length: 1100,
+            map: 1,
+            deterministic: true,
+            zone: 0,
+            kind,
+        };
+        let packets: Vec<(u32, u64, u32)> = [0, 512, 1024]
+            .map(|from| {
+                let (chunks, meta) = message.packet(from);
+                let put = PutHeader::unpack(meta.message);
+                (chunks, put.offset, put.valid)
+            })
+            .into();
+        assert_eq!(packets, [(17, 64, 512), (17, 576, 512), (4, 1088, 76)]);
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_told() {
+        let kind = Kind::DirectPut { base: 0, offset: 0, counter_base: 0, counter_offset: 0 };
+        let fine =
+            Descriptor { destination: 1, payload: 0, length: 8, map: 1, deterministic: false, zone: 0, kind };
+        assert_eq!(fine.problem(2), None);
+        let wrong = |change: fn(&mut Descriptor)| {
+            let mut message = fine.clone();
+            change(&mut message);
+            message.problem(2).expect("wrong")
+        };
+        assert!(wrong(|d| d.destination = 2).contains("no node"));
+        assert!(wrong(|d| d.length = 0).contains("no bytes"));
+        assert!(wrong(|d| d.map = 0).contains("no injection FIFO"));
+        let far = Kind::DirectPut { base: 0, offset: 1 << 37, counter_base: 0, counter_offset: 0 };
+        assert!(Descriptor { kind: far, ..fine.clone() }.problem(2).expect("wrong").contains("37 bits"));
+    }
+}

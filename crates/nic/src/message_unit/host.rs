@@ -1,0 +1,170 @@
+//! The Message Units of a block's nodes with their programs, as the fabric sees them.
+
+use super::config::MessageUnitConfig;
+use super::spi::{Call, Note, Setting, Spi, Task, lock};
+use super::{Alarm, NETWORK_FIFOS, Out, Unit};
+use netloom_engine::Time;
+use netloom_fabric::config::{HalfwayTie, Outline};
+use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::routing::hints;
+use netloom_fabric::topology::torus::{Coordinates, Torus};
+use std::future::Future;
+use std::sync::Arc;
+
+/// What all units have in common.
+pub(super) struct Common {
+    pub config: MessageUnitConfig,
+    torus: Torus,
+    tie: HalfwayTie,
+}
+
+impl Common {
+    /// Where a node is, and the hint bits of a packet to it.
+    pub fn way(&self, from: u32, to: u32) -> (Coordinates, u16) {
+        let (from, to) = (self.torus.coordinates(from), self.torus.coordinates(to));
+        (to, hints::minimal(&self.torus, from, to, self.tie))
+    }
+}
+
+/// The nodes' side of a block: a Message Unit and a program each.
+pub struct MessageUnits {
+    common: Arc<Common>,
+    units: Vec<Unit>,
+    tasks: Vec<Task>,
+    /// Packets that have been stored, and their data, bytes.
+    delivered: u64,
+    payload_bytes: u64,
+}
+
+impl MessageUnits {
+    /// For the nodes of a block, by the machine's numbers; `program` is what each of them runs.
+    pub fn new<F>(
+        config: &MessageUnitConfig,
+        network: &Outline,
+        numbers: &[u32],
+        seed: u64,
+        mut program: impl FnMut(Spi) -> F,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let torus = Torus::new(&network.topology);
+        let nodes = torus.nodes();
+        let common = Common { config: config.clone(), torus, tie: network.halfway_tie };
+        MessageUnits {
+            common: Arc::new(common),
+            units: numbers.iter().map(|&n| Unit::new(n, seed)).collect(),
+            tasks: numbers.iter().map(|&n| Task::new(n, nodes, &mut program)).collect(),
+            delivered: 0,
+            payload_bytes: 0,
+        }
+    }
+
+    /// Packets that have been stored, and their data, bytes.
+    pub fn stored_so_far(&self) -> (u64, u64) {
+        (self.delivered, self.payload_bytes)
+    }
+
+    /// What the programs measured: node, figures.
+    pub fn notes(&self) -> impl Iterator<Item = (u32, Vec<Note>)> {
+        self.units.iter().zip(&self.tasks).map(|(unit, task)| (unit.number, lock(&task.shared).notes.clone()))
+    }
+
+    /// Nodes whose programs have not returned.
+    pub fn unfinished(&self) -> impl Iterator<Item = u32> {
+        self.units.iter().zip(&self.tasks).filter(|(_, task)| !task.is_done()).map(|(unit, _)| unit.number)
+    }
+
+    /// Descriptors that the unit of a node has injected from a FIFO: the counter that software reads.
+    pub fn injected(&self, here: usize, fifo: u16) -> u64 {
+        self.units[here].injection.get(&fifo).map_or(0, |memory| memory.injected)
+    }
+
+    /// What a node's program waits for has happened: it goes on until its next call.
+    fn go_on(&mut self, now: Time, node: u32, signals: &mut Signals) {
+        let (unit, task) = (&mut self.units[node as usize], &mut self.tasks[node as usize]);
+        let (c, mut out) = (&self.common.config, Out { here: node, signals });
+        if let Some((Call::Inject(fifo, descriptor), _)) = task.waiting.take() {
+            unit.write_descriptor(fifo, descriptor);
+            out.at(now + u64::from(c.slave_ticks), Alarm::TailMoved(fifo));
+        }
+        {
+            let mut shared = lock(&task.shared);
+            (shared.now, shared.done) = (now, task.started);
+        }
+        task.started = true;
+        task.poll();
+        let mut shared = lock(&task.shared);
+        for setting in shared.settings.drain(..) {
+            match setting {
+                Setting::Base(entry, address) => {
+                    unit.base.insert(entry, address);
+                }
+                Setting::Counter(address, bytes) => {
+                    unit.counters.insert(address, bytes);
+                }
+            }
+        }
+        let Some(call) = shared.call.take() else { return };
+        let wake = match &call {
+            Call::Compute(ticks) => Some(now + ticks),
+            Call::Inject(..) => Some(now + u64::from(c.software.inject_ticks)),
+            Call::WaitCounter(address) => {
+                let is_zero = unit.counters.get(address).is_none_or(|&counter| counter <= 0);
+                is_zero.then(|| found(c, now, now))
+            }
+        };
+        task.waiting = Some((call, now));
+        if let Some(at) = wake {
+            out.at(at.max(now + 1), Alarm::Program);
+        }
+    }
+}
+
+/// When a program that polls since `since` goes on, if what it polls for is there from `at` on.
+fn found(c: &MessageUnitConfig, since: Time, at: Time) -> Time {
+    let turn = u64::from(c.software.poll_ticks);
+    since + (at - since).div_ceil(turn).max(1) * turn + u64::from(c.software.found_ticks)
+}
+
+impl Host for MessageUnits {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+        if !self.tasks[node as usize].started {
+            self.go_on(now, node, signals);
+        }
+        if fifo >= NETWORK_FIFOS {
+            return Pull::Empty;
+        }
+        let mut out = Out { here: node, signals };
+        let next = self.units[node as usize].pull(&self.common, now, fifo, &mut out);
+        next.map_or(Pull::Empty, |(header, meta)| Pull::Packet(header, meta))
+    }
+
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+        self.units[node as usize].arrived(&self.common, now, delivery, &mut Out { here: node, signals });
+    }
+
+    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
+        let unit = &mut self.units[node as usize];
+        let mut out = Out { here: node, signals };
+        match Alarm::of(token) {
+            Alarm::TailMoved(fifo) => unit.tail_moved(&self.common, now, fifo, &mut out),
+            Alarm::Fetched(fifo) => unit.fetched(&self.common, now, fifo, &mut out),
+            Alarm::Built(engine) => unit.built(&self.common, now, engine.into(), &mut out),
+            Alarm::Stored(slot) => {
+                let (bytes, counter) = unit.stored(slot);
+                self.delivered += 1;
+                self.payload_bytes += u64::from(bytes);
+                let Some(counted) = counter else { return };
+                let task = &self.tasks[node as usize];
+                lock(&task.shared).counted_down.insert(counted.address, now);
+                if let Some((Call::WaitCounter(address), since)) = task.waiting
+                    && address == counted.address
+                {
+                    out.at(found(&self.common.config, since, now), Alarm::Program);
+                }
+            }
+            Alarm::Program => self.go_on(now, node, signals),
+        }
+    }
+}

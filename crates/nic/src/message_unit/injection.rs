@@ -1,0 +1,172 @@
+//! Message injection (section III.C). An injection FIFO in memory holds descriptors; when its tail has moved past its head, the
+//! unit fetches the next one. Of the descriptors that are there, each idle messaging engine takes one that may use its network
+//! FIFO, of the highest priority, at random; makes one packet of it; and the choice is made anew, so that messages interleave.
+
+use super::config::MessageUnitConfig;
+use super::descriptor::{Descriptor, HIGH_PRIORITY, PAYLOAD_MAX};
+use super::host::Common;
+use super::{Alarm, NETWORK_FIFOS, NetworkFifo, Out, Unit};
+use netloom_engine::Time;
+use netloom_fabric::packet::{Header, Meta};
+use std::collections::VecDeque;
+
+/// Bytes of a descriptor.
+const DESCRIPTOR: u64 = 64;
+/// The engine that stands for the logic that fetches descriptors: it has a master port like the others.
+const FETCHER: usize = NETWORK_FIFOS - 1;
+
+/// An injection FIFO in memory.
+#[derive(Default)]
+pub(super) struct MemoryFifo {
+    /// Descriptors from its head to its tail as software sees it.
+    descriptors: VecDeque<Descriptor>,
+    /// How many of them lie before the tail as the unit sees it.
+    visible: usize,
+    /// The first of them, if it has been fetched: bytes of it that engines have taken, and packets that they are at.
+    active: Option<Active>,
+    /// Whether it is being fetched.
+    fetching: bool,
+    /// Descriptors whose messages have been injected whole.
+    pub injected: u64,
+}
+
+#[derive(Default)]
+struct Active {
+    taken: u64,
+    building: u32,
+}
+
+/// A messaging engine with its network FIFO.
+#[derive(Default)]
+pub(super) struct Engine {
+    /// The packet that it makes, and for which injection FIFO.
+    building: Option<(u16, Header, Meta)>,
+    /// Packets whole in its network FIFO.
+    fifo: NetworkFifo,
+    /// Whether the network is taking one.
+    leaving: bool,
+}
+
+impl Unit {
+    /// Software has written a descriptor behind the tail of an injection FIFO; its store to the tail is on its way.
+    pub fn write_descriptor(&mut self, fifo: u16, descriptor: Descriptor) {
+        self.injection.entry(fifo).or_default().descriptors.push_back(descriptor);
+    }
+
+    /// The tail of an injection FIFO has moved by a descriptor.
+    pub fn tail_moved(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
+        self.injection.entry(fifo).or_default().visible += 1;
+        self.fetch(&common.config, now, fifo, out);
+    }
+
+    /// Fetches the next descriptor of a FIFO, unless one of it is in the unit or on its way: it holds one of each FIFO.
+    fn fetch(&mut self, c: &MessageUnitConfig, now: Time, fifo: u16, out: &mut Out) {
+        let Some(memory) = self.injection.get_mut(&fifo) else { return };
+        if memory.visible == 0 || memory.fetching || memory.active.is_some() {
+            return;
+        }
+        memory.fetching = true;
+        let begin = self.fetch_free.max(now);
+        self.fetch_free = begin + u64::from(c.cycle_ticks);
+        out.at(self.ports.read(c, begin, FETCHER, 0, DESCRIPTOR), Alarm::Fetched(fifo));
+    }
+
+    /// A descriptor has come from memory.
+    pub fn fetched(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
+        if let Some(memory) = self.injection.get_mut(&fifo) {
+            memory.fetching = false;
+            memory.active = Some(Active::default());
+        }
+        self.assign(common, now, out);
+    }
+
+    /// Gives descriptors to idle engines, one packet each.
+    fn assign(&mut self, common: &Common, now: Time, out: &mut Out) {
+        let c = &common.config;
+        for engine in 0..NETWORK_FIFOS {
+            let e = &self.engines[engine];
+            let held = e.fifo.len() + usize::from(e.leaving);
+            if e.building.is_some() || held >= c.network_fifo_packets as usize {
+                continue;
+            }
+            let Some(fifo) = self.choose(engine) else { continue };
+            self.build(common, now, engine, fifo, out);
+        }
+    }
+
+    /// The injection FIFO whose descriptor an engine takes next.
+    fn choose(&mut self, engine: usize) -> Option<u16> {
+        let able = |memory: &MemoryFifo| {
+            let first = memory.descriptors.front()?;
+            let active = memory.active.as_ref()?;
+            let may = first.map >> engine & 1 != 0 && active.taken < first.length;
+            may.then_some(first.map & HIGH_PRIORITY != 0)
+        };
+        let found: Vec<(u16, bool)> =
+            self.injection.iter().filter_map(|(&id, m)| Some((id, able(m)?))).collect();
+        let high = found.iter().any(|f| f.1);
+        let best: Vec<u16> = found.iter().filter(|f| f.1 == high).map(|f| f.0).collect();
+        match best.len() {
+            0 => None,
+            1 => Some(best[0]),
+            n => Some(best[self.random.below(n as u64) as usize]),
+        }
+    }
+
+    /// An engine begins the next packet of a descriptor: it reads its data.
+    fn build(&mut self, common: &Common, now: Time, engine: usize, fifo: u16, out: &mut Out) {
+        let c = &common.config;
+        let memory = self.injection.get_mut(&fifo).expect("chosen just now");
+        let active = memory.active.as_mut().expect("chosen just now");
+        let first = &memory.descriptors[0];
+        let (chunks, meta) = first.packet(active.taken);
+        let bytes = (first.length - active.taken).min(PAYLOAD_MAX.into());
+        let address = first.payload + active.taken;
+        let (to, hints) = common.way(self.number, first.destination);
+        let header = Header::new(to, hints, chunks, first.flags()).in_zone(first.zone);
+        active.taken += bytes;
+        active.building += 1;
+        let begin = self.assign_free.max(now);
+        self.assign_free = begin + u64::from(c.cycle_ticks);
+        let read = self.ports.read(c, begin, engine, address, bytes);
+        let meta = Meta { made: now, source: self.number, ..meta };
+        self.engines[engine].building = Some((fifo, header, meta));
+        out.at(read + u64::from(c.inject_ticks), Alarm::Built(engine as u16));
+    }
+
+    /// An engine's packet is whole in its network FIFO.
+    pub fn built(&mut self, common: &Common, now: Time, engine: usize, out: &mut Out) {
+        let e = &mut self.engines[engine];
+        let (fifo, header, meta) = e.building.take().expect("an alarm for each packet");
+        e.fifo.push_back((header, meta));
+        out.fill(engine);
+        let memory = self.injection.get_mut(&fifo).expect("its packet was made of it");
+        let active = memory.active.as_mut().expect("it has not ended");
+        active.building -= 1;
+        if active.taken == memory.descriptors[0].length && active.building == 0 {
+            memory.active = None;
+            memory.visible -= 1;
+            memory.descriptors.pop_front();
+            memory.injected += 1;
+            self.fetch(&common.config, now, fifo, out);
+        }
+        self.assign(common, now, out);
+    }
+
+    /// The network takes the next packet of a network FIFO: the one before has left.
+    pub fn pull(
+        &mut self,
+        common: &Common,
+        now: Time,
+        engine: usize,
+        out: &mut Out,
+    ) -> Option<(Header, Meta)> {
+        let e = &mut self.engines[engine];
+        let next = e.fifo.pop_front();
+        let freed = std::mem::replace(&mut e.leaving, next.is_some());
+        if freed {
+            self.assign(common, now, out);
+        }
+        next
+    }
+}

@@ -1,0 +1,149 @@
+//! Blue Gene/Q's Message Unit (Chen et al., section III): software writes descriptors into injection FIFOs in memory; the unit
+//! fetches them, cuts messages into packets, reads their data and puts them into the network; at the other end it stores what
+//! comes, and counts down the counters that tell software of it.
+//!
+//! The stations of a message, and where they are:
+//!
+//! | station | file |
+//! |---|---|
+//! | a descriptor, and what of it a packet carries | `descriptor.rs` |
+//! | the tail of an injection FIFO moves (a store through the slave port); descriptors are fetched; messaging engines (iMEs) make packets | `injection.rs` |
+//! | packets are stored and counters counted down by reception engines (rMEs) | `reception.rs` |
+//! | reads and writes through the master ports | `memory.rs` |
+//! | what programs call, and the time that their own instructions take | `spi.rs` |
+//! | the fabric's side | `host.rs` |
+
+pub mod config;
+pub mod descriptor;
+mod host;
+mod injection;
+mod memory;
+mod reception;
+pub mod spi;
+
+pub use host::MessageUnits;
+
+use netloom_engine::{Stream, Time};
+use netloom_fabric::host::Signals;
+use netloom_fabric::packet::{Header, Meta};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Network injection FIFOs, and as many network reception FIFOs: ten directions, two for local transfers, high priority, system,
+/// user collective, system collective (`MU_Descriptor.h` of the public driver gives their numbers).
+pub const NETWORK_FIFOS: usize = 16;
+
+/// The unit of one node. What a node does not use is not there.
+struct Unit {
+    /// The machine's number of the node.
+    number: u32,
+    random: Stream,
+    /// Injection FIFOs in memory that have been used.
+    injection: BTreeMap<u16, injection::MemoryFifo>,
+    /// When the next descriptor may be fetched, and the next assigned to an engine: one a cycle.
+    fetch_free: Time,
+    assign_free: Time,
+    engines: [injection::Engine; NETWORK_FIFOS],
+    ports: memory::MasterPorts,
+    /// When each reception engine has read its network FIFO up to what came before.
+    reception_free: [Time; NETWORK_FIFOS],
+    /// Packets being stored, by a number that is used again.
+    storing: Vec<Option<reception::Store>>,
+    /// The base address table.
+    base: BTreeMap<u16, u64>,
+    /// Words of memory that are counters.
+    counters: BTreeMap<u64, i64>,
+}
+
+impl Unit {
+    fn new(number: u32, seed: u64) -> Self {
+        Unit {
+            number,
+            random: Stream::new(seed, 5, number.into()),
+            injection: BTreeMap::new(),
+            fetch_free: 0,
+            assign_free: 0,
+            engines: Default::default(),
+            ports: memory::MasterPorts::default(),
+            reception_free: [0; NETWORK_FIFOS],
+            storing: vec![],
+            base: BTreeMap::new(),
+            counters: BTreeMap::new(),
+        }
+    }
+}
+
+/// A time for which a unit asks, packed into a token of the fabric's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alarm {
+    /// A store to the tail of an injection FIFO has come through the slave port.
+    TailMoved(u16),
+    /// A descriptor of an injection FIFO has come from memory.
+    Fetched(u16),
+    /// An engine has put a packet into its network FIFO.
+    Built(u16),
+    /// A packet has been stored, and its counter counted down.
+    Stored(u16),
+    /// What the node's program waits for has happened, or its instructions are done.
+    Program,
+}
+
+impl Alarm {
+    fn token(self) -> u32 {
+        let (kind, value) = match self {
+            Alarm::TailMoved(fifo) => (0, fifo),
+            Alarm::Fetched(fifo) => (1, fifo),
+            Alarm::Built(engine) => (2, engine),
+            Alarm::Stored(slot) => (3, slot),
+            Alarm::Program => (4, 0),
+        };
+        kind << 16 | u32::from(value)
+    }
+
+    fn of(token: u32) -> Self {
+        let value = token as u16;
+        match token >> 16 {
+            0 => Alarm::TailMoved(value),
+            1 => Alarm::Fetched(value),
+            2 => Alarm::Built(value),
+            3 => Alarm::Stored(value),
+            _ => Alarm::Program,
+        }
+    }
+}
+
+/// What a unit asks of the fabric in one call.
+struct Out<'a> {
+    here: u32,
+    signals: &'a mut Signals,
+}
+
+impl Out<'_> {
+    fn at(&mut self, time: Time, alarm: Alarm) {
+        self.signals.wake(self.here, time, alarm.token());
+    }
+
+    fn fill(&mut self, fifo: usize) {
+        self.signals.fill(self.here, fifo);
+    }
+}
+
+/// Packets that are whole in a network injection FIFO.
+type NetworkFifo = VecDeque<(Header, Meta)>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alarms_survive_their_token() {
+        for alarm in [
+            Alarm::TailMoved(543),
+            Alarm::Fetched(0),
+            Alarm::Built(15),
+            Alarm::Stored(65_535),
+            Alarm::Program,
+        ] {
+            assert_eq!(Alarm::of(alarm.token()), alarm);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What programs on nodes with Message Units call, in the manner of the machine's own system programming interface (section IV):
+//! the kernel's side sets up base addresses; the user's side injects descriptors and waits for counters. Each call costs the
+//! time of its instructions.
+//!
+//! A program is an `async fn`. There is no runtime: its node's host polls it when what it waits for has happened.
+//!
+//! ```
+//! use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind};
+//! use netloom_nic::message_unit::spi::Spi;
+//!
+//! /// Node 0 writes 32 bytes into node 1's memory, and node 1 waits for them.
+//! async fn put(spi: Spi) {
+//!     spi.set_base_address(0, 0x1000);
+//!     spi.set_counter(0x1000, 32);
+//!     let kind = Kind::DirectPut { base: 0, offset: 64, counter_base: 0, counter_offset: 0 };
+//!     match spi.node() {
+//!         0 => {
+//!             let (payload, length) = (0x2000, 32);
+//!             let map = ANY_DIRECTION;
+//!             spi.inject(0, Descriptor { destination: 1, payload, length, map, deterministic: true, zone: 0, kind }).await;
+//!         }
+//!         1 => spi.wait_counter(0x1000).await,
+//!         _ => {}
+//!     }
+//! }
+//! # let _ = put;
+//! ```
+
+use super::descriptor::Descriptor;
+use netloom_engine::Time;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+
+/// Injection FIFOs in memory of a node (section III.A).
+pub const INJECTION_FIFOS: u16 = 544;
+/// Entries of a node's base address table.
+pub const BASE_ADDRESSES: u16 = 544;
+
+/// A node, as its program sees it.
+#[derive(Clone)]
+pub struct Spi {
+    node: u32,
+    nodes: u32,
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// What a program asked for and waits for.
+#[derive(Clone, Debug)]
+pub(super) enum Call {
+    /// Its own instructions, for so many ticks.
+    Compute(Time),
+    /// A descriptor into an injection FIFO.
+    Inject(u16, Descriptor),
+    /// A counter at an address to come to zero.
+    WaitCounter(u64),
+}
+
+/// What a program asked for that takes no time.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Setting {
+    Base(u16, u64),
+    Counter(u64, i64),
+}
+
+/// A figure that a program measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What it is of, for whoever reads it: a run of the program's own.
+    pub of: u64,
+    /// The figure, ticks.
+    pub ticks: Time,
+}
+
+/// What a program's function and its host share. Only one of them runs at a time, so the lock is never contended; it is there
+/// because a future that is `Send` may hold nothing weaker.
+#[derive(Default)]
+pub(super) struct Shared {
+    pub now: Time,
+    pub settings: Vec<Setting>,
+    pub notes: Vec<Note>,
+    pub call: Option<Call>,
+    /// Whether the call has been carried out, and its program not yet been told.
+    pub done: bool,
+    /// When each counter came to zero last.
+    pub counted_down: BTreeMap<u64, Time>,
+}
+
+pub(super) fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().expect("a program that panicked is not polled again")
+}
+
+impl Spi {
+    /// The node's number.
+    pub fn node(&self) -> u32 {
+        self.node
+    }
+
+    /// Nodes of the machine.
+    pub fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// The time, ticks: the core's own counter.
+    pub fn now(&self) -> Time {
+        lock(&self.shared).now
+    }
+
+    /// Keeps a figure that the program measured.
+    pub fn note(&self, of: u64, ticks: Time) {
+        lock(&self.shared).notes.push(Note { of, ticks });
+    }
+
+    /// Sets an entry of the base address table (the kernel's part: it is not timed).
+    ///
+    /// # Panics
+    /// If there is no such entry.
+    pub fn set_base_address(&self, entry: u16, address: u64) {
+        assert!(entry < BASE_ADDRESSES, "node {}: base address table entry {entry} of 544", self.node);
+        lock(&self.shared).settings.push(Setting::Base(entry, address));
+    }
+
+    /// Sets a reception counter to the bytes that are to come. One store: not timed.
+    pub fn set_counter(&self, address: u64, bytes: u64) {
+        lock(&self.shared).settings.push(Setting::Counter(address, bytes as i64));
+    }
+
+    /// Writes a descriptor into an injection FIFO and moves its tail.
+    ///
+    /// # Panics
+    /// If there is no such FIFO, or the descriptor describes nothing that can be sent.
+    pub async fn inject(&self, fifo: u16, descriptor: Descriptor) {
+        assert!(fifo < INJECTION_FIFOS, "node {}: injection FIFO {fifo} of 544", self.node);
+        if let Some(problem) = descriptor.problem(self.nodes) {
+            panic!("node {}: a descriptor in injection FIFO {fifo}: {problem}", self.node);
+        }
+        self.call(Call::Inject(fifo, descriptor)).await;
+    }
+
+    /// Polls a counter until it is zero or below.
+    pub async fn wait_counter(&self, address: u64) {
+        self.call(Call::WaitCounter(address)).await;
+    }
+
+    /// When a counter came to zero last, ticks; 0 if it never has. No hardware tells it: it is for telling the hardware's time from
+    /// the software's.
+    pub fn counted_down(&self, address: u64) -> Time {
+        lock(&self.shared).counted_down.get(&address).copied().unwrap_or(0)
+    }
+
+    /// Runs instructions of its own for so many ticks.
+    pub async fn compute(&self, ticks: Time) {
+        if ticks > 0 {
+            self.call(Call::Compute(ticks)).await;
+        }
+    }
+
+    async fn call(&self, call: Call) {
+        lock(&self.shared).call = Some(call);
+        std::future::poll_fn(|_| {
+            let mut shared = lock(&self.shared);
+            if std::mem::take(&mut shared.done) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+/// A program on its node.
+pub(super) struct Task {
+    /// None once it has returned.
+    function: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    pub shared: Arc<Mutex<Shared>>,
+    pub started: bool,
+    /// What it waits for, and since when.
+    pub waiting: Option<(Call, Time)>,
+}
+
+impl Task {
+    pub fn new<F>(node: u32, nodes: u32, function: impl FnOnce(Spi) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let shared = Arc::default();
+        let function = function(Spi { node, nodes, shared: Arc::clone(&shared) });
+        Task { function: Some(Box::pin(function)), shared, started: false, waiting: None }
+    }
+
+    /// Whether it has returned.
+    pub fn is_done(&self) -> bool {
+        self.function.is_none()
+    }
+
+    /// Lets it go on until its next call.
+    pub fn poll(&mut self) {
+        if let Some(function) = &mut self.function
+            && function.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+        {
+            self.function = None;
+        }
+    }
+}
