@@ -28,6 +28,9 @@ pub struct Topology {
     /// Whether each dimension closes into a ring (torus) or is open (mesh). Empty: all are rings.
     #[serde(default)]
     pub wrap: Vec<bool>,
+    /// Whether the links of a dimension of one node are looped back to it, rather than not there: for measuring one node.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub loopback: bool,
     /// Nodes that are out of order, by coordinates. Ports towards them never offer tokens (section 2).
     #[serde(default)]
     pub dead_nodes: Vec<Vec<u32>>,
@@ -194,6 +197,9 @@ pub struct Link {
     pub ack_only_after_ticks: u32,
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
 fn is_zero(ticks: &u32) -> bool {
     *ticks == 0
 }

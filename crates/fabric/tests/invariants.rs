@@ -27,6 +27,7 @@ fn shapes() -> impl Strategy<Value = Topology> {
     dimensions.prop_filter("small", few).prop_map(|shape| Topology {
         dims: shape.iter().map(|d| d.0).collect(),
         wrap: shape.iter().map(|d| d.1).collect(),
+        loopback: false,
         dead_nodes: vec![],
         dead_links: vec![],
     })

@@ -16,7 +16,13 @@ use traffic::script::{Packet, ScriptHost};
 fn machine(dims: &[u32], wrap: &[bool]) -> QueuedConfig {
     QueuedConfig {
         ticks_per_second: 8_000_000_000,
-        topology: Topology { dims: dims.into(), wrap: wrap.into(), dead_nodes: vec![], dead_links: vec![] },
+        topology: Topology {
+            dims: dims.into(),
+            wrap: wrap.into(),
+            loopback: false,
+            dead_nodes: vec![],
+            dead_links: vec![],
+        },
         packet: PacketFormat {
             chunk_B: 32,
             chunks_max: 17,

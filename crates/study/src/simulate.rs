@@ -159,7 +159,7 @@ fn on_message_units<F: Family>(
     let mut result = run.until_the_end(progress);
     let mut notes: Vec<_> = run.network.blocks().flat_map(|b| b.host().notes().collect::<Vec<_>>()).collect();
     notes.sort_by_key(|(node, _)| *node);
-    let Measured { title, columns, rows } = program.measured(&notes, study.micros(1) * 1e3);
+    let Measured { title, columns, rows } = program.measured(dims, &notes, study.micros(1) * 1e3);
     result.measured.push(MeasuredTable { title, columns, rows });
     let unfinished: Vec<u32> =
         run.network.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).collect();

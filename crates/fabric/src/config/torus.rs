@@ -99,7 +99,13 @@ impl TorusConfig {
     pub fn bluegene_l(dims: &[u32]) -> Self {
         TorusConfig {
             ticks_per_second: 175_000_000,
-            topology: Topology { dims: dims.to_vec(), wrap: vec![], dead_nodes: vec![], dead_links: vec![] },
+            topology: Topology {
+                dims: dims.to_vec(),
+                wrap: vec![],
+                loopback: false,
+                dead_nodes: vec![],
+                dead_links: vec![],
+            },
             packet: PacketFormat {
                 chunk_B: 32,
                 chunks_max: 8,

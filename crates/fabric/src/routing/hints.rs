@@ -127,7 +127,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn torus(dims: &[u32], wrap: &[bool]) -> Torus {
-        Torus::new(&Topology { dims: dims.into(), wrap: wrap.into(), dead_nodes: vec![], dead_links: vec![] })
+        Torus::new(&Topology {
+            dims: dims.into(),
+            wrap: wrap.into(),
+            loopback: false,
+            dead_nodes: vec![],
+            dead_links: vec![],
+        })
     }
 
     #[test]

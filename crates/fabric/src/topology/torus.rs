@@ -11,6 +11,7 @@ pub type Coordinates = [u8; DIMENSIONS_MAX];
 pub struct Torus {
     lengths: [u32; DIMENSIONS_MAX],
     wraps: [bool; DIMENSIONS_MAX],
+    loopback: bool,
     dimensions: usize,
     nodes: u32,
     dead_nodes: Vec<u32>,
@@ -24,6 +25,7 @@ impl Torus {
         let mut torus = Torus {
             lengths: [1; DIMENSIONS_MAX],
             wraps: [true; DIMENSIONS_MAX],
+            loopback: topology.loopback,
             dimensions: topology.dims.len(),
             nodes: topology.dims.iter().fold(1, |n: u32, &k| n.saturating_mul(k)),
             dead_nodes: vec![],
@@ -101,11 +103,11 @@ impl Torus {
         (inside || self.wraps[port / 2]).then_some((stepped % k) as u8)
     }
 
-    /// The node at the other end of a port's link; none at a mesh's edge and in a dimension of length one. Dead nodes
-    /// and links are still there: see [`Torus::is_dead`].
+    /// The node at the other end of a port's link; none at a mesh's edge, and in a dimension of length one unless it is looped
+    /// back. Dead nodes and links are still there: see [`Torus::is_dead`].
     pub fn neighbour(&self, node: u32, port: usize) -> Option<u32> {
         if self.lengths[port / 2] == 1 {
-            return None;
+            return (self.loopback && port < self.ports()).then_some(node);
         }
         let mut c = self.coordinates(node);
         c[port / 2] = self.step(c[port / 2], port)?;
@@ -146,6 +148,7 @@ mod tests {
         proptest::collection::vec((1u32..7, any::<bool>()), 1..=5).prop_map(|d| Topology {
             dims: d.iter().map(|x| x.0).collect(),
             wrap: d.iter().map(|x| x.1).collect(),
+            loopback: false,
             dead_nodes: vec![],
             dead_links: vec![],
         })

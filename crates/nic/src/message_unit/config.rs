@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The Message Unit and the software on it. Times in ticks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(non_snake_case)]
 pub struct MessageUnitConfig {
     /// A cycle of the unit.
     pub cycle_ticks: u32,
@@ -21,6 +22,10 @@ pub struct MessageUnitConfig {
     pub inject_ticks: u32,
     /// From the end of a packet in its network reception FIFO to the first write request.
     pub receive_ticks: u32,
+    /// Room of the L2 cache, through which all of the unit's reads and writes pass, bytes.
+    pub l2_B: u64,
+    /// What the memory behind it moves, reads and writes together, bytes a tick.
+    pub ddr_bytes_per_tick: f64,
     /// Packets that a network injection FIFO holds.
     pub network_fifo_packets: u32,
     /// The software of the system programming interface.
@@ -59,6 +64,13 @@ impl MessageUnitConfig {
             if !(1..=most).contains(&ticks) {
                 return refuse(key, format!("expected 1 to {most} ticks, found {ticks}"));
             }
+        }
+        if self.l2_B < 1 << 16 {
+            return refuse("l2_B", format!("expected at least 64 KiB, found {}", self.l2_B));
+        }
+        if !(self.ddr_bytes_per_tick.is_finite() && self.ddr_bytes_per_tick > 0.0) {
+            let found = self.ddr_bytes_per_tick;
+            return refuse("ddr_bytes_per_tick", format!("expected a rate above 0, found {found}"));
         }
         if !(1..=super::NETWORK_FIFOS as u32).contains(&self.master_ports) {
             return refuse("master_ports", format!("expected 1 to 16, found {}", self.master_ports));

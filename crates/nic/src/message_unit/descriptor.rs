@@ -27,6 +27,8 @@ pub struct Descriptor {
     pub length: u64,
     /// Network injection FIFOs that may carry its packets.
     pub map: u16,
+    /// Hint bits of its packets, a bit a port; none: the hardware sets them for the shorter way round each dimension.
+    pub hints: Option<u16>,
     /// Whether its packets keep to one way, and so to their order.
     pub deterministic: bool,
     /// The zone that its dynamic packets name.
@@ -169,8 +171,16 @@ mod tests {
     #[test]
     fn what_cannot_be_sent_is_told() {
         let kind = Kind::DirectPut { base: 0, offset: 0, counter_base: 0, counter_offset: 0 };
-        let fine =
-            Descriptor { destination: 1, payload: 0, length: 8, map: 1, deterministic: false, zone: 0, kind };
+        let fine = Descriptor {
+            destination: 1,
+            payload: 0,
+            length: 8,
+            map: 1,
+            hints: None,
+            deterministic: false,
+            zone: 0,
+            kind,
+        };
         assert_eq!(fine.problem(2), None);
         let wrong = |change: fn(&mut Descriptor)| {
             let mut message = fine.clone();

@@ -151,8 +151,10 @@ impl Host for MessageUnits {
             Alarm::TailMoved(fifo) => unit.tail_moved(&self.common, now, fifo, &mut out),
             Alarm::Fetched(fifo) => unit.fetched(&self.common, now, fifo, &mut out),
             Alarm::Built(engine) => unit.built(&self.common, now, engine.into(), &mut out),
-            Alarm::Stored(slot) => {
-                let (bytes, counter) = unit.stored(slot);
+            Alarm::Received(slot) => unit.received(&self.common, now, slot, &mut out),
+            Alarm::Stored(slot) => unit.stored(&self.common, now, slot, &mut out),
+            Alarm::Counted(slot) => {
+                let (bytes, counter) = unit.counted(slot);
                 self.delivered += 1;
                 self.payload_bytes += u64::from(bytes);
                 let Some(counted) = counter else { return };

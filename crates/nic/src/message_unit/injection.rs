@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 /// Bytes of a descriptor.
 const DESCRIPTOR: u64 = 64;
+const FIFOS_AT: u64 = 1 << 40;
 /// The engine that stands for the logic that fetches descriptors: it has a master port like the others.
 const FETCHER: usize = NETWORK_FIFOS - 1;
 
@@ -68,7 +69,9 @@ impl Unit {
         memory.fetching = true;
         let begin = self.fetch_free.max(now);
         self.fetch_free = begin + u64::from(c.cycle_ticks);
-        out.at(self.ports.read(c, begin, FETCHER, 0, DESCRIPTOR), Alarm::Fetched(fifo));
+        // Where FIFOs lie in memory is not told: apart from all data.
+        let at = FIFOS_AT + u64::from(fifo) * DESCRIPTOR;
+        out.at(self.ports.read(c, begin, FETCHER, at, DESCRIPTOR), Alarm::Fetched(fifo));
     }
 
     /// A descriptor has come from memory.
@@ -123,7 +126,7 @@ impl Unit {
         let bytes = (first.length - active.taken).min(PAYLOAD_MAX.into());
         let address = first.payload + active.taken;
         let (to, hints) = common.way(self.number, first.destination);
-        let header = Header::new(to, hints, chunks, first.flags()).in_zone(first.zone);
+        let header = Header::new(to, first.hints.unwrap_or(hints), chunks, first.flags()).in_zone(first.zone);
         active.taken += bytes;
         active.building += 1;
         let begin = self.assign_free.max(now);

@@ -44,8 +44,6 @@ struct Unit {
     assign_free: Time,
     engines: [injection::Engine; NETWORK_FIFOS],
     ports: memory::MasterPorts,
-    /// When each reception engine has read its network FIFO up to what came before.
-    reception_free: [Time; NETWORK_FIFOS],
     /// Packets being stored, by a number that is used again.
     storing: Vec<Option<reception::Store>>,
     /// The base address table.
@@ -64,7 +62,6 @@ impl Unit {
             assign_free: 0,
             engines: Default::default(),
             ports: memory::MasterPorts::default(),
-            reception_free: [0; NETWORK_FIFOS],
             storing: vec![],
             base: BTreeMap::new(),
             counters: BTreeMap::new(),
@@ -81,8 +78,12 @@ enum Alarm {
     Fetched(u16),
     /// An engine has put a packet into its network FIFO.
     Built(u16),
-    /// A packet has been stored, and its counter counted down.
+    /// An engine has taken a packet out of its network FIFO.
+    Received(u16),
+    /// A packet has been stored.
     Stored(u16),
+    /// Its counter has been counted down.
+    Counted(u16),
     /// What the node's program waits for has happened, or its instructions are done.
     Program,
 }
@@ -93,8 +94,10 @@ impl Alarm {
             Alarm::TailMoved(fifo) => (0, fifo),
             Alarm::Fetched(fifo) => (1, fifo),
             Alarm::Built(engine) => (2, engine),
-            Alarm::Stored(slot) => (3, slot),
-            Alarm::Program => (4, 0),
+            Alarm::Received(slot) => (3, slot),
+            Alarm::Stored(slot) => (4, slot),
+            Alarm::Counted(slot) => (5, slot),
+            Alarm::Program => (6, 0),
         };
         kind << 16 | u32::from(value)
     }
@@ -105,7 +108,9 @@ impl Alarm {
             0 => Alarm::TailMoved(value),
             1 => Alarm::Fetched(value),
             2 => Alarm::Built(value),
-            3 => Alarm::Stored(value),
+            3 => Alarm::Received(value),
+            4 => Alarm::Stored(value),
+            5 => Alarm::Counted(value),
             _ => Alarm::Program,
         }
     }

@@ -17,7 +17,7 @@
 //!         0 => {
 //!             let (payload, length) = (0x2000, 32);
 //!             let map = ANY_DIRECTION;
-//!             spi.inject(0, Descriptor { destination: 1, payload, length, map, deterministic: true, zone: 0, kind }).await;
+//!             spi.inject(0, Descriptor { destination: 1, payload, length, map, hints: None, deterministic: true, zone: 0, kind }).await;
 //!         }
 //!         1 => spi.wait_counter(0x1000).await,
 //!         _ => {}

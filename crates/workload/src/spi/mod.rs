@@ -1,9 +1,13 @@
 //! Programs on Message Units, written on their system programming interface: the benchmarks of the Blue Gene/Q paper
 //! (Chen et al., section V), as it wrote them.
 
+pub mod all_to_all;
+pub mod nearest_neighbour;
 pub mod ping_pong;
 
 use crate::tagged::{Tagged, tagged};
+use all_to_all::AllToAll;
+use nearest_neighbour::NearestNeighbour;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::message_unit::spi::{Note, Spi};
 use ping_pong::PingPong;
@@ -17,6 +21,10 @@ use std::pin::Pin;
 pub enum SpiConfig {
     /// A message to and fro between two nodes, farther and farther apart.
     PingPong(PingPong),
+    /// A message in each direction at once, looped back to the node that sends them.
+    NearestNeighbour(NearestNeighbour),
+    /// A message from each node to each other.
+    AllToAll(AllToAll),
 }
 
 /// The values of `program`.
@@ -24,6 +32,8 @@ pub enum SpiConfig {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
     PingPong,
+    NearestNeighbour,
+    AllToAll,
 }
 
 impl<'de> Tagged<'de> for SpiConfig {
@@ -33,6 +43,8 @@ impl<'de> Tagged<'de> for SpiConfig {
     fn of<D: Deserializer<'de>>(program: Kind, rest: D) -> Result<Self, D::Error> {
         match program {
             Kind::PingPong => PingPong::deserialize(rest).map(Self::PingPong),
+            Kind::NearestNeighbour => NearestNeighbour::deserialize(rest).map(Self::NearestNeighbour),
+            Kind::AllToAll => AllToAll::deserialize(rest).map(Self::AllToAll),
         }
     }
 }
@@ -62,6 +74,8 @@ impl SpiConfig {
     pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
         match self {
             SpiConfig::PingPong(c) => c.check(dims),
+            SpiConfig::NearestNeighbour(c) => c.check(dims),
+            SpiConfig::AllToAll(c) => c.check(dims),
         }
     }
 
@@ -69,12 +83,20 @@ impl SpiConfig {
     pub fn program(&self, spi: Spi, dims: &[u32]) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match self {
             SpiConfig::PingPong(c) => Box::pin(ping_pong::run(spi, c.clone(), dims.to_vec())),
+            SpiConfig::AllToAll(c) => Box::pin(all_to_all::run(spi, c.clone())),
+            SpiConfig::NearestNeighbour(c) => {
+                Box::pin(nearest_neighbour::run(spi, c.clone(), 2 * dims.len() as u16))
+            }
         }
     }
 
     /// What the programs of all nodes measured, in the order of nodes; a tick is so many nanoseconds.
-    pub fn measured(&self, notes: &[(u32, Vec<Note>)], tick_ns: f64) -> Measured {
+    pub fn measured(&self, dims: &[u32], notes: &[(u32, Vec<Note>)], tick_ns: f64) -> Measured {
         match self {
+            SpiConfig::AllToAll(c) => all_to_all::measured(c, dims, notes, tick_ns),
+            SpiConfig::NearestNeighbour(c) => {
+                nearest_neighbour::measured(c, 2 * dims.len() as u16, notes, tick_ns)
+            }
             SpiConfig::PingPong(_) => ping_pong::measured(notes, tick_ns),
         }
     }

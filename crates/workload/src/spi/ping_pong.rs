@@ -84,6 +84,7 @@ pub(super) async fn run(spi: Spi, config: PingPong, dims: Vec<u32>) {
         payload: COUNTER + BUFFER,
         length: bytes,
         map: ANY_DIRECTION,
+        hints: None,
         deterministic: true,
         zone: 0,
         kind: Kind::DirectPut { base: ENTRY, offset: BUFFER, counter_base: ENTRY, counter_offset: 0 },

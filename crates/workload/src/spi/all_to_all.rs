@@ -1,0 +1,118 @@
+//! All-to-all (Chen et al., section V.C): each node sends a message to each other node, by RDMA writes with dynamic routing, in an
+//! order of its own.
+
+use super::Measured;
+use crate::permutation::Permutation;
+use netloom_fabric::config::ConfigError;
+use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind};
+use netloom_nic::message_unit::spi::{Note, Spi};
+use serde::{Deserialize, Serialize};
+
+/// An all-to-all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllToAll {
+    /// Data of a message, bytes.
+    pub bytes: u64,
+    /// The zone that the packets name. Messaging libraries take 1 (any order of dimensions) on up to 512 nodes, 0 (the longest
+    /// first) on more.
+    #[serde(default = "one")]
+    pub zone: u8,
+    /// Injection FIFOs that a node's program puts its descriptors into, in turn.
+    #[serde(default = "ten")]
+    pub fifos: u16,
+}
+
+fn one() -> u8 {
+    1
+}
+fn ten() -> u16 {
+    10
+}
+
+impl AllToAll {
+    /// Checks the values against the machine's shape.
+    ///
+    /// # Errors
+    /// The first value that is impossible.
+    pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
+        let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
+        let nodes = dims.iter().map(|&k| u64::from(k)).product::<u64>();
+        if nodes < 2 {
+            return refuse("program", "an all-to-all needs two nodes");
+        }
+        if self.bytes == 0 || self.bytes.saturating_mul(nodes) > BUFFERS {
+            return refuse(
+                "bytes",
+                "expected 1 byte or more, and no more than 64 GiB for all nodes together",
+            );
+        }
+        if self.zone > 3 {
+            return refuse("zone", "expected 0 to 3");
+        }
+        if !(1..=544).contains(&self.fifos) {
+            return refuse("fifos", "expected 1 to 544");
+        }
+        Ok(())
+    }
+}
+
+/// Room for what comes, bytes; what is sent lies behind it, and the counter in front.
+const BUFFERS: u64 = 1 << 36;
+const COUNTER: u64 = 0;
+const FIRST: u64 = 4096;
+
+/// The program of a node.
+pub(super) async fn run(spi: Spi, config: AllToAll) {
+    let (me, nodes, bytes) = (u64::from(spi.node()), u64::from(spi.nodes()), config.bytes);
+    spi.set_base_address(0, 0);
+    spi.set_counter(COUNTER, (nodes - 1) * bytes);
+    let begin = spi.now();
+    // Everybody's order is fixed: the study's seed is for what the hardware draws.
+    let order = Permutation::new(nodes - 1, 0, me);
+    for i in 0..nodes - 1 {
+        let to = (me + 1 + order.at(i)) % nodes;
+        let put = Descriptor {
+            destination: to as u32,
+            payload: FIRST + BUFFERS + to * bytes,
+            length: bytes,
+            map: ANY_DIRECTION,
+            hints: None,
+            deterministic: false,
+            zone: config.zone,
+            kind: Kind::DirectPut {
+                base: 0,
+                offset: FIRST + me * bytes,
+                counter_base: 0,
+                counter_offset: COUNTER,
+            },
+        };
+        spi.inject((i % u64::from(config.fifos)) as u16, put).await;
+    }
+    spi.wait_counter(COUNTER).await;
+    spi.note(0, spi.now() - begin);
+}
+
+/// The time that the last node takes, and what share of the time that is needed at the peak it is: where the links of the
+/// dimension with the most hops a link carry nothing but data at 90% of their rate.
+pub(super) fn measured(
+    config: &AllToAll,
+    dims: &[u32],
+    notes: &[(u32, Vec<Note>)],
+    tick_ns: f64,
+) -> Measured {
+    let ticks = notes.iter().flat_map(|(_, notes)| notes).map(|n| n.ticks).max().unwrap_or(0);
+    let time_us = ticks as f64 * tick_ns / 1e3;
+    let nodes: f64 = dims.iter().map(|&k| f64::from(k)).product();
+    // A ring of k nodes: k/4 hops on average of all destinations, on two links a node.
+    let longest = f64::from(dims.iter().copied().max().unwrap_or(1));
+    let peak_us = nodes * config.bytes as f64 * longest / 8.0 / EFFECTIVE_B_PER_NS / 1e3;
+    Measured {
+        title: "All-to-all".into(),
+        columns: ["message B", "time us", "fraction of peak"].map(str::to_owned).to_vec(),
+        rows: vec![vec![config.bytes as f64, time_us, peak_us / time_us]],
+    }
+}
+
+/// "At most 90% of the raw link bandwidth, 1.8 GB/s" (section II.A).
+const EFFECTIVE_B_PER_NS: f64 = 1.8;

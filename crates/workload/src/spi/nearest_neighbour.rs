@@ -1,0 +1,116 @@
+//! Nearest neighbours (Chen et al., section V.B and Table 2): one node whose links are looped back sends a message in each
+//! direction at once, by RDMA writes from an injection FIFO a direction, and so receives one from each.
+
+use super::Measured;
+use netloom_fabric::config::ConfigError;
+use netloom_nic::message_unit::descriptor::{Descriptor, Kind};
+use netloom_nic::message_unit::spi::{Note, Spi};
+use serde::{Deserialize, Serialize};
+
+/// An exchange with the nearest neighbours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NearestNeighbour {
+    /// Data of a message, bytes: one figure for each size.
+    pub bytes: Vec<u64>,
+    /// Exchanges of each size that are measured, after one that is not.
+    #[serde(default = "five")]
+    pub rounds: u32,
+    /// What the program does between two exchanges besides injecting and polling, ticks.
+    #[serde(default)]
+    pub setup_ticks: u64,
+}
+
+fn five() -> u32 {
+    5
+}
+
+impl NearestNeighbour {
+    /// Checks the values against the machine's shape.
+    ///
+    /// # Errors
+    /// The first value that is impossible.
+    pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
+        let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
+        if self.bytes.is_empty() {
+            return refuse("bytes", "expected at least one size".into());
+        }
+        if let Some(bytes) = self.bytes.iter().find(|b| !(1..=APART).contains(*b)) {
+            return refuse("bytes", format!("expected 1 byte to {APART}, found {bytes}"));
+        }
+        if self.rounds == 0 {
+            return refuse("rounds", "expected at least 1".into());
+        }
+        if dims.iter().any(|&k| k != 1) {
+            let message =
+                "this program measures one node: set topology.dims to ones and topology.loopback = true";
+            return refuse("program", message.into());
+        }
+        Ok(())
+    }
+}
+
+/// From one buffer to the next, bytes.
+const APART: u64 = 1 << 29;
+/// Counters lie behind all buffers, each in a cache line of its own.
+const COUNTERS: u64 = 40 * APART;
+const COUNTERS_ENTRY: u16 = 20;
+
+/// The program of the node.
+pub(super) async fn run(spi: Spi, config: NearestNeighbour, ports: u16) {
+    let counter = |port: u16| u64::from(port) * 128;
+    (0..ports).for_each(|port| spi.set_base_address(port, u64::from(10 + port) * APART));
+    spi.set_base_address(COUNTERS_ENTRY, COUNTERS);
+    for (i, &bytes) in config.bytes.iter().enumerate() {
+        for round in 0..=config.rounds {
+            let begin = spi.now();
+            spi.compute(config.setup_ticks).await;
+            for port in 0..ports {
+                spi.set_counter(COUNTERS + counter(port), bytes);
+                // What leaves in a direction comes back from it.
+                let put = Descriptor {
+                    destination: spi.node(),
+                    payload: u64::from(port) * APART,
+                    length: bytes,
+                    map: 1 << port,
+                    hints: Some(1 << port),
+                    deterministic: true,
+                    zone: 0,
+                    kind: Kind::DirectPut {
+                        base: port,
+                        offset: 0,
+                        counter_base: COUNTERS_ENTRY,
+                        counter_offset: counter(port),
+                    },
+                };
+                spi.inject(port, put).await;
+            }
+            for port in 0..ports {
+                spi.wait_counter(COUNTERS + counter(port)).await;
+            }
+            if round > 0 {
+                spi.note(i as u64, spi.now() - begin);
+            }
+        }
+    }
+}
+
+/// What all links carried, sent and received, by size.
+pub(super) fn measured(
+    config: &NearestNeighbour,
+    ports: u16,
+    notes: &[(u32, Vec<Note>)],
+    tick_ns: f64,
+) -> Measured {
+    let rows = config.bytes.iter().enumerate().filter_map(|(i, &bytes)| {
+        let ticks: Vec<u64> =
+            notes.iter().flat_map(|n| &n.1).filter(|n| n.of == i as u64).map(|n| n.ticks).collect();
+        let mean_ns = ticks.iter().sum::<u64>() as f64 / ticks.len() as f64 * tick_ns;
+        (!ticks.is_empty()).then(|| vec![bytes as f64, 2.0 * f64::from(ports) * bytes as f64 / mean_ns])
+    });
+    Measured {
+        title: "Nearest neighbours".into(),
+        columns: ["message B", "sent and received GB/s"].map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+    }
+}
