@@ -154,6 +154,7 @@ mod tests {
             payload: 0,
             length: 1100,
             map: 1,
+            hints: None,
             deterministic: true,
             zone: 0,
             kind,

@@ -1,0 +1,236 @@
+//! Message Units on a small torus: everything that is sent arrives, once, whatever the sizes, alignments and FIFOs; the same for any
+//! blocks and threads; and each limit is where it should be.
+
+use netloom_engine::{Progress, Reached, Stream};
+use netloom_fabric::config::*;
+use netloom_fabric::router::queued::QueuedNetwork;
+use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_nic::message_unit::config::{MessageUnitConfig, SoftwareConfig};
+use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, HIGH_PRIORITY, Kind, LOCAL};
+use netloom_nic::message_unit::spi::{Note, Spi};
+use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS};
+use std::future::Future;
+use std::pin::Pin;
+
+fn network(dims: &[u32], loopback: bool) -> QueuedConfig {
+    QueuedConfig {
+        ticks_per_second: 8_000_000_000,
+        topology: Topology {
+            dims: dims.into(),
+            wrap: vec![],
+            loopback,
+            dead_nodes: vec![],
+            dead_links: vec![],
+        },
+        packet: PacketFormat {
+            chunk_B: 32,
+            chunks_max: 17,
+            header_B: 12,
+            software_header_B: 20,
+            trailer_B: 8,
+            ack_B: 8,
+        },
+        link: Link {
+            ticks_per_byte: 4,
+            wire_ticks: 192,
+            receive_ticks: 48,
+            arbitrate_ticks: 48,
+            send_ticks: 32,
+            ..TorusConfig::bluegene_l(&[1]).link
+        },
+        router: QueuedRouter {
+            cycle_ticks: 16,
+            queues: 7,
+            dynamic_vc_B: 4032,
+            slots: 7,
+            dimension_order: None,
+            zones: None,
+            paths: 2,
+            direction_choice: DirectionChoice::Jsq,
+            through_per_injection: 16,
+            halfway_tie: HalfwayTie::Parity,
+        },
+    }
+}
+
+fn unit() -> MessageUnitConfig {
+    MessageUnitConfig {
+        cycle_ticks: 10,
+        master_ports: 3,
+        slave_ticks: 320,
+        read_ticks: 416,
+        write_ticks: 416,
+        inject_ticks: 1140,
+        receive_ticks: 1140,
+        l2_B: 32 << 20,
+        ddr_bytes_per_tick: 3.125,
+        network_fifo_packets: 2,
+        software: SoftwareConfig { inject_ticks: 480, poll_ticks: 40, found_ticks: 280 },
+    }
+}
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Notes = Vec<(u32, Vec<Note>)>;
+
+/// Runs a program on all nodes to its end; what each noted, packets and bytes stored, and the time.
+fn run(
+    network: &QueuedConfig,
+    unit: &MessageUnitConfig,
+    program: fn(Spi) -> Task,
+    block: &[u32],
+    threads: usize,
+) -> (Notes, (u64, u64), u64) {
+    let outline = network.outline();
+    let options =
+        BuildOptions { block: block.into(), injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
+    let mut machine =
+        QueuedNetwork::new(network, &options, |nodes| MessageUnits::new(unit, &outline, nodes, 1, program))
+            .expect("buildable");
+    assert_eq!(machine.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
+    assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
+    let mut notes: Notes = machine.blocks().flat_map(|b| b.host().notes().collect::<Vec<_>>()).collect();
+    notes.sort_by_key(|n| n.0);
+    assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);
+    let stored =
+        machine.blocks().map(|b| b.host().stored_so_far()).fold((0, 0), |s, x| (s.0 + x.0, s.1 + x.1));
+    (notes, stored, machine.now())
+}
+
+fn put(destination: u32, length: u64) -> Descriptor {
+    Descriptor {
+        destination,
+        payload: 1 << 30,
+        length,
+        map: ANY_DIRECTION,
+        hints: None,
+        deterministic: false,
+        zone: 0,
+        kind: Kind::DirectPut { base: 0, offset: 4096, counter_base: 0, counter_offset: 0 },
+    }
+}
+
+/// What node `from` sends to node `to`, bytes: of all sizes.
+fn length(from: u32, to: u32) -> u64 {
+    1 + Stream::new(7, 7, u64::from(from) << 32 | u64::from(to)).below(5000)
+}
+
+fn crowd(spi: Spi) -> Task {
+    Box::pin(async move {
+        let (me, nodes) = (spi.node(), spi.nodes());
+        spi.set_base_address(0, 1 << 20);
+        let expected: u64 = (0..nodes).map(|from| length(from, me)).sum();
+        spi.set_counter(1 << 20, expected);
+        for step in 0..nodes {
+            let to = (me + step) % nodes;
+            let map = match step {
+                0 => LOCAL,
+                _ if step % 5 == 0 => HIGH_PRIORITY,
+                _ => ANY_DIRECTION,
+            };
+            let payload = (1 << 30) + u64::from(step * 37);
+            let deterministic = step % 3 == 0;
+            let message = Descriptor { map, payload, deterministic, ..put(to, length(me, to)) };
+            spi.inject((step % 7) as u16, message).await;
+        }
+        spi.wait_counter(1 << 20).await;
+        spi.note(1, spi.now());
+    })
+}
+
+#[test]
+fn every_byte_arrives_once_whatever_the_blocks() {
+    let config = network(&[3, 2, 2, 1, 2], false);
+    let outcome = run(&config, &unit(), crowd, &[3; 5], 1);
+    let nodes = 24;
+    let lengths: Vec<u64> = (0..nodes).flat_map(|a| (0..nodes).map(move |b| length(a, b))).collect();
+    assert_eq!(outcome.1, (lengths.iter().map(|l| l.div_ceil(512)).sum(), lengths.iter().sum()));
+    assert!(outcome.0.iter().all(|(_, notes)| notes.len() == 1));
+    for (block, threads) in [([1, 2, 1, 1, 2], 2), ([2, 1, 2, 1, 1], 3)] {
+        assert_eq!(run(&config, &unit(), crowd, &block, threads), outcome);
+    }
+}
+
+/// A packet's way, station by station.
+#[test]
+fn latency_is_the_sum_of_the_stations() {
+    fn one(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_counter(0, 32);
+            if spi.node() == 0 {
+                spi.inject(3, put(1, 32)).await;
+                spi.note(0, spi.now());
+            } else {
+                spi.wait_counter(0).await;
+                spi.note(0, spi.counted_down(0));
+                spi.note(1, spi.now());
+            }
+        })
+    }
+    let notes = run(&network(&[2], false), &unit(), one, &[], 1).0;
+    let (sent, seen, on) = (notes[0].1[0].ticks, notes[1].1[0].ticks, notes[1].1[1].ticks);
+    let c = unit();
+    assert_eq!(sent, 480);
+    // To the unit; the descriptor of two times 32 B; the data of one; the packet into the network, over a hop and out of it; the
+    // data in two writes; the counter in one. Memory has none of it before: 512 B come for each of the two reads.
+    let (fetch, read, ddr) = (416 + 2 * 10, 416 + 10, 2 * 164);
+    let (written, counted) = (2 * 10 + 416, 10 + 416);
+    let wire = 4 * (2 * 32 + 8);
+    let logic = u64::from(c.inject_ticks + c.receive_ticks);
+    assert_eq!(seen - sent, 320 + fetch + read + ddr + logic + 320 + wire + written + counted);
+    // Polled every 40 ticks since the start.
+    assert_eq!(on, seen.div_ceil(40) * 40 + 280);
+}
+
+/// How long a node takes to send long messages in all directions at once and receive as much, ticks a byte and link.
+fn exchange(unit: &MessageUnitConfig) -> f64 {
+    fn all_ways(spi: Spi) -> Task {
+        Box::pin(async move {
+            for port in 0..10u16 {
+                spi.set_base_address(port, u64::from(port) << 24);
+                spi.set_counter(u64::from(port) << 24, 1 << 18);
+            }
+            for port in 0..10u16 {
+                let kind =
+                    Kind::DirectPut { base: port, offset: 4096, counter_base: port, counter_offset: 0 };
+                let payload = 1 << 36 | u64::from(port) << 24;
+                let (map, hints) = (1 << port, Some(1 << port));
+                let message =
+                    Descriptor { payload, map, hints, deterministic: true, kind, ..put(0, 1 << 18) };
+                spi.inject(port, message).await;
+            }
+            for port in 0..10u64 {
+                spi.wait_counter(port << 24).await;
+            }
+            spi.note(0, spi.now());
+        })
+    }
+    let notes = run(&network(&[1; 5], true), unit, all_ways, &[], 1).0;
+    notes[0].1[0].ticks as f64 / f64::from(1 << 18)
+}
+
+/// The links decide as long as nothing else does; then memory, then the port to the switch, then the network FIFO.
+#[test]
+fn each_limit_can_be_the_bottleneck() {
+    let wide = MessageUnitConfig { ddr_bytes_per_tick: 1e6, ..unit() };
+    // A full packet and its acknowledgement are 568 B for 512 B of data, at four ticks a byte; and a while to begin.
+    let links = exchange(&wide);
+    assert!((4.43..4.6).contains(&links), "{links}");
+    // Nothing is in the L2 before: all that ten links send comes from the memory, at a byte a tick.
+    let memory = exchange(&MessageUnitConfig { ddr_bytes_per_tick: 1.0, ..unit() });
+    assert!((10.0..10.6).contains(&memory), "{memory}");
+    // 4 reads and 33 writes for a packet of 512 B, of ten engines, one a cycle of ten ticks.
+    let port = exchange(&MessageUnitConfig { master_ports: 1, ..wide.clone() });
+    assert!((7.1..7.6).contains(&port), "{port}");
+    // An engine makes the next packet only when the last one has left.
+    let fifo = exchange(&MessageUnitConfig { network_fifo_packets: 1, ..wide });
+    assert!(fifo > 1.5 * links, "{fifo} {links}");
+}
+
+#[test]
+#[should_panic(expected = "node 0: a descriptor in injection FIFO 3: its destination 9 is no node of 2")]
+fn a_descriptor_that_cannot_be_sent_names_its_fifo() {
+    fn wrong(spi: Spi) -> Task {
+        Box::pin(async move { spi.inject(3, put(9, 32)).await })
+    }
+    run(&network(&[2], false), &unit(), wrong, &[], 1);
+}
