@@ -105,15 +105,16 @@ impl Unit {
             let may = first.map >> engine & 1 != 0 && active.taken < first.length;
             may.then_some(first.map & HIGH_PRIORITY != 0)
         };
-        let found: Vec<(u16, bool)> =
-            self.injection.iter().filter_map(|(&id, m)| Some((id, able(m)?))).collect();
-        let high = found.iter().any(|f| f.1);
-        let best: Vec<u16> = found.iter().filter(|f| f.1 == high).map(|f| f.0).collect();
-        match best.len() {
-            0 => None,
-            1 => Some(best[0]),
-            n => Some(best[self.random.below(n as u64) as usize]),
-        }
+        // How many there are of either priority; then the one that chance picks.
+        let count = self.injection.values().filter_map(able).fold([0u64; 2], |mut count, is_high| {
+            count[usize::from(is_high)] += 1;
+            count
+        });
+        let high = count[1] > 0;
+        let n = count[usize::from(high)];
+        let pick = if n > 1 { self.random.below(n) } else { 0 };
+        let mut ready = self.injection.iter().filter(|(_, memory)| able(memory) == Some(high));
+        ready.nth(pick as usize).map(|(&fifo, _)| fifo)
     }
 
     /// An engine begins the next packet of a descriptor: it reads its data.

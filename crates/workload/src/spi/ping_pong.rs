@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct PingPong {
     /// Data of a message, bytes.
     pub bytes: u64,
-    /// Times to and fro with each partner.
+    /// Times to and fro with each partner that are measured, after one that is not.
     pub rounds: u32,
 }
 
@@ -93,22 +93,27 @@ pub(super) async fn run(spi: Spi, config: PingPong, dims: Vec<u32>) {
     for (i, partner) in partners(&dims).into_iter().enumerate() {
         if spi.node() == partner {
             spi.set_counter(COUNTER, bytes);
-            for round in 0..config.rounds {
+            for round in 0..=config.rounds {
                 spi.wait_counter(COUNTER).await;
-                note(&spi, i, Of::Seen, spi.counted_down(COUNTER));
-                if round + 1 < config.rounds {
+                if round > 0 {
+                    note(&spi, i, Of::Seen, spi.counted_down(COUNTER));
+                }
+                if round < config.rounds {
                     spi.set_counter(COUNTER, bytes);
                 }
                 spi.inject(FIFO, put(0)).await;
             }
         } else if spi.node() == 0 {
-            for _ in 0..config.rounds {
+            for round in 0..=config.rounds {
                 spi.set_counter(COUNTER, bytes);
                 let begin = spi.now();
                 spi.inject(FIFO, put(partner)).await;
-                note(&spi, i, Of::Sent, spi.now());
+                let sent = spi.now();
                 spi.wait_counter(COUNTER).await;
-                note(&spi, i, Of::Round, spi.now() - begin);
+                if round > 0 {
+                    note(&spi, i, Of::Sent, sent);
+                    note(&spi, i, Of::Round, spi.now() - begin);
+                }
             }
         }
     }
