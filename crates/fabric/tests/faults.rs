@@ -12,7 +12,13 @@ use std::collections::HashSet;
 const ORDERS: [EscapeOrder; 2] = [EscapeOrder::Dimension, EscapeOrder::Direction];
 
 fn topology(dims: &[u32], wrap: bool, dead: &[Vec<u32>]) -> Topology {
-    Topology { dims: dims.into(), wrap: vec![wrap; dims.len()], dead_nodes: dead.into(), dead_links: vec![] }
+    Topology {
+        dims: dims.into(),
+        wrap: vec![wrap; dims.len()],
+        loopback: false,
+        dead_nodes: dead.into(),
+        dead_links: vec![],
+    }
 }
 
 /// Where a packet goes through `port`, and its header there.
@@ -165,6 +171,7 @@ fn machines() -> impl Strategy<Value = Topology> {
             Topology {
                 dims: shape.iter().map(|x| x.0).collect(),
                 wrap: shape.iter().map(|x| x.1).collect(),
+                loopback: false,
                 dead_nodes: nodes.into_iter().map(at).collect(),
                 dead_links: links.into_iter().map(link).collect(),
             }
