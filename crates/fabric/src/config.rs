@@ -16,11 +16,13 @@ use serde::{Deserialize, Serialize};
 
 /// Most dimensions that a torus may have (Blue Gene/Q has five).
 pub const DIMENSIONS_MAX: usize = 5;
+/// The letters of the dimensions, on every machine.
+pub const LETTERS: &str = "xyzuv";
 /// Longest dimension: packet headers carry coordinates of seven bits.
 pub const LENGTH_MAX: u32 = 128;
 
 /// The shape of the machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
     /// Nodes along each dimension, x first.
@@ -327,6 +329,6 @@ pub fn parse_direction(text: &str, dimensions: usize) -> Option<usize> {
         _ => return None,
     };
     let letter = letters.next()?;
-    let dimension = "xyzuv".find(letter)?;
+    let dimension = LETTERS.find(letter)?;
     (letters.next().is_none() && dimension < dimensions).then_some(2 * dimension + minus)
 }

@@ -12,45 +12,12 @@ use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS};
 use std::future::Future;
 use std::pin::Pin;
 
+/// A Blue Gene/Q without traces, so that a hop is 320 ticks.
 fn network(dims: &[u32], loopback: bool) -> QueuedConfig {
-    QueuedConfig {
-        ticks_per_second: 8_000_000_000,
-        topology: Topology {
-            dims: dims.into(),
-            wrap: vec![],
-            loopback,
-            dead_nodes: vec![],
-            dead_links: vec![],
-        },
-        packet: PacketFormat {
-            chunk_B: 32,
-            chunks_max: 17,
-            header_B: 12,
-            software_header_B: 20,
-            trailer_B: 8,
-            ack_B: 8,
-        },
-        link: Link {
-            ticks_per_byte: 4,
-            wire_ticks: 192,
-            receive_ticks: 48,
-            arbitrate_ticks: 48,
-            send_ticks: 32,
-            ..TorusConfig::bluegene_l(&[1]).link
-        },
-        router: QueuedRouter {
-            cycle_ticks: 16,
-            queues: 7,
-            dynamic_vc_B: 4032,
-            slots: 7,
-            dimension_order: None,
-            zones: None,
-            paths: 2,
-            direction_choice: DirectionChoice::Jsq,
-            through_per_injection: 16,
-            halfway_tie: HalfwayTie::Parity,
-        },
-    }
+    let mut config = QueuedConfig::bluegene_q(dims);
+    config.topology.loopback = loopback;
+    config.link.trace_ticks.clear();
+    config
 }
 
 fn unit() -> MessageUnitConfig {

@@ -13,6 +13,7 @@ mod family;
 pub mod judges;
 pub mod machine;
 mod measure;
+pub mod published;
 mod reach;
 pub mod resolve;
 pub mod result;

@@ -295,6 +295,14 @@ mod tests {
     }
 
     #[test]
+    fn blue_gene_q_is_what_the_fabric_has() {
+        let tree = Tree::parse(&machine_source("bgq", Path::new(".")).unwrap()).unwrap();
+        let machine = Machine::read(&tree).unwrap();
+        assert_eq!(machine.network(), NetworkConfig::Queued(QueuedConfig::bluegene_q(&[4, 4, 4, 4, 2])));
+        assert!(machine.message_unit.is_some());
+    }
+
+    #[test]
     fn peaks_match_the_closed_forms_of_the_paper() {
         let mut machine = bgl();
         machine.topology.dims = vec![64, 32, 32];

@@ -3,8 +3,9 @@
 
 use crate::compare::Verdict;
 use crate::diagnose::{Problem, SourceFile};
+use crate::published::Entry;
 use crate::tree::Tree;
-use crate::validate::{Entry, meant};
+use crate::validate::meant;
 use std::fmt;
 use std::path::Path;
 
@@ -87,7 +88,7 @@ pub fn compare(before: &[(String, Verdict)], entries: &[Entry], wanted: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validate::published;
+    use crate::published::published;
 
     #[test]
     fn what_gets_worse_is_told() {

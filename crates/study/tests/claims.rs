@@ -91,7 +91,7 @@ fn every_claim_fails_on_a_wrong_curve() {
 
 #[test]
 fn every_figure_that_is_compared_is_published() {
-    let published = netloom_study::validate::published().unwrap();
+    let published = netloom_study::published::published().unwrap();
     for (table, studies) in bgl::STUDIES.iter().chain(bgq::STUDIES) {
         for (name, text) in *studies {
             for claim in StudyFile::read(name, text, false).unwrap().claims {
@@ -106,7 +106,7 @@ fn every_figure_that_is_compared_is_published() {
 #[test]
 fn every_predicted_entry_has_a_judge() {
     let judges = netloom_study::judges::judges();
-    for entry in netloom_study::validate::published().unwrap() {
+    for entry in netloom_study::published::published().unwrap() {
         if entry.id.starts_with("bgl.") && entry.role != "parameter" {
             assert!(judges.iter().any(|j| j.table == entry.table), "{}", entry.id);
         }

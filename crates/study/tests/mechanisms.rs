@@ -30,7 +30,7 @@ const ENTRIES: [&str; 13] = [
 
 #[test]
 fn no_predicted_entry_is_left_out() {
-    let published = netloom_study::validate::published().unwrap();
+    let published = netloom_study::published::published().unwrap();
     let predicted = published.iter().filter(|e| e.id.starts_with("bgl.") && e.role == "predict");
     for entry in predicted {
         assert!(ENTRIES.contains(&entry.id.as_str()), "{} needs a test here", entry.id);

@@ -292,8 +292,7 @@ impl WorkloadConfig {
     }
 }
 
-/// The letters of the dimensions.
-pub const LETTERS: &str = "xyzuv";
+pub use netloom_fabric::config::LETTERS;
 
 /// The letter of dimension `d`.
 pub fn letter(d: usize) -> char {

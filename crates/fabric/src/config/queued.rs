@@ -1,8 +1,8 @@
 //! Blue Gene/Q's routers (Chen et al., "The IBM Blue Gene/Q Interconnection Network and Message Unit", section II).
 
 use super::{
-    ConfigError, DirectionChoice, EscapeOrder, HalfwayTie, Link, Outline, PacketFormat, Topology, VcOutline,
-    refuse,
+    ConfigError, DirectionChoice, EscapeOrder, HalfwayTie, LETTERS, Link, Outline, PacketFormat, Topology,
+    VcOutline, default_ack_only, default_timeout, refuse,
 };
 use crate::router::VcClass;
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,6 @@ use std::cmp::Reverse;
 pub const QUEUES_MAX: usize = 7;
 /// Sets of zone masks: two header bits name one (section II.B).
 pub const ZONES: usize = 4;
-/// Letters of the dimensions, as in the paper.
-const LETTERS: &str = "abcde";
 
 /// The router: receivers, senders and their arbiters (sections II.B and II.E).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,12 +27,12 @@ pub struct QueuedRouter {
     /// Packets that each of the other VCs holds, of whatever size: their tokens are packets. A queue holds one or, if there are
     /// fewer queues, several.
     pub slots: u32,
-    /// The order in which deterministic and escaping packets go through the dimensions, a letter each: `"abcde"`. Left out:
+    /// The order in which deterministic and escaping packets go through the dimensions, a letter each: `"xyzuv"` for the paper's A to E. Left out:
     /// the longest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimension_order: Option<String>,
     /// For each zone that a packet may name, sets of dimensions in the order in which dynamic packets go through them:
-    /// `["ab", "cd", "e"]`. Left out: as the machine's firmware sets them.
+    /// `["xy", "zu", "v"]`. Left out: as the machine's firmware sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<Vec<String>>>,
     /// Paths from a receiver to the senders: packets that it can send at once, 1 to 4.
@@ -70,6 +68,47 @@ fn mask(letters: &str, dimensions: usize) -> Option<u32> {
 }
 
 impl QueuedConfig {
+    /// Blue Gene/Q with the given dimensions; the same values as `machines/bgq.toml`, whose comments give each source.
+    pub fn bluegene_q(dims: &[u32]) -> Self {
+        QueuedConfig {
+            ticks_per_second: 8_000_000_000,
+            topology: Topology { dims: dims.to_vec(), ..Topology::default() },
+            packet: PacketFormat {
+                chunk_B: 32,
+                chunks_max: 17,
+                header_B: 12,
+                software_header_B: 20,
+                trailer_B: 8,
+                ack_B: 8,
+            },
+            link: Link {
+                ticks_per_byte: 4,
+                wire_ticks: 192,
+                receive_ticks: 48,
+                arbitrate_ticks: 48,
+                send_ticks: 32,
+                trace_ticks: vec![43; 5],
+                midplane: vec![4, 4, 4, 4, 2],
+                link_chip_ticks: 0,
+                bit_error_rate: 0.0,
+                retransmit_timeout_ticks: default_timeout(),
+                ack_only_after_ticks: default_ack_only(),
+            },
+            router: QueuedRouter {
+                cycle_ticks: 16,
+                queues: 7,
+                dynamic_vc_B: 4032,
+                slots: 7,
+                dimension_order: None,
+                zones: None,
+                paths: 2,
+                direction_choice: DirectionChoice::Jsq,
+                through_per_injection: 16,
+                halfway_tie: HalfwayTie::Parity,
+            },
+        }
+    }
+
     /// Hops along the longest way round dimension `d`: by this, dimensions are longer or shorter.
     fn effective_length(&self, d: usize) -> u32 {
         let k = self.topology.dims[d];

@@ -4,9 +4,9 @@ use super::runs::StudyFile;
 use super::{Bench, Finding, Judge, judge};
 use crate::diagnose::Problem;
 use crate::machine::Facts;
+use crate::published::published;
 use crate::resolve::load_machine;
 use crate::result::MeasuredTable;
-use crate::validate::published;
 
 macro_rules! studies {
     ($($name:literal),*) => {
