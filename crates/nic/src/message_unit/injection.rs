@@ -31,6 +31,18 @@ pub(super) struct MemoryFifo {
     pub injected: u64,
 }
 
+/// A descriptor on the chip of which engines may take more.
+pub(super) struct Ready {
+    fifo: u16,
+    map: u16,
+}
+
+impl Ready {
+    fn is_high(&self) -> bool {
+        self.map & HIGH_PRIORITY != 0
+    }
+}
+
 #[derive(Default)]
 struct Active {
     taken: u64,
@@ -79,6 +91,7 @@ impl Unit {
         if let Some(memory) = self.injection.get_mut(&fifo) {
             memory.fetching = false;
             memory.active = Some(Active::default());
+            self.ready.push(Ready { fifo, map: memory.descriptors[0].map });
         }
         self.assign(common, now, out);
     }
@@ -99,22 +112,21 @@ impl Unit {
 
     /// The injection FIFO whose descriptor an engine takes next.
     fn choose(&mut self, engine: usize) -> Option<u16> {
-        let able = |memory: &MemoryFifo| {
-            let first = memory.descriptors.front()?;
-            let active = memory.active.as_ref()?;
-            let may = first.map >> engine & 1 != 0 && active.taken < first.length;
-            may.then_some(first.map & HIGH_PRIORITY != 0)
-        };
+        let able = |ready: &&Ready| ready.map >> engine & 1 != 0;
         // How many there are of either priority; then the one that chance picks.
-        let count = self.injection.values().filter_map(able).fold([0u64; 2], |mut count, is_high| {
-            count[usize::from(is_high)] += 1;
+        let count = self.ready.iter().filter(able).fold([0u64; 2], |mut count, ready| {
+            count[usize::from(ready.is_high())] += 1;
             count
         });
         let high = count[1] > 0;
         let n = count[usize::from(high)];
         let pick = if n > 1 { self.random.below(n) } else { 0 };
-        let mut ready = self.injection.iter().filter(|(_, memory)| able(memory) == Some(high));
-        ready.nth(pick as usize).map(|(&fifo, _)| fifo)
+        self.ready
+            .iter()
+            .filter(able)
+            .filter(|ready| ready.is_high() == high)
+            .nth(pick as usize)
+            .map(|r| r.fifo)
     }
 
     /// An engine begins the next packet of a descriptor: it reads its data.
@@ -130,6 +142,9 @@ impl Unit {
         let header = Header::new(to, first.hints.unwrap_or(hints), chunks, first.flags()).in_zone(first.zone);
         active.taken += bytes;
         active.building += 1;
+        if active.taken == first.length {
+            self.ready.retain(|ready| ready.fifo != fifo);
+        }
         let begin = self.assign_free.max(now);
         self.assign_free = begin + u64::from(c.cycle_ticks);
         let read = self.ports.read(c, begin, engine, address, bytes);

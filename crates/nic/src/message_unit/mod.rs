@@ -39,6 +39,8 @@ struct Unit {
     random: Stream,
     /// Injection FIFOs in memory that have been used.
     injection: BTreeMap<u16, injection::MemoryFifo>,
+    /// Descriptors that engines may take packets of.
+    ready: Vec<injection::Ready>,
     /// When the next descriptor may be fetched, and the next assigned to an engine: one a cycle.
     fetch_free: Time,
     assign_free: Time,
@@ -58,6 +60,7 @@ impl Unit {
             number,
             random: Stream::new(seed, 5, number.into()),
             injection: BTreeMap::new(),
+            ready: vec![],
             fetch_free: 0,
             assign_free: 0,
             engines: Default::default(),
