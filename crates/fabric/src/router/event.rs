@@ -1,7 +1,8 @@
 //! What happens at a node, in two words, and what blocks tell one another of it.
 
 use super::BLOCK_MAX;
-use crate::packet::Meta;
+use crate::packet::{Arena, Meta};
+use netloom_engine::{Calendar, Time};
 
 /// As the source of a transfer: an injection FIFO rather than a receiver.
 pub(in crate::router) const FROM_INJECTION: u8 = 0xff;
@@ -142,6 +143,21 @@ impl Event {
 pub struct Message {
     pub(in crate::router) event: Event,
     pub(in crate::router) meta: Meta,
+}
+
+/// Takes in what other blocks sent: an arriving packet's [`Meta`] goes into this block's arena.
+pub(in crate::router) fn take_in(
+    messages: &mut Vec<(Time, Message)>,
+    arena: &mut Arena,
+    calendar: &mut Calendar<Event>,
+) {
+    for (time, message) in messages.drain(..) {
+        let mut event = message.event;
+        if event.kind() == Kind::Arrived {
+            event = event.with_packet(arena.insert(message.meta));
+        }
+        calendar.push(time, event);
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::host::{Host, Signals};
 use crate::packet::Arena;
 use crate::packet::Meta;
 use crate::router::BLOCK_MAX;
-use crate::router::event::Message;
+use crate::router::event::{Message, take_in};
 use crate::router::partition::REMOTE;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Calendar, Outbox, Time};
@@ -191,12 +191,6 @@ impl<H: Host> Block for QueuedBlock<H> {
     }
 
     fn receive(&mut self, messages: &mut Vec<(Time, Message)>) {
-        for (time, message) in messages.drain(..) {
-            let mut event = message.event;
-            if event.kind() == Kind::Arrived {
-                event = event.with_packet(self.shared.arena.insert(message.meta));
-            }
-            self.shared.calendar.push(time, event);
-        }
+        take_in(messages, &mut self.shared.arena, &mut self.shared.calendar);
     }
 }

@@ -15,7 +15,7 @@ use super::shared::Shared;
 use super::state::*;
 use super::tables::Tables;
 use crate::host::Host;
-use crate::router::event::Message;
+use crate::router::event::{Message, take_in};
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Outbox, Time};
 
@@ -262,13 +262,7 @@ impl<H: Host, const P: usize> Block for TorusBlock<H, P> {
     }
 
     fn receive(&mut self, messages: &mut Vec<(Time, Message)>) {
-        for (time, message) in messages.drain(..) {
-            let mut event = message.event;
-            if event.kind() == Kind::Arrived {
-                event = event.with_packet(self.shared.arena.insert(message.meta));
-            }
-            self.shared.calendar.push(time, event);
-        }
+        take_in(messages, &mut self.shared.arena, &mut self.shared.calendar);
     }
 }
 
