@@ -3,7 +3,7 @@
 
 use netloom_engine::{Progress, Reached, Stream};
 use netloom_fabric::config::*;
-use netloom_fabric::router::queued::QueuedNetwork;
+use netloom_fabric::router::queued::{QueuedBlock, QueuedNetwork};
 use netloom_fabric::router::{BuildOptions, NodeBlock};
 use netloom_nic::message_unit::config::{MessageUnitConfig, SoftwareConfig};
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, HIGH_PRIORITY, Kind, LOCAL};
@@ -38,15 +38,17 @@ fn unit() -> MessageUnitConfig {
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Notes = Vec<(u32, Vec<Note>)>;
+/// What each node noted; packets and bytes stored; descriptors injected; the time.
+type Outcome = (Notes, (u64, u64), u64, u64);
 
-/// Runs a program on all nodes to its end; what each noted, packets and bytes stored, and the time.
+/// Runs a program on all nodes to its end.
 fn run(
     network: &QueuedConfig,
     unit: &MessageUnitConfig,
     program: fn(Spi) -> Task,
     block: &[u32],
     threads: usize,
-) -> (Notes, (u64, u64), u64) {
+) -> Outcome {
     let outline = network.outline();
     let options =
         BuildOptions { block: block.into(), injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
@@ -60,7 +62,14 @@ fn run(
     assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);
     let stored =
         machine.blocks().map(|b| b.host().stored_so_far()).fold((0, 0), |s, x| (s.0 + x.0, s.1 + x.1));
-    (notes, stored, machine.now())
+    let of_block = |b: &mut QueuedBlock<MessageUnits>| -> u64 {
+        (0..b.numbers().len())
+            .flat_map(|n| (0..16).map(move |f| (n, f)))
+            .map(|(n, f)| b.host().injected(n, f))
+            .sum()
+    };
+    let injected = machine.blocks().map(of_block).sum();
+    (notes, stored, injected, machine.now())
 }
 
 fn put(destination: u32, length: u64) -> Descriptor {
@@ -112,6 +121,7 @@ fn every_byte_arrives_once_whatever_the_blocks() {
     let lengths: Vec<u64> = (0..nodes).flat_map(|a| (0..nodes).map(move |b| length(a, b))).collect();
     assert_eq!(outcome.1, (lengths.iter().map(|l| l.div_ceil(512)).sum(), lengths.iter().sum()));
     assert!(outcome.0.iter().all(|(_, notes)| notes.len() == 1));
+    assert_eq!(outcome.2, 24 * 24, "a descriptor for each pair");
     for (block, threads) in [([1, 2, 1, 1, 2], 2), ([2, 1, 2, 1, 1], 3)] {
         assert_eq!(run(&config, &unit(), crowd, &block, threads), outcome);
     }

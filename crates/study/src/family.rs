@@ -7,7 +7,7 @@ use netloom_fabric::router::torus::TorusBlock;
 use netloom_fabric::router::{BuildOptions, Network, NodeBlock};
 
 /// Builds networks of one family of routers, for any hosts.
-pub(crate) trait Family {
+pub(crate) trait RouterFamily {
     /// A block of its nodes.
     type Block<H: Host>: NodeBlock<Host = H>;
 
@@ -22,7 +22,7 @@ pub(crate) trait Family {
 /// BlueGene/L's routers, with so many ports.
 pub(crate) struct Torus<'a, const P: usize>(pub &'a TorusConfig);
 
-impl<const P: usize> Family for Torus<'_, P> {
+impl<const P: usize> RouterFamily for Torus<'_, P> {
     type Block<H: Host> = TorusBlock<H, P>;
 
     fn build<H: Host>(
@@ -37,7 +37,7 @@ impl<const P: usize> Family for Torus<'_, P> {
 /// Blue Gene/Q's routers.
 pub(crate) struct Queued<'a>(pub &'a QueuedConfig);
 
-impl Family for Queued<'_> {
+impl RouterFamily for Queued<'_> {
     type Block<H: Host> = QueuedBlock<H>;
 
     fn build<H: Host>(

@@ -2,7 +2,7 @@
 
 use crate::diagnose::Problem;
 use crate::driver::Driver;
-use crate::family::{self, Family};
+use crate::family::{self, RouterFamily};
 use crate::machine::NetworkConfig;
 use crate::measure::{self, Mark, Span};
 use crate::reach;
@@ -53,7 +53,7 @@ impl Simulate for Fabric {
     }
 }
 
-fn simulate<F: Family>(
+fn simulate<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     progress: &dyn ProgressSink,
@@ -131,7 +131,7 @@ fn simulate<F: Family>(
 }
 
 /// Runs programs on Message Units.
-fn on_message_units<F: Family>(
+fn on_message_units<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     program: &SpiConfig,

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 /// Bytes of a descriptor.
 const DESCRIPTOR: u64 = 64;
+/// Where in memory FIFOs lie, which nobody tells: apart from all data.
 const FIFOS_AT: u64 = 1 << 40;
 /// The engine that stands for the logic that fetches descriptors: it has a master port like the others.
 const FETCHER: usize = NETWORK_FIFOS - 1;
@@ -81,7 +82,6 @@ impl Unit {
         memory.fetching = true;
         let begin = self.fetch_free.max(now);
         self.fetch_free = begin + u64::from(c.cycle_ticks);
-        // Where FIFOs lie in memory is not told: apart from all data.
         let at = FIFOS_AT + u64::from(fifo) * DESCRIPTOR;
         out.at(self.ports.read(c, begin, FETCHER, at, DESCRIPTOR), Alarm::Fetched(fifo));
     }

@@ -1,8 +1,6 @@
 //! Arbitration (section II.E), once a cycle and node: each VC of a receiver selects a packet from its queues for which a
 //! sender's link and tokens are available; the receiver's main arbiter picks one of its VCs and asks that sender; injection
 //! FIFOs ask by themselves, one packet at a time; each sender grants one.
-//!
-//! Collective packets come to the same senders first of all.
 
 use super::block::Shared;
 use super::ends::reception;
@@ -80,12 +78,7 @@ impl Node {
 
     /// Whether the reception FIFO of a packet that came through a receiver can take it.
     fn receives(&self, port: usize, head: &Head) -> bool {
-        let fifo = match head.vc() {
-            SYSTEM => RECEPTION_SYSTEM,
-            HIGH => RECEPTION_HIGH,
-            _ => port,
-        };
-        (self.reception_idle & !self.reception_full) >> fifo & 1 != 0
+        (self.reception_idle & !self.reception_full) >> reception(port, head.vc()) & 1 != 0
     }
 
     /// The packet that a VC of a receiver selects from its queues: any that may move. Deterministic packets for one
@@ -183,14 +176,9 @@ impl<H: Host> Shared<H> {
         let mut left = losers;
         for to in bits(asked) {
             let (receivers, fifos) = (contenders[to], injectors[to]);
-            let best = |mask: u16, rank: &dyn Fn(usize) -> u8| {
-                if mask == 0 { (0, 0) } else { best_and_rank(mask, rank) }
-            };
-            let (receivers_best, r) = best(receivers, &|port| requests[port].rank);
-            let (fifos_best, f) = best(fifos, &|fifo| rank(&n.heads[fifo]));
-            left |= u16::from(
-                (receivers | fifos) & ((receivers | fifos) - 1) != 0 || receivers != 0 && fifos != 0,
-            );
+            let (receivers_best, r) = foremost(receivers, |port| requests[port].rank);
+            let (fifos_best, f) = foremost(fifos, |fifo| rank(&n.heads[fifo]));
+            left |= u16::from(receivers.count_ones() + fifos.count_ones() > 1);
             if receivers != 0 && (fifos == 0 || r > f || r == f && n.through[to] < self.tables.through) {
                 let port = one_of(receivers_best.into(), &mut n.random);
                 n.through[to] = n.through[to].saturating_add(1);
@@ -298,15 +286,18 @@ impl<H: Host> Shared<H> {
         header: Header,
         now: Time,
     ) {
-        n.reception_idle &= !(1 << reception(port, header));
+        n.reception_idle &= !(1 << reception(port, fixed_vc(header)));
         let end = now + self.tables.wire[header.chunks() as usize];
         // A receiver may hand over packets of several priorities at once.
         self.calendar.push(end, Event::at(kind, n.here, port, fixed_vc(header), packet, header.0));
     }
 }
 
-/// The bits of a mask with the highest rank, and that rank.
-fn best_and_rank(mask: u16, rank: &dyn Fn(usize) -> u8) -> (u16, u8) {
-    let best = best_of(mask.into(), rank) as u16;
+/// Those of a mask that have the highest rank, and that rank; 0 where there is none.
+fn foremost(mask: u16, rank: impl Fn(usize) -> u8) -> (u16, u8) {
+    if mask == 0 {
+        return (0, 0);
+    }
+    let best = best_of(mask.into(), &rank) as u16;
     (best, rank(best.trailing_zeros() as usize))
 }

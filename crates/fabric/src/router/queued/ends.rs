@@ -4,6 +4,7 @@ use super::block::Shared;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
+use crate::router::bits::bits;
 use crate::router::event::Message;
 use netloom_engine::{Outbox, Time};
 
@@ -43,7 +44,7 @@ impl<H: Host> Shared<H> {
     pub(super) fn received(&mut self, n: &mut Node, event: &Event, now: Time) {
         let (port, header) = (event.port(), Header(event.word));
         if port != LOCAL {
-            n.reception_idle |= 1 << reception(port, header);
+            n.reception_idle |= 1 << reception(port, fixed_vc(header));
         }
         if event.kind() == Kind::Received {
             if port != LOCAL {
@@ -60,7 +61,7 @@ impl<H: Host> Shared<H> {
     pub(super) fn send_due(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         let ports = n.due & n.open;
         n.due &= !ports;
-        for port in crate::router::bits::bits(ports) {
+        for port in bits(ports) {
             let record = &mut n.ports[port];
             let end = record.free_at.max(now) + self.tables.ack;
             record.free_at = end;
@@ -75,9 +76,9 @@ impl<H: Host> Shared<H> {
     }
 }
 
-/// The reception FIFO of a packet that came through a receiver.
-pub(super) fn reception(port: usize, header: Header) -> usize {
-    match fixed_vc(header) {
+/// The reception FIFO of a packet that came through a receiver, by the VC that says what it is for.
+pub(super) fn reception(port: usize, fixed_vc: usize) -> usize {
+    match fixed_vc {
         SYSTEM => RECEPTION_SYSTEM,
         HIGH => RECEPTION_HIGH,
         _ => port,
