@@ -309,3 +309,17 @@ fn impossible_values_are_named() {
         wrong(|c| c.link.trace_ticks = vec![1]).starts_with("link.trace_ticks: expected a value for each")
     );
 }
+
+/// All nodes of a ring send half-way round it at once, with as little room as there may be. Without the bubble every place is
+/// taken by a packet that waits for the next.
+#[test]
+fn the_bubble_keeps_a_ring_going() {
+    let mut config = machine(&[9], &[true]);
+    (config.router.slots, config.router.through_per_injection) = (2, 1);
+    let to = |source: u32| (source + 4) % 9;
+    let list: Vec<Packet> = (0..9)
+        .flat_map(|source| (0..60).map(move |i| (source, i)))
+        .map(|(source, i)| Packet { fifo: i % 10, flags: Header::STATIC, ..one(source, to(source)) })
+        .collect();
+    assert_eq!(run(&config, &list, &[], 1).delivered.len(), list.len());
+}

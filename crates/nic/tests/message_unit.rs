@@ -211,3 +211,29 @@ fn a_descriptor_that_cannot_be_sent_names_its_fifo() {
     }
     run(&network(&[2], false), &unit(), wrong, &[], 1);
 }
+
+/// Two long messages from two FIFOs that share an engine take turns, packet by packet.
+#[test]
+fn messages_interleave() {
+    fn two(spi: Spi) -> Task {
+        Box::pin(async move {
+            let length = 200 * 512;
+            [0, 64].map(|counter| spi.set_counter(counter, length));
+            if spi.node() == 0 {
+                for counter in [0, 64] {
+                    let kind =
+                        Kind::DirectPut { base: 0, offset: 4096, counter_base: 0, counter_offset: counter };
+                    spi.inject(counter as u16, Descriptor { map: 1, kind, ..put(1, length) }).await;
+                }
+            } else {
+                for counter in [0, 64] {
+                    spi.wait_counter(counter).await;
+                    spi.note(counter, spi.counted_down(counter));
+                }
+            }
+        })
+    }
+    let notes = run(&network(&[2], false), &unit(), two, &[], 1).0;
+    let [first, second] = [0, 1].map(|i| notes[1].1[i].ticks as f64);
+    assert!((first / second - 1.0).abs() < 0.2, "{first} {second}");
+}

@@ -1,9 +1,9 @@
 //! Message injection (section III.C). An injection FIFO in memory holds descriptors; when its tail has moved past its head, the
 //! unit fetches the next one. Of the descriptors that are there, each idle messaging engine takes one that may use its network
-//! FIFO, of the highest priority, at random; makes one packet of it; and the choice is made anew, so that messages interleave.
+//! FIFO, at random; makes one packet of it; and the choice is made anew, so that messages interleave.
 
 use super::config::MessageUnitConfig;
-use super::descriptor::{Descriptor, HIGH_PRIORITY, PAYLOAD_MAX};
+use super::descriptor::{Descriptor, PAYLOAD_MAX};
 use super::host::Common;
 use super::{Alarm, NETWORK_FIFOS, NetworkFifo, Out, Unit};
 use netloom_engine::Time;
@@ -36,12 +36,6 @@ pub(super) struct MemoryFifo {
 pub(super) struct Ready {
     fifo: u16,
     map: u16,
-}
-
-impl Ready {
-    fn is_high(&self) -> bool {
-        self.map & HIGH_PRIORITY != 0
-    }
 }
 
 #[derive(Default)]
@@ -110,23 +104,12 @@ impl Unit {
         }
     }
 
-    /// The injection FIFO whose descriptor an engine takes next.
+    /// The injection FIFO whose descriptor an engine takes next: any that may use its network FIFO.
     fn choose(&mut self, engine: usize) -> Option<u16> {
         let able = |ready: &&Ready| ready.map >> engine & 1 != 0;
-        // How many there are of either priority; then the one that chance picks.
-        let count = self.ready.iter().filter(able).fold([0u64; 2], |mut count, ready| {
-            count[usize::from(ready.is_high())] += 1;
-            count
-        });
-        let high = count[1] > 0;
-        let n = count[usize::from(high)];
+        let n = self.ready.iter().filter(able).count() as u64;
         let pick = if n > 1 { self.random.below(n) } else { 0 };
-        self.ready
-            .iter()
-            .filter(able)
-            .filter(|ready| ready.is_high() == high)
-            .nth(pick as usize)
-            .map(|r| r.fifo)
+        self.ready.iter().filter(able).nth(pick as usize).map(|ready| ready.fifo)
     }
 
     /// An engine begins the next packet of a descriptor: it reads its data.

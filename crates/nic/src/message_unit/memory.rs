@@ -129,4 +129,33 @@ mod tests {
         assert_eq!(requests(8, 8), (1, 32));
         assert_eq!(requests(96, 64), (2, 64));
     }
+
+    /// A request a cycle goes out through a port, 32 B a cycle come back, and each port does so by itself.
+    #[test]
+    fn a_port_brings_back_32_bytes_a_cycle() {
+        let c = MessageUnitConfig {
+            cycle_ticks: 10,
+            master_ports: 2,
+            slave_ticks: 1,
+            read_ticks: 100,
+            write_ticks: 50,
+            inject_ticks: 1,
+            receive_ticks: 1,
+            l2_B: 1 << 20,
+            ddr_bytes_per_tick: 1e9,
+            network_fifo_packets: 1,
+            software: crate::message_unit::config::SoftwareConfig {
+                inject_ticks: 1,
+                poll_ticks: 1,
+                found_ticks: 1,
+            },
+        };
+        let mut ports = MasterPorts::default();
+        // Memory has it all after the first turn.
+        (0..4).for_each(|i| drop(ports.read(&c, 0, i, 512 * i as u64, 512)));
+        // Engines 0 and 2 share a port: 16 cycles of data each.
+        assert_eq!([0, 2, 1].map(|i| ports.read(&c, 1000, i, 512 * i as u64, 512)), [1260, 1420, 1260]);
+        // Behind the eight requests of those two.
+        assert_eq!(ports.write(&c, 1000, 0, 0, 512), 1000 + (8 + 32) * 10 + 50);
+    }
 }

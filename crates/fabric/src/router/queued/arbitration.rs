@@ -301,3 +301,73 @@ fn foremost(mask: u16, rank: impl Fn(usize) -> u8) -> (u16, u8) {
     let best = best_of(mask.into(), &rank) as u16;
     (best, rank(best.trailing_zeros() as usize))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{DirectionChoice, QueuedConfig};
+    use crate::host::{Delivery, Pull, Signals};
+    use crate::packet::Meta;
+    use crate::router::BuildOptions;
+    use crate::router::queued::{QueuedBlock, QueuedNetwork};
+    use std::collections::BTreeSet;
+
+    /// A host that sends nothing.
+    struct Silent;
+
+    impl Host for Silent {
+        fn pull(&mut self, _: Time, _: u32, _: usize, _: &mut Signals) -> Pull {
+            Pull::Empty
+        }
+        fn deliver(&mut self, _: Time, _: u32, _: &Delivery, _: &mut Signals) {}
+        fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    }
+
+    fn with_block(config: &QueuedConfig, test: impl FnOnce(&mut QueuedBlock<Silent>)) {
+        let mut network =
+            QueuedNetwork::new(config, &BuildOptions::default(), |_| Silent).expect("buildable");
+        test(network.blocks().next().expect("a block"));
+    }
+
+    /// A receiver sends no more packets at once than it has paths.
+    #[test]
+    fn a_receiver_has_so_many_paths() {
+        for paths in 1..=4 {
+            let mut config = QueuedConfig::bluegene_q(&[4, 4, 4, 4, 2]);
+            config.router.paths = paths;
+            with_block(&config, |block| {
+                let (n, shared) = (&mut block.nodes[0], &mut block.shared);
+                // Four packets came by one link; each goes on by a link of its own.
+                for port in [0, 2, 4, 6] {
+                    let header = Header::new([1, 1, 1, 1, 0], 1 << port, 17, Header::STATIC);
+                    let packet = shared.arena.insert(Meta::default());
+                    shared.join(n, 8, DETERMINISTIC, packet, header, 0);
+                }
+                let mut out = Outbox::new(vec![]);
+                (1..10).for_each(|cycle| shared.arbitrate(n, 16 * cycle, &mut out));
+                assert_eq!((u32::from(n.paths[8]), n.open.count_ones()), (paths, 11 - paths));
+            });
+        }
+    }
+
+    /// Of the directions that are open a packet takes one with the most tokens, by four ranges; or any.
+    #[test]
+    fn the_shortest_queue_is_joined() {
+        for (choice, expected) in
+            [(DirectionChoice::Jsq, vec![2, 4]), (DirectionChoice::Random, vec![0, 2, 4])]
+        {
+            let mut config = QueuedConfig::bluegene_q(&[4, 4, 4, 4, 2]);
+            config.router.direction_choice = choice;
+            with_block(&config, |block| {
+                let (n, t) = (&mut block.nodes[0], &block.shared.tables);
+                // Of 126 tokens: the second range, and twice the last one.
+                for (port, tokens) in [(0, 40), (2, 126), (4, 100), (6, 126)] {
+                    n.tokens[port][DYNAMIC] = tokens;
+                }
+                let ways = Ways { directions: 0b1_0101, vc: DYNAMIC };
+                let chosen: BTreeSet<usize> = (0..100).map(|_| n.choose(t, ways)).collect();
+                assert_eq!(chosen.into_iter().collect::<Vec<_>>(), expected);
+            });
+        }
+    }
+}
