@@ -218,7 +218,7 @@ fn messages_interleave() {
     fn two(spi: Spi) -> Task {
         Box::pin(async move {
             let length = 200 * 512;
-            [0, 64].map(|counter| spi.set_counter(counter, length));
+            [0, 64].iter().for_each(|&counter| spi.set_counter(counter, length));
             if spi.node() == 0 {
                 for counter in [0, 64] {
                     let kind =
