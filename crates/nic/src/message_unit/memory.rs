@@ -152,7 +152,9 @@ mod tests {
         };
         let mut ports = MasterPorts::default();
         // Memory has it all after the first turn.
-        (0..4).for_each(|i| drop(ports.read(&c, 0, i, 512 * i as u64, 512)));
+        for i in 0..4 {
+            ports.read(&c, 0, i, 512 * i as u64, 512);
+        }
         // Engines 0 and 2 share a port: 16 cycles of data each.
         assert_eq!([0, 2, 1].map(|i| ports.read(&c, 1000, i, 512 * i as u64, 512)), [1260, 1420, 1260]);
         // Behind the eight requests of those two.

@@ -6,8 +6,11 @@ use super::svg::{Axis, Frame, Svg, WIDTH, line};
 use crate::compare::aligned;
 use crate::result::MeasuredTable;
 
-/// The table's columns over its first.
+/// The table's columns over its first; nothing where there is but one point.
 pub fn plot(table: &MeasuredTable) -> Option<Plot> {
+    if table.rows.len() < 2 {
+        return None;
+    }
     let (x, columns) = table.columns.split_first()?;
     let (first, last) = (table.rows.first()?, table.rows.last()?);
     let (low, high) = (*first.first()?, *last.first()?);
