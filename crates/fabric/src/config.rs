@@ -9,7 +9,7 @@ mod queued;
 mod torus;
 
 pub use outline::{Outline, VcOutline};
-pub use queued::{QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
+pub use queued::{CollectiveLogic, QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
 pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};
 
 use serde::{Deserialize, Serialize};

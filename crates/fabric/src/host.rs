@@ -1,6 +1,7 @@
 //! What stands above the network at each node: the fabric pulls packets from it and delivers packets to it.
 
-use crate::packet::{Header, Meta};
+use crate::collective::ClassRoute;
+use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 
 /// The nodes' side of a block of the network: NICs and what drives them, for all nodes of one block. Nodes are named by
@@ -35,25 +36,31 @@ pub enum Pull {
 
 /// A packet that has reached its destination (or, being broadcast, one of them).
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery {
-    /// Receiver through which it came, and so the reception FIFO of its group.
+pub struct Delivery<'a> {
+    /// Receiver through which it came, and so the reception FIFO of its group. Of a collective packet: its reception FIFO, 14 for the
+    /// user's and 15 for the system's.
     pub port: usize,
     /// Its header as it arrived.
     pub header: Header,
     /// What its sender said of it.
     pub meta: Meta,
+    /// What it carries; none is zeros, or nothing that anybody looks at.
+    pub data: Option<&'a Data>,
 }
 
 /// What a host asks of the fabric.
 #[derive(Default)]
 pub struct Signals {
     pub(crate) list: Vec<Signal>,
+    /// What the packet carries that is being pulled.
+    pub(crate) data: Option<Data>,
 }
 
 pub(crate) enum Signal {
     Fill { node: u32, fifo: usize },
     Wake { node: u32, at: Time, token: u32 },
     Reception { node: u32, port: usize, high: bool, open: bool },
+    ClassRoute { node: u32, class: usize, route: Option<ClassRoute> },
 }
 
 impl Signals {
@@ -65,6 +72,17 @@ impl Signals {
     /// Call [`Host::wake`] at this time, later than now.
     pub fn wake(&mut self, node: u32, at: Time, token: u32) {
         self.list.push(Signal::Wake { node, at, token });
+    }
+
+    /// The packet that [`Host::pull`] now answers with carries this. Only networks whose packets carry data keep it.
+    pub fn attach(&mut self, data: Data) {
+        self.data = Some(data);
+    }
+
+    /// Sets a node's registers of a class route, 0 to 15, or clears them: while no packet of it is under way. Networks without
+    /// collectives refuse it.
+    pub fn class_route(&mut self, node: u32, class: usize, route: Option<ClassRoute>) {
+        self.list.push(Signal::ClassRoute { node, class, route });
     }
 
     /// A reception FIFO has room for a full packet, or no longer has. All have at the start.

@@ -1,5 +1,6 @@
 //! Topologies, routings, routers and links of supercomputer networks.
 
+pub mod collective;
 pub mod config;
 pub mod histogram;
 pub mod host;

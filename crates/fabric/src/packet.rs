@@ -2,6 +2,10 @@
 
 use crate::topology::torus::Coordinates;
 use netloom_engine::{Time, prefetch};
+use std::sync::Arc;
+
+/// What a packet carries, where anybody looks at it. Copies of a packet share it.
+pub type Data = Arc<[u8]>;
 
 /// A torus packet's header as a router sees it, in eight bytes like the hardware's (section 2): the hint bits,
 /// routing class, size and destination. It travels with the packet by value; no router touches anything else of a packet.
@@ -19,6 +23,7 @@ use netloom_engine::{Time, prefetch};
 /// | 24 | invalid: corrupted on this link or one before, to be discarded |
 /// | 25..27 | zone: which set of zone masks it obeys (Blue Gene/Q) |
 /// | 27 | system: for the system's own VC (Blue Gene/Q) |
+/// | 28 | collective: the low bits are as [`CollectiveHeader`](crate::collective::CollectiveHeader) has them (Blue Gene/Q) |
 /// | 29..64 | destination's coordinates, seven bits a dimension |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header(pub u64);
@@ -42,14 +47,34 @@ impl Header {
     const CROSSED: u32 = 19;
     const ZONE: u32 = 25;
     const SYSTEM: u64 = 1 << 27;
+    const COLLECTIVE: u64 = 1 << 28;
     const DESTINATION: u32 = 29;
 
     /// A packet of `chunks` to `destination`, leaving in the hinted directions. `flags` of STATIC, HIGH, DEPOSIT.
     #[inline]
     pub fn new(destination: Coordinates, hints: u16, chunks: u32, flags: u16) -> Self {
-        debug_assert!((1..=32).contains(&chunks) && hints & !Self::HINTS == 0);
-        let to = destination.iter().rev().fold(0, |to, &x| to << 7 | u64::from(x));
-        Header(u64::from(hints | flags) | u64::from(chunks - 1) << Self::CHUNKS | to << Self::DESTINATION)
+        debug_assert!(hints & !Self::HINTS == 0);
+        Header(u64::from(hints | flags) | Self::size(chunks) | Self::to(destination))
+    }
+
+    /// A collective packet, with what it asks for in the bits of hints and flags.
+    pub(crate) fn collective(destination: Coordinates, chunks: u32, asks: u64) -> Self {
+        Header(asks | Self::COLLECTIVE | Self::size(chunks) | Self::to(destination))
+    }
+
+    fn size(chunks: u32) -> u64 {
+        debug_assert!((1..=32).contains(&chunks));
+        u64::from(chunks - 1) << Self::CHUNKS
+    }
+
+    fn to(destination: Coordinates) -> u64 {
+        destination.iter().rev().fold(0, |to, &x| to << 7 | u64::from(x)) << Self::DESTINATION
+    }
+
+    /// Whether it is a collective packet.
+    #[inline]
+    pub fn is_collective(self) -> bool {
+        self.0 & Self::COLLECTIVE != 0
     }
 
     /// The directions in which it may still be routed.

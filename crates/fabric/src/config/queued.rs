@@ -43,6 +43,22 @@ pub struct QueuedRouter {
     pub through_per_injection: u32,
     /// The side taken half-way round a ring.
     pub halfway_tie: HalfwayTie,
+    /// The central collective logic.
+    pub collective: CollectiveLogic,
+}
+
+/// The central collective logic (sections II.C and II.E): what it adds to a hop. Times in ticks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CollectiveLogic {
+    /// Through up-tree, and through down-tree.
+    pub central_ticks: u32,
+    /// Up-tree: through the ALUs.
+    pub combine_ticks: u32,
+    /// Up-tree: through the floating-point units before and behind the ALUs.
+    pub float_ticks: u32,
+    /// Up-tree: from the end of a packet to the start of the next.
+    pub gap_ticks: u32,
 }
 
 /// A Blue Gene/Q network: everything that the fabric needs to build it.
@@ -105,6 +121,12 @@ impl QueuedConfig {
                 direction_choice: DirectionChoice::Jsq,
                 through_per_injection: 16,
                 halfway_tie: HalfwayTie::Parity,
+                collective: CollectiveLogic {
+                    central_ticks: 48,
+                    combine_ticks: 64,
+                    float_ticks: 32,
+                    gap_ticks: 176,
+                },
             },
         }
     }
@@ -158,6 +180,8 @@ impl QueuedConfig {
             ("deterministic VC", VcClass::Escape, of_packets),
             ("high-priority VC", VcClass::High, of_packets),
             ("system VC", VcClass::High, of_packets),
+            ("collective VC", VcClass::Collective, of_packets),
+            ("subcommunicator VC", VcClass::Collective, of_packets),
         ];
         Outline {
             ticks_per_second: self.ticks_per_second,
@@ -216,6 +240,17 @@ impl QueuedConfig {
         if !(1..=255).contains(&r.through_per_injection) {
             let message = format!("expected 1 to 255 grants, found {}", r.through_per_injection);
             return refuse("router.through_per_injection", message);
+        }
+        for (key, ticks) in [
+            ("central_ticks", r.collective.central_ticks),
+            ("combine_ticks", r.collective.combine_ticks),
+            ("float_ticks", r.collective.float_ticks),
+            ("gap_ticks", r.collective.gap_ticks),
+        ] {
+            if ticks > 1 << 20 {
+                let message = format!("expected at most {} ticks, found {ticks}", 1 << 20);
+                return refuse(&format!("router.collective.{key}"), message);
+            }
         }
         if r.cycle_ticks == 0 {
             return refuse("router.cycle_ticks", "expected at least 1 tick");

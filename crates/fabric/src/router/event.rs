@@ -6,6 +6,8 @@ use netloom_engine::{Calendar, Time};
 
 /// As the source of a transfer: an injection FIFO rather than a receiver.
 pub(in crate::router) const FROM_INJECTION: u8 = 0xff;
+/// As the source of a transfer: the central collective logic.
+pub(in crate::router) const FROM_CENTRAL: u8 = 0xfe;
 
 /// A data packet on a link, for its sender: what becomes free when its last bit has left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +74,10 @@ pub(in crate::router) enum Kind {
     Timeout,
     /// The node's arbiters act again.
     Retry,
+    /// The central collective logic is through with what it reads, or may begin anew (see `slot`).
+    Central,
+    /// A collective packet is whole in the reception FIFO `port`.
+    Collected,
 }
 
 impl Event {
@@ -96,7 +102,9 @@ impl Event {
             8 => Kind::Overdue,
             9 => Kind::Resent,
             10 => Kind::Timeout,
-            _ => Kind::Retry,
+            11 => Kind::Retry,
+            12 => Kind::Central,
+            _ => Kind::Collected,
         }
     }
 
@@ -152,11 +160,16 @@ pub(in crate::router) fn take_in(
     calendar: &mut Calendar<Event>,
 ) {
     for (time, message) in messages.drain(..) {
-        let mut event = message.event;
-        if event.kind() == Kind::Arrived {
-            event = event.with_packet(arena.insert(message.meta));
-        }
-        calendar.push(time, event);
+        calendar.push(time, admit(message, arena));
+    }
+}
+
+/// The event of a message, with an arriving packet's [`Meta`] in this block's arena.
+#[inline]
+pub(in crate::router) fn admit(message: Message, arena: &mut Arena) -> Event {
+    match message.event.kind() {
+        Kind::Arrived => message.event.with_packet(arena.insert(message.meta)),
+        _ => message.event,
     }
 }
 
@@ -172,9 +185,10 @@ mod tests {
     #[test]
     fn places_keep_their_parts() {
         use Kind::*;
-        for kind in
-            [Sent, Tokens, Arrived, Received, Copied, Fill, Wake, Tail, Overdue, Resent, Timeout, Retry]
-        {
+        for kind in [
+            Sent, Tokens, Arrived, Received, Copied, Fill, Wake, Tail, Overdue, Resent, Timeout, Retry,
+            Central, Collected,
+        ] {
             let e = Event::at(kind, 1_048_575, 9, 7, 3, 4);
             assert_eq!((e.kind(), e.node(), e.port(), e.slot()), (kind, 1_048_575, 9, 7));
         }

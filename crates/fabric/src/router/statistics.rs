@@ -14,6 +14,8 @@ pub enum VcClass {
     Escape,
     /// Inter-node operating system messages.
     High,
+    /// Operations on data of many nodes on their way through the network.
+    Collective,
 }
 
 /// Traffic of one link since counting began. Packets, with their chunks, and acks are those that began in that time.

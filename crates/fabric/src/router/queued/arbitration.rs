@@ -3,6 +3,7 @@
 //! FIFOs ask by themselves, one packet at a time; each sender grants one.
 
 use super::block::Shared;
+use super::central::Parcel;
 use super::ends::reception;
 use super::queues::CLASS;
 use super::state::*;
@@ -10,7 +11,6 @@ use super::tables::Tables;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::{best_of, bits, one_of};
-use crate::router::event::Message;
 use netloom_engine::{Outbox, Time};
 
 /// What a head may do now: directions, a bit each, and the VC that it takes there.
@@ -136,12 +136,14 @@ impl Node {
 
 impl<H: Host> Shared<H> {
     /// One cycle's arbitration of a node.
-    pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
+    pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Parcel>) {
+        // What collective packets wait for is theirs.
+        let open = n.open & !n.claimed;
         let mut contenders = [0u16; PORTS + 1];
         let mut requests = [Request::default(); PORTS];
         let (mut asked, mut losers) = (0u16, 0u16);
         for port in bits(n.asking) {
-            let links = if n.paths[port] < self.tables.paths { n.open & !LOCALLY } else { 0 };
+            let links = if n.paths[port] < self.tables.paths { open & !LOCALLY } else { 0 };
             if !n.may_move(port, links) {
                 continue;
             }
@@ -164,7 +166,7 @@ impl<H: Host> Shared<H> {
         let mut vcs = [0u8; 16];
         for fifo in bits(n.waiting) {
             let head = n.heads[fifo];
-            let ways = n.ways(&head, None, n.open);
+            let ways = n.ways(&head, None, open);
             if ways.directions == 0 {
                 continue;
             }
@@ -204,7 +206,7 @@ impl<H: Host> Shared<H> {
     }
 
     /// A packet starts on a link, or from an injection FIFO to this node's own reception FIFO.
-    fn grant_link(&mut self, n: &mut Node, grant: Grant, now: Time, out: &mut Outbox<Message>) {
+    fn grant_link(&mut self, n: &mut Node, grant: Grant, now: Time, out: &mut Outbox<Parcel>) {
         let Grant { from, slot, to, vc } = grant;
         let packet = match from {
             Some(port) => {
@@ -233,29 +235,42 @@ impl<H: Host> Shared<H> {
         n.tokens[to][vc] -= self.tables.cost(vc, chunks);
         self.offer(n, to, vc);
         let after = header.after_hop(to, n.ahead[to], false);
-        let record = &mut n.ports[to];
-        let start = record.free_at.max(now);
-        let end = start + time;
-        record.free_at = end;
-        record.packets += 1;
-        record.sent[CLASS[vc]] += u32::from(chunks);
-        let neighbour = record.neighbour;
+        let (neighbour, start) = self.occupy(n, to, vc, header, now);
         let arrival = start + self.tables.hop + u64::from(n.wires[to]);
-        self.recorder.busy(start, end);
-        self.recorder.current.hops += 1;
-        self.recorder.current.chunks_by_vc[vc] += u64::from(chunks);
-        self.calendar.push(end, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
+        self.calendar.push(start + time, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
         let mut moving = packet;
         if let Some(port) = from
             && header.head() & Header::DEPOSIT != 0
         {
             // A copy stays here: the packet itself goes on with a record of its own.
-            moving = self.arena.insert(*self.arena.get(packet));
-            self.cell_mut(moving);
+            let data = self.data.get(packet as usize).cloned().flatten();
+            moving = self.insert(*self.arena.get(packet), header, data);
             self.start_reception(n, Kind::Copied, port, packet, header, now);
         }
         let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, after.0);
         self.send(neighbour, arrival, arrive, moving, out);
+    }
+
+    /// A packet takes a link, as soon as it is free and not before `start`. Returns the node at its other end, and when.
+    pub(super) fn occupy(
+        &mut self,
+        n: &mut Node,
+        to: usize,
+        vc: usize,
+        header: Header,
+        start: Time,
+    ) -> (u32, Time) {
+        let chunks = header.chunks();
+        let record = &mut n.ports[to];
+        let start = record.free_at.max(start);
+        let end = start + self.tables.wire[chunks as usize];
+        record.free_at = end;
+        record.packets += 1;
+        record.sent[CLASS[vc]] += chunks;
+        self.recorder.busy(start, end);
+        self.recorder.current.hops += 1;
+        self.recorder.current.chunks_by_vc[vc] += u64::from(chunks);
+        (record.neighbour, start)
     }
 
     /// Takes the head of an injection FIFO.

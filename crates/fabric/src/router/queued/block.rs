@@ -4,13 +4,13 @@
 //! all of a node's have been applied it acts: it sends the token-acks that are due, and its arbiters act once, and again a cycle
 //! later if someone lost. Nodes' cycles begin when something happens, since wires are not whole cycles long.
 
+use super::central::Parcel;
 use super::state::*;
 use super::tables::Tables;
 use crate::host::{Host, Signals};
-use crate::packet::Arena;
-use crate::packet::Meta;
+use crate::packet::{Arena, Data, Header, Meta};
 use crate::router::BLOCK_MAX;
-use crate::router::event::{Message, take_in};
+use crate::router::event::{Message, admit};
 use crate::router::partition::REMOTE;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Calendar, Outbox, Time};
@@ -36,6 +36,8 @@ pub(super) struct Shared<H> {
     pub arena: Arena,
     /// By a packet's number in the arena.
     pub cells: Vec<Cell>,
+    /// What packets carry, likewise; as long as any has carried anything.
+    pub data: Vec<Option<Data>>,
     /// Packets at the heads of the injection FIFOs: node, FIFO.
     pub injecting: Vec<u32>,
     /// Injection FIFOs of a node.
@@ -66,6 +68,7 @@ impl<H: Host> QueuedBlock<H> {
             tables,
             arena: Arena::default(),
             cells: vec![],
+            data: vec![],
             fifos,
             calendar,
             recorder,
@@ -75,7 +78,7 @@ impl<H: Host> QueuedBlock<H> {
         QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![] }
     }
 
-    fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
+    fn tick(&mut self, now: Time, out: &mut Outbox<Parcel>) -> u64 {
         let mut taken = std::mem::take(&mut self.taken);
         self.shared.calendar.take(now, &mut taken);
         self.shared.recorder.reach(now);
@@ -116,8 +119,12 @@ impl<H: Host> Shared<H> {
             Kind::Sent => self.sent(n, event, now),
             Kind::Tokens => self.tokens(n, event.port(), event.word),
             Kind::Arrived => {
-                let header = crate::packet::Header(event.word);
-                self.join(n, event.port(), event.slot(), event.packet(), header, now);
+                let (port, vc, header) = (event.port(), event.slot(), Header(event.word));
+                if vc < VCS {
+                    self.join(n, port, vc, event.packet(), header, now);
+                } else {
+                    self.join_collective(n, port, vc, event.packet(), header, now);
+                }
             }
             Kind::Received | Kind::Copied => self.received(n, event, now),
             Kind::Fill => n.refill |= event.fifo(),
@@ -126,6 +133,8 @@ impl<H: Host> Shared<H> {
                 self.obey(n, now);
             }
             Kind::Retry => n.retries = false,
+            Kind::Central => self.central_event(n, event.slot()),
+            Kind::Collected => self.collected(n, event, now),
             Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => {
                 unreachable!("links of these routers have no errors")
             }
@@ -133,12 +142,15 @@ impl<H: Host> Shared<H> {
     }
 
     /// What a node does after its events.
-    fn act(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
+    fn act(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Parcel>) {
         if n.refill != 0 {
             self.refill(n, now);
         }
         if n.due & n.open != 0 {
             self.send_due(n, now, out);
+        }
+        if n.central.is_some() {
+            self.collective(n, now, out);
         }
         if n.asking | n.waiting != 0 {
             self.arbitrate(n, now, out);
@@ -160,7 +172,7 @@ impl<H: Host> Shared<H> {
         at: Time,
         event: impl FnOnce(u32, u32) -> Event,
         packet: u32,
-        out: &mut Outbox<Message>,
+        out: &mut Outbox<Parcel>,
     ) {
         if to & REMOTE == 0 {
             self.calendar.push(at, event(to, packet));
@@ -168,19 +180,19 @@ impl<H: Host> Shared<H> {
         }
         let lane = (to >> 20 & 0x7ff) as usize;
         let event = event(to % BLOCK_MAX as u32, packet);
-        let meta = if packet == u32::MAX { Meta::default() } else { self.arena.remove(packet) };
-        out.send(lane, at, Message { event, meta });
+        let (meta, data) = if packet == u32::MAX { (Meta::default(), None) } else { self.remove(packet) };
+        out.send(lane, at, (Message { event, meta }, data));
     }
 }
 
 impl<H: Host> Block for QueuedBlock<H> {
-    type Message = Message;
+    type Message = Parcel;
 
     fn next_time(&self) -> Option<Time> {
         self.shared.calendar.next_time()
     }
 
-    fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
+    fn advance(&mut self, until: Time, out: &mut Outbox<Parcel>) -> u64 {
         let mut events = 0;
         while let Some(now) = self.next_time()
             && now < until
@@ -190,7 +202,13 @@ impl<H: Host> Block for QueuedBlock<H> {
         events
     }
 
-    fn receive(&mut self, messages: &mut Vec<(Time, Message)>) {
-        take_in(messages, &mut self.shared.arena, &mut self.shared.calendar);
+    fn receive(&mut self, messages: &mut Vec<(Time, Parcel)>) {
+        for (time, (message, data)) in messages.drain(..) {
+            let event = admit(message, &mut self.shared.arena);
+            if event.kind() == Kind::Arrived {
+                self.shared.carry(event.packet(), data);
+            }
+            self.shared.calendar.push(time, event);
+        }
     }
 }

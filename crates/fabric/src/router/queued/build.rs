@@ -78,13 +78,15 @@ fn new_node(
         random: Stream::new(seed, 1, number.into()),
         here,
         open,
-        room_one: [0; VCS],
-        room_two: [0; VCS],
+        room_one: [0; ALL_VCS],
+        room_two: [0; ALL_VCS],
+        claimed: 0,
         asking: 0,
         due: 0,
         refill: 0,
         waiting: 0,
         injecting: 0,
+        contributing: 0,
         reception_idle: u16::MAX,
         reception_full: 0,
         retries: false,
@@ -92,7 +94,10 @@ fn new_node(
         wanted: [[0; VCS]; PORTS],
         standing: [0; PORTS],
         through: [0; PORTS],
-        tokens: std::array::from_fn(|port| if alive(port) { tables.capacity } else { [0; VCS] }),
+        central: None,
+        at,
+        number,
+        tokens: std::array::from_fn(|port| if alive(port) { tables.capacity } else { [0; ALL_VCS] }),
         ahead: std::array::from_fn(|port| {
             let next = if alive(port) { torus.neighbour(number, port) } else { None };
             next.map_or(0, |next| torus.coordinates(next)[port / 2])
@@ -115,7 +120,7 @@ impl<H: Host> QueuedBlock<H> {
     fn offer_all(&mut self) {
         for n in &mut self.nodes {
             for port in 0..PORTS {
-                (0..VCS).for_each(|vc| self.shared.offer(n, port, vc));
+                (0..ALL_VCS).for_each(|vc| self.shared.offer(n, port, vc));
             }
         }
     }

@@ -1,11 +1,12 @@
 //! What ends, comes back or is received, and the token-acks that follow from it.
 
 use super::block::Shared;
+use super::central::Parcel;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::bits;
-use crate::router::event::Message;
+use crate::router::event::FROM_CENTRAL;
 use netloom_engine::{Outbox, Time};
 
 impl<H: Host> Shared<H> {
@@ -17,7 +18,7 @@ impl<H: Host> Shared<H> {
             self.host.prepare(n.here, slot.into());
             n.injecting &= !(1 << slot);
             n.refill |= 1 << slot;
-        } else {
+        } else if from != FROM_CENTRAL {
             n.paths[usize::from(from)] -= 1;
             self.vacate(n, from.into(), slot.into(), chunks, now);
         }
@@ -25,7 +26,7 @@ impl<H: Host> Shared<H> {
 
     /// Tokens have come back to a sender: a byte a VC.
     pub(super) fn tokens(&mut self, n: &mut Node, port: usize, word: u64) {
-        for vc in 0..VCS {
+        for vc in 0..ALL_VCS {
             n.tokens[port][vc] += word.to_le_bytes()[vc];
             self.offer(n, port, vc);
         }
@@ -53,12 +54,12 @@ impl<H: Host> Shared<H> {
             }
             self.recorder.under_way -= 1;
         }
-        let meta = self.arena.remove(event.packet());
-        self.hand_over(now, n, port, header, meta);
+        let (meta, data) = self.remove(event.packet());
+        self.hand_over(now, n, port, header, meta, data);
     }
 
     /// Sends the token-acks that are due on links without a data packet.
-    pub(super) fn send_due(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
+    pub(super) fn send_due(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Parcel>) {
         let ports = n.due & n.open;
         n.due &= !ports;
         for port in bits(ports) {
@@ -66,7 +67,7 @@ impl<H: Host> Shared<H> {
             let end = record.free_at.max(now) + self.tables.ack;
             record.free_at = end;
             record.acks += 1;
-            let word = u64::from(std::mem::take(&mut n.receivers[port].due));
+            let word = std::mem::take(&mut n.receivers[port].due);
             let (to, wires) = (record.neighbour, u64::from(n.wires[port]));
             self.recorder.current.acks += 1;
             self.recorder.busy(end - self.tables.ack, end);

@@ -3,21 +3,32 @@
 
 use super::block::Shared;
 use super::state::*;
+use crate::collective::CollectiveHeader;
 use crate::host::{Delivery, Host, Pull, Signal};
-use crate::packet::{Header, Meta};
+use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 
 impl<H: Host> Shared<H> {
     /// Hands a packet over to the host.
-    pub(super) fn hand_over(&mut self, now: Time, n: &mut Node, port: usize, header: Header, meta: Meta) {
+    pub(super) fn hand_over(
+        &mut self,
+        now: Time,
+        n: &mut Node,
+        port: usize,
+        header: Header,
+        meta: Meta,
+        data: Option<Data>,
+    ) {
         self.recorder.delivered(now, header.chunks(), &meta);
-        self.host.deliver(now, n.here, &Delivery { port, header, meta }, &mut self.signals);
+        let delivery = Delivery { port, header, meta, data: data.as_ref() };
+        self.host.deliver(now, n.here, &delivery, &mut self.signals);
         self.obey(n, now);
     }
 
     /// Does what the host asked for at a node, which has yet to act in this tick.
     pub(super) fn obey(&mut self, n: &mut Node, now: Time) {
-        for signal in self.signals.list.drain(..) {
+        let mut list = std::mem::take(&mut self.signals.list);
+        for signal in list.drain(..) {
             match signal {
                 Signal::Fill { fifo, .. } => n.refill |= 1 << fifo,
                 Signal::Wake { node, at, token } => {
@@ -28,8 +39,16 @@ impl<H: Host> Shared<H> {
                     let bit = 1 << if high { RECEPTION_HIGH } else { port };
                     n.reception_full = if open { n.reception_full & !bit } else { n.reception_full | bit };
                 }
+                Signal::ClassRoute { node, class, route } => {
+                    debug_assert_eq!(
+                        node, n.here,
+                        "a host's signals are for the node for which it was called"
+                    );
+                    self.set_class_route(n, class, route);
+                }
             }
         }
+        self.signals.list = list;
     }
 
     /// Asks the host for the next packets of a node's FIFOs that have none, in the FIFOs' order.
@@ -38,7 +57,7 @@ impl<H: Host> Shared<H> {
             let fifo = n.refill.trailing_zeros() as usize;
             n.refill &= n.refill - 1;
             // One with a packet at its head, or in transfer, asks again by itself.
-            if (n.waiting | n.injecting) >> fifo & 1 == 0 {
+            if (n.waiting | n.injecting | n.contributing) >> fifo & 1 == 0 {
                 self.pull(n, fifo, now);
             }
         }
@@ -47,11 +66,15 @@ impl<H: Host> Shared<H> {
     fn pull(&mut self, n: &mut Node, fifo: usize, now: Time) {
         match self.host.pull(now, n.here, fifo, &mut self.signals) {
             Pull::Packet(header, meta) => {
-                let packet = self.arena.insert(meta);
+                let data = self.signals.data.take();
+                let packet = self.insert(meta, header, data);
                 self.injecting[n.here as usize * self.fifos + fifo] = packet;
-                self.cell_mut(packet).header = header;
-                n.heads[fifo] = self.tables.head(header, 0);
-                n.waiting |= 1 << fifo;
+                if let Some(collective) = CollectiveHeader::unpack(header) {
+                    self.contribute(n, fifo, packet, collective);
+                } else {
+                    n.heads[fifo] = self.tables.head(header, 0);
+                    n.waiting |= 1 << fifo;
+                }
             }
             Pull::NotBefore(at) => {
                 let event = Event::at(Kind::Fill, n.here, fifo / 8, fifo % 8, 0, 0);

@@ -1,11 +1,12 @@
 //! The router of Blue Gene/Q (Chen et al., section II): virtual cut-through and token flow control as in BlueGene/L, but
 //! each VC has several queues, so that packets for different links do not block one another; dynamic packets keep to zones of
-//! dimensions; and there are VCs for high priority and for the system. What it does in each cycle is told in
+//! dimensions; there are VCs for high priority and for the system; and collective operations are combined on their way. What it does in each cycle is told in
 //! `docs/queued-router.md`.
 
 mod arbitration;
 mod block;
 mod build;
+mod central;
 mod ends;
 mod hosts;
 mod queues;

@@ -5,7 +5,7 @@
 use super::block::Shared;
 use super::state::*;
 use crate::host::Host;
-use crate::packet::Header;
+use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 
 impl<H: Host> Shared<H> {
@@ -74,8 +74,33 @@ impl<H: Host> Shared<H> {
             let head = self.tables.head(cell.header, cell.ticket);
             n.set_head(port, slot, head);
         }
-        n.receivers[port].due += u32::from(self.tables.cost(vc, chunks)) << (8 * vc);
+        n.receivers[port].due += u64::from(self.tables.cost(vc, chunks)) << (8 * vc);
         n.due |= 1 << port;
+    }
+
+    /// Keeps a packet, and what it carries; returns its number in the arena.
+    pub(super) fn insert(&mut self, meta: Meta, header: Header, data: Option<Data>) -> u32 {
+        let packet = self.arena.insert(meta);
+        *self.cell_mut(packet) = Cell { header, ..Cell::default() };
+        self.carry(packet, data);
+        packet
+    }
+
+    /// Notes what a packet carries.
+    pub(super) fn carry(&mut self, packet: u32, data: Option<Data>) {
+        let at = packet as usize;
+        if data.is_some() && at >= self.data.len() {
+            self.data.resize(at + 1, None);
+        }
+        if at < self.data.len() {
+            self.data[at] = data;
+        }
+    }
+
+    /// A packet leaves the block.
+    pub(super) fn remove(&mut self, packet: u32) -> (Meta, Option<Data>) {
+        let data = self.data.get_mut(packet as usize).and_then(Option::take);
+        (self.arena.remove(packet), data)
     }
 
     /// What is kept of a packet by its number in the arena.
@@ -87,5 +112,5 @@ impl<H: Host> Shared<H> {
     }
 }
 
-/// What each VC is for, as statistics tell them apart: dynamic, escape, high priority and system together.
-pub(super) const CLASS: [usize; VCS] = [0, 1, 2, 2];
+/// What each VC is for, as statistics tell them apart: dynamic, escape, all others together.
+pub(super) const CLASS: [usize; ALL_VCS] = [0, 1, 2, 2, 2, 2];

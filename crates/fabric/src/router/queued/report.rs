@@ -2,6 +2,7 @@
 
 use super::block::QueuedBlock;
 use super::state::*;
+use crate::collective::CollectiveHeader;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::bits;
@@ -74,7 +75,13 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
         for (here, n) in self.nodes.iter().enumerate() {
             let mut add = |port: Option<usize>, slot: usize, packet: u32| {
                 let header: Header = self.shared.cells[packet as usize].header;
-                let ports: Vec<usize> = (0..PORTS).filter(|p| header.hints() >> p & 1 != 0).collect();
+                let route = CollectiveHeader::unpack(header)
+                    .and_then(|h| n.central.as_ref()?.routes[usize::from(h.class)]);
+                let ways = match route {
+                    Some(route) => route.output.map_or(0, |port| 1 << port),
+                    None => header.hints(),
+                };
+                let ports: Vec<usize> = bits(ways).filter(|&p| p < PORTS).collect();
                 list.push(WaitingPacket {
                     node: self.numbers[here],
                     port,
@@ -91,8 +98,13 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
                     add(Some(port), slot / SLOTS_OF_VC, r.queues[slot].first);
                 }
             }
-            for fifo in bits(n.waiting) {
+            for fifo in bits(n.waiting | n.contributing) {
                 add(None, fifo, self.shared.injecting[here * self.shared.fifos + fifo]);
+            }
+            if let Some(central) = &n.central {
+                for (vc, port, _) in central.heads(&self.shared.cells) {
+                    add(Some(port), vc, central.queues[vc - VCS][port][0]);
+                }
             }
         }
         list
@@ -101,6 +113,9 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
     fn unrest(&self) -> Vec<String> {
         let mut found = vec![];
         for (here, n) in self.nodes.iter().enumerate() {
+            if n.central.as_ref().is_some_and(|central| !central.is_at_rest()) {
+                found.push(format!("node {}: collective logic not at rest", self.numbers[here]));
+            }
             for port in (0..PORTS).filter(|&port| self.has_link(here, port)) {
                 let at = format!("node {} port {port}", self.numbers[here]);
                 if n.tokens[port] != self.shared.tables.capacity {

@@ -1,11 +1,13 @@
 //! The state of a node: its links, and its receivers with their queues.
 
+use super::central::Central;
 use crate::config::QUEUES_MAX;
 use crate::packet::Header;
 use crate::router::bits::bits;
 pub(super) use crate::router::event::{Event, FROM_INJECTION, Kind, Leaving};
 pub(super) use crate::router::partition::NOWHERE;
 use crate::router::port::Port;
+use crate::topology::torus::Coordinates;
 use netloom_engine::{Stream, prefetch};
 
 /// Ports of a node: two for each of five dimensions.
@@ -17,6 +19,11 @@ pub(super) const DYNAMIC: usize = 0;
 pub(super) const DETERMINISTIC: usize = 1;
 pub(super) const HIGH: usize = 2;
 pub(super) const SYSTEM: usize = 3;
+/// The collective ones: of the user's whole partition and of the system; of other sets of the user's nodes.
+pub(super) const COMMWORLD: usize = 4;
+pub(super) const SUBCOMM: usize = 5;
+/// With these.
+pub(super) const ALL_VCS: usize = 6;
 
 /// Places for a receiver's queues: eight a VC, of which the last is not used.
 pub(super) const SLOTS: usize = VCS * SLOTS_OF_VC;
@@ -31,6 +38,8 @@ pub(super) const LOCALLY: u16 = 1 << LOCAL;
 /// The reception FIFOs (section II.A): one for each receiver, one for high priority, one for the system.
 pub(super) const RECEPTION_HIGH: usize = PORTS;
 pub(super) const RECEPTION_SYSTEM: usize = PORTS + 1;
+/// Those of collective packets, the user's and the system's, as the machine's driver numbers them.
+pub(super) const RECEPTION_COLLECTIVE: usize = 14;
 
 /// The VC on which a packet travels if it is not free to choose: what it is for.
 pub(super) fn fixed_vc(header: Header) -> usize {
@@ -116,7 +125,7 @@ pub(super) struct Receiver {
     pub count: [u8; SLOTS],
     pub queues: [Queue; SLOTS],
     /// Tokens due to the sender at the other end, a byte a VC.
-    pub due: u32,
+    pub due: u64,
     /// By VC and direction, deterministic packets that came and that have gone, modulo 256.
     pub came: [[u8; PORTS + 1]; VCS],
     pub gone: [[u8; PORTS + 1]; VCS],
@@ -154,8 +163,10 @@ pub(super) struct Node {
     /// Links that carry no data packet.
     pub open: u16,
     /// By VC, links with tokens for a full packet, and for two.
-    pub room_one: [u16; VCS],
-    pub room_two: [u16; VCS],
+    pub room_one: [u16; ALL_VCS],
+    pub room_two: [u16; ALL_VCS],
+    /// Links that collective packets wait for: nothing else starts on them.
+    pub claimed: u16,
     /// Receivers with heads that are free to ask.
     pub asking: u16,
     /// Receivers with tokens due to the other end.
@@ -164,6 +175,8 @@ pub(super) struct Node {
     pub refill: u16,
     pub waiting: u16,
     pub injecting: u16,
+    /// Injection FIFOs whose head waits for the central collective logic.
+    pub contributing: u16,
     /// Paths to reception FIFOs that are idle, and reception FIFOs that have no room.
     pub reception_idle: u16,
     pub reception_full: u16,
@@ -175,8 +188,13 @@ pub(super) struct Node {
     pub wanted: [[u16; VCS]; PORTS],
     /// For each receiver, the queues whose heads are free to ask.
     pub standing: [u32; PORTS],
+    /// The collective logic of a node that is in any class route.
+    pub central: Option<Box<Central>>,
+    /// Where the node is, and its number.
+    pub at: Coordinates,
+    pub number: u32,
     /// Tokens held for each VC at the other end of each link: chunks of the dynamic VC, packets of the others.
-    pub tokens: [[u8; VCS]; PORTS],
+    pub tokens: [[u8; ALL_VCS]; PORTS],
     /// Grants to packets in the network since the last one to a packet being injected, by sender.
     pub through: [u8; PORTS],
     /// The neighbours' coordinates, each in its link's dimension.

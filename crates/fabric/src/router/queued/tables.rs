@@ -23,12 +23,18 @@ pub(super) struct Tables {
     pub wires_min: Time,
     /// A cycle, in which arbiters act once.
     pub cycle: Time,
+    /// Delays of the central collective logic: through up-tree or down-tree; through the ALUs; through the floating-point units around
+    /// them; and from a packet's end to the next one's start.
+    pub central: Time,
+    pub combine: Time,
+    pub float: Time,
+    pub combine_gap: Time,
     /// Queues of a VC.
     pub queues: usize,
     /// Tokens of each VC: chunks of the dynamic VC, packets of the others.
-    pub capacity: [u8; VCS],
+    pub capacity: [u8; ALL_VCS],
     /// Tokens of a full packet.
-    pub full: [u8; VCS],
+    pub full: [u8; ALL_VCS],
     /// Paths of a receiver to the senders.
     pub paths: u8,
     /// Grants to packets in the network after which one that is being injected comes first.
@@ -66,9 +72,13 @@ impl Tables {
             token_delay: u64::from(link.wire_ticks + link.receive_ticks + link.send_ticks),
             wires_min: wires.unwrap_or(0).into(),
             cycle: router.cycle_ticks.into(),
+            central: router.collective.central_ticks.into(),
+            combine: router.collective.combine_ticks.into(),
+            float: router.collective.float_ticks.into(),
+            combine_gap: router.collective.gap_ticks.into(),
             queues: router.queues as usize,
-            capacity: [(router.dynamic_vc_B / packet.chunk_B) as u8, slots, slots, slots],
-            full: [packet.chunks_max as u8, 1, 1, 1],
+            capacity: [(router.dynamic_vc_B / packet.chunk_B) as u8, slots, slots, slots, slots, slots],
+            full: [packet.chunks_max as u8, 1, 1, 1, 1, 1],
             paths: router.paths as u8,
             through: router.through_per_injection as u8,
             jsq: router.direction_choice == DirectionChoice::Jsq,

@@ -16,7 +16,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
     /// Hands a packet over to the host.
     pub(super) fn hand_over(&mut self, now: Time, n: &Node<P>, port: usize, header: Header, meta: Meta) {
         self.recorder.delivered(now, header.chunks(), &meta);
-        let delivery = crate::host::Delivery { port, header, meta };
+        let delivery = crate::host::Delivery { port, header, meta, data: None };
         self.host.deliver(now, n.here, &delivery, &mut self.signals);
     }
 
@@ -45,6 +45,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
                     acts = true;
                     node
                 }
+                Signal::ClassRoute { .. } => panic!("these routers have no collective logic"),
             };
             debug_assert_eq!(node, n.here, "a host's signals are for the node for which it was called");
         }

@@ -1,0 +1,121 @@
+//! The data of packets that meet, combined word by word.
+
+use super::header::{CollectiveHeader, Flags};
+use super::{float, integer};
+use crate::packet::Data;
+
+/// What came of packets that met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Combined {
+    /// The header of the packet that goes on.
+    pub header: CollectiveHeader,
+    /// Its data; none is zeros.
+    pub data: Option<Data>,
+}
+
+/// Combines packets, in the order of a node's inputs. Data that is not there is zeros, and zeros combined are zeros, whatever the
+/// operation.
+///
+/// # Panics
+/// If there is no packet.
+pub fn combine(packets: &[(CollectiveHeader, Option<Data>)]) -> Combined {
+    let (mut header, _) = packets[0];
+    for (other, _) in &packets[1..] {
+        let mismatch = !header.agrees(other);
+        header.flags = header.flags.or(other.flags).or(Flags { mismatch, ..Flags::default() });
+    }
+    let Some(length) = packets.iter().filter_map(|(_, data)| Some(data.as_ref()?.len())).max() else {
+        return Combined { header, data: None };
+    };
+    if let [(_, data)] = packets
+        && !header.operation.is_double()
+    {
+        return Combined { header, data: data.clone() };
+    }
+    // Of packets of different sizes, which the mismatch tells, the shorter ones end in zeros.
+    let word = header.word_B as usize;
+    let length = length.next_multiple_of(word);
+    let whole = |data: &Option<Data>| {
+        let mut bytes = data.as_deref().unwrap_or(&[]).to_vec();
+        bytes.resize(length, 0);
+        bytes
+    };
+    let mut inputs: Vec<Vec<u8>> = packets.iter().map(|(_, data)| whole(data)).collect();
+    if header.operation.is_double() {
+        let mut result = vec![0; length];
+        for (at, out) in result.chunks_exact_mut(8).enumerate() {
+            let of = |input: &Vec<u8>| {
+                f64::from_be_bytes(input[8 * at..8 * at + 8].try_into().expect("eight bytes"))
+            };
+            let (value, is_nan) = float::combine(header.operation, inputs.iter().map(of));
+            header.flags.nan |= is_nan;
+            out.copy_from_slice(&value.to_be_bytes());
+        }
+        return Combined { header, data: Some(result.into()) };
+    }
+    let mut result = inputs.swap_remove(0);
+    for input in &inputs {
+        header.flags.overflow |= integer::combine(header.operation, word, &mut result, input);
+    }
+    Combined { header, data: Some(result.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Delivers, Operation, RouteKind};
+    use super::*;
+
+    fn packet(operation: Operation, word: u32, data: &[u8]) -> (CollectiveHeader, Option<Data>) {
+        let header = CollectiveHeader {
+            class: 3,
+            kind: RouteKind::UserSubcomm,
+            operation,
+            word_B: word,
+            delivers: Delivers::AllReduce,
+            chunks: 2,
+            flags: Flags::default(),
+        };
+        (header, (!data.is_empty()).then(|| data.into()))
+    }
+
+    fn doubles(list: &[f64]) -> Vec<u8> {
+        list.iter().flat_map(|x| x.to_be_bytes()).collect()
+    }
+
+    #[test]
+    fn words_are_combined_each_for_itself() {
+        let op = Operation::AddDouble;
+        let packets = [[1.0, 2.0], [10.0, 20.0], [100.0, -200.0]].map(|x| packet(op, 8, &doubles(&x)));
+        let sum = combine(&packets);
+        assert_eq!(sum.data.as_deref(), Some(&doubles(&[111.0, -178.0])[..]));
+        assert!(!sum.header.flags.any());
+    }
+
+    #[test]
+    fn what_is_not_there_is_zeros() {
+        for op in Operation::ALL {
+            let none = [packet(op, 8, &[]), packet(op, 8, &[])];
+            assert_eq!(combine(&none).data, None);
+            let zeros = [packet(op, 8, &[]), packet(op, 8, &[0; 16])];
+            assert_eq!(combine(&zeros).data.as_deref(), Some(&[0; 16][..]));
+        }
+        let some = [packet(Operation::Or, 4, &[]), packet(Operation::Or, 4, &[1, 2, 3, 4])];
+        assert_eq!(combine(&some).data.as_deref(), Some(&[1, 2, 3, 4][..]));
+        let some = [packet(Operation::MinSigned, 4, &[]), packet(Operation::MinSigned, 4, &[0, 0, 0, 4])];
+        assert_eq!(combine(&some).data.as_deref(), Some(&[0; 4][..]));
+    }
+
+    #[test]
+    fn flags_are_raised_and_kept() {
+        let add = Operation::AddUnsigned;
+        let over = combine(&[packet(add, 4, &[0xff; 4]), packet(add, 4, &[0, 0, 0, 1])]);
+        assert_eq!(over.header.flags, Flags { overflow: true, ..Flags::default() });
+        // The node above knows of it, and adds what it finds itself.
+        let mut other = packet(add, 8, &[0; 8]);
+        other.0.flags.nan = true;
+        let both = combine(&[(over.header, over.data), other]);
+        assert_eq!(both.header.flags, Flags { overflow: true, nan: true, mismatch: true });
+        let nan = combine(&[packet(Operation::MaxDouble, 8, &doubles(&[f64::NAN]))]);
+        assert!(nan.header.flags.nan);
+    }
+}

@@ -1,0 +1,15 @@
+//! Collective operations in the network (Chen et al., section II.C): packets go up a tree that is embedded in the torus, are
+//! combined at each node with those of the other inputs, turn round at the root and are broadcast back down.
+//!
+//! Here is what does not depend on any router: the trees ([`route`]), what a packet asks for ([`header`]), and the arithmetic
+//! that combines data ([`combine`]).
+
+mod combine;
+mod float;
+pub mod header;
+mod integer;
+pub mod route;
+
+pub use combine::{Combined, combine};
+pub use header::{CollectiveHeader, Delivers, Flags, Operation};
+pub use route::{CLASS_ROUTES, ClassRoute, RouteKind};

@@ -1,0 +1,409 @@
+//! Class routes (section II.C): which of a node's links lead up to it in a tree, which one up from it, and whether the node
+//! itself takes part. Each node holds up to sixteen; the same number at different nodes may mean different trees, if these do not meet.
+
+use crate::topology::torus::{Coordinates, Torus};
+use serde::{Deserialize, Serialize};
+
+/// Class routes of a node.
+pub const CLASS_ROUTES: usize = 16;
+
+/// What a class route is for, and so on which VC its packets go: the system's and those of the user's whole partition share one, so
+/// they may not share a link (section II.B).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum RouteKind {
+    /// The user's whole partition.
+    UserCommworld = 0,
+    /// The system's.
+    System = 1,
+    /// Any other set of the user's nodes.
+    #[default]
+    UserSubcomm = 2,
+}
+
+impl RouteKind {
+    pub(super) fn of(number: u64) -> Self {
+        match number {
+            0 => RouteKind::UserCommworld,
+            1 => RouteKind::System,
+            _ => RouteKind::UserSubcomm,
+        }
+    }
+
+    /// Whether packets of the other kind use the same VC.
+    pub fn shares_a_vc_with(self, other: Self) -> bool {
+        (self == RouteKind::UserSubcomm) == (other == RouteKind::UserSubcomm)
+    }
+}
+
+/// What a node's control registers say of one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassRoute {
+    /// What it is for.
+    pub kind: RouteKind,
+    /// Ports through which packets come up the tree, a bit each.
+    pub inputs: u16,
+    /// The port to which they go on; none at the root.
+    pub output: Option<u8>,
+    /// Whether the node itself contributes and receives.
+    pub local: bool,
+}
+
+impl ClassRoute {
+    /// All ports that it uses, a bit each.
+    pub fn ports(&self) -> u16 {
+        self.inputs | self.output.map_or(0, |port| 1 << port)
+    }
+}
+
+/// What is wrong with a class route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteProblem {
+    /// At which node.
+    pub node: u32,
+    /// In which field: `inputs`, `output`, `local` or `kind`.
+    pub field: &'static str,
+    /// What is wrong.
+    pub message: String,
+}
+
+fn problem(node: u32, field: &'static str, message: String) -> Result<(), RouteProblem> {
+    Err(RouteProblem { node, field, message })
+}
+
+/// A box of nodes: the corners with the least and with the greatest coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rectangle {
+    /// The least coordinates.
+    pub low: Coordinates,
+    /// The greatest.
+    pub high: Coordinates,
+}
+
+impl Rectangle {
+    /// All of a machine.
+    pub fn whole(torus: &Torus) -> Self {
+        let high = std::array::from_fn(|d| (torus.length(d) - 1) as u8);
+        Rectangle { low: Coordinates::default(), high }
+    }
+
+    /// Whether a node is in it.
+    pub fn contains(&self, at: Coordinates) -> bool {
+        (0..at.len()).all(|d| (self.low[d]..=self.high[d]).contains(&at[d]))
+    }
+
+    /// The node in its middle, where the way to the farthest is shortest.
+    pub fn middle(&self) -> Coordinates {
+        std::array::from_fn(|d| self.low[d] + (self.high[d] - self.low[d]) / 2)
+    }
+
+    /// Its nodes' number.
+    pub fn nodes(&self) -> u64 {
+        (0..self.low.len()).map(|d| u64::from(self.high[d] - self.low[d]) + 1).product()
+    }
+
+    /// Hops from its farthest node to the root, and so levels of its tree.
+    pub fn depth(&self, torus: &Torus, root: Coordinates) -> u32 {
+        let farthest = |d: usize| {
+            let to = |x: u8| self.toward(torus, d, x, root[d]).map_or(0, |(_, hops)| hops);
+            (self.low[d]..=self.high[d]).map(to).max().unwrap_or(0)
+        };
+        (0..torus.dimensions()).map(farthest).sum()
+    }
+
+    /// In dimension `d`, the port from `x` toward `root` and the hops there; none if it is there. Round the ring only where the box has
+    /// all of it.
+    fn toward(&self, torus: &Torus, d: usize, x: u8, root: u8) -> Option<(u8, u32)> {
+        if x == root {
+            return None;
+        }
+        let (plus, minus) = (2 * d as u8, 2 * d as u8 + 1);
+        let direct = u32::from(x.abs_diff(root));
+        let (straight, back) = if x < root { (plus, minus) } else { (minus, plus) };
+        let whole = u32::from(self.high[d] - self.low[d]) + 1 == torus.length(d) && torus.wraps(d);
+        let round = torus.length(d) - direct;
+        Some(if whole && round < direct { (back, round) } else { (straight, direct) })
+    }
+
+    /// A node's class route in the box's tree of least depth: packets go to `root` through the dimensions in order. None
+    /// for nodes outside.
+    pub fn route(
+        &self,
+        torus: &Torus,
+        root: Coordinates,
+        at: Coordinates,
+        kind: RouteKind,
+    ) -> Option<ClassRoute> {
+        if !self.contains(at) {
+            return None;
+        }
+        let up =
+            |at: Coordinates| (0..torus.dimensions()).find_map(|d| self.toward(torus, d, at[d], root[d]));
+        let here = torus.node(at);
+        let leads_here = |port: &usize| {
+            let child = torus.neighbour(here, *port).filter(|&child| child != here);
+            child.is_some_and(|child| {
+                let child = torus.coordinates(child);
+                self.contains(child) && up(child).is_some_and(|(output, _)| usize::from(output) == port ^ 1)
+            })
+        };
+        let inputs = (0..torus.ports()).filter(leads_here).fold(0, |mask, port| mask | 1 << port);
+        Some(ClassRoute { kind, inputs, output: up(at).map(|(port, _)| port), local: true })
+    }
+}
+
+/// Checks what the nodes' registers say of one class: that they form trees, each contiguous and with one root, that links have a
+/// tree's two ends, and that somebody takes part.
+///
+/// # Errors
+/// The first node, in the given order, whose registers cannot be, and why.
+pub fn check(torus: &Torus, routes: &[(u32, ClassRoute)]) -> Result<(), RouteProblem> {
+    let mut of = std::collections::BTreeMap::new();
+    for &(node, route) in routes {
+        let has_link = |port: usize| port < torus.ports() && torus.neighbour(node, port).is_some();
+        check_node(node, &route, has_link)?;
+        of.insert(node, route);
+    }
+    for &(node, route) in routes {
+        for port in (0..torus.ports()).filter(|port| route.inputs >> port & 1 != 0) {
+            let child = torus.neighbour(node, port).expect("checked above");
+            if of.get(&child).and_then(|r| r.output) != Some(port as u8 ^ 1) {
+                let message = format!(
+                    "{} is an input, but node {child} at its other end sends nothing there",
+                    name(port)
+                );
+                return problem(node, "inputs", message);
+            }
+        }
+        if let Some(port) = route.output {
+            let parent = torus.neighbour(node, port.into()).expect("checked above");
+            if of.get(&parent).is_none_or(|r| r.inputs >> (port ^ 1) & 1 == 0) {
+                let message = format!(
+                    "{} is the output, but node {parent} at its other end has no such input",
+                    name(port.into())
+                );
+                return problem(node, "output", message);
+            }
+            if of.get(&parent).is_some_and(|r| r.kind != route.kind) {
+                return problem(
+                    node,
+                    "kind",
+                    format!("not of the kind of node {parent} above it in the tree"),
+                );
+            }
+        }
+    }
+    // With both ends of each link agreed upon, what is no tree is a ring.
+    let roots: Vec<u32> = of.iter().filter(|(_, r)| r.output.is_none()).map(|(&node, _)| node).collect();
+    let mut reached = roots.clone();
+    let mut next = 0;
+    while let Some(&node) = reached.get(next) {
+        next += 1;
+        let inputs = of[&node].inputs;
+        reached.extend(
+            (0..torus.ports())
+                .filter(|port| inputs >> port & 1 != 0)
+                .filter_map(|p| torus.neighbour(node, p)),
+        );
+    }
+    reached.sort_unstable();
+    if let Some(&(node, _)) = routes.iter().find(|(node, _)| reached.binary_search(node).is_err()) {
+        return problem(node, "output", "leads round in a ring to no root".into());
+    }
+    if let [first, second, ..] = roots[..] {
+        return problem(second, "output", format!("two roots, this and node {first}: the tree is in pieces"));
+    }
+    if let Some(&(node, _)) = routes.first()
+        && routes.iter().all(|(_, r)| !r.local)
+    {
+        return problem(node, "local", "no node of the tree takes part".into());
+    }
+    Ok(())
+}
+
+/// Checks what can be said of a node's registers alone.
+pub(crate) fn check_node(
+    node: u32,
+    route: &ClassRoute,
+    has_link: impl Fn(usize) -> bool,
+) -> Result<(), RouteProblem> {
+    if let Some(port) = (0..16).find(|&port| route.inputs >> port & 1 != 0 && !has_link(port)) {
+        return problem(node, "inputs", format!("there is no link {}", name(port)));
+    }
+    if let Some(port) = route.output {
+        if !has_link(port.into()) {
+            return problem(node, "output", format!("there is no link {}", name(port.into())));
+        }
+        if route.inputs >> port & 1 != 0 {
+            let message = format!("{} is an input too: packets would turn back", name(port.into()));
+            return problem(node, "output", message);
+        }
+    }
+    if route.inputs == 0 && !route.local {
+        return problem(node, "local", "neither an input nor the node itself: nothing would come".into());
+    }
+    Ok(())
+}
+
+/// Checks that classes which share a VC share no link at a node.
+///
+/// # Errors
+/// The class and what it shares with which other.
+pub fn check_links(
+    node: u32,
+    class: usize,
+    route: &ClassRoute,
+    others: &[Option<ClassRoute>],
+) -> Result<(), RouteProblem> {
+    for (number, other) in others.iter().enumerate().filter_map(|(i, r)| Some((i, r.as_ref()?))) {
+        let common = route.ports() & other.ports();
+        if number != class
+            && route.kind != other.kind
+            && route.kind.shares_a_vc_with(other.kind)
+            && common != 0
+        {
+            let message = format!(
+                "class {class} and class {number} are the system's and the user's whole partition's: these share a VC and so may \
+                 not share the link {}",
+                name(common.trailing_zeros() as usize)
+            );
+            return problem(node, "kind", message);
+        }
+    }
+    Ok(())
+}
+
+/// A port as files and figures name it.
+pub fn name(port: usize) -> String {
+    let letter = crate::config::LETTERS.chars().nth(port / 2).unwrap_or('?');
+    format!("{}{letter}", if port.is_multiple_of(2) { '+' } else { '-' })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Topology;
+    use proptest::prelude::*;
+
+    fn torus(dims: &[u32], wrap: bool) -> Torus {
+        Torus::new(&Topology { dims: dims.to_vec(), wrap: vec![wrap; dims.len()], ..Topology::default() })
+    }
+
+    fn tree(torus: &Torus, rectangle: Rectangle, root: Coordinates) -> Vec<(u32, ClassRoute)> {
+        let route =
+            |n| Some((n, rectangle.route(torus, root, torus.coordinates(n), RouteKind::UserSubcomm)?));
+        (0..torus.nodes()).filter_map(route).collect()
+    }
+
+    proptest! {
+        /// Any box's tree is one, whatever the machine and the root, and as deep as the way of its farthest node is long.
+        #[test]
+        fn a_rectangle_has_a_tree(
+            dims in proptest::collection::vec(1u32..6, 1..=5),
+            wrap: bool,
+            corners: [[u8; 5]; 3],
+        ) {
+            let torus = torus(&dims, wrap);
+            let inside = |c: [u8; 5]| -> Coordinates { std::array::from_fn(|d| (u32::from(c[d]) % torus.length(d)) as u8) };
+            let [a, b, c] = corners.map(inside);
+            let rectangle = Rectangle {
+                low: std::array::from_fn(|d| a[d].min(b[d])),
+                high: std::array::from_fn(|d| a[d].max(b[d])),
+            };
+            let root = std::array::from_fn(|d| c[d].clamp(rectangle.low[d], rectangle.high[d]));
+            for root in [root, rectangle.middle()] {
+                let routes = tree(&torus, rectangle, root);
+                prop_assert_eq!(routes.len() as u64, rectangle.nodes());
+                prop_assert_eq!(check(&torus, &routes), Ok(()));
+                let depth_of = |mut node: u32| {
+                    let mut depth = 0;
+                    while let Some(port) = routes.iter().find(|r| r.0 == node).expect("in the tree").1.output {
+                        node = torus.neighbour(node, port.into()).expect("a link");
+                        depth += 1;
+                    }
+                    prop_assert_eq!(node, torus.node(root));
+                    Ok(depth)
+                };
+                let mut deepest = 0;
+                for (node, _) in &routes {
+                    deepest = deepest.max(depth_of(*node)?);
+                }
+                prop_assert_eq!(deepest, rectangle.depth(&torus, root));
+            }
+        }
+    }
+
+    /// Table 3's trees: each doubling of the nodes is one level more.
+    #[test]
+    fn trees_of_the_paper() {
+        let torus = torus(&[4, 4, 4, 4, 2], false);
+        let shapes: [[u8; 5]; 9] = [
+            [1, 1, 1, 1, 2],
+            [1, 1, 1, 2, 2],
+            [1, 1, 2, 2, 2],
+            [1, 2, 2, 2, 2],
+            [2, 2, 2, 2, 2],
+            [2, 2, 4, 2, 2],
+            [2, 2, 4, 4, 2],
+            [4, 2, 4, 4, 2],
+            [4, 4, 4, 4, 2],
+        ];
+        for (i, shape) in shapes.into_iter().enumerate() {
+            let rectangle = Rectangle { low: [0; 5], high: shape.map(|n| n - 1) };
+            assert_eq!(rectangle.nodes(), 2 << i);
+            assert_eq!(rectangle.depth(&torus, rectangle.middle()), i as u32 + 1);
+        }
+    }
+
+    type Routes = Vec<(u32, ClassRoute)>;
+
+    #[test]
+    fn what_is_no_tree_is_told() {
+        let torus = torus(&[4, 2], true);
+        let good = tree(&torus, Rectangle::whole(&torus), [1, 0, 0, 0, 0]);
+        assert_eq!(check(&torus, &good), Ok(()));
+        let wrong = |change: &dyn Fn(&mut Routes)| {
+            let mut routes = good.clone();
+            change(&mut routes);
+            let RouteProblem { node, field, message } = check(&torus, &routes).expect_err("no tree");
+            (node, field, message)
+        };
+        // Node 0 is at (0,0): it sends to node 1 through +x.
+        let (node, field, message) = wrong(&|r| r[0].1.output = Some(2));
+        assert_eq!((node, field), (0, "output"));
+        assert!(message.contains("+y") && message.contains("node 4"), "{message}");
+        let (node, field, _) = wrong(&|r| r[0].1.output = None);
+        assert_eq!((node, field), (1, "inputs"));
+        let (node, field, message) = wrong(&|r| r[0].1.inputs = 1 << 12);
+        assert!(node == 0 && field == "inputs" && message.contains("no link"), "{message}");
+        let (_, field, message) = wrong(&|r| r[0].1.inputs |= 1);
+        assert!(field == "output" && message.contains("turn back"), "{message}");
+        let (node, field, _) = wrong(&|r| r[3].1.kind = RouteKind::System);
+        assert_eq!((node, field), (3, "kind"));
+        let (_, field, message) = wrong(&|r| r.iter_mut().for_each(|r| r.1.local = false));
+        assert_eq!(field, "local", "{message}");
+        // Two roots, in two pieces; and a ring.
+        let pieces = [
+            (0, ClassRoute { local: true, ..Default::default() }),
+            (5, ClassRoute { local: true, ..Default::default() }),
+        ];
+        assert!(check(&torus, &pieces).expect_err("two roots").message.contains("two roots"));
+        let ring: Vec<_> = (0..4)
+            .map(|n| (n, ClassRoute { inputs: 1 << 1, output: Some(0), local: true, ..Default::default() }))
+            .collect();
+        assert!(check(&torus, &ring).expect_err("a ring").message.contains("ring"));
+    }
+
+    #[test]
+    fn system_and_commworld_share_no_link() {
+        let route = |kind, inputs| ClassRoute { kind, inputs, output: None, local: true };
+        let mut others = vec![None; CLASS_ROUTES];
+        others[14] = Some(route(RouteKind::System, 0b0110));
+        let user = RouteKind::UserCommworld;
+        assert!(check_links(7, 0, &route(user, 0b1001), &others).is_ok());
+        assert!(check_links(7, 0, &route(RouteKind::UserSubcomm, 0b0110), &others).is_ok());
+        let told = check_links(7, 0, &route(user, 0b0010), &others).expect_err("one link").message;
+        assert!(told.contains("class 14") && told.contains("-x"), "{told}");
+    }
+}

@@ -1,0 +1,417 @@
+//! The central collective logic (sections II.C and II.E). A packet of a class route waits at the head of its VC, or of its
+//! injection FIFO, until the packets of all the other inputs are there; then they go through the ALUs together and one packet goes on, up
+//! the tree. At the root it turns round, and is broadcast down to all inputs and to the node itself.
+//!
+//! Up-tree and down-tree have logic of their own, each busy with one class route at a time; the system's classes come first. What
+//! is granted claims its links: no packet from point to point starts on them until it has gone, and down-tree comes before up-tree.
+
+use super::block::Shared;
+use super::queues::CLASS;
+use super::state::*;
+use crate::collective::route::{check_links, check_node};
+use crate::collective::{CLASS_ROUTES, ClassRoute, CollectiveHeader, Combined, Delivers, RouteKind, combine};
+use crate::host::Host;
+use crate::packet::{Data, Header, Meta};
+use crate::router::bits::{bits, one_of};
+use crate::router::event::{FROM_CENTRAL, Message};
+use netloom_engine::{Outbox, Time};
+use std::collections::VecDeque;
+
+/// The collective VCs, by the place of their queues.
+const COLLECTIVE_VCS: usize = ALL_VCS - VCS;
+
+/// In an event for the logic: what it reads has gone through up-tree, down-tree; up-tree may begin anew.
+const READ_UP: usize = 0;
+const READ_DOWN: usize = 1;
+const UP_FREE: usize = 2;
+
+/// The logic of a node that is in any class route.
+#[derive(Default)]
+pub(super) struct Central {
+    pub routes: [Option<ClassRoute>; CLASS_ROUTES],
+    /// Packets that have come, by VC and port, in order.
+    pub queues: [[VecDeque<u32>; PORTS]; COLLECTIVE_VCS],
+    /// Packets at the heads of injection FIFOs: the user's and the system's.
+    pub contributions: [Option<Contribution>; 2],
+    up: Logic,
+    down: Logic,
+}
+
+/// A packet at the head of an injection FIFO.
+#[derive(Clone, Copy)]
+pub(super) struct Contribution {
+    pub fifo: usize,
+    pub packet: u32,
+    pub header: CollectiveHeader,
+}
+
+/// Up-tree's or down-tree's.
+#[derive(Default)]
+struct Logic {
+    /// Granted, and waiting for its links.
+    granted: Option<Job>,
+    /// What is being read.
+    reading: Option<Job>,
+    /// Whether it may grant nothing yet.
+    is_busy: bool,
+}
+
+impl Logic {
+    fn may_grant(&self) -> bool {
+        self.granted.is_none() && !self.is_busy
+    }
+}
+
+/// Packets that go through the logic together.
+#[derive(Clone, Copy)]
+struct Job {
+    vc: usize,
+    /// Ports from whose queues a packet is taken, and whether from which contribution.
+    inputs: u16,
+    contribution: Option<usize>,
+    /// Ports to which the result goes, and whether the node itself gets it.
+    outputs: u16,
+    receives: bool,
+    /// Whether it goes up the tree, or comes down.
+    is_up: bool,
+    /// Whether it turns from up-tree to down-tree here.
+    turns: bool,
+}
+
+/// The VC of a class route's packets.
+fn vc_of(kind: RouteKind) -> usize {
+    if kind == RouteKind::UserSubcomm { SUBCOMM } else { COMMWORLD }
+}
+
+fn contribution_of(kind: RouteKind) -> usize {
+    usize::from(kind == RouteKind::System)
+}
+
+impl Central {
+    fn header(&self, cells: &[Cell], vc: usize, port: usize) -> Option<CollectiveHeader> {
+        let packet = *self.queues[vc - VCS][port].front()?;
+        CollectiveHeader::unpack(cells[packet as usize].header)
+    }
+
+    fn route(&self, header: &CollectiveHeader, number: u32) -> ClassRoute {
+        let route = self.routes[usize::from(header.class)].filter(|route| route.kind == header.kind);
+        route.unwrap_or_else(|| {
+            panic!("node {number}: a packet of class route {}, which is not set here", header.class)
+        })
+    }
+
+    /// Packets at the heads of queues: VC, port, header.
+    pub fn heads<'a>(
+        &'a self,
+        cells: &'a [Cell],
+    ) -> impl Iterator<Item = (usize, usize, CollectiveHeader)> + 'a {
+        let places = (VCS..ALL_VCS).flat_map(|vc| (0..PORTS).map(move |port| (vc, port)));
+        places.filter_map(|(vc, port)| Some((vc, port, self.header(cells, vc, port)?)))
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_at_rest(&self) -> bool {
+        let is_idle = |logic: &Logic| logic.may_grant() && logic.reading.is_none();
+        is_idle(&self.up) && is_idle(&self.down) && self.queues.iter().flatten().all(VecDeque::is_empty)
+    }
+
+    /// What may go down the tree: a packet that came from above.
+    fn down(&self, n: &Node, cells: &[Cell]) -> Vec<(RouteKind, Job)> {
+        let jobs = self.heads(cells).filter_map(|(vc, port, header)| {
+            let route = self.route(&header, n.number);
+            (route.output == Some(port as u8)).then(|| {
+                let job = Job {
+                    vc,
+                    inputs: 1 << port,
+                    contribution: None,
+                    outputs: route.inputs,
+                    receives: n.receives_of(&route, &header),
+                    is_up: false,
+                    turns: false,
+                };
+                (route.kind, job)
+            })
+        });
+        jobs.filter(|(_, job)| n.has_tokens(job)).collect()
+    }
+
+    /// What may go up the tree: a broadcast by itself; packets of all the inputs of a class.
+    fn up(&self, n: &Node, cells: &[Cell]) -> Vec<(RouteKind, Job)> {
+        let mut jobs: Vec<(RouteKind, Job)> = vec![];
+        let mut classes = 0u16;
+        let mut add =
+            |route: &ClassRoute, header: &CollectiveHeader, inputs: u16, contribution: Option<usize>| {
+                let turns = route.output.is_none();
+                let job = Job {
+                    vc: vc_of(route.kind),
+                    inputs,
+                    contribution,
+                    outputs: route.output.map_or(route.inputs, |port| 1 << port),
+                    receives: turns && n.receives_of(route, header),
+                    is_up: true,
+                    turns,
+                };
+                // Down-tree must be free at the root, where it broadcasts at once what up-tree combines.
+                if n.has_tokens(&job) && (!turns || self.down.may_grant()) {
+                    jobs.push((route.kind, job));
+                }
+            };
+        let from_below = self.heads(cells).map(|(_, port, header)| (Some(port), header));
+        let own = self.contributions.iter().flatten().map(|c| (None, c.header));
+        for (port, header) in from_below.chain(own) {
+            let route = self.route(&header, n.number);
+            let contribution = contribution_of(route.kind);
+            if port.is_some() && route.output == port.map(|p| p as u8) {
+                continue;
+            }
+            if header.delivers == Delivers::Broadcast {
+                let inputs = port.map_or(0, |port| 1 << port);
+                add(&route, &header, inputs, port.is_none().then_some(contribution));
+            } else if classes >> header.class & 1 == 0 {
+                classes |= 1 << header.class;
+                let is_there = |other: CollectiveHeader| {
+                    other.class == header.class
+                        && other.kind == header.kind
+                        && other.delivers != Delivers::Broadcast
+                };
+                let all = bits(route.inputs)
+                    .all(|port| self.header(cells, vc_of(route.kind), port).is_some_and(is_there));
+                let own = self.contributions[contribution].is_some_and(|c| is_there(c.header));
+                if all && (own || !route.local) {
+                    add(&route, &header, route.inputs, route.local.then_some(contribution));
+                }
+            }
+        }
+        jobs
+    }
+}
+
+/// One of several: the system's first, then any.
+fn pick(jobs: &[(RouteKind, Job)], n: &mut Node) -> Option<Job> {
+    let of = |system: bool| {
+        (0..jobs.len().min(64))
+            .filter(|&i| (jobs[i].0 == RouteKind::System) == system)
+            .fold(0u64, |m, i| m | 1 << i)
+    };
+    let best = [of(true), of(false)].into_iter().find(|&mask| mask != 0)?;
+    Some(jobs[one_of(best, &mut n.random)].1)
+}
+
+impl Node {
+    fn has_tokens(&self, job: &Job) -> bool {
+        self.room_one[job.vc] & job.outputs == job.outputs
+    }
+
+    /// Whether this node gets the result.
+    fn receives_of(&self, route: &ClassRoute, header: &CollectiveHeader) -> bool {
+        let is_for_all = match header.delivers {
+            Delivers::Reduce(to) => to == self.at,
+            Delivers::Broadcast | Delivers::AllReduce => true,
+        };
+        route.local && is_for_all
+    }
+}
+
+impl<H: Host> Shared<H> {
+    /// Sets a node's registers of a class route.
+    pub(super) fn set_class_route(&mut self, n: &mut Node, class: usize, route: Option<ClassRoute>) {
+        let ports = n.ports;
+        let central = n.central.get_or_insert_default();
+        if let Some(route) = &route {
+            let checked = check_node(n.number, route, |port| {
+                ports.get(port).is_some_and(|record| record.neighbour != NOWHERE)
+            });
+            let checked = checked.and_then(|()| check_links(n.number, class, route, &central.routes));
+            if let Err(problem) = checked {
+                panic!("node {}: class route {class}: {}: {}", n.number, problem.field, problem.message);
+            }
+        }
+        central.routes[class] = route;
+    }
+
+    /// A collective packet has come to a receiver.
+    pub(super) fn join_collective(
+        &mut self,
+        n: &mut Node,
+        port: usize,
+        vc: usize,
+        packet: u32,
+        header: Header,
+        now: Time,
+    ) {
+        *self.cell_mut(packet) = Cell { header, arrived: now as u32, ..Cell::default() };
+        let central = n.central.get_or_insert_default();
+        central.queues[vc - VCS][port].push_back(packet);
+        self.recorder.enter(vc, header.chunks() as u8, now);
+    }
+
+    /// A packet stands at the head of an injection FIFO.
+    pub(super) fn contribute(&mut self, n: &mut Node, fifo: usize, packet: u32, header: CollectiveHeader) {
+        let central = n.central.get_or_insert_default();
+        let place = &mut central.contributions[contribution_of(header.kind)];
+        assert!(place.is_none(), "node {}: one injection FIFO for each kind of class route", n.number);
+        *place = Some(Contribution { fifo, packet, header });
+        n.contributing |= 1 << fifo;
+    }
+
+    /// The logic is through with something.
+    pub(super) fn central_event(&mut self, n: &mut Node, slot: usize) {
+        let Some(central) = n.central.as_deref_mut() else { return };
+        let logic = if slot == READ_DOWN { &mut central.down } else { &mut central.up };
+        if slot == UP_FREE {
+            logic.is_busy = false;
+            return;
+        }
+        logic.is_busy = slot == READ_UP && self.tables.combine_gap > 0;
+        let Some(job) = logic.reading.take() else { return };
+        if let Some(contribution) = job.contribution.and_then(|which| central.contributions[which].take()) {
+            n.injecting &= !(1 << contribution.fifo);
+            n.refill |= 1 << contribution.fifo;
+            self.host.prepare(n.here, contribution.fifo);
+        }
+        for port in bits(job.inputs) {
+            n.receivers[port].due += 1 << (8 * job.vc);
+            n.due |= 1 << port;
+        }
+    }
+
+    /// Grants what may go, and starts what has its links.
+    pub(super) fn collective(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Parcel>) {
+        let Some(mut central) = n.central.take() else { return };
+        let c = &mut *central;
+        if c.down.may_grant() {
+            c.down.granted = pick(&c.down(n, &self.cells), n);
+        }
+        if let Some(job) = c.down.granted
+            && n.open & job.outputs == job.outputs
+            && n.has_tokens(&job)
+        {
+            c.down.granted = None;
+            self.pass(n, c, job, now, out);
+        }
+        if c.up.may_grant() {
+            c.up.granted = pick(&c.up(n, &self.cells), n);
+        }
+        let claimed_down = c.down.granted.map_or(0, |job| job.outputs);
+        if let Some(job) = c.up.granted
+            && n.open & !claimed_down & job.outputs == job.outputs
+            && n.has_tokens(&job)
+            && (!job.turns || c.down.may_grant())
+        {
+            c.up.granted = None;
+            self.pass(n, c, job, now, out);
+        }
+        n.claimed = claimed_down | c.up.granted.map_or(0, |job| job.outputs);
+        n.central = Some(central);
+    }
+
+    /// Packets go through the logic, and what comes of them to its links and to the node itself.
+    fn pass(&mut self, n: &mut Node, c: &mut Central, job: Job, now: Time, out: &mut Outbox<Parcel>) {
+        let mut packets: Vec<(CollectiveHeader, Option<Data>)> = vec![];
+        let mut meta: Option<Meta> = None;
+        let mut take = |shared: &mut Self, packet: u32| {
+            let header = shared.cells[packet as usize].header;
+            let (of, data) = shared.remove(packet);
+            // One packet goes on for all: as old as the oldest.
+            meta = Some(meta.map_or(of, |m: Meta| Meta {
+                made: m.made.min(of.made),
+                entered: m.entered.min(of.entered),
+                ..m
+            }));
+            packets
+                .push((CollectiveHeader::unpack(header).expect("only collective packets come here"), data));
+            header.chunks() as u8
+        };
+        for port in bits(job.inputs) {
+            let packet = c.queues[job.vc - VCS][port].pop_front().expect("it was seen at the head");
+            let waited = (now as u32).wrapping_sub(self.cells[packet as usize].arrived);
+            let chunks = take(self, packet);
+            self.recorder.waited(CLASS[job.vc], waited);
+            self.recorder.leave(job.vc, chunks, now);
+        }
+        if let Some(own) = job.contribution.and_then(|which| c.contributions[which]) {
+            n.contributing &= !(1 << own.fifo);
+            n.injecting |= 1 << own.fifo;
+            self.arena.get_mut(own.packet).entered = now;
+            self.recorder.current.injected += 1;
+            self.recorder.under_way += 1;
+            take(self, own.packet);
+        }
+        let (merged, meta) = (packets.len() as i64, meta.expect("a job has packets"));
+        let is_combined = job.is_up && packets[0].0.delivers != Delivers::Broadcast;
+        let Combined { header, data } = if is_combined {
+            combine(&packets)
+        } else {
+            let (header, data) = packets.swap_remove(0);
+            Combined { header, data }
+        };
+        let t = &self.tables;
+        let mut delay = if job.turns { 2 * t.central } else { t.central };
+        if is_combined {
+            delay += t.combine + if header.operation.is_double() { t.float } else { 0 };
+        }
+        let time = t.wire[header.chunks as usize];
+        let read = now + time;
+        if job.is_up {
+            (c.up.is_busy, c.up.reading) = (true, Some(job));
+            self.at_central(n, read, READ_UP);
+            if self.tables.combine_gap > 0 {
+                self.at_central(n, read + self.tables.combine_gap, UP_FREE);
+            }
+        }
+        if job.turns || !job.is_up {
+            c.down.is_busy = true;
+            c.down.reading = (!job.is_up).then_some(job);
+            self.at_central(n, read, READ_DOWN);
+        }
+        let copies = i64::from(job.outputs.count_ones()) + i64::from(job.receives);
+        self.recorder.under_way += copies - merged;
+        let packed = header.pack();
+        for port in bits(job.outputs) {
+            let packet = self.insert(meta, packed, data.clone());
+            self.send_collective(n, port, job.vc, (packet, packed), (now + delay, time), out);
+        }
+        if job.receives {
+            let packet = self.insert(meta, packed, data);
+            let fifo = RECEPTION_COLLECTIVE + contribution_of(header.kind);
+            self.calendar
+                .push(now + delay + time, Event::at(Kind::Collected, n.here, fifo, 0, packet, packed.0));
+        }
+    }
+
+    fn at_central(&mut self, n: &Node, at: Time, slot: usize) {
+        self.calendar.push(at, Event::at(Kind::Central, n.here, 0, slot, 0, 0));
+    }
+
+    /// A collective packet starts on a link, not before `start`.
+    fn send_collective(
+        &mut self,
+        n: &mut Node,
+        to: usize,
+        vc: usize,
+        (packet, header): (u32, Header),
+        (start, time): (Time, Time),
+        out: &mut Outbox<Parcel>,
+    ) {
+        n.open &= !(1 << to);
+        n.tokens[to][vc] -= 1;
+        self.offer(n, to, vc);
+        let leaving =
+            Leaving { from: FROM_CENTRAL, slot: 0, due_vc: 0, due_chunks: 0, chunks: header.chunks() as u8 };
+        let (neighbour, start) = self.occupy(n, to, vc, header, start);
+        let arrival = start + self.tables.hop + u64::from(n.wires[to]);
+        self.calendar.push(start + time, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
+        let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, header.0);
+        self.send(neighbour, arrival, arrive, packet, out);
+    }
+
+    /// A collective packet is whole in its reception FIFO.
+    pub(super) fn collected(&mut self, n: &mut Node, event: &Event, now: Time) {
+        self.recorder.under_way -= 1;
+        let (meta, data) = self.remove(event.packet());
+        self.hand_over(now, n, event.port(), Header(event.word), meta, data);
+    }
+}
+
+/// What one block tells another: with an arriving packet, what it carries.
+pub type Parcel = (Message, Option<Data>);

@@ -1,0 +1,376 @@
+//! Collective operations in the network: everybody gets the right result once, whatever the trees, the operations, the traffic beside
+//! them, the blocks and the threads; at the speed that the logic allows.
+
+use netloom_engine::{Progress, Reached, Stream, Time};
+use netloom_fabric::collective::route::{Rectangle, check};
+use netloom_fabric::collective::{
+    ClassRoute, CollectiveHeader, Delivers, Flags, Operation, RouteKind, combine,
+};
+use netloom_fabric::config::QueuedConfig;
+use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::packet::{Data, Header, Meta};
+use netloom_fabric::router::queued::QueuedNetwork;
+use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_fabric::routing::hints;
+use netloom_fabric::topology::torus::Torus;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// What a node sends by each injection FIFO.
+type Sends = BTreeMap<usize, VecDeque<(Header, Option<Data>)>>;
+
+/// The same, and its class routes.
+#[derive(Clone, Default)]
+struct Script {
+    routes: Vec<(usize, ClassRoute)>,
+    sends: Sends,
+}
+
+/// What came: node, reception FIFO, header, data, when.
+type Arrival = (u32, usize, Header, Option<Data>, Time);
+
+struct Scripted {
+    numbers: Vec<u32>,
+    scripts: Vec<Option<Script>>,
+    sends: Vec<Sends>,
+    arrived: Vec<Arrival>,
+}
+
+impl Host for Scripted {
+    fn pull(&mut self, _: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+        if let Some(script) = self.scripts[node as usize].take() {
+            for (class, route) in script.routes {
+                signals.class_route(node, class, Some(route));
+            }
+            self.sends[node as usize] = script.sends;
+        }
+        let next = self.sends[node as usize].get_mut(&fifo).and_then(VecDeque::pop_front);
+        let Some((header, data)) = next else { return Pull::Empty };
+        data.into_iter().for_each(|data| signals.attach(data));
+        Pull::Packet(header, Meta { source: self.numbers[node as usize], ..Meta::default() })
+    }
+
+    fn deliver(&mut self, now: Time, node: u32, d: &Delivery, _: &mut Signals) {
+        self.arrived.push((self.numbers[node as usize], d.port, d.header, d.data.cloned(), now));
+    }
+
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+}
+
+/// Runs scripts to the end; all that arrived, by node and time.
+fn run(config: &QueuedConfig, scripts: &[Script], block: &[u32], threads: usize) -> Vec<Arrival> {
+    let options = BuildOptions { block: block.into(), injection_fifos: 16, ..BuildOptions::default() };
+    let mut network = QueuedNetwork::new(config, &options, |numbers| Scripted {
+        numbers: numbers.into(),
+        scripts: numbers.iter().map(|&n| Some(scripts[n as usize].clone())).collect(),
+        sends: vec![BTreeMap::new(); numbers.len()],
+        arrived: vec![],
+    })
+    .expect("buildable");
+    assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
+    assert_eq!((network.stall(), network.unrest()), (None, vec![]));
+    assert_eq!(network.blocks().map(|b| b.packets()).sum::<usize>(), 0);
+    let mut arrived: Vec<_> =
+        network.blocks().flat_map(|b| std::mem::take(&mut b.host_mut().arrived)).collect();
+    arrived.sort_by_key(|a| (a.0, a.4, a.1));
+    arrived
+}
+
+fn torus_of(config: &QueuedConfig) -> Torus {
+    Torus::new(&config.topology)
+}
+
+fn header(class: u8, operation: Operation, delivers: Delivers, bytes: u32) -> CollectiveHeader {
+    CollectiveHeader {
+        class,
+        kind: RouteKind::UserSubcomm,
+        operation,
+        word_B: 8,
+        delivers,
+        chunks: 1 + bytes.div_ceil(32),
+        flags: Flags::default(),
+    }
+}
+
+const USER: usize = 14;
+const SYSTEM: usize = 15;
+
+fn shape() -> impl Strategy<Value = QueuedConfig> {
+    (proptest::collection::vec(1u32..5, 5), any::<bool>(), 1u32..8).prop_map(|(mut dims, wrap, slots)| {
+        while dims.iter().product::<u32>() > 96 {
+            *dims.iter_mut().max().expect("five") -= 1;
+        }
+        let mut config = QueuedConfig::bluegene_q(&dims);
+        config.topology.wrap = vec![wrap; 5];
+        config.router.slots = slots.max(2);
+        config
+    })
+}
+
+/// Random words of eight bytes: small whole numbers as doubles where doubles are added, so that sums are exact.
+fn words(operation: Operation, bytes: u32, seed: u64) -> Data {
+    let mut random = Stream::new(seed, 3, 3);
+    let word = |r: &mut Stream| match operation.is_double() {
+        true => (r.below(1 << 40) as f64 - (1u64 << 39) as f64).to_be_bytes(),
+        false => (r.below(u64::MAX)).to_be_bytes(),
+    };
+    (0..bytes / 8).flat_map(|_| word(&mut random)).collect::<Vec<u8>>().into()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// On any machine, trees over any boxes, several classes at once, all operations and kinds, beside traffic from point to point:
+    /// each node that is to get a result gets it once, and it is that of one combination of all contributions; the same
+    /// for any blocks and threads.
+    #[test]
+    fn everybody_gets_the_result_once(
+        config in shape(),
+        corners in proptest::collection::vec((any::<[u8; 5]>(), any::<[u8; 5]>(), any::<[u8; 5]>(), 0usize..12, 0u8..3), 1..4),
+        rounds in 1usize..5,
+        beside in 0usize..20,
+        seed: u64,
+        block in proptest::collection::vec(1u32..4, 5),
+    ) {
+        let torus = torus_of(&config);
+        let inside = |c: &[u8; 5]| -> [u8; 5] { std::array::from_fn(|d| (u32::from(c[d]) % torus.length(d)) as u8) };
+        let mut scripts = vec![Script::default(); torus.nodes() as usize];
+        let mut expected: BTreeMap<(u32, u8), Vec<Option<Data>>> = BTreeMap::new();
+        for (class, (a, b, root, operation, how)) in corners.iter().enumerate() {
+            let (a, b) = (inside(a), inside(b));
+            let rectangle = Rectangle {
+                low: std::array::from_fn(|d| a[d].min(b[d])),
+                high: std::array::from_fn(|d| a[d].max(b[d])),
+            };
+            let clamp = |c: [u8; 5]| std::array::from_fn(|d| c[d].clamp(rectangle.low[d], rectangle.high[d]));
+            let root = clamp(inside(root));
+            let operation = Operation::ALL[*operation];
+            let members: Vec<u32> = (0..torus.nodes()).filter(|&n| rectangle.contains(torus.coordinates(n))).collect();
+            let routes: Vec<_> = members
+                .iter()
+                .map(|&n| (n, rectangle.route(&torus, root, torus.coordinates(n), RouteKind::UserSubcomm).expect("inside")))
+                .collect();
+            prop_assert_eq!(check(&torus, &routes), Ok(()));
+            for &(n, route) in &routes {
+                scripts[n as usize].routes.push((class, route));
+            }
+            for round in 0..rounds {
+                let delivers = match how {
+                    0 => Delivers::Broadcast,
+                    1 => Delivers::AllReduce,
+                    _ => Delivers::Reduce(clamp(a)),
+                };
+                let bytes = [8, 512, 64, 200][round % 4];
+                let header = header(class as u8, operation, delivers, bytes);
+                let from = |n: u32| words(operation, bytes, seed ^ u64::from(n) << 8 ^ (round as u64) << 40 ^ (class as u64) << 50);
+                let senders = if delivers == Delivers::Broadcast { &members[round % members.len()..][..1] } else { &members[..] };
+                for &n in senders {
+                    scripts[n as usize].sends.entry(USER).or_default().push_back((header.pack(), Some(from(n))));
+                }
+                let all: Vec<_> = senders.iter().map(|&n| (header, Some(from(n)))).collect();
+                let mut result = combine(&all[..1]);
+                for one in &all[1..] {
+                    result = combine(&[(result.header, result.data), one.clone()]);
+                }
+                for &n in &members {
+                    if !matches!(delivers, Delivers::Reduce(to) if torus.node(to) != n) {
+                        expected.entry((n, class as u8)).or_default().push(result.data.clone());
+                    }
+                }
+            }
+        }
+        let mut random = Stream::new(seed, 9, 9);
+        for n in 0..torus.nodes() {
+            for _ in 0..beside {
+                let to = random.below(torus.nodes().into()) as u32;
+                let (from, at) = (torus.coordinates(n), torus.coordinates(to));
+                if to != n {
+                    let hints = hints::minimal(&torus, from, at, config.router.halfway_tie);
+                    let packet = Header::new(at, hints, 1 + random.below(17) as u32, 0);
+                    scripts[n as usize].sends.entry(random.below(3) as usize).or_default().push_back((packet, None));
+                }
+            }
+        }
+        let arrived = run(&config, &scripts, &block, 1);
+        let mut got: BTreeMap<(u32, u8), Vec<Option<Data>>> = BTreeMap::new();
+        for (node, port, header, data, _) in &arrived {
+            if let Some(header) = CollectiveHeader::unpack(*header) {
+                prop_assert_eq!(*port, USER);
+                prop_assert!(!header.flags.mismatch && !header.flags.nan);
+                got.entry((*node, header.class)).or_default().push(data.clone());
+            }
+        }
+        // Broadcasts of several senders overtake each other where they meet.
+        let sorted = |mut all: BTreeMap<(u32, u8), Vec<Option<Data>>>| {
+            all.values_mut().for_each(|list| list.sort());
+            all
+        };
+        prop_assert_eq!(sorted(got), sorted(expected));
+        prop_assert_eq!(run(&config, &scripts, &[9; 5], 2), arrived);
+    }
+}
+
+/// All nodes of a machine, one class route over it, each with so many packets of the operation.
+fn whole(config: &QueuedConfig, header: CollectiveHeader, packets: usize) -> Vec<Script> {
+    let torus = torus_of(config);
+    let rectangle = Rectangle::whole(&torus);
+    (0..torus.nodes())
+        .map(|n| {
+            let route = rectangle.route(&torus, rectangle.middle(), torus.coordinates(n), header.kind);
+            Script {
+                routes: vec![(header.class.into(), route.expect("all are in it"))],
+                sends: [(USER, vec![(header.pack(), None); packets].into())].into(),
+            }
+        })
+        .collect()
+}
+
+/// The time of one packet on an idle machine: levels of the tree up and down, what the logic adds at each node, and the packet itself.
+#[test]
+fn a_short_operation_takes_its_levels() {
+    for dims in [[1, 1, 1, 1, 2], [1, 1, 2, 2, 2], [2, 2, 2, 2, 2], [4, 2, 4, 2, 2], [4, 4, 4, 4, 2]] {
+        let config = QueuedConfig::bluegene_q(&dims);
+        let torus = torus_of(&config);
+        let depth = u64::from(Rectangle::whole(&torus).depth(&torus, Rectangle::whole(&torus).middle()));
+        let (hop, packet) = (320 + 43, 4 * (2 * 32 + 8));
+        for (operation, delivers, up) in [
+            (Operation::AddDouble, Delivers::AllReduce, 9 * 16),
+            (Operation::MaxSigned, Delivers::AllReduce, 7 * 16),
+        ] {
+            let arrived = run(&config, &whole(&config, header(0, operation, delivers, 8), 1), &[4; 5], 1);
+            let last = arrived.iter().map(|a| a.4).max().expect("all");
+            assert_eq!(last, depth * (2 * hop + up + 48) + up + 48 + packet, "{dims:?} {operation:?}");
+        }
+    }
+}
+
+/// Many packets follow one another at the rate of up-tree, that is "up to 86%" of the raw rate in data.
+#[test]
+fn long_operations_run_at_86_percent() {
+    let config = QueuedConfig::bluegene_q(&[2, 2, 2, 2, 2]);
+    let time = |packets| {
+        let scripts = whole(&config, header(0, Operation::AddDouble, Delivers::AllReduce, 512), packets);
+        run(&config, &scripts, &[4; 5], 1).iter().map(|a| a.4).max().expect("all")
+    };
+    let each = (time(300) - time(100)) as f64 / 200.0 / 8.0;
+    let share = 512.0 / each / 2.0;
+    assert!((0.85..=0.8605).contains(&share), "{each} ns a packet, {share}");
+}
+
+/// A sum is the same bit for bit in every run on a class route, whatever goes on beside it and however the machine is cut into blocks; on
+/// another tree it may differ.
+#[test]
+fn sums_are_reproducible() {
+    let config = QueuedConfig::bluegene_q(&[3, 4, 2, 2, 2]);
+    let torus = torus_of(&config);
+    let sum = |root: [u8; 5], noise: u64, block: &[u32]| {
+        let rectangle = Rectangle::whole(&torus);
+        let header = header(3, Operation::AddDouble, Delivers::AllReduce, 512);
+        let scripts: Vec<Script> = (0..torus.nodes())
+            .map(|n| {
+                let at = torus.coordinates(n);
+                let mut random = Stream::new(5, 5, n.into());
+                let value =
+                    |r: &mut Stream| (r.below(1 << 53) as f64 * 2f64.powi(r.below(40) as i32)).to_be_bytes();
+                let data: Vec<u8> = (0..64).flat_map(|_| value(&mut random)).collect();
+                let mut script = Script {
+                    routes: vec![(
+                        3,
+                        rectangle.route(&torus, root, at, RouteKind::UserSubcomm).expect("inside"),
+                    )],
+                    sends: [(USER, vec![(header.pack(), Some(data.into()))].into())].into(),
+                };
+                let mut random = Stream::new(noise, 6, n.into());
+                for _ in 0..noise * 5 {
+                    let to = torus.coordinates(random.below(torus.nodes().into()) as u32);
+                    let hints = hints::minimal(&torus, at, to, config.router.halfway_tie);
+                    if to != at {
+                        script.sends.entry(1).or_default().push_back((Header::new(to, hints, 17, 0), None));
+                    }
+                }
+                script
+            })
+            .collect();
+        let arrived = run(&config, &scripts, block, 1);
+        let results: Vec<Data> = arrived.into_iter().filter(|a| a.1 == USER).filter_map(|a| a.3).collect();
+        assert_eq!(results.len(), torus.nodes() as usize);
+        assert!(results.iter().all(|r| *r == results[0]), "one result for all");
+        Arc::clone(&results[0])
+    };
+    let first = sum([1, 1, 0, 0, 0], 0, &[9; 5]);
+    assert_eq!(sum([1, 1, 0, 0, 0], 3, &[2, 2, 1, 1, 1]), first);
+    assert_eq!(sum([1, 1, 0, 0, 0], 7, &[1, 3, 2, 2, 2]), first);
+    assert_ne!(sum([0, 3, 1, 1, 1], 0, &[9; 5]), first, "other trees drop other bits");
+}
+
+/// What goes wrong at one node is told to all.
+#[test]
+fn flags_reach_every_node() {
+    let config = QueuedConfig::bluegene_q(&[4, 2, 2]);
+    for (operation, bad, flags) in [
+        (Operation::AddDouble, f64::NAN.to_bits(), Flags { nan: true, ..Flags::default() }),
+        (Operation::AddSigned, i64::MAX as u64, Flags { overflow: true, ..Flags::default() }),
+    ] {
+        let mut scripts = whole(&config, header(1, operation, Delivers::AllReduce, 8), 1);
+        for (n, script) in scripts.iter_mut().enumerate() {
+            let word = if n == 7 { bad } else { 1 };
+            script.sends.get_mut(&USER).expect("one")[0].1 = Some(word.to_be_bytes().as_slice().into());
+        }
+        let arrived = run(&config, &scripts, &[2; 3], 1);
+        let told: Vec<Flags> =
+            arrived.iter().filter_map(|a| Some(CollectiveHeader::unpack(a.2)?.flags)).collect();
+        assert_eq!(told, vec![flags; 16]);
+    }
+}
+
+/// The system's operations come before the user's where both wait, and use an injection and a reception FIFO of their own.
+#[test]
+fn the_system_comes_first() {
+    let mut config = QueuedConfig::bluegene_q(&[4, 1, 1]);
+    config.topology.wrap = vec![false; 3];
+    let user = header(0, Operation::Or, Delivers::AllReduce, 512);
+    let mut scripts = whole(&config, user, 40);
+    let system = CollectiveHeader { class: 15, kind: RouteKind::System, ..user };
+    for (n, script) in whole(&config, system, 5).into_iter().enumerate() {
+        let [(class, route)] = script.routes[..] else { panic!("one route") };
+        scripts[n].routes.push((class, route));
+        scripts[n].sends.insert(SYSTEM, script.sends[&USER].clone());
+    }
+    let arrived = run(&config, &scripts, &[4; 3], 1);
+    let last = |fifo| arrived.iter().filter(|a| a.1 == fifo).map(|a| a.4).max().expect("some");
+    let count = |fifo| arrived.iter().filter(|a| a.1 == fifo).count();
+    assert_eq!((count(USER), count(SYSTEM)), (160, 20));
+    // Five of forty-five: with equal turns they would be done after ten, with the system first a little after five.
+    assert!(last(SYSTEM) < last(USER) * 9 / 45, "{} of {}", last(SYSTEM), last(USER));
+}
+
+/// A contribution that never comes leaves the others waiting, and the report says where.
+#[test]
+fn a_missing_contribution_is_told() {
+    let config = QueuedConfig::bluegene_q(&[4, 1, 1]);
+    let mut scripts = whole(&config, header(2, Operation::Or, Delivers::AllReduce, 8), 1);
+    scripts[3].sends.clear();
+    let options = BuildOptions { injection_fifos: 16, ..BuildOptions::default() };
+    let mut network = QueuedNetwork::new(&config, &options, |numbers| Scripted {
+        numbers: numbers.into(),
+        scripts: numbers.iter().map(|&n| Some(scripts[n as usize].clone())).collect(),
+        sends: vec![BTreeMap::new(); numbers.len()],
+        arrived: vec![],
+    })
+    .expect("buildable");
+    network.run_until(1 << 30, 1, &Progress::default());
+    let stall = network.stall().expect("they wait");
+    assert!(stall.waiting.iter().any(|w| w.source == 2 || w.source == 1), "{stall:?}");
+    assert!(!network.unrest().is_empty());
+}
+
+#[test]
+#[should_panic(expected = "node 1: class route 4: kind: class 4 and class 14 are the system's")]
+fn system_and_commworld_may_not_share_a_link() {
+    let config = QueuedConfig::bluegene_q(&[4, 1, 1]);
+    let mut scripts = vec![Script::default(); 4];
+    let route = |kind| ClassRoute { kind, inputs: 1 << 1, output: Some(0), local: true };
+    scripts[1].routes = vec![(14, route(RouteKind::System)), (4, route(RouteKind::UserCommworld))];
+    run(&config, &scripts, &[4; 3], 1);
+}
