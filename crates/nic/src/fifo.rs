@@ -95,7 +95,7 @@ struct InjectionFifos {
 /// A node's reception FIFOs, emptied by software at a rate.
 struct ReceptionFifos {
     /// By group, port and priority.
-    queues: Vec<VecDeque<Delivery>>,
+    queues: Vec<VecDeque<Delivery<'static>>>,
     used_bytes: Vec<u32>,
     turn: usize,
     /// Whether software is taking a packet out.
@@ -426,7 +426,8 @@ impl<S: Software> FifoNic<S> {
         let room = self.config.reception_fifo_B.unwrap_or(u32::MAX);
         let fifos = &mut self.reception[node as usize];
         fifos.used_bytes[q] += bytes;
-        fifos.queues[q].push_back(*delivery);
+        // No software on these interfaces looks at what packets carry.
+        fifos.queues[q].push_back(Delivery { data: None, ..*delivery });
         debug_assert!(fifos.used_bytes[q] <= room, "the fabric delivers into FIFOs with room only");
         if room - fifos.used_bytes[q] < self.full_bytes {
             let high = delivery.header.head() & Header::HIGH != 0;

@@ -6,7 +6,7 @@ use netloom_fabric::config::*;
 use netloom_fabric::router::queued::{QueuedBlock, QueuedNetwork};
 use netloom_fabric::router::{BuildOptions, NodeBlock};
 use netloom_nic::message_unit::config::{MessageUnitConfig, SoftwareConfig};
-use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, HIGH_PRIORITY, Kind, LOCAL};
+use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, HIGH_PRIORITY, Kind, LOCAL, Network};
 use netloom_nic::message_unit::spi::{Note, Spi};
 use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS};
 use std::future::Future;
@@ -27,8 +27,9 @@ fn unit() -> MessageUnitConfig {
         slave_ticks: 320,
         read_ticks: 416,
         write_ticks: 416,
-        inject_ticks: 1140,
-        receive_ticks: 1140,
+        inject_ticks: 1060,
+        receive_ticks: 1060,
+        collective_ticks: 500,
         l2_B: 32 << 20,
         ddr_bytes_per_tick: 3.125,
         network_fifo_packets: 2,
@@ -74,13 +75,10 @@ fn run(
 
 fn put(destination: u32, length: u64) -> Descriptor {
     Descriptor {
-        destination,
         payload: 1 << 30,
         length,
         map: ANY_DIRECTION,
-        hints: None,
-        deterministic: false,
-        zone: 0,
+        network: Network::to(destination),
         kind: Kind::DirectPut { base: 0, offset: 4096, counter_base: 0, counter_offset: 0 },
     }
 }
@@ -104,8 +102,9 @@ fn crowd(spi: Spi) -> Task {
                 _ => ANY_DIRECTION,
             };
             let payload = (1 << 30) + u64::from(step * 37);
-            let deterministic = step % 3 == 0;
-            let message = Descriptor { map, payload, deterministic, ..put(to, length(me, to)) };
+            let network =
+                Network::PointToPoint { destination: to, hints: None, deterministic: step % 3 == 0, zone: 0 };
+            let message = Descriptor { map, payload, network, ..put(to, length(me, to)) };
             spi.inject((step % 7) as u16, message).await;
         }
         spi.wait_counter(1 << 20).await;
@@ -147,13 +146,14 @@ fn latency_is_the_sum_of_the_stations() {
     let (sent, seen, on) = (notes[0].1[0].ticks, notes[1].1[0].ticks, notes[1].1[1].ticks);
     let c = unit();
     assert_eq!(sent, 480);
-    // To the unit; the descriptor of two times 32 B; the data of one; the packet into the network, over a hop and out of it; the
+    // To the unit; the descriptor of two times 32 B; the data of one; the packet into the network, over a hop and out of it, 4 B a cycle; the
     // data in two writes; the counter in one. Memory has none of it before: 512 B come for each of the two reads.
     let (fetch, read, ddr) = (416 + 2 * 10, 416 + 10, 2 * 164);
     let (written, counted) = (2 * 10 + 416, 10 + 416);
     let wire = 4 * (2 * 32 + 8);
     let logic = u64::from(c.inject_ticks + c.receive_ticks);
-    assert_eq!(seen - sent, 320 + fetch + read + ddr + logic + 320 + wire + written + counted);
+    let pulled = 2 * 32 / 4 * 10;
+    assert_eq!(seen - sent, 320 + fetch + read + ddr + logic + 320 + wire + pulled + written + counted);
     // Polled every 40 ticks since the start.
     assert_eq!(on, seen.div_ceil(40) * 40 + 280);
 }
@@ -170,9 +170,13 @@ fn exchange(unit: &MessageUnitConfig) -> f64 {
                 let kind =
                     Kind::DirectPut { base: port, offset: 4096, counter_base: port, counter_offset: 0 };
                 let payload = 1 << 36 | u64::from(port) << 24;
-                let (map, hints) = (1 << port, Some(1 << port));
-                let message =
-                    Descriptor { payload, map, hints, deterministic: true, kind, ..put(0, 1 << 18) };
+                let network = Network::PointToPoint {
+                    destination: 0,
+                    hints: Some(1 << port),
+                    deterministic: true,
+                    zone: 0,
+                };
+                let message = Descriptor { payload, map: 1 << port, network, kind, ..put(0, 1 << 18) };
                 spi.inject(port, message).await;
             }
             for port in 0..10u64 {

@@ -11,8 +11,14 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// The tables that studies judge, each with a test below.
-const TABLES: [&str; 4] =
-    ["bgq.zone_routing", "bgq.table1_ping_pong", "bgq.table2_nearest_neighbour", "bgq.all_to_all_512"];
+const TABLES: [&str; 6] = [
+    "bgq.zone_routing",
+    "bgq.table1_ping_pong",
+    "bgq.table2_nearest_neighbour",
+    "bgq.all_to_all_512",
+    "bgq.table3_collective_latency",
+    "bgq.table4_collective_throughput",
+];
 
 #[test]
 fn no_judged_table_is_left_out() {
@@ -86,4 +92,38 @@ fn queues_carry_an_all_to_all() {
     };
     let (seven, one) = (fraction("router.queues=7"), fraction("router.queues=1"));
     assert!(seven > 1.03 * one, "{seven} {one}");
+}
+
+/// What the collective logic adds at each level of the tree, and its floating-point units apart.
+#[test]
+fn the_collective_logic_makes_table_3() {
+    let small = ["topology.dims=[4,2,2,1,1]", "topology.wrap=[]", "workload.boxes=[[2,1,1,1,1],[4,2,2,1,1]]"];
+    let a_level = |changes: &[&str]| {
+        let ns = column(&run("collective-latency", &[&small[..], changes].concat()), 3);
+        // Four levels and one.
+        (ns[1] - ns[0]) / 3.0
+    };
+    let near = |x: f64, ns: f64| assert!((x - ns).abs() < 2.0, "{x} {ns}");
+    let hops = 2.0 * 45.4;
+    near(a_level(&[]), hops + 24.0);
+    near(a_level(&["workload.operation=\"add-unsigned\""]), hops + 20.0);
+    near(a_level(&["router.collective.float_ticks=0"]), hops + 20.0);
+    near(a_level(&["router.collective.combine_ticks=0"]), hops + 16.0);
+    near(a_level(&["router.collective.central_ticks=0"]), hops + 12.0);
+}
+
+/// Short messages wait for the reception engine, which begins when a packet is whole; long ones for up-tree between packets, or for the
+/// links and their acknowledgements.
+#[test]
+fn the_collective_logic_makes_table_4() {
+    let small = ["topology.dims=[4,2,1,1,1]"];
+    let rate =
+        |changes: &[&str]| column(&run("collective-throughput", &[&small[..], changes].concat()), 4)[0];
+    let long = "workload.bytes=[65536]";
+    let usual = rate(&[long]);
+    assert!((1.65..1.72).contains(&usual), "{usual}");
+    assert!(rate(&[long, "router.collective.gap_ticks=0"]) > 1.03 * usual);
+    assert!(rate(&[long, "packet.ack_B=60"]) < 0.97 * usual);
+    // One packet's room at the other end does not cover the way of its tokens back.
+    assert!(rate(&[long, "router.slots=2"]) < 0.95 * usual);
 }

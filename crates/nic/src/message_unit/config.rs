@@ -20,8 +20,10 @@ pub struct MessageUnitConfig {
     pub write_ticks: u32,
     /// From the last of a packet's data to where the network may take the packet.
     pub inject_ticks: u32,
-    /// From the end of a packet in its network reception FIFO to the first write request.
+    /// From when an engine has read a packet from its network reception FIFO to the first write request.
     pub receive_ticks: u32,
+    /// In place of both of these for collective packets.
+    pub collective_ticks: u32,
     /// Room of the L2 cache, through which all of the unit's reads and writes pass, bytes.
     pub l2_B: u64,
     /// What the memory behind it moves, reads and writes together, bytes a tick.
@@ -59,6 +61,7 @@ impl MessageUnitConfig {
             ("slave_ticks", self.slave_ticks, 1 << 24),
             ("inject_ticks", self.inject_ticks, 1 << 24),
             ("receive_ticks", self.receive_ticks, 1 << 24),
+            ("collective_ticks", self.collective_ticks, 1 << 24),
             ("software.poll_ticks", self.software.poll_ticks, 1 << 24),
         ] {
             if !(1..=most).contains(&ticks) {

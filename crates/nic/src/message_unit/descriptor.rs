@@ -2,7 +2,10 @@
 //! unit's header.
 
 use super::NETWORK_FIFOS;
+use netloom_fabric::collective::header::WORDS;
+use netloom_fabric::collective::{CLASS_ROUTES, CollectiveHeader, Delivers, Flags, Operation, RouteKind};
 use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::topology::torus::Coordinates;
 
 /// Data that a packet carries at most, bytes.
 pub const PAYLOAD_MAX: u32 = 512;
@@ -15,26 +18,66 @@ pub const ANY_DIRECTION: u16 = 0x3ff;
 pub const HIGH_PRIORITY: u16 = 1 << 12;
 /// The FIFOs for transfers within the node.
 pub const LOCAL: u16 = 1 << 10 | 1 << 11;
+/// The FIFO of the user's collective packets.
+pub const COLLECTIVE: u16 = 1 << 14;
+/// The FIFO of the system's collective packets.
+pub const SYSTEM_COLLECTIVE: u16 = 1 << 15;
 
 /// A message, as software describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// The node that it is for, by the machine's number.
-    pub destination: u32,
     /// Where its data begins in the sender's memory.
     pub payload: u64,
     /// Its length, bytes.
     pub length: u64,
     /// Network injection FIFOs that may carry its packets.
     pub map: u16,
-    /// Hint bits of its packets, a bit a port; none: the hardware sets them for the shorter way round each dimension.
-    pub hints: Option<u16>,
-    /// Whether its packets keep to one way, and so to their order.
-    pub deterministic: bool,
-    /// The zone that its dynamic packets name.
-    pub zone: u8,
+    /// Where the network takes its packets.
+    pub network: Network,
     /// What becomes of it at its destination.
     pub kind: Kind,
+}
+
+/// The network's part of the packets' header: from point to point, or a collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_snake_case)]
+pub enum Network {
+    /// To one node (section II.B).
+    PointToPoint {
+        /// The node that it is for, by the machine's number.
+        destination: u32,
+        /// Hint bits of its packets, a bit a port; none: the hardware sets them for the shorter way round each dimension.
+        hints: Option<u16>,
+        /// Whether its packets keep to one way, and so to their order.
+        deterministic: bool,
+        /// The zone that its dynamic packets name.
+        zone: u8,
+    },
+    /// Along a class route, combined with what others send (section II.C).
+    Collective {
+        /// The class route, 0 to 15.
+        class: u8,
+        /// What kind of class route that is.
+        kind: RouteKind,
+        /// What is done to its words.
+        operation: Operation,
+        /// Length of a word, bytes.
+        word_B: u32,
+        /// Who gets the result.
+        delivers: Delivers,
+    },
+}
+
+impl Network {
+    /// To a node, by any of the shorter ways.
+    pub fn to(destination: u32) -> Self {
+        Network::PointToPoint { destination, hints: None, deterministic: false, zone: 0 }
+    }
+
+    /// To a node, by one way that keeps packets in order.
+    pub fn in_order(destination: u32) -> Self {
+        Network::PointToPoint { destination, hints: None, deterministic: true, zone: 0 }
+    }
 }
 
 /// What becomes of a message (section III.D).
@@ -94,14 +137,14 @@ impl Descriptor {
     /// What cannot be sent, in words; nothing if all is well.
     pub fn problem(&self, nodes: u32) -> Option<String> {
         let Kind::DirectPut { base, offset, counter_base, counter_offset } = self.kind;
-        if self.destination >= nodes {
-            return Some(format!("its destination {} is no node of {nodes}", self.destination));
-        }
         if self.length == 0 {
             return Some("an RDMA write of no bytes".into());
         }
         if self.map == 0 || u32::from(self.map) >> NETWORK_FIFOS != 0 {
             return Some("its map names no injection FIFO".into());
+        }
+        if let Some(problem) = self.problem_of_network(nodes) {
+            return Some(problem);
         }
         if offset + self.length > 1 << OFFSET || counter_offset >= 1 << OFFSET {
             return Some(format!("offsets beyond 37 bits: {offset} and {counter_offset}"));
@@ -112,6 +155,52 @@ impl Descriptor {
         None
     }
 
+    fn problem_of_network(&self, nodes: u32) -> Option<String> {
+        let collective = COLLECTIVE | SYSTEM_COLLECTIVE;
+        match self.network {
+            Network::PointToPoint { destination, .. } if destination >= nodes => {
+                Some(format!("its destination {destination} is no node of {nodes}"))
+            }
+            Network::PointToPoint { zone, .. } if zone > 3 => Some(format!("zone {zone} of 0 to 3")),
+            Network::PointToPoint { .. } if self.map & collective != 0 => {
+                Some("its map names a collective injection FIFO, its header a node".into())
+            }
+            Network::PointToPoint { .. } => None,
+            Network::Collective { class, .. } if usize::from(class) >= CLASS_ROUTES => {
+                Some(format!("class route {class} of {CLASS_ROUTES}"))
+            }
+            Network::Collective { kind, .. } if self.map != collective_fifo(kind) => Some(format!(
+                "its map must name the collective FIFO of a class route of kind {kind:?}, and no other"
+            )),
+            Network::Collective { operation, word_B, .. } if operation.is_double() && word_B != 8 => {
+                Some(format!("doubles have words of 8 B, not {word_B}"))
+            }
+            Network::Collective { word_B, .. } if !WORDS.contains(&word_B) || !word_B.is_power_of_two() => {
+                Some(format!("words of {word_B} B: expected a power of two from 4 to 512"))
+            }
+            Network::Collective { word_B, .. } if !self.length.is_multiple_of(word_B.into()) => {
+                Some(format!("its {} B are no whole number of words of {word_B} B", self.length))
+            }
+            Network::Collective { .. } => None,
+        }
+    }
+
+    /// The header of a packet of so many chunks; `way` tells where a node is, and the hint bits of a packet to it.
+    pub(super) fn header(&self, chunks: u32, way: impl Fn(u32) -> (Coordinates, u16)) -> Header {
+        match self.network {
+            Network::PointToPoint { destination, hints, deterministic, zone } => {
+                let (to, shortest) = way(destination);
+                let high = if self.map & HIGH_PRIORITY != 0 { Header::HIGH } else { 0 };
+                let fixed = if deterministic { Header::STATIC } else { 0 };
+                Header::new(to, hints.unwrap_or(shortest), chunks, high | fixed).in_zone(zone)
+            }
+            Network::Collective { class, kind, operation, word_B, delivers } => {
+                CollectiveHeader { class, kind, operation, word_B, delivers, chunks, flags: Flags::default() }
+                    .pack()
+            }
+        }
+    }
+
     /// The packet with the data from byte `from` on, without hint bits and destination.
     pub(super) fn packet(&self, from: u64) -> (u32, Meta) {
         let valid = (self.length - from).min(PAYLOAD_MAX.into()) as u32;
@@ -119,13 +208,11 @@ impl Descriptor {
         let put = PutHeader { base, offset: offset + from, counter_base, counter_offset, valid };
         (1 + valid.div_ceil(CHUNK), Meta { message: put.pack(), ..Meta::default() })
     }
+}
 
-    /// Flags of its packets' headers.
-    pub(super) fn flags(&self) -> u16 {
-        let high = self.map & HIGH_PRIORITY != 0;
-        let fixed = if self.deterministic { Header::STATIC } else { 0 };
-        if high { fixed | Header::HIGH } else { fixed }
-    }
+/// The network FIFO of collective packets of a kind of class route.
+pub fn collective_fifo(kind: RouteKind) -> u16 {
+    if kind == RouteKind::System { SYSTEM_COLLECTIVE } else { COLLECTIVE }
 }
 
 #[cfg(test)]
@@ -149,16 +236,7 @@ mod tests {
     #[test]
     fn a_message_is_cut_into_full_packets_and_a_rest() {
         let kind = Kind::DirectPut { base: 1, offset: 64, counter_base: 2, counter_offset: 8 };
-        let message = Descriptor {
-            destination: 3,
-            payload: 0,
-            length: 1100,
-            map: 1,
-            hints: None,
-            deterministic: true,
-            zone: 0,
-            kind,
-        };
+        let message = Descriptor { payload: 0, length: 1100, map: 1, network: Network::in_order(3), kind };
         let packets: Vec<(u32, u64, u32)> = [0, 512, 1024]
             .map(|from| {
                 let (chunks, meta) = message.packet(from);
@@ -172,25 +250,32 @@ mod tests {
     #[test]
     fn what_cannot_be_sent_is_told() {
         let kind = Kind::DirectPut { base: 0, offset: 0, counter_base: 0, counter_offset: 0 };
-        let fine = Descriptor {
-            destination: 1,
-            payload: 0,
-            length: 8,
-            map: 1,
-            hints: None,
-            deterministic: false,
-            zone: 0,
-            kind,
-        };
+        let fine = Descriptor { payload: 0, length: 8, map: 1, network: Network::to(1), kind };
         assert_eq!(fine.problem(2), None);
         let wrong = |change: fn(&mut Descriptor)| {
             let mut message = fine.clone();
             change(&mut message);
             message.problem(2).expect("wrong")
         };
-        assert!(wrong(|d| d.destination = 2).contains("no node"));
+        assert!(wrong(|d| d.network = Network::to(2)).contains("no node"));
         assert!(wrong(|d| d.length = 0).contains("no bytes"));
         assert!(wrong(|d| d.map = 0).contains("no injection FIFO"));
+        assert!(wrong(|d| d.map = COLLECTIVE).contains("its header a node"));
+        let sum = |word_B, operation| Network::Collective {
+            class: 3,
+            kind: RouteKind::UserSubcomm,
+            operation,
+            word_B,
+            delivers: Delivers::AllReduce,
+        };
+        let collective =
+            Descriptor { map: COLLECTIVE, network: sum(8, Operation::AddDouble), ..fine.clone() };
+        assert_eq!(collective.problem(2), None);
+        let wrong_sum = |network, map| Descriptor { map, network, ..fine.clone() }.problem(2).expect("wrong");
+        assert!(wrong_sum(sum(4, Operation::AddDouble), COLLECTIVE).contains("8 B"));
+        assert!(wrong_sum(sum(16, Operation::Or), COLLECTIVE).contains("no whole number"));
+        assert!(wrong_sum(sum(12, Operation::Or), COLLECTIVE).contains("power of two"));
+        assert!(wrong_sum(sum(8, Operation::Or), SYSTEM_COLLECTIVE).contains("UserSubcomm"));
         let far = Kind::DirectPut { base: 0, offset: 1 << 37, counter_base: 0, counter_offset: 0 };
         assert!(Descriptor { kind: far, ..fine.clone() }.problem(2).expect("wrong").contains("37 bits"));
     }

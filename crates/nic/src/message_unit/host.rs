@@ -1,8 +1,8 @@
 //! The Message Units of a block's nodes with their programs, as the fabric sees them.
 
 use super::config::MessageUnitConfig;
-use super::spi::{Call, Note, Setting, Spi, Task, lock};
-use super::{Alarm, NETWORK_FIFOS, Out, Unit};
+use super::spi::{Call, Note, Setting, Spi, Task};
+use super::{Alarm, NETWORK_FIFOS, Out, Unit, lock};
 use netloom_engine::Time;
 use netloom_fabric::config::{HalfwayTie, Outline};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
@@ -51,10 +51,12 @@ impl MessageUnits {
         let torus = Torus::new(&network.topology);
         let nodes = torus.nodes();
         let common = Common { config: config.clone(), torus, tie: network.halfway_tie };
+        let units: Vec<Unit> = numbers.iter().map(|&n| Unit::new(n, seed)).collect();
+        let task = |unit: &Unit| Task::new(unit.number, nodes, &unit.contents, &mut program);
         MessageUnits {
             common: Arc::new(common),
-            units: numbers.iter().map(|&n| Unit::new(n, seed)).collect(),
-            tasks: numbers.iter().map(|&n| Task::new(n, nodes, &mut program)).collect(),
+            tasks: units.iter().map(task).collect(),
+            units,
             delivered: 0,
             payload_bytes: 0,
         }
@@ -103,6 +105,7 @@ impl MessageUnits {
                 Setting::Counter(address, bytes) => {
                     unit.counters.insert(address, bytes);
                 }
+                Setting::ClassRoute(class, route) => out.signals.class_route(node, class.into(), route),
             }
         }
         let Some(call) = shared.call.take() else { return };
@@ -137,7 +140,9 @@ impl Host for MessageUnits {
         }
         let mut out = Out { here: node, signals };
         let next = self.units[node as usize].pull(&self.common, now, fifo, &mut out);
-        next.map_or(Pull::Empty, |(header, meta)| Pull::Packet(header, meta))
+        let Some((header, meta, data)) = next else { return Pull::Empty };
+        data.into_iter().for_each(|data| out.signals.attach(data));
+        Pull::Packet(header, meta)
     }
 
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {

@@ -3,11 +3,11 @@
 //! FIFO, at random; makes one packet of it; and the choice is made anew, so that messages interleave.
 
 use super::config::MessageUnitConfig;
-use super::descriptor::{Descriptor, PAYLOAD_MAX};
+use super::descriptor::{Descriptor, Network, PAYLOAD_MAX};
 use super::host::Common;
 use super::{Alarm, NETWORK_FIFOS, NetworkFifo, Out, Unit};
 use netloom_engine::Time;
-use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::packet::Meta;
 use std::collections::VecDeque;
 
 /// Bytes of a descriptor.
@@ -48,7 +48,7 @@ struct Active {
 #[derive(Default)]
 pub(super) struct Engine {
     /// The packet that it makes, and for which injection FIFO.
-    building: Option<(u16, Header, Meta)>,
+    building: Option<(u16, super::Packet)>,
     /// Packets whole in its network FIFO.
     fifo: NetworkFifo,
     /// Whether the network is taking one.
@@ -121,8 +121,9 @@ impl Unit {
         let (chunks, meta) = first.packet(active.taken);
         let bytes = (first.length - active.taken).min(PAYLOAD_MAX.into());
         let address = first.payload + active.taken;
-        let (to, hints) = common.way(self.number, first.destination);
-        let header = Header::new(to, first.hints.unwrap_or(hints), chunks, first.flags()).in_zone(first.zone);
+        let header = first.header(chunks, |to| common.way(self.number, to));
+        let is_collective = matches!(first.network, Network::Collective { .. });
+        let data = super::lock(&self.contents).load(address, bytes as usize);
         active.taken += bytes;
         active.building += 1;
         if active.taken == first.length {
@@ -132,15 +133,16 @@ impl Unit {
         self.assign_free = begin + u64::from(c.cycle_ticks);
         let read = self.ports.read(c, begin, engine, address, bytes);
         let meta = Meta { made: now, source: self.number, ..meta };
-        self.engines[engine].building = Some((fifo, header, meta));
-        out.at(read + u64::from(c.inject_ticks), Alarm::Built(engine as u16));
+        self.engines[engine].building = Some((fifo, (header, meta, data)));
+        let logic = if is_collective { c.collective_ticks } else { c.inject_ticks };
+        out.at(read + u64::from(logic), Alarm::Built(engine as u16));
     }
 
     /// An engine's packet is whole in its network FIFO.
     pub fn built(&mut self, common: &Common, now: Time, engine: usize, out: &mut Out) {
         let e = &mut self.engines[engine];
-        let (fifo, header, meta) = e.building.take().expect("an alarm for each packet");
-        e.fifo.push_back((header, meta));
+        let (fifo, packet) = e.building.take().expect("an alarm for each packet");
+        e.fifo.push_back(packet);
         out.fill(engine);
         let memory = self.injection.get_mut(&fifo).expect("its packet was made of it");
         let active = memory.active.as_mut().expect("it has not ended");
@@ -162,7 +164,7 @@ impl Unit {
         now: Time,
         engine: usize,
         out: &mut Out,
-    ) -> Option<(Header, Meta)> {
+    ) -> Option<super::Packet> {
         let e = &mut self.engines[engine];
         let next = e.fifo.pop_front();
         let freed = std::mem::replace(&mut e.leaving, next.is_some());

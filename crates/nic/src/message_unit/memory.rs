@@ -141,6 +141,7 @@ mod tests {
             write_ticks: 50,
             inject_ticks: 1,
             receive_ticks: 1,
+            collective_ticks: 1,
             l2_B: 1 << 20,
             ddr_bytes_per_tick: 1e9,
             network_fifo_packets: 1,

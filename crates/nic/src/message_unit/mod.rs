@@ -10,10 +10,12 @@
 //! | the tail of an injection FIFO moves (a store through the slave port); descriptors are fetched; messaging engines (iMEs) make packets | `injection.rs` |
 //! | packets are stored and counters counted down by reception engines (rMEs) | `reception.rs` |
 //! | reads and writes through the master ports | `memory.rs` |
+//! | what lies in memory | `contents.rs` |
 //! | what programs call, and the time that their own instructions take | `spi.rs` |
 //! | the fabric's side | `host.rs` |
 
 pub mod config;
+mod contents;
 pub mod descriptor;
 mod host;
 mod injection;
@@ -25,8 +27,9 @@ pub use host::MessageUnits;
 
 use netloom_engine::{Stream, Time};
 use netloom_fabric::host::Signals;
-use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::packet::{Data, Header, Meta};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Network injection FIFOs, and as many network reception FIFOs: ten directions, two for local transfers, high priority, system,
 /// user collective, system collective (`MU_Descriptor.h` of the public driver gives their numbers).
@@ -45,6 +48,8 @@ struct Unit {
     fetch_free: Time,
     assign_free: Time,
     engines: [injection::Engine; NETWORK_FIFOS],
+    /// When each reception engine has read what it is reading.
+    reading: [Time; NETWORK_FIFOS],
     ports: memory::MasterPorts,
     /// Packets being stored, by a number that is used again.
     storing: Vec<Option<reception::Store>>,
@@ -52,6 +57,14 @@ struct Unit {
     base: BTreeMap<u16, u64>,
     /// Words of memory that are counters.
     counters: BTreeMap<u64, i64>,
+    /// What lies in memory: the node's program sees it too.
+    contents: Arc<Mutex<contents::Contents>>,
+}
+
+/// What a program and its node's unit share. Only one of them runs at a time, so the lock is never contended; it is there because a
+/// future that is `Send` may hold nothing weaker.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().expect("a program that panicked is not polled again")
 }
 
 impl Unit {
@@ -64,10 +77,12 @@ impl Unit {
             fetch_free: 0,
             assign_free: 0,
             engines: Default::default(),
+            reading: [0; NETWORK_FIFOS],
             ports: memory::MasterPorts::default(),
             storing: vec![],
             base: BTreeMap::new(),
             counters: BTreeMap::new(),
+            contents: Arc::default(),
         }
     }
 }
@@ -135,8 +150,11 @@ impl Out<'_> {
     }
 }
 
+/// A packet on its way into the network, and what it carries.
+type Packet = (Header, Meta, Option<Data>);
+
 /// Packets that are whole in a network injection FIFO.
-type NetworkFifo = VecDeque<(Header, Meta)>;
+type NetworkFifo = VecDeque<Packet>;
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@
 //! A program is an `async fn`. There is no runtime: its node's host polls it when what it waits for has happened.
 //!
 //! ```
-//! use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind};
+//! use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};
 //! use netloom_nic::message_unit::spi::Spi;
 //!
 //! /// Node 0 writes 32 bytes into node 1's memory, and node 1 waits for them.
@@ -17,7 +17,7 @@
 //!         0 => {
 //!             let (payload, length) = (0x2000, 32);
 //!             let map = ANY_DIRECTION;
-//!             spi.inject(0, Descriptor { destination: 1, payload, length, map, hints: None, deterministic: true, zone: 0, kind }).await;
+//!             spi.inject(0, Descriptor { payload, length, map, network: Network::in_order(1), kind }).await;
 //!         }
 //!         1 => spi.wait_counter(0x1000).await,
 //!         _ => {}
@@ -26,12 +26,15 @@
 //! # let _ = put;
 //! ```
 
+use super::contents::Contents;
 use super::descriptor::Descriptor;
+use super::lock;
 use netloom_engine::Time;
+use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 /// Injection FIFOs in memory of a node (section III.A).
@@ -45,6 +48,7 @@ pub struct Spi {
     node: u32,
     nodes: u32,
     shared: Arc<Mutex<Shared>>,
+    contents: Arc<Mutex<Contents>>,
 }
 
 /// What a program asked for and waits for.
@@ -63,6 +67,7 @@ pub(super) enum Call {
 pub(super) enum Setting {
     Base(u16, u64),
     Counter(u64, i64),
+    ClassRoute(u8, Option<ClassRoute>),
 }
 
 /// A figure that a program measured.
@@ -74,8 +79,7 @@ pub struct Note {
     pub ticks: Time,
 }
 
-/// What a program's function and its host share. Only one of them runs at a time, so the lock is never contended; it is there
-/// because a future that is `Send` may hold nothing weaker.
+/// What a program's function and its host share.
 #[derive(Default)]
 pub(super) struct Shared {
     pub now: Time,
@@ -86,10 +90,6 @@ pub(super) struct Shared {
     pub done: bool,
     /// When each counter came to zero last.
     pub counted_down: BTreeMap<u64, Time>,
-}
-
-pub(super) fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
-    shared.lock().expect("a program that panicked is not polled again")
 }
 
 impl Spi {
@@ -125,6 +125,40 @@ impl Spi {
     /// Sets a reception counter to the bytes that are to come. One store: not timed.
     pub fn set_counter(&self, address: u64, bytes: u64) {
         lock(&self.shared).settings.push(Setting::Counter(address, bytes as i64));
+    }
+
+    /// Sets the node's registers of a class route, 0 to 15 (the kernel's part: it is not timed): before anything of it can come.
+    ///
+    /// # Panics
+    /// If there is no such class; later, if the node's links do not allow it.
+    pub fn set_class_route(&self, class: u8, route: ClassRoute) {
+        assert!(
+            usize::from(class) < CLASS_ROUTES,
+            "node {}: class route {class} of {CLASS_ROUTES}",
+            self.node
+        );
+        lock(&self.shared).settings.push(Setting::ClassRoute(class, Some(route)));
+    }
+
+    /// Stores bytes in the node's memory (not timed: see [`Self::compute`]).
+    pub fn store(&self, address: u64, bytes: &[u8]) {
+        lock(&self.contents).store(address, bytes.len(), Some(bytes));
+    }
+
+    /// Bytes of the node's memory; zeros where nothing was ever stored.
+    pub fn load(&self, address: u64, length: usize) -> Vec<u8> {
+        lock(&self.contents).load_all(address, length)
+    }
+
+    /// Stores numbers as the machine has them, big-endian.
+    pub fn store_doubles(&self, address: u64, numbers: &[f64]) {
+        self.store(address, &numbers.iter().flat_map(|x| x.to_be_bytes()).collect::<Vec<u8>>());
+    }
+
+    /// Numbers as the machine has them.
+    pub fn load_doubles(&self, address: u64, count: usize) -> Vec<f64> {
+        let bytes = self.load(address, 8 * count);
+        bytes.chunks_exact(8).map(|x| f64::from_be_bytes(x.try_into().expect("eight bytes"))).collect()
     }
 
     /// Writes a descriptor into an injection FIFO and moves its tail.
@@ -178,12 +212,18 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub fn new<F>(node: u32, nodes: u32, function: impl FnOnce(Spi) -> F) -> Self
+    pub fn new<F>(
+        node: u32,
+        nodes: u32,
+        contents: &Arc<Mutex<Contents>>,
+        function: impl FnOnce(Spi) -> F,
+    ) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let shared = Arc::default();
-        let function = function(Spi { node, nodes, shared: Arc::clone(&shared) });
+        let contents = Arc::clone(contents);
+        let function = function(Spi { node, nodes, shared: Arc::clone(&shared), contents });
         Task { function: Some(Box::pin(function)), shared, started: false, waiting: None }
     }
 

@@ -3,7 +3,7 @@
 use super::runs::StudyFile;
 use super::{Bench, Finding, Judge, judge};
 use crate::diagnose::Problem;
-use crate::machine::Facts;
+use crate::machine::{Facts, NetworkConfig};
 use crate::published::published;
 use crate::resolve::load_machine;
 use crate::result::MeasuredTable;
@@ -23,6 +23,8 @@ pub const STUDIES: &[(&str, &[(&str, &str)])] = &[
     ("bgq.table1_ping_pong", studies!["ping-pong"]),
     ("bgq.table2_nearest_neighbour", studies!["nearest-neighbour"]),
     ("bgq.all_to_all_512", studies!["all-to-all-4k", "all-to-all-32k"]),
+    ("bgq.table3_collective_latency", studies!["collective-latency"]),
+    ("bgq.table4_collective_throughput", studies!["collective-throughput"]),
 ];
 
 /// Those who judge the paper's tables.
@@ -34,6 +36,8 @@ pub fn judges() -> Vec<Judge> {
         Judge { table: "bgq.hop_average", judge: hop_average },
         Judge { table: "bgq.table2_nearest_neighbour", judge: nearest_neighbour },
         Judge { table: "bgq.all_to_all_512", judge: all_to_all },
+        Judge { table: "bgq.table3_collective_latency", judge: collective_latency },
+        Judge { table: "bgq.table4_collective_throughput", judge: collective_throughput },
         Judge { table: "bgq.zone_routing", judge: |bench| table(bench, "bgq.zone_routing") },
     ]
 }
@@ -110,15 +114,9 @@ fn ping_pong(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 /// Table 2: what ten links carry both ways, in GB/s, and as a share of their raw rate and of what data can have of it.
 fn nearest_neighbour(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (table, told) = measured(bench, "bgq.table2_nearest_neighbour")?;
-    let (raw, effective) = (40.0, 36.0);
     let rows = table.rows.iter().filter_map(|row| row.first_chunk::<2>());
     let figures = rows.flat_map(|&[bytes, rate]| {
-        [
-            ("send_and_receive_GB_per_s", rate),
-            ("percent_of_raw", 100.0 * rate / raw),
-            ("percent_of_effective_peak", 100.0 * rate / effective),
-        ]
-        .map(|(column, simulated)| Finding::Figure {
+        rates(rate, 40.0, "send_and_receive_GB_per_s").map(|(column, simulated)| Finding::Figure {
             id: format!("bgq.table2_nearest_neighbour[{bytes}].{column}"),
             simulated,
             note: told.clone(),
@@ -145,22 +143,89 @@ fn all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(findings)
 }
 
-/// What the paper says of Table 1's averages.
+/// What the paper says of the averages of Tables 1 and 3.
 fn hop_average(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (rows, told) = ping_pong_rows(bench)?;
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(vec![]) };
     let software = |pick: fn(f64, f64) -> f64, start| rows.iter().map(|row| row[3]).fold(start, pick);
-    let figures = [
+    let figure = |(column, simulated): (&str, f64), note: &str| Finding::Figure {
+        id: format!("bgq.hop_average.{column}"),
+        simulated,
+        note: note.into(),
+    };
+    let mut findings: Vec<Finding> = [
         ("point_to_point_ns", (last[1] - first[1]) / (last[0] - first[0])),
         ("software_ns_low", software(f64::min, f64::INFINITY)),
         ("software_ns_high", software(f64::max, 0.0)),
-    ];
-    let figure = |(column, simulated)| Finding::Figure {
-        id: format!("bgq.hop_average.{column}"),
-        simulated,
-        note: told.clone(),
-    };
-    Ok(figures.map(figure).into())
+    ]
+    .map(|f| figure(f, &told))
+    .into();
+    let (rows, told) = allreduce_rows(bench, "bgq.table3_collective_latency")?;
+    if let [first, .., last] = &rows[..] {
+        findings.push(figure(("collective_ns", (last.ns - first.ns) / (last.hops - first.hops)), &told));
+    }
+    let NetworkConfig::Queued(network) = load_machine("bgq", &[])?.network() else { return Ok(findings) };
+    let (logic, cycle) = (network.router.collective, f64::from(network.router.cycle_ticks));
+    let given = "given to the machine from this text: no prediction";
+    let up = f64::from(logic.central_ticks + logic.combine_ticks + logic.float_ticks) / cycle;
+    findings.push(figure(("uptree_extra_cycles", up), given));
+    findings.push(figure(("downtree_extra_cycles", f64::from(logic.central_ticks) / cycle), given));
+    Ok(findings)
+}
+
+/// A row of an allreduce's table.
+struct AllreduceRow {
+    nodes: f64,
+    hops: f64,
+    bytes: f64,
+    ns: f64,
+    gb_per_s: f64,
+}
+
+fn allreduce_rows(bench: &Bench, table: &str) -> Result<(Vec<AllreduceRow>, String), Problem> {
+    let (measured, told) = measured(bench, table)?;
+    let rows = measured.rows.iter().filter_map(|row| row.first_chunk::<6>());
+    if let Some(row) = rows.clone().find(|row| row[5] != 0.0) {
+        return Err(Problem::new(format!("{table}: {} wrong words in the sums of {} nodes", row[5], row[0])));
+    }
+    let of =
+        |&[nodes, hops, bytes, ns, gb_per_s, _]: &[f64; 6]| AllreduceRow { nodes, hops, bytes, ns, gb_per_s };
+    Ok((rows.map(of).collect(), told))
+}
+
+/// Table 3: the time of an allreduce of a double, by nodes.
+fn collective_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (rows, told) = allreduce_rows(bench, "bgq.table3_collective_latency")?;
+    let figures = rows.iter().flat_map(|row| {
+        [("hops_round_trip", row.hops), ("latency_ns", row.ns)].map(|(column, simulated)| Finding::Figure {
+            id: format!("bgq.table3_collective_latency[{}].{column}", row.nodes),
+            simulated,
+            note: told.clone(),
+        })
+    });
+    Ok(figures.collect())
+}
+
+/// Table 4: the data of a sum by its time, in GB/s, and as a share of a link's raw rate and of what data can have of it.
+fn collective_throughput(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (rows, told) = allreduce_rows(bench, "bgq.table4_collective_throughput")?;
+    let figures = rows.iter().flat_map(|row| {
+        rates(row.gb_per_s, 2.0, "throughput_GB_per_s").map(|(column, simulated)| Finding::Figure {
+            id: format!("bgq.table4_collective_throughput[{}].{column}", row.bytes / 1024.0),
+            simulated,
+            note: told.clone(),
+        })
+    });
+    Ok(figures.collect())
+}
+
+/// A rate, as a share of the raw rate of its links, and of the 90% of it that data can have (section II.A).
+fn rates(gb_per_s: f64, raw: f64, column: &'static str) -> [(&'static str, f64); 3] {
+    [
+        (column, gb_per_s),
+        ("percent_of_raw", 100.0 * gb_per_s / raw),
+        ("percent_of_effective_peak", 100.0 * gb_per_s / (0.9 * raw)),
+    ]
 }
 
 /// What can be said of a machine of this shape without a run.

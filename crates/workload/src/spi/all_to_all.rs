@@ -8,7 +8,7 @@
 use super::Measured;
 use crate::permutation::Permutation;
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind};
+use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};
 use netloom_nic::message_unit::spi::{Note, Spi};
 use serde::{Deserialize, Serialize};
 
@@ -85,13 +85,15 @@ pub(super) async fn run(spi: Spi, config: AllToAll) {
             let to = (me + 1 + order.at(i)) % nodes;
             let offset = FIRST + me * bytes + from;
             let put = Descriptor {
-                destination: to as u32,
                 payload: FIRST + BUFFERS + to * bytes + from,
                 length: config.window_B.min(bytes - from),
                 map: ANY_DIRECTION,
-                hints: None,
-                deterministic: false,
-                zone: config.zone,
+                network: Network::PointToPoint {
+                    destination: to as u32,
+                    hints: None,
+                    deterministic: false,
+                    zone: config.zone,
+                },
                 kind: Kind::DirectPut { base: 0, offset, counter_base: 0, counter_offset: COUNTER },
             };
             spi.inject((i % u64::from(config.fifos)) as u16, put).await;

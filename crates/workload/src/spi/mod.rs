@@ -2,11 +2,14 @@
 //! (Chen et al., section V), as it wrote them.
 
 pub mod all_to_all;
+pub mod allreduce;
 pub mod nearest_neighbour;
 pub mod ping_pong;
+pub mod tree;
 
 use crate::tagged::{Tagged, tagged};
 use all_to_all::AllToAll;
+use allreduce::Allreduce;
 use nearest_neighbour::NearestNeighbour;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::message_unit::spi::{Note, Spi};
@@ -25,6 +28,8 @@ pub enum SpiConfig {
     NearestNeighbour(NearestNeighbour),
     /// A message from each node to each other.
     AllToAll(AllToAll),
+    /// Sums over boxes of nodes.
+    Allreduce(Allreduce),
 }
 
 /// The values of `program`.
@@ -34,6 +39,7 @@ pub(crate) enum Kind {
     PingPong,
     NearestNeighbour,
     AllToAll,
+    Allreduce,
 }
 
 impl<'de> Tagged<'de> for SpiConfig {
@@ -45,6 +51,7 @@ impl<'de> Tagged<'de> for SpiConfig {
             Kind::PingPong => PingPong::deserialize(rest).map(Self::PingPong),
             Kind::NearestNeighbour => NearestNeighbour::deserialize(rest).map(Self::NearestNeighbour),
             Kind::AllToAll => AllToAll::deserialize(rest).map(Self::AllToAll),
+            Kind::Allreduce => Allreduce::deserialize(rest).map(Self::Allreduce),
         }
     }
 }
@@ -76,6 +83,7 @@ impl SpiConfig {
             SpiConfig::PingPong(c) => c.check(dims),
             SpiConfig::NearestNeighbour(c) => c.check(dims),
             SpiConfig::AllToAll(c) => c.check(dims),
+            SpiConfig::Allreduce(c) => c.check(dims),
         }
     }
 
@@ -84,6 +92,7 @@ impl SpiConfig {
         match self {
             SpiConfig::PingPong(c) => Box::pin(ping_pong::run(spi, c.clone(), dims.to_vec())),
             SpiConfig::AllToAll(c) => Box::pin(all_to_all::run(spi, c.clone())),
+            SpiConfig::Allreduce(c) => Box::pin(allreduce::run(spi, c.clone(), dims.to_vec())),
             SpiConfig::NearestNeighbour(c) => {
                 Box::pin(nearest_neighbour::run(spi, c.clone(), 2 * dims.len() as u16))
             }
@@ -94,6 +103,7 @@ impl SpiConfig {
     pub fn measured(&self, dims: &[u32], notes: &[(u32, Vec<Note>)], tick_ns: f64) -> Measured {
         match self {
             SpiConfig::AllToAll(c) => all_to_all::measured(c, dims, notes, tick_ns),
+            SpiConfig::Allreduce(c) => allreduce::measured(c, dims, notes, tick_ns),
             SpiConfig::NearestNeighbour(c) => {
                 nearest_neighbour::measured(c, 2 * dims.len() as u16, notes, tick_ns)
             }

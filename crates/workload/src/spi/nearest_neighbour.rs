@@ -3,7 +3,7 @@
 
 use super::Measured;
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::descriptor::{Descriptor, Kind};
+use netloom_nic::message_unit::descriptor::{Descriptor, Kind, Network};
 use netloom_nic::message_unit::spi::{Note, Spi};
 use serde::{Deserialize, Serialize};
 
@@ -69,13 +69,15 @@ pub(super) async fn run(spi: Spi, config: NearestNeighbour, ports: u16) {
                 spi.set_counter(COUNTERS + counter(port), bytes);
                 // What leaves in a direction comes back from it.
                 let put = Descriptor {
-                    destination: spi.node(),
                     payload: u64::from(port) * APART,
                     length: bytes,
                     map: 1 << port,
-                    hints: Some(1 << port),
-                    deterministic: true,
-                    zone: 0,
+                    network: Network::PointToPoint {
+                        destination: spi.node(),
+                        hints: Some(1 << port),
+                        deterministic: true,
+                        zone: 0,
+                    },
                     kind: Kind::DirectPut {
                         base: port,
                         offset: 0,

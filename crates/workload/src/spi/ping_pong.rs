@@ -3,7 +3,7 @@
 
 use super::Measured;
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind};
+use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};
 use netloom_nic::message_unit::spi::{Note, Spi};
 use serde::{Deserialize, Serialize};
 
@@ -80,13 +80,10 @@ fn note(spi: &Spi, partner: usize, of: Of, ticks: u64) {
 pub(super) async fn run(spi: Spi, config: PingPong, dims: Vec<u32>) {
     let bytes = config.bytes;
     let put = |destination: u32| Descriptor {
-        destination,
         payload: COUNTER + BUFFER,
         length: bytes,
         map: ANY_DIRECTION,
-        hints: None,
-        deterministic: true,
-        zone: 0,
+        network: Network::in_order(destination),
         kind: Kind::DirectPut { base: ENTRY, offset: BUFFER, counter_base: ENTRY, counter_offset: 0 },
     };
     spi.set_base_address(ENTRY, COUNTER);

@@ -147,7 +147,7 @@ impl<H: Host> Shared<H> {
             self.refill(n, now);
         }
         if n.due & n.open != 0 {
-            self.send_due(n, now, out);
+            self.send_due(n, n.open, now, out);
         }
         if n.central.is_some() {
             self.collective(n, now, out);

@@ -81,6 +81,7 @@ fn new_node(
         room_one: [0; ALL_VCS],
         room_two: [0; ALL_VCS],
         claimed: 0,
+        booked: 0,
         asking: 0,
         due: 0,
         refill: 0,

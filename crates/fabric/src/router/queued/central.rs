@@ -9,7 +9,9 @@ use super::block::Shared;
 use super::queues::CLASS;
 use super::state::*;
 use crate::collective::route::{check_links, check_node};
-use crate::collective::{CLASS_ROUTES, ClassRoute, CollectiveHeader, Combined, Delivers, RouteKind, combine};
+use crate::collective::{
+    CLASS_ROUTES, ClassRoute, CollectiveHeader, Combined, Delivers, Operation, RouteKind, combine,
+};
 use crate::host::Host;
 use crate::packet::{Data, Header, Meta};
 use crate::router::bits::{bits, one_of};
@@ -76,6 +78,8 @@ struct Job {
     is_up: bool,
     /// Whether it turns from up-tree to down-tree here.
     turns: bool,
+    /// What the ALUs do, if it goes through them.
+    combines: Option<Operation>,
 }
 
 /// The VC of a class route's packets.
@@ -128,6 +132,7 @@ impl Central {
                     receives: n.receives_of(&route, &header),
                     is_up: false,
                     turns: false,
+                    combines: None,
                 };
                 (route.kind, job)
             })
@@ -150,6 +155,7 @@ impl Central {
                     receives: turns && n.receives_of(route, header),
                     is_up: true,
                     turns,
+                    combines: (header.delivers != Delivers::Broadcast).then_some(header.operation),
                 };
                 // Down-tree must be free at the root, where it broadcasts at once what up-tree combines.
                 if n.has_tokens(&job) && (!turns || self.down.may_grant()) {
@@ -200,6 +206,12 @@ fn pick(jobs: &[(RouteKind, Job)], n: &mut Node) -> Option<Job> {
 impl Node {
     fn has_tokens(&self, job: &Job) -> bool {
         self.room_one[job.vc] & job.outputs == job.outputs
+    }
+
+    /// Whether the links of a job, but those claimed by others, will be free when its packet has come through the logic.
+    fn has_links(&self, job: &Job, claimed: u16, at: Time) -> bool {
+        let ends = |port: usize| self.booked >> port & 1 == 0 && self.ports[port].free_at <= at;
+        job.outputs & claimed == 0 && bits(job.outputs & !self.open).all(ends)
     }
 
     /// Whether this node gets the result.
@@ -283,7 +295,7 @@ impl<H: Host> Shared<H> {
             c.down.granted = pick(&c.down(n, &self.cells), n);
         }
         if let Some(job) = c.down.granted
-            && n.open & job.outputs == job.outputs
+            && n.has_links(&job, 0, now + self.delay(&job))
             && n.has_tokens(&job)
         {
             c.down.granted = None;
@@ -294,7 +306,7 @@ impl<H: Host> Shared<H> {
         }
         let claimed_down = c.down.granted.map_or(0, |job| job.outputs);
         if let Some(job) = c.up.granted
-            && n.open & !claimed_down & job.outputs == job.outputs
+            && n.has_links(&job, claimed_down, now + self.delay(&job))
             && n.has_tokens(&job)
             && (!job.turns || c.down.may_grant())
         {
@@ -338,19 +350,14 @@ impl<H: Host> Shared<H> {
             take(self, own.packet);
         }
         let (merged, meta) = (packets.len() as i64, meta.expect("a job has packets"));
-        let is_combined = job.is_up && packets[0].0.delivers != Delivers::Broadcast;
-        let Combined { header, data } = if is_combined {
+        let delay = self.delay(&job);
+        let Combined { header, data } = if job.combines.is_some() {
             combine(&packets)
         } else {
             let (header, data) = packets.swap_remove(0);
             Combined { header, data }
         };
-        let t = &self.tables;
-        let mut delay = if job.turns { 2 * t.central } else { t.central };
-        if is_combined {
-            delay += t.combine + if header.operation.is_double() { t.float } else { 0 };
-        }
-        let time = t.wire[header.chunks as usize];
+        let time = self.tables.wire[header.chunks as usize];
         let read = now + time;
         if job.is_up {
             (c.up.is_busy, c.up.reading) = (true, Some(job));
@@ -367,6 +374,8 @@ impl<H: Host> Shared<H> {
         let copies = i64::from(job.outputs.count_ones()) + i64::from(job.receives);
         self.recorder.under_way += copies - merged;
         let packed = header.pack();
+        // A link that is booked ahead has no moment of its own for them.
+        self.send_due(n, job.outputs, now, out);
         for port in bits(job.outputs) {
             let packet = self.insert(meta, packed, data.clone());
             self.send_collective(n, port, job.vc, (packet, packed), (now + delay, time), out);
@@ -377,6 +386,13 @@ impl<H: Host> Shared<H> {
             self.calendar
                 .push(now + delay + time, Event::at(Kind::Collected, n.here, fifo, 0, packet, packed.0));
         }
+    }
+
+    /// From when a job starts to when its packet starts on a link.
+    fn delay(&self, job: &Job) -> Time {
+        let t = &self.tables;
+        let alu = |operation: Operation| t.combine + if operation.is_double() { t.float } else { 0 };
+        (if job.turns { 2 * t.central } else { t.central }) + job.combines.map_or(0, alu)
     }
 
     fn at_central(&mut self, n: &Node, at: Time, slot: usize) {
@@ -393,6 +409,7 @@ impl<H: Host> Shared<H> {
         (start, time): (Time, Time),
         out: &mut Outbox<Parcel>,
     ) {
+        n.booked |= 1 << to & !n.open;
         n.open &= !(1 << to);
         n.tokens[to][vc] -= 1;
         self.offer(n, to, vc);

@@ -13,7 +13,10 @@ impl<H: Host> Shared<H> {
     /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
     pub(super) fn sent(&mut self, n: &mut Node, event: &Event, now: Time) {
         let Leaving { from, slot, chunks, .. } = Leaving::of(event.word);
-        n.open |= 1 << event.port();
+        let link = 1 << event.port();
+        // What the collective logic sends next is on its way through it.
+        n.open |= link & !n.booked;
+        n.booked &= !link;
         if from == FROM_INJECTION {
             self.host.prepare(n.here, slot.into());
             n.injecting &= !(1 << slot);
@@ -58,9 +61,9 @@ impl<H: Host> Shared<H> {
         self.hand_over(now, n, port, header, meta, data);
     }
 
-    /// Sends the token-acks that are due on links without a data packet.
-    pub(super) fn send_due(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Parcel>) {
-        let ports = n.due & n.open;
+    /// Sends the token-acks that are due on these links, behind what they now carry.
+    pub(super) fn send_due(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Parcel>) {
+        let ports = n.due & ports;
         n.due &= !ports;
         for port in bits(ports) {
             let record = &mut n.ports[port];

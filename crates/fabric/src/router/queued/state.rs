@@ -167,6 +167,8 @@ pub(super) struct Node {
     pub room_two: [u16; ALL_VCS],
     /// Links that collective packets wait for: nothing else starts on them.
     pub claimed: u16,
+    /// Links that carry the end of one packet when the collective logic has already started the next.
+    pub booked: u16,
     /// Receivers with heads that are free to ask.
     pub asking: u16,
     /// Receivers with tokens due to the other end.

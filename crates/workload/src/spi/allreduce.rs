@@ -1,0 +1,211 @@
+//! Allreduce (Chen et al., section V.D, Tables 3 and 4): sums over boxes of nodes, one collective packet or many, one operation after the other.
+//!
+//! What the paper does not tell is as in the machine's own benchmark (`spi/examples/mu/msg_collective.c` of the public driver): RDMA
+//! writes through the user's collective FIFO; two counters in turn, the next one set before each operation; the time
+//! is from before that store to when the counter is seen to be zero, so with the software's part, as a mean over the rounds.
+
+use super::Measured;
+use super::tree::Boxes;
+use netloom_fabric::collective::{Delivers, Operation, RouteKind};
+use netloom_fabric::config::ConfigError;
+use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network};
+use netloom_nic::message_unit::spi::{Note, Spi};
+use serde::{Deserialize, Serialize};
+
+/// An allreduce.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(non_snake_case)]
+pub struct Allreduce {
+    /// Data of a message, bytes: each in turn, multiples of 8.
+    pub bytes: Vec<u64>,
+    /// Rounds of each that are measured, after one that is not.
+    #[serde(default = "ten")]
+    pub rounds: u32,
+    /// What is done.
+    #[serde(default)]
+    pub operation: Sum,
+    /// The boxes of nodes that take part, one after the other; none: the whole machine.
+    #[serde(default)]
+    pub boxes: Boxes,
+    /// How much of each message holds numbers other than zero, whose sums are checked, bytes.
+    #[serde(default = "usual_checked")]
+    pub checked_B: u64,
+}
+
+/// What is done to the numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sum {
+    /// Doubles are added.
+    #[default]
+    AddDouble,
+    /// Unsigned integers of 8 B are added.
+    AddUnsigned,
+}
+
+fn ten() -> u32 {
+    10
+}
+fn usual_checked() -> u64 {
+    4096
+}
+
+impl Allreduce {
+    /// Checks the values against the machine's shape.
+    ///
+    /// # Errors
+    /// The first value that is impossible.
+    pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
+        let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
+        if self.bytes.is_empty() {
+            return refuse("bytes", "expected at least one size".into());
+        }
+        let fits = |b: &u64| (8..=BUFFER).contains(b) && b.is_multiple_of(8);
+        if let Some(bytes) = self.bytes.iter().find(|b| !fits(b)) {
+            return refuse("bytes", format!("expected multiples of 8 B from 8 to {BUFFER}, found {bytes}"));
+        }
+        if self.rounds == 0 {
+            return refuse("rounds", "expected at least 1".into());
+        }
+        self.boxes.check(dims)
+    }
+}
+
+/// Room for a message, bytes; what comes lies behind the counters, what is sent behind that.
+const BUFFER: u64 = 1 << 32;
+const COUNTERS: u64 = 0;
+const RECEIVED: u64 = 4096;
+const SENT: u64 = RECEIVED + BUFFER;
+
+/// What a node adds to word `i` of a message: small enough for any sum to be exact.
+fn term(node: u32, i: u64) -> u64 {
+    u64::from(node) + 3 * i % 1009 + 1
+}
+
+/// The program of a node.
+pub(super) async fn run(spi: Spi, config: Allreduce, dims: Vec<u32>) {
+    spi.set_base_address(0, 0);
+    let word = |x: u64| match config.operation {
+        Sum::AddDouble => (x as f64).to_be_bytes(),
+        Sum::AddUnsigned => x.to_be_bytes(),
+    };
+    let operation = match config.operation {
+        Sum::AddDouble => Operation::AddDouble,
+        Sum::AddUnsigned => Operation::AddUnsigned,
+    };
+    let trees = config.boxes.trees(&dims);
+    for (class, tree) in trees.iter().enumerate() {
+        if let Some(route) = tree.route(spi.node(), RouteKind::UserSubcomm) {
+            spi.set_class_route(class as u8, route);
+        }
+    }
+    for (class, tree) in trees.iter().enumerate().filter(|(_, tree)| tree.contains(spi.node())) {
+        for (size, &bytes) in config.bytes.iter().enumerate() {
+            let words = bytes.min(config.checked_B) / 8;
+            let numbers = (0..words).flat_map(|i| word(term(spi.node(), i)));
+            spi.store(SENT, &numbers.collect::<Vec<u8>>());
+            spi.set_counter(COUNTERS, bytes);
+            let mut sum_ticks = 0;
+            for round in 0..=u64::from(config.rounds) {
+                let counter = |round: u64| COUNTERS + round % 2 * 8;
+                let begin = spi.now();
+                spi.set_counter(counter(round + 1), bytes);
+                let put = Descriptor {
+                    payload: SENT,
+                    length: bytes,
+                    map: COLLECTIVE,
+                    network: Network::Collective {
+                        class: class as u8,
+                        kind: RouteKind::UserSubcomm,
+                        operation,
+                        word_B: 8,
+                        delivers: Delivers::AllReduce,
+                    },
+                    kind: Kind::DirectPut {
+                        base: 0,
+                        offset: RECEIVED,
+                        counter_base: 0,
+                        counter_offset: counter(round),
+                    },
+                };
+                spi.inject(0, put).await;
+                spi.wait_counter(counter(round)).await;
+                if round > 0 {
+                    sum_ticks += spi.now() - begin;
+                }
+            }
+            let got = spi.load(RECEIVED, 8 * words as usize);
+            let expected = |i: u64| word(tree.nodes().map(|node| term(node, i)).sum());
+            let wrong = (0..words).filter(|&i| got[8 * i as usize..][..8] != expected(i)).count();
+            let of = (class * config.bytes.len() + size) as u64;
+            spi.note(2 * of, sum_ticks);
+            spi.note(2 * of + 1, wrong as u64);
+        }
+    }
+}
+
+/// The mean time of an operation at the root's side of things: of the node that takes longest, by nodes and size.
+pub(super) fn measured(
+    config: &Allreduce,
+    dims: &[u32],
+    notes: &[(u32, Vec<Note>)],
+    tick_ns: f64,
+) -> Measured {
+    let mut rows = vec![];
+    for (class, tree) in config.boxes.trees(dims).iter().enumerate() {
+        for (size, &bytes) in config.bytes.iter().enumerate() {
+            let of = (class * config.bytes.len() + size) as u64;
+            let all = |of: u64| notes.iter().flat_map(|n| &n.1).filter(move |n| n.of == of).map(|n| n.ticks);
+            let Some(longest) = all(2 * of).max() else { continue };
+            let ns = longest as f64 / f64::from(config.rounds) * tick_ns;
+            let wrong: u64 = all(2 * of + 1).sum();
+            rows.push(vec![
+                tree.nodes().count() as f64,
+                2.0 * f64::from(tree.depth()),
+                bytes as f64,
+                ns,
+                bytes as f64 / ns,
+                wrong as f64,
+            ]);
+        }
+    }
+    Measured {
+        title: "Allreduce".into(),
+        columns: ["nodes", "hops up and down", "message B", "latency ns", "throughput GB/s", "wrong words"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_terms_are_exact_doubles() {
+        let most = (0..98_304u32).map(|n| term(n, 1)).sum::<u64>();
+        assert!(most < 1 << 53);
+    }
+
+    #[test]
+    fn what_is_impossible_is_told() {
+        let fine = Allreduce {
+            bytes: vec![8],
+            rounds: 1,
+            operation: Sum::AddDouble,
+            boxes: Boxes::default(),
+            checked_B: 0,
+        };
+        assert!(fine.check(&[4, 2]).is_ok());
+        let wrong = |change: fn(&mut Allreduce)| {
+            let mut config = fine.clone();
+            change(&mut config);
+            config.check(&[4, 2]).expect_err("wrong").key
+        };
+        assert_eq!(wrong(|c| c.bytes = vec![]), "bytes");
+        assert_eq!(wrong(|c| c.bytes = vec![8, 12]), "bytes");
+        assert_eq!(wrong(|c| c.rounds = 0), "rounds");
+    }
+}
