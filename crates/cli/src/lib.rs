@@ -340,7 +340,15 @@ fn describe(m: &machine::Machine, out: &mut dyn Write) -> std::io::Result<()> {
                 l.wire_ticks
             ),
         ),
-        ("distance", format!("{} hops on average, {} at most", short(f.mean_hops), f.diameter_hops)),
+        (
+            "distance",
+            format!(
+                "{} hops on average, {} at most: {} ns in the network",
+                short(f.mean_hops),
+                f.diameter_hops,
+                short(f.farthest_ns)
+            ),
+        ),
         (
             "bisection",
             format!(

@@ -19,6 +19,9 @@ pub trait Host: Send {
     /// A time for which the host asked with [`Signals::wake`].
     fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals);
 
+    /// The OR of what all nodes say of some barrier class has changed: that of all sixteen, four bits each, the first class lowest.
+    fn interrupted(&mut self, _now: Time, _node: u32, _status: u64, _signals: &mut Signals) {}
+
     /// [`Self::pull`] will be called soon: memory that it needs may be fetched ahead. Changes nothing.
     fn prepare(&self, _node: u32, _fifo: usize) {}
 }
@@ -61,6 +64,8 @@ pub(crate) enum Signal {
     Wake { node: u32, at: Time, token: u32 },
     Reception { node: u32, port: usize, high: bool, open: bool },
     ClassRoute { node: u32, class: usize, route: Option<ClassRoute> },
+    Barrier { node: u32, class: usize, route: Option<ClassRoute>, start: u64 },
+    Say { node: u32, class: usize, says: u64 },
 }
 
 impl Signals {
@@ -83,6 +88,17 @@ impl Signals {
     /// collectives refuse it.
     pub fn class_route(&mut self, node: u32, class: usize, route: Option<ClassRoute>) {
         self.list.push(Signal::ClassRoute { node, class, route });
+    }
+
+    /// Sets a node's registers of a barrier class, 0 to 15, or clears them; `start` are the three bits that all nodes of the class say
+    /// at first, and know that the others say.
+    pub fn barrier_class(&mut self, node: u32, class: usize, route: Option<ClassRoute>, start: u64) {
+        self.list.push(Signal::Barrier { node, class, route, start });
+    }
+
+    /// What a node says of a barrier class from now on, three bits. Everybody learns the OR of what all say by [`Host::interrupted`].
+    pub fn say(&mut self, node: u32, class: usize, says: u64) {
+        self.list.push(Signal::Say { node, class, says });
     }
 
     /// A reception FIFO has room for a full packet, or no longer has. All have at the start.

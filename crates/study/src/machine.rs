@@ -192,9 +192,20 @@ impl Machine {
         let payload = full - f64::from(p.header_B + p.software_header_B);
         // A token-ack goes back for each packet; every link carries as many as it carries packets.
         let payload_share = payload / (full + f64::from(p.trailer_B + p.ack_wire_B()));
+        // The longest way through a dimension, from wherever it crosses the most cables.
+        let farthest = |d: usize| {
+            let k = dims[d];
+            let (hops, starts) = if torus.wraps(d) { (k / 2, 0..k) } else { (k - 1, 0..1) };
+            let way =
+                |from: u32| (from..from + hops).map(|x| self.link.hop_ticks_of(d, x % k, k, false)).sum();
+            starts.map(way).max().unwrap_or(0)
+        };
+        let ways: u32 = (0..dims.len()).map(farthest).sum();
+        let short = p.wire_B(2.min(p.chunks_max)) * self.link.ticks_per_byte;
         Facts {
             nodes,
             links,
+            farthest_ns: f64::from(ways + short) * ns_per_tick,
             link_mb_per_s,
             hop_ns: f64::from(self.link.hop_ticks()) * ns_per_tick,
             mean_hops: hops.iter().sum(),
@@ -236,6 +247,8 @@ pub struct Facts {
     pub link_mb_per_s: f64,
     /// Time of one hop, first bit to first bit, ns.
     pub hop_ns: f64,
+    /// Time of a packet of two chunks in the network between the nodes that are farthest apart, without load, ns.
+    pub farthest_ns: f64,
     /// Mean distance between nodes at random, hops.
     pub mean_hops: f64,
     /// Greatest distance, hops.

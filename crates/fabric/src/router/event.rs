@@ -78,6 +78,8 @@ pub(in crate::router) enum Kind {
     Central,
     /// A collective packet is whole in the reception FIFO `port`.
     Collected,
+    /// A barrier packet has come to this port.
+    Interrupt,
 }
 
 impl Event {
@@ -104,7 +106,8 @@ impl Event {
             10 => Kind::Timeout,
             11 => Kind::Retry,
             12 => Kind::Central,
-            _ => Kind::Collected,
+            13 => Kind::Collected,
+            _ => Kind::Interrupt,
         }
     }
 

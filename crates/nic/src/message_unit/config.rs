@@ -40,6 +40,8 @@ pub struct MessageUnitConfig {
 pub struct SoftwareConfig {
     /// To build a descriptor in an injection FIFO and store its tail.
     pub inject_ticks: u32,
+    /// To store to a register of the unit.
+    pub store_ticks: u32,
     /// A turn of the loop that polls a counter or the tail of a reception FIFO.
     pub poll_ticks: u32,
     /// From the poll that finds what it waits for until the program goes on.
@@ -62,6 +64,7 @@ impl MessageUnitConfig {
             ("inject_ticks", self.inject_ticks, 1 << 24),
             ("receive_ticks", self.receive_ticks, 1 << 24),
             ("collective_ticks", self.collective_ticks, 1 << 24),
+            ("software.store_ticks", self.software.store_ticks, 1 << 24),
             ("software.poll_ticks", self.software.poll_ticks, 1 << 24),
         ] {
             if !(1..=most).contains(&ticks) {

@@ -261,11 +261,11 @@ mod tests {
         assert!(wrong(|d| d.length = 0).contains("no bytes"));
         assert!(wrong(|d| d.map = 0).contains("no injection FIFO"));
         assert!(wrong(|d| d.map = COLLECTIVE).contains("its header a node"));
-        let sum = |word_B, operation| Network::Collective {
+        let sum = |word, operation| Network::Collective {
             class: 3,
             kind: RouteKind::UserSubcomm,
             operation,
-            word_B,
+            word_B: word,
             delivers: Delivers::AllReduce,
         };
         let collective =

@@ -1,7 +1,7 @@
 //! The Message Units of a block's nodes with their programs, as the fabric sees them.
 
 use super::config::MessageUnitConfig;
-use super::spi::{Call, Note, Setting, Spi, Task};
+use super::spi::{Call, Note, Setting, Spi, Task, status_of};
 use super::{Alarm, NETWORK_FIFOS, Out, Unit, lock};
 use netloom_engine::Time;
 use netloom_fabric::config::{HalfwayTie, Outline};
@@ -96,7 +96,8 @@ impl MessageUnits {
         }
         task.started = true;
         task.poll();
-        let mut shared = lock(&task.shared);
+        let mut guard = lock(&task.shared);
+        let shared = &mut *guard;
         for setting in shared.settings.drain(..) {
             match setting {
                 Setting::Base(entry, address) => {
@@ -106,6 +107,10 @@ impl MessageUnits {
                     unit.counters.insert(address, bytes);
                 }
                 Setting::ClassRoute(class, route) => out.signals.class_route(node, class.into(), route),
+                Setting::Barrier(class, route, start) => {
+                    out.signals.barrier_class(node, class.into(), route, start);
+                    shared.status |= start << (4 * u32::from(class));
+                }
             }
         }
         let Some(call) = shared.call.take() else { return };
@@ -115,6 +120,13 @@ impl MessageUnits {
             Call::WaitCounter(address) => {
                 let is_zero = unit.counters.get(address).is_none_or(|&counter| counter <= 0);
                 is_zero.then(|| found(c, now, now))
+            }
+            Call::Say(class, says) => {
+                out.at(now + u64::from(c.slave_ticks), Alarm::Says(u16::from(*class) * 8 + *says as u16));
+                Some(now + u64::from(c.software.store_ticks))
+            }
+            Call::WaitBarrier(class, bits) => {
+                (status_of(shared.status, *class) & bits == 0).then(|| found_in_register(c, now, now))
             }
         };
         task.waiting = Some((call, now));
@@ -128,6 +140,13 @@ impl MessageUnits {
 fn found(c: &MessageUnitConfig, since: Time, at: Time) -> Time {
     let turn = u64::from(c.software.poll_ticks);
     since + (at - since).div_ceil(turn).max(1) * turn + u64::from(c.software.found_ticks)
+}
+
+/// The same for one that polls a register of the unit: each load goes there and back through the slave port, and tells what it was half-way.
+fn found_in_register(c: &MessageUnitConfig, since: Time, at: Time) -> Time {
+    let (there, turn) = (u64::from(c.slave_ticks), u64::from(2 * c.slave_ticks + c.software.poll_ticks));
+    let turns = at.saturating_sub(since + there).div_ceil(turn);
+    since + turns * turn + 2 * there + u64::from(c.software.found_ticks)
 }
 
 impl Host for MessageUnits {
@@ -171,7 +190,21 @@ impl Host for MessageUnits {
                     out.at(found(&self.common.config, since, now), Alarm::Program);
                 }
             }
+            Alarm::Says(what) => out.signals.say(node, usize::from(what / 8), u64::from(what % 8)),
             Alarm::Program => self.go_on(now, node, signals),
+        }
+    }
+
+    fn interrupted(&mut self, now: Time, node: u32, status: u64, signals: &mut Signals) {
+        let task = &self.tasks[node as usize];
+        let mut shared = lock(&task.shared);
+        let before = std::mem::replace(&mut shared.status, status);
+        shared.status_changed = now;
+        if let Some((Call::WaitBarrier(class, bits), since)) = task.waiting
+            && status_of(before, class) & bits != 0
+            && status_of(status, class) & bits == 0
+        {
+            signals.wake(node, found_in_register(&self.common.config, since, now), Alarm::Program.token());
         }
     }
 }

@@ -147,6 +147,7 @@ mod tests {
             network_fifo_packets: 1,
             software: crate::message_unit::config::SoftwareConfig {
                 inject_ticks: 1,
+                store_ticks: 1,
                 poll_ticks: 1,
                 found_ticks: 1,
             },

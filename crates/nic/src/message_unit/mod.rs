@@ -102,6 +102,8 @@ enum Alarm {
     Stored(u16),
     /// Its counter has been counted down.
     Counted(u16),
+    /// A store to the control register of a barrier class has come through the slave port: eight times the class, and the bits.
+    Says(u16),
     /// What the node's program waits for has happened, or its instructions are done.
     Program,
 }
@@ -115,7 +117,8 @@ impl Alarm {
             Alarm::Received(slot) => (3, slot),
             Alarm::Stored(slot) => (4, slot),
             Alarm::Counted(slot) => (5, slot),
-            Alarm::Program => (6, 0),
+            Alarm::Says(what) => (6, what),
+            Alarm::Program => (7, 0),
         };
         kind << 16 | u32::from(value)
     }
@@ -129,6 +132,7 @@ impl Alarm {
             3 => Alarm::Received(value),
             4 => Alarm::Stored(value),
             5 => Alarm::Counted(value),
+            6 => Alarm::Says(value),
             _ => Alarm::Program,
         }
     }
@@ -167,6 +171,7 @@ mod tests {
             Alarm::Fetched(0),
             Alarm::Built(15),
             Alarm::Stored(65_535),
+            Alarm::Says(127),
             Alarm::Program,
         ] {
             assert_eq!(Alarm::of(alarm.token()), alarm);

@@ -60,6 +60,10 @@ pub(super) enum Call {
     Inject(u16, Descriptor),
     /// A counter at an address to come to zero.
     WaitCounter(u64),
+    /// A store to the control register of a barrier class.
+    Say(u8, u64),
+    /// These bits of the status register of a barrier class to be zero.
+    WaitBarrier(u8, u64),
 }
 
 /// What a program asked for that takes no time.
@@ -68,6 +72,21 @@ pub(super) enum Setting {
     Base(u16, u64),
     Counter(u64, i64),
     ClassRoute(u8, Option<ClassRoute>),
+    Barrier(u8, Option<ClassRoute>, u64),
+}
+
+/// The three bits of a barrier class take turns (`GIBarrier.h` of the public driver): a node that has yet to come to a barrier says its
+/// bit, and when nobody does, all have come.
+fn barrier_bit(turn: u64) -> u64 {
+    0b100 >> (turn % 3)
+}
+
+/// What all say at the start.
+const BARRIER_START: u64 = 0b100;
+
+/// The bits of a class in the status of all.
+pub(super) fn status_of(status: u64, class: u8) -> u64 {
+    status >> (4 * u32::from(class)) & 7
 }
 
 /// A figure that a program measured.
@@ -90,6 +109,9 @@ pub(super) struct Shared {
     pub done: bool,
     /// When each counter came to zero last.
     pub counted_down: BTreeMap<u64, Time>,
+    /// What each barrier class's status register says, four bits each, and when it last changed.
+    pub status: u64,
+    pub status_changed: Time,
 }
 
 impl Spi {
@@ -138,6 +160,41 @@ impl Spi {
             self.node
         );
         lock(&self.shared).settings.push(Setting::ClassRoute(class, Some(route)));
+    }
+
+    /// Sets the node's registers of a barrier class, 0 to 15 (the kernel's part: it is not timed): on all its nodes, before any enters.
+    ///
+    /// # Panics
+    /// If there is no such class; later, if the node's links do not allow it.
+    pub fn set_barrier(&self, class: u8, route: ClassRoute) {
+        assert!(
+            usize::from(class) < CLASS_ROUTES,
+            "node {}: barrier class {class} of {CLASS_ROUTES}",
+            self.node
+        );
+        lock(&self.shared).settings.push(Setting::Barrier(class, Some(route), BARRIER_START));
+    }
+
+    /// Enters the barrier of a class for the `turn`-th time, from 0 on: one store to a register of the unit. The node no longer says that
+    /// it has yet to come, but that it has yet to come to the next.
+    pub async fn enter_barrier(&self, class: u8, turn: u64) {
+        self.call(Call::Say(class, barrier_bit(turn + 1))).await;
+    }
+
+    /// Polls the status register of a class until all have entered its barrier for the `turn`-th time.
+    pub async fn wait_barrier(&self, class: u8, turn: u64) {
+        self.call(Call::WaitBarrier(class, barrier_bit(turn))).await;
+    }
+
+    /// Says three bits of its own for a class of global interrupts: one store to a register of the unit.
+    pub async fn say(&self, class: u8, says: u64) {
+        self.call(Call::Say(class, says & 7)).await;
+    }
+
+    /// What the status register of a class says: the OR of all its nodes' bits (not timed), and when any class's last changed.
+    pub fn status(&self, class: u8) -> (u64, Time) {
+        let shared = lock(&self.shared);
+        (status_of(shared.status, class), shared.status_changed)
     }
 
     /// Stores bytes in the node's memory (not timed: see [`Self::compute`]).

@@ -3,6 +3,7 @@
 
 pub mod all_to_all;
 pub mod allreduce;
+pub mod barrier;
 pub mod nearest_neighbour;
 pub mod ping_pong;
 pub mod tree;
@@ -10,6 +11,7 @@ pub mod tree;
 use crate::tagged::{Tagged, tagged};
 use all_to_all::AllToAll;
 use allreduce::Allreduce;
+use barrier::Barrier;
 use nearest_neighbour::NearestNeighbour;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::message_unit::spi::{Note, Spi};
@@ -30,6 +32,8 @@ pub enum SpiConfig {
     AllToAll(AllToAll),
     /// Sums over boxes of nodes.
     Allreduce(Allreduce),
+    /// Barriers of boxes of nodes.
+    Barrier(Barrier),
 }
 
 /// The values of `program`.
@@ -40,6 +44,7 @@ pub(crate) enum Kind {
     NearestNeighbour,
     AllToAll,
     Allreduce,
+    Barrier,
 }
 
 impl<'de> Tagged<'de> for SpiConfig {
@@ -52,6 +57,7 @@ impl<'de> Tagged<'de> for SpiConfig {
             Kind::NearestNeighbour => NearestNeighbour::deserialize(rest).map(Self::NearestNeighbour),
             Kind::AllToAll => AllToAll::deserialize(rest).map(Self::AllToAll),
             Kind::Allreduce => Allreduce::deserialize(rest).map(Self::Allreduce),
+            Kind::Barrier => Barrier::deserialize(rest).map(Self::Barrier),
         }
     }
 }
@@ -84,6 +90,7 @@ impl SpiConfig {
             SpiConfig::NearestNeighbour(c) => c.check(dims),
             SpiConfig::AllToAll(c) => c.check(dims),
             SpiConfig::Allreduce(c) => c.check(dims),
+            SpiConfig::Barrier(c) => c.check(dims),
         }
     }
 
@@ -93,6 +100,7 @@ impl SpiConfig {
             SpiConfig::PingPong(c) => Box::pin(ping_pong::run(spi, c.clone(), dims.to_vec())),
             SpiConfig::AllToAll(c) => Box::pin(all_to_all::run(spi, c.clone())),
             SpiConfig::Allreduce(c) => Box::pin(allreduce::run(spi, c.clone(), dims.to_vec())),
+            SpiConfig::Barrier(c) => Box::pin(barrier::run(spi, c.clone(), dims.to_vec())),
             SpiConfig::NearestNeighbour(c) => {
                 Box::pin(nearest_neighbour::run(spi, c.clone(), 2 * dims.len() as u16))
             }
@@ -104,6 +112,7 @@ impl SpiConfig {
         match self {
             SpiConfig::AllToAll(c) => all_to_all::measured(c, dims, notes, tick_ns),
             SpiConfig::Allreduce(c) => allreduce::measured(c, dims, notes, tick_ns),
+            SpiConfig::Barrier(c) => barrier::measured(c, dims, notes, tick_ns),
             SpiConfig::NearestNeighbour(c) => {
                 nearest_neighbour::measured(c, 2 * dims.len() as u16, notes, tick_ns)
             }

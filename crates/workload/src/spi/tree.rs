@@ -61,9 +61,16 @@ impl Tree {
         self.rectangle.contains(self.torus.coordinates(node))
     }
 
-    /// Its nodes.
-    pub fn nodes(&self) -> impl Iterator<Item = u32> {
-        (0..self.torus.nodes()).filter(|&node| self.contains(node))
+    /// How many nodes are in it, and the sum of their numbers.
+    pub fn count_and_sum(&self) -> (u64, u64) {
+        let (nodes, mut stride, mut sum) = (self.rectangle.nodes(), 1, 0);
+        for d in 0..self.torus.dimensions() {
+            let (low, high) = (u64::from(self.rectangle.low[d]), u64::from(self.rectangle.high[d]));
+            let each: u64 = (low..=high).sum();
+            sum += stride * each * (nodes / (high - low + 1));
+            stride *= u64::from(self.torus.length(d));
+        }
+        (nodes, sum)
     }
 
     /// Levels below the root.
@@ -74,5 +81,18 @@ impl Tree {
     /// A node's registers.
     pub fn route(&self, node: u32, kind: RouteKind) -> Option<ClassRoute> {
         self.rectangle.route(&self.torus, self.rectangle.middle(), self.torus.coordinates(node), kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_of_a_box_add_up() {
+        let dims = [4, 3, 2, 5, 2];
+        let tree = &Boxes(vec![vec![2, 3, 1, 4, 2]]).trees(&dims)[0];
+        let inside: Vec<u64> = (0..240).filter(|&n| tree.contains(n)).map(u64::from).collect();
+        assert_eq!(tree.count_and_sum(), (inside.len() as u64, inside.iter().sum()));
     }
 }

@@ -135,6 +135,7 @@ impl<H: Host> Shared<H> {
             Kind::Retry => n.retries = false,
             Kind::Central => self.central_event(n, event.slot()),
             Kind::Collected => self.collected(n, event, now),
+            Kind::Interrupt => self.interrupted(n, event.port(), event.word, now),
             Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => {
                 unreachable!("links of these routers have no errors")
             }
@@ -148,6 +149,9 @@ impl<H: Host> Shared<H> {
         }
         if n.due & n.open != 0 {
             self.send_due(n, n.open, now, out);
+        }
+        if n.telling & n.open != 0 {
+            self.send_interrupts(n, n.open, now, out);
         }
         if n.central.is_some() {
             self.collective(n, now, out);

@@ -96,6 +96,8 @@ fn new_node(
         standing: [0; PORTS],
         through: [0; PORTS],
         central: None,
+        interrupts: None,
+        telling: 0,
         at,
         number,
         tokens: std::array::from_fn(|port| if alive(port) { tables.capacity } else { [0; ALL_VCS] }),

@@ -376,6 +376,7 @@ impl<H: Host> Shared<H> {
         let packed = header.pack();
         // A link that is booked ahead has no moment of its own for them.
         self.send_due(n, job.outputs, now, out);
+        self.send_interrupts(n, job.outputs, now, out);
         for port in bits(job.outputs) {
             let packet = self.insert(meta, packed, data.clone());
             self.send_collective(n, port, job.vc, (packet, packed), (now + delay, time), out);

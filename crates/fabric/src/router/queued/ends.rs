@@ -66,17 +66,22 @@ impl<H: Host> Shared<H> {
         let ports = n.due & ports;
         n.due &= !ports;
         for port in bits(ports) {
-            let record = &mut n.ports[port];
-            let end = record.free_at.max(now) + self.tables.ack;
-            record.free_at = end;
-            record.acks += 1;
             let word = std::mem::take(&mut n.receivers[port].due);
-            let (to, wires) = (record.neighbour, u64::from(n.wires[port]));
-            self.recorder.current.acks += 1;
-            self.recorder.busy(end - self.tables.ack, end);
+            let (to, at) = self.send_short(n, port, now);
             let event = |node, _| Event::at(Kind::Tokens, node, port ^ 1, 0, 0, word);
-            self.send(to, end + self.tables.token_delay + wires, event, u32::MAX, out);
+            self.send(to, at, event, u32::MAX, out);
         }
+    }
+
+    /// A short packet goes on a link between data packets. Returns the node at the other end, and when it is whole there.
+    pub(super) fn send_short(&mut self, n: &mut Node, port: usize, now: Time) -> (u32, Time) {
+        let record = &mut n.ports[port];
+        let end = record.free_at.max(now) + self.tables.ack;
+        record.free_at = end;
+        record.acks += 1;
+        self.recorder.current.acks += 1;
+        self.recorder.busy(end - self.tables.ack, end);
+        (record.neighbour, end + self.tables.token_delay + u64::from(n.wires[port]))
     }
 }
 

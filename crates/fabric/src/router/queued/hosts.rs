@@ -29,24 +29,35 @@ impl<H: Host> Shared<H> {
     pub(super) fn obey(&mut self, n: &mut Node, now: Time) {
         let mut list = std::mem::take(&mut self.signals.list);
         for signal in list.drain(..) {
-            match signal {
-                Signal::Fill { fifo, .. } => n.refill |= 1 << fifo,
+            let node = match signal {
+                Signal::Fill { node, fifo } => {
+                    n.refill |= 1 << fifo;
+                    node
+                }
                 Signal::Wake { node, at, token } => {
                     assert!(at > now, "a host may be woken in the future only");
                     self.calendar.push(at, Event::at(Kind::Wake, node, 0, 0, token, 0));
+                    node
                 }
-                Signal::Reception { port, high, open, .. } => {
+                Signal::Reception { node, port, high, open } => {
                     let bit = 1 << if high { RECEPTION_HIGH } else { port };
                     n.reception_full = if open { n.reception_full & !bit } else { n.reception_full | bit };
+                    node
                 }
                 Signal::ClassRoute { node, class, route } => {
-                    debug_assert_eq!(
-                        node, n.here,
-                        "a host's signals are for the node for which it was called"
-                    );
                     self.set_class_route(n, class, route);
+                    node
                 }
-            }
+                Signal::Barrier { node, class, route, start } => {
+                    self.set_barrier(n, class, route, start);
+                    node
+                }
+                Signal::Say { node, class, says } => {
+                    self.say(n, class, says, now);
+                    node
+                }
+            };
+            debug_assert_eq!(node, n.here, "a host's signals are for the node for which it was called");
         }
         self.signals.list = list;
     }

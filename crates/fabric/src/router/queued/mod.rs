@@ -9,6 +9,7 @@ mod build;
 mod central;
 mod ends;
 mod hosts;
+mod interrupts;
 mod queues;
 mod report;
 mod state;

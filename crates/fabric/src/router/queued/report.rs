@@ -116,6 +116,9 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
             if n.central.as_ref().is_some_and(|central| !central.is_at_rest()) {
                 found.push(format!("node {}: collective logic not at rest", self.numbers[here]));
             }
+            if n.telling != 0 {
+                found.push(format!("node {}: barrier packets to be sent", self.numbers[here]));
+            }
             for port in (0..PORTS).filter(|&port| self.has_link(here, port)) {
                 let at = format!("node {} port {port}", self.numbers[here]);
                 if n.tokens[port] != self.shared.tables.capacity {

@@ -1,6 +1,7 @@
 //! The state of a node: its links, and its receivers with their queues.
 
 use super::central::Central;
+use super::interrupts::Interrupts;
 use crate::config::QUEUES_MAX;
 use crate::packet::Header;
 use crate::router::bits::bits;
@@ -192,6 +193,9 @@ pub(super) struct Node {
     pub standing: [u32; PORTS],
     /// The collective logic of a node that is in any class route.
     pub central: Option<Box<Central>>,
+    /// The barrier logic of a node that is in any class, and links whose neighbours are to be told something of it.
+    pub interrupts: Option<Box<Interrupts>>,
+    pub telling: u16,
     /// Where the node is, and its number.
     pub at: Coordinates,
     pub number: u32,

@@ -182,7 +182,9 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
                 Kind::Received | Kind::Copied | Kind::Wake => self.deliveries.push(event),
                 Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mends.push(event),
                 Kind::Retry => unreachable!("these routers keep a list of those that act again"),
-                Kind::Central | Kind::Collected => unreachable!("these routers have no collective logic"),
+                Kind::Central | Kind::Collected | Kind::Interrupt => {
+                    unreachable!("these routers have no collective logic")
+                }
             }
         }
         retries.drain(..).for_each(|node| self.mark(node as usize));

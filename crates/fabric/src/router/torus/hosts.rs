@@ -45,7 +45,9 @@ impl<H: Host, const P: usize> Shared<H, P> {
                     acts = true;
                     node
                 }
-                Signal::ClassRoute { .. } => panic!("these routers have no collective logic"),
+                Signal::ClassRoute { .. } | Signal::Barrier { .. } | Signal::Say { .. } => {
+                    panic!("these routers have no collective logic")
+                }
             };
             debug_assert_eq!(node, n.here, "a host's signals are for the node for which it was called");
         }

@@ -1,0 +1,198 @@
+//! Collective operations and barriers by programs on Message Units: what lies in memory is combined and stored everywhere, and nobody
+//! leaves a barrier that somebody has not entered.
+
+mod units;
+
+use netloom_engine::Stream;
+use netloom_fabric::collective::route::Rectangle;
+use netloom_fabric::collective::{ClassRoute, Delivers, Operation, RouteKind};
+use netloom_fabric::config::Topology;
+use netloom_fabric::topology::torus::Torus;
+use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network, SYSTEM_COLLECTIVE};
+use netloom_nic::message_unit::spi::Spi;
+use units::{Task, network, run, unit};
+
+const DIMS: [u32; 5] = [3, 2, 2, 1, 2];
+
+fn torus() -> Torus {
+    Torus::new(&Topology { dims: DIMS.into(), ..Topology::default() })
+}
+
+/// A node's registers in the tree over a box from the origin.
+fn route(node: u32, high: [u8; 5], kind: RouteKind) -> Option<ClassRoute> {
+    let (torus, rectangle) = (torus(), Rectangle { low: [0; 5], high });
+    rectangle.route(&torus, rectangle.middle(), torus.coordinates(node), kind)
+}
+
+const WHOLE: [u8; 5] = [2, 1, 1, 0, 1];
+
+fn collective(
+    class: u8,
+    kind: RouteKind,
+    operation: Operation,
+    delivers: Delivers,
+    length: u64,
+) -> Descriptor {
+    Descriptor {
+        payload: 1 << 20,
+        length,
+        map: if kind == RouteKind::System { SYSTEM_COLLECTIVE } else { COLLECTIVE },
+        network: Network::Collective { class, kind, operation, word_B: 8, delivers },
+        kind: Kind::DirectPut { base: 0, offset: 1 << 16, counter_base: 0, counter_offset: 0 },
+    }
+}
+
+/// Sums of several packets, in both kinds of FIFO; and a sum for one node alone.
+#[test]
+fn what_lies_in_memory_is_summed() {
+    fn sums(spi: Spi) -> Task {
+        Box::pin(async move {
+            let words = 150;
+            spi.set_class_route(3, route(spi.node(), WHOLE, RouteKind::UserSubcomm).expect("all are in it"));
+            // They share a VC, so they may not share links: one over the first dimension, one over the second.
+            let classes =
+                [(2, RouteKind::UserCommworld, [2, 0, 0, 0, 0]), (14, RouteKind::System, [0, 1, 0, 0, 0])];
+            for (class, kind, high) in classes {
+                route(spi.node(), high, kind).into_iter().for_each(|route| spi.set_class_route(class, route));
+            }
+            for (class, kind, high) in classes {
+                if route(spi.node(), high, kind).is_none() {
+                    continue;
+                }
+                let members: Vec<u32> =
+                    (0..spi.nodes()).filter(|&n| self::route(n, high, kind).is_some()).collect();
+                spi.set_counter(0, 8 * words);
+                let term = |node: u32, i: u64| f64::from(node * 1000) + i as f64 / 4.0;
+                let numbers: Vec<f64> = (0..words).map(|i| term(spi.node(), i)).collect();
+                spi.store_doubles(1 << 20, &numbers);
+                spi.inject(0, collective(class, kind, Operation::AddDouble, Delivers::AllReduce, 8 * words))
+                    .await;
+                spi.wait_counter(0).await;
+                let sum = |i: u64| members.iter().map(|&n| term(n, i)).sum::<f64>();
+                let got = spi.load_doubles(1 << 16, words as usize);
+                assert!((0..words).all(|i| got[i as usize] == sum(i)), "node {}", spi.node());
+            }
+            // To node 5 alone.
+            let (kind, to) = (RouteKind::UserSubcomm, 5);
+            spi.set_counter(0, 8);
+            spi.store(1 << 20, &u64::from(spi.node() + 1).to_be_bytes());
+            spi.store(1 << 16, &[9; 8]);
+            let delivers = Delivers::Reduce(torus().coordinates(to));
+            spi.inject(0, collective(3, kind, Operation::MaxUnsigned, delivers, 8)).await;
+            if spi.node() == to {
+                spi.wait_counter(0).await;
+                assert_eq!(spi.load(1 << 16, 8), u64::from(spi.nodes()).to_be_bytes());
+            } else {
+                spi.compute(100_000).await;
+                assert_eq!(spi.load(1 << 16, 8), [9; 8], "node {}", spi.node());
+            }
+            spi.note(0, 1);
+        })
+    }
+    let first = run(&network(&DIMS, false), &unit(), sums, &[3; 5], 1);
+    assert_eq!(first.0.iter().filter(|n| n.1.len() == 1).count(), 24);
+    assert_eq!(run(&network(&DIMS, false), &unit(), sums, &[1, 2, 1, 1, 2], 2), first);
+}
+
+/// One node's data reaches all memories, its own too.
+#[test]
+fn a_broadcast_reaches_all() {
+    fn broadcast(spi: Spi) -> Task {
+        Box::pin(async move {
+            let kind = RouteKind::UserSubcomm;
+            spi.set_class_route(0, route(spi.node(), WHOLE, kind).expect("all are in it"));
+            let text: Vec<u8> = (0..2000).map(|i| (i % 251) as u8).collect();
+            spi.set_counter(0, 2000);
+            if spi.node() == 7 {
+                spi.store(1 << 20, &text);
+                spi.inject(4, collective(0, kind, Operation::Or, Delivers::Broadcast, 2000)).await;
+            }
+            spi.wait_counter(0).await;
+            assert_eq!(spi.load(1 << 16, 2000), text, "node {}", spi.node());
+            spi.note(0, spi.now());
+        })
+    }
+    let first = run(&network(&DIMS, false), &unit(), broadcast, &[3; 5], 1);
+    assert_eq!(first.1, (24 * 4, 24 * 2000));
+    assert_eq!(run(&network(&DIMS, false), &unit(), broadcast, &[2, 1, 2, 1, 1], 3), first);
+}
+
+/// Two barrier classes at once, over a part and over all, entered at any time: each is left after the last has entered, and not long
+/// after.
+#[test]
+fn nobody_leaves_before_all_have_entered() {
+    const ROUNDS: u64 = 7;
+    fn barriers(spi: Spi) -> Task {
+        Box::pin(async move {
+            let kind = RouteKind::UserSubcomm;
+            let classes: [(u8, [u8; 5]); 2] = [(0, WHOLE), (9, [1, 1, 1, 0, 0])];
+            for (class, high) in classes {
+                if let Some(route) = route(spi.node(), high, kind) {
+                    spi.set_barrier(class, route);
+                }
+            }
+            let mut random = Stream::new(8, 8, spi.node().into());
+            for round in 0..ROUNDS {
+                for (class, high) in classes {
+                    if route(spi.node(), high, kind).is_some() {
+                        spi.compute(random.below(20_000)).await;
+                        spi.note(u64::from(class) << 32 | round << 1, spi.now());
+                        spi.enter_barrier(class, round).await;
+                        spi.wait_barrier(class, round).await;
+                        spi.note(u64::from(class) << 32 | round << 1 | 1, spi.now());
+                    }
+                }
+            }
+        })
+    }
+    let first = run(&network(&DIMS, false), &unit(), barriers, &[3; 5], 1);
+    for (class, members) in [(0u64, 24), (9, 8)] {
+        for round in 0..ROUNDS {
+            let times = |left: u64| -> Vec<u64> {
+                let of = class << 32 | round << 1 | left;
+                first.0.iter().flat_map(|n| &n.1).filter(|n| n.of == of).map(|n| n.ticks).collect()
+            };
+            let (entered, left) = (times(0), times(1));
+            assert_eq!((entered.len(), left.len()), (members, members));
+            let last = entered.iter().max().expect("some");
+            assert!(left.iter().all(|t| t > last), "class {class} round {round}");
+            // Store, four levels up and down at most, a poll each way.
+            assert!(left.iter().all(|t| t - last < 10_000), "class {class} round {round}");
+        }
+    }
+    assert_eq!(run(&network(&DIMS, false), &unit(), barriers, &[1, 2, 1, 1, 2], 2), first);
+}
+
+/// A node that says something is heard by all, and when nobody says it any more, all know.
+#[test]
+fn an_interrupt_is_heard_by_all() {
+    fn alarm(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_barrier(3, route(spi.node(), WHOLE, RouteKind::UserSubcomm).expect("all are in it"));
+            spi.say(3, 0).await;
+            spi.compute(20_000).await;
+            assert_eq!(spi.status(3).0, 0);
+            if spi.node() == 11 {
+                spi.say(3, 0b010).await;
+            }
+            spi.compute(20_000).await;
+            assert_eq!(spi.status(3).0, 0b010);
+            spi.note(0, spi.status(3).1);
+        })
+    }
+    let notes = run(&network(&DIMS, false), &unit(), alarm, &[2; 5], 2).0;
+    assert!(notes.iter().all(|n| n.1.len() == 1));
+}
+
+#[test]
+#[should_panic(expected = "node 2: class route 16 of 16")]
+fn there_are_sixteen_class_routes() {
+    fn wrong(spi: Spi) -> Task {
+        Box::pin(async move {
+            if spi.node() == 2 {
+                spi.set_class_route(16, ClassRoute::default());
+            }
+        })
+    }
+    run(&network(&[4], false), &unit(), wrong, &[], 1);
+}
