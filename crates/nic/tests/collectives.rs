@@ -9,6 +9,8 @@ use netloom_fabric::collective::{ClassRoute, Delivers, Operation, RouteKind};
 use netloom_fabric::config::Topology;
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network, SYSTEM_COLLECTIVE};
+use netloom_nic::message_unit::fifos::{InjectionFifo, Priority};
+use netloom_nic::message_unit::interrupts::{Group, Interrupt};
 use netloom_nic::message_unit::spi::Spi;
 use units::{Task, network, run, unit};
 
@@ -39,6 +41,7 @@ fn collective(
         map: if kind == RouteKind::System { SYSTEM_COLLECTIVE } else { COLLECTIVE },
         network: Network::Collective { class, kind, operation, word_B: 8, delivers },
         kind: Kind::DirectPut { base: 0, offset: 1 << 16, counter_base: 0, counter_offset: 0 },
+        prefetch_only: false,
     }
 }
 
@@ -47,7 +50,18 @@ fn collective(
 fn what_lies_in_memory_is_summed() {
     fn sums(spi: Spi) -> Task {
         Box::pin(async move {
+            spi.set_base_address(0, 0);
             let words = 150;
+            spi.set_injection_fifo(
+                1,
+                InjectionFifo {
+                    start: 1 << 30,
+                    size_B: 1 << 12,
+                    priority: Priority::System,
+                    remote_get: false,
+                    threshold_B: None,
+                },
+            );
             spi.set_class_route(3, route(spi.node(), WHOLE, RouteKind::UserSubcomm).expect("all are in it"));
             // They share a VC, so they may not share links: one over the first dimension, one over the second.
             let classes =
@@ -65,8 +79,12 @@ fn what_lies_in_memory_is_summed() {
                 let term = |node: u32, i: u64| f64::from(node * 1000) + i as f64 / 4.0;
                 let numbers: Vec<f64> = (0..words).map(|i| term(spi.node(), i)).collect();
                 spi.store_doubles(1 << 20, &numbers);
-                spi.inject(0, collective(class, kind, Operation::AddDouble, Delivers::AllReduce, 8 * words))
-                    .await;
+                let fifo = u16::from(kind == RouteKind::System);
+                spi.inject(
+                    fifo,
+                    collective(class, kind, Operation::AddDouble, Delivers::AllReduce, 8 * words),
+                )
+                .await;
                 spi.wait_counter(0).await;
                 let sum = |i: u64| members.iter().map(|&n| term(n, i)).sum::<f64>();
                 let got = spi.load_doubles(1 << 16, words as usize);
@@ -99,6 +117,7 @@ fn what_lies_in_memory_is_summed() {
 fn a_broadcast_reaches_all() {
     fn broadcast(spi: Spi) -> Task {
         Box::pin(async move {
+            spi.set_base_address(0, 0);
             let kind = RouteKind::UserSubcomm;
             spi.set_class_route(0, route(spi.node(), WHOLE, kind).expect("all are in it"));
             let text: Vec<u8> = (0..2000).map(|i| (i % 251) as u8).collect();
@@ -195,4 +214,67 @@ fn there_are_sixteen_class_routes() {
         })
     }
     run(&network(&[4], false), &unit(), wrong, &[], 1);
+}
+
+/// One node broadcasts a short RDMA read: it sets off everybody's contribution to a long sum (section II.C), whose data no processor
+/// touched.
+#[test]
+fn a_remote_get_sets_off_a_reduction() {
+    fn reduction(spi: Spi) -> Task {
+        Box::pin(async move {
+            let (kind, words) = (RouteKind::UserSubcomm, 400u64);
+            spi.set_base_address(0, 0);
+            spi.set_class_route(0, route(spi.node(), WHOLE, kind).expect("all are in it"));
+            spi.set_injection_fifo(
+                9,
+                InjectionFifo {
+                    start: 1 << 30,
+                    size_B: 1 << 12,
+                    priority: Priority::User,
+                    remote_get: true,
+                    threshold_B: None,
+                },
+            );
+            spi.set_counter(0, 8 * words);
+            let numbers: Vec<f64> = (0..words).map(|i| f64::from(spi.node()) + i as f64).collect();
+            spi.store_doubles(1 << 20, &numbers);
+            if spi.node() == 3 {
+                let sum = collective(0, kind, Operation::AddDouble, Delivers::AllReduce, 8 * words);
+                let length = spi.store_descriptors(1 << 21, &[sum]);
+                let get = Descriptor {
+                    payload: 1 << 21,
+                    kind: Kind::RemoteGet { fifo: 9 },
+                    ..collective(0, kind, Operation::Or, Delivers::Broadcast, length)
+                };
+                spi.inject(0, get).await;
+            }
+            spi.wait_counter(0).await;
+            let got = spi.load_doubles(1 << 16, words as usize);
+            let all = f64::from((0..spi.nodes()).sum::<u32>());
+            assert!((0..words as usize).all(|i| got[i] == all + f64::from(spi.nodes()) * i as f64));
+            spi.note(0, spi.now());
+        })
+    }
+    let first = run(&network(&DIMS, false), &unit(), reduction, &[3; 5], 1);
+    assert_eq!(first.0.iter().filter(|n| n.1.len() == 1).count(), 24);
+    assert_eq!(run(&network(&DIMS, false), &unit(), reduction, &[2, 1, 2, 1, 1], 3), first);
+}
+
+/// Sums that do not fit interrupt everybody who asked for it.
+#[test]
+fn an_overflow_interrupts_all() {
+    fn overflow(spi: Spi) -> Task {
+        Box::pin(async move {
+            let kind = RouteKind::UserSubcomm;
+            spi.set_base_address(0, 0);
+            spi.set_class_route(0, route(spi.node(), WHOLE, kind).expect("all are in it"));
+            spi.set_interrupt(Interrupt::Arithmetic, Some(Group::NonCritical));
+            spi.store(1 << 20, &u64::MAX.to_be_bytes());
+            spi.inject(0, collective(0, kind, Operation::AddUnsigned, Delivers::AllReduce, 8)).await;
+            assert_eq!(spi.wait_interrupt(Group::NonCritical).await, Interrupt::Arithmetic);
+            spi.note(0, spi.now());
+        })
+    }
+    let notes = run(&network(&DIMS, false), &unit(), overflow, &[3; 5], 1).0;
+    assert!(notes.iter().all(|n| n.1.len() == 1));
 }

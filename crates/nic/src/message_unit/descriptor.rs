@@ -1,7 +1,8 @@
 //! Descriptors: 64 B that tell a message (section III.C), and what of them each of its packets carries in the 20 B of the
 //! unit's header.
 
-use super::NETWORK_FIFOS;
+use super::packet::{OFFSET, Put, Queued, UnitHeader};
+use super::{BASE_ADDRESSES, DESCRIPTOR_B, INJECTION_FIFOS, NETWORK_FIFOS, RECEPTION_FIFOS};
 use netloom_fabric::collective::header::WORDS;
 use netloom_fabric::collective::{CLASS_ROUTES, CollectiveHeader, Delivers, Flags, Operation, RouteKind};
 use netloom_fabric::packet::{Header, Meta};
@@ -36,6 +37,8 @@ pub struct Descriptor {
     pub network: Network,
     /// What becomes of it at its destination.
     pub kind: Kind,
+    /// Whether its data are only read into the L2, and nothing is sent.
+    pub prefetch_only: bool,
 }
 
 /// The network's part of the packets' header: from point to point, or a collective operation.
@@ -94,65 +97,103 @@ pub enum Kind {
         /// Bytes behind that.
         counter_offset: u64,
     },
+    /// The same, but each word of 8 B is put to a word of the destination's memory by an operation of the L2 instead of
+    /// overwriting it.
+    AtomicPut {
+        /// What is done with the word that is there.
+        atomic: Atomic,
+        /// Where the word is: an entry of the destination's base address table.
+        base: u16,
+        /// Bytes behind it.
+        offset: u64,
+        /// Where the counter is, likewise.
+        counter_base: u16,
+        /// Bytes behind that.
+        counter_offset: u64,
+    },
+    /// Its packets go into a reception FIFO in memory, header and data, in the order in which they come.
+    MemoryFifo {
+        /// The reception FIFO at the destination, 0 to 271.
+        fifo: u16,
+        /// What its software tells that at the destination: eight of the header's fourteen bytes for it.
+        software: u64,
+        /// Whether its last packet interrupts the destination's processor.
+        interrupt: bool,
+    },
+    /// An RDMA read: its data are descriptors (see [`super::encoding`]), which the destination's unit puts into an injection FIFO there.
+    RemoteGet {
+        /// The injection FIFO at the destination, which must allow it.
+        fifo: u16,
+    },
 }
 
-/// What a packet of a direct put carries of its descriptor.
+/// What the L2 does with a word that a transfer carries (the public driver's `spi/include/l2/atomic.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PutHeader {
-    pub base: u16,
-    pub offset: u64,
-    pub counter_base: u16,
-    pub counter_offset: u64,
-    /// Bytes of data: the rest of the last chunk is zeros.
-    pub valid: u32,
+#[repr(u8)]
+pub enum Atomic {
+    /// Adds.
+    Add = 2,
+    /// Bitwise or.
+    Or = 4,
+    /// Bitwise exclusive or.
+    Xor = 5,
+    /// The greater of two unsigned integers.
+    MaxUnsigned = 6,
 }
 
-/// Offsets have 37 bits, entries of the table ten.
-const OFFSET: u32 = 37;
-const ENTRY: u32 = 10;
-
-impl PutHeader {
-    pub fn pack(self) -> [u64; 2] {
-        let word = |entry: u16, offset: u64| u64::from(entry) << OFFSET | offset & ((1 << OFFSET) - 1);
-        [
-            u64::from(self.valid) << (OFFSET + ENTRY) | word(self.base, self.offset),
-            word(self.counter_base, self.counter_offset),
-        ]
+impl Atomic {
+    /// What is in memory afterwards.
+    pub fn apply(self, old: u64, new: u64) -> u64 {
+        match self {
+            Atomic::Add => old.wrapping_add(new),
+            Atomic::Or => old | new,
+            Atomic::Xor => old ^ new,
+            Atomic::MaxUnsigned => old.max(new),
+        }
     }
 
-    pub fn unpack([put, counter]: [u64; 2]) -> Self {
-        let offset = |word: u64| word & ((1 << OFFSET) - 1);
-        let entry = |word: u64| (word >> OFFSET) as u16 % (1 << ENTRY);
-        PutHeader {
-            base: entry(put),
-            offset: offset(put),
-            counter_base: entry(counter),
-            counter_offset: offset(counter),
-            valid: (put >> (OFFSET + ENTRY)) as u32,
-        }
+    pub(super) fn of(number: u8) -> Option<Self> {
+        [Atomic::Add, Atomic::Or, Atomic::Xor, Atomic::MaxUnsigned].into_iter().find(|&a| a as u8 == number)
     }
 }
 
 impl Descriptor {
     /// What cannot be sent, in words; nothing if all is well.
     pub fn problem(&self, nodes: u32) -> Option<String> {
-        let Kind::DirectPut { base, offset, counter_base, counter_offset } = self.kind;
-        if self.length == 0 {
-            return Some("an RDMA write of no bytes".into());
-        }
         if self.map == 0 || u32::from(self.map) >> NETWORK_FIFOS != 0 {
             return Some("its map names no injection FIFO".into());
         }
-        if let Some(problem) = self.problem_of_network(nodes) {
-            return Some(problem);
+        self.problem_of_network(nodes).or_else(|| self.problem_of_kind())
+    }
+
+    fn problem_of_kind(&self) -> Option<String> {
+        match self.kind {
+            Kind::DirectPut { .. } | Kind::AtomicPut { .. } if self.length == 0 => {
+                Some("an RDMA write of no bytes".into())
+            }
+            Kind::AtomicPut { .. } if self.length != 8 => {
+                Some(format!("an atomic operation of {} B: it takes one word of 8 B", self.length))
+            }
+            Kind::DirectPut { base, offset, counter_base, counter_offset }
+            | Kind::AtomicPut { base, offset, counter_base, counter_offset, .. } => {
+                if offset + self.length > 1 << OFFSET || counter_offset >= 1 << OFFSET {
+                    return Some(format!("offsets beyond 37 bits: {offset} and {counter_offset}"));
+                }
+                let most = base.max(counter_base);
+                (most >= BASE_ADDRESSES).then(|| {
+                    format!("base address table entries {base} and {counter_base} of {BASE_ADDRESSES}")
+                })
+            }
+            Kind::MemoryFifo { fifo, .. } => {
+                (fifo >= RECEPTION_FIFOS).then(|| format!("reception FIFO {fifo} of {RECEPTION_FIFOS}"))
+            }
+            Kind::RemoteGet { .. } if self.length == 0 || !self.length.is_multiple_of(DESCRIPTOR_B) => {
+                Some(format!("a remote get of {} B: descriptors are of {DESCRIPTOR_B} B", self.length))
+            }
+            Kind::RemoteGet { fifo } => {
+                (fifo >= INJECTION_FIFOS).then(|| format!("injection FIFO {fifo} of {INJECTION_FIFOS}"))
+            }
         }
-        if offset + self.length > 1 << OFFSET || counter_offset >= 1 << OFFSET {
-            return Some(format!("offsets beyond 37 bits: {offset} and {counter_offset}"));
-        }
-        if base >= 544 || counter_base >= 544 {
-            return Some(format!("base address table entries {base} and {counter_base} of 544"));
-        }
-        None
     }
 
     fn problem_of_network(&self, nodes: u32) -> Option<String> {
@@ -204,9 +245,25 @@ impl Descriptor {
     /// The packet with the data from byte `from` on, without hint bits and destination.
     pub(super) fn packet(&self, from: u64) -> (u32, Meta) {
         let valid = (self.length - from).min(PAYLOAD_MAX.into()) as u32;
-        let Kind::DirectPut { base, offset, counter_base, counter_offset } = self.kind;
-        let put = PutHeader { base, offset: offset + from, counter_base, counter_offset, valid };
-        (1 + valid.div_ceil(CHUNK), Meta { message: put.pack(), ..Meta::default() })
+        let is_last = from + u64::from(valid) == self.length;
+        let header = match self.kind {
+            Kind::DirectPut { base, offset, counter_base, counter_offset } => {
+                let offset = offset + from;
+                UnitHeader::Put(Put { base, offset, counter_base, counter_offset, valid, atomic: None })
+            }
+            Kind::AtomicPut { atomic, base, offset, counter_base, counter_offset } => {
+                let atomic = Some(atomic);
+                UnitHeader::Put(Put { base, offset, counter_base, counter_offset, valid, atomic })
+            }
+            Kind::MemoryFifo { fifo, software, interrupt } => UnitHeader::MemoryFifo(Queued {
+                fifo,
+                software,
+                offset: from,
+                interrupt: interrupt && is_last,
+            }),
+            Kind::RemoteGet { fifo } => UnitHeader::RemoteGet { fifo, bytes: valid },
+        };
+        (1 + valid.div_ceil(CHUNK), header.meta())
     }
 }
 
@@ -220,27 +277,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_put_header_survives_the_packet() {
-        for (base, offset, valid) in [(0, 0, 1), (543, (1 << 37) - 1, 512), (7, 12_345, 33)] {
-            let put = PutHeader {
-                base,
-                offset,
-                counter_base: 543 - base,
-                counter_offset: (1 << 37) - 1 - offset,
-                valid,
-            };
-            assert_eq!(PutHeader::unpack(put.pack()), put);
-        }
-    }
-
-    #[test]
     fn a_message_is_cut_into_full_packets_and_a_rest() {
         let kind = Kind::DirectPut { base: 1, offset: 64, counter_base: 2, counter_offset: 8 };
-        let message = Descriptor { payload: 0, length: 1100, map: 1, network: Network::in_order(3), kind };
+        let message = Descriptor {
+            payload: 0,
+            length: 1100,
+            map: 1,
+            network: Network::in_order(3),
+            kind,
+            prefetch_only: false,
+        };
         let packets: Vec<(u32, u64, u32)> = [0, 512, 1024]
             .map(|from| {
                 let (chunks, meta) = message.packet(from);
-                let put = PutHeader::unpack(meta.message);
+                let UnitHeader::Put(put) = UnitHeader::of(&meta) else { panic!("a put") };
                 (chunks, put.offset, put.valid)
             })
             .into();
@@ -250,7 +300,8 @@ mod tests {
     #[test]
     fn what_cannot_be_sent_is_told() {
         let kind = Kind::DirectPut { base: 0, offset: 0, counter_base: 0, counter_offset: 0 };
-        let fine = Descriptor { payload: 0, length: 8, map: 1, network: Network::to(1), kind };
+        let fine =
+            Descriptor { payload: 0, length: 8, map: 1, network: Network::to(1), kind, prefetch_only: false };
         assert_eq!(fine.problem(2), None);
         let wrong = |change: fn(&mut Descriptor)| {
             let mut message = fine.clone();
@@ -260,6 +311,17 @@ mod tests {
         assert!(wrong(|d| d.network = Network::to(2)).contains("no node"));
         assert!(wrong(|d| d.length = 0).contains("no bytes"));
         assert!(wrong(|d| d.map = 0).contains("no injection FIFO"));
+        assert!(wrong(|d| d.kind = Kind::RemoteGet { fifo: 0 }).contains("64 B"));
+        let far = Kind::MemoryFifo { fifo: 272, software: 0, interrupt: false };
+        assert!(Descriptor { kind: far, ..fine.clone() }.problem(2).expect("wrong").contains("272 of 272"));
+        let (base, counter_base) = (0, 0);
+        let add = Kind::AtomicPut { atomic: Atomic::Add, base, offset: 0, counter_base, counter_offset: 0 };
+        assert!(
+            Descriptor { kind: add, length: 16, ..fine.clone() }
+                .problem(2)
+                .expect("wrong")
+                .contains("one word")
+        );
         assert!(wrong(|d| d.map = COLLECTIVE).contains("its header a node"));
         let sum = |word, operation| Network::Collective {
             class: 3,

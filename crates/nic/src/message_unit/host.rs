@@ -1,8 +1,11 @@
 //! The Message Units of a block's nodes with their programs, as the fabric sees them.
 
 use super::config::MessageUnitConfig;
+use super::interrupts::Interrupt;
+use super::protection::Violation;
+use super::reception::Outcome;
 use super::spi::{Call, Note, Setting, Spi, Task, status_of};
-use super::{Alarm, NETWORK_FIFOS, Out, Unit, lock};
+use super::{Alarm, NETWORK_FIFOS, Out, Unit, UnitCounters, lock};
 use netloom_engine::Time;
 use netloom_fabric::config::{HalfwayTie, Outline};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
@@ -14,7 +17,7 @@ use std::sync::Arc;
 /// What all units have in common.
 pub(super) struct Common {
     pub config: MessageUnitConfig,
-    torus: Torus,
+    pub torus: Arc<Torus>,
     tie: HalfwayTie,
 }
 
@@ -48,11 +51,10 @@ impl MessageUnits {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let torus = Torus::new(&network.topology);
-        let nodes = torus.nodes();
-        let common = Common { config: config.clone(), torus, tie: network.halfway_tie };
+        let torus = Arc::new(Torus::new(&network.topology));
+        let common = Common { config: config.clone(), torus: Arc::clone(&torus), tie: network.halfway_tie };
         let units: Vec<Unit> = numbers.iter().map(|&n| Unit::new(n, seed)).collect();
-        let task = |unit: &Unit| Task::new(unit.number, nodes, &unit.contents, &mut program);
+        let task = |unit: &Unit| Task::new(unit.number, &torus, &unit.contents, &mut program);
         MessageUnits {
             common: Arc::new(common),
             tasks: units.iter().map(task).collect(),
@@ -82,13 +84,70 @@ impl MessageUnits {
         self.units[here].injection.get(&fifo).map_or(0, |memory| memory.injected)
     }
 
+    /// What the units have counted, by the machine's numbers of their nodes.
+    pub fn counters(&self) -> impl Iterator<Item = (u32, UnitCounters)> {
+        self.units
+            .iter()
+            .map(|unit| (unit.number, UnitCounters { requests: unit.ports.requests, ..unit.counters }))
+    }
+
+    /// What the units have refused: node, why, how often.
+    pub fn refused(&self) -> impl Iterator<Item = (u32, Violation, u64)> {
+        self.units.iter().flat_map(|unit| unit.refused.iter().map(|(&why, &times)| (unit.number, why, times)))
+    }
+
+    /// The unit of a node raises an interrupt.
+    fn raise(&mut self, now: Time, node: u32, interrupt: Interrupt, signals: &mut Signals) {
+        let Some(group) = self.units[node as usize].interrupts.raise(interrupt) else { return };
+        if let Some((Call::WaitInterrupt(waits), _)) = self.tasks[node as usize].waiting
+            && waits == group
+        {
+            let c = &self.common.config;
+            let at = now + u64::from(c.slave_ticks + c.software.found_ticks);
+            signals.wake(node, at, Alarm::Program.token());
+        }
+    }
+
+    /// The unit of a node refuses something.
+    fn refuse(&mut self, now: Time, node: u32, why: Violation, signals: &mut Signals) {
+        let unit = &mut self.units[node as usize];
+        unit.counters.violations += 1;
+        *unit.refused.entry(why).or_insert(0) += 1;
+        self.raise(now, node, Interrupt::Refused, signals);
+    }
+
+    /// A reception FIFO's tail has moved, an injection FIFO's head: whoever polls for it finds it.
+    fn register_changed(&self, now: Time, node: u32, is_it: impl Fn(&Call) -> bool, signals: &mut Signals) {
+        if let Some((call, since)) = &self.tasks[node as usize].waiting
+            && is_it(call)
+        {
+            signals.wake(node, found_in_register(&self.common.config, *since, now), Alarm::Program.token());
+        }
+    }
+
     /// What a node's program waits for has happened: it goes on until its next call.
     fn go_on(&mut self, now: Time, node: u32, signals: &mut Signals) {
         let (unit, task) = (&mut self.units[node as usize], &mut self.tasks[node as usize]);
         let (c, mut out) = (&self.common.config, Out { here: node, signals });
-        if let Some((Call::Inject(fifo, descriptor), _)) = task.waiting.take() {
-            unit.write_descriptor(fifo, descriptor);
-            out.at(now + u64::from(c.slave_ticks), Alarm::TailMoved(fifo));
+        match task.waiting.take() {
+            // There is room now: the descriptor is written.
+            Some((Call::WaitRoom(fifo, descriptor), _)) => {
+                out.at(now + u64::from(c.software.inject_ticks), Alarm::Program);
+                task.waiting = Some((Call::Inject(fifo, descriptor), now));
+                return;
+            }
+            Some((Call::Inject(fifo, descriptor), _)) => {
+                unit.write_descriptor(&self.common, now, fifo, descriptor);
+                out.at(now + u64::from(c.slave_ticks), Alarm::TailMoved(fifo));
+            }
+            Some((Call::WaitPacket(fifo), _)) => {
+                let packet = unit.take_packet(&self.common, now, fifo, &mut out);
+                lock(&task.shared).packet = packet;
+            }
+            Some((Call::WaitInterrupt(group), _)) => {
+                lock(&task.shared).interrupt = unit.interrupts.take(group);
+            }
+            _ => {}
         }
         {
             let mut shared = lock(&task.shared);
@@ -104,22 +163,37 @@ impl MessageUnits {
                     unit.base.insert(entry, address);
                 }
                 Setting::Counter(address, bytes) => {
-                    unit.counters.insert(address, bytes);
+                    unit.memory_counters.insert(address, bytes);
                 }
                 Setting::ClassRoute(class, route) => out.signals.class_route(node, class.into(), route),
+                Setting::Injection(fifo, settings) => unit.set_injection_fifo(fifo, settings),
+                Setting::Reception(fifo, settings) => unit.set_reception_fifo(fifo, settings),
+                Setting::Range(register, range) => unit.ranges.set(register, range),
+                Setting::Interrupt(like, group) => unit.interrupts.lead(like, group),
                 Setting::Barrier(class, route, start) => {
                     out.signals.barrier_class(node, class.into(), route, start);
                     shared.status |= start << (4 * u32::from(class));
                 }
             }
         }
-        let Some(call) = shared.call.take() else { return };
+        let Some(mut call) = shared.call.take() else { return };
+        if let Call::WaitRoom(fifo, descriptor) = call {
+            let has_room = unit.has_room(fifo);
+            call = if has_room { Call::Inject(fifo, descriptor) } else { Call::WaitRoom(fifo, descriptor) };
+        }
         let wake = match &call {
             Call::Compute(ticks) => Some(now + ticks),
             Call::Inject(..) => Some(now + u64::from(c.software.inject_ticks)),
             Call::WaitCounter(address) => {
-                let is_zero = unit.counters.get(address).is_none_or(|&counter| counter <= 0);
+                let is_zero = unit.memory_counters.get(address).is_none_or(|&counter| counter <= 0);
                 is_zero.then(|| found(c, now, now))
+            }
+            Call::WaitRoom(..) => None,
+            Call::WaitPacket(fifo) => {
+                (unit.packets_for_software(*fifo) > 0).then(|| found_in_register(c, now, now))
+            }
+            Call::WaitInterrupt(group) => {
+                unit.interrupts.is_pending(*group).then(|| now + u64::from(c.software.found_ticks))
             }
             Call::Say(class, says) => {
                 out.at(now + u64::from(c.slave_ticks), Alarm::Says(u16::from(*class) * 8 + *says as u16));
@@ -132,6 +206,35 @@ impl MessageUnits {
         task.waiting = Some((call, now));
         if let Some(at) = wake {
             out.at(at.max(now + 1), Alarm::Program);
+        }
+    }
+}
+
+impl MessageUnits {
+    /// A packet has been received: whoever waits for what it brought is told.
+    fn received(&mut self, now: Time, node: u32, outcome: Outcome, signals: &mut Signals) {
+        self.delivered += 1;
+        match outcome {
+            Outcome::Stored { bytes, zero } => {
+                self.payload_bytes += u64::from(bytes);
+                let Some(zero) = zero else { return };
+                let task = &self.tasks[node as usize];
+                lock(&task.shared).counted_down.insert(zero, now);
+                if let Some((Call::WaitCounter(address), since)) = task.waiting
+                    && address == zero
+                {
+                    signals.wake(node, found(&self.common.config, since, now), Alarm::Program.token());
+                }
+            }
+            Outcome::Queued { bytes, fifo, moved, raises } => {
+                self.payload_bytes += u64::from(bytes);
+                let waits = |call: &Call| matches!(call, Call::WaitPacket(f) if *f == fifo);
+                // What was there before has woken the program already.
+                if moved > 0 && self.units[node as usize].packets_for_software(fifo) == moved {
+                    self.register_changed(now, node, waits, signals);
+                }
+                raises.into_iter().for_each(|interrupt| self.raise(now, node, interrupt, signals));
+            }
         }
     }
 }
@@ -165,7 +268,9 @@ impl Host for MessageUnits {
     }
 
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
-        self.units[node as usize].arrived(&self.common, now, delivery, &mut Out { here: node, signals });
+        let unit = &mut self.units[node as usize];
+        let raises = unit.arrived(&self.common, now, delivery, &mut Out { here: node, signals });
+        raises.into_iter().for_each(|interrupt| self.raise(now, node, interrupt, signals));
     }
 
     fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
@@ -173,23 +278,33 @@ impl Host for MessageUnits {
         let mut out = Out { here: node, signals };
         match Alarm::of(token) {
             Alarm::TailMoved(fifo) => unit.tail_moved(&self.common, now, fifo, &mut out),
-            Alarm::Fetched(fifo) => unit.fetched(&self.common, now, fifo, &mut out),
-            Alarm::Built(engine) => unit.built(&self.common, now, engine.into(), &mut out),
-            Alarm::Received(slot) => unit.received(&self.common, now, slot, &mut out),
-            Alarm::Stored(slot) => unit.stored(&self.common, now, slot, &mut out),
-            Alarm::Counted(slot) => {
-                let (bytes, counter) = unit.counted(slot);
-                self.delivered += 1;
-                self.payload_bytes += u64::from(bytes);
-                let Some(counted) = counter else { return };
-                let task = &self.tasks[node as usize];
-                lock(&task.shared).counted_down.insert(counted.address, now);
-                if let Some((Call::WaitCounter(address), since)) = task.waiting
-                    && address == counted.address
-                {
-                    out.at(found(&self.common.config, since, now), Alarm::Program);
+            Alarm::Fetched(fifo) => {
+                let refused = unit.fetched(&self.common, now, fifo, &mut out);
+                refused.into_iter().for_each(|why| self.refuse(now, node, why, signals));
+            }
+            Alarm::Built(engine) => {
+                let moved = unit.built(&self.common, now, engine.into(), &mut out);
+                if let Some((fifo, raises)) = moved {
+                    let waits = |call: &Call| matches!(call, Call::WaitRoom(f, _) if *f == fifo);
+                    self.register_changed(now, node, waits, signals);
+                    raises.into_iter().for_each(|interrupt| self.raise(now, node, interrupt, signals));
                 }
             }
+            Alarm::Received(slot) => {
+                let refused = unit.received(&self.common, now, slot, &mut out);
+                refused.into_iter().for_each(|why| self.refuse(now, node, why, signals));
+            }
+            Alarm::Stored(slot) => match unit.stored(&self.common, now, slot, &mut out) {
+                Ok(outcome) => {
+                    outcome.into_iter().for_each(|outcome| self.received(now, node, outcome, signals))
+                }
+                Err(why) => self.refuse(now, node, why, signals),
+            },
+            Alarm::Counted(slot) => {
+                let outcome = unit.counted(slot);
+                self.received(now, node, outcome, signals);
+            }
+            Alarm::Room(engine) => unit.close_or_open(now, engine.into(), &mut out),
             Alarm::Says(what) => out.signals.say(node, usize::from(what / 8), u64::from(what % 8)),
             Alarm::Program => self.go_on(now, node, signals),
         }

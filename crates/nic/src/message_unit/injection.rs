@@ -1,54 +1,34 @@
 //! Message injection (section III.C). An injection FIFO in memory holds descriptors; when its tail has moved past its head, the
 //! unit fetches the next one. Of the descriptors that are there, each idle messaging engine takes one that may use its network
-//! FIFO, at random; makes one packet of it; and the choice is made anew, so that messages interleave.
+//! FIFO: of the highest priority, any; makes one packet of it; and the choice is made anew, so that messages interleave.
 
-use super::config::MessageUnitConfig;
 use super::descriptor::{Descriptor, Network, PAYLOAD_MAX};
+use super::fifos::{Active, Injection, InjectionFifo, Priority, check_injection};
 use super::host::Common;
-use super::{Alarm, NETWORK_FIFOS, NetworkFifo, Out, Unit};
+use super::interrupts::Interrupt;
+use super::protection::Violation;
+use super::{Alarm, DESCRIPTOR_B, NETWORK_FIFOS, NetworkFifo, Out, Packet, Unit};
 use netloom_engine::Time;
+use netloom_fabric::collective::RouteKind;
 use netloom_fabric::packet::Meta;
-use std::collections::VecDeque;
 
-/// Bytes of a descriptor.
-const DESCRIPTOR: u64 = 64;
-/// Where in memory FIFOs lie, which nobody tells: apart from all data.
-const FIFOS_AT: u64 = 1 << 40;
 /// The engine that stands for the logic that fetches descriptors: it has a master port like the others.
 const FETCHER: usize = NETWORK_FIFOS - 1;
-
-/// An injection FIFO in memory.
-#[derive(Default)]
-pub(super) struct MemoryFifo {
-    /// Descriptors from its head to its tail as software sees it.
-    descriptors: VecDeque<Descriptor>,
-    /// How many of them lie before the tail as the unit sees it.
-    visible: usize,
-    /// The first of them, if it has been fetched: bytes of it that engines have taken, and packets that they are at.
-    active: Option<Active>,
-    /// Whether it is being fetched.
-    fetching: bool,
-    /// Descriptors whose messages have been injected whole.
-    pub injected: u64,
-}
+/// Network FIFOs that are the system's.
+const SYSTEM_FIFOS: u16 = 1 << 13 | 1 << 15;
 
 /// A descriptor on the chip of which engines may take more.
 pub(super) struct Ready {
     fifo: u16,
     map: u16,
-}
-
-#[derive(Default)]
-struct Active {
-    taken: u64,
-    building: u32,
+    priority: Priority,
 }
 
 /// A messaging engine with its network FIFO.
 #[derive(Default)]
 pub(super) struct Engine {
-    /// The packet that it makes, and for which injection FIFO.
-    building: Option<(u16, super::Packet)>,
+    /// For which injection FIFO it makes a packet, and that; none where data are only fetched into the L2.
+    building: Option<(u16, Option<Packet>)>,
     /// Packets whole in its network FIFO.
     fifo: NetworkFifo,
     /// Whether the network is taking one.
@@ -56,74 +36,138 @@ pub(super) struct Engine {
 }
 
 impl Unit {
+    pub(super) fn injection_fifo(&mut self, fifo: u16) -> &mut Injection {
+        self.injection.entry(fifo).or_insert_with(|| Injection::new(InjectionFifo::usual(fifo)))
+    }
+
+    /// Software sets up an injection FIFO.
+    pub fn set_injection_fifo(&mut self, fifo: u16, settings: InjectionFifo) {
+        let others = self.injection.iter().map(|(&n, f)| (n, &f.settings));
+        if let Some(problem) = check_injection(fifo, &settings, others) {
+            panic!("node {}: injection FIFO {fifo}: {problem}", self.number);
+        }
+        self.injection.insert(fifo, Injection::new(settings));
+    }
+
+    /// Whether an injection FIFO has room for one more descriptor.
+    pub fn has_room(&mut self, fifo: u16) -> bool {
+        self.injection_fifo(fifo).free_B() >= DESCRIPTOR_B
+    }
+
     /// Software has written a descriptor behind the tail of an injection FIFO; its store to the tail is on its way.
-    pub fn write_descriptor(&mut self, fifo: u16, descriptor: Descriptor) {
-        self.injection.entry(fifo).or_default().descriptors.push_back(descriptor);
+    pub fn write_descriptor(&mut self, common: &Common, now: Time, fifo: u16, descriptor: Descriptor) {
+        let memory = self.injection_fifo(fifo);
+        let tail = memory.tail_address();
+        memory.descriptors.push_back(descriptor);
+        self.ports.stored_by_core(&common.config, now, tail, DESCRIPTOR_B);
     }
 
     /// The tail of an injection FIFO has moved by a descriptor.
     pub fn tail_moved(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
-        self.injection.entry(fifo).or_default().visible += 1;
-        self.fetch(&common.config, now, fifo, out);
+        self.counters.slave += 1;
+        self.injection_fifo(fifo).visible += 1;
+        self.fetch(common, now, fifo, out);
     }
 
     /// Fetches the next descriptor of a FIFO, unless one of it is in the unit or on its way: it holds one of each FIFO.
-    fn fetch(&mut self, c: &MessageUnitConfig, now: Time, fifo: u16, out: &mut Out) {
+    pub(super) fn fetch(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
+        let c = &common.config;
         let Some(memory) = self.injection.get_mut(&fifo) else { return };
         if memory.visible == 0 || memory.fetching || memory.active.is_some() {
             return;
         }
         memory.fetching = true;
+        // Users' descriptors come before all but the system's traffic, so that messages are always there to be sent.
+        let priority = memory.settings.priority.max(Priority::UserHigh);
+        let at = memory.head_address();
         let begin = self.fetch_free.max(now);
         self.fetch_free = begin + u64::from(c.cycle_ticks);
-        let at = FIFOS_AT + u64::from(fifo) * DESCRIPTOR;
-        out.at(self.ports.read(c, begin, FETCHER, at, DESCRIPTOR), Alarm::Fetched(fifo));
+        let fetched = self.ports.read(c, begin, (FETCHER, priority), at, DESCRIPTOR_B);
+        out.at(fetched, Alarm::Fetched(fifo));
     }
 
-    /// A descriptor has come from memory.
-    pub fn fetched(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
-        if let Some(memory) = self.injection.get_mut(&fifo) {
-            memory.fetching = false;
-            memory.active = Some(Active::default());
-            self.ready.push(Ready { fifo, map: memory.descriptors[0].map });
+    /// A descriptor has come from memory. Returns whether it was refused.
+    pub fn fetched(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) -> Option<Violation> {
+        let memory = self.injection.get_mut(&fifo)?;
+        memory.fetching = false;
+        memory.active = Some(Active::default());
+        let (first, priority) = (&memory.descriptors[0], memory.settings.priority);
+        let is_system = first.map & SYSTEM_FIFOS != 0
+            || matches!(first.network, Network::Collective { kind: RouteKind::System, .. });
+        if is_system && priority != Priority::System {
+            self.drop_descriptor(common, now, fifo, out);
+            return Some(Violation::Permission);
         }
+        if !self.ranges.allow(first.payload, first.length, false, priority == Priority::System) {
+            self.drop_descriptor(common, now, fifo, out);
+            return Some(Violation::Range);
+        }
+        self.ready.push(Ready { fifo, map: first.map, priority });
         self.assign(common, now, out);
+        None
+    }
+
+    /// What a descriptor says is not done: the head moves past it.
+    fn drop_descriptor(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
+        if let Some(memory) = self.injection.get_mut(&fifo) {
+            memory.active = None;
+            memory.visible -= 1;
+            memory.descriptors.pop_front();
+            memory.injected += 1;
+        }
+        self.fetch(common, now, fifo, out);
     }
 
     /// Gives descriptors to idle engines, one packet each.
     fn assign(&mut self, common: &Common, now: Time, out: &mut Out) {
-        let c = &common.config;
         for engine in 0..NETWORK_FIFOS {
             let e = &self.engines[engine];
             let held = e.fifo.len() + usize::from(e.leaving);
-            if e.building.is_some() || held >= c.network_fifo_packets as usize {
+            if e.building.is_some() || held >= common.config.network_fifo_packets as usize {
                 continue;
             }
-            let Some(fifo) = self.choose(engine) else { continue };
-            self.build(common, now, engine, fifo, out);
+            let Some((fifo, priority)) = self.choose(engine) else { continue };
+            self.build(common, now, (engine, priority), fifo, out);
         }
     }
 
-    /// The injection FIFO whose descriptor an engine takes next: any that may use its network FIFO.
-    fn choose(&mut self, engine: usize) -> Option<u16> {
-        let able = |ready: &&Ready| ready.map >> engine & 1 != 0;
-        let n = self.ready.iter().filter(able).count() as u64;
+    /// The injection FIFO whose descriptor an engine takes next: of those that may use its network FIFO and have the highest priority,
+    /// any.
+    fn choose(&mut self, engine: usize) -> Option<(u16, Priority)> {
+        let able = self.ready.iter().filter(|ready| ready.map >> engine & 1 != 0);
+        let highest = able.clone().map(|ready| ready.priority).max()?;
+        let best = able.filter(|ready| ready.priority == highest);
+        let n = best.clone().count() as u64;
         let pick = if n > 1 { self.random.below(n) } else { 0 };
-        self.ready.iter().filter(able).nth(pick as usize).map(|ready| ready.fifo)
+        best.skip(pick as usize).map(|ready| (ready.fifo, ready.priority)).next()
     }
 
     /// An engine begins the next packet of a descriptor: it reads its data.
-    fn build(&mut self, common: &Common, now: Time, engine: usize, fifo: u16, out: &mut Out) {
+    fn build(
+        &mut self,
+        common: &Common,
+        now: Time,
+        (engine, priority): (usize, Priority),
+        fifo: u16,
+        out: &mut Out,
+    ) {
         let c = &common.config;
         let memory = self.injection.get_mut(&fifo).expect("chosen just now");
         let active = memory.active.as_mut().expect("chosen just now");
         let first = &memory.descriptors[0];
-        let (chunks, meta) = first.packet(active.taken);
         let bytes = (first.length - active.taken).min(PAYLOAD_MAX.into());
         let address = first.payload + active.taken;
-        let header = first.header(chunks, |to| common.way(self.number, to));
         let is_collective = matches!(first.network, Network::Collective { .. });
-        let data = super::lock(&self.contents).load(address, bytes as usize);
+        let packet = (!first.prefetch_only).then(|| {
+            let (chunks, meta) = first.packet(active.taken);
+            let header = first.header(chunks, |to| common.way(self.number, to));
+            let data = super::lock(&self.contents).load(address, bytes as usize);
+            (header, Meta { made: now, source: self.number, ..meta }, data)
+        });
+        if packet.is_some() {
+            self.counters.packets += 1;
+            self.counters.messages += u64::from(active.taken == 0);
+        }
         active.taken += bytes;
         active.building += 1;
         if active.taken == first.length {
@@ -131,40 +175,47 @@ impl Unit {
         }
         let begin = self.assign_free.max(now);
         self.assign_free = begin + u64::from(c.cycle_ticks);
-        let read = self.ports.read(c, begin, engine, address, bytes);
-        let meta = Meta { made: now, source: self.number, ..meta };
-        self.engines[engine].building = Some((fifo, (header, meta, data)));
+        let read =
+            if bytes > 0 { self.ports.read(c, begin, (engine, priority), address, bytes) } else { begin };
+        self.engines[engine].building = Some((fifo, packet));
         let logic = if is_collective { c.collective_ticks } else { c.inject_ticks };
         out.at(read + u64::from(logic), Alarm::Built(engine as u16));
     }
 
-    /// An engine's packet is whole in its network FIFO.
-    pub fn built(&mut self, common: &Common, now: Time, engine: usize, out: &mut Out) {
-        let e = &mut self.engines[engine];
-        let (fifo, packet) = e.building.take().expect("an alarm for each packet");
-        e.fifo.push_back(packet);
-        out.fill(engine);
-        let memory = self.injection.get_mut(&fifo).expect("its packet was made of it");
-        let active = memory.active.as_mut().expect("it has not ended");
-        active.building -= 1;
-        if active.taken == memory.descriptors[0].length && active.building == 0 {
-            memory.active = None;
-            memory.visible -= 1;
-            memory.descriptors.pop_front();
-            memory.injected += 1;
-            self.fetch(&common.config, now, fifo, out);
-        }
-        self.assign(common, now, out);
-    }
-
-    /// The network takes the next packet of a network FIFO: the one before has left.
-    pub fn pull(
+    /// An engine's packet is whole in its network FIFO. Returns the injection FIFO if its head has moved, and what it raises.
+    pub fn built(
         &mut self,
         common: &Common,
         now: Time,
         engine: usize,
         out: &mut Out,
-    ) -> Option<super::Packet> {
+    ) -> Option<(u16, Option<Interrupt>)> {
+        let e = &mut self.engines[engine];
+        let (fifo, packet) = e.building.take().expect("an alarm for each packet");
+        if let Some(packet) = packet {
+            e.fifo.push_back(packet);
+            out.fill(engine);
+        }
+        let memory = self.injection.get_mut(&fifo).expect("its packet was made of it");
+        let active = memory.active.as_mut().expect("it has not ended");
+        active.building -= 1;
+        let mut moved = None;
+        if active.taken == memory.descriptors[0].length && active.building == 0 {
+            let before = memory.free_B();
+            memory.active = None;
+            memory.visible -= 1;
+            memory.descriptors.pop_front();
+            memory.injected += 1;
+            let crossed = memory.settings.threshold_B.is_some_and(|t| before <= t && memory.free_B() > t);
+            moved = Some((fifo, crossed.then_some(Interrupt::InjectionRoom(fifo))));
+            self.fetch(common, now, fifo, out);
+        }
+        self.assign(common, now, out);
+        moved
+    }
+
+    /// The network takes the next packet of a network FIFO: the one before has left.
+    pub fn pull(&mut self, common: &Common, now: Time, engine: usize, out: &mut Out) -> Option<Packet> {
         let e = &mut self.engines[engine];
         let next = e.fifo.pop_front();
         let freed = std::mem::replace(&mut e.leaving, next.is_some());

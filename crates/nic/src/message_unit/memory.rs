@@ -3,6 +3,7 @@
 //! through the L2: what it does not hold comes from the DDR memory, and what it must give up goes back there.
 
 use super::config::MessageUnitConfig;
+use super::fifos::Priority;
 use netloom_engine::Time;
 use std::collections::BTreeMap;
 
@@ -14,11 +15,29 @@ const WRITE: u64 = 16;
 /// The L2 is kept by stretches of so many bytes, the data of a packet, rather than by its lines **(ours)**.
 const STRETCH: u64 = 512;
 
-/// The master ports: when each may take the next request, and the next data may come back on it; and the memory behind them.
+/// Slices of the L2, each with requests of its own; and bytes that one serves in a cycle (as many as come back to a port).
+const SLICES: usize = 16;
+const SLICE: u64 = 32;
+/// Bytes of a line of the L2.
+const LINE: u64 = 128;
+
+/// The slice that holds an address: lines are spread over them by a hash, four bits of the address at a time (the public driver's
+/// `BgL2Slice.cc`; its bits are in the other order, which is only a matter of names).
+fn slice_of(address: u64) -> usize {
+    let line = address / LINE;
+    (0..8).fold(0, |hash, group| hash ^ (line >> (4 * group) & 15)) as usize
+}
+
+/// The master ports: when each may take the next request of each priority, and the next data may come back on it; and the memory behind
+/// them.
 #[derive(Default)]
 pub(super) struct MasterPorts {
-    request_free: [Time; super::NETWORK_FIFOS],
+    request_free: [[Time; 3]; super::NETWORK_FIFOS],
     return_free: [Time; super::NETWORK_FIFOS],
+    /// When each slice has served what it was asked.
+    slice_free: [Time; SLICES],
+    /// Requests of each port: writes; reads of 32, 64, 128 B.
+    pub requests: [[u64; 4]; 3],
     cache: Cache,
     /// When the DDR has moved what it was asked to, ticks.
     ddr_free: f64,
@@ -56,17 +75,25 @@ impl Cache {
     }
 }
 
-/// The sizes of the requests that cover bytes from `start` on: 128 B, 64 B or 32 B, each at a multiple of its size.
-fn requests(start: u64, bytes: u64) -> (u64, u64) {
+/// The requests that cover bytes from `start` on, of 128 B, 64 B or 32 B, each at a multiple of its size: where and how long.
+fn requests(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     let (mut at, end) = (start / 32 * 32, (start + bytes).div_ceil(32) * 32);
-    let covered = end - at;
-    let mut count = 0;
-    while at < end {
-        let size = [128, 64, 32].into_iter().find(|&size| at.is_multiple_of(size) && at + size <= end);
-        at += size.unwrap_or(32);
-        count += 1;
-    }
-    (count, covered)
+    std::iter::from_fn(move || {
+        let fits = |&size: &u64| at.is_multiple_of(size) && at + size <= end;
+        let request = (at, [128, 64, 32].into_iter().find(fits)?);
+        at += request.1;
+        Some(request)
+    })
+}
+
+/// The parts of bytes from `start` on that lie in one line each: where and how long.
+fn lines(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+    let (mut at, end) = (start, start + bytes);
+    std::iter::from_fn(move || {
+        let part = (at, (at / LINE * LINE + LINE).min(end) - at);
+        at += part.1;
+        (part.1 > 0).then_some(part)
+    })
 }
 
 impl MasterPorts {
@@ -81,26 +108,80 @@ impl MasterPorts {
         self.ddr_free.ceil() as Time
     }
 
+    /// When a port takes requests that keep it busy for so long. What is of lower priority waits for them, even if it came before.
+    fn schedule(&mut self, port: usize, priority: Priority, now: Time, duration: Time) -> Time {
+        let (mine, free) = (priority as usize, &mut self.request_free[port]);
+        let begin = free[mine..].iter().copied().max().unwrap_or(0).max(now);
+        free[..=mine].iter_mut().for_each(|free| *free = begin.max(*free) + duration);
+        begin
+    }
+
+    /// How much longer requests take because their slices still serve others: each slice takes them in order, and slices do not wait for one
+    /// another.
+    fn slices(
+        &mut self,
+        c: &MessageUnitConfig,
+        begin: Time,
+        requests: impl Iterator<Item = (u64, u64)>,
+    ) -> Time {
+        let cycle = u64::from(c.cycle_ticks);
+        let mut issued = begin;
+        let mut late = 0;
+        for (at, bytes) in requests {
+            let slice = &mut self.slice_free[slice_of(at)];
+            let served = issued.max(*slice);
+            *slice = served + bytes.div_ceil(SLICE) * cycle;
+            late = late.max(served - issued);
+            issued += cycle;
+        }
+        late
+    }
+
+    /// A core has stored bytes, which are so in the L2: what they displace goes back to the DDR meanwhile.
+    pub fn stored_by_core(&mut self, c: &MessageUnitConfig, now: Time, start: u64, bytes: u64) {
+        self.touch(c, now, start, bytes, true);
+    }
+
     /// Reads bytes of memory through the port of an engine; returns when the last of them has come.
-    pub fn read(&mut self, c: &MessageUnitConfig, now: Time, engine: usize, start: u64, bytes: u64) -> Time {
+    pub fn read(
+        &mut self,
+        c: &MessageUnitConfig,
+        now: Time,
+        (engine, priority): (usize, Priority),
+        start: u64,
+        bytes: u64,
+    ) -> Time {
         let (port, cycle) = (engine % c.master_ports as usize, u64::from(c.cycle_ticks));
-        let (count, covered) = requests(start, bytes);
-        let begin = self.request_free[port].max(now);
-        self.request_free[port] = begin + count * cycle;
+        let (mut count, mut covered) = (0, 0);
+        for (_, size) in requests(start, bytes) {
+            (count, covered) = (count + 1, covered + size);
+            self.requests[port % 3][size.trailing_zeros() as usize - 4] += 1;
+        }
+        let begin = self.schedule(port, priority, now, count * cycle);
+        let late = self.slices(c, begin, requests(start, bytes));
         let there = self.touch(c, begin, start, bytes, false);
-        let first = (there + u64::from(c.read_ticks)).max(self.return_free[port]);
+        let first = (there + u64::from(c.read_ticks) + late).max(self.return_free[port]);
         self.return_free[port] = first + covered.div_ceil(RETURN) * cycle;
         self.return_free[port]
     }
 
     /// Writes bytes through the port of an engine; returns when cores see the last of them. What goes back to the DDR for them does so
     /// meanwhile.
-    pub fn write(&mut self, c: &MessageUnitConfig, now: Time, engine: usize, start: u64, bytes: u64) -> Time {
+    pub fn write(
+        &mut self,
+        c: &MessageUnitConfig,
+        now: Time,
+        (engine, priority): (usize, Priority),
+        start: u64,
+        bytes: u64,
+    ) -> Time {
         let (port, cycle) = (engine % c.master_ports as usize, u64::from(c.cycle_ticks));
-        let begin = self.request_free[port].max(now);
+        let count = bytes.div_ceil(WRITE);
+        self.requests[port % 3][0] += count;
+        let begin = self.schedule(port, priority, now, count * cycle);
         self.touch(c, begin, start, bytes, true);
-        self.request_free[port] = begin + bytes.div_ceil(WRITE) * cycle;
-        self.request_free[port] + u64::from(c.write_ticks)
+        let late = self.slices(c, begin, lines(start, bytes));
+        begin + count * cycle + late + u64::from(c.write_ticks)
     }
 }
 
@@ -123,11 +204,15 @@ mod tests {
     #[test]
     fn requests_are_aligned() {
         // Aligned data of a packet: four requests. Data that is not aligned needs 32 B more, and smaller requests at the ends.
-        assert_eq!(requests(0, 512), (4, 512));
-        assert_eq!(requests(5, 512), (5, 544));
-        assert_eq!(requests(32, 512), (6, 512));
-        assert_eq!(requests(8, 8), (1, 32));
-        assert_eq!(requests(96, 64), (2, 64));
+        let of = |start, bytes| {
+            let sizes: Vec<u64> = requests(start, bytes).map(|r| r.1).collect();
+            (sizes.len(), sizes.iter().sum::<u64>())
+        };
+        assert_eq!(of(0, 512), (4, 512));
+        assert_eq!(of(5, 512), (5, 544));
+        assert_eq!(of(32, 512), (6, 512));
+        assert_eq!(of(8, 8), (1, 32));
+        assert_eq!(of(96, 64), (2, 64));
     }
 
     /// A request a cycle goes out through a port, 32 B a cycle come back, and each port does so by itself.
@@ -155,11 +240,31 @@ mod tests {
         let mut ports = MasterPorts::default();
         // Memory has it all after the first turn.
         for i in 0..4 {
-            ports.read(&c, 0, i, 512 * i as u64, 512);
+            ports.read(&c, 0, (i, Priority::User), 512 * i as u64, 512);
         }
         // Engines 0 and 2 share a port: 16 cycles of data each.
-        assert_eq!([0, 2, 1].map(|i| ports.read(&c, 1000, i, 512 * i as u64, 512)), [1260, 1420, 1260]);
+        assert_eq!(
+            [0, 2, 1].map(|i| ports.read(&c, 1000, (i, Priority::User), 512 * i as u64, 512)),
+            [1260, 1420, 1260]
+        );
         // Behind the eight requests of those two.
-        assert_eq!(ports.write(&c, 1000, 0, 0, 512), 1000 + (8 + 32) * 10 + 50);
+        assert_eq!(ports.write(&c, 1000, (0, Priority::User), 0, 512), 1000 + (8 + 32) * 10 + 50);
+        // What is of higher priority does not wait for those, and they wait for it.
+        assert_eq!(ports.write(&c, 1000, (0, Priority::System), 12 * LINE, 16), 1000 + 10 + 50);
+        assert_eq!(
+            ports.write(&c, 1000, (0, Priority::User), 13 * LINE, 16),
+            1000 + (8 + 32 + 1 + 1) * 10 + 50
+        );
+    }
+
+    /// Sixteen lines in a row are in sixteen slices; requests to one slice are served one after the other.
+    #[test]
+    fn lines_are_spread_over_slices() {
+        for start in [0u64, 1 << 20, 7 << 33] {
+            let mut slices: Vec<usize> = (0..16).map(|i| slice_of(start + i * LINE)).collect();
+            slices.sort_unstable();
+            assert_eq!(slices, (0..16).collect::<Vec<_>>());
+        }
+        assert_eq!(lines(100, 200).collect::<Vec<_>>(), [(100, 28), (128, 128), (256, 44)]);
     }
 }

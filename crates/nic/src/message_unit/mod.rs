@@ -6,23 +6,32 @@
 //!
 //! | station | file |
 //! |---|---|
-//! | a descriptor, and what of it a packet carries | `descriptor.rs` |
+//! | a descriptor; as it lies in memory; what of it a packet carries | `descriptor.rs`, `encoding.rs`, `packet.rs` |
+//! | FIFOs in memory: start, size, head, tail, shadow tail | `fifos.rs` |
 //! | the tail of an injection FIFO moves (a store through the slave port); descriptors are fetched; messaging engines (iMEs) make packets | `injection.rs` |
 //! | packets are stored and counters counted down by reception engines (rMEs) | `reception.rs` |
 //! | reads and writes through the master ports | `memory.rs` |
 //! | what lies in memory | `contents.rs` |
+//! | what the unit refuses, tells unasked, counts | `protection.rs`, `interrupts.rs`, `counters.rs` |
 //! | what programs call, and the time that their own instructions take | `spi.rs` |
 //! | the fabric's side | `host.rs` |
 
 pub mod config;
 mod contents;
+mod counters;
 pub mod descriptor;
+pub mod encoding;
+pub mod fifos;
 mod host;
 mod injection;
+pub mod interrupts;
 mod memory;
+mod packet;
+pub mod protection;
 mod reception;
 pub mod spi;
 
+pub use counters::UnitCounters;
 pub use host::MessageUnits;
 
 use netloom_engine::{Stream, Time};
@@ -34,6 +43,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Network injection FIFOs, and as many network reception FIFOs: ten directions, two for local transfers, high priority, system,
 /// user collective, system collective (`MU_Descriptor.h` of the public driver gives their numbers).
 pub const NETWORK_FIFOS: usize = 16;
+/// Injection FIFOs in memory of a node (section III.A).
+pub const INJECTION_FIFOS: u16 = 544;
+/// Reception FIFOs in memory of a node (section III.A).
+pub const RECEPTION_FIFOS: u16 = 272;
+/// Entries of a node's base address table.
+pub const BASE_ADDRESSES: u16 = 544;
+/// Bytes of a descriptor.
+pub const DESCRIPTOR_B: u64 = 64;
 
 /// The unit of one node. What a node does not use is not there.
 struct Unit {
@@ -41,22 +58,28 @@ struct Unit {
     number: u32,
     random: Stream,
     /// Injection FIFOs in memory that have been used.
-    injection: BTreeMap<u16, injection::MemoryFifo>,
+    injection: BTreeMap<u16, fifos::Injection>,
+    /// Reception FIFOs likewise.
+    reception: BTreeMap<u16, fifos::Reception>,
     /// Descriptors that engines may take packets of.
     ready: Vec<injection::Ready>,
     /// When the next descriptor may be fetched, and the next assigned to an engine: one a cycle.
     fetch_free: Time,
     assign_free: Time,
     engines: [injection::Engine; NETWORK_FIFOS],
-    /// When each reception engine has read what it is reading.
-    reading: [Time; NETWORK_FIFOS],
+    network_reception: [reception::NetworkReception; NETWORK_FIFOS],
     ports: memory::MasterPorts,
     /// Packets being stored, by a number that is used again.
     storing: Vec<Option<reception::Store>>,
     /// The base address table.
     base: BTreeMap<u16, u64>,
     /// Words of memory that are counters.
-    counters: BTreeMap<u64, i64>,
+    memory_counters: BTreeMap<u64, i64>,
+    ranges: protection::Ranges,
+    interrupts: interrupts::Interrupts,
+    counters: UnitCounters,
+    /// What was refused, and how often.
+    refused: BTreeMap<protection::Violation, u64>,
     /// What lies in memory: the node's program sees it too.
     contents: Arc<Mutex<contents::Contents>>,
 }
@@ -73,15 +96,20 @@ impl Unit {
             number,
             random: Stream::new(seed, 5, number.into()),
             injection: BTreeMap::new(),
+            reception: BTreeMap::new(),
             ready: vec![],
             fetch_free: 0,
             assign_free: 0,
             engines: Default::default(),
-            reading: [0; NETWORK_FIFOS],
+            network_reception: Default::default(),
             ports: memory::MasterPorts::default(),
             storing: vec![],
             base: BTreeMap::new(),
-            counters: BTreeMap::new(),
+            memory_counters: BTreeMap::new(),
+            ranges: protection::Ranges::default(),
+            interrupts: interrupts::Interrupts::default(),
+            counters: UnitCounters::default(),
+            refused: BTreeMap::new(),
             contents: Arc::default(),
         }
     }
@@ -104,6 +132,8 @@ enum Alarm {
     Counted(u16),
     /// A store to the control register of a barrier class has come through the slave port: eight times the class, and the bits.
     Says(u16),
+    /// A network reception FIFO may have room again.
+    Room(u16),
     /// What the node's program waits for has happened, or its instructions are done.
     Program,
 }
@@ -118,7 +148,8 @@ impl Alarm {
             Alarm::Stored(slot) => (4, slot),
             Alarm::Counted(slot) => (5, slot),
             Alarm::Says(what) => (6, what),
-            Alarm::Program => (7, 0),
+            Alarm::Room(engine) => (7, engine),
+            Alarm::Program => (8, 0),
         };
         kind << 16 | u32::from(value)
     }
@@ -133,6 +164,7 @@ impl Alarm {
             4 => Alarm::Stored(value),
             5 => Alarm::Counted(value),
             6 => Alarm::Says(value),
+            7 => Alarm::Room(value),
             _ => Alarm::Program,
         }
     }
@@ -151,6 +183,16 @@ impl Out<'_> {
 
     fn fill(&mut self, fifo: usize) {
         self.signals.fill(self.here, fifo);
+    }
+
+    /// A network reception FIFO has room for a full packet, or no longer has.
+    fn reception(&mut self, fifo: usize, open: bool) {
+        self.signals.reception(
+            self.here,
+            fifo,
+            fifo == descriptor::HIGH_PRIORITY.trailing_zeros() as usize,
+            open,
+        );
     }
 }
 

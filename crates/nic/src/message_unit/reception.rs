@@ -1,39 +1,93 @@
-//! Message reception (section III.D): an engine for each network reception FIFO reads its packets and stores them; an RDMA
-//! write then counts its counter down by an atomic operation of the L2.
+//! Message reception (section III.D): an engine for each network reception FIFO reads its packets and stores them. A packet of an RDMA write
+//! then counts its counter down by an atomic operation of the L2; one for a reception FIFO in memory moves its tail; one of an
+//! RDMA read puts its descriptors into an injection FIFO.
 
-use super::descriptor::{CHUNK, HIGH_PRIORITY, PutHeader};
+use super::descriptor::{CHUNK, HIGH_PRIORITY};
+use super::encoding;
+use super::fifos::{Packet, Place, Priority, Reception, ReceptionFifo, check_reception};
 use super::host::Common;
-use super::{Alarm, Out, Unit};
+use super::interrupts::Interrupt;
+use super::packet::{Put, Queued, UnitHeader};
+use super::protection::Violation;
+use super::{Alarm, DESCRIPTOR_B, NETWORK_FIFOS, Out, Unit};
 use netloom_engine::Time;
+use netloom_fabric::collective::CollectiveHeader;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::{Data, Header};
+use std::collections::VecDeque;
+
+/// Bytes that an engine reads from its network FIFO in a cycle of the unit (section III.D).
+const READ_B: u64 = 4;
+/// Bytes of a full packet, and of the network reception FIFOs: of directions and local transfers, and the others (inferred from the
+/// widths of their pointers in the public driver's `nd_500_dcr.h`).
+const FULL_B: u64 = 544;
+const USUAL_FIFO_B: u64 = 2048;
+const OTHER_FIFO_B: u64 = 4096;
+/// The system's network FIFO.
+const SYSTEM: usize = 13;
 
 /// A packet on its way into memory.
 #[derive(Clone)]
 pub(super) struct Store {
-    put: PutHeader,
-    engine: usize,
+    header: UnitHeader,
+    chunks: u32,
+    source: u32,
     data: Option<Data>,
+    engine: usize,
+    /// Where it goes, if that is a reception FIFO.
+    place: Option<Place>,
 }
 
-/// Bytes that an engine reads from its network FIFO in a cycle of the unit (section III.D).
-const READ_B: u64 = 4;
+/// What a network reception FIFO holds.
+#[derive(Default)]
+pub(super) struct NetworkReception {
+    /// When each packet in it will have been read, and its bytes.
+    held: VecDeque<(Time, u64)>,
+    /// When its engine has read what it is reading.
+    reading: Time,
+    /// Whether the network may put no more into it.
+    is_closed: bool,
+    /// Packets that wait for room in a reception FIFO in memory, and those behind them.
+    blocked: VecDeque<u16>,
+}
 
-/// A counter that has come to zero, or below.
-pub(super) struct CountedDown {
-    pub address: u64,
+/// What came of a packet that has been stored.
+pub(super) enum Outcome {
+    /// Its bytes of data are there; and, of an RDMA write, the counter that it brought to zero.
+    Stored { bytes: u32, zero: Option<u64> },
+    /// It lies in a reception FIFO, whose tail moved by so many packets; and what it raises.
+    Queued { bytes: u32, fifo: u16, moved: usize, raises: Vec<Interrupt> },
 }
 
 impl Unit {
+    /// Software sets up a reception FIFO.
+    pub fn set_reception_fifo(&mut self, fifo: u16, settings: ReceptionFifo) {
+        let others = self.reception.iter().map(|(&n, f)| (n, &f.settings));
+        if let Some(problem) = check_reception(fifo, &settings, others) {
+            panic!("node {}: reception FIFO {fifo}: {problem}", self.number);
+        }
+        self.reception.insert(fifo, Reception::new(settings));
+    }
+
+    fn reception_fifo(&mut self, fifo: u16) -> &mut Reception {
+        self.reception.entry(fifo).or_insert_with(|| Reception::new(ReceptionFifo::usual(fifo)))
+    }
+
     /// A packet is whole in a network reception FIFO: only now is it known that its check bytes are right, and its engine begins to read
-    /// it **(ours: the paper does not say when)**.
-    pub fn arrived(&mut self, common: &Common, now: Time, delivery: &Delivery, out: &mut Out) {
-        // The network has one reception FIFO for high priority, whatever link a packet came by.
-        let is_collective = delivery.header.is_collective();
-        let is_high = !is_collective && delivery.header.head() & Header::HIGH != 0;
-        let engine = if is_high { HIGH_PRIORITY.trailing_zeros() as usize } else { delivery.port };
-        let put = PutHeader::unpack(delivery.meta.message);
-        let store = Store { put, engine, data: delivery.data.cloned() };
+    /// it **(ours: the paper does not say when)**. Returns what it raises.
+    pub fn arrived(
+        &mut self,
+        common: &Common,
+        now: Time,
+        delivery: &Delivery,
+        out: &mut Out,
+    ) -> Option<Interrupt> {
+        let collective = CollectiveHeader::unpack(delivery.header);
+        let engine = engine_of(delivery.port, delivery.header);
+        let header = UnitHeader::of(&delivery.meta);
+        let chunks = delivery.header.chunks();
+        let (source, data) = (delivery.meta.source, delivery.data.cloned());
+        let store = Store { header, chunks: chunks - 1, source, data, engine, place: None };
         let slot = self.storing.iter().position(Option::is_none).unwrap_or_else(|| {
             self.storing.push(None);
             self.storing.len() - 1
@@ -41,43 +95,210 @@ impl Unit {
         assert!(slot < 1 << 16, "packets being stored are few");
         self.storing[slot] = Some(store);
         let c = &common.config;
-        let bytes = u64::from(delivery.header.chunks() * CHUNK);
-        let read = self.reading[engine].max(now) + bytes.div_ceil(READ_B) * u64::from(c.cycle_ticks);
-        self.reading[engine] = read;
-        let logic = if is_collective { c.collective_ticks } else { c.receive_ticks };
+        let bytes = u64::from(chunks * CHUNK);
+        let fifo = &mut self.network_reception[engine];
+        let read = fifo.reading.max(now) + bytes.div_ceil(READ_B) * u64::from(c.cycle_ticks);
+        fifo.reading = read;
+        fifo.held.push_back((read, bytes));
+        self.close_or_open(now, engine, out);
+        let logic = if collective.is_some() { c.collective_ticks } else { c.receive_ticks };
         out.at(read + u64::from(logic), Alarm::Received(slot as u16));
+        collective.filter(|c| c.flags.overflow || c.flags.nan).map(|_| Interrupt::Arithmetic)
     }
 
-    /// An engine writes a packet's data.
-    pub fn received(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) {
-        let Store { put, engine, data } =
-            self.storing[usize::from(slot)].clone().expect("an alarm for each packet");
-        let address = self.address(put.base, put.offset);
-        super::lock(&self.contents).store(address, put.valid as usize, data.as_deref());
-        let stored = self.ports.write(&common.config, now, engine, address, put.valid.into());
+    /// Tells the network whether a network reception FIFO has room for a full packet.
+    pub fn close_or_open(&mut self, now: Time, engine: usize, out: &mut Out) {
+        let fifo = &mut self.network_reception[engine];
+        if fifo.blocked.is_empty() {
+            while fifo.held.front().is_some_and(|&(read, _)| read <= now) {
+                fifo.held.pop_front();
+            }
+        }
+        let room =
+            if engine >= HIGH_PRIORITY.trailing_zeros() as usize { OTHER_FIFO_B } else { USUAL_FIFO_B };
+        let held: u64 = fifo.held.iter().map(|(_, bytes)| bytes).sum();
+        let is_full = held + FULL_B > room;
+        if is_full != fifo.is_closed {
+            fifo.is_closed = is_full;
+            out.reception(engine, !is_full);
+        }
+        if is_full && fifo.blocked.is_empty() {
+            out.at(fifo.held[0].0.max(now + 1), Alarm::Room(engine as u16));
+        }
+    }
+
+    fn storing(&self, slot: u16) -> Store {
+        self.storing[usize::from(slot)].clone().expect("an alarm for each packet")
+    }
+
+    /// An engine writes a packet's data. Returns why if it may not.
+    pub fn received(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Option<Violation> {
+        let store = self.storing(slot);
+        if !self.network_reception[store.engine].blocked.is_empty() {
+            // It stays behind what came before it.
+            self.network_reception[store.engine].blocked.push_back(slot);
+            return None;
+        }
+        self.begin_to_store(common, now, slot, out)
+    }
+
+    fn begin_to_store(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Option<Violation> {
+        let Store { header, chunks, source, data, engine, .. } = self.storing(slot);
+        let priority = if engine == SYSTEM { Priority::System } else { Priority::User };
+        let (address, bytes) = match header {
+            UnitHeader::Put(Put { base, offset, counter_base, valid, .. }) => {
+                self.counters.put_packets += 1;
+                let (Some(start), Some(_)) = (self.base.get(&base), self.base.get(&counter_base)) else {
+                    return self.refuse(slot, Violation::BaseAddress);
+                };
+                (start + offset, u64::from(valid))
+            }
+            UnitHeader::MemoryFifo(Queued { fifo, software, offset, .. }) => {
+                let packet = Packet { source, software, offset, chunks, data: data.clone() };
+                let bytes = packet.length();
+                let Some(place) = self.reception_fifo(fifo).reserve(packet) else {
+                    let waiting = &mut self.network_reception[engine].blocked;
+                    if waiting.front() != Some(&slot) {
+                        waiting.push_back(slot);
+                    }
+                    return None;
+                };
+                self.counters.fifo_packets += 1;
+                self.storing[usize::from(slot)].as_mut().expect("just now").place = Some(place);
+                (place.address, bytes)
+            }
+            UnitHeader::RemoteGet { fifo, bytes } => {
+                self.counters.get_packets += 1;
+                let memory = self.injection.get_mut(&fifo).filter(|m| m.settings.remote_get);
+                let Some(memory) = memory.filter(|m| m.free_B() >= u64::from(bytes)) else {
+                    return self.refuse(slot, Violation::RemoteGet);
+                };
+                memory.coming_B += u64::from(bytes);
+                (memory.tail_address(), u64::from(bytes))
+            }
+        };
+        if !self.ranges.allow(address, bytes, true, priority == Priority::System) {
+            return self.refuse(slot, Violation::Range);
+        }
+        let stored = self.ports.write(&common.config, now, (engine, priority), address, bytes);
         out.at(stored, Alarm::Stored(slot));
+        None
     }
 
-    /// A packet's data is in memory: its counter follows, by an atomic operation through the same port.
-    pub fn stored(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) {
-        let Store { put, engine, .. } =
-            self.storing[usize::from(slot)].clone().expect("an alarm for each packet");
-        let address = self.address(put.counter_base, put.counter_offset);
-        out.at(self.ports.write(&common.config, now, engine, address, 8), Alarm::Counted(slot));
+    fn refuse(&mut self, slot: u16, why: Violation) -> Option<Violation> {
+        self.storing[usize::from(slot)] = None;
+        Some(why)
     }
 
-    /// A packet's counter has been counted down. Answers with its bytes, and the counter if it has just come to zero.
-    pub fn counted(&mut self, slot: u16) -> (u32, Option<CountedDown>) {
-        let Store { put, .. } = self.storing[usize::from(slot)].take().expect("an alarm for each packet");
+    /// A packet is in memory. The counter of an RDMA write follows, by an atomic operation through the same port; what else there is to do is
+    /// done. Returns that, or why it was refused.
+    pub fn stored(
+        &mut self,
+        common: &Common,
+        now: Time,
+        slot: u16,
+        out: &mut Out,
+    ) -> Result<Option<Outcome>, Violation> {
+        let Store { header, data, engine, place, .. } = self.storing(slot);
+        match header {
+            UnitHeader::Put(put) => {
+                let address = self.address(put.base, put.offset);
+                let mut contents = super::lock(&self.contents);
+                if let Some(atomic) = put.atomic {
+                    let word = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().expect("eight bytes"));
+                    let new = data.map_or(0, |data| word(&data));
+                    let old = word(&contents.load_all(address, 8));
+                    contents.store(address, 8, Some(&atomic.apply(old, new).to_be_bytes()));
+                } else {
+                    contents.store(address, put.valid as usize, data.as_deref());
+                }
+                drop(contents);
+                let counter = self.address(put.counter_base, put.counter_offset);
+                let counted = self.ports.write(&common.config, now, (engine, Priority::User), counter, 8);
+                out.at(counted, Alarm::Counted(slot));
+                Ok(None)
+            }
+            UnitHeader::MemoryFifo(queued) => {
+                self.storing[usize::from(slot)] = None;
+                let memory = self.reception_fifo(queued.fifo);
+                let free = memory.free_B();
+                let moved = memory.commit(place.expect("it was reserved"));
+                let low = memory.settings.threshold_B.is_some_and(|t| free < t);
+                let raises = [
+                    queued.interrupt.then_some(Interrupt::Arrived(queued.fifo)),
+                    low.then_some(Interrupt::ReceptionRoom(queued.fifo)),
+                ];
+                let bytes = data.map_or(0, |d| d.len() as u32);
+                let raises = raises.into_iter().flatten().collect();
+                Ok(Some(Outcome::Queued { bytes, fifo: queued.fifo, moved, raises }))
+            }
+            UnitHeader::RemoteGet { fifo, bytes } => {
+                self.storing[usize::from(slot)] = None;
+                let data = data.unwrap_or_else(|| vec![0; bytes as usize].into());
+                let descriptors = data.chunks_exact(DESCRIPTOR_B as usize).map(|b| {
+                    let descriptor = encoding::of_bytes(b.try_into().expect("64 bytes"), &common.torus)?;
+                    descriptor.problem(common.torus.nodes()).is_none().then_some(descriptor)
+                });
+                let descriptors = descriptors.collect::<Option<Vec<_>>>();
+                let memory = self.injection_fifo(fifo);
+                let Some(descriptors) = descriptors else {
+                    memory.coming_B -= u64::from(bytes);
+                    return Err(Violation::RemoteGet);
+                };
+                memory.put(descriptors);
+                self.fetch(common, now, fifo, out);
+                Ok(Some(Outcome::Stored { bytes, zero: None }))
+            }
+        }
+    }
+
+    /// A packet's counter has been counted down.
+    pub fn counted(&mut self, slot: u16) -> Outcome {
+        let store = self.storing[usize::from(slot)].take().expect("an alarm for each packet");
+        let UnitHeader::Put(put) = store.header else { unreachable!("only RDMA writes have counters") };
         let address = self.address(put.counter_base, put.counter_offset);
-        let counter = self.counters.entry(address).or_insert(0);
+        let counter = self.memory_counters.entry(address).or_insert(0);
         let before = *counter;
         *counter -= i64::from(put.valid);
-        (put.valid, (before > 0 && *counter <= 0).then_some(CountedDown { address }))
+        Outcome::Stored { bytes: put.valid, zero: (before > 0 && *counter <= 0).then_some(address) }
+    }
+
+    /// Software takes the first packet of a reception FIFO; engines that waited for its room go on.
+    pub fn take_packet(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) -> Option<Packet> {
+        let packet = self.reception_fifo(fifo).take()?;
+        for engine in 0..NETWORK_FIFOS {
+            while let Some(&slot) = self.network_reception[engine].blocked.front() {
+                self.begin_to_store(common, now, slot, out);
+                let is_placed = self.storing(slot).place.is_some();
+                let goes_on = is_placed || !matches!(self.storing(slot).header, UnitHeader::MemoryFifo(_));
+                if !goes_on {
+                    break;
+                }
+                self.network_reception[engine].blocked.pop_front();
+            }
+            self.close_or_open(now, engine, out);
+        }
+        Some(packet)
+    }
+
+    /// Packets that a reception FIFO has for software.
+    pub fn packets_for_software(&self, fifo: u16) -> usize {
+        self.reception.get(&fifo).map_or(0, Reception::packets)
     }
 
     /// Where in memory an offset behind an entry of the base address table is.
     fn address(&self, entry: u16, offset: u64) -> u64 {
         self.base.get(&entry).copied().unwrap_or(0) + offset
+    }
+}
+
+/// The engine of a packet: the network has one reception FIFO for high priority and one for the system, whatever link a packet came
+/// by.
+fn engine_of(port: usize, header: Header) -> usize {
+    match header {
+        _ if header.is_collective() => port,
+        _ if header.is_system() => SYSTEM,
+        _ if header.head() & Header::HIGH != 0 => HIGH_PRIORITY.trailing_zeros() as usize,
+        _ => port,
     }
 }

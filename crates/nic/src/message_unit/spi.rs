@@ -17,7 +17,8 @@
 //!         0 => {
 //!             let (payload, length) = (0x2000, 32);
 //!             let map = ANY_DIRECTION;
-//!             spi.inject(0, Descriptor { payload, length, map, network: Network::in_order(1), kind }).await;
+//!             let network = Network::in_order(1);
+//!             spi.inject(0, Descriptor { payload, length, map, network, kind, prefetch_only: false }).await;
 //!         }
 //!         1 => spi.wait_counter(0x1000).await,
 //!         _ => {}
@@ -28,19 +29,18 @@
 
 use super::contents::Contents;
 use super::descriptor::Descriptor;
-use super::lock;
+use super::fifos::{InjectionFifo, Packet, ReceptionFifo};
+use super::interrupts::{Group, Interrupt};
+use super::protection::{RANGES, Range};
+use super::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS, encoding, lock};
 use netloom_engine::Time;
 use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute};
+use netloom_fabric::topology::torus::Torus;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
-
-/// Injection FIFOs in memory of a node (section III.A).
-pub const INJECTION_FIFOS: u16 = 544;
-/// Entries of a node's base address table.
-pub const BASE_ADDRESSES: u16 = 544;
 
 /// A node, as its program sees it.
 #[derive(Clone)]
@@ -49,6 +49,7 @@ pub struct Spi {
     nodes: u32,
     shared: Arc<Mutex<Shared>>,
     contents: Arc<Mutex<Contents>>,
+    torus: Arc<Torus>,
 }
 
 /// What a program asked for and waits for.
@@ -58,6 +59,12 @@ pub(super) enum Call {
     Compute(Time),
     /// A descriptor into an injection FIFO.
     Inject(u16, Descriptor),
+    /// Room for it there.
+    WaitRoom(u16, Descriptor),
+    /// A packet in a reception FIFO.
+    WaitPacket(u16),
+    /// An interrupt of a group.
+    WaitInterrupt(Group),
     /// A counter at an address to come to zero.
     WaitCounter(u64),
     /// A store to the control register of a barrier class.
@@ -73,6 +80,10 @@ pub(super) enum Setting {
     Counter(u64, i64),
     ClassRoute(u8, Option<ClassRoute>),
     Barrier(u8, Option<ClassRoute>, u64),
+    Injection(u16, InjectionFifo),
+    Reception(u16, ReceptionFifo),
+    Range(usize, Option<Range>),
+    Interrupt(Interrupt, Option<Group>),
 }
 
 /// The three bits of a barrier class take turns (`GIBarrier.h` of the public driver): a node that has yet to come to a barrier says its
@@ -109,6 +120,9 @@ pub(super) struct Shared {
     pub done: bool,
     /// When each counter came to zero last.
     pub counted_down: BTreeMap<u64, Time>,
+    /// What came of a call: a packet of a reception FIFO, an interrupt.
+    pub packet: Option<Packet>,
+    pub interrupt: Option<Interrupt>,
     /// What each barrier class's status register says, four bits each, and when it last changed.
     pub status: u64,
     pub status_changed: Time,
@@ -218,16 +232,71 @@ impl Spi {
         bytes.chunks_exact(8).map(|x| f64::from_be_bytes(x.try_into().expect("eight bytes"))).collect()
     }
 
-    /// Writes a descriptor into an injection FIFO and moves its tail.
+    /// Sets up an injection FIFO (the kernel's part: it is not timed). One that is not set up is there, of 64 KB, for the user's descriptors.
+    ///
+    /// # Panics
+    /// If there is no such FIFO; later, if it cannot lie there, or overlaps another.
+    pub fn set_injection_fifo(&self, fifo: u16, settings: InjectionFifo) {
+        assert!(fifo < INJECTION_FIFOS, "node {}: injection FIFO {fifo} of {INJECTION_FIFOS}", self.node);
+        lock(&self.shared).settings.push(Setting::Injection(fifo, settings));
+    }
+
+    /// Sets up a reception FIFO (the kernel's part: it is not timed). One that is not set up is there, of 1 MB.
+    ///
+    /// # Panics
+    /// If there is no such FIFO; later, if it cannot lie there, or overlaps another.
+    pub fn set_reception_fifo(&self, fifo: u16, settings: ReceptionFifo) {
+        assert!(fifo < RECEPTION_FIFOS, "node {}: reception FIFO {fifo} of {RECEPTION_FIFOS}", self.node);
+        lock(&self.shared).settings.push(Setting::Reception(fifo, settings));
+    }
+
+    /// Sets or clears a range register: memory that the unit may touch (the kernel's part). While none is set it may touch all.
+    ///
+    /// # Panics
+    /// If there is no such register.
+    pub fn set_range(&self, register: usize, range: Option<Range>) {
+        assert!(register < RANGES, "node {}: range register {register} of {RANGES}", self.node);
+        lock(&self.shared).settings.push(Setting::Range(register, range));
+    }
+
+    /// Leads interrupts of the kind of this one to a group, or masks them, as all are at first (the kernel's part).
+    pub fn set_interrupt(&self, like: Interrupt, group: Option<Group>) {
+        lock(&self.shared).settings.push(Setting::Interrupt(like, group));
+    }
+
+    /// Stores descriptors in memory, for an RDMA read to send; returns their length, bytes.
+    pub fn store_descriptors(&self, address: u64, descriptors: &[Descriptor]) -> u64 {
+        let bytes: Vec<u8> = descriptors.iter().flat_map(|d| encoding::to_bytes(d, &self.torus)).collect();
+        self.store(address, &bytes);
+        bytes.len() as u64
+    }
+
+    /// Polls the tail of a reception FIFO until a packet lies there, takes it, and moves the head past it.
+    ///
+    /// # Panics
+    /// If there is no such FIFO.
+    pub async fn receive(&self, fifo: u16) -> Packet {
+        assert!(fifo < RECEPTION_FIFOS, "node {}: reception FIFO {fifo} of {RECEPTION_FIFOS}", self.node);
+        self.call(Call::WaitPacket(fifo)).await;
+        lock(&self.shared).packet.take().expect("it came")
+    }
+
+    /// Does nothing until the unit raises an interrupt of a group, and clears it.
+    pub async fn wait_interrupt(&self, group: Group) -> Interrupt {
+        self.call(Call::WaitInterrupt(group)).await;
+        lock(&self.shared).interrupt.take().expect("it came")
+    }
+
+    /// Writes a descriptor into an injection FIFO and moves its tail, when there is room.
     ///
     /// # Panics
     /// If there is no such FIFO, or the descriptor describes nothing that can be sent.
     pub async fn inject(&self, fifo: u16, descriptor: Descriptor) {
-        assert!(fifo < INJECTION_FIFOS, "node {}: injection FIFO {fifo} of 544", self.node);
+        assert!(fifo < INJECTION_FIFOS, "node {}: injection FIFO {fifo} of {INJECTION_FIFOS}", self.node);
         if let Some(problem) = descriptor.problem(self.nodes) {
             panic!("node {}: a descriptor in injection FIFO {fifo}: {problem}", self.node);
         }
-        self.call(Call::Inject(fifo, descriptor)).await;
+        self.call(Call::WaitRoom(fifo, descriptor)).await;
     }
 
     /// Polls a counter until it is zero or below.
@@ -271,7 +340,7 @@ pub(super) struct Task {
 impl Task {
     pub fn new<F>(
         node: u32,
-        nodes: u32,
+        torus: &Arc<Torus>,
         contents: &Arc<Mutex<Contents>>,
         function: impl FnOnce(Spi) -> F,
     ) -> Self
@@ -279,8 +348,8 @@ impl Task {
         F: Future<Output = ()> + Send + 'static,
     {
         let shared = Arc::default();
-        let contents = Arc::clone(contents);
-        let function = function(Spi { node, nodes, shared: Arc::clone(&shared), contents });
+        let (contents, torus, nodes) = (Arc::clone(contents), Arc::clone(torus), torus.nodes());
+        let function = function(Spi { node, nodes, shared: Arc::clone(&shared), contents, torus });
         Task { function: Some(Box::pin(function)), shared, started: false, waiting: None }
     }
 

@@ -95,6 +95,7 @@ pub(super) async fn run(spi: Spi, config: AllToAll) {
                     zone: config.zone,
                 },
                 kind: Kind::DirectPut { base: 0, offset, counter_base: 0, counter_offset: COUNTER },
+                prefetch_only: false,
             };
             spi.inject((i % u64::from(config.fifos)) as u16, put).await;
         }

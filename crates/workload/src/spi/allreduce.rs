@@ -128,6 +128,7 @@ pub(super) async fn run(spi: Spi, config: Allreduce, dims: Vec<u32>) {
                         counter_base: 0,
                         counter_offset: counter(round),
                     },
+                    prefetch_only: false,
                 };
                 spi.inject(0, put).await;
                 let sent = spi.now();

@@ -84,6 +84,7 @@ pub(super) async fn run(spi: Spi, config: NearestNeighbour, ports: u16) {
                         counter_base: COUNTERS_ENTRY,
                         counter_offset: counter(port),
                     },
+                    prefetch_only: false,
                 };
                 spi.inject(port, put).await;
             }

@@ -85,6 +85,7 @@ pub(super) async fn run(spi: Spi, config: PingPong, dims: Vec<u32>) {
         map: ANY_DIRECTION,
         network: Network::in_order(destination),
         kind: Kind::DirectPut { base: ENTRY, offset: BUFFER, counter_base: ENTRY, counter_offset: 0 },
+        prefetch_only: false,
     };
     spi.set_base_address(ENTRY, COUNTER);
     for (i, partner) in partners(&dims).into_iter().enumerate() {

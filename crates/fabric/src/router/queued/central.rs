@@ -137,7 +137,7 @@ impl Central {
                 (route.kind, job)
             })
         });
-        jobs.filter(|(_, job)| n.has_tokens(job)).collect()
+        jobs.filter(|(kind, job)| n.has_tokens(job) && n.has_reception(*kind, job)).collect()
     }
 
     /// What may go up the tree: a broadcast by itself; packets of all the inputs of a class.
@@ -158,7 +158,8 @@ impl Central {
                     combines: (header.delivers != Delivers::Broadcast).then_some(header.operation),
                 };
                 // Down-tree must be free at the root, where it broadcasts at once what up-tree combines.
-                if n.has_tokens(&job) && (!turns || self.down.may_grant()) {
+                let may_turn = !turns || self.down.may_grant();
+                if n.has_tokens(&job) && n.has_reception(route.kind, &job) && may_turn {
                     jobs.push((route.kind, job));
                 }
             };
@@ -206,6 +207,11 @@ fn pick(jobs: &[(RouteKind, Job)], n: &mut Node) -> Option<Job> {
 impl Node {
     fn has_tokens(&self, job: &Job) -> bool {
         self.room_one[job.vc] & job.outputs == job.outputs
+    }
+
+    /// Whether there is room for the result in the node's own reception FIFO, if it goes there.
+    fn has_reception(&self, kind: RouteKind, job: &Job) -> bool {
+        !job.receives || self.reception_full >> (RECEPTION_COLLECTIVE + contribution_of(kind)) & 1 == 0
     }
 
     /// Whether the links of a job, but those claimed by others, will be free when its packet has come through the logic.

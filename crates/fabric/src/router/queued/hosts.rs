@@ -40,7 +40,7 @@ impl<H: Host> Shared<H> {
                     node
                 }
                 Signal::Reception { node, port, high, open } => {
-                    let bit = 1 << if high { RECEPTION_HIGH } else { port };
+                    let bit = 1u16 << reception_of_fifo(port, high);
                     n.reception_full = if open { n.reception_full & !bit } else { n.reception_full | bit };
                     node
                 }
@@ -96,3 +96,17 @@ impl<H: Host> Shared<H> {
         self.obey(n, now);
     }
 }
+
+/// A reception FIFO by the port that it belongs to, or by the number that the machine's driver gives it: 13 is the system's, 14 and 15 are
+/// collective ones; local ones never fill, since what goes there comes from the same node.
+fn reception_of_fifo(number: usize, high: bool) -> usize {
+    match number {
+        _ if high => RECEPTION_HIGH,
+        13 => RECEPTION_SYSTEM,
+        10..=12 => LOCAL_FIFOS,
+        _ => number,
+    }
+}
+
+/// A bit that nobody looks at.
+const LOCAL_FIFOS: usize = 12;

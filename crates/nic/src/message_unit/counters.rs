@@ -1,0 +1,22 @@
+//! The unit's own performance counters (section III.E; names as the public driver's `spi/include/upci/events.h` has them).
+
+/// What a unit has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitCounters {
+    /// Messages whose first packet has been injected, and packets.
+    pub messages: u64,
+    /// See [`Self::messages`].
+    pub packets: u64,
+    /// Packets received for reception FIFOs, of RDMA writes, of RDMA reads.
+    pub fifo_packets: u64,
+    /// See [`Self::fifo_packets`].
+    pub put_packets: u64,
+    /// See [`Self::fifo_packets`].
+    pub get_packets: u64,
+    /// Requests of each master port: writes of 16 B; reads of 32, 64, 128 B.
+    pub requests: [[u64; 4]; 3],
+    /// Accesses through the slave port: loads and stores.
+    pub slave: u64,
+    /// What was refused.
+    pub violations: u64,
+}

@@ -1,0 +1,357 @@
+//! FIFOs in memory (sections III.C and III.D): circular buffers with start, size, head and tail. A node has 544 for injection and 272
+//! for reception; what is not used takes no room.
+
+use super::DESCRIPTOR_B;
+use super::descriptor::Descriptor;
+use netloom_fabric::packet::Data;
+use std::collections::VecDeque;
+
+/// Who comes first: the system's, the user's of high priority, the user's (section III.C).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// The user's.
+    #[default]
+    User,
+    /// The user's of high priority.
+    UserHigh,
+    /// The system's.
+    System,
+}
+
+/// What software says of an injection FIFO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_snake_case)]
+pub struct InjectionFifo {
+    /// Where it begins: a multiple of 64.
+    pub start: u64,
+    /// Its length, bytes: a multiple of 64, at least 128, of which one descriptor's place stays free; of one for remote gets at least 576.
+    pub size_B: u64,
+    /// Its descriptors' priority.
+    pub priority: Priority,
+    /// Whether packets of remote gets may put descriptors into it.
+    pub remote_get: bool,
+    /// Free room beyond which an interrupt is raised, bytes.
+    pub threshold_B: Option<u64>,
+}
+
+/// What software says of a reception FIFO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_snake_case)]
+pub struct ReceptionFifo {
+    /// Where it begins: a multiple of 32.
+    pub start: u64,
+    /// Its length, bytes: a multiple of 32, at least 576.
+    pub size_B: u64,
+    /// Free room below which an interrupt is raised, bytes.
+    pub threshold_B: Option<u64>,
+}
+
+/// Where FIFOs lie that nobody has set up, apart from all data, and their length.
+const USUAL_START: u64 = 1 << 40;
+const USUAL_B: u64 = 1 << 16;
+const USUAL_RECEPTION_B: u64 = 1 << 20;
+
+impl InjectionFifo {
+    /// The one that a number stands for that nobody has set up.
+    pub(super) fn usual(number: u16) -> Self {
+        InjectionFifo {
+            start: USUAL_START + u64::from(number) * USUAL_B,
+            size_B: USUAL_B,
+            priority: Priority::User,
+            remote_get: false,
+            threshold_B: None,
+        }
+    }
+
+    fn problem(&self) -> Option<String> {
+        let least = if self.remote_get { 512 + DESCRIPTOR_B } else { 2 * DESCRIPTOR_B };
+        problem_of_ring(self.start, self.size_B, DESCRIPTOR_B, least)
+    }
+}
+
+impl ReceptionFifo {
+    pub(super) fn usual(number: u16) -> Self {
+        let start = USUAL_START + 544 * USUAL_B + u64::from(number) * USUAL_RECEPTION_B;
+        ReceptionFifo { start, size_B: USUAL_RECEPTION_B, threshold_B: None }
+    }
+
+    fn problem(&self) -> Option<String> {
+        problem_of_ring(self.start, self.size_B, 32, 544 + 32)
+    }
+}
+
+fn problem_of_ring(start: u64, size: u64, unit: u64, least: u64) -> Option<String> {
+    if !start.is_multiple_of(unit) {
+        return Some(format!("start: expected a multiple of {unit}, found {start:#x}"));
+    }
+    let fits = size.is_multiple_of(unit) && size >= least;
+    (!fits).then(|| format!("size: expected a multiple of {unit} B of at least {least} B, found {size} B"))
+}
+
+/// An injection FIFO at work.
+#[allow(non_snake_case)]
+pub(super) struct Injection {
+    pub settings: InjectionFifo,
+    /// Descriptors from its head to its tail as software sees it.
+    pub descriptors: VecDeque<Descriptor>,
+    /// How many of them lie before the tail as the unit sees it.
+    pub visible: usize,
+    /// The first of them, if it has been fetched.
+    pub active: Option<Active>,
+    /// Whether it is being fetched.
+    pub fetching: bool,
+    /// Descriptors whose messages have been injected whole: the head.
+    pub injected: u64,
+    /// Bytes of descriptors that packets of remote gets are storing.
+    pub coming_B: u64,
+}
+
+/// A descriptor on the chip: bytes of it that engines have taken, and packets that they are at.
+#[derive(Default)]
+pub(super) struct Active {
+    pub taken: u64,
+    pub building: u32,
+}
+
+#[allow(non_snake_case)]
+impl Injection {
+    pub fn new(settings: InjectionFifo) -> Self {
+        Injection {
+            settings,
+            descriptors: VecDeque::new(),
+            visible: 0,
+            active: None,
+            fetching: false,
+            injected: 0,
+            coming_B: 0,
+        }
+    }
+
+    /// Room for descriptors, bytes.
+    pub fn free_B(&self) -> u64 {
+        self.settings.size_B - self.coming_B - DESCRIPTOR_B * (1 + self.descriptors.len() as u64)
+    }
+
+    /// Descriptors of a remote get have been stored: the tail moves past them.
+    pub fn put(&mut self, descriptors: Vec<Descriptor>) {
+        self.coming_B -= DESCRIPTOR_B * descriptors.len() as u64;
+        for descriptor in descriptors {
+            self.descriptors.insert(self.visible, descriptor);
+            self.visible += 1;
+        }
+    }
+
+    /// Where its first descriptor lies.
+    pub fn head_address(&self) -> u64 {
+        self.address(self.injected)
+    }
+
+    /// Where the next one will lie.
+    pub fn tail_address(&self) -> u64 {
+        self.address(self.injected + self.descriptors.len() as u64)
+    }
+
+    fn address(&self, descriptor: u64) -> u64 {
+        self.settings.start + descriptor * DESCRIPTOR_B % self.settings.size_B
+    }
+}
+
+/// A packet in a reception FIFO.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// The node that sent it.
+    pub source: u32,
+    /// What its software tells.
+    pub software: u64,
+    /// Where in the message its data are, bytes.
+    pub offset: u64,
+    /// Chunks of 32 B of data: the last may end in zeros.
+    pub chunks: u32,
+    /// The data, where anybody stored any at the sender.
+    pub data: Option<Data>,
+}
+
+impl Packet {
+    /// Its length in memory, header and data, bytes.
+    pub fn length(&self) -> u64 {
+        32 * (1 + u64::from(self.chunks))
+    }
+}
+
+/// A reception FIFO at work. Engines reserve room at the shadow tail; the tail that software sees follows in the same order, when what lies
+/// before it has been stored.
+pub(super) struct Reception {
+    pub settings: ReceptionFifo,
+    /// Packets from the head to the shadow tail; of each, whether it has been stored.
+    packets: VecDeque<(Packet, bool)>,
+    /// The sequence number of the first of them, and how many of them lie before the regular tail.
+    first: u64,
+    committed: usize,
+    /// From the start of the buffer, bytes: where the next packet will lie; and the bytes that are taken.
+    shadow: u64,
+    taken: u64,
+}
+
+/// A place in a reception FIFO: where it is, and its number in the order of places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub address: u64,
+    pub sequence: u64,
+}
+
+#[allow(non_snake_case)]
+impl Reception {
+    pub fn new(settings: ReceptionFifo) -> Self {
+        Reception { settings, packets: VecDeque::new(), first: 0, committed: 0, shadow: 0, taken: 0 }
+    }
+
+    /// Room for packets, bytes: 32 B stay free, so that a full buffer is not taken for an empty one.
+    pub fn free_B(&self) -> u64 {
+        self.settings.size_B - 32 - self.taken
+    }
+
+    /// Room for a packet at the shadow tail, which moves past it; none while there is not enough.
+    pub fn reserve(&mut self, packet: Packet) -> Option<Place> {
+        let length = packet.length();
+        if length > self.free_B() {
+            return None;
+        }
+        let place = Place {
+            address: self.settings.start + self.shadow,
+            sequence: self.first + self.packets.len() as u64,
+        };
+        self.shadow = (self.shadow + length) % self.settings.size_B;
+        self.taken += length;
+        self.packets.push_back((packet, false));
+        Some(place)
+    }
+
+    /// A packet has been stored in its place: the tail moves past all that have been stored up to the first that has not. Returns how many
+    /// packets it moved past.
+    pub fn commit(&mut self, place: Place) -> usize {
+        self.packets[(place.sequence - self.first) as usize].1 = true;
+        let before = self.committed;
+        while self.packets.get(self.committed).is_some_and(|(_, stored)| *stored) {
+            self.committed += 1;
+        }
+        self.committed - before
+    }
+
+    /// Packets that software would find.
+    pub fn packets(&self) -> usize {
+        self.committed
+    }
+
+    /// Software takes the first packet and moves the head past it.
+    pub fn take(&mut self) -> Option<Packet> {
+        if self.committed == 0 {
+            return None;
+        }
+        self.committed -= 1;
+        self.first += 1;
+        let (packet, _) = self.packets.pop_front()?;
+        self.taken -= packet.length();
+        Some(packet)
+    }
+}
+
+/// Checks a new injection FIFO of a node against those that it has.
+pub(super) fn check_injection<'a>(
+    number: u16,
+    new: &InjectionFifo,
+    others: impl Iterator<Item = (u16, &'a InjectionFifo)>,
+) -> Option<String> {
+    new.problem()
+        .or_else(|| overlap(number, new.start, new.size_B, others.map(|(n, f)| (n, f.start, f.size_B))))
+}
+
+/// Checks a new reception FIFO of a node against those that it has.
+pub(super) fn check_reception<'a>(
+    number: u16,
+    new: &ReceptionFifo,
+    others: impl Iterator<Item = (u16, &'a ReceptionFifo)>,
+) -> Option<String> {
+    new.problem()
+        .or_else(|| overlap(number, new.start, new.size_B, others.map(|(n, f)| (n, f.start, f.size_B))))
+}
+
+fn overlap(
+    number: u16,
+    start: u64,
+    size: u64,
+    mut others: impl Iterator<Item = (u16, u64, u64)>,
+) -> Option<String> {
+    let meets = |&(n, s, z): &(u16, u64, u64)| n != number && s < start + size && start < s + z;
+    let (other, at, long) = others.find(meets)?;
+    Some(format!("start: {start:#x} and {size} B overlap FIFO {other}, of {long} B at {at:#x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn packet(software: u64, chunks: u32) -> Packet {
+        Packet { source: 0, software, offset: 0, chunks, data: None }
+    }
+
+    proptest! {
+        /// Whatever order engines store in, software sees packets in the order of their places, only when stored, and places never overlap.
+        #[test]
+        fn the_tail_is_always_right(steps in proptest::collection::vec((0u8..3, 0usize..8, 0u32..17), 1..200)) {
+            let mut fifo = Reception::new(ReceptionFifo { start: 4096, size_B: 2048, threshold_B: None });
+            let (mut storing, mut next, mut seen): (Vec<(Place, u64)>, u64, u64) = (vec![], 0, 0);
+            let mut lying: VecDeque<(u64, u64)> = VecDeque::new();
+            let mut stored = std::collections::BTreeSet::new();
+            for (step, pick, chunks) in steps {
+                match step {
+                    0 => if let Some(place) = fifo.reserve(packet(next, chunks)) {
+                        let length = packet(next, chunks).length();
+                        let bytes = |(at, long): (u64, u64)| (0..long / 32).map(move |i| (at - 4096 + 32 * i) % 2048);
+                        for &other in &lying {
+                            let other: Vec<u64> = bytes(other).collect();
+                            prop_assert!(bytes((place.address, length)).all(|b| !other.contains(&b)));
+                        }
+                        lying.push_back((place.address, length));
+                        storing.push((place, next));
+                        next += 1;
+                    },
+                    1 if !storing.is_empty() => {
+                        let (place, number) = storing.swap_remove(pick % storing.len());
+                        fifo.commit(place);
+                        stored.insert(number);
+                    }
+                    _ => {
+                        prop_assert_eq!(fifo.packets() > 0, stored.contains(&seen));
+                        if let Some(packet) = fifo.take() {
+                            prop_assert_eq!(packet.software, seen);
+                            seen += 1;
+                            lying.pop_front();
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_told() {
+        let fine = InjectionFifo { start: 1024, ..InjectionFifo::usual(0) };
+        assert_eq!(check_injection(0, &fine, [].into_iter()), None);
+        let told = |new: InjectionFifo| check_injection(1, &new, [(0, &fine)].into_iter()).expect("wrong");
+        assert!(told(InjectionFifo { start: 1000, ..fine }).contains("start"));
+        assert!(told(InjectionFifo { size_B: 100, ..fine }).contains("size"));
+        assert!(told(InjectionFifo { size_B: 128, remote_get: true, ..fine }).contains("576"));
+        assert!(told(InjectionFifo { start: 1024 + USUAL_B - 64, ..fine }).contains("overlap FIFO 0"));
+        let fine = ReceptionFifo::usual(3);
+        assert!(
+            check_reception(4, &fine, [(3, &fine)].into_iter()).expect("wrong").contains("overlap FIFO 3")
+        );
+        assert_eq!(check_reception(3, &fine, [(3, &fine)].into_iter()), None);
+        assert!(
+            check_reception(3, &ReceptionFifo { size_B: 544, ..fine }, [].into_iter())
+                .expect("small")
+                .contains("576")
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! Protection (section III.G): range registers say which memory the unit may touch; what belongs to the system no user's descriptor
+//! may name. What is refused is counted and harms nobody else.
+
+/// Range registers for the user and, behind them, for the system (the public driver's `MU_Addressing.h`).
+pub const RANGES: usize = 28;
+/// Those that are the user's.
+pub const USER_RANGES: usize = 20;
+
+/// Memory that may be touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Its first byte.
+    pub first: u64,
+    /// Its last byte.
+    pub last: u64,
+    /// Whether injection may read it, but reception not write it.
+    pub injection_only: bool,
+}
+
+/// Why something was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Violation {
+    /// Memory outside all ranges.
+    Range,
+    /// An entry of the base address table that nobody has set.
+    BaseAddress,
+    /// A user's descriptor that names what is the system's.
+    Permission,
+    /// A remote get for an injection FIFO that does not allow it, or has no room; or whose data are no descriptors.
+    RemoteGet,
+}
+
+/// A unit's range registers.
+#[derive(Default)]
+pub(super) struct Ranges {
+    /// None set: all memory may be touched.
+    set: Vec<(usize, Range)>,
+}
+
+impl Ranges {
+    pub fn set(&mut self, register: usize, range: Option<Range>) {
+        self.set.retain(|(r, _)| *r != register);
+        self.set.extend(range.map(|range| (register, range)));
+    }
+
+    /// Whether bytes from `start` on may be touched.
+    pub fn allow(&self, start: u64, bytes: u64, writes: bool, is_system: bool) -> bool {
+        let last = start + bytes.max(1) - 1;
+        let holds = |(register, r): &(usize, Range)| {
+            r.first <= start
+                && last <= r.last
+                && !(writes && r.injection_only)
+                && (is_system || *register < USER_RANGES)
+        };
+        self.set.is_empty() || self.set.iter().any(holds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_hold_whole_requests() {
+        let mut ranges = Ranges::default();
+        assert!(ranges.allow(7, 1 << 30, true, false));
+        ranges.set(0, Some(Range { first: 100, last: 199, injection_only: false }));
+        ranges.set(3, Some(Range { first: 300, last: 399, injection_only: true }));
+        ranges.set(20, Some(Range { first: 500, last: 599, injection_only: false }));
+        let may = |start, bytes, writes, system| ranges.allow(start, bytes, writes, system);
+        assert!(may(100, 100, true, false) && !may(99, 2, true, false) && !may(199, 2, false, false));
+        assert!(may(300, 8, false, false) && !may(300, 8, true, false));
+        assert!(may(500, 8, true, true) && !may(500, 8, true, false));
+        ranges.set(0, None);
+        assert!(!ranges.allow(100, 1, true, true));
+    }
+}

@@ -1,0 +1,420 @@
+//! What the Message Unit does beside RDMA writes: packets into FIFOs in memory, RDMA reads, atomic operations, priorities, protection,
+//! interrupts.
+
+mod units;
+
+use netloom_engine::Stream;
+use netloom_nic::message_unit::config::MessageUnitConfig;
+use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Atomic, Descriptor, Kind, LOCAL, Network};
+use netloom_nic::message_unit::fifos::{InjectionFifo, Priority, ReceptionFifo};
+use netloom_nic::message_unit::interrupts::{Group, Interrupt};
+use netloom_nic::message_unit::protection::{Range, Violation};
+use netloom_nic::message_unit::spi::Spi;
+use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS};
+use units::{Task, network, run, unit};
+
+fn put(destination: u32, length: u64) -> Descriptor {
+    Descriptor {
+        payload: 1 << 20,
+        length,
+        map: ANY_DIRECTION,
+        network: Network::to(destination),
+        kind: Kind::DirectPut { base: 0, offset: 1 << 16, counter_base: 0, counter_offset: 0 },
+        prefetch_only: false,
+    }
+}
+
+fn queued(destination: u32, fifo: u16, software: u64, length: u64) -> Descriptor {
+    let map = if destination == u32::MAX { LOCAL } else { ANY_DIRECTION };
+    Descriptor {
+        map,
+        kind: Kind::MemoryFifo { fifo, software, interrupt: false },
+        ..put(destination, length)
+    }
+}
+
+fn fifo(start: u64, size: u64) -> ReceptionFifo {
+    ReceptionFifo { start, size_B: size, threshold_B: None }
+}
+
+/// All nodes send packets of all sizes into one node's small FIFO, whose software is slow: engines wait for room, the network fills and
+/// waits, and each packet is there once, with its data.
+#[test]
+fn packets_wait_for_room_and_none_is_lost() {
+    const EACH: u64 = 12;
+    fn flood(spi: Spi) -> Task {
+        Box::pin(async move {
+            let mut random = Stream::new(4, 4, spi.node().into());
+            if spi.node() == 0 {
+                spi.set_reception_fifo(5, fifo(1 << 24, 2048));
+                let mut seen = std::collections::BTreeMap::new();
+                let expected: u64 = (1..spi.nodes()).map(packets).sum();
+                for _ in 0..expected {
+                    let packet = spi.receive(5).await;
+                    assert_eq!(u64::from(packet.source), packet.software >> 32);
+                    let data = packet.data.expect("stored at the sender");
+                    assert!(data.iter().all(|&b| u32::from(b) == packet.source), "its sender's bytes");
+                    let of = seen.entry(packet.software).or_insert(0u64);
+                    *of += data.len() as u64;
+                    spi.compute(random.below(4000)).await;
+                }
+                for n in 1..spi.nodes() {
+                    for i in 0..EACH {
+                        assert_eq!(seen[&(u64::from(n) << 32 | i)], length(n, i));
+                    }
+                }
+                spi.note(0, spi.now());
+            } else {
+                spi.store(1 << 20, &vec![spi.node() as u8; 4096]);
+                for i in 0..EACH {
+                    let software = u64::from(spi.node()) << 32 | i;
+                    spi.inject(i as u16 % 3, queued(0, 5, software, length(spi.node(), i))).await;
+                }
+            }
+        })
+    }
+    fn length(node: u32, i: u64) -> u64 {
+        1 + Stream::new(3, 3, u64::from(node) << 20 | i).below(1500)
+    }
+    fn packets(node: u32) -> u64 {
+        (0..EACH).map(|i| length(node, i).div_ceil(512)).sum()
+    }
+    let config = network(&[3, 2, 2, 1, 2], false);
+    let first = run(&config, &unit(), flood, &[3; 5], 1);
+    assert_eq!(first.0[0].1.len(), 1);
+    for (block, threads) in [([1, 2, 1, 1, 2], 2), ([2, 1, 2, 1, 1], 3)] {
+        assert_eq!(run(&config, &unit(), flood, &block, threads), first);
+    }
+}
+
+/// Software that takes nothing stops the network, and so the sender: there is room for so many packets, and no more.
+#[test]
+fn a_slow_receiver_stops_the_sender() {
+    const LATE: u64 = 10_000_000;
+    fn slow(spi: Spi) -> Task {
+        Box::pin(async move {
+            if spi.node() == 0 {
+                let settings = InjectionFifo {
+                    start: 1 << 24,
+                    size_B: 128,
+                    priority: Priority::User,
+                    remote_get: false,
+                    threshold_B: None,
+                };
+                spi.set_injection_fifo(0, settings);
+                for length in [15, 40] {
+                    let in_order = Network::in_order(1);
+                    spi.inject(0, Descriptor { map: 1, network: in_order, ..queued(1, 5, 0, 512 * length) })
+                        .await;
+                    spi.note(length, spi.now());
+                }
+                spi.inject(0, Descriptor { map: 1, ..put(0, 8) }).await;
+                spi.note(0, spi.now());
+            } else {
+                spi.set_reception_fifo(5, fifo(1 << 24, 2048));
+                spi.compute(LATE).await;
+                for i in 0..55 {
+                    assert_eq!(spi.receive(5).await.offset / 512, if i < 15 { i } else { i - 15 });
+                }
+            }
+        })
+    }
+    let notes = &run(&network(&[2], false), &unit(), slow, &[], 1).0[0].1;
+    // Three in memory, three in the network's reception FIFO, seven in the deterministic VC, two in the injection FIFO: fifteen go, and of
+    // forty more not all.
+    assert!(notes[1].ticks < LATE / 10 && notes[2].ticks > LATE, "{notes:?}");
+}
+
+/// An RDMA read fetches data from a node whose program does nothing; what is fetched is what lies there.
+#[test]
+fn a_remote_get_brings_data() {
+    fn get(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            let numbers: Vec<u8> = (0..3000u32).map(|i| (i * 7 + spi.node()) as u8).collect();
+            spi.store(1 << 20, &numbers);
+            spi.set_injection_fifo(
+                40,
+                InjectionFifo {
+                    start: 1 << 30,
+                    size_B: 1024,
+                    priority: Priority::User,
+                    remote_get: true,
+                    threshold_B: None,
+                },
+            );
+            if spi.node() != 1 {
+                return;
+            }
+            for from in [0u32, 2, 3, 0, 2, 3] {
+                spi.set_counter(0, 3000);
+                let length = spi.store_descriptors(1 << 21, &[put(1, 3000)]);
+                let kind = Kind::RemoteGet { fifo: 40 };
+                spi.inject(0, Descriptor { payload: 1 << 21, kind, ..put(from, length) }).await;
+                spi.wait_counter(0).await;
+                let expected: Vec<u8> = (0..3000u32).map(|i| (i * 7 + from) as u8).collect();
+                assert_eq!(spi.load(1 << 16, 3000), expected);
+                spi.store(1 << 16, &[0; 3000]);
+            }
+            spi.note(0, spi.now());
+        })
+    }
+    let notes = run(&network(&[4], false), &unit(), get, &[], 1).0;
+    assert_eq!(notes[1].1.len(), 1);
+}
+
+/// Words that many nodes put to one by an operation of the L2: all count, in whatever order they come.
+#[test]
+fn atomic_puts_all_count() {
+    fn add(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            let cases = [(Atomic::Add, 0u64), (Atomic::Or, 8), (Atomic::Xor, 16), (Atomic::MaxUnsigned, 24)];
+            spi.set_counter(0, 8 * u64::from(spi.nodes()) * cases.len() as u64);
+            spi.store(1 << 20, &(1u64 << spi.node() | 1).to_be_bytes());
+            for (atomic, at) in cases {
+                let kind = Kind::AtomicPut {
+                    atomic,
+                    base: 0,
+                    offset: 4096 + at,
+                    counter_base: 0,
+                    counter_offset: 0,
+                };
+                let map = if spi.node() == 2 { LOCAL } else { ANY_DIRECTION };
+                spi.inject(1, Descriptor { kind, map, ..put(2, 8) }).await;
+            }
+            if spi.node() == 2 {
+                spi.wait_counter(0).await;
+                let word = |at: u64| u64::from_be_bytes(spi.load(4096 + at, 8).try_into().expect("eight"));
+                let terms: Vec<u64> = (0..spi.nodes()).map(|n| 1u64 << n | 1).collect();
+                assert_eq!(word(0), terms.iter().sum::<u64>());
+                assert_eq!(word(8), terms.iter().fold(0, |a, b| a | b));
+                assert_eq!(word(16), terms.iter().fold(0, |a, b| a ^ b));
+                assert_eq!(word(24), *terms.iter().max().expect("some"));
+                spi.note(0, 1);
+            }
+        })
+    }
+    let notes = run(&network(&[4, 3], false), &unit(), add, &[2, 2], 1).0;
+    assert_eq!(notes[2].1.len(), 1);
+}
+
+/// Descriptors of higher priority are taken first: a long message of the user waits while one of the system goes.
+#[test]
+fn descriptors_have_priorities() {
+    fn three(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            let length = 100 * 512;
+            (0..3).for_each(|i| spi.set_counter(64 * i, length));
+            if spi.node() == 0 {
+                for (i, priority) in
+                    [Priority::User, Priority::UserHigh, Priority::System].into_iter().enumerate()
+                {
+                    let start = (1u64 << 32) + (1 << 16) * i as u64;
+                    let settings =
+                        InjectionFifo { start, size_B: 4096, priority, remote_get: false, threshold_B: None };
+                    spi.set_injection_fifo(i as u16, settings);
+                    let kind = Kind::DirectPut {
+                        base: 0,
+                        offset: 1 << 16,
+                        counter_base: 0,
+                        counter_offset: 64 * i as u64,
+                    };
+                    spi.inject(i as u16, Descriptor { map: 1, kind, ..put(1, length) }).await;
+                }
+            } else {
+                for i in [2, 1, 0] {
+                    spi.wait_counter(64 * i).await;
+                    spi.note(i, spi.counted_down(64 * i));
+                }
+            }
+        })
+    }
+    let notes = run(&network(&[2], false), &unit(), three, &[], 1).0;
+    let [system, high, user] = [0, 1, 2].map(|i| notes[1].1[i].ticks);
+    let packet = 568 * 4;
+    assert!(high - system > 90 * packet && user - high > 90 * packet, "{system} {high} {user}");
+}
+
+fn violations(program: fn(Spi) -> Task) -> Vec<(u32, Violation, u64)> {
+    let (network, unit) = (network(&[2], false), unit());
+    let outline = network.outline();
+    let options =
+        netloom_fabric::router::BuildOptions { injection_fifos: NETWORK_FIFOS, ..Default::default() };
+    let mut machine = netloom_fabric::router::queued::QueuedNetwork::new(&network, &options, |nodes| {
+        MessageUnits::new(&unit, &outline, nodes, 1, program)
+    })
+    .expect("buildable");
+    machine.run_until(1 << 40, 1, &netloom_engine::Progress::default());
+    assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
+    use netloom_fabric::router::NodeBlock;
+    assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);
+    machine.blocks().flat_map(|b| b.host().refused().collect::<Vec<_>>()).collect()
+}
+
+/// What is refused is counted, told to whom asked for it, and harms nothing else.
+#[test]
+fn what_is_not_allowed_is_refused() {
+    fn wrong(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            spi.set_counter(0, 1000);
+            if spi.node() == 1 {
+                spi.set_range(0, Some(Range { first: 0, last: (1 << 17) - 1, injection_only: false }));
+                spi.set_interrupt(Interrupt::Refused, Some(Group::Critical));
+                // Five that came from outside.
+                for _ in 0..5 {
+                    assert_eq!(spi.wait_interrupt(Group::Critical).await, Interrupt::Refused);
+                }
+                spi.wait_counter(0).await;
+            } else {
+                let to = |base, offset| Kind::DirectPut { base, offset, counter_base: 0, counter_offset: 0 };
+                // Two packets beyond the range; an entry that nobody set; a remote get for a FIFO that takes none, and one whose
+                // FIFO does not exist there.
+                spi.inject(0, Descriptor { kind: to(0, 1 << 18), ..put(1, 1000) }).await;
+                spi.inject(0, Descriptor { kind: to(7, 0), ..put(1, 100) }).await;
+                spi.inject(0, Descriptor { kind: Kind::RemoteGet { fifo: 3 }, ..put(1, 64) }).await;
+                spi.inject(0, Descriptor { kind: Kind::RemoteGet { fifo: 543 }, ..put(1, 64) }).await;
+                // The system's network FIFO by a user's descriptor.
+                spi.inject(0, Descriptor { map: 1 << 13, ..put(1, 100) }).await;
+                // And what is right.
+                spi.inject(0, Descriptor { kind: to(0, 1 << 16), ..put(1, 1000) }).await;
+            }
+        })
+    }
+    assert_eq!(
+        violations(wrong),
+        [
+            (0, Violation::Permission, 1),
+            (1, Violation::Range, 2),
+            (1, Violation::BaseAddress, 1),
+            (1, Violation::RemoteGet, 2)
+        ]
+    );
+}
+
+/// A message that asks for it interrupts when its last packet is there; a FIFO that runs full, and one that runs empty, tell too.
+#[test]
+fn interrupts_tell_what_happened() {
+    fn told(spi: Spi) -> Task {
+        Box::pin(async move {
+            if spi.node() == 1 {
+                spi.set_reception_fifo(3, ReceptionFifo { threshold_B: Some(1000), ..fifo(1 << 24, 2048) });
+                spi.set_interrupt(Interrupt::Arrived(0), Some(Group::NonCritical));
+                spi.set_interrupt(Interrupt::ReceptionRoom(0), Some(Group::MachineCheck));
+                assert_eq!(spi.wait_interrupt(Group::NonCritical).await, Interrupt::Arrived(3));
+                let mut packets = vec![];
+                for _ in 0..3 {
+                    packets.push(spi.receive(3).await.offset);
+                }
+                packets.sort_unstable();
+                assert_eq!(packets, [0, 512, 1024]);
+                assert_eq!(spi.wait_interrupt(Group::MachineCheck).await, Interrupt::ReceptionRoom(3));
+            } else {
+                let settings = InjectionFifo {
+                    start: 1 << 24,
+                    size_B: 128,
+                    priority: Priority::User,
+                    remote_get: false,
+                    threshold_B: Some(0),
+                };
+                spi.set_injection_fifo(2, settings);
+                spi.set_interrupt(Interrupt::InjectionRoom(0), Some(Group::Critical));
+                let kind = Kind::MemoryFifo { fifo: 3, software: 9, interrupt: true };
+                spi.inject(2, Descriptor { kind, ..put(1, 1500) }).await;
+                assert_eq!(spi.wait_interrupt(Group::Critical).await, Interrupt::InjectionRoom(2));
+            }
+            spi.note(0, 1);
+        })
+    }
+    let notes = run(&network(&[2], false), &unit(), told, &[], 1).0;
+    assert!(notes.iter().all(|n| n.1.len() == 1));
+}
+
+/// An injection FIFO of two places holds one descriptor: the next waits for it to be sent.
+#[test]
+fn a_full_injection_fifo_is_waited_for() {
+    fn small(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            spi.set_counter(0, 20 * 512);
+            if spi.node() == 0 {
+                let usual = InjectionFifo {
+                    start: 1 << 24,
+                    size_B: 128,
+                    priority: Priority::User,
+                    remote_get: false,
+                    threshold_B: None,
+                };
+                spi.set_injection_fifo(2, usual);
+                for _ in 0..20 {
+                    spi.inject(2, put(1, 512)).await;
+                }
+                spi.note(0, spi.now());
+            } else {
+                spi.wait_counter(0).await;
+            }
+        })
+    }
+    let small_fifo = run(&network(&[2], false), &unit(), small, &[], 1);
+    assert_eq!(small_fifo.2, 20);
+    // Each one takes its way from the tail to the network before the next is written.
+    assert!(small_fifo.0[0].1[0].ticks > 19 * 2000, "{:?}", small_fifo.0[0]);
+}
+
+/// Data that were only fetched into the L2 are there when they are sent; nothing else happens.
+#[test]
+fn prefetched_data_need_not_be_fetched() {
+    fn fetch(spi: Spi, first: bool) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            spi.set_counter(0, 1 << 16);
+            if spi.node() == 0 {
+                if first {
+                    spi.inject(0, Descriptor { prefetch_only: true, ..put(1, 1 << 16) }).await;
+                }
+                spi.compute(1_000_000).await;
+                let begin = spi.now();
+                spi.inject(0, put(1, 1 << 16)).await;
+                spi.wait_counter(8).await;
+                spi.note(0, begin);
+            } else {
+                spi.wait_counter(0).await;
+                spi.note(0, spi.counted_down(0));
+            }
+        })
+    }
+    let slow = MessageUnitConfig { ddr_bytes_per_tick: 0.1, ..unit() };
+    let time = |program: fn(Spi) -> Task| {
+        let (notes, stored, ..) = run(&network(&[2], false), &slow, program, &[], 1);
+        assert_eq!(stored, (128, 1 << 16));
+        notes[1].1[0].ticks - notes[0].1[0].ticks
+    };
+    let (with, without) = (time(|spi| fetch(spi, true)), time(|spi| fetch(spi, false)));
+    assert!(2 * with < without, "{with} {without}");
+}
+
+#[test]
+#[should_panic(
+    expected = "node 1: injection FIFO 4: start: 0x1040 and 512 B overlap FIFO 3, of 128 B at 0x1000"
+)]
+fn fifos_that_overlap_are_named() {
+    fn overlap(spi: Spi) -> Task {
+        Box::pin(async move {
+            if spi.node() == 1 {
+                for (number, start, size) in [(3, 0x1000, 128), (4, 0x1040, 512)] {
+                    let settings = InjectionFifo {
+                        start,
+                        size_B: size,
+                        priority: Priority::User,
+                        remote_get: false,
+                        threshold_B: None,
+                    };
+                    spi.set_injection_fifo(number, settings);
+                }
+            }
+        })
+    }
+    run(&network(&[2], false), &unit(), overlap, &[], 1);
+}
