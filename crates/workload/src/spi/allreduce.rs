@@ -5,7 +5,7 @@
 //! is from before that store to when the counter is seen to be zero, so with the software's part, as a mean over the rounds.
 
 use super::Measured;
-use super::tree::Boxes;
+use super::tree::{Boxes, Registers, check_trees, trees};
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
 use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network};
@@ -28,6 +28,9 @@ pub struct Allreduce {
     /// The boxes of nodes that take part, one after the other; none: the whole machine.
     #[serde(default)]
     pub boxes: Boxes,
+    /// A tree by hand instead: registers of each of its nodes.
+    #[serde(default)]
+    pub class_route: Vec<Registers>,
     /// How much of each message holds numbers other than zero, whose sums are checked, bytes.
     #[serde(default = "usual_checked")]
     pub checked_B: u64,
@@ -68,7 +71,7 @@ impl Allreduce {
         if self.rounds == 0 {
             return refuse("rounds", "expected at least 1".into());
         }
-        self.boxes.check(dims)
+        check_trees(&self.boxes, &self.class_route, dims)
     }
 }
 
@@ -94,7 +97,7 @@ pub(super) async fn run(spi: Spi, config: Allreduce, dims: Vec<u32>) {
         Sum::AddDouble => Operation::AddDouble,
         Sum::AddUnsigned => Operation::AddUnsigned,
     };
-    let trees = config.boxes.trees(&dims);
+    let trees = trees(&config.boxes, &config.class_route, &dims);
     for (class, tree) in trees.iter().enumerate() {
         if let Some(route) = tree.route(spi.node(), RouteKind::UserSubcomm) {
             spi.set_class_route(class as u8, route);
@@ -158,7 +161,7 @@ pub(super) fn measured(
     tick_ns: f64,
 ) -> Measured {
     let mut rows = vec![];
-    for (class, tree) in config.boxes.trees(dims).iter().enumerate() {
+    for (class, tree) in trees(&config.boxes, &config.class_route, dims).iter().enumerate() {
         for (size, &bytes) in config.bytes.iter().enumerate() {
             let of = (class * config.bytes.len() + size) as u64;
             let all = |of: u64| notes.iter().flat_map(|n| &n.1).filter(move |n| n.of == of).map(|n| n.ticks);
@@ -208,6 +211,7 @@ mod tests {
             rounds: 1,
             operation: Sum::AddDouble,
             boxes: Boxes::default(),
+            class_route: vec![],
             checked_B: 0,
         };
         assert!(fine.check(&[4, 2]).is_ok());

@@ -1,7 +1,7 @@
 //! Barriers (Chen et al., section II.D): nodes in boxes wait for one another, again and again, by the unit's own registers.
 
 use super::Measured;
-use super::tree::Boxes;
+use super::tree::{Boxes, Registers, check_trees, trees};
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::message_unit::spi::{Note, Spi};
@@ -15,11 +15,13 @@ pub struct Barrier {
     pub rounds: u32,
     /// The boxes of nodes that take part, one after the other; none: the whole machine.
     pub boxes: Boxes,
+    /// A tree by hand instead: registers of each of its nodes.
+    pub class_route: Vec<Registers>,
 }
 
 impl Default for Barrier {
     fn default() -> Self {
-        Barrier { rounds: 10, boxes: Boxes::default() }
+        Barrier { rounds: 10, boxes: Boxes::default(), class_route: vec![] }
     }
 }
 
@@ -32,13 +34,13 @@ impl Barrier {
         if self.rounds == 0 {
             return Err(ConfigError { key: "rounds".into(), message: "expected at least 1".into() });
         }
-        self.boxes.check(dims)
+        check_trees(&self.boxes, &self.class_route, dims)
     }
 }
 
 /// The program of a node. It notes its mean time from entering a barrier to going on, and to where its status register told it.
 pub(super) async fn run(spi: Spi, config: Barrier, dims: Vec<u32>) {
-    let trees = config.boxes.trees(&dims);
+    let trees = trees(&config.boxes, &config.class_route, &dims);
     for (class, tree) in trees.iter().enumerate() {
         if let Some(route) = tree.route(spi.node(), RouteKind::UserSubcomm) {
             spi.set_barrier(class as u8, route);
@@ -63,7 +65,7 @@ pub(super) async fn run(spi: Spi, config: Barrier, dims: Vec<u32>) {
 /// The mean time of a barrier, of the node that takes longest, by nodes.
 pub(super) fn measured(config: &Barrier, dims: &[u32], notes: &[(u32, Vec<Note>)], tick_ns: f64) -> Measured {
     let longest = |of: u64| notes.iter().flat_map(|n| &n.1).filter(|n| n.of == of).map(|n| n.ticks).max();
-    let trees = config.boxes.trees(dims);
+    let trees = trees(&config.boxes, &config.class_route, dims);
     let rows = trees.iter().enumerate().filter_map(|(class, tree)| {
         let ns = |ticks: u64| ticks as f64 / f64::from(config.rounds) * tick_ns;
         let (both, hardware) = (longest(2 * class as u64)?, longest(2 * class as u64 + 1)?);

@@ -4,6 +4,7 @@
 pub mod all_to_all;
 pub mod allreduce;
 pub mod barrier;
+pub mod broadcast;
 pub mod nearest_neighbour;
 pub mod ping_pong;
 pub mod tree;
@@ -12,6 +13,7 @@ use crate::tagged::{Tagged, tagged};
 use all_to_all::AllToAll;
 use allreduce::Allreduce;
 use barrier::Barrier;
+use broadcast::Broadcast;
 use nearest_neighbour::NearestNeighbour;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::message_unit::spi::{Note, Spi};
@@ -34,6 +36,8 @@ pub enum SpiConfig {
     Allreduce(Allreduce),
     /// Barriers of boxes of nodes.
     Barrier(Barrier),
+    /// One node's message to all of a box.
+    Broadcast(Broadcast),
 }
 
 /// The values of `program`.
@@ -45,6 +49,7 @@ pub(crate) enum Kind {
     AllToAll,
     Allreduce,
     Barrier,
+    Broadcast,
 }
 
 impl<'de> Tagged<'de> for SpiConfig {
@@ -58,6 +63,7 @@ impl<'de> Tagged<'de> for SpiConfig {
             Kind::AllToAll => AllToAll::deserialize(rest).map(Self::AllToAll),
             Kind::Allreduce => Allreduce::deserialize(rest).map(Self::Allreduce),
             Kind::Barrier => Barrier::deserialize(rest).map(Self::Barrier),
+            Kind::Broadcast => Broadcast::deserialize(rest).map(Self::Broadcast),
         }
     }
 }
@@ -91,6 +97,7 @@ impl SpiConfig {
             SpiConfig::AllToAll(c) => c.check(dims),
             SpiConfig::Allreduce(c) => c.check(dims),
             SpiConfig::Barrier(c) => c.check(dims),
+            SpiConfig::Broadcast(c) => c.check(dims),
         }
     }
 
@@ -101,6 +108,7 @@ impl SpiConfig {
             SpiConfig::AllToAll(c) => Box::pin(all_to_all::run(spi, c.clone())),
             SpiConfig::Allreduce(c) => Box::pin(allreduce::run(spi, c.clone(), dims.to_vec())),
             SpiConfig::Barrier(c) => Box::pin(barrier::run(spi, c.clone(), dims.to_vec())),
+            SpiConfig::Broadcast(c) => Box::pin(broadcast::run(spi, c.clone(), dims.to_vec())),
             SpiConfig::NearestNeighbour(c) => {
                 Box::pin(nearest_neighbour::run(spi, c.clone(), 2 * dims.len() as u16))
             }
@@ -113,6 +121,7 @@ impl SpiConfig {
             SpiConfig::AllToAll(c) => all_to_all::measured(c, dims, notes, tick_ns),
             SpiConfig::Allreduce(c) => allreduce::measured(c, dims, notes, tick_ns),
             SpiConfig::Barrier(c) => barrier::measured(c, dims, notes, tick_ns),
+            SpiConfig::Broadcast(c) => broadcast::measured(c, dims, notes, tick_ns),
             SpiConfig::NearestNeighbour(c) => {
                 nearest_neighbour::measured(c, 2 * dims.len() as u16, notes, tick_ns)
             }

@@ -1,71 +1,168 @@
-//! The trees that collective programs use: over boxes of nodes, with the root in the middle, one class route each; or class routes as a
-//! study gives them, node by node.
+//! The trees that collective programs use: over boxes of nodes, with the root in the middle, one class route each; or one tree as a
+//! study gives it, the registers of each node by hand.
 
-use netloom_fabric::collective::route::Rectangle;
+use netloom_fabric::collective::route::{Rectangle, check};
 use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute, RouteKind};
-use netloom_fabric::config::{ConfigError, Topology};
+use netloom_fabric::config::{ConfigError, Topology, parse_direction};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Lengths of boxes at the origin, one list a box.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Boxes(pub Vec<Vec<u32>>);
 
-/// A tree over a box.
-pub(super) struct Tree {
-    torus: Torus,
-    rectangle: Rectangle,
+/// A node's registers of a class route, as a study gives them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registers {
+    /// Coordinates of the node.
+    pub node: Vec<u32>,
+    /// Links by which packets come up the tree: `"+x"`.
+    #[serde(default)]
+    pub inputs: Vec<String>,
+    /// The link by which they go on; none at the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Whether the node itself takes part.
+    #[serde(default = "yes")]
+    pub local: bool,
 }
 
-impl Boxes {
-    /// Checks the boxes against the machine's shape.
-    ///
-    /// # Errors
-    /// The first that is impossible.
-    pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
-        let refuse = |message: String| Err(ConfigError { key: "boxes".into(), message });
-        if self.0.len() > CLASS_ROUTES {
-            return refuse(format!(
-                "expected at most {CLASS_ROUTES}, a class route each, found {}",
-                self.0.len()
-            ));
-        }
-        for lengths in &self.0 {
-            if lengths.len() != dims.len() || lengths.iter().zip(dims).any(|(l, k)| !(1..=*k).contains(l)) {
-                return refuse(format!(
-                    "expected {} lengths from 1 to those of the machine, {dims:?}, found {lengths:?}",
-                    dims.len()
-                ));
-            }
-        }
-        Ok(())
-    }
+fn yes() -> bool {
+    true
+}
 
-    /// Their trees, on a machine of this shape.
-    pub(super) fn trees(&self, dims: &[u32]) -> Vec<Tree> {
-        // Trees over boxes with their root in the middle are the same whether the machine is a torus or a mesh.
-        let torus = Torus::new(&Topology { dims: dims.to_vec(), ..Topology::default() });
-        let of = |lengths: &Vec<u32>| {
-            let mut high = Coordinates::default();
-            lengths.iter().enumerate().for_each(|(d, &l)| high[d] = (l - 1) as u8);
-            Tree { torus: torus.clone(), rectangle: Rectangle { low: Coordinates::default(), high } }
-        };
-        if self.0.is_empty() { vec![of(&dims.to_vec())] } else { self.0.iter().map(of).collect() }
+/// A tree.
+pub(super) struct Tree {
+    torus: Torus,
+    shape: Shape,
+}
+
+enum Shape {
+    Box(Rectangle),
+    ByHand(Arc<BTreeMap<u32, ClassRoute>>),
+}
+
+/// Checks the trees of a program against the machine's shape.
+///
+/// # Errors
+/// The first box that is impossible, or what is wrong with the registers of which node.
+pub(super) fn check_trees(boxes: &Boxes, registers: &[Registers], dims: &[u32]) -> Result<(), ConfigError> {
+    let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
+    if boxes.0.len() > CLASS_ROUTES {
+        let found = boxes.0.len();
+        return refuse(
+            "boxes",
+            format!("expected at most {CLASS_ROUTES}, a class route each, found {found}"),
+        );
     }
+    for lengths in &boxes.0 {
+        if lengths.len() != dims.len() || lengths.iter().zip(dims).any(|(l, k)| !(1..=*k).contains(l)) {
+            let n = dims.len();
+            let message =
+                format!("expected {n} lengths, each from 1 to the machine's of {dims:?}, found {lengths:?}");
+            return refuse("boxes", message);
+        }
+    }
+    if registers.is_empty() {
+        return Ok(());
+    }
+    if !boxes.0.is_empty() {
+        return refuse("class_route", "expected boxes or class routes by hand, found both".into());
+    }
+    let torus = torus(dims);
+    let mut routes = vec![];
+    for given in registers {
+        let (node, route) =
+            given.read(&torus).map_err(|message| ConfigError { key: "class_route".into(), message })?;
+        if routes.iter().any(|(n, _)| *n == node) {
+            return refuse("class_route", format!("node {:?} twice", given.node));
+        }
+        routes.push((node, route));
+    }
+    check(&torus, &routes).map_err(|problem| {
+        let at = &torus.coordinates(problem.node)[..dims.len()];
+        let message = format!(
+            "node {at:?}: {}: {} (nodes are numbered with the first coordinate fastest)",
+            problem.field, problem.message
+        );
+        ConfigError { key: "class_route".into(), message }
+    })
+}
+
+/// Trees over boxes with their root in the middle are the same whether the machine is a torus or a mesh.
+fn torus(dims: &[u32]) -> Torus {
+    Torus::new(&Topology { dims: dims.to_vec(), ..Topology::default() })
+}
+
+impl Registers {
+    fn read(&self, torus: &Torus) -> Result<(u32, ClassRoute), String> {
+        let n = torus.dimensions();
+        if self.node.len() != n || (0..n).any(|d| self.node[d] >= torus.length(d)) {
+            return Err(format!("node {:?}: no node of the machine", self.node));
+        }
+        let mut at = Coordinates::default();
+        self.node.iter().enumerate().for_each(|(d, &x)| at[d] = x as u8);
+        let port = |field: &str, name: &str| {
+            parse_direction(name, n).ok_or_else(|| {
+                format!(
+                    "node {:?}: {field}: expected a direction such as \"+x\", found \"{name}\"",
+                    self.node
+                )
+            })
+        };
+        let mut inputs = 0;
+        for name in &self.inputs {
+            inputs |= 1 << port("inputs", name)?;
+        }
+        let output = self.output.as_deref().map(|name| port("output", name)).transpose()?;
+        let kind = RouteKind::UserSubcomm;
+        Ok((
+            torus.node(at),
+            ClassRoute { kind, inputs, output: output.map(|port| port as u8), local: self.local },
+        ))
+    }
+}
+
+/// The trees of a program that has been checked, on a machine of this shape.
+pub(super) fn trees(boxes: &Boxes, registers: &[Registers], dims: &[u32]) -> Vec<Tree> {
+    let torus = torus(dims);
+    if !registers.is_empty() {
+        let routes = registers.iter().map(|given| given.read(&torus).expect("it was checked")).collect();
+        return vec![Tree { torus, shape: Shape::ByHand(Arc::new(routes)) }];
+    }
+    let of = |lengths: &[u32]| {
+        let mut high = Coordinates::default();
+        lengths.iter().enumerate().for_each(|(d, &l)| high[d] = (l - 1) as u8);
+        Tree { torus: torus.clone(), shape: Shape::Box(Rectangle { low: Coordinates::default(), high }) }
+    };
+    if boxes.0.is_empty() { vec![of(dims)] } else { boxes.0.iter().map(|lengths| of(lengths)).collect() }
 }
 
 impl Tree {
-    /// Whether a node is in it.
+    /// Whether a node takes part.
     pub fn contains(&self, node: u32) -> bool {
-        self.rectangle.contains(self.torus.coordinates(node))
+        match &self.shape {
+            Shape::Box(rectangle) => rectangle.contains(self.torus.coordinates(node)),
+            Shape::ByHand(routes) => routes.get(&node).is_some_and(|route| route.local),
+        }
     }
 
-    /// How many nodes are in it, and the sum of their numbers.
+    /// How many nodes take part, and the sum of their numbers.
     pub fn count_and_sum(&self) -> (u64, u64) {
-        let (nodes, mut stride, mut sum) = (self.rectangle.nodes(), 1, 0);
+        let rectangle = match &self.shape {
+            Shape::Box(rectangle) => rectangle,
+            Shape::ByHand(routes) => {
+                let local = routes.iter().filter(|(_, route)| route.local);
+                return local.fold((0, 0), |(count, sum), (&node, _)| (count + 1, sum + u64::from(node)));
+            }
+        };
+        let (nodes, mut stride, mut sum) = (rectangle.nodes(), 1, 0);
         for d in 0..self.torus.dimensions() {
-            let (low, high) = (u64::from(self.rectangle.low[d]), u64::from(self.rectangle.high[d]));
+            let (low, high) = (u64::from(rectangle.low[d]), u64::from(rectangle.high[d]));
             let each: u64 = (low..=high).sum();
             sum += stride * each * (nodes / (high - low + 1));
             stride *= u64::from(self.torus.length(d));
@@ -75,12 +172,33 @@ impl Tree {
 
     /// Levels below the root.
     pub fn depth(&self) -> u32 {
-        self.rectangle.depth(&self.torus, self.rectangle.middle())
+        let routes = match &self.shape {
+            Shape::Box(rectangle) => return rectangle.depth(&self.torus, rectangle.middle()),
+            Shape::ByHand(routes) => routes,
+        };
+        let up = |node: u32| self.torus.neighbour(node, routes.get(&node)?.output?.into());
+        let depth = |node: u32| std::iter::successors(Some(node), |&node| up(node)).count() as u32 - 1;
+        routes.keys().map(|&node| depth(node)).max().unwrap_or(0)
     }
 
     /// A node's registers.
     pub fn route(&self, node: u32, kind: RouteKind) -> Option<ClassRoute> {
-        self.rectangle.route(&self.torus, self.rectangle.middle(), self.torus.coordinates(node), kind)
+        match &self.shape {
+            Shape::Box(rectangle) => {
+                rectangle.route(&self.torus, rectangle.middle(), self.torus.coordinates(node), kind)
+            }
+            Shape::ByHand(routes) => routes.get(&node).map(|&route| ClassRoute { kind, ..route }),
+        }
+    }
+
+    /// The node that stands for it where one is to be chosen: the least of those that take part.
+    pub fn first(&self) -> u32 {
+        match &self.shape {
+            Shape::Box(rectangle) => self.torus.node(rectangle.low),
+            Shape::ByHand(routes) => {
+                routes.iter().find(|(_, route)| route.local).map_or(0, |(&node, _)| node)
+            }
+        }
     }
 }
 
@@ -91,8 +209,41 @@ mod tests {
     #[test]
     fn nodes_of_a_box_add_up() {
         let dims = [4, 3, 2, 5, 2];
-        let tree = &Boxes(vec![vec![2, 3, 1, 4, 2]]).trees(&dims)[0];
+        let tree = &trees(&Boxes(vec![vec![2, 3, 1, 4, 2]]), &[], &dims)[0];
         let inside: Vec<u64> = (0..240).filter(|&n| tree.contains(n)).map(u64::from).collect();
         assert_eq!(tree.count_and_sum(), (inside.len() as u64, inside.iter().sum()));
+    }
+
+    fn registers(node: [u32; 2], inputs: &[&str], output: Option<&str>) -> Registers {
+        Registers {
+            node: node.into(),
+            inputs: inputs.iter().map(|&i| i.into()).collect(),
+            output: output.map(str::to_owned),
+            local: true,
+        }
+    }
+
+    #[test]
+    fn trees_by_hand() {
+        let dims = [4, 2];
+        // (0,0) and (0,1) below (1,0), through (0,0).
+        let good = [
+            registers([1, 0], &["-x"], None),
+            registers([0, 0], &["+y"], Some("+x")),
+            registers([0, 1], &[], Some("-y")),
+        ];
+        assert!(check_trees(&Boxes::default(), &good, &dims).is_ok());
+        let tree = &trees(&Boxes::default(), &good, &dims)[0];
+        assert_eq!((tree.count_and_sum(), tree.depth(), tree.first()), ((3, 1 + 4), 2, 0));
+        let told = |change: &dyn Fn(&mut [Registers; 3])| {
+            let mut wrong = good.clone();
+            change(&mut wrong);
+            check_trees(&Boxes::default(), &wrong, &dims).expect_err("no tree").message
+        };
+        assert!(told(&|r| r[1].inputs.clear()).starts_with("node [0, 1]: output: -y"));
+        assert!(told(&|r| r[0].inputs = vec!["+q".into()]).contains("inputs: expected a direction"));
+        assert!(told(&|r| r[2].node = vec![0, 2]).contains("no node"));
+        assert!(told(&|r| r[2].node = vec![0, 0]).contains("twice"));
+        assert!(told(&|r| r[0].output = Some("-x".into())).contains("turn back"));
     }
 }

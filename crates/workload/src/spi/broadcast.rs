@@ -1,0 +1,138 @@
+//! Broadcast (Chen et al., sections II.C and V): one node's RDMA write goes up the tree and down to all, again and again. Between two of
+//! them all nodes meet in a barrier.
+
+use super::Measured;
+use super::tree::{Boxes, Registers, check_trees, trees};
+use netloom_fabric::collective::{Delivers, Operation, RouteKind};
+use netloom_fabric::config::ConfigError;
+use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network};
+use netloom_nic::message_unit::spi::{Note, Spi};
+use serde::{Deserialize, Serialize};
+
+/// A broadcast.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Broadcast {
+    /// Data of a message, bytes: each in turn, multiples of 8.
+    pub bytes: Vec<u64>,
+    /// Rounds of each that are measured, after one that is not.
+    #[serde(default = "ten")]
+    pub rounds: u32,
+    /// The boxes of nodes that take part, one after the other; none: the whole machine. The first node of each sends.
+    #[serde(default)]
+    pub boxes: Boxes,
+    /// A tree by hand instead: registers of each of its nodes.
+    #[serde(default)]
+    pub class_route: Vec<Registers>,
+}
+
+fn ten() -> u32 {
+    10
+}
+
+impl Broadcast {
+    /// Checks the values against the machine's shape.
+    ///
+    /// # Errors
+    /// The first value that is impossible.
+    pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
+        let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
+        let fits = |b: &u64| (8..=BUFFER).contains(b) && b.is_multiple_of(8);
+        if self.bytes.is_empty() {
+            return refuse("bytes", "expected at least one size".into());
+        }
+        if let Some(bytes) = self.bytes.iter().find(|b| !fits(b)) {
+            return refuse("bytes", format!("expected multiples of 8 B from 8 to {BUFFER}, found {bytes}"));
+        }
+        if self.rounds == 0 {
+            return refuse("rounds", "expected at least 1".into());
+        }
+        check_trees(&self.boxes, &self.class_route, dims)
+    }
+}
+
+/// Room for a message, bytes; the counter lies before what comes.
+const BUFFER: u64 = 1 << 32;
+const COUNTER: u64 = 0;
+const RECEIVED: u64 = 4096;
+const SENT: u64 = RECEIVED + BUFFER;
+
+/// The program of a node. The sender notes when each round began, everybody when it had ended.
+pub(super) async fn run(spi: Spi, config: Broadcast, dims: Vec<u32>) {
+    spi.set_base_address(0, 0);
+    let trees = trees(&config.boxes, &config.class_route, &dims);
+    for (class, tree) in trees.iter().enumerate() {
+        if let Some(route) = tree.route(spi.node(), RouteKind::UserSubcomm) {
+            spi.set_class_route(class as u8, route);
+            spi.set_barrier(class as u8, route);
+        }
+    }
+    for (class, tree) in trees.iter().enumerate().filter(|(_, tree)| tree.contains(spi.node())) {
+        let mut turn = 0;
+        for (size, &bytes) in config.bytes.iter().enumerate() {
+            for round in 0..=config.rounds {
+                spi.set_counter(COUNTER, bytes);
+                spi.enter_barrier(class as u8, turn).await;
+                spi.wait_barrier(class as u8, turn).await;
+                turn += 1;
+                let of = ((class * config.bytes.len() + size) as u64 * (u64::from(config.rounds) + 1)
+                    + u64::from(round))
+                    * 2;
+                if spi.node() == tree.first() {
+                    spi.note(of, spi.now());
+                    let put = Descriptor {
+                        payload: SENT,
+                        length: bytes,
+                        map: COLLECTIVE,
+                        network: Network::Collective {
+                            class: class as u8,
+                            kind: RouteKind::UserSubcomm,
+                            operation: Operation::Or,
+                            word_B: 8,
+                            delivers: Delivers::Broadcast,
+                        },
+                        kind: Kind::DirectPut {
+                            base: 0,
+                            offset: RECEIVED,
+                            counter_base: 0,
+                            counter_offset: COUNTER,
+                        },
+                        prefetch_only: false,
+                    };
+                    spi.inject(0, put).await;
+                }
+                spi.wait_counter(COUNTER).await;
+                spi.note(of + 1, spi.now());
+            }
+        }
+    }
+}
+
+/// The mean time from the sender's start to the last node's end, by nodes and size.
+pub(super) fn measured(
+    config: &Broadcast,
+    dims: &[u32],
+    notes: &[(u32, Vec<Note>)],
+    tick_ns: f64,
+) -> Measured {
+    let times = |of: u64| notes.iter().flat_map(|n| &n.1).filter(move |n| n.of == of).map(|n| n.ticks);
+    let rounds = u64::from(config.rounds) + 1;
+    let mut rows = vec![];
+    for (class, tree) in trees(&config.boxes, &config.class_route, dims).iter().enumerate() {
+        for (size, &bytes) in config.bytes.iter().enumerate() {
+            let of = |round: u64| ((class * config.bytes.len() + size) as u64 * rounds + round) * 2;
+            let round = |round: u64| Some(times(of(round) + 1).max()? - times(of(round)).min()?);
+            let Some(took) = (1..rounds).map(round).collect::<Option<Vec<u64>>>() else { continue };
+            let ns = took.iter().sum::<u64>() as f64 / took.len() as f64 * tick_ns;
+            let hops = 2.0 * f64::from(tree.depth());
+            rows.push(vec![tree.count_and_sum().0 as f64, hops, bytes as f64, ns, bytes as f64 / ns]);
+        }
+    }
+    Measured {
+        title: "Broadcast".into(),
+        columns: ["nodes", "hops up and down", "message B", "latency ns", "throughput GB/s"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows,
+    }
+}
