@@ -12,6 +12,7 @@ pub use outline::{Outline, VcOutline};
 pub use queued::{CollectiveLogic, QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
 pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};
 
+use crate::topology::partitions::{self, Partition};
 use serde::{Deserialize, Serialize};
 
 /// Most dimensions that a torus may have (Blue Gene/Q has five).
@@ -30,6 +31,13 @@ pub struct Topology {
     /// Whether each dimension closes into a ring (torus) or is open (mesh). Empty: all are rings.
     #[serde(default)]
     pub wrap: Vec<bool>,
+    /// Lengths of the full machine of which this is a partition, so that it closes into rings as the link chips allow: in a dimension where it has
+    /// all of the machine's nodes, or those of one midplane. In place of `wrap`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partition_of: Vec<u32>,
+    /// Partitions of the machine: nodes in none have no links. Not for studies, whose programs run on one.
+    #[serde(skip)]
+    pub partitions: Vec<Partition>,
     /// Whether the links of a dimension of one node are looped back to it, rather than not there: for measuring one node.
     #[serde(default, skip_serializing_if = "is_false")]
     pub loopback: bool,
@@ -49,7 +57,10 @@ impl Topology {
 
     /// Whether dimension `d` closes into a ring.
     pub fn wraps(&self, d: usize) -> bool {
-        self.wrap.get(d).copied().unwrap_or(true)
+        match self.partition_of.get(d) {
+            Some(&full) => partitions::closes(self.dims[d], full),
+            None => self.wrap.get(d).copied().unwrap_or(true),
+        }
     }
 
     /// Refuses what cannot be built.
@@ -70,6 +81,8 @@ impl Topology {
                 format!("expected one value for each of the {n} dimensions, found {}", self.wrap.len()),
             );
         }
+        self.check_partition()?;
+        partitions::check(&self.partitions, &self.dims)?;
         for node in self.dead_nodes.iter().chain(self.dead_links.iter().map(|l| &l.node)) {
             if node.len() != n || node.iter().zip(&self.dims).any(|(c, k)| c >= k) {
                 return refuse(
@@ -85,6 +98,30 @@ impl Topology {
                     format!("expected a direction such as \"+x\" or \"-y\", found \"{}\"", link.direction),
                 );
             }
+        }
+        Ok(())
+    }
+}
+
+impl Topology {
+    fn check_partition(&self) -> Result<(), ConfigError> {
+        let (full, dims) = (&self.partition_of, &self.dims);
+        if full.is_empty() {
+            return Ok(());
+        }
+        if !self.wrap.is_empty() {
+            return refuse("topology.partition_of", "expected this or topology.wrap, found both");
+        }
+        let fits = full.len() == dims.len() && full.iter().zip(dims).all(|(full, k)| k <= full);
+        if !fits {
+            let message = format!("expected lengths of a machine that holds {dims:?}, found {full:?}");
+            return refuse("topology.partition_of", message);
+        }
+        let whole = |k: u32, full: u32| k == full || k.is_multiple_of(partitions::MIDPLANE);
+        if let Some((k, full)) = dims.iter().zip(full).find(|(k, full)| !whole(**k, **full)) {
+            let message =
+                format!("expected whole midplanes of {} nodes, found {k} of {full}", partitions::MIDPLANE);
+            return refuse("topology.partition_of", message);
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ fn topology(dims: &[u32], wrap: bool, dead: &[Vec<u32>]) -> Topology {
         loopback: false,
         dead_nodes: dead.into(),
         dead_links: vec![],
+        ..Topology::default()
     }
 }
 
@@ -174,6 +175,7 @@ fn machines() -> impl Strategy<Value = Topology> {
                 loopback: false,
                 dead_nodes: nodes.into_iter().map(at).collect(),
                 dead_links: links.into_iter().map(link).collect(),
+                ..Topology::default()
             }
         })
 }

@@ -30,6 +30,7 @@ fn shapes() -> impl Strategy<Value = Topology> {
         loopback: false,
         dead_nodes: vec![],
         dead_links: vec![],
+        ..Topology::default()
     })
 }
 

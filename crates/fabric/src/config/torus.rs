@@ -105,6 +105,7 @@ impl TorusConfig {
                 loopback: false,
                 dead_nodes: vec![],
                 dead_links: vec![],
+                ..Topology::default()
             },
             packet: PacketFormat {
                 chunk_B: 32,
@@ -196,6 +197,12 @@ impl TorusConfig {
     /// The first impossible value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.topology.check()?;
+        if !self.topology.partitions.is_empty() {
+            return refuse(
+                "topology.partitions",
+                "expected none: these machines have no link chips to cut them",
+            );
+        }
         self.packet.check(16)?;
         self.link.check(&self.packet, self.topology.dims.len())?;
         let (p, l) = (&self.packet, &self.link);

@@ -14,18 +14,23 @@ pub fn minimal(torus: &Torus, from: Coordinates, to: Coordinates, tie: HalfwayTi
         if from[d] == to[d] {
             continue;
         }
-        let difference = u32::from(to[d]) + torus.length(d) - u32::from(from[d]);
-        let minus = is_minus(torus, d, difference, tie == HalfwayTie::Parity && parity == 1);
+        let (first, length, closed) = torus.line(from, d);
+        if !(first..first + length).contains(&u32::from(to[d])) {
+            // In another partition: the packet sets out, and arrives nowhere.
+            hints |= 1 << (2 * d + usize::from(to[d] < from[d]));
+            continue;
+        }
+        let difference = u32::from(to[d]) + length - u32::from(from[d]);
+        let minus = is_minus((length, closed), difference, tie == HalfwayTie::Parity && parity == 1);
         hints |= 1 << (2 * d + usize::from(minus));
     }
     hints
 }
 
-/// Whether the shorter way in dimension `d` is the minus direction, to a coordinate that is larger by `difference`, less the
-/// dimension's length; and where both are equally long, if `odd`.
-fn is_minus(torus: &Torus, d: usize, difference: u32, odd: bool) -> bool {
-    let k = torus.length(d);
-    if torus.wraps(d) { 2 * (difference % k) + u32::from(odd) > k } else { difference < k }
+/// Whether the shorter way on a line of so many nodes, which may be closed, is the minus direction, to a coordinate that is larger by
+/// `difference`, less the length; and where both are equally long, if `odd`.
+fn is_minus((k, closed): (u32, bool), difference: u32, odd: bool) -> bool {
+    if closed { 2 * (difference % k) + u32::from(odd) > k } else { difference < k }
 }
 
 /// [`minimal`] looked up in a table: for senders that ask it for every packet.
@@ -52,7 +57,8 @@ impl Compass {
             for parity in 0..2 {
                 // Differences from -k to k, -k itself only so that a row is an even 2 k long.
                 for difference in 0..2 * k {
-                    let minus = is_minus(torus, d, difference, tie == HalfwayTie::Parity && parity == 1);
+                    let minus =
+                        is_minus((k, torus.wraps(d)), difference, tie == HalfwayTie::Parity && parity == 1);
                     let here = difference.is_multiple_of(k);
                     rows.push(if here { 0 } else { 1 << (2 * d + usize::from(minus)) });
                 }
@@ -133,6 +139,7 @@ mod tests {
             loopback: false,
             dead_nodes: vec![],
             dead_links: vec![],
+            ..Topology::default()
         })
     }
 

@@ -1,5 +1,6 @@
 //! Tori and meshes of one to five dimensions.
 
+use super::partitions::Partition;
 use crate::config::{DIMENSIONS_MAX, Topology, parse_direction};
 
 /// Coordinates of a node, one byte a dimension; those beyond the machine's dimensions are zero.
@@ -14,6 +15,7 @@ pub struct Torus {
     loopback: bool,
     dimensions: usize,
     nodes: u32,
+    partitions: Vec<Partition>,
     dead_nodes: Vec<u32>,
     /// Both ends of each dead link, as (node, port).
     dead_links: Vec<(u32, usize)>,
@@ -28,12 +30,13 @@ impl Torus {
             loopback: topology.loopback,
             dimensions: topology.dims.len(),
             nodes: topology.dims.iter().fold(1, |n: u32, &k| n.saturating_mul(k)),
+            partitions: topology.partitions.clone(),
             dead_nodes: vec![],
             dead_links: vec![],
         };
         for (d, &k) in topology.dims.iter().enumerate() {
             torus.lengths[d] = k;
-            torus.wraps[d] = topology.wrap.get(d).copied().unwrap_or(true);
+            torus.wraps[d] = topology.wraps(d);
         }
         let coordinates = |given: &[u32]| {
             let mut c = Coordinates::default();
@@ -110,8 +113,26 @@ impl Torus {
             return (self.loopback && port < self.ports()).then_some(node);
         }
         let mut c = self.coordinates(node);
-        c[port / 2] = self.step(c[port / 2], port)?;
+        let d = port / 2;
+        c[d] = if self.partitions.is_empty() {
+            self.step(c[d], port)?
+        } else {
+            self.partition(c)?.step(d, c[d], !port.is_multiple_of(2), self.lengths[d])?
+        };
         Some(self.node(c))
+    }
+
+    /// The partition of a node; none if the machine is not cut into any, or the node is in none.
+    pub fn partition(&self, at: Coordinates) -> Option<&Partition> {
+        self.partitions.iter().find(|p| p.contains(at))
+    }
+
+    /// The ring or line of dimension `d` on which a node is: its first coordinate, its length, and whether it is closed.
+    pub fn line(&self, at: Coordinates, d: usize) -> (u32, u32, bool) {
+        match self.partition(at) {
+            Some(p) => (p.at[d], p.lengths[d], super::partitions::closes(p.lengths[d], self.lengths[d])),
+            None => (0, self.lengths[d], self.wraps[d]),
+        }
     }
 
     /// Whether a link is out of order, or a node at one of its ends.
@@ -151,6 +172,7 @@ mod tests {
             loopback: false,
             dead_nodes: vec![],
             dead_links: vec![],
+            ..Topology::default()
         })
     }
 

@@ -33,6 +33,7 @@ pub fn judges() -> Vec<Judge> {
     vec![
         Judge { table: "bgq.bisection", judge: bisection },
         Judge { table: "bgq.large_system", judge: large_system },
+        Judge { table: "bgq.partitions", judge: partitions },
         Judge { table: "bgq.table1_ping_pong", judge: ping_pong },
         Judge { table: "bgq.hop_average", judge: hop_average },
         Judge { table: "bgq.table2_nearest_neighbour", judge: nearest_neighbour },
@@ -266,6 +267,25 @@ fn bisection(_: &Bench) -> Result<Vec<Finding>, Problem> {
         }
     }
     Ok(findings)
+}
+
+/// Section II.G: in a dimension of n nodes, a partition of n or of 4 closes into a ring. Shown by how far apart its nodes are.
+fn partitions(_: &Bench) -> Result<Vec<Finding>, Problem> {
+    let full = [16u32, 16, 16, 12, 2];
+    let (mut holds, mut seen) = (true, vec![]);
+    for (d, of) in [(0, 16u32), (3, 12)] {
+        for length in (4..=of).step_by(4) {
+            let mut dims = [4, 4, 4, 4, 2];
+            dims[d] = length;
+            let sets = [format!("topology.dims={dims:?}"), format!("topology.partition_of={full:?}")];
+            let hops = load_machine("bgq", &sets)?.facts().diameter_hops - 7;
+            let ring = length == of || length == 4;
+            holds &= hops == if ring { length / 2 } else { length - 1 };
+            seen.push(format!("{length} of {of}: {hops} hops"));
+        }
+    }
+    let note = format!("the longest way in a dimension, {}", seen.join(", "));
+    Ok(vec![Finding::Shape { id: "bgq.partitions".into(), holds, note }])
 }
 
 /// Of the largest machine: its hardware's times, and what needs no run.

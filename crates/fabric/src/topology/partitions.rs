@@ -1,0 +1,115 @@
+//! Partitions of a large machine (Chen et al., section II.G): boxes of midplanes whose link chips lead their outer links back into the
+//! partition, or hold them in reset. No packet can cross from one to another.
+
+use super::torus::Coordinates;
+use crate::config::{ConfigError, DIMENSIONS_MAX};
+
+/// Nodes of a midplane along each dimension that is longer.
+pub const MIDPLANE: u32 = 4;
+
+/// Whether a partition of `length` nodes closes into a ring in a dimension of `full` nodes: link chips can lead the links of one midplane back
+/// into it, or pass on those of all midplanes; of any other number of them the two ends cannot meet.
+pub fn closes(length: u32, full: u32) -> bool {
+    length == full || length == MIDPLANE
+}
+
+/// A partition: its node with the least coordinates, and its lengths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Coordinates of its first node.
+    pub at: Vec<u32>,
+    /// Its nodes along each dimension.
+    pub lengths: Vec<u32>,
+}
+
+impl Partition {
+    /// Whether a node is in it.
+    pub fn contains(&self, at: Coordinates) -> bool {
+        self.at
+            .iter()
+            .zip(&self.lengths)
+            .enumerate()
+            .all(|(d, (&from, &length))| (from..from + length).contains(&u32::from(at[d])))
+    }
+
+    /// The coordinate next to `x` in dimension `d` of a machine of `full` nodes there; none where the partition ends.
+    pub fn step(&self, d: usize, x: u8, minus: bool, full: u32) -> Option<u8> {
+        let (from, length) = (self.at[d], self.lengths[d]);
+        let inside = u32::from(x) - from;
+        let is_edge = if minus { inside == 0 } else { inside + 1 == length };
+        if is_edge && !closes(length, full) {
+            return None;
+        }
+        let next = if minus { (inside + length - 1) % length } else { (inside + 1) % length };
+        Some((from + next) as u8)
+    }
+}
+
+/// Checks partitions of a machine: whole midplanes, apart from one another.
+///
+/// # Errors
+/// The first that is impossible.
+pub fn check(partitions: &[Partition], dims: &[u32]) -> Result<(), ConfigError> {
+    let refuse = |message: String| Err(ConfigError { key: "topology.partitions".into(), message });
+    let n = dims.len().min(DIMENSIONS_MAX);
+    for (i, p) in partitions.iter().enumerate() {
+        if p.at.len() != n || p.lengths.len() != n {
+            return refuse(format!("partition {i}: expected {n} coordinates and {n} lengths"));
+        }
+        for (d, &full) in dims.iter().enumerate() {
+            let (at, length) = (p.at[d], p.lengths[d]);
+            if length == 0 || at + length > full {
+                return refuse(format!(
+                    "partition {i}: {length} nodes from {at} on do not fit in the {full} of dimension {d}"
+                ));
+            }
+            let whole = |x: u32| x.is_multiple_of(MIDPLANE) || full < MIDPLANE && (x == 0 || x == full);
+            if !whole(at) || !(whole(length) || length == full) {
+                return refuse(format!(
+                    "partition {i}: {length} nodes from {at} on are no whole midplanes in dimension {d}"
+                ));
+            }
+        }
+        let meets = |q: &Partition| {
+            (0..n).all(|d| p.at[d] < q.at[d] + q.lengths[d] && q.at[d] < p.at[d] + p.lengths[d])
+        };
+        if let Some(j) = partitions[..i].iter().position(meets) {
+            return refuse(format!("partitions {j} and {i} share nodes"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The paper's rule: "a torus is obtained when the partition size is either n or 4 nodes".
+    #[test]
+    fn a_ring_of_all_or_of_one_midplane() {
+        for full in [4, 8, 12, 16] {
+            for length in (4..=full).step_by(4) {
+                let p = Partition { at: vec![0], lengths: vec![length] };
+                let ring = p.step(0, length as u8 - 1, false, full) == Some(0);
+                assert_eq!(ring, length == full || length == 4, "{length} of {full}");
+                assert_eq!(ring, p.step(0, 0, true, full) == Some(length as u8 - 1));
+            }
+        }
+        // E is always whole.
+        assert!(closes(2, 2));
+    }
+
+    #[test]
+    fn what_is_no_partition_is_told() {
+        let dims = [16, 8, 2];
+        let p = |at: [u32; 3], lengths: [u32; 3]| Partition { at: at.into(), lengths: lengths.into() };
+        let told = |list: &[Partition]| check(list, &dims).expect_err("wrong").message;
+        assert!(
+            check(&[p([0; 3], [8, 4, 2]), p([8, 0, 0], [8, 8, 2]), p([0, 4, 0], [4, 4, 2])], &dims).is_ok()
+        );
+        assert!(told(&[p([2, 0, 0], [4, 4, 2])]).contains("midplanes"));
+        assert!(told(&[p([0; 3], [6, 4, 2])]).contains("midplanes"));
+        assert!(told(&[p([12, 0, 0], [8, 4, 2])]).contains("fit"));
+        assert!(told(&[p([0; 3], [8, 8, 2]), p([4, 4, 0], [4, 4, 2])]).contains("share"));
+    }
+}
