@@ -5,7 +5,7 @@ mod traffic;
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::*;
 use netloom_fabric::packet::Header;
-use netloom_fabric::router::queued::QueuedNetwork;
+use netloom_fabric::router::queued::{CounterMasks, PortCounters, QueuedNetwork};
 use netloom_fabric::router::{BuildOptions, LinkCounts, NodeBlock, Totals, WindowRecord};
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
@@ -34,15 +34,35 @@ struct Outcome {
 
 /// A run to its end, and all that must hold then.
 fn run(config: &QueuedConfig, list: &[Packet], block: &[u32], threads: usize) -> Outcome {
-    let options = BuildOptions { block: block.to_vec(), injection_fifos: 16, ..BuildOptions::default() };
+    let counters = Some(CounterMasks::default());
+    let options =
+        BuildOptions { block: block.to_vec(), injection_fifos: 16, counters, ..BuildOptions::default() };
     let mut network = QueuedNetwork::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
         .expect("buildable");
     assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
     assert_eq!((network.stall(), network.under_way()), (None, 0));
     assert_eq!(network.unrest(), Vec::<String>::new());
+    check_counters(&mut network);
     let mut delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();
     delivered.sort_unstable();
     Outcome { delivered, links: network.links(), totals: network.totals(), windows: network.windows() }
+}
+
+/// The machine's own counters against what the simulator measured: chunks by link, and by Little's law the time that packets waited. When all
+/// have gone that holds to the tick.
+fn check_counters(network: &mut QueuedNetwork<ScriptHost>) {
+    let (counters, links) = (network.counters(), network.links());
+    assert_eq!(counters.len(), links.len());
+    let (mut packets, mut queued) = (0, 0);
+    for ((_, _, counts), (node, port, link)) in counters.iter().zip(&links) {
+        let [user, system, ..] = counts.chunks;
+        assert_eq!(user + system, link.chunks.iter().sum::<u64>(), "node {node} port {port}");
+        (packets, queued) = (packets + counts.packets, queued + counts.queued);
+    }
+    assert_eq!(packets, links.iter().map(|l| l.2.packets).sum::<u64>());
+    let waits = network.totals().waits;
+    let waited: f64 = waits.iter().map(|w| w.mean() * w.count() as f64).sum();
+    assert!((waited - queued as f64).abs() < 1e-9 * waited + 0.5, "{waited} {queued}");
 }
 
 fn one(source: u32, destination: u32) -> Packet {
@@ -322,4 +342,37 @@ fn the_bubble_keeps_a_ring_going() {
         .map(|(source, i)| Packet { fifo: i % 10, flags: Header::STATIC, ..one(source, to(source)) })
         .collect();
     assert_eq!(run(&config, &list, &[], 1).delivered.len(), list.len());
+}
+
+/// Each sender has four counters and each receiver two, for the VCs that they are programmed for.
+#[test]
+fn counters_count_what_they_are_programmed_for() {
+    let config = machine(&[4], &[false]);
+    let kinds = [(0, false), (Header::STATIC, false), (Header::HIGH, false), (0, true)];
+    let list: Vec<Packet> = kinds
+        .iter()
+        .enumerate()
+        .map(|(i, &(flags, system))| Packet {
+            flags,
+            system,
+            chunks: 1 << i,
+            made: 50_000 * i as u64,
+            ..one(0, 2)
+        })
+        .collect();
+    let masks = CounterMasks { sender: [0b0001, 0b0110, 0b1000, 0b1111], receiver: 0b0010 };
+    let options = BuildOptions { injection_fifos: 16, counters: Some(masks), ..BuildOptions::default() };
+    let mut network = QueuedNetwork::new(&config, &options, |n| ScriptHost::new(&config.topology, &list, n))
+        .expect("buildable");
+    network.run_until(1 << 40, 1, &Progress::default());
+    let of = |list: &[(u32, usize, PortCounters)], node, port| {
+        list.iter().find(|c| (c.0, c.1) == (node, port)).expect("a link").2
+    };
+    let counters = network.counters();
+    // The dynamic packet of one chunk; the deterministic and the high one, of two and four; the system's of eight; all.
+    assert_eq!(of(&counters, 0, 0).chunks, [1, 6, 8, 15]);
+    // Node 1 got them through its port in the minus direction: the deterministic one is counted.
+    assert_eq!((of(&counters, 1, 1).packets, of(&counters, 1, 0).packets), (1, 0));
+    network.restart_counting();
+    assert!(network.counters().iter().all(|c| c.2 == PortCounters::default()));
 }

@@ -3,8 +3,8 @@
 use crate::driver::Driver;
 use crate::resolve::ResolvedStudy;
 use crate::result::{
-    ByClass, DirectionMean, LatencyBin, LatencyStats, LinkRow, RunResult, Series, StallReport, Totals,
-    WaitingPacket, Waits, direction_name,
+    ByClass, Counters, DirectionMean, LatencyBin, LatencyStats, LinkRow, RunResult, Series, StallReport,
+    Totals, WaitingPacket, Waits, direction_name,
 };
 use netloom_engine::Time;
 use netloom_fabric::config::{Outline, VcOutline};
@@ -108,6 +108,7 @@ pub(crate) fn result<B: NodeBlock<Host: Driver>>(
         escape: latency(study, escape),
         high: latency(study, high),
     };
+    result.counters = counters(study, network, ticks);
     let first = (span.from / s.measure.window_cycles) as usize;
     let measured = &windows[first.min(windows.len())..];
     occupancy(&mut result, study, measured, links);
@@ -313,4 +314,28 @@ pub(crate) fn host<B: NodeBlock<Host: Driver>>(
     result.host.simulated_us_per_s = study.micros(result.simulated.ticks - first.ticks) / span;
     result.host.bytes_per_node = network.bytes().0 as f64 / nodes;
     result.host.version = env!("CARGO_PKG_VERSION").into();
+}
+
+/// What the performance counters of all links say together, if they are on.
+fn counters<B: NodeBlock>(study: &ResolvedStudy, network: &mut Network<B>, ticks: f64) -> Option<Counters> {
+    let all = network.counters();
+    if all.is_empty() || ticks == 0.0 {
+        return None;
+    }
+    let (mut chunks, mut packets, mut queued) = ([0; 4], 0, 0);
+    for (_, _, port) in &all {
+        chunks.iter_mut().zip(port.chunks).for_each(|(sum, chunks)| *sum += chunks);
+        (packets, queued) = (packets + port.packets, queued + port.queued);
+    }
+    let waits = &network.totals().waits;
+    let waited: f64 = waits.iter().map(|w| w.mean() * w.count() as f64).sum();
+    let moved: u64 = waits.iter().map(Histogram::count).sum();
+    let ns = |ticks: f64| ticks * study.micros(1) * 1e3;
+    Some(Counters {
+        chunks,
+        packets,
+        queue_packets: queued as f64 / ticks / all.len() as f64,
+        wait_ns: ns(queued as f64 / (packets as f64).max(1.0)),
+        measured_wait_ns: ns(waited / (moved as f64).max(1.0)),
+    })
 }

@@ -23,6 +23,9 @@ pub struct RunResult {
     pub occupancy: Occupancy,
     /// How long packets stood in VCs before they moved on.
     pub waits: Waits,
+    /// What the machine's own performance counters say, where they are on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
     /// Fraction of the packet-hops that went over escape VCs.
     pub escape_share: f64,
     /// Of the token-acks that reached a node with blocked packets, the fraction that let at least one of them move.
@@ -216,6 +219,21 @@ pub struct Waits {
     pub escape: LatencyStats,
     /// In the high-priority VC.
     pub high: LatencyStats,
+}
+
+/// What the machine's own performance counters say of all receivers together, beside what was measured directly.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Chunks sent: the users' from point to point; the system's; collective ones of whole partitions; of other sets of nodes.
+    pub chunks: [u64; 4],
+    /// Packets that came to receivers.
+    pub packets: u64,
+    /// Packets in queue at a receiver, mean.
+    pub queue_packets: f64,
+    /// Mean wait by Little's law, ns.
+    pub wait_ns: f64,
+    /// Mean wait of packets that moved on, measured one by one, ns.
+    pub measured_wait_ns: f64,
 }
 
 /// Filling of the receivers' buffers.

@@ -14,6 +14,7 @@ use crate::study::{Until, Warmup};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::packet::Header;
+use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, Network, NodeBlock};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::fifo::FifoNic;
@@ -71,6 +72,7 @@ fn simulate<F: RouterFamily>(
         injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic),
         window: s.measure.window_cycles,
         unblocking: s.measure.unblocking,
+        counters: s.measure.counters.then(CounterMasks::default),
         ..BuildOptions::default()
     };
     if let Some(pattern) = Pattern::new(&workload, &torus, payload).map_err(problem)? {
@@ -149,6 +151,7 @@ fn on_message_units<F: RouterFamily>(
         seed: s.seed,
         injection_fifos: NETWORK_FIFOS,
         window: s.measure.window_cycles,
+        counters: s.measure.counters.then(CounterMasks::default),
         ..BuildOptions::default()
     };
     let built = family.build(&options, |nodes| {

@@ -142,6 +142,8 @@ pub struct MeasureConfig {
     pub per_link: bool,
     /// Whether to find out which token-acks free a blocked packet (takes time).
     pub unblocking: bool,
+    /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.
+    pub counters: bool,
     /// A run that has not ended by itself ends here, us. None: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_time_us: Option<f64>,
@@ -157,6 +159,7 @@ impl Default for MeasureConfig {
             half_width: 0.005,
             per_link: true,
             unblocking: false,
+            counters: false,
             max_time_us: None,
         }
     }

@@ -215,6 +215,25 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
     if !rows.is_empty() {
         groups.push(group("Waits in buffers", rows));
     }
+    if let Some(c) = &result.counters {
+        let [user, system, partition, others] = c.chunks.map(count);
+        groups.push(group(
+            "Performance counters",
+            vec![
+                ("chunks sent", format!("user {user}, system {system}, collective {partition} and {others}")),
+                ("packets received", count(c.packets)),
+                ("mean queue", format!("{} packets a receiver", short(c.queue_packets))),
+                (
+                    "mean wait",
+                    format!(
+                        "{} ns by Little's law, {} ns measured",
+                        short(c.wait_ns),
+                        short(c.measured_wait_ns)
+                    ),
+                ),
+            ],
+        ));
+    }
     if study.study.measure.unblocking {
         let share = percent(result.unblock_probability);
         groups.push(group("Token-acks to blocked nodes", vec![("that unblock a packet", share)]));

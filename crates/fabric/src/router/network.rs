@@ -1,6 +1,7 @@
 //! The face of a network to the layers above, whatever its routers are: blocks of nodes, run and read out.
 
 use super::partition::Partition;
+use super::queued::{CounterMasks, PortCounters};
 use super::stall::{StallReport, WaitingPacket};
 use super::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
 use crate::host::Host;
@@ -22,6 +23,8 @@ pub struct BuildOptions {
     pub window: Time,
     /// Whether to find out which token-acks free a blocked packet (costs time).
     pub unblocking: bool,
+    /// What the machine's own performance counters are programmed for, if they are on: of routers that have any.
+    pub counters: Option<CounterMasks>,
 }
 
 impl Default for BuildOptions {
@@ -33,6 +36,7 @@ impl Default for BuildOptions {
             injection_fifos: 8,
             window: 10_000,
             unblocking: false,
+            counters: None,
         }
     }
 }
@@ -91,6 +95,11 @@ pub trait NodeBlock: Block {
 
     /// What went wrong on all links of the block since counting began.
     fn errors(&self) -> LinkErrors;
+
+    /// What the machine's own performance counters of a port say at `now`, since counting began; none where there are none, or off.
+    fn counters(&self, _node: usize, _port: usize, _now: Time) -> Option<PortCounters> {
+        None
+    }
 }
 
 /// A machine of blocks of nodes.
@@ -169,6 +178,21 @@ impl<B: NodeBlock> Network<B> {
                 let number = block.numbers()[node];
                 let links = (0..ports).filter(|&p| block.has_link(node, p));
                 list.extend(links.map(|p| (number, p, block.link(node, p, now))));
+            }
+        }
+        list.sort_unstable_by_key(|l| (l.0, l.1));
+        list
+    }
+
+    /// What the machine's own performance counters say of each link that works, as (node, port, counts), in the order of nodes; empty where
+    /// there are none, or off.
+    pub fn counters(&mut self) -> Vec<(u32, usize, PortCounters)> {
+        let (ports, now) = (self.torus.ports(), self.now());
+        let mut list = vec![];
+        for block in self.simulation.blocks() {
+            for node in 0..block.numbers().len() {
+                let of = |port| Some((block.numbers()[node], port, block.counters(node, port, now)?));
+                list.extend((0..ports).filter(|&p| block.has_link(node, p)).filter_map(of));
             }
         }
         list.sort_unstable_by_key(|l| (l.0, l.1));

@@ -112,6 +112,7 @@ impl Simulate for Fake {
         let mean = per_link.iter().map(|l| l.utilization).sum::<f64>() / per_link.len().max(1) as f64;
         let ended = if stopped { Ended::Stopped } else { Ended::Steady };
         let result = RunResult {
+            counters: None,
             measured: vec![MeasuredTable {
                 title: "Ping-pong".into(),
                 columns: vec!["hops".into(), "hardware ns".into()],

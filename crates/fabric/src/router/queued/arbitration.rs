@@ -267,6 +267,8 @@ impl<H: Host> Shared<H> {
         record.free_at = end;
         record.packets += 1;
         record.sent[CLASS[vc]] += chunks;
+        self.count_sent(n.here, to, vc, chunks);
+        let record = &n.ports[to];
         self.recorder.busy(start, end);
         self.recorder.current.hops += 1;
         self.recorder.current.chunks_by_vc[vc] += u64::from(chunks);

@@ -5,6 +5,7 @@
 //! later if someone lost. Nodes' cycles begin when something happens, since wires are not whole cycles long.
 
 use super::central::Parcel;
+use super::counters::Counters;
 use super::state::*;
 use super::tables::Tables;
 use crate::host::{Host, Signals};
@@ -44,6 +45,8 @@ pub(super) struct Shared<H> {
     pub fifos: usize,
     pub calendar: Calendar<Event>,
     pub recorder: Recorder,
+    /// Where the machine's own performance counters are on.
+    pub counters: Option<Box<Counters>>,
     pub host: H,
     pub signals: Signals,
 }
@@ -72,6 +75,7 @@ impl<H: Host> QueuedBlock<H> {
             fifos,
             calendar,
             recorder,
+            counters: None,
             host,
             signals: Signals::default(),
         };

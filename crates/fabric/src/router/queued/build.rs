@@ -1,6 +1,7 @@
 //! Building a machine: its nodes, block by block.
 
 use super::block::QueuedBlock;
+use super::counters::Counters;
 use super::state::*;
 use super::tables::Tables;
 use crate::config::{ConfigError, QueuedConfig};
@@ -56,6 +57,8 @@ impl<H: Host> Network<QueuedBlock<H>> {
             let fifos = options.injection_fifos;
             let mut block = QueuedBlock::new(tables.clone(), nodes, fifos, numbers.clone(), recorder, host);
             block.offer_all();
+            block.shared.counters =
+                options.counters.map(|masks| Box::new(Counters::new(masks, numbers.len())));
             blocks.push(block);
         }
         Ok(Network::of(blocks, all_lanes, tables.lookahead(), partition))

@@ -261,6 +261,7 @@ impl<H: Host> Shared<H> {
         let central = n.central.get_or_insert_default();
         central.queues[vc - VCS][port].push_back(packet);
         self.recorder.enter(vc, header.chunks() as u8, now);
+        self.count_queued(n.here, port, vc, now);
     }
 
     /// A packet stands at the head of an injection FIFO.
@@ -346,6 +347,7 @@ impl<H: Host> Shared<H> {
             let chunks = take(self, packet);
             self.recorder.waited(CLASS[job.vc], waited);
             self.recorder.leave(job.vc, chunks, now);
+            self.count_gone(n.here, port, job.vc, now);
         }
         if let Some(own) = job.contribution.and_then(|which| c.contributions[which]) {
             n.contributing &= !(1 << own.fifo);

@@ -7,6 +7,7 @@ mod arbitration;
 mod block;
 mod build;
 mod central;
+mod counters;
 mod ends;
 mod hosts;
 mod interrupts;
@@ -17,3 +18,4 @@ mod tables;
 
 pub use block::QueuedBlock;
 pub use build::QueuedNetwork;
+pub use counters::{CounterMasks, PortCounters};

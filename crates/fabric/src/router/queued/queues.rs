@@ -42,6 +42,7 @@ impl<H: Host> Shared<H> {
             n.set_head(port, slot, head);
         }
         self.recorder.enter(vc, header.chunks() as u8, now);
+        self.count_queued(n.here, port, vc, now);
     }
 
     /// The head of a queue asks no longer: it is on its way. Returns its number.
@@ -60,6 +61,7 @@ impl<H: Host> Shared<H> {
         let waited = (now as u32).wrapping_sub(cell.arrived);
         n.clear_head(port, slot);
         self.recorder.waited(CLASS[slot / SLOTS_OF_VC], waited);
+        self.count_gone(n.here, port, slot / SLOTS_OF_VC, now);
         packet
     }
 

@@ -1,6 +1,7 @@
 //! What a block says of itself: its figures, what waits in it, whether it is at rest.
 
 use super::block::QueuedBlock;
+use super::counters::PortCounters;
 use super::state::*;
 use crate::collective::CollectiveHeader;
 use crate::host::Host;
@@ -62,6 +63,11 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
         self.carried =
             self.nodes.iter_mut().map(|n| n.ports.each_mut().map(|port| port.restart(now))).collect();
         self.shared.recorder.totals = Totals::default();
+        self.shared.counters.iter_mut().for_each(|counters| counters.restart(now));
+    }
+
+    fn counters(&self, node: usize, port: usize, now: Time) -> Option<PortCounters> {
+        Some(self.shared.counters.as_ref()?.read(node, port, now))
     }
 
     fn bytes(&self) -> (usize, usize) {

@@ -1,0 +1,116 @@
+//! Performance counters (section II.F): four a sender, for traffic on the VCs that each is programmed for, and two a receiver: packets
+//! that came, and the time integral of packets in queue. The second by the time is the mean queue length L, and by the first the mean
+//! wait W = L / λ (Little's law).
+
+use super::block::Shared;
+use super::state::*;
+use crate::host::Host;
+use netloom_engine::Time;
+
+/// The VCs that counters are programmed for, a bit each (the public driver's `upc_nw.h` has such masks, in another order).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterMasks {
+    /// Of a sender's four.
+    pub sender: [u8; 4],
+    /// Of a receiver's two.
+    pub receiver: u8,
+}
+
+impl Default for CounterMasks {
+    /// The senders': the users' from point to point, the system's, collective ones of whole partitions and of other sets. The receivers':
+    /// all.
+    fn default() -> Self {
+        let of = |vcs: &[usize]| vcs.iter().fold(0, |mask, vc| mask | 1 << vc);
+        CounterMasks {
+            sender: [of(&[DYNAMIC, DETERMINISTIC, HIGH]), of(&[SYSTEM]), of(&[COMMWORLD]), of(&[SUBCOMM])],
+            receiver: (1 << ALL_VCS) - 1,
+        }
+    }
+}
+
+/// What the counters of a port's sender and receiver say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Chunks sent, by the sender's counters.
+    pub chunks: [u64; 4],
+    /// Packets that came, and packet-ticks in queue: from when a packet comes until it moves on.
+    pub packets: u64,
+    /// See [`Self::packets`].
+    pub queued: u64,
+}
+
+/// The counters of a block's nodes.
+pub(super) struct Counters {
+    masks: CounterMasks,
+    ports: Vec<[Counting; PORTS]>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counting {
+    counts: PortCounters,
+    /// Packets in queue now, and since when.
+    length: u64,
+    since: Time,
+}
+
+impl Counting {
+    fn reach(&mut self, now: Time) {
+        self.counts.queued += self.length * (now - self.since);
+        self.since = now;
+    }
+}
+
+impl Counters {
+    pub fn new(masks: CounterMasks, nodes: usize) -> Self {
+        Counters { masks, ports: vec![[Counting::default(); PORTS]; nodes] }
+    }
+
+    /// What a port's say at `now`.
+    pub fn read(&self, node: usize, port: usize, now: Time) -> PortCounters {
+        let mut counting = self.ports[node][port];
+        counting.reach(now);
+        counting.counts
+    }
+
+    /// Begins anew; what is in queue stays there.
+    pub fn restart(&mut self, now: Time) {
+        for counting in self.ports.iter_mut().flatten() {
+            (counting.counts, counting.since) = (PortCounters::default(), now);
+        }
+    }
+}
+
+impl<H: Host> Shared<H> {
+    /// A packet starts on a link.
+    #[inline]
+    pub(super) fn count_sent(&mut self, node: u32, port: usize, vc: usize, chunks: u32) {
+        let Some(counters) = &mut self.counters else { return };
+        let counts = &mut counters.ports[node as usize][port].counts;
+        for (count, mask) in counts.chunks.iter_mut().zip(counters.masks.sender) {
+            *count += u64::from(chunks) * u64::from(mask >> vc & 1);
+        }
+    }
+
+    /// A packet has come to a receiver.
+    #[inline]
+    pub(super) fn count_queued(&mut self, node: u32, port: usize, vc: usize, now: Time) {
+        let Some(counters) = &mut self.counters else { return };
+        if counters.masks.receiver >> vc & 1 != 0 {
+            let counting = &mut counters.ports[node as usize][port];
+            counting.reach(now);
+            counting.length += 1;
+            counting.counts.packets += 1;
+        }
+    }
+
+    /// A packet moves on from a receiver.
+    #[inline]
+    pub(super) fn count_gone(&mut self, node: u32, port: usize, vc: usize, now: Time) {
+        let Some(counters) = &mut self.counters else { return };
+        if counters.masks.receiver >> vc & 1 != 0 {
+            let counting = &mut counters.ports[node as usize][port];
+            counting.reach(now);
+            counting.length -= 1;
+        }
+    }
+}
