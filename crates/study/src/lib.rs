@@ -5,6 +5,7 @@
 //! published figures.
 
 pub mod bench;
+pub mod beside;
 pub mod compare;
 pub mod decode;
 pub mod diagnose;

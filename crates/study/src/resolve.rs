@@ -1,6 +1,7 @@
 //! From files and flags to a study that can run: the study's file, its machine, its `[set]` table and `--set` flags,
 //! each laid over the one before, then read and checked.
 
+use crate::beside::Beside;
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest, suggest};
 use crate::machine::{MACHINE_KEYS, Machine, machine_source};
@@ -348,6 +349,7 @@ fn finish(
     checked(dealing(&machine.nic, &study.workload), &machine_tree)?;
     checked(study.mapping.check(dims), &study_tree)?;
     checked(study.measure.check(), &study_tree)?;
+    checked(study.published.as_ref().map_or(Ok(()), Beside::check), &study_tree)?;
     checked(ends(&study), &study_tree)?;
     if study.name.is_empty() || study.name.starts_with('.') || study.name.contains(['/', '\\']) {
         let mut problem = Problem::new("`name` cannot name a folder").at(&study_tree.origin_of("name"));

@@ -57,6 +57,18 @@ pub struct MeasuredTable {
     pub columns: Vec<String>,
     /// Its rows.
     pub rows: Vec<Vec<f64>>,
+    /// Published figures beside some of its columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedCurve>,
+}
+
+/// Published figures of one column.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PublishedCurve {
+    /// The column.
+    pub column: String,
+    /// What the table's first column that varies is, and the figure there.
+    pub points: Vec<(f64, f64)>,
 }
 
 /// What programs did: a skeleton's or a trace's.

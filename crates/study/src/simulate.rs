@@ -1,5 +1,6 @@
 //! A study simulated: its machine and workload built, run window by window to the end that the study asks for, and measured.
 
+use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::driver::Driver;
 use crate::family::{self, RouterFamily};
@@ -163,7 +164,8 @@ fn on_message_units<F: RouterFamily>(
     let mut notes: Vec<_> = run.network.blocks().flat_map(|b| b.host().notes().collect::<Vec<_>>()).collect();
     notes.sort_by_key(|(node, _)| *node);
     let Measured { title, columns, rows } = program.measured(dims, &notes, study.micros(1) * 1e3);
-    result.measured.push(MeasuredTable { title, columns, rows });
+    let published = s.published.as_ref().map(Beside::curves).unwrap_or_default();
+    result.measured.push(MeasuredTable { title, columns, rows, published });
     let unfinished: Vec<u32> =
         run.network.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).collect();
     if let Some(first) = unfinished.iter().min()

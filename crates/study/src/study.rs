@@ -1,5 +1,6 @@
 //! What a study says: what the nodes do, what is measured, and over which parameters.
 
+use crate::beside::Beside;
 use netloom_fabric::config::ConfigError;
 use netloom_workload::config::{TrafficConfig, WorkloadConfig};
 use netloom_workload::mapping::MappingConfig;
@@ -35,6 +36,9 @@ pub struct Study {
     /// What is measured, and for how long.
     #[serde(default)]
     pub measure: MeasureConfig,
+    /// Published figures to be shown beside what the program measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Beside>,
     /// Ranges that figures of the summary must lie in, by dotted path: `"links.mean_utilization" = [0.95, 1.0]`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, (f64, f64)>,
@@ -59,6 +63,7 @@ pub const STUDY_KEYS: &[&str] = &[
     "measure",
     "sweep",
     "expect",
+    "published",
     "quick",
     "claim",
 ];

@@ -105,7 +105,7 @@ impl QueuedConfig {
                 send_ticks: 32,
                 trace_ticks: vec![43; 5],
                 midplane: vec![4, 4, 4, 4, 2],
-                link_chip_ticks: 0,
+                link_chip_ticks: 1157,
                 bit_error_rate: 0.0,
                 retransmit_timeout_ticks: default_timeout(),
                 ack_only_after_ticks: default_ack_only(),

@@ -31,7 +31,7 @@ pub struct Plot {
 
 /// All drawings of a result.
 pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
-    let mut plots: Vec<Plot> = result.measured.iter().filter_map(measured::plot).collect();
+    let mut plots: Vec<Plot> = result.measured.iter().flat_map(measured::plots).collect();
     plots.extend(curves::plots(result));
     plots.extend(histogram::plot(&result.latency));
     plots.extend(links::plots(&study.network.topology.dims, &result.per_link));

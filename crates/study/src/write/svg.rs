@@ -230,6 +230,14 @@ pub fn line(svg: &mut Svg, frame: &Frame, curve: usize, points: &[(f64, f64)]) {
     svg.raw(&format!(r#"<path d="{}" class="l" style="stroke:var(--c{colour})"/>"#, path(points)));
 }
 
+/// A point beside a curve, as a ring of its colour.
+pub fn ring(svg: &mut Svg, frame: &Frame, curve: usize, (x, y): (f64, f64)) {
+    let (colour, (x, y)) = (curve % COLOURS, frame.at(x, y));
+    svg.raw(&format!(
+        r#"<circle class="ring" cx="{x:.1}" cy="{y:.1}" r="6.5" style="fill:none;stroke:var(--c{colour});stroke-width:1.6"/>"#
+    ));
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -117,6 +117,7 @@ impl Simulate for Fake {
                 title: "Ping-pong".into(),
                 columns: vec!["hops".into(), "hardware ns".into()],
                 rows: (1..=5).map(|hops| vec![f64::from(hops), 600.0 + 45.0 * f64::from(hops)]).collect(),
+                published: vec![],
             }],
             title: study.heading(),
             seed: study.study.seed,
