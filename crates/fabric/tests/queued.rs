@@ -12,9 +12,10 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use traffic::script::{Packet, ScriptHost};
 
-/// A Blue Gene/Q without traces, so that a hop is 320 ticks.
+/// A Blue Gene/Q without traces and link chips, so that a hop is 320 ticks.
 fn machine(dims: &[u32], wrap: &[bool]) -> QueuedConfig {
     let mut config = QueuedConfig::bluegene_q(dims);
+    config.link.link_chip_ticks = 0;
     config.topology.wrap = wrap.into();
     config.link.trace_ticks.clear();
     config
