@@ -7,7 +7,9 @@
 //! `docs/link-protection.md`.
 
 pub mod crc;
+pub mod eight_ten;
 pub mod frame;
 pub mod hamming;
+pub mod optical;
 pub mod protocol;
 pub mod reed_solomon;
