@@ -9,6 +9,7 @@
 pub mod crc;
 pub mod eight_ten;
 pub mod frame;
+pub mod frame_bgq;
 pub mod hamming;
 pub mod optical;
 pub mod protocol;
