@@ -12,5 +12,6 @@ pub mod frame;
 pub mod frame_bgq;
 pub mod hamming;
 pub mod optical;
+pub mod protected_fifo;
 pub mod protocol;
 pub mod reed_solomon;
