@@ -479,7 +479,8 @@ fn a_double_soft_error_stops_the_node_before_anything_wrong_leaves_it() {
         let buffers = |node: usize, buffer: &mut ProtectedFifo, words: usize| {
             packets += u32::from(node == 0);
             if node == 0 && packets == 200 {
-                let word = place * words / 8;
+                // The first word of the packet to the last.
+                let word = (words - 1) * place / 7;
                 buffer.upset(word, 3);
                 buffer.upset(word, 40 + place as u32 * 4);
             }

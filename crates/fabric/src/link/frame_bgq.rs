@@ -412,7 +412,7 @@ mod tests {
         }
 
         #[test]
-        fn five_bursts_of_a_byte_in_even_places_are_seen(
+        fn any_five_symbols_in_error_are_seen(
             chunks in 0usize..=16, seed in any::<u64>(), bursts in proptest::collection::vec((any::<u16>(), 1u16..1024), 1..=5),
         ) {
             let bytes = packet(chunks, seed).encode().expect("sendable");
