@@ -5,7 +5,7 @@
 //! is from before that store to when the counter is seen to be zero, so with the software's part, as a mean over the rounds.
 
 use super::Measured;
-use super::tree::{Boxes, Registers, check_trees, trees};
+use super::tree::{BUFFER, Boxes, Registers, check_messages, check_trees, trees};
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
 use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network};
@@ -60,23 +60,12 @@ impl Allreduce {
     /// # Errors
     /// The first value that is impossible.
     pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
-        let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
-        if self.bytes.is_empty() {
-            return refuse("bytes", "expected at least one size".into());
-        }
-        let fits = |b: &u64| (8..=BUFFER).contains(b) && b.is_multiple_of(8);
-        if let Some(bytes) = self.bytes.iter().find(|b| !fits(b)) {
-            return refuse("bytes", format!("expected multiples of 8 B from 8 to {BUFFER}, found {bytes}"));
-        }
-        if self.rounds == 0 {
-            return refuse("rounds", "expected at least 1".into());
-        }
+        check_messages(&self.bytes, self.rounds)?;
         check_trees(&self.boxes, &self.class_route, dims)
     }
 }
 
-/// Room for a message, bytes; what comes lies behind the counters, what is sent behind that.
-const BUFFER: u64 = 1 << 32;
+/// What comes lies behind the counters, what is sent behind that.
 const COUNTERS: u64 = 0;
 const RECEIVED: u64 = 4096;
 const SENT: u64 = RECEIVED + BUFFER;

@@ -46,6 +46,28 @@ enum Shape {
     ByHand(Arc<BTreeMap<u32, ClassRoute>>),
 }
 
+/// Room for a message of a collective program, bytes.
+pub(super) const BUFFER: u64 = 1 << 32;
+
+/// Checks the sizes and rounds of a program.
+///
+/// # Errors
+/// The first value that is impossible.
+pub(super) fn check_messages(bytes: &[u64], rounds: u32) -> Result<(), ConfigError> {
+    let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
+    let fits = |b: &u64| (8..=BUFFER).contains(b) && b.is_multiple_of(8);
+    if bytes.is_empty() {
+        return refuse("bytes", "expected at least one size".into());
+    }
+    if let Some(bytes) = bytes.iter().find(|b| !fits(b)) {
+        return refuse("bytes", format!("expected multiples of 8 B from 8 to {BUFFER}, found {bytes}"));
+    }
+    if rounds == 0 {
+        return refuse("rounds", "expected at least 1".into());
+    }
+    Ok(())
+}
+
 /// Checks the trees of a program against the machine's shape.
 ///
 /// # Errors
