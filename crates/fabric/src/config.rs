@@ -82,7 +82,7 @@ impl Topology {
             );
         }
         self.check_partition()?;
-        partitions::check(&self.partitions, &self.dims)?;
+        partitions::check(&self.partitions, &self.dims).or_else(|m| refuse("topology.partitions", m))?;
         for node in self.dead_nodes.iter().chain(self.dead_links.iter().map(|l| &l.node)) {
             if node.len() != n || node.iter().zip(&self.dims).any(|(c, k)| c >= k) {
                 return refuse(

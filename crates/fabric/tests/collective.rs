@@ -345,6 +345,26 @@ fn the_system_comes_first() {
     assert!(last(SYSTEM) < last(USER) * 9 / 45, "{} of {}", last(SYSTEM), last(USER));
 }
 
+/// A broadcast down two links gets both, though packets from point to point would take each as it becomes free: it claims them.
+#[test]
+fn links_are_claimed() {
+    let mut config = QueuedConfig::bluegene_q(&[3, 1, 1]);
+    config.topology.wrap = vec![false; 3];
+    let mut scripts = whole(&config, header(0, Operation::Or, Delivers::AllReduce, 8), 20);
+    // From end to end, both ways, through the root in the middle: packets of all sizes, so that its links are never free together.
+    let mut random = Stream::new(1, 2, 3);
+    for (from, to, hints) in [(0, 2, 1), (2, 0, 2)] {
+        for _ in 0..500 {
+            let packet = Header::new([to, 0, 0, 0, 0], hints, 9 + random.below(9) as u32, 0);
+            scripts[from].sends.entry(1).or_default().push_back((packet, None));
+        }
+    }
+    let arrived = run(&config, &scripts, &[3; 3], 1);
+    let last = |is: fn(usize) -> bool| arrived.iter().filter(|a| is(a.1)).map(|a| a.4).max().expect("some");
+    let (collective, all) = (last(|fifo| fifo == USER), last(|fifo| fifo != USER));
+    assert!(collective < all / 4, "{collective} of {all}");
+}
+
 /// A contribution that never comes leaves the others waiting, and the report says where.
 #[test]
 fn a_missing_contribution_is_told() {

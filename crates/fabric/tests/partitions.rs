@@ -68,7 +68,7 @@ fn within(config: &QueuedConfig, torus: &Torus, node: u32, count: usize) -> Vec<
     let at = torus.coordinates(node);
     let home = torus.partition(at).expect("all are in one");
     let to = std::iter::repeat_with(|| torus.coordinates(random.below(torus.nodes().into()) as u32));
-    let inside: Vec<_> = to.filter(|&to| home.contains(to) && to != at).take(count).collect();
+    let inside: Vec<_> = to.filter(|to| home.contains(to) && *to != at).take(count).collect();
     let tie = config.router.halfway_tie;
     inside.into_iter().map(|to| Header::new(to, hints::minimal(torus, at, to, tie), 17, 0)).collect()
 }
@@ -115,7 +115,7 @@ fn packets_cannot_leave() {
     for source in [[0, 0, 0, 0, 0], [3, 1, 2, 0, 1], [4, 0, 0, 0, 0], [11, 3, 3, 0, 1], [7, 2, 0, 0, 0]] {
         let outside = |to: &u32| {
             let home = torus.partition(source).expect("in one");
-            !home.contains(torus.coordinates(*to))
+            !home.contains(&torus.coordinates(*to))
         };
         let others: Vec<u32> = (0..torus.nodes()).filter(outside).collect();
         let send = |n: u32| -> Vec<Header> {

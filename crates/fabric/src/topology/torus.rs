@@ -124,7 +124,7 @@ impl Torus {
 
     /// The partition of a node; none if the machine is not cut into any, or the node is in none.
     pub fn partition(&self, at: Coordinates) -> Option<&Partition> {
-        self.partitions.iter().find(|p| p.contains(at))
+        self.partitions.iter().find(|p| p.contains(&at))
     }
 
     /// The ring or line of dimension `d` on which a node is: its first coordinate, its length, and whether it is closed.

@@ -1,6 +1,7 @@
 //! Descriptors: 64 B that tell a message (section III.C), and what of them each of its packets carries in the 20 B of the
 //! unit's header.
 
+pub use super::atomic::Atomic;
 use super::packet::{OFFSET, Put, Queued, UnitHeader};
 use super::{BASE_ADDRESSES, DESCRIPTOR_B, INJECTION_FIFOS, NETWORK_FIFOS, RECEPTION_FIFOS};
 use netloom_fabric::collective::header::WORDS;
@@ -125,36 +126,6 @@ pub enum Kind {
         /// The injection FIFO at the destination, which must allow it.
         fifo: u16,
     },
-}
-
-/// What the L2 does with a word that a transfer carries (the public driver's `spi/include/l2/atomic.h`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Atomic {
-    /// Adds.
-    Add = 2,
-    /// Bitwise or.
-    Or = 4,
-    /// Bitwise exclusive or.
-    Xor = 5,
-    /// The greater of two unsigned integers.
-    MaxUnsigned = 6,
-}
-
-impl Atomic {
-    /// What is in memory afterwards.
-    pub fn apply(self, old: u64, new: u64) -> u64 {
-        match self {
-            Atomic::Add => old.wrapping_add(new),
-            Atomic::Or => old | new,
-            Atomic::Xor => old ^ new,
-            Atomic::MaxUnsigned => old.max(new),
-        }
-    }
-
-    pub(super) fn of(number: u8) -> Option<Self> {
-        [Atomic::Add, Atomic::Or, Atomic::Xor, Atomic::MaxUnsigned].into_iter().find(|&a| a as u8 == number)
-    }
 }
 
 impl Descriptor {

@@ -1,5 +1,6 @@
 //! The Message Units of a block's nodes with their programs, as the fabric sees them.
 
+use super::common::Common;
 use super::config::MessageUnitConfig;
 use super::interrupts::Interrupt;
 use super::protection::Violation;
@@ -7,27 +8,11 @@ use super::reception::Outcome;
 use super::spi::{Call, Note, Setting, Spi, Task, status_of};
 use super::{Alarm, NETWORK_FIFOS, Out, Unit, UnitCounters, lock};
 use netloom_engine::Time;
-use netloom_fabric::config::{HalfwayTie, Outline};
+use netloom_fabric::config::Outline;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
-use netloom_fabric::routing::hints;
-use netloom_fabric::topology::torus::{Coordinates, Torus};
+use netloom_fabric::topology::torus::Torus;
 use std::future::Future;
 use std::sync::Arc;
-
-/// What all units have in common.
-pub(super) struct Common {
-    pub config: MessageUnitConfig,
-    pub torus: Arc<Torus>,
-    tie: HalfwayTie,
-}
-
-impl Common {
-    /// Where a node is, and the hint bits of a packet to it.
-    pub fn way(&self, from: u32, to: u32) -> (Coordinates, u16) {
-        let (from, to) = (self.torus.coordinates(from), self.torus.coordinates(to));
-        (to, hints::minimal(&self.torus, from, to, self.tie))
-    }
-}
 
 /// The nodes' side of a block: a Message Unit and a program each.
 pub struct MessageUnits {

@@ -2,9 +2,9 @@
 //! unit fetches the next one. Of the descriptors that are there, each idle messaging engine takes one that may use its network
 //! FIFO: of the highest priority, any; makes one packet of it; and the choice is made anew, so that messages interleave.
 
+use super::common::Common;
 use super::descriptor::{Descriptor, Network, PAYLOAD_MAX};
 use super::fifos::{Active, Injection, InjectionFifo, Priority, check_injection};
-use super::host::Common;
 use super::interrupts::Interrupt;
 use super::protection::Violation;
 use super::{Alarm, DESCRIPTOR_B, NETWORK_FIFOS, NetworkFifo, Out, Packet, Unit};

@@ -16,6 +16,8 @@
 //! | what programs call, and the time that their own instructions take | `spi.rs` |
 //! | the fabric's side | `host.rs` |
 
+mod atomic;
+mod common;
 pub mod config;
 mod contents;
 mod counters;

@@ -1,6 +1,6 @@
 //! What a packet carries of its descriptor in the 20 B of the unit's header (`MU_MessageUnitHeader.h` of the public driver).
 
-use super::descriptor::Atomic;
+use super::atomic::Atomic;
 use netloom_fabric::packet::Meta;
 
 /// The unit's part of a packet's header.

@@ -2,10 +2,10 @@
 //! then counts its counter down by an atomic operation of the L2; one for a reception FIFO in memory moves its tail; one of an
 //! RDMA read puts its descriptors into an injection FIFO.
 
+use super::common::Common;
 use super::descriptor::{CHUNK, HIGH_PRIORITY};
 use super::encoding;
 use super::fifos::{Packet, Place, Priority, Reception, ReceptionFifo, check_reception};
-use super::host::Common;
 use super::interrupts::Interrupt;
 use super::packet::{Put, Queued, UnitHeader};
 use super::protection::Violation;

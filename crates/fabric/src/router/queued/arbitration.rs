@@ -3,9 +3,7 @@
 //! FIFOs ask by themselves, one packet at a time; each sender grants one.
 
 use super::block::Shared;
-use super::central::Parcel;
 use super::ends::reception;
-use super::queues::CLASS;
 use super::state::*;
 use super::tables::Tables;
 use crate::host::Host;
@@ -267,7 +265,7 @@ impl<H: Host> Shared<H> {
         record.free_at = end;
         record.packets += 1;
         record.sent[CLASS[vc]] += chunks;
-        self.count_sent(n.here, to, vc, chunks);
+        self.counters.iter_mut().for_each(|c| c.sent(n.here, to, vc, chunks));
         let record = &n.ports[to];
         self.recorder.busy(start, end);
         self.recorder.current.hops += 1;

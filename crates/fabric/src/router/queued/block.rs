@@ -4,7 +4,6 @@
 //! all of a node's have been applied it acts: it sends the token-acks that are due, and its arbiters act once, and again a cycle
 //! later if someone lost. Nodes' cycles begin when something happens, since wires are not whole cycles long.
 
-use super::central::Parcel;
 use super::counters::Counters;
 use super::state::*;
 use super::tables::Tables;

@@ -6,81 +6,20 @@
 //! is granted claims its links: no packet from point to point starts on them until it has gone, and down-tree comes before up-tree.
 
 use super::block::Shared;
-use super::queues::CLASS;
 use super::state::*;
+use super::trees::{Central, Contribution, Job};
 use crate::collective::route::{check_links, check_node};
-use crate::collective::{
-    CLASS_ROUTES, ClassRoute, CollectiveHeader, Combined, Delivers, Operation, RouteKind, combine,
-};
+use crate::collective::{ClassRoute, CollectiveHeader, Combined, Delivers, Operation, RouteKind, combine};
 use crate::host::Host;
 use crate::packet::{Data, Header, Meta};
 use crate::router::bits::{bits, one_of};
-use crate::router::event::{FROM_CENTRAL, Message};
+use crate::router::event::FROM_CENTRAL;
 use netloom_engine::{Outbox, Time};
-use std::collections::VecDeque;
-
-/// The collective VCs, by the place of their queues.
-const COLLECTIVE_VCS: usize = ALL_VCS - VCS;
 
 /// In an event for the logic: what it reads has gone through up-tree, down-tree; up-tree may begin anew.
 const READ_UP: usize = 0;
 const READ_DOWN: usize = 1;
 const UP_FREE: usize = 2;
-
-/// The logic of a node that is in any class route.
-#[derive(Default)]
-pub(super) struct Central {
-    pub routes: [Option<ClassRoute>; CLASS_ROUTES],
-    /// Packets that have come, by VC and port, in order.
-    pub queues: [[VecDeque<u32>; PORTS]; COLLECTIVE_VCS],
-    /// Packets at the heads of injection FIFOs: the user's and the system's.
-    pub contributions: [Option<Contribution>; 2],
-    up: Logic,
-    down: Logic,
-}
-
-/// A packet at the head of an injection FIFO.
-#[derive(Clone, Copy)]
-pub(super) struct Contribution {
-    pub fifo: usize,
-    pub packet: u32,
-    pub header: CollectiveHeader,
-}
-
-/// Up-tree's or down-tree's.
-#[derive(Default)]
-struct Logic {
-    /// Granted, and waiting for its links.
-    granted: Option<Job>,
-    /// What is being read.
-    reading: Option<Job>,
-    /// Whether it may grant nothing yet.
-    is_busy: bool,
-}
-
-impl Logic {
-    fn may_grant(&self) -> bool {
-        self.granted.is_none() && !self.is_busy
-    }
-}
-
-/// Packets that go through the logic together.
-#[derive(Clone, Copy)]
-struct Job {
-    vc: usize,
-    /// Ports from whose queues a packet is taken, and whether from which contribution.
-    inputs: u16,
-    contribution: Option<usize>,
-    /// Ports to which the result goes, and whether the node itself gets it.
-    outputs: u16,
-    receives: bool,
-    /// Whether it goes up the tree, or comes down.
-    is_up: bool,
-    /// Whether it turns from up-tree to down-tree here.
-    turns: bool,
-    /// What the ALUs do, if it goes through them.
-    combines: Option<Operation>,
-}
 
 /// The VC of a class route's packets.
 fn vc_of(kind: RouteKind) -> usize {
@@ -111,12 +50,6 @@ impl Central {
     ) -> impl Iterator<Item = (usize, usize, CollectiveHeader)> + 'a {
         let places = (VCS..ALL_VCS).flat_map(|vc| (0..PORTS).map(move |port| (vc, port)));
         places.filter_map(|(vc, port)| Some((vc, port, self.header(cells, vc, port)?)))
-    }
-
-    /// Whether nothing is in it.
-    pub fn is_at_rest(&self) -> bool {
-        let is_idle = |logic: &Logic| logic.may_grant() && logic.reading.is_none();
-        is_idle(&self.up) && is_idle(&self.down) && self.queues.iter().flatten().all(VecDeque::is_empty)
     }
 
     /// What may go down the tree: a packet that came from above.
@@ -261,7 +194,7 @@ impl<H: Host> Shared<H> {
         let central = n.central.get_or_insert_default();
         central.queues[vc - VCS][port].push_back(packet);
         self.recorder.enter(vc, header.chunks() as u8, now);
-        self.count_queued(n.here, port, vc, now);
+        self.counters.iter_mut().for_each(|c| c.queued(n.here, port, vc, now));
     }
 
     /// A packet stands at the head of an injection FIFO.
@@ -347,7 +280,7 @@ impl<H: Host> Shared<H> {
             let chunks = take(self, packet);
             self.recorder.waited(CLASS[job.vc], waited);
             self.recorder.leave(job.vc, chunks, now);
-            self.count_gone(n.here, port, job.vc, now);
+            self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
         }
         if let Some(own) = job.contribution.and_then(|which| c.contributions[which]) {
             n.contributing &= !(1 << own.fifo);
@@ -438,6 +371,3 @@ impl<H: Host> Shared<H> {
         self.hand_over(now, n, event.port(), Header(event.word), meta, data);
     }
 }
-
-/// What one block tells another: with an arriving packet, what it carries.
-pub type Parcel = (Message, Option<Data>);

@@ -2,9 +2,7 @@
 //! that came, and the time integral of packets in queue. The second by the time is the mean queue length L, and by the first the mean
 //! wait W = L / λ (Little's law).
 
-use super::block::Shared;
-use super::state::*;
-use crate::host::Host;
+use super::vcs::*;
 use netloom_engine::Time;
 
 /// The VCs that counters are programmed for, a bit each (the public driver's `upc_nw.h` has such masks, in another order).
@@ -65,6 +63,33 @@ impl Counters {
         Counters { masks, ports: vec![[Counting::default(); PORTS]; nodes] }
     }
 
+    /// A packet starts on a link.
+    pub fn sent(&mut self, node: u32, port: usize, vc: usize, chunks: u32) {
+        let counts = &mut self.ports[node as usize][port].counts;
+        for (count, mask) in counts.chunks.iter_mut().zip(self.masks.sender) {
+            *count += u64::from(chunks) * u64::from(mask >> vc & 1);
+        }
+    }
+
+    /// A packet has come to a receiver.
+    pub fn queued(&mut self, node: u32, port: usize, vc: usize, now: Time) {
+        if self.masks.receiver >> vc & 1 != 0 {
+            let counting = &mut self.ports[node as usize][port];
+            counting.reach(now);
+            counting.length += 1;
+            counting.counts.packets += 1;
+        }
+    }
+
+    /// A packet moves on from a receiver.
+    pub fn gone(&mut self, node: u32, port: usize, vc: usize, now: Time) {
+        if self.masks.receiver >> vc & 1 != 0 {
+            let counting = &mut self.ports[node as usize][port];
+            counting.reach(now);
+            counting.length -= 1;
+        }
+    }
+
     /// What a port's say at `now`.
     pub fn read(&self, node: usize, port: usize, now: Time) -> PortCounters {
         let mut counting = self.ports[node][port];
@@ -76,41 +101,6 @@ impl Counters {
     pub fn restart(&mut self, now: Time) {
         for counting in self.ports.iter_mut().flatten() {
             (counting.counts, counting.since) = (PortCounters::default(), now);
-        }
-    }
-}
-
-impl<H: Host> Shared<H> {
-    /// A packet starts on a link.
-    #[inline]
-    pub(super) fn count_sent(&mut self, node: u32, port: usize, vc: usize, chunks: u32) {
-        let Some(counters) = &mut self.counters else { return };
-        let counts = &mut counters.ports[node as usize][port].counts;
-        for (count, mask) in counts.chunks.iter_mut().zip(counters.masks.sender) {
-            *count += u64::from(chunks) * u64::from(mask >> vc & 1);
-        }
-    }
-
-    /// A packet has come to a receiver.
-    #[inline]
-    pub(super) fn count_queued(&mut self, node: u32, port: usize, vc: usize, now: Time) {
-        let Some(counters) = &mut self.counters else { return };
-        if counters.masks.receiver >> vc & 1 != 0 {
-            let counting = &mut counters.ports[node as usize][port];
-            counting.reach(now);
-            counting.length += 1;
-            counting.counts.packets += 1;
-        }
-    }
-
-    /// A packet moves on from a receiver.
-    #[inline]
-    pub(super) fn count_gone(&mut self, node: u32, port: usize, vc: usize, now: Time) {
-        let Some(counters) = &mut self.counters else { return };
-        if counters.masks.receiver >> vc & 1 != 0 {
-            let counting = &mut counters.ports[node as usize][port];
-            counting.reach(now);
-            counting.length -= 1;
         }
     }
 }

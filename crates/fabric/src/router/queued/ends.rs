@@ -1,7 +1,6 @@
 //! What ends, comes back or is received, and the token-acks that follow from it.
 
 use super::block::Shared;
-use super::central::Parcel;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;

@@ -7,10 +7,10 @@
 //! while a link is busy goes with the next packet.
 
 use super::block::Shared;
-use super::central::Parcel;
 use super::state::*;
+use super::trees::Interrupts;
+use crate::collective::ClassRoute;
 use crate::collective::route::check_node;
-use crate::collective::{CLASS_ROUTES, ClassRoute};
 use crate::host::Host;
 use crate::router::bits::bits;
 use netloom_engine::{Outbox, Time};
@@ -19,19 +19,6 @@ use netloom_engine::{Outbox, Time};
 const CLASS_BITS: u32 = 4;
 /// Those of them that are used.
 const VALUE: u64 = 0b111;
-
-/// The barrier logic of a node that is in any class.
-#[derive(Default)]
-pub(super) struct Interrupts {
-    routes: [Option<ClassRoute>; CLASS_ROUTES],
-    /// What the node itself says.
-    own: u64,
-    /// What each neighbour said last, and what it was told last.
-    from: [u64; PORTS],
-    told: [u64; PORTS],
-    /// What the node was told last: the OR of all.
-    status: u64,
-}
 
 fn value(word: u64, class: usize) -> u64 {
     word >> (CLASS_BITS * class as u32) & VALUE

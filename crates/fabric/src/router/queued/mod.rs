@@ -15,6 +15,8 @@ mod queues;
 mod report;
 mod state;
 mod tables;
+mod trees;
+mod vcs;
 
 pub use block::QueuedBlock;
 pub use build::QueuedNetwork;

@@ -42,7 +42,7 @@ impl<H: Host> Shared<H> {
             n.set_head(port, slot, head);
         }
         self.recorder.enter(vc, header.chunks() as u8, now);
-        self.count_queued(n.here, port, vc, now);
+        self.counters.iter_mut().for_each(|c| c.queued(n.here, port, vc, now));
     }
 
     /// The head of a queue asks no longer: it is on its way. Returns its number.
@@ -61,7 +61,7 @@ impl<H: Host> Shared<H> {
         let waited = (now as u32).wrapping_sub(cell.arrived);
         n.clear_head(port, slot);
         self.recorder.waited(CLASS[slot / SLOTS_OF_VC], waited);
-        self.count_gone(n.here, port, slot / SLOTS_OF_VC, now);
+        self.counters.iter_mut().for_each(|c| c.gone(n.here, port, slot / SLOTS_OF_VC, now));
         packet
     }
 
@@ -113,6 +113,3 @@ impl<H: Host> Shared<H> {
         &mut self.cells[packet as usize]
     }
 }
-
-/// What each VC is for, as statistics tell them apart: dynamic, escape, all others together.
-pub(super) const CLASS: [usize; ALL_VCS] = [0, 1, 2, 2, 2, 2];

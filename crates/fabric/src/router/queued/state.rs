@@ -1,46 +1,15 @@
 //! The state of a node: its links, and its receivers with their queues.
 
-use super::central::Central;
-use super::interrupts::Interrupts;
-use crate::config::QUEUES_MAX;
-use crate::packet::Header;
+use super::trees::{Central, Interrupts};
+pub(super) use super::vcs::*;
+use crate::packet::{Data, Header};
 use crate::router::bits::bits;
+use crate::router::event::Message;
 pub(super) use crate::router::event::{Event, FROM_INJECTION, Kind, Leaving};
 pub(super) use crate::router::partition::NOWHERE;
 use crate::router::port::Port;
 use crate::topology::torus::Coordinates;
 use netloom_engine::{Stream, prefetch};
-
-/// Ports of a node: two for each of five dimensions.
-pub(super) const PORTS: usize = 10;
-/// Point-to-point VCs (section II.B).
-pub(super) const VCS: usize = 4;
-/// Their numbers, as the hardware has them.
-pub(super) const DYNAMIC: usize = 0;
-pub(super) const DETERMINISTIC: usize = 1;
-pub(super) const HIGH: usize = 2;
-pub(super) const SYSTEM: usize = 3;
-/// The collective ones: of the user's whole partition and of the system; of other sets of the user's nodes.
-pub(super) const COMMWORLD: usize = 4;
-pub(super) const SUBCOMM: usize = 5;
-/// With these.
-pub(super) const ALL_VCS: usize = 6;
-
-/// Places for a receiver's queues: eight a VC, of which the last is not used.
-pub(super) const SLOTS: usize = VCS * SLOTS_OF_VC;
-pub(super) const SLOTS_OF_VC: usize = 8;
-const _: () = assert!(QUEUES_MAX <= SLOTS_OF_VC);
-
-/// As the direction of a deterministic packet, or in a mask of directions as a bit: to its reception FIFO.
-pub(super) const LOCAL: usize = PORTS;
-/// As a bit among directions.
-pub(super) const LOCALLY: u16 = 1 << LOCAL;
-
-/// The reception FIFOs (section II.A): one for each receiver, one for high priority, one for the system.
-pub(super) const RECEPTION_HIGH: usize = PORTS;
-pub(super) const RECEPTION_SYSTEM: usize = PORTS + 1;
-/// Those of collective packets, the user's and the system's, as the machine's driver numbers them.
-pub(super) const RECEPTION_COLLECTIVE: usize = 14;
 
 /// The VC on which a packet travels if it is not free to choose: what it is for.
 pub(super) fn fixed_vc(header: Header) -> usize {
@@ -50,6 +19,9 @@ pub(super) fn fixed_vc(header: Header) -> usize {
         _ => DETERMINISTIC,
     }
 }
+
+/// What one block tells another: with an arriving packet, what it carries.
+pub type Parcel = (Message, Option<Data>);
 
 /// What arbitration needs of a packet at the head of a queue or injection FIFO, in four bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,22 @@
+//! What all units of a machine share.
+
+use super::config::MessageUnitConfig;
+use netloom_fabric::config::HalfwayTie;
+use netloom_fabric::routing::hints;
+use netloom_fabric::topology::torus::{Coordinates, Torus};
+use std::sync::Arc;
+
+/// What all units have in common.
+pub(super) struct Common {
+    pub config: MessageUnitConfig,
+    pub torus: Arc<Torus>,
+    pub tie: HalfwayTie,
+}
+
+impl Common {
+    /// Where a node is, and the hint bits of a packet to it.
+    pub fn way(&self, from: u32, to: u32) -> (Coordinates, u16) {
+        let (from, to) = (self.torus.coordinates(from), self.torus.coordinates(to));
+        (to, hints::minimal(&self.torus, from, to, self.tie))
+    }
+}
