@@ -362,7 +362,8 @@ fn links_are_claimed() {
     let arrived = run(&config, &scripts, &[3; 3], 1);
     let last = |is: fn(usize) -> bool| arrived.iter().filter(|a| is(a.1)).map(|a| a.4).max().expect("some");
     let (collective, all) = (last(|fifo| fifo == USER), last(|fifo| fifo != USER));
-    assert!(collective < all / 4, "{collective} of {all}");
+    // A twentieth of the time; with every link taken away as it becomes free, a seventh.
+    assert!(collective < all / 10, "{collective} of {all}");
 }
 
 /// A contribution that never comes leaves the others waiting, and the report says where.
