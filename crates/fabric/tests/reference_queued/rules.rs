@@ -109,7 +109,8 @@ impl Rules {
         let (k, midplane) = (self.config.topology.dims[d], l.midplane.get(d).copied().unwrap_or(0));
         if midplane > 0 && k > midplane {
             let lower = if port.is_multiple_of(2) { Some(node) } else { self.geometry.neighbour(node, port) };
-            let edge = lower.is_some_and(|n| (self.geometry.coordinates(n)[d] as u32 + 1) % midplane == 0);
+            let edge =
+                lower.is_some_and(|n| (self.geometry.coordinates(n)[d] as u32 + 1).is_multiple_of(midplane));
             wires += if edge { l.link_chip_ticks } else { 0 };
         }
         LinkTimes {
