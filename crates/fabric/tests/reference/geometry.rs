@@ -1,6 +1,6 @@
 //! Coordinates, neighbours and minimal directions of a torus, a mesh, or a mixture of both.
 
-use netloom_fabric::config::{DIMENSIONS_MAX, HalfwayTie, TorusConfig};
+use netloom_fabric::config::{DIMENSIONS_MAX, HalfwayTie, Topology};
 
 /// The directions that a packet still has to travel: for each dimension the port that leads there, if any.
 pub type Hints = [Option<usize>; DIMENSIONS_MAX];
@@ -13,12 +13,12 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The shape that a configuration describes.
-    pub fn new(config: &TorusConfig) -> Self {
+    /// The shape that a configuration describes, and the side that is taken half-way round a ring.
+    pub fn new(topology: &Topology, tie: HalfwayTie) -> Self {
         Geometry {
-            lengths: config.topology.dims.iter().map(|&k| k as usize).collect(),
-            wraps: (0..config.topology.dims.len()).map(|d| config.topology.wraps(d)).collect(),
-            tie: config.router.halfway_tie,
+            lengths: topology.dims.iter().map(|&k| k as usize).collect(),
+            wraps: (0..topology.dims.len()).map(|d| topology.wraps(d)).collect(),
+            tie,
         }
     }
 

@@ -20,6 +20,7 @@
 
 pub mod arbitrate;
 pub mod geometry;
+pub mod link;
 pub mod node;
 pub mod packet;
 pub mod random;
@@ -28,8 +29,9 @@ pub mod statistics;
 pub mod workload;
 
 use arbitrate::Request;
-use netloom_fabric::config::{DIMENSIONS_MAX, TorusConfig, VCS_MAX};
-use node::{Carried, InjectionFifo, Node, Place, Port, Reception, Source, Transfer, VirtualChannel};
+use link::{Place, Transfer};
+use netloom_fabric::config::{DIMENSIONS_MAX, TorusConfig};
+use node::{InjectionFifo, Node, Port, Reception, Source, VirtualChannel};
 use packet::{Hop, Packet, PacketSpec};
 use random::Random;
 use rules::{Move, Rules};
@@ -83,7 +85,7 @@ impl Reference {
             fifos: (0..FIFOS).map(|_| InjectionFifo::default()).collect(),
         };
         let nodes: Vec<Node> = (0..rules.geometry.nodes()).map(node).collect();
-        let statistics = Statistics::new(&nodes);
+        let statistics = Statistics::new(nodes.iter().map(|n: &Node| &n.ports[..]));
         let random = Random::new(seed);
         let (packets, deliveries) = (Vec::new(), Vec::new());
         Reference { rules, nodes, packets, deliveries, statistics, now: 0, granted_at: 0, random }
@@ -138,7 +140,7 @@ impl Reference {
             self.arbitrate(node);
         }
         self.send();
-        self.statistics.count(self.now, &self.nodes);
+        self.statistics.count(self.now, self.nodes.iter().map(|n| &n.ports[..]));
         self.now += 1;
     }
 
@@ -156,20 +158,15 @@ impl Reference {
 
     /// Whether no packet is anywhere, every link idle, and every token where it was at first.
     pub fn at_rest(&self) -> bool {
+        let tokens: Vec<u32> = (0..self.rules.vcs).map(|vc| self.rules.capacity(vc)).collect();
         self.nodes.iter().all(|node| {
             node.fifos.iter().all(|fifo| fifo.queue.is_empty())
                 && node.ports.iter().all(|Port { receiver, sender }| {
-                    let full = |vc: usize| sender.tokens[vc] == self.rules.capacity(vc);
                     receiver.vcs.iter().all(|vc| vc.queue.is_empty() && vc.chunks == 0 && !vc.moving)
                         && receiver.bypass.is_none()
                         && receiver.paths_busy == 0
                         && receiver.reception.iter().all(Option::is_none)
-                        && (0..self.rules.vcs).all(full)
-                        && sender.transfer.is_none()
-                        && sender.busy_until <= self.now
-                        && !sender.owes()
-                        && sender.packets_under_way.is_empty()
-                        && sender.tokens_under_way.is_empty()
+                        && sender.at_rest(self.now, &tokens)
                 })
         })
     }
@@ -211,9 +208,7 @@ impl Reference {
         let now = self.now;
         for node in &mut self.nodes {
             for port in 0..node.ports.len() {
-                let sender = &mut node.ports[port].sender;
-                if sender.carried == Carried::Data && sender.busy_until == now {
-                    let ended = sender.transfer.take().expect("data on a link are a transfer's");
+                if let Some(ended) = node.ports[port].sender.end(now) {
                     node.release(ended.source, true);
                 }
                 for bus in 0..2 {
@@ -314,25 +309,9 @@ impl Reference {
 
     /// Step three: each link that is free takes what comes next, token-acks before data.
     fn send(&mut self) {
-        let now = self.now;
+        let (now, times) = (self.now, self.rules.link_times());
         for sender in self.nodes.iter_mut().flat_map(|n| &mut n.ports).map(|p| &mut p.sender) {
-            if sender.busy_until > now {
-                continue;
-            }
-            sender.carried = Carried::Nothing;
-            if sender.owes() && sender.transfer.is_none_or(|t| t.after_tokens) {
-                let tokens = std::mem::replace(&mut sender.due, [0; VCS_MAX]);
-                sender.tokens_under_way.push_back((now + self.rules.token_ticks(), tokens));
-                sender.carried = Carried::Ack;
-                sender.busy_until = now + self.rules.ack_ticks();
-                if let Some(transfer) = &mut sender.transfer {
-                    transfer.after_tokens = false;
-                }
-            } else if let Some(place) = sender.transfer.as_mut().and_then(|t| t.waiting.take()) {
-                sender.packets_under_way.push_back((now + self.rules.hop_ticks(), place));
-                sender.carried = Carried::Data;
-                sender.busy_until = now + self.rules.data_ticks(place.chunks);
-            }
+            sender.send(now, times, |chunks| self.rules.data_ticks(chunks));
         }
     }
 }

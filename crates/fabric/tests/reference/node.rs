@@ -1,23 +1,9 @@
 //! The state of a node: receivers with their VCs, senders with their token counters, injection FIFOs.
 
-use netloom_fabric::config::VCS_MAX;
+pub use super::link::Place;
+use super::link::{self, Carried};
+use super::statistics::Counted;
 use std::collections::VecDeque;
-
-/// Tokens of each VC.
-pub type Tokens = [u32; VCS_MAX];
-
-/// A packet's place: on its way over a link, in a VC, or in a bypass slot.
-#[derive(Clone, Copy)]
-pub struct Place {
-    /// Which packet.
-    pub packet: usize,
-    /// The VC that it was granted.
-    pub vc: usize,
-    /// The room that it takes.
-    pub chunks: u32,
-    /// The tokens that its grant took and that its leaving returns: not `chunks` under the corrected bubble rule.
-    pub tokens: u32,
-}
 
 /// Where a transfer takes its packet from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,61 +71,8 @@ pub struct Receiver {
     pub found_nothing: bool,
 }
 
-/// What a link carries in a tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Carried {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// A data packet.
-    Data,
-    /// A token-ack.
-    Ack,
-}
-
-/// A transfer over a link, from the grant to the last byte.
-#[derive(Clone, Copy)]
-pub struct Transfer {
-    /// What holds the packet at this end.
-    pub source: Source,
-    /// The packet, until its first byte leaves: then it is on its way.
-    pub waiting: Option<Place>,
-    /// Whether tokens were due already at the grant, and leave before the packet.
-    pub after_tokens: bool,
-}
-
 /// The sending side of a port, and the link that leaves from it.
-#[derive(Default)]
-pub struct Sender {
-    /// The node at the other end; none where there is no link.
-    pub neighbour: Option<usize>,
-    /// Free room in each VC of the receiver at the other end, chunks.
-    pub tokens: Tokens,
-    /// The transfer that holds the link.
-    pub transfer: Option<Transfer>,
-    /// What the link carries, until `busy_until`.
-    pub carried: Carried,
-    /// The first tick at which what the link carries is over.
-    pub busy_until: u64,
-    /// Tokens that the next token-ack will carry to the sender at the other end of this port's receiver.
-    pub due: Tokens,
-    /// Packets on their way with the tick of their arrival at the other end.
-    pub packets_under_way: VecDeque<(u64, Place)>,
-    /// Tokens on their way with the tick at which they count at the other end.
-    pub tokens_under_way: VecDeque<(u64, Tokens)>,
-}
-
-impl Sender {
-    /// Whether the arbiters may grant the link.
-    pub fn available(&self) -> bool {
-        self.neighbour.is_some() && self.transfer.is_none()
-    }
-
-    /// Whether tokens wait for a token-ack.
-    pub fn owes(&self) -> bool {
-        self.due.iter().any(|&n| n > 0)
-    }
-}
+pub type Sender = link::Sender<Source>;
 
 /// One direction of one dimension.
 #[derive(Default)]
@@ -148,6 +81,20 @@ pub struct Port {
     pub receiver: Receiver,
     /// To the neighbour.
     pub sender: Sender,
+}
+
+impl Counted for Port {
+    fn is_linked(&self) -> bool {
+        self.sender.neighbour.is_some()
+    }
+
+    fn carried(&self) -> Carried {
+        self.sender.carried
+    }
+
+    fn chunks(&self) -> impl Iterator<Item = u32> {
+        self.receiver.vcs.iter().map(|vc| vc.chunks)
+    }
 }
 
 /// An injection FIFO, of unlimited size.

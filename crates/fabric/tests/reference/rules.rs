@@ -1,9 +1,11 @@
 //! What each packet may do in a tick: tokens, VCs and directions.
 
 use super::geometry::Geometry;
+use super::link::LinkTimes;
 use super::node::{Node, Sender};
 use super::packet::{Packet, Routing};
 use super::random::Random;
+use super::statistics::Statistics;
 use netloom_fabric::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 
 /// A move that a packet may ask for.
@@ -41,7 +43,7 @@ impl Rules {
     pub fn new(config: &TorusConfig) -> Self {
         Rules {
             config: config.clone(),
-            geometry: Geometry::new(config),
+            geometry: Geometry::new(&config.topology, config.router.halfway_tie),
             dynamic_vcs: config.router.dynamic_vcs as usize,
             vcs: config.vcs(),
         }
@@ -75,21 +77,12 @@ impl Rules {
         u64::from((p.chunk_B * chunks + p.trailer_B) * self.config.link.ticks_per_byte)
     }
 
-    /// Ticks of a token-ack on a link.
-    pub fn ack_ticks(&self) -> u64 {
-        let bytes = self.config.packet.ack_B + self.config.packet.trailer_B;
-        u64::from(bytes * self.config.link.ticks_per_byte)
-    }
-
-    /// From a packet's first bit on a link to its arrival at the arbiters of the next node, ticks.
-    pub fn hop_ticks(&self) -> u64 {
-        u64::from(self.config.link.hop_ticks())
-    }
-
-    /// From a token-ack's first bit on a link to the change of the counters, ticks: all of it, and no arbitration.
-    pub fn token_ticks(&self) -> u64 {
-        let l = &self.config.link;
-        self.ack_ticks() + u64::from(l.wire_ticks + l.receive_ticks + l.send_ticks)
+    /// Times of every link: from a token-ack's first bit to the change of the counters it is all of it, and no arbitration.
+    pub fn link_times(&self) -> LinkTimes {
+        let (l, p) = (&self.config.link, &self.config.packet);
+        let ack = (p.ack_B + p.trailer_B) * l.ticks_per_byte;
+        let tokens = ack + l.wire_ticks + l.receive_ticks + l.send_ticks;
+        LinkTimes { ack: ack.into(), hop: l.hop_ticks().into(), tokens: tokens.into() }
     }
 
     /// Tokens that a grant of a VC takes.
@@ -176,5 +169,13 @@ impl Rules {
         let vc =
             if packet.spec.high_priority { self.high_vc() } else { self.escape_vc(packet, at.node, port) };
         self.offers(&state.ports[port].sender, at.came, port, vc).then_some(Move::Link { port, vc })
+    }
+}
+
+impl Statistics {
+    /// The fraction of grants that gave an escape VC.
+    pub fn escape_share(&self, rules: &Rules) -> f64 {
+        let escape: u64 = (0..rules.vcs).filter(|&vc| rules.is_escape(vc)).map(|vc| self.hops[vc]).sum();
+        escape as f64 / self.hops.iter().sum::<u64>() as f64
     }
 }

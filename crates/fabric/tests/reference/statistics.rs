@@ -1,7 +1,6 @@
 //! What the reference counts: links by what they carry, VCs by their chunks, deliveries and hops, over time.
 
-use super::node::{Carried, Node};
-use super::rules::Rules;
+use super::link::Carried;
 use netloom_fabric::config::VCS_MAX;
 
 /// Ticks of each period that is counted apart.
@@ -42,6 +41,16 @@ impl Means {
     }
 }
 
+/// What is counted of a port in each tick.
+pub trait Counted {
+    /// Whether it has a link.
+    fn is_linked(&self) -> bool;
+    /// What its link carries.
+    fn carried(&self) -> Carried;
+    /// Chunks in its receiver, by VC.
+    fn chunks(&self) -> impl Iterator<Item = u32>;
+}
+
 /// The counts of a run.
 pub struct Statistics {
     /// Links of the machine, each direction by itself.
@@ -57,12 +66,12 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Nothing counted yet.
-    pub fn new(nodes: &[Node]) -> Self {
-        let links = nodes.iter().flat_map(|n| &n.ports).filter(|p| p.sender.neighbour.is_some()).count();
+    /// Nothing counted yet of nodes with these ports.
+    pub fn new<'a, P: Counted + 'a>(nodes: impl Iterator<Item = &'a [P]> + Clone) -> Self {
+        let links = nodes.clone().flatten().filter(|port| port.is_linked()).count();
         Statistics {
             links: links as u64,
-            busy: nodes.iter().map(|n| vec![[0; 2]; n.ports.len()]).collect(),
+            busy: nodes.map(|ports| vec![[0; 2]; ports.len()]).collect(),
             periods: Vec::new(),
             hops: [0; VCS_MAX],
             latency: (0, 0, 0),
@@ -78,19 +87,20 @@ impl Statistics {
     }
 
     /// Counts the state at the end of a tick.
-    pub fn count(&mut self, now: u64, nodes: &[Node]) {
+    pub fn count<'a, P: Counted + 'a>(&mut self, now: u64, nodes: impl Iterator<Item = &'a [P]>) {
         let mut sums = Sums::default();
-        for (node, busy) in nodes.iter().zip(&mut self.busy) {
-            for (port, busy) in node.ports.iter().zip(busy) {
-                match port.sender.carried {
+        for (ports, busy) in nodes.zip(&mut self.busy) {
+            for (port, busy) in ports.iter().zip(busy) {
+                let carried = port.carried();
+                match carried {
                     Carried::Nothing => (),
                     Carried::Data => busy[0] += 1,
                     Carried::Ack => busy[1] += 1,
                 }
-                sums.data += u64::from(port.sender.carried == Carried::Data);
-                sums.acks += u64::from(port.sender.carried == Carried::Ack);
-                for (sum, vc) in sums.chunks.iter_mut().zip(&port.receiver.vcs) {
-                    *sum += u64::from(vc.chunks);
+                sums.data += u64::from(carried == Carried::Data);
+                sums.acks += u64::from(carried == Carried::Ack);
+                for (sum, chunks) in sums.chunks.iter_mut().zip(port.chunks()) {
+                    *sum += u64::from(chunks);
                 }
             }
         }
@@ -113,12 +123,6 @@ impl Statistics {
     /// The mean latency of all packets delivered, ticks.
     pub fn latency_mean(&self) -> f64 {
         self.latency.1 as f64 / self.latency.0 as f64
-    }
-
-    /// The fraction of grants that gave an escape VC.
-    pub fn escape_share(&self, rules: &Rules) -> f64 {
-        let escape: u64 = (0..rules.vcs).filter(|&vc| rules.is_escape(vc)).map(|vc| self.hops[vc]).sum();
-        escape as f64 / self.hops.iter().sum::<u64>() as f64
     }
 
     /// Means from tick `from` up to but not tick `to`, both rounded down to whole periods.

@@ -1,0 +1,138 @@
+//! A link: its sender, which holds the tokens of the receiver at the other end, and what is on its way.
+
+use netloom_fabric::config::VCS_MAX;
+use std::collections::VecDeque;
+
+/// Tokens of each VC.
+pub type Tokens = [u32; VCS_MAX];
+
+/// A packet's place: on its way over a link, in a VC, or in a bypass slot.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Which packet.
+    pub packet: usize,
+    /// The VC that it was granted.
+    pub vc: usize,
+    /// The room that it takes.
+    pub chunks: u32,
+    /// The tokens that its grant took and that its leaving returns: not `chunks` where packets are counted, not measured.
+    pub tokens: u32,
+}
+
+/// What a link carries in a tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carried {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A data packet.
+    Data,
+    /// A token-ack.
+    Ack,
+}
+
+/// A transfer over a link, from the grant to the last byte. `S`: what a node's routers take packets from.
+#[derive(Clone, Copy)]
+pub struct Transfer<S> {
+    /// What holds the packet at this end.
+    pub source: S,
+    /// The packet, until its first byte leaves: then it is on its way.
+    pub waiting: Option<Place>,
+    /// Whether tokens were due already at the grant, and leave before the packet.
+    pub after_tokens: bool,
+}
+
+/// Times of a link, ticks.
+#[derive(Clone, Copy)]
+pub struct LinkTimes {
+    /// Of a token-ack on the link.
+    pub ack: u64,
+    /// From a packet's first bit on the link to its arrival at the arbiters of the next node.
+    pub hop: u64,
+    /// From a token-ack's first bit on the link to the change of the counters.
+    pub tokens: u64,
+}
+
+/// The sending side of a port, and the link that leaves from it.
+pub struct Sender<S> {
+    /// The node at the other end; none where there is no link.
+    pub neighbour: Option<usize>,
+    /// Free room in each VC of the receiver at the other end.
+    pub tokens: Tokens,
+    /// The transfer that holds the link.
+    pub transfer: Option<Transfer<S>>,
+    /// What the link carries, until `busy_until`.
+    pub carried: Carried,
+    /// The first tick at which what the link carries is over.
+    pub busy_until: u64,
+    /// Tokens that the next token-ack will carry to the sender at the other end of this port's receiver.
+    pub due: Tokens,
+    /// Packets on their way with the tick of their arrival at the other end.
+    pub packets_under_way: VecDeque<(u64, Place)>,
+    /// Tokens on their way with the tick at which they count at the other end.
+    pub tokens_under_way: VecDeque<(u64, Tokens)>,
+}
+
+impl<S> Default for Sender<S> {
+    fn default() -> Self {
+        Sender {
+            neighbour: None,
+            tokens: Tokens::default(),
+            transfer: None,
+            carried: Carried::Nothing,
+            busy_until: 0,
+            due: Tokens::default(),
+            packets_under_way: VecDeque::new(),
+            tokens_under_way: VecDeque::new(),
+        }
+    }
+}
+
+impl<S> Sender<S> {
+    /// Whether the arbiters may grant the link.
+    pub fn available(&self) -> bool {
+        self.neighbour.is_some() && self.transfer.is_none()
+    }
+
+    /// Whether tokens wait for a token-ack.
+    pub fn owes(&self) -> bool {
+        self.due.iter().any(|&n| n > 0)
+    }
+
+    /// Whether nothing is on the link or waits for it, and all tokens are there that were at first.
+    pub fn at_rest(&self, now: u64, tokens: &[u32]) -> bool {
+        self.tokens.starts_with(tokens)
+            && self.transfer.is_none()
+            && self.busy_until <= now
+            && !self.owes()
+            && self.packets_under_way.is_empty()
+            && self.tokens_under_way.is_empty()
+    }
+
+    /// The transfer whose last byte has left at `now`.
+    pub fn end(&mut self, now: u64) -> Option<Transfer<S>> {
+        let ended = self.carried == Carried::Data && self.busy_until == now;
+        ended.then(|| self.transfer.take().expect("data on a link are a transfer's"))
+    }
+
+    /// The link, if it is free, takes what comes next: token-acks before data, of which so many chunks take `data` ticks.
+    pub fn send(&mut self, now: u64, times: LinkTimes, data: impl Fn(u32) -> u64) {
+        if self.busy_until > now {
+            return;
+        }
+        self.carried = Carried::Nothing;
+        if self.owes() && self.transfer.as_ref().is_none_or(|t| t.after_tokens) {
+            let tokens = std::mem::take(&mut self.due);
+            self.tokens_under_way.push_back((now + times.tokens, tokens));
+            self.carried = Carried::Ack;
+            self.busy_until = now + times.ack;
+            if let Some(transfer) = &mut self.transfer {
+                transfer.after_tokens = false;
+            }
+        } else if let Some(place) = self.transfer.as_mut().and_then(|t| t.waiting.take()) {
+            self.packets_under_way.push_back((now + times.hop, place));
+            self.carried = Carried::Data;
+            self.busy_until = now + data(place.chunks);
+        }
+    }
+}

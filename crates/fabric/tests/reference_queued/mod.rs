@@ -1,0 +1,212 @@
+//! The clocked reference: the router of `docs/queued-router.md`, every node in every cycle, as plain as can be.
+//!
+//! It shares the configuration's types with the fabric and nothing else, so that a mistake must be made twice to go
+//! unnoticed; what is no router's own (shapes, links, counts) it has from BlueGene/L's reference. It steps by a network cycle, so
+//! all times of the machine must be whole cycles.
+//!
+//! Decided here where the document leaves a choice:
+//! - In a cycle, transfers end before packets arrive.
+//! - A queue's next packet asks when the one before it has left for good, and a packet that is being transferred still counts
+//!   in its queue.
+//! - A deterministic packet waits for those that came before it to its VC for the same link and are not on their way yet; packets
+//!   at their destination are for one link.
+//! - The dynamic VC is offered with room for a full packet, as in BlueGene/L, whatever the packet's size.
+//! - Of several VCs of one priority the main arbiter takes any; so does a sender with requests.
+//! - A sender counts what goes through since it last injected, whether or not anyone wanted to inject.
+//! - If several receivers have a packet for the same reception FIFO, any of them is served.
+//! - Reception FIFOs always have room. Deposits and packets to their own node are left out.
+#![allow(dead_code, reason = "what comes from BlueGene/L's reference has more than is needed here")]
+
+pub mod arbitrate;
+#[path = "../reference/geometry.rs"]
+pub mod geometry;
+#[path = "../reference/link.rs"]
+pub mod link;
+pub mod node;
+pub mod packet;
+#[path = "../reference/random.rs"]
+pub mod random;
+pub mod rules;
+#[path = "../reference/statistics.rs"]
+pub mod statistics;
+
+use arbitrate::Request;
+use link::{LinkTimes, Place, Sender, Transfer};
+use netloom_fabric::config::QueuedConfig;
+use node::{InjectionFifo, Node, Port, Receiver, Reception, Source};
+use packet::{Packet, PacketSpec};
+use random::Random;
+use rules::{Move, Rules, VCS};
+use statistics::Statistics;
+
+/// Injection FIFOs of a node.
+pub const FIFOS: usize = 16;
+
+/// A machine and all that was ever injected into it.
+pub struct Reference {
+    /// The rules that it follows.
+    pub rules: Rules,
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// Times of each node's links.
+    times: Vec<Vec<LinkTimes>>,
+    /// All packets, in the order of injection.
+    pub packets: Vec<Packet>,
+    /// How many of them have been delivered.
+    pub delivered: usize,
+    /// The counts.
+    pub statistics: Statistics,
+    /// The cycle that comes next.
+    pub now: u64,
+    random: Random,
+}
+
+impl Reference {
+    /// An idle machine.
+    ///
+    /// # Panics
+    /// If the configuration is refused, or has times that are no whole cycles.
+    pub fn new(config: &QueuedConfig, seed: u64) -> Self {
+        config.check().expect("a configuration that can be built");
+        let rules = Rules::new(config);
+        let ports = 0..2 * rules.geometry.dimensions();
+        let port = |node, number| {
+            let mut sender =
+                Sender { neighbour: rules.geometry.neighbour(node, number), ..Sender::default() };
+            (0..VCS).for_each(|vc| sender.tokens[vc] = rules.capacity(vc));
+            let vcs = (0..VCS).map(|vc| rules.channel(vc)).collect();
+            Port { receiver: Receiver { vcs, paths_busy: 0 }, sender, through: 0 }
+        };
+        let node = |node| Node {
+            ports: ports.clone().map(|number| port(node, number)).collect(),
+            fifos: (0..FIFOS).map(|_| InjectionFifo::default()).collect(),
+            receptions: vec![None; ports.len() + 2],
+        };
+        let nodes: Vec<Node> = (0..rules.geometry.nodes()).map(node).collect();
+        let times = |node| ports.clone().map(|port| rules.link_times(node, port)).collect();
+        let times = (0..nodes.len()).map(times).collect();
+        let statistics = Statistics::new(nodes.iter().map(|n| &n.ports[..]));
+        let (packets, random) = (Vec::new(), Random::new(seed));
+        Reference { rules, nodes, times, packets, delivered: 0, statistics, now: 0, random }
+    }
+
+    /// Puts a packet at the end of an injection FIFO, and returns its number.
+    ///
+    /// # Panics
+    /// If the packet cannot be: no or too many chunks, or to its own node.
+    pub fn inject(&mut self, node: usize, fifo: usize, spec: PacketSpec) -> usize {
+        assert!((1..=self.rules.config.packet.chunks_max).contains(&spec.chunks), "a packet of no such size");
+        assert!(spec.destination != node, "a packet to its own node needs no network");
+        let number = self.packets.len();
+        let hints = self.rules.geometry.hints(node, spec.destination);
+        self.packets.push(Packet { spec, hints, delivered_at: None });
+        self.nodes[node].fifos[fifo].queue.push_back(number);
+        number
+    }
+
+    /// One cycle.
+    pub fn step(&mut self) {
+        self.end_transfers();
+        self.arrive();
+        for node in 0..self.nodes.len() {
+            let (state, packets) = (&mut self.nodes[node], &self.packets);
+            for request in arbitrate::grants(&self.rules, state, self.now, packets, &mut self.random) {
+                self.grant(node, request);
+            }
+        }
+        self.send();
+        self.statistics.count(self.now, self.nodes.iter().map(|n| &n.ports[..]));
+        self.now += 1;
+    }
+
+    /// Whether no packet is anywhere, every link idle, and every token where it was at first.
+    pub fn at_rest(&self) -> bool {
+        let tokens: Vec<u32> = (0..VCS).map(|vc| self.rules.capacity(vc)).collect();
+        self.delivered == self.packets.len()
+            && self.nodes.iter().flat_map(|n| &n.ports).all(|Port { receiver, sender, .. }| {
+                receiver.paths_busy == 0
+                    && receiver.vcs.iter().all(|vc| vc.chunks == 0 && vc.tokens == 0)
+                    && sender.at_rest(self.now, &tokens)
+            })
+    }
+
+    /// What ends at this cycle.
+    fn end_transfers(&mut self) {
+        let now = self.now;
+        for node in &mut self.nodes {
+            for port in 0..node.ports.len() {
+                if let Some(ended) = node.ports[port].sender.end(now) {
+                    node.release(ended.source, true);
+                }
+            }
+            for fifo in 0..node.receptions.len() {
+                if let Some(ended) = node.receptions[fifo].take_if(|r| r.end == now) {
+                    node.release(ended.source, false);
+                    let packet = &mut self.packets[ended.packet];
+                    packet.delivered_at = Some(now);
+                    self.delivered += 1;
+                    self.statistics.delivered(now, now - packet.spec.made_at);
+                }
+            }
+        }
+    }
+
+    /// What arrives and returns at this cycle.
+    fn arrive(&mut self) {
+        let now = self.now;
+        for node in 0..self.nodes.len() {
+            for port in 0..self.nodes[node].ports.len() {
+                let sender = &mut self.nodes[node].ports[port].sender;
+                let Some(other) = sender.neighbour else { continue };
+                let packet = sender.packets_under_way.pop_front_if(|&mut (at, _)| at == now);
+                let tokens = sender.tokens_under_way.pop_front_if(|&mut (at, _)| at == now);
+                let far = &mut self.nodes[other].ports[port ^ 1];
+                if let Some((_, place)) = packet {
+                    far.receiver.vcs[place.vc].join(place);
+                }
+                if let Some((_, tokens)) = tokens {
+                    far.sender.tokens.iter_mut().zip(tokens).for_each(|(sum, n)| *sum += n);
+                }
+            }
+        }
+    }
+
+    /// Gives a packet what it asked for.
+    fn grant(&mut self, node: usize, Request { source, packet: number, wanted, .. }: Request) {
+        let state = &mut self.nodes[node];
+        let packet = &mut self.packets[number];
+        let chunks = packet.spec.chunks;
+        state.start(source);
+        match wanted {
+            Move::Deliver { fifo } => {
+                let end = self.now + self.rules.data_cycles(chunks);
+                state.receptions[fifo] = Some(Reception { source, packet: number, end });
+            }
+            Move::Link { port, vc } => {
+                if let Source::Queue { port: from, .. } = source {
+                    state.ports[from].receiver.paths_busy += 1;
+                }
+                let tokens = self.rules.tokens_taken(vc, chunks);
+                let sender = &mut state.ports[port].sender;
+                sender.tokens[vc] -= tokens;
+                let waiting = Some(Place { packet: number, vc, chunks, tokens });
+                sender.transfer = Some(Transfer { source, waiting, after_tokens: sender.owes() });
+                let next = sender.neighbour.expect("only a link that is there is offered");
+                // The hint bit is cleared on the link that reaches the destination's coordinate.
+                if self.rules.geometry.hints(next, packet.spec.destination)[port / 2].is_none() {
+                    packet.hints[port / 2] = None;
+                }
+                self.statistics.hops[vc] += 1;
+            }
+        }
+    }
+
+    /// Each link that is free takes what comes next.
+    fn send(&mut self) {
+        for (node, times) in self.nodes.iter_mut().zip(&self.times) {
+            for (port, &times) in node.ports.iter_mut().zip(times) {
+                port.sender.send(self.now, times, |chunks| self.rules.data_cycles(chunks));
+            }
+        }
+    }
+}
