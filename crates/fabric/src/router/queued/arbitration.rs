@@ -79,9 +79,9 @@ impl Node {
         (self.reception_idle & !self.reception_full) >> reception(port, head.vc()) & 1 != 0
     }
 
-    /// The packet that a VC of a receiver selects from its queues: any that may move. Deterministic packets for one
-    /// direction wait for their turn.
-    fn select(&mut self, port: usize, vc: usize, links: u16) -> Option<usize> {
+    /// The packet that a VC of a receiver selects from its queues: any that may move; and whether there was another. Deterministic
+    /// packets for one direction wait for their turn.
+    fn select(&mut self, port: usize, vc: usize, links: u16) -> Option<(usize, bool)> {
         let r = &self.receivers[port];
         let standing = self.standing[port] >> (vc * SLOTS_OF_VC) as u32 & ((1 << SLOTS_OF_VC) - 1);
         let mut able = 0u64;
@@ -92,19 +92,20 @@ impl Node {
             let moves = in_turn && self.ways(head, Some((port, slot)), links).directions != 0;
             able |= u64::from(moves) << slot;
         }
-        (able != 0).then(|| one_of(able, &mut self.random))
+        (able != 0).then(|| (one_of(able, &mut self.random), !able.is_power_of_two()))
     }
 
     /// A receiver's main arbiter: the queue whose packet it asks for, of those that its VCs selected, and whether there was
     /// another.
     fn request(&mut self, port: usize, links: u16) -> Option<(usize, bool)> {
-        let mut selected = 0u64;
+        let (mut selected, mut others) = (0u64, false);
         for vc in (0..VCS).rev() {
             if self.standing[port] >> (vc * SLOTS_OF_VC) & 0xff == 0 {
                 continue;
             }
-            if let Some(slot) = self.select(port, vc, links) {
+            if let Some((slot, more)) = self.select(port, vc, links) {
                 selected |= 1 << slot;
+                others |= more;
             }
         }
         if selected == 0 {
@@ -116,7 +117,7 @@ impl Node {
             let heads = &self.receivers[port].heads;
             one_of(best_of(selected, |slot| rank(&heads[slot])), &mut self.random)
         };
-        Some((slot, !selected.is_power_of_two()))
+        Some((slot, others || !selected.is_power_of_two()))
     }
 
     /// Of several directions, the one with the shortest queue downstream by four ranges of tokens, ties at random; or any.
