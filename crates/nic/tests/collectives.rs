@@ -9,7 +9,7 @@ use netloom_fabric::collective::{ClassRoute, Delivers, Operation, RouteKind};
 use netloom_fabric::config::Topology;
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network, SYSTEM_COLLECTIVE};
-use netloom_nic::message_unit::fifos::{InjectionFifo, Priority};
+use netloom_nic::message_unit::fifos::{InjectionFifo, Priority, ReceptionFifo};
 use netloom_nic::message_unit::interrupts::{Group, Interrupt};
 use netloom_nic::message_unit::spi::Spi;
 use units::{Task, network, run, unit};
@@ -277,4 +277,46 @@ fn an_overflow_interrupts_all() {
     }
     let notes = run(&network(&DIMS, false), &unit(), overflow, &[3; 5], 1).0;
     assert!(notes.iter().all(|n| n.1.len() == 1));
+}
+
+/// A node whose software takes nothing from a FIFO stops what is broadcast into it, and so the sender: there is room for so many
+/// packets, and no more.
+#[test]
+fn a_slow_receiver_stops_a_broadcast() {
+    const LATE: u64 = 10_000_000;
+    fn slow(spi: Spi) -> Task {
+        Box::pin(async move {
+            let kind = RouteKind::UserSubcomm;
+            spi.set_class_route(0, route(spi.node(), WHOLE, kind).expect("all are in it"));
+            if spi.node() == 0 {
+                let settings = InjectionFifo {
+                    start: 1 << 30,
+                    size_B: 128,
+                    priority: Priority::User,
+                    remote_get: false,
+                    threshold_B: None,
+                };
+                spi.set_injection_fifo(0, settings);
+                for packets in [10, 90] {
+                    let message = collective(0, kind, Operation::Or, Delivers::Broadcast, 512 * packets);
+                    let kind = Kind::MemoryFifo { fifo: 5, software: 0, interrupt: false };
+                    spi.inject(0, Descriptor { kind, ..message }).await;
+                    spi.note(packets, spi.now());
+                }
+                let last = collective(0, kind, Operation::Or, Delivers::Broadcast, 8);
+                let kind = Kind::MemoryFifo { fifo: 6, software: 0, interrupt: false };
+                spi.inject(0, Descriptor { kind, ..last }).await;
+                spi.note(0, spi.now());
+            }
+            if spi.node() == 23 {
+                spi.set_reception_fifo(5, ReceptionFifo { start: 1 << 24, size_B: 2048, threshold_B: None });
+                spi.compute(LATE).await;
+                for _ in 0..100 {
+                    spi.receive(5).await;
+                }
+            }
+        })
+    }
+    let notes = &run(&network(&DIMS, false), &unit(), slow, &[3; 5], 1).0[0].1;
+    assert!(notes[1].ticks < LATE / 10 && notes[2].ticks > LATE, "{notes:?}");
 }

@@ -133,6 +133,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_far_below_is_dropped() {
+        for far in [58, 59, 63, 64, 65, 200, 1000] {
+            let (large, small) = (2f64.powi(500), 2f64.powi(500 - far));
+            assert_eq!(add(&[large, small]), large, "{far}");
+            assert_eq!(add(&[small, -large, large]), if far < 59 { small } else { 0.0 }, "{far}");
+        }
+    }
+
+    #[test]
     fn small_numbers() {
         let least = f64::from_bits(1);
         assert_eq!(add(&[least, least]), f64::from_bits(2));

@@ -215,10 +215,8 @@ mod tests {
         assert_eq!(of(96, 64), (2, 64));
     }
 
-    /// A request a cycle goes out through a port, 32 B a cycle come back, and each port does so by itself.
-    #[test]
-    fn a_port_brings_back_32_bytes_a_cycle() {
-        let c = MessageUnitConfig {
+    fn config() -> MessageUnitConfig {
+        MessageUnitConfig {
             cycle_ticks: 10,
             master_ports: 2,
             slave_ticks: 1,
@@ -236,7 +234,13 @@ mod tests {
                 poll_ticks: 1,
                 found_ticks: 1,
             },
-        };
+        }
+    }
+
+    /// A request a cycle goes out through a port, 32 B a cycle come back, and each port does so by itself.
+    #[test]
+    fn a_port_brings_back_32_bytes_a_cycle() {
+        let c = config();
         let mut ports = MasterPorts::default();
         // Memory has it all after the first turn.
         for i in 0..4 {
@@ -255,6 +259,19 @@ mod tests {
             ports.write(&c, 1000, (0, Priority::User), 13 * LINE, 16),
             1000 + (8 + 32 + 1 + 1) * 10 + 50
         );
+    }
+
+    /// Two ports that ask one slice at once are served one after the other, two slices at once.
+    #[test]
+    fn a_slice_serves_one_after_the_other() {
+        let (c, mut ports) = (config(), MasterPorts::default());
+        let (near, same, other) = (0, 0x11 * LINE, LINE);
+        assert_eq!([near, same, other].map(slice_of), [0, 0, 1]);
+        let mut read = |now, engine, at| ports.read(&c, now, (engine, Priority::User), at, LINE);
+        // Memory has them all after the first turn.
+        [near, same, other].into_iter().for_each(|at| _ = read(0, 0, at));
+        assert_eq!([read(1000, 0, near), read(1000, 1, same)], [1140, 1180]);
+        assert_eq!([read(2000, 0, near), read(2000, 1, other)], [2140, 2140]);
     }
 
     /// Sixteen lines in a row are in sixteen slices; requests to one slice are served one after the other.
