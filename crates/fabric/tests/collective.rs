@@ -245,6 +245,44 @@ fn a_short_operation_takes_its_levels() {
     }
 }
 
+/// One number may mean a tree in each plane of the machine, all at work at once without disturbing one another (section II.C).
+#[test]
+fn each_plane_has_a_tree_of_its_own() {
+    let config = QueuedConfig::bluegene_q(&[4, 4, 3, 1, 2]);
+    let torus = torus_of(&config);
+    let header = header(7, Operation::AddUnsigned, Delivers::AllReduce, 8);
+    let planes = |only: Option<u32>| -> Vec<Script> {
+        let script = |n: u32| {
+            let at = torus.coordinates(n);
+            if only.is_some_and(|z| z != u32::from(at[2]) + 3 * u32::from(at[4])) {
+                return Script::default();
+            }
+            let plane = Rectangle { low: [0, 0, at[2], 0, at[4]], high: [3, 3, at[2], 0, at[4]] };
+            let route = plane.route(&torus, plane.middle(), at, RouteKind::UserSubcomm).expect("inside");
+            let data: Data = u64::from(n).to_be_bytes().as_slice().into();
+            Script {
+                routes: vec![(7, route)],
+                sends: [(USER, vec![(header.pack(), Some(data)); 3].into())].into(),
+            }
+        };
+        (0..torus.nodes()).map(script).collect()
+    };
+    let all = run(&config, &planes(None), &[4; 5], 1);
+    assert_eq!(all.len(), 96 * 3);
+    for (node, _, _, data, _) in &all {
+        let at = torus.coordinates(*node);
+        let sum: u64 = (0..4)
+            .flat_map(|x| (0..4).map(move |y| (x, y)))
+            .map(|(x, y)| u64::from(torus.node([x, y, at[2], 0, at[4]])))
+            .sum();
+        assert_eq!(data.as_deref(), Some(&sum.to_be_bytes()[..]), "node {node}");
+    }
+    // A plane takes as long by itself as with all others.
+    let alone = run(&config, &planes(Some(4)), &[4; 5], 1);
+    let same: Vec<_> = all.into_iter().filter(|a| alone.iter().any(|b| a.0 == b.0)).collect();
+    assert_eq!(same, alone);
+}
+
 /// Many packets follow one another at the rate of up-tree, that is "up to 86%" of the raw rate in data.
 #[test]
 fn long_operations_run_at_86_percent() {
