@@ -2,7 +2,8 @@
 
 pub mod colour;
 pub mod curves;
-pub mod histogram;
+pub mod directions;
+mod histogram;
 pub mod links;
 pub mod measured;
 pub mod number;
@@ -34,6 +35,7 @@ pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
     let mut plots: Vec<Plot> = result.measured.iter().flat_map(measured::plots).collect();
     plots.extend(curves::plots(result));
     plots.extend(histogram::plot(&result.latency));
+    plots.extend(directions::plot(&study.network.topology.dims, &result.per_link));
     plots.extend(links::plots(&study.network.topology.dims, &result.per_link));
     plots
 }
@@ -48,8 +50,15 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
     fs::create_dir_all(folder).map_err(context)?;
     let plots = plots(study, result);
     // What an earlier run of another shape would leave among these.
-    for stale in ["links.parquet", "links-x.svg", "links-y.svg", "links-z.svg", "links-u.svg", "links-v.svg"]
-    {
+    for stale in [
+        "links.parquet",
+        "links-by-direction.svg",
+        "links-x.svg",
+        "links-y.svg",
+        "links-z.svg",
+        "links-u.svg",
+        "links-v.svg",
+    ] {
         match fs::remove_file(folder.join(stale)) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(context(e)),
             _ => {}
