@@ -404,6 +404,38 @@ fn links_are_claimed() {
     assert!(collective < all / 10, "{collective} of {all}");
 }
 
+/// A node that is the root of one tree gets its turn, though broadcasts of two others keep its down-tree logic busy.
+#[test]
+fn a_root_is_fair_to_other_trees() {
+    let mut config = QueuedConfig::bluegene_q(&[5, 1, 1]);
+    config.topology.wrap = vec![false; 3];
+    let torus = torus_of(&config);
+    let asks = |class, delivers| header(class, Operation::Or, delivers, 512);
+    let whole = Rectangle::whole(&torus);
+    let inner = Rectangle { low: [1, 0, 0, 0, 0], high: [3, 0, 0, 0, 0] };
+    let script = |n: u32| {
+        let at = torus.coordinates(n);
+        // Sums among the three in the middle, whose root is the very middle; broadcasts from either end.
+        let trees = [(inner, 2), (whole, 4), (whole, 0)];
+        let route = |(class, (box_, root)): (usize, (Rectangle, u8))| {
+            Some((class, box_.route(&torus, [root, 0, 0, 0, 0], at, RouteKind::UserSubcomm)?))
+        };
+        let own = match n {
+            0 => vec![(asks(2, Delivers::Broadcast).pack(), None); 200],
+            4 => vec![(asks(1, Delivers::Broadcast).pack(), None); 200],
+            _ => vec![(asks(0, Delivers::AllReduce).pack(), None); 20],
+        };
+        let routes = trees.into_iter().enumerate().filter_map(route).collect();
+        Script { routes, sends: [(USER, own.into())].into() }
+    };
+    let arrived = run(&config, &(0..5).map(script).collect::<Vec<_>>(), &[5; 3], 1);
+    let last = |class: u8| {
+        let of = |a: &&Arrival| CollectiveHeader::unpack(a.2).is_some_and(|h| h.class == class);
+        arrived.iter().filter(of).map(|a| a.4).max().expect("some")
+    };
+    assert!(last(0) < last(1) / 2, "{} of {}", last(0), last(1));
+}
+
 /// A contribution that never comes leaves the others waiting, and the report says where.
 #[test]
 fn a_missing_contribution_is_told() {
