@@ -11,13 +11,14 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// The tables that studies judge, each with a test below.
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 7] = [
     "bgq.zone_routing",
     "bgq.table1_ping_pong",
     "bgq.table2_nearest_neighbour",
     "bgq.all_to_all_512",
     "bgq.table3_collective_latency",
     "bgq.table4_collective_throughput",
+    "bgq.large_system",
 ];
 
 #[test]
@@ -126,4 +127,23 @@ fn the_collective_logic_makes_table_4() {
     assert!(rate(&[long, "packet.ack_B=60"]) < 0.97 * usual);
     // One packet's room at the other end does not cover the way of its tokens back.
     assert!(rate(&[long, "router.slots=2"]) < 0.95 * usual);
+}
+
+/// Beyond a midplane a level of the tree may cross link chips and a fibre; a barrier's packet passes the logic at each node, up and down.
+#[test]
+fn link_chips_and_logic_make_the_largest_machine() {
+    let hardware = |study: &str, column_of: usize, changes: &[&str]| {
+        column(&run(study, &[&["topology.dims=[8,4,1,1,1]"], changes].concat()), column_of)[0]
+    };
+    let near = |x: f64, ns: f64| assert!((x - ns).abs() < 2.0, "{x} {ns}");
+    // The root's farthest nodes are across one cable: once up, once down.
+    for (study, column_of) in [("large-allreduce", 3), ("large-barrier", 2)] {
+        let cables =
+            hardware(study, column_of, &[]) - hardware(study, column_of, &["link.link_chip_ticks=0"]);
+        near(cables, 2.0 * 1157.0 / 8.0);
+    }
+    // Six levels, up and down, of 6 ns each; and when the last node polls its register, a turn of 85 ns more or less.
+    let logic = hardware("large-barrier", 2, &[])
+        - hardware("large-barrier", 2, &["router.collective.central_ticks=0"]);
+    assert!((logic - 72.0).abs() < 85.0 && logic > 20.0, "{logic}");
 }
