@@ -10,7 +10,7 @@ use netloom_nic::message_unit::fifos::{InjectionFifo, Priority, ReceptionFifo};
 use netloom_nic::message_unit::interrupts::{Group, Interrupt};
 use netloom_nic::message_unit::protection::{Range, Violation};
 use netloom_nic::message_unit::spi::Spi;
-use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS};
+use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS, UnitCounters};
 use units::{Task, network, run, unit};
 
 fn put(destination: u32, length: u64) -> Descriptor {
@@ -102,7 +102,7 @@ fn a_slow_receiver_stops_the_sender() {
                     threshold_B: None,
                 };
                 spi.set_injection_fifo(0, settings);
-                for length in [15, 40] {
+                for length in [14, 40] {
                     let in_order = Network::in_order(1);
                     spi.inject(0, Descriptor { map: 1, network: in_order, ..queued(1, 5, 0, 512 * length) })
                         .await;
@@ -113,15 +113,15 @@ fn a_slow_receiver_stops_the_sender() {
             } else {
                 spi.set_reception_fifo(5, fifo(1 << 24, 2048));
                 spi.compute(LATE).await;
-                for i in 0..55 {
-                    assert_eq!(spi.receive(5).await.offset / 512, if i < 15 { i } else { i - 15 });
+                for i in 0..54 {
+                    assert_eq!(spi.receive(5).await.offset / 512, if i < 14 { i } else { i - 14 });
                 }
             }
         })
     }
     let notes = &run(&network(&[2], false), &unit(), slow, &[], 1).0[0].1;
-    // Three in memory, three in the network's reception FIFO, seven in the deterministic VC, two in the injection FIFO: fifteen go, and of
-    // forty more not all.
+    // Three in memory, three in the network's reception FIFO and its engine, seven in the deterministic VC, two in the injection FIFO:
+    // fourteen go, and of forty more not all.
     assert!(notes[1].ticks < LATE / 10 && notes[2].ticks > LATE, "{notes:?}");
 }
 
@@ -237,7 +237,8 @@ fn descriptors_have_priorities() {
     assert!(high - system > 90 * packet && user - high > 90 * packet, "{system} {high} {user}");
 }
 
-fn violations(program: fn(Spi) -> Task) -> Vec<(u32, Violation, u64)> {
+/// What the units of two nodes refused, and what they counted, by the end of a program.
+fn afterwards(program: fn(Spi) -> Task) -> (Vec<(u32, Violation, u64)>, Vec<UnitCounters>) {
     let (network, unit) = (network(&[2], false), unit());
     let outline = network.outline();
     let options =
@@ -250,7 +251,8 @@ fn violations(program: fn(Spi) -> Task) -> Vec<(u32, Violation, u64)> {
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
     use netloom_fabric::router::NodeBlock;
     assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);
-    machine.blocks().flat_map(|b| b.host().refused().collect::<Vec<_>>()).collect()
+    let refused = machine.blocks().flat_map(|b| b.host().refused().collect::<Vec<_>>()).collect();
+    (refused, machine.blocks().flat_map(|b| b.host().counters().map(|c| c.1).collect::<Vec<_>>()).collect())
 }
 
 /// What is refused is counted, told to whom asked for it, and harms nothing else.
@@ -284,7 +286,7 @@ fn what_is_not_allowed_is_refused() {
         })
     }
     assert_eq!(
-        violations(wrong),
+        afterwards(wrong).0,
         [
             (0, Violation::Permission, 1),
             (1, Violation::Range, 2),
@@ -292,6 +294,83 @@ fn what_is_not_allowed_is_refused() {
             (1, Violation::RemoteGet, 2)
         ]
     );
+}
+
+/// A packet that may not be stored holds up nobody: not those that wait for room before it and after it, nor the place that it would have
+/// had in a FIFO.
+#[test]
+fn what_is_refused_blocks_nothing() {
+    fn behind(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            spi.set_counter(0, 100);
+            let get = |start| InjectionFifo {
+                start,
+                size_B: 640,
+                priority: Priority::User,
+                remote_get: true,
+                threshold_B: None,
+            };
+            if spi.node() == 1 {
+                // Two FIFOs for packets and two for descriptors, one of each beyond the range.
+                spi.set_range(0, Some(Range { first: 0, last: (1 << 25) - 1, injection_only: false }));
+                spi.set_reception_fifo(5, fifo(1 << 24, 2048));
+                spi.set_reception_fifo(6, fifo(1 << 26, 2048));
+                spi.set_injection_fifo(40, get(1 << 23));
+                spi.set_injection_fifo(41, get(1 << 27));
+                spi.compute(1_000_000).await;
+                for i in 0..6 {
+                    assert_eq!(spi.receive(5).await.offset, 512 * i);
+                }
+                // What was sent behind them, by one way.
+                spi.wait_counter(0).await;
+                assert_eq!(spi.receive(5).await.software, 2);
+            } else {
+                let ordered = |d: Descriptor| Descriptor { map: 1, network: Network::in_order(1), ..d };
+                spi.inject(0, ordered(queued(1, 5, 0, 512 * 6))).await;
+                let unset = Kind::DirectPut { base: 9, offset: 0, counter_base: 0, counter_offset: 0 };
+                spi.inject(0, ordered(Descriptor { kind: unset, ..put(1, 100) })).await;
+                for _ in 0..9 {
+                    spi.inject(0, ordered(queued(1, 6, 0, 512))).await;
+                    spi.inject(0, ordered(Descriptor { kind: Kind::RemoteGet { fifo: 41 }, ..put(1, 64) }))
+                        .await;
+                }
+                spi.inject(0, ordered(put(1, 100))).await;
+                spi.inject(0, ordered(queued(1, 5, 2, 512))).await;
+            }
+        })
+    }
+    let (refused, counters) = afterwards(behind);
+    assert_eq!(refused, [(1, Violation::Range, 18), (1, Violation::BaseAddress, 1)]);
+    let received = &counters[1];
+    assert_eq!((received.fifo_packets, received.put_packets, received.get_packets), (7, 1, 0));
+    assert_eq!(received.violations, 19);
+}
+
+/// The unit's own counters.
+#[test]
+fn units_count_what_they_do() {
+    fn some(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            spi.set_counter(0, 1100);
+            if spi.node() == 0 {
+                // Three packets by the engine of +x, whose master port is the first; aligned to 128 B.
+                spi.inject(2, Descriptor { map: 1, ..put(1, 1100) }).await;
+            } else {
+                spi.wait_counter(0).await;
+            }
+        })
+    }
+    let (refused, counters) = afterwards(some);
+    assert_eq!(refused, []);
+    let [sent, received] = [0, 1].map(|n| counters[n]);
+    assert_eq!((sent.messages, sent.packets, sent.slave_stores), (1, 3, 1));
+    // 512 B, 512 B and 76 B: eight lines, and 64 B and 32 B; the descriptor's 64 B, by the fetcher's port, the first too.
+    assert_eq!(sent.requests[0], [0, 1, 2, 8]);
+    assert_eq!((received.put_packets, received.fifo_packets), (3, 0));
+    // Came by the link of -x, by whose engine's port they are written, 16 B a request, and three counters.
+    assert_eq!(received.requests[1], [32 + 32 + 5 + 3, 0, 0, 0]);
 }
 
 /// A message that asks for it interrupts when its last packet is there; a FIFO that runs full, and one that runs empty, tell too.

@@ -1,5 +1,7 @@
 //! The unit's own performance counters (section III.E; names as the public driver's `spi/include/upci/events.h` has them).
 
+use super::NETWORK_FIFOS;
+
 /// What a unit has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitCounters {
@@ -13,10 +15,10 @@ pub struct UnitCounters {
     pub put_packets: u64,
     /// See [`Self::fifo_packets`].
     pub get_packets: u64,
-    /// Requests of each master port: writes of 16 B; reads of 32, 64, 128 B.
-    pub requests: [[u64; 4]; 3],
-    /// Accesses through the slave port: loads and stores.
-    pub slave: u64,
+    /// Requests of each master port that there is: writes of 16 B; reads of 32, 64, 128 B.
+    pub requests: [[u64; 4]; NETWORK_FIFOS],
+    /// Stores through the slave port.
+    pub slave_stores: u64,
     /// What was refused.
     pub violations: u64,
 }

@@ -210,12 +210,15 @@ impl Reception {
         self.settings.size_B - 32 - self.taken
     }
 
-    /// Room for a packet at the shadow tail, which moves past it; none while there is not enough.
-    pub fn reserve(&mut self, packet: Packet) -> Option<Place> {
+    /// Where the next packet will lie, if there is room for so many bytes.
+    pub fn room_for(&self, bytes: u64) -> Option<u64> {
+        (bytes <= self.free_B()).then_some(self.settings.start + self.shadow)
+    }
+
+    /// Takes room for a packet at the shadow tail, which moves past it. There must be [room](Self::room_for).
+    pub fn reserve(&mut self, packet: Packet) -> Place {
         let length = packet.length();
-        if length > self.free_B() {
-            return None;
-        }
+        debug_assert!(length <= self.free_B(), "asked before");
         let place = Place {
             address: self.settings.start + self.shadow,
             sequence: self.first + self.packets.len() as u64,
@@ -223,7 +226,7 @@ impl Reception {
         self.shadow = (self.shadow + length) % self.settings.size_B;
         self.taken += length;
         self.packets.push_back((packet, false));
-        Some(place)
+        place
     }
 
     /// A packet has been stored in its place: the tail moves past all that have been stored up to the first that has not. Returns how many
@@ -305,7 +308,8 @@ mod tests {
             let mut stored = std::collections::BTreeSet::new();
             for (step, pick, chunks) in steps {
                 match step {
-                    0 => if let Some(place) = fifo.reserve(packet(next, chunks)) {
+                    0 => if fifo.room_for(packet(next, chunks).length()).is_some() {
+                        let place = fifo.reserve(packet(next, chunks));
                         let length = packet(next, chunks).length();
                         let bytes = |(at, long): (u64, u64)| (0..long / 32).map(move |i| (at - 4096 + 32 * i) % 2048);
                         for &other in &lying {

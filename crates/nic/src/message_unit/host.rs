@@ -110,8 +110,8 @@ impl MessageUnits {
         }
     }
 
-    /// What a node's program waits for has happened: it goes on until its next call.
-    fn go_on(&mut self, now: Time, node: u32, signals: &mut Signals) {
+    /// Does what a node's program asked for, now that it may be done. Returns whether its call has so ended.
+    fn end_call(&mut self, now: Time, node: u32, signals: &mut Signals) -> bool {
         let (unit, task) = (&mut self.units[node as usize], &mut self.tasks[node as usize]);
         let (c, mut out) = (&self.common.config, Out { here: node, signals });
         match task.waiting.take() {
@@ -119,21 +119,32 @@ impl MessageUnits {
             Some((Call::WaitRoom(fifo, descriptor), _)) => {
                 out.at(now + u64::from(c.software.inject_ticks), Alarm::Program);
                 task.waiting = Some((Call::Inject(fifo, descriptor), now));
-                return;
+                return false;
             }
             Some((Call::Inject(fifo, descriptor), _)) => {
                 unit.write_descriptor(&self.common, now, fifo, descriptor);
                 out.at(now + u64::from(c.slave_ticks), Alarm::TailMoved(fifo));
             }
             Some((Call::WaitPacket(fifo), _)) => {
-                let packet = unit.take_packet(&self.common, now, fifo, &mut out);
-                lock(&task.shared).packet = packet;
+                lock(&task.shared).packet = unit.take_packet(fifo);
+                let refused = unit.go_on_storing(&self.common, now, &mut out);
+                refused.into_iter().for_each(|why| self.refuse(now, node, why, signals));
             }
             Some((Call::WaitInterrupt(group), _)) => {
                 lock(&task.shared).interrupt = unit.interrupts.take(group);
             }
             _ => {}
         }
+        true
+    }
+
+    /// What a node's program waits for has happened: it goes on until its next call.
+    fn go_on(&mut self, now: Time, node: u32, signals: &mut Signals) {
+        if !self.end_call(now, node, signals) {
+            return;
+        }
+        let (unit, task) = (&mut self.units[node as usize], &mut self.tasks[node as usize]);
+        let (c, mut out) = (&self.common.config, Out { here: node, signals });
         {
             let mut shared = lock(&task.shared);
             (shared.now, shared.done) = (now, task.started);
@@ -289,8 +300,10 @@ impl Host for MessageUnits {
                 let outcome = unit.counted(slot);
                 self.received(now, node, outcome, signals);
             }
-            Alarm::Room(engine) => unit.close_or_open(now, engine.into(), &mut out),
-            Alarm::Says(what) => out.signals.say(node, usize::from(what / 8), u64::from(what % 8)),
+            Alarm::Says(what) => {
+                unit.counters.slave_stores += 1;
+                out.signals.say(node, usize::from(what / 8), u64::from(what % 8));
+            }
             Alarm::Program => self.go_on(now, node, signals),
         }
     }

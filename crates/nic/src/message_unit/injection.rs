@@ -64,7 +64,7 @@ impl Unit {
 
     /// The tail of an injection FIFO has moved by a descriptor.
     pub fn tail_moved(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
-        self.counters.slave += 1;
+        self.counters.slave_stores += 1;
         self.injection_fifo(fifo).visible += 1;
         self.fetch(common, now, fifo, out);
     }

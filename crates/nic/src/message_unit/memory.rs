@@ -37,7 +37,7 @@ pub(super) struct MasterPorts {
     /// When each slice has served what it was asked.
     slice_free: [Time; SLICES],
     /// Requests of each port: writes; reads of 32, 64, 128 B.
-    pub requests: [[u64; 4]; 3],
+    pub requests: [[u64; 4]; super::NETWORK_FIFOS],
     cache: Cache,
     /// When the DDR has moved what it was asked to, ticks.
     ddr_free: f64,
@@ -155,7 +155,7 @@ impl MasterPorts {
         let (mut count, mut covered) = (0, 0);
         for (_, size) in requests(start, bytes) {
             (count, covered) = (count + 1, covered + size);
-            self.requests[port % 3][size.trailing_zeros() as usize - 4] += 1;
+            self.requests[port][size.trailing_zeros() as usize - 4] += 1;
         }
         let begin = self.schedule(port, priority, now, count * cycle);
         let late = self.slices(c, begin, requests(start, bytes));
@@ -177,7 +177,7 @@ impl MasterPorts {
     ) -> Time {
         let (port, cycle) = (engine % c.master_ports as usize, u64::from(c.cycle_ticks));
         let count = bytes.div_ceil(WRITE);
-        self.requests[port % 3][0] += count;
+        self.requests[port][0] += count;
         let begin = self.schedule(port, priority, now, count * cycle);
         self.touch(c, begin, start, bytes, true);
         let late = self.slices(c, begin, lines(start, bytes));

@@ -134,8 +134,6 @@ enum Alarm {
     Counted(u16),
     /// A store to the control register of a barrier class has come through the slave port: eight times the class, and the bits.
     Says(u16),
-    /// A network reception FIFO may have room again.
-    Room(u16),
     /// What the node's program waits for has happened, or its instructions are done.
     Program,
 }
@@ -150,8 +148,7 @@ impl Alarm {
             Alarm::Stored(slot) => (4, slot),
             Alarm::Counted(slot) => (5, slot),
             Alarm::Says(what) => (6, what),
-            Alarm::Room(engine) => (7, engine),
-            Alarm::Program => (8, 0),
+            Alarm::Program => (7, 0),
         };
         kind << 16 | u32::from(value)
     }
@@ -166,7 +163,6 @@ impl Alarm {
             4 => Alarm::Stored(value),
             5 => Alarm::Counted(value),
             6 => Alarm::Says(value),
-            7 => Alarm::Room(value),
             _ => Alarm::Program,
         }
     }

@@ -38,17 +38,28 @@ pub(super) struct Store {
     place: Option<Place>,
 }
 
-/// What a network reception FIFO holds.
+/// A network reception FIFO with its engine.
 #[derive(Default)]
+#[allow(non_snake_case)]
 pub(super) struct NetworkReception {
-    /// When each packet in it will have been read, and its bytes.
-    held: VecDeque<(Time, u64)>,
+    /// Bytes of the packets that are in it, or in its engine and not yet on their way into memory.
+    held_B: u64,
     /// When its engine has read what it is reading.
     reading: Time,
     /// Whether the network may put no more into it.
     is_closed: bool,
-    /// Packets that wait for room in a reception FIFO in memory, and those behind them.
+    /// A packet that waits for room in a reception FIFO in memory, and those behind it.
     blocked: VecDeque<u16>,
+}
+
+/// What became of a packet that an engine was to store.
+enum Began {
+    /// It is on its way into memory.
+    Storing,
+    /// There is no room for it.
+    NoRoom,
+    /// It may not go there.
+    Refused(Violation),
 }
 
 /// What came of a packet that has been stored.
@@ -99,31 +110,21 @@ impl Unit {
         let fifo = &mut self.network_reception[engine];
         let read = fifo.reading.max(now) + bytes.div_ceil(READ_B) * u64::from(c.cycle_ticks);
         fifo.reading = read;
-        fifo.held.push_back((read, bytes));
-        self.close_or_open(now, engine, out);
+        fifo.held_B += bytes;
+        self.close_or_open(engine, out);
         let logic = if collective.is_some() { c.collective_ticks } else { c.receive_ticks };
         out.at(read + u64::from(logic), Alarm::Received(slot as u16));
         collective.filter(|c| c.flags.overflow || c.flags.nan).map(|_| Interrupt::Arithmetic)
     }
 
     /// Tells the network whether a network reception FIFO has room for a full packet.
-    pub fn close_or_open(&mut self, now: Time, engine: usize, out: &mut Out) {
+    fn close_or_open(&mut self, engine: usize, out: &mut Out) {
         let fifo = &mut self.network_reception[engine];
-        if fifo.blocked.is_empty() {
-            while fifo.held.front().is_some_and(|&(read, _)| read <= now) {
-                fifo.held.pop_front();
-            }
-        }
-        let room =
-            if engine >= HIGH_PRIORITY.trailing_zeros() as usize { OTHER_FIFO_B } else { USUAL_FIFO_B };
-        let held: u64 = fifo.held.iter().map(|(_, bytes)| bytes).sum();
-        let is_full = held + FULL_B > room;
+        let is_other = engine >= HIGH_PRIORITY.trailing_zeros() as usize;
+        let is_full = fifo.held_B + FULL_B > if is_other { OTHER_FIFO_B } else { USUAL_FIFO_B };
         if is_full != fifo.is_closed {
             fifo.is_closed = is_full;
             out.reception(engine, !is_full);
-        }
-        if is_full && fifo.blocked.is_empty() {
-            out.at(fifo.held[0].0.max(now + 1), Alarm::Room(engine as u16));
         }
     }
 
@@ -131,63 +132,83 @@ impl Unit {
         self.storing[usize::from(slot)].clone().expect("an alarm for each packet")
     }
 
-    /// An engine writes a packet's data. Returns why if it may not.
+    /// An engine has read a packet, which it stores unless another waits before it. Returns why if it may not.
     pub fn received(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Option<Violation> {
-        let store = self.storing(slot);
-        if !self.network_reception[store.engine].blocked.is_empty() {
-            // It stays behind what came before it.
-            self.network_reception[store.engine].blocked.push_back(slot);
-            return None;
-        }
-        self.begin_to_store(common, now, slot, out)
+        let engine = self.storing(slot).engine;
+        self.network_reception[engine].blocked.push_back(slot);
+        // What waits there already has found no room.
+        let is_first = self.network_reception[engine].blocked.len() == 1;
+        if is_first { self.store_next(common, now, engine, out).1 } else { None }
     }
 
-    fn begin_to_store(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Option<Violation> {
+    /// An engine stores its next packet, if it can. Returns whether it is done with it, and why it may not store it.
+    fn store_next(
+        &mut self,
+        common: &Common,
+        now: Time,
+        engine: usize,
+        out: &mut Out,
+    ) -> (bool, Option<Violation>) {
+        let Some(&slot) = self.network_reception[engine].blocked.front() else { return (false, None) };
+        let bytes = u64::from((self.storing(slot).chunks + 1) * CHUNK);
+        let refused = match self.begin_to_store(common, now, slot, out) {
+            Began::NoRoom => return (false, None),
+            Began::Storing => None,
+            Began::Refused(why) => {
+                self.storing[usize::from(slot)] = None;
+                Some(why)
+            }
+        };
+        let fifo = &mut self.network_reception[engine];
+        fifo.blocked.pop_front();
+        fifo.held_B -= bytes;
+        self.close_or_open(engine, out);
+        (true, refused)
+    }
+
+    fn begin_to_store(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Began {
         let Store { header, chunks, source, data, engine, .. } = self.storing(slot);
         let priority = if engine == SYSTEM { Priority::System } else { Priority::User };
         let (address, bytes) = match header {
             UnitHeader::Put(Put { base, offset, counter_base, valid, .. }) => {
-                self.counters.put_packets += 1;
                 let (Some(start), Some(_)) = (self.base.get(&base), self.base.get(&counter_base)) else {
-                    return self.refuse(slot, Violation::BaseAddress);
+                    return Began::Refused(Violation::BaseAddress);
                 };
                 (start + offset, u64::from(valid))
             }
-            UnitHeader::MemoryFifo(Queued { fifo, software, offset, .. }) => {
-                let packet = Packet { source, software, offset, chunks, data: data.clone() };
-                let bytes = packet.length();
-                let Some(place) = self.reception_fifo(fifo).reserve(packet) else {
-                    let waiting = &mut self.network_reception[engine].blocked;
-                    if waiting.front() != Some(&slot) {
-                        waiting.push_back(slot);
-                    }
-                    return None;
-                };
-                self.counters.fifo_packets += 1;
-                self.storing[usize::from(slot)].as_mut().expect("just now").place = Some(place);
-                (place.address, bytes)
+            UnitHeader::MemoryFifo(Queued { fifo, .. }) => {
+                let bytes = u64::from((chunks + 1) * CHUNK);
+                let Some(address) = self.reception_fifo(fifo).room_for(bytes) else { return Began::NoRoom };
+                (address, bytes)
             }
             UnitHeader::RemoteGet { fifo, bytes } => {
-                self.counters.get_packets += 1;
-                let memory = self.injection.get_mut(&fifo).filter(|m| m.settings.remote_get);
+                let memory = self.injection.get(&fifo).filter(|m| m.settings.remote_get);
                 let Some(memory) = memory.filter(|m| m.free_B() >= u64::from(bytes)) else {
-                    return self.refuse(slot, Violation::RemoteGet);
+                    return Began::Refused(Violation::RemoteGet);
                 };
-                memory.coming_B += u64::from(bytes);
                 (memory.tail_address(), u64::from(bytes))
             }
         };
         if !self.ranges.allow(address, bytes, true, priority == Priority::System) {
-            return self.refuse(slot, Violation::Range);
+            return Began::Refused(Violation::Range);
+        }
+        // Nothing can be refused from here on: room is taken.
+        match header {
+            UnitHeader::Put(_) => self.counters.put_packets += 1,
+            UnitHeader::MemoryFifo(Queued { fifo, software, offset, .. }) => {
+                self.counters.fifo_packets += 1;
+                let place =
+                    self.reception_fifo(fifo).reserve(Packet { source, software, offset, chunks, data });
+                self.storing[usize::from(slot)].as_mut().expect("just now").place = Some(place);
+            }
+            UnitHeader::RemoteGet { fifo, bytes } => {
+                self.counters.get_packets += 1;
+                self.injection_fifo(fifo).coming_B += u64::from(bytes);
+            }
         }
         let stored = self.ports.write(&common.config, now, (engine, priority), address, bytes);
         out.at(stored, Alarm::Stored(slot));
-        None
-    }
-
-    fn refuse(&mut self, slot: u16, why: Violation) -> Option<Violation> {
-        self.storing[usize::from(slot)] = None;
-        Some(why)
+        Began::Storing
     }
 
     /// A packet is in memory. The counter of an RDMA write follows, by an atomic operation through the same port; what else there is to do is
@@ -199,7 +220,7 @@ impl Unit {
         slot: u16,
         out: &mut Out,
     ) -> Result<Option<Outcome>, Violation> {
-        let Store { header, data, engine, place, .. } = self.storing(slot);
+        let Store { header, chunks, data, engine, place, .. } = self.storing(slot);
         match header {
             UnitHeader::Put(put) => {
                 let address = self.address(put.base, put.offset);
@@ -228,7 +249,7 @@ impl Unit {
                     queued.interrupt.then_some(Interrupt::Arrived(queued.fifo)),
                     low.then_some(Interrupt::ReceptionRoom(queued.fifo)),
                 ];
-                let bytes = data.map_or(0, |d| d.len() as u32);
+                let bytes = chunks * CHUNK;
                 let raises = raises.into_iter().flatten().collect();
                 Ok(Some(Outcome::Queued { bytes, fifo: queued.fifo, moved, raises }))
             }
@@ -263,22 +284,24 @@ impl Unit {
         Outcome::Stored { bytes: put.valid, zero: (before > 0 && *counter <= 0).then_some(address) }
     }
 
-    /// Software takes the first packet of a reception FIFO; engines that waited for its room go on.
-    pub fn take_packet(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) -> Option<Packet> {
-        let packet = self.reception_fifo(fifo).take()?;
+    /// Software takes the first packet of a reception FIFO.
+    pub fn take_packet(&mut self, fifo: u16) -> Option<Packet> {
+        self.reception_fifo(fifo).take()
+    }
+
+    /// Engines that waited for room go on. Returns what of theirs was refused.
+    pub fn go_on_storing(&mut self, common: &Common, now: Time, out: &mut Out) -> Vec<Violation> {
+        let mut refused = vec![];
         for engine in 0..NETWORK_FIFOS {
-            while let Some(&slot) = self.network_reception[engine].blocked.front() {
-                self.begin_to_store(common, now, slot, out);
-                let is_placed = self.storing(slot).place.is_some();
-                let goes_on = is_placed || !matches!(self.storing(slot).header, UnitHeader::MemoryFifo(_));
-                if !goes_on {
+            loop {
+                let (is_done, why) = self.store_next(common, now, engine, out);
+                refused.extend(why);
+                if !is_done {
                     break;
                 }
-                self.network_reception[engine].blocked.pop_front();
             }
-            self.close_or_open(now, engine, out);
         }
-        Some(packet)
+        refused
     }
 
     /// Packets that a reception FIFO has for software.
