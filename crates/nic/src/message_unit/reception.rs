@@ -48,8 +48,8 @@ pub(super) struct NetworkReception {
     reading: Time,
     /// Whether the network may put no more into it.
     is_closed: bool,
-    /// A packet that waits for room in a reception FIFO in memory, and those behind it.
-    blocked: VecDeque<u16>,
+    /// Packets that have been read, in order: the first waits for room in a reception FIFO in memory, if there is any.
+    waiting: VecDeque<u16>,
 }
 
 /// What became of a packet that an engine was to store.
@@ -135,10 +135,8 @@ impl Unit {
     /// An engine has read a packet, which it stores unless another waits before it. Returns why if it may not.
     pub fn received(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Option<Violation> {
         let engine = self.storing(slot).engine;
-        self.network_reception[engine].blocked.push_back(slot);
-        // What waits there already has found no room.
-        let is_first = self.network_reception[engine].blocked.len() == 1;
-        if is_first { self.store_next(common, now, engine, out).1 } else { None }
+        self.network_reception[engine].waiting.push_back(slot);
+        self.store_next(common, now, engine, out).1
     }
 
     /// An engine stores its next packet, if it can. Returns whether it is done with it, and why it may not store it.
@@ -149,7 +147,7 @@ impl Unit {
         engine: usize,
         out: &mut Out,
     ) -> (bool, Option<Violation>) {
-        let Some(&slot) = self.network_reception[engine].blocked.front() else { return (false, None) };
+        let Some(&slot) = self.network_reception[engine].waiting.front() else { return (false, None) };
         let bytes = u64::from((self.storing(slot).chunks + 1) * CHUNK);
         let refused = match self.begin_to_store(common, now, slot, out) {
             Began::NoRoom => return (false, None),
@@ -160,7 +158,7 @@ impl Unit {
             }
         };
         let fifo = &mut self.network_reception[engine];
-        fifo.blocked.pop_front();
+        fifo.waiting.pop_front();
         fifo.held_B -= bytes;
         self.close_or_open(engine, out);
         (true, refused)
