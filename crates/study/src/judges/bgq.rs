@@ -2,11 +2,12 @@
 
 use super::runs::StudyFile;
 use super::{Bench, Finding, Judge, judge};
-use crate::diagnose::Problem;
-use crate::machine::{Facts, NetworkConfig};
+use crate::diagnose::{Problem, SourceFile};
+use crate::machine::Facts;
 use crate::published::published;
-use crate::resolve::load_machine;
+use crate::resolve::{load_machine, resolve};
 use crate::result::MeasuredTable;
+use std::path::Path;
 
 macro_rules! studies {
     ($($name:literal),*) => {
@@ -149,6 +150,7 @@ fn all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 fn hop_average(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (rows, told) = ping_pong_rows(bench)?;
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(vec![]) };
+    let a_hop = (last[1] - first[1]) / (last[0] - first[0]);
     let software = |pick: fn(f64, f64) -> f64, start| rows.iter().map(|row| row[3]).fold(start, pick);
     let figure = |(column, simulated): (&str, f64), note: &str| Finding::Figure {
         id: format!("bgq.hop_average.{column}"),
@@ -156,7 +158,7 @@ fn hop_average(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         note: note.into(),
     };
     let mut findings: Vec<Finding> = [
-        ("point_to_point_ns", (last[1] - first[1]) / (last[0] - first[0])),
+        ("point_to_point_ns", a_hop),
         ("software_ns_low", software(f64::min, f64::INFINITY)),
         ("software_ns_high", software(f64::max, 0.0)),
     ]
@@ -164,16 +166,20 @@ fn hop_average(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     .into();
     let (rows, told) = allreduce_rows(bench, studies_of("bgq.table3_collective_latency")[0])?;
     if let [first, .., last] = &rows[..] {
-        findings.push(figure(("collective_ns", (last.ns - first.ns) / (last.hops - first.hops)), &told));
+        let (hops, levels) = (last.hops - first.hops, (last.hops - first.hops) / 2.0);
+        findings.push(figure(("collective_ns", (last.ns - first.ns) / hops), &told));
+        // From the root, which has the result first, to the ends of the tree it only comes down.
+        let down = (last.spread_ns - first.spread_ns) / levels;
+        let up = (last.hardware_ns - first.hardware_ns) / levels - down;
+        let cycles = |ns: f64| (ns - a_hop) / NETWORK_CYCLE_NS;
+        findings.push(figure(("uptree_extra_cycles", cycles(up)), &told));
+        findings.push(figure(("downtree_extra_cycles", cycles(down)), &told));
     }
-    let NetworkConfig::Queued(network) = load_machine("bgq", &[])?.network() else { return Ok(findings) };
-    let (logic, cycle) = (network.router.collective, f64::from(network.router.cycle_ticks));
-    let given = "given to the machine from this text: no prediction";
-    let up = f64::from(logic.central_ticks + logic.combine_ticks + logic.float_ticks) / cycle;
-    findings.push(figure(("uptree_extra_cycles", up), given));
-    findings.push(figure(("downtree_extra_cycles", f64::from(logic.central_ticks) / cycle), given));
     Ok(findings)
 }
+
+/// 500 MHz (section II.A).
+const NETWORK_CYCLE_NS: f64 = 2.0;
 
 /// A row of an allreduce's table.
 struct AllreduceRow {
@@ -182,6 +188,7 @@ struct AllreduceRow {
     bytes: f64,
     hardware_ns: f64,
     ns: f64,
+    spread_ns: f64,
     gb_per_s: f64,
 }
 
@@ -190,19 +197,20 @@ fn allreduce_rows(
     study: (&'static str, &'static str),
 ) -> Result<(Vec<AllreduceRow>, String), Problem> {
     let (measured, told) = measured_by(bench, study)?;
-    let rows = measured.rows.iter().filter_map(|row| row.first_chunk::<7>());
-    if let Some(row) = rows.clone().find(|row| row[6] != 0.0) {
+    let rows = measured.rows.iter().filter_map(|row| row.first_chunk::<8>());
+    if let Some(row) = rows.clone().find(|row| row[7] != 0.0) {
         return Err(Problem::new(format!(
             "{}: {} wrong words in the sums of {} nodes",
-            study.0, row[6], row[0]
+            study.0, row[7], row[0]
         )));
     }
-    let of = |&[nodes, hops, bytes, hardware_ns, ns, gb_per_s, _]: &[f64; 7]| AllreduceRow {
+    let of = |&[nodes, hops, bytes, hardware_ns, ns, spread_ns, gb_per_s, _]: &[f64; 8]| AllreduceRow {
         nodes,
         hops,
         bytes,
         hardware_ns,
         ns,
+        spread_ns,
         gb_per_s,
     };
     Ok((rows.map(of).collect(), told))
@@ -269,22 +277,35 @@ fn bisection(_: &Bench) -> Result<Vec<Finding>, Problem> {
     Ok(findings)
 }
 
-/// Section II.G: in a dimension of n nodes, a partition of n or of 4 closes into a ring. Shown by how far apart its nodes are.
-fn partitions(_: &Bench) -> Result<Vec<Finding>, Problem> {
-    let full = [16u32, 16, 16, 12, 2];
+/// Section II.G: in a dimension of n nodes, a partition of n or of 4 closes into a ring. Shown by ping-pong along the dimension: the last
+/// node is as near as the first only on a ring.
+fn partitions(bench: &Bench) -> Result<Vec<Finding>, Problem> {
+    let (path, text) = studies_of("bgq.table1_ping_pong")[0];
     let (mut holds, mut seen) = (true, vec![]);
     for (d, of) in [(0, 16u32), (3, 12)] {
         for length in (4..=of).step_by(4) {
-            let mut dims = [4, 4, 4, 4, 2];
+            let mut dims = [1; 5];
             dims[d] = length;
-            let sets = [format!("topology.dims={dims:?}"), format!("topology.partition_of={full:?}")];
-            let hops = load_machine("bgq", &sets)?.facts().diameter_hops - 7;
-            let ring = length == of || length == 4;
-            holds &= hops == if ring { length / 2 } else { length - 1 };
-            seen.push(format!("{length} of {of}: {hops} hops"));
+            let full = if d == 0 { [16, 1, 1, 1, 1] } else { [1, 1, 1, 12, 1] };
+            let sets = [
+                format!("topology.dims={dims:?}"),
+                "topology.wrap=[]".into(),
+                format!("topology.partition_of={full:?}"),
+                "workload.rounds=1".into(),
+                // So that only hops count.
+                "link.link_chip_ticks=0".into(),
+            ];
+            let study = resolve(SourceFile::new(path, text), Path::new("."), &sets)?;
+            let result = bench.simulator.simulate(&study, bench.progress, bench.threads)?;
+            let ns = |row: Option<&Vec<f64>>| row.and_then(|row| row.get(1)).copied().unwrap_or(f64::NAN);
+            let rows = &result.measured.first().map(|table| table.rows.as_slice()).unwrap_or_default();
+            let beyond = ns(rows.last()) - ns(rows.first());
+            let ring = beyond.abs() < 20.0;
+            holds &= ring == (length == of || length == 4);
+            seen.push(format!("{length} of {of}: {}", if ring { "ring" } else { "line" }));
         }
     }
-    let note = format!("the longest way in a dimension, {}", seen.join(", "));
+    let note = format!("by ping-pong along a dimension, {}", seen.join(", "));
     Ok(vec![Finding::Shape { id: "bgq.partitions".into(), holds, note }])
 }
 

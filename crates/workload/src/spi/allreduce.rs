@@ -5,10 +5,9 @@
 //! is from before that store to when the counter is seen to be zero, so with the software's part, as a mean over the rounds.
 
 use super::Measured;
-use super::tree::{BUFFER, Boxes, Registers, check_messages, check_trees, trees};
+use super::tree::{Boxes, MEMORY, RECEIVED, Registers, SENT, check_messages, check_trees, ten, trees, write};
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network};
 use netloom_nic::message_unit::spi::{Note, Spi};
 use serde::{Deserialize, Serialize};
 
@@ -47,9 +46,6 @@ pub enum Sum {
     AddUnsigned,
 }
 
-fn ten() -> u32 {
-    10
-}
 fn usual_checked() -> u64 {
     4096
 }
@@ -65,10 +61,8 @@ impl Allreduce {
     }
 }
 
-/// What comes lies behind the counters, what is sent behind that.
+/// Where the two counters lie.
 const COUNTERS: u64 = 0;
-const RECEIVED: u64 = 4096;
-const SENT: u64 = RECEIVED + BUFFER;
 
 /// What a node adds to word `i` of a message, beside its number: small enough for any sum to be exact.
 fn term(i: u64) -> u64 {
@@ -77,7 +71,7 @@ fn term(i: u64) -> u64 {
 
 /// The program of a node.
 pub(super) async fn run(spi: Spi, config: Allreduce, dims: Vec<u32>) {
-    spi.set_base_address(0, 0);
+    spi.set_base_address(MEMORY, 0);
     let word = |x: u64| match config.operation {
         Sum::AddDouble => (x as f64).to_be_bytes(),
         Sum::AddUnsigned => x.to_be_bytes(),
@@ -103,25 +97,7 @@ pub(super) async fn run(spi: Spi, config: Allreduce, dims: Vec<u32>) {
                 let counter = |round: u64| COUNTERS + round % 2 * 8;
                 let begin = spi.now();
                 spi.set_counter(counter(round + 1), bytes);
-                let put = Descriptor {
-                    payload: SENT,
-                    length: bytes,
-                    map: COLLECTIVE,
-                    network: Network::Collective {
-                        class: class as u8,
-                        kind: RouteKind::UserSubcomm,
-                        operation,
-                        word_B: 8,
-                        delivers: Delivers::AllReduce,
-                    },
-                    kind: Kind::DirectPut {
-                        base: 0,
-                        offset: RECEIVED,
-                        counter_base: 0,
-                        counter_offset: counter(round),
-                    },
-                    prefetch_only: false,
-                };
+                let put = write(class, operation, Delivers::AllReduce, bytes, counter(round));
                 spi.inject(0, put).await;
                 let sent = spi.now();
                 spi.wait_counter(counter(round)).await;
@@ -135,14 +111,16 @@ pub(super) async fn run(spi: Spi, config: Allreduce, dims: Vec<u32>) {
             let expected = |i: u64| word(sum + nodes * term(i));
             let wrong = (0..words).filter(|&i| got[8 * i as usize..][..8] != expected(i)).count();
             let of = (class * config.bytes.len() + size) as u64;
-            spi.note(3 * of, sum_ticks);
-            spi.note(3 * of + 1, hardware);
-            spi.note(3 * of + 2, wrong as u64);
+            spi.note(4 * of, sum_ticks);
+            spi.note(4 * of + 1, hardware);
+            spi.note(4 * of + 2, wrong as u64);
+            spi.note(4 * of + 3, spi.counted_down(COUNTERS + u64::from(config.rounds) % 2 * 8));
         }
     }
 }
 
-/// The mean time of an operation at the root's side of things: of the node that takes longest, by nodes and size.
+/// The mean time of an operation, of the node that takes longest; and from when the first node has the result, which is the root, to
+/// when the last has, at the ends of the tree: by nodes and size.
 pub(super) fn measured(
     config: &Allreduce,
     dims: &[u32],
@@ -155,18 +133,19 @@ pub(super) fn measured(
             let of = (class * config.bytes.len() + size) as u64;
             let all = |of: u64| notes.iter().flat_map(|n| &n.1).filter(move |n| n.of == of).map(|n| n.ticks);
             let mean = |longest: u64| longest as f64 / f64::from(config.rounds) * tick_ns;
-            let (Some(ns), Some(hardware_ns)) =
-                (all(3 * of).max().map(mean), all(3 * of + 1).max().map(mean))
-            else {
+            let (Some(longest), Some(hardware)) = (all(4 * of).max(), all(4 * of + 1).max()) else {
                 continue;
             };
-            let wrong: u64 = all(3 * of + 2).sum();
+            let ns = mean(longest);
+            let wrong: u64 = all(4 * of + 2).sum();
+            let spread = all(4 * of + 3).max().unwrap_or(0) - all(4 * of + 3).min().unwrap_or(0);
             rows.push(vec![
                 tree.count_and_sum().0 as f64,
                 2.0 * f64::from(tree.depth()),
                 bytes as f64,
-                hardware_ns,
+                mean(hardware),
                 ns,
+                spread as f64 * tick_ns,
                 bytes as f64 / ns,
                 wrong as f64,
             ]);
@@ -180,6 +159,7 @@ pub(super) fn measured(
             "message B",
             "hardware ns",
             "hardware and software ns",
+            "first to last ns",
             "throughput GB/s",
             "wrong words",
         ]

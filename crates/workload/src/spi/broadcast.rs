@@ -2,10 +2,9 @@
 //! them all nodes meet in a barrier.
 
 use super::Measured;
-use super::tree::{BUFFER, Boxes, Registers, check_messages, check_trees, trees};
+use super::tree::{Boxes, MEMORY, Registers, check_messages, check_trees, ten, trees, write};
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network};
 use netloom_nic::message_unit::spi::{Note, Spi};
 use serde::{Deserialize, Serialize};
 
@@ -26,10 +25,6 @@ pub struct Broadcast {
     pub class_route: Vec<Registers>,
 }
 
-fn ten() -> u32 {
-    10
-}
-
 impl Broadcast {
     /// Checks the values against the machine's shape.
     ///
@@ -41,14 +36,12 @@ impl Broadcast {
     }
 }
 
-/// The counter lies before what comes.
+/// Where the counter lies.
 const COUNTER: u64 = 0;
-const RECEIVED: u64 = 4096;
-const SENT: u64 = RECEIVED + BUFFER;
 
 /// The program of a node. The sender notes when each round began, everybody when it had ended.
 pub(super) async fn run(spi: Spi, config: Broadcast, dims: Vec<u32>) {
-    spi.set_base_address(0, 0);
+    spi.set_base_address(MEMORY, 0);
     let trees = trees(&config.boxes, &config.class_route, &dims);
     for (class, tree) in trees.iter().enumerate() {
         if let Some(route) = tree.route(spi.node(), RouteKind::UserSubcomm) {
@@ -69,25 +62,7 @@ pub(super) async fn run(spi: Spi, config: Broadcast, dims: Vec<u32>) {
                     * 2;
                 if spi.node() == tree.first() {
                     spi.note(of, spi.now());
-                    let put = Descriptor {
-                        payload: SENT,
-                        length: bytes,
-                        map: COLLECTIVE,
-                        network: Network::Collective {
-                            class: class as u8,
-                            kind: RouteKind::UserSubcomm,
-                            operation: Operation::Or,
-                            word_B: 8,
-                            delivers: Delivers::Broadcast,
-                        },
-                        kind: Kind::DirectPut {
-                            base: 0,
-                            offset: RECEIVED,
-                            counter_base: 0,
-                            counter_offset: COUNTER,
-                        },
-                        prefetch_only: false,
-                    };
+                    let put = write(class, Operation::Or, Delivers::Broadcast, bytes, COUNTER);
                     spi.inject(0, put).await;
                 }
                 spi.wait_counter(COUNTER).await;

@@ -2,9 +2,10 @@
 //! study gives it, the registers of each node by hand.
 
 use netloom_fabric::collective::route::{Rectangle, check};
-use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute, RouteKind};
+use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute, Delivers, Operation, RouteKind};
 use netloom_fabric::config::{ConfigError, Topology, parse_direction};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
+use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,8 +47,37 @@ enum Shape {
     ByHand(Arc<BTreeMap<u32, ClassRoute>>),
 }
 
-/// Room for a message of a collective program, bytes.
-pub(super) const BUFFER: u64 = 1 << 32;
+/// Room for a message of a collective program, bytes; where it comes to, behind all counters; where it is sent from, behind that.
+const BUFFER: u64 = 1 << 32;
+pub(super) const RECEIVED: u64 = 4096;
+pub(super) const SENT: u64 = RECEIVED + BUFFER;
+/// The entry of the base address table that says where memory begins.
+pub(super) const MEMORY: u16 = 0;
+
+/// A message of such a program: an RDMA write of words of 8 B along a class route.
+pub(super) fn write(
+    class: usize,
+    operation: Operation,
+    delivers: Delivers,
+    bytes: u64,
+    counter: u64,
+) -> Descriptor {
+    let network = Network::Collective {
+        class: class as u8,
+        kind: RouteKind::UserSubcomm,
+        operation,
+        word_B: 8,
+        delivers,
+    };
+    let kind =
+        Kind::DirectPut { base: MEMORY, offset: RECEIVED, counter_base: MEMORY, counter_offset: counter };
+    Descriptor { payload: SENT, length: bytes, map: COLLECTIVE, network, kind, prefetch_only: false }
+}
+
+/// The numbers of rounds where a program gives none.
+pub(super) fn ten() -> u32 {
+    10
+}
 
 /// Checks the sizes and rounds of a program.
 ///
