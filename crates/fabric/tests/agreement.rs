@@ -46,7 +46,7 @@ fn by_reference(config: &TorusConfig, list: &[Packet], from: u64, to: u64) -> Fi
     Figures {
         utilization: means.utilization(),
         occupancy: means.chunks[..config.vcs()].to_vec(),
-        latency: reference.statistics.latency_mean(),
+        latency: reference.latency_mean(),
         end: reference.packets[last].delivered_at.expect("delivered"),
     }
 }

@@ -166,6 +166,15 @@ fn on_message_units<F: RouterFamily>(
     let Measured { title, columns, rows } = program.measured(dims, &notes, study.micros(1) * 1e3);
     let published = s.published.as_ref().map(Beside::curves).unwrap_or_default();
     result.measured.push(MeasuredTable { title, columns, rows, published });
+    let refused: Vec<_> = run.network.blocks().flat_map(|b| b.host().refused().collect::<Vec<_>>()).collect();
+    if let Some((node, why, _)) = refused.iter().min()
+        && result.partial.is_none()
+    {
+        let times: u64 = refused.iter().map(|r| r.2).sum();
+        result.partial = Some(format!(
+            "Message Units refused {times} packets or descriptors, the first that of node {node}: {why}"
+        ));
+    }
     let unfinished: Vec<u32> =
         run.network.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).collect();
     if let Some(first) = unfinished.iter().min()

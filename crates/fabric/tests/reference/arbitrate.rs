@@ -1,6 +1,7 @@
 //! The second and third phase of arbitration: one request from each receiver, one grant from each sender.
 
-use super::node::{InjectionFifo, Node, Source};
+use super::ends::InjectionFifo;
+use super::node::{Node, Source};
 use super::packet::Packet;
 use super::random::Random;
 use super::rules::{Move, Rules, Standing};

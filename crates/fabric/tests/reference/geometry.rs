@@ -60,13 +60,6 @@ impl Geometry {
         Some(self.node(&at))
     }
 
-    /// Whether the link that port `port` of `node` leads onto crosses the dateline of its dimension, which lies
-    /// between the highest coordinate and zero.
-    pub fn crosses_dateline(&self, node: usize, port: usize) -> bool {
-        let (d, minus) = (port / 2, port % 2 == 1);
-        self.wraps[d] && self.coordinates(node)[d] == if minus { 0 } else { self.lengths[d] - 1 }
-    }
-
     /// The shortest way from one node to another. Half-way round a ring the source's registers decide: plus where
     /// its coordinates sum to an even number, minus elsewhere (or plus everywhere).
     pub fn hints(&self, from: usize, to: usize) -> Hints {

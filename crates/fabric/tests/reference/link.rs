@@ -109,6 +109,25 @@ impl<S> Sender<S> {
             && self.tokens_under_way.is_empty()
     }
 
+    /// The packet and the tokens that reach the other end at `now`.
+    pub fn arriving(&mut self, now: u64) -> (Option<Place>, Option<Tokens>) {
+        let packet = self.packets_under_way.pop_front_if(|&mut (at, _)| at == now);
+        let tokens = self.tokens_under_way.pop_front_if(|&mut (at, _)| at == now);
+        (packet.map(|(_, place)| place), tokens.map(|(_, tokens)| tokens))
+    }
+
+    /// Takes in tokens that have come back.
+    pub fn earn(&mut self, tokens: Tokens) {
+        self.tokens.iter_mut().zip(tokens).for_each(|(sum, n)| *sum += n);
+    }
+
+    /// Gives the link to a packet, which takes its tokens. Returns the node at the other end.
+    pub fn begin(&mut self, source: S, place: Place) -> usize {
+        self.tokens[place.vc] -= place.tokens;
+        self.transfer = Some(Transfer { source, waiting: Some(place), after_tokens: self.owes() });
+        self.neighbour.expect("only a link that is there is offered")
+    }
+
     /// The transfer whose last byte has left at `now`.
     pub fn end(&mut self, now: u64) -> Option<Transfer<S>> {
         let ended = self.carried == Carried::Data && self.busy_until == now;

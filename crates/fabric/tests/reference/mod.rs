@@ -19,6 +19,8 @@
 #![allow(dead_code, reason = "each test crate that includes this module uses a part of it")]
 
 pub mod arbitrate;
+pub mod chance;
+pub mod ends;
 pub mod geometry;
 pub mod link;
 pub mod node;
@@ -29,9 +31,10 @@ pub mod statistics;
 pub mod workload;
 
 use arbitrate::Request;
-use link::{Place, Transfer};
+use ends::{InjectionFifo, Reception};
+use link::Place;
 use netloom_fabric::config::{DIMENSIONS_MAX, TorusConfig};
-use node::{InjectionFifo, Node, Port, Reception, Source, VirtualChannel};
+use node::{Node, Port, Source, VirtualChannel};
 use packet::{Hop, Packet, PacketSpec};
 use random::Random;
 use rules::{Move, Rules};
@@ -156,6 +159,11 @@ impl Reference {
         true
     }
 
+    /// The mean latency of all packets delivered, ticks.
+    pub fn latency_mean(&self) -> f64 {
+        self.statistics.latency.1 as f64 / self.statistics.latency.0 as f64
+    }
+
     /// Whether no packet is anywhere, every link idle, and every token where it was at first.
     pub fn at_rest(&self) -> bool {
         let tokens: Vec<u32> = (0..self.rules.vcs).map(|vc| self.rules.capacity(vc)).collect();
@@ -232,10 +240,9 @@ impl Reference {
             for port in 0..self.nodes[node].ports.len() {
                 let sender = &mut self.nodes[node].ports[port].sender;
                 let Some(other) = sender.neighbour else { continue };
-                let packet = sender.packets_under_way.pop_front_if(|&mut (at, _)| at == now);
-                let tokens = sender.tokens_under_way.pop_front_if(|&mut (at, _)| at == now);
+                let (packet, tokens) = sender.arriving(now);
                 let far = &mut self.nodes[other].ports[port ^ 1];
-                if let Some((_, place)) = packet {
+                if let Some(place) = packet {
                     let vc_empty = far.receiver.vcs[place.vc].queue.is_empty();
                     if self.rules.config.router.bypass && vc_empty && far.receiver.bypass.is_none() {
                         far.receiver.bypass = Some(place);
@@ -243,8 +250,8 @@ impl Reference {
                         far.receiver.vcs[place.vc].push(place);
                     }
                 }
-                if let Some((_, tokens)) = tokens {
-                    far.sender.tokens.iter_mut().zip(tokens).for_each(|(sum, n)| *sum += n);
+                if let Some(tokens) = tokens {
+                    far.sender.earn(tokens);
                 }
             }
         }
@@ -291,16 +298,13 @@ impl Reference {
                     state.ports[from].receiver.paths_busy += 1;
                 }
                 let tokens = self.rules.tokens_taken(vc, chunks);
-                let sender = &mut state.ports[port].sender;
-                sender.tokens[vc] -= tokens;
-                let waiting = Some(Place { packet: number, vc, chunks, tokens });
-                sender.transfer = Some(Transfer { source, waiting, after_tokens: sender.owes() });
-                let next = sender.neighbour.expect("only a link that is there is offered");
+                let next =
+                    state.ports[port].sender.begin(source, Place { packet: number, vc, chunks, tokens });
                 let d = port / 2;
                 if self.rules.geometry.hints(next, packet.spec.destination)[d].is_none() {
                     packet.hints[d] = None;
                 }
-                packet.crossed[d] |= self.rules.geometry.crosses_dateline(node, port);
+                packet.crossed[d] |= self.rules.crosses_dateline(node, port);
                 packet.hops.push(Hop { node, port, vc, granted_at: now });
                 self.statistics.hops[vc] += 1;
             }

@@ -1,5 +1,6 @@
 //! The state of a node: receivers with their VCs, senders with their token counters, injection FIFOs.
 
+use super::ends::{InjectionFifo, Reception};
 pub use super::link::Place;
 use super::link::{self, Carried};
 use super::statistics::Counted;
@@ -43,17 +44,6 @@ impl VirtualChannel {
     }
 }
 
-/// A transfer to a reception FIFO.
-#[derive(Clone, Copy)]
-pub struct Reception {
-    /// What holds the packet until the end.
-    pub source: Source,
-    /// The packet.
-    pub packet: usize,
-    /// The tick at which the last byte is there.
-    pub end: u64,
-}
-
 /// The receiving side of a port.
 #[derive(Default)]
 pub struct Receiver {
@@ -66,7 +56,7 @@ pub struct Receiver {
     /// Paths to the senders that transfers hold.
     pub paths_busy: u32,
     /// The transfers to the normal and the high-priority reception FIFO.
-    pub reception: [Option<Reception>; 2],
+    pub reception: [Option<Reception<Source>>; 2],
     /// For the arbitration gap: no head had an offered direction when the receiver last could have asked.
     pub found_nothing: bool,
 }
@@ -97,15 +87,6 @@ impl Counted for Port {
     }
 }
 
-/// An injection FIFO, of unlimited size.
-#[derive(Default)]
-pub struct InjectionFifo {
-    /// The packets, the head first. A head that is being transferred keeps its place until the end.
-    pub queue: VecDeque<usize>,
-    /// Whether the head is being transferred.
-    pub moving: bool,
-}
-
 /// A node.
 pub struct Node {
     /// Port `2 d` leads in the plus direction of dimension `d`, port `2 d + 1` in the minus direction.
@@ -119,9 +100,7 @@ impl Node {
     pub fn release(&mut self, source: Source, over_link: bool) {
         let (port, place) = match source {
             Source::Injection { fifo } => {
-                let fifo = &mut self.fifos[fifo];
-                fifo.queue.pop_front();
-                fifo.moving = false;
+                self.fifos[fifo].leave();
                 return;
             }
             Source::Vc { port, vc } => {

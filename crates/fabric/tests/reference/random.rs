@@ -23,11 +23,6 @@ impl Random {
         (((self.bits() >> 32) * n as u64) >> 32) as usize
     }
 
-    /// True with probability `p`.
-    pub fn chance(&mut self, p: f64) -> bool {
-        ((self.bits() >> 11) as f64) < p * (1u64 << 53) as f64
-    }
-
     /// One of the entries whose `key` is highest; all of them are equally likely.
     pub fn highest<'a, T>(&mut self, entries: &'a [T], key: impl Fn(&T) -> u32) -> &'a T {
         let most = entries.iter().map(&key).max().expect("something to choose from");

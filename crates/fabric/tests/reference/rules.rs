@@ -54,6 +54,14 @@ impl Rules {
         self.vcs - 1
     }
 
+    /// Whether the link that port `port` of `node` leads onto crosses the dateline of its dimension, which lies
+    /// between the highest coordinate and zero.
+    pub fn crosses_dateline(&self, node: usize, port: usize) -> bool {
+        let (d, minus) = (port / 2, port % 2 == 1);
+        let at = |node: usize| self.geometry.coordinates(node)[d];
+        self.geometry.neighbour(node, port).is_some_and(|next| (at(next) > at(node)) == minus)
+    }
+
     /// Whether a VC is an escape VC.
     pub fn is_escape(&self, vc: usize) -> bool {
         (self.dynamic_vcs..self.high_vc()).contains(&vc)
@@ -122,7 +130,7 @@ impl Rules {
         match self.config.router.escape {
             Escape::Bubble => self.dynamic_vcs,
             Escape::Dateline => {
-                let crossed = packet.crossed[port / 2] || self.geometry.crosses_dateline(node, port);
+                let crossed = packet.crossed[port / 2] || self.crosses_dateline(node, port);
                 self.dynamic_vcs + usize::from(crossed)
             }
         }

@@ -120,11 +120,6 @@ impl Statistics {
         self.latency = (count + 1, sum + latency, highest.max(latency));
     }
 
-    /// The mean latency of all packets delivered, ticks.
-    pub fn latency_mean(&self) -> f64 {
-        self.latency.1 as f64 / self.latency.0 as f64
-    }
-
     /// Means from tick `from` up to but not tick `to`, both rounded down to whole periods.
     pub fn means(&self, from: u64, to: u64) -> Means {
         let window = &self.periods[(from / PERIOD_TICKS) as usize..(to / PERIOD_TICKS) as usize];

@@ -57,7 +57,7 @@ fn all_to_all_figures(config: &TorusConfig, seed: u64, (from, to): (u64, u64)) -
         reference.now,
         whole.utilization(),
         occupancy(&whole.chunks, &reference.rules),
-        reference.statistics.latency_mean(),
+        reference.latency_mean(),
         reference.statistics.latency.2,
         reference.statistics.escape_share(&reference.rules),
     );
@@ -92,7 +92,7 @@ fn a_single_path_costs_time_and_throughput() {
             most = most.max(busy.unwrap_or(0));
         }
         assert_eq!(most, paths);
-        reference.statistics.latency_mean()
+        reference.latency_mean()
     });
     // With one dynamic VC the most that goes depends on it too; with two, injected packets fill what it leaves.
     let [less, more] = [1, 2].map(|paths| {
@@ -128,7 +128,7 @@ fn uniform_traffic_below_saturation() {
         workload::uniform(&mut reference, rate, 100_000, &mut Random::new(8));
         let means = reference.statistics.means(10_000, 100_000);
         let lone = 17.0 * workload::mean_hops(&reference) + 260.0;
-        let latency = reference.statistics.latency_mean();
+        let latency = reference.latency_mean();
         println!(
             "{dims:?} uniform at {load}: rate {rate:.7}, utilization {:.4} (data {:.4}, acks {:.4}), chunks {}; \
              mean latency {latency:.1} (alone {lone:.1}), highest {}; escape share {:.5}",

@@ -15,9 +15,10 @@
 //! - A sender counts what goes through since it last injected, whether or not anyone wanted to inject.
 //! - If several receivers have a packet for the same reception FIFO, any of them is served.
 //! - Reception FIFOs always have room. Deposits and packets to their own node are left out.
-#![allow(dead_code, reason = "what comes from BlueGene/L's reference has more than is needed here")]
 
 pub mod arbitrate;
+#[path = "../reference/ends.rs"]
+pub mod ends;
 #[path = "../reference/geometry.rs"]
 pub mod geometry;
 #[path = "../reference/link.rs"]
@@ -31,9 +32,10 @@ pub mod rules;
 pub mod statistics;
 
 use arbitrate::Request;
-use link::{LinkTimes, Place, Sender, Transfer};
+use ends::{InjectionFifo, Reception};
+use link::{LinkTimes, Place, Sender};
 use netloom_fabric::config::QueuedConfig;
-use node::{InjectionFifo, Node, Port, Receiver, Reception, Source};
+use node::{Node, Port, Receiver, Source};
 use packet::{Packet, PacketSpec};
 use random::Random;
 use rules::{Move, Rules, VCS};
@@ -158,14 +160,13 @@ impl Reference {
             for port in 0..self.nodes[node].ports.len() {
                 let sender = &mut self.nodes[node].ports[port].sender;
                 let Some(other) = sender.neighbour else { continue };
-                let packet = sender.packets_under_way.pop_front_if(|&mut (at, _)| at == now);
-                let tokens = sender.tokens_under_way.pop_front_if(|&mut (at, _)| at == now);
+                let (packet, tokens) = sender.arriving(now);
                 let far = &mut self.nodes[other].ports[port ^ 1];
-                if let Some((_, place)) = packet {
+                if let Some(place) = packet {
                     far.receiver.vcs[place.vc].join(place);
                 }
-                if let Some((_, tokens)) = tokens {
-                    far.sender.tokens.iter_mut().zip(tokens).for_each(|(sum, n)| *sum += n);
+                if let Some(tokens) = tokens {
+                    far.sender.earn(tokens);
                 }
             }
         }
@@ -187,11 +188,8 @@ impl Reference {
                     state.ports[from].receiver.paths_busy += 1;
                 }
                 let tokens = self.rules.tokens_taken(vc, chunks);
-                let sender = &mut state.ports[port].sender;
-                sender.tokens[vc] -= tokens;
-                let waiting = Some(Place { packet: number, vc, chunks, tokens });
-                sender.transfer = Some(Transfer { source, waiting, after_tokens: sender.owes() });
-                let next = sender.neighbour.expect("only a link that is there is offered");
+                let next =
+                    state.ports[port].sender.begin(source, Place { packet: number, vc, chunks, tokens });
                 // The hint bit is cleared on the link that reaches the destination's coordinate.
                 if self.rules.geometry.hints(next, packet.spec.destination)[port / 2].is_none() {
                     packet.hints[port / 2] = None;

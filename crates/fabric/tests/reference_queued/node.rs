@@ -1,5 +1,6 @@
 //! The state of a node: receivers with the queues of their VCs, senders, injection and reception FIFOs.
 
+use super::ends::{InjectionFifo, Reception};
 use super::link::{self, Carried, Place};
 use super::statistics::Counted;
 use std::collections::VecDeque;
@@ -85,17 +86,6 @@ impl VirtualChannel {
     }
 }
 
-/// A transfer to a reception FIFO.
-#[derive(Clone, Copy)]
-pub struct Reception {
-    /// What holds the packet until the end.
-    pub source: Source,
-    /// The packet.
-    pub packet: usize,
-    /// The cycle at which the last byte is there.
-    pub end: u64,
-}
-
 /// The receiving side of a port.
 pub struct Receiver {
     /// The VCs: dynamic, deterministic, high-priority, system.
@@ -128,15 +118,6 @@ impl Counted for Port {
     }
 }
 
-/// An injection FIFO, of unlimited size.
-#[derive(Default)]
-pub struct InjectionFifo {
-    /// The packets, the head first. A head that is being transferred keeps its place until the end.
-    pub queue: VecDeque<usize>,
-    /// Whether the head is being transferred.
-    pub moving: bool,
-}
-
 /// A node.
 pub struct Node {
     /// Port `2 d` leads in the plus direction of dimension `d`, port `2 d + 1` in the minus direction.
@@ -144,7 +125,7 @@ pub struct Node {
     /// The injection FIFOs.
     pub fifos: Vec<InjectionFifo>,
     /// The transfers to the reception FIFOs: one for each receiver, then high priority's and the system's.
-    pub receptions: Vec<Option<Reception>>,
+    pub receptions: Vec<Option<Reception<Source>>>,
 }
 
 impl Node {
@@ -162,9 +143,7 @@ impl Node {
     pub fn release(&mut self, source: Source, over_link: bool) {
         match source {
             Source::Injection { fifo } => {
-                let fifo = &mut self.fifos[fifo];
-                fifo.queue.pop_front();
-                fifo.moving = false;
+                self.fifos[fifo].leave();
             }
             Source::Queue { port, vc, queue } => {
                 let Port { receiver, sender, .. } = &mut self.ports[port];

@@ -63,10 +63,3 @@ pub struct Packet {
     /// When its last byte was in the reception FIFO.
     pub delivered_at: Option<u64>,
 }
-
-impl Packet {
-    /// Whether no direction is left: the packet is, or after its last granted link will be, where it goes.
-    pub fn at_destination(&self) -> bool {
-        self.hints.iter().all(Option::is_none)
-    }
-}

@@ -1,6 +1,8 @@
 //! Protection (section III.G): range registers say which memory the unit may touch; what belongs to the system no user's descriptor
 //! may name. What is refused is counted and harms nobody else.
 
+use std::fmt;
+
 /// Range registers for the user and, behind them, for the system (the public driver's `MU_Addressing.h`).
 pub const RANGES: usize = 28;
 /// Those that are the user's.
@@ -28,6 +30,17 @@ pub enum Violation {
     Permission,
     /// A remote get for an injection FIFO that does not allow it, or has no room; or whose data are no descriptors.
     RemoteGet,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Violation::Range => "memory outside its ranges",
+            Violation::BaseAddress => "an entry of the base address table that nobody set",
+            Violation::Permission => "what is the system's",
+            Violation::RemoteGet => "a remote get that its FIFO does not take",
+        })
+    }
 }
 
 /// A unit's range registers.
