@@ -1,81 +1,21 @@
 //! Collective operations in the network: everybody gets the right result once, whatever the trees, the operations, the traffic beside
 //! them, the blocks and the threads; at the speed that the logic allows.
 
-use netloom_engine::{Progress, Reached, Stream, Time};
+mod traffic;
+
+use netloom_engine::{Progress, Stream};
 use netloom_fabric::collective::route::{Rectangle, check};
 use netloom_fabric::collective::{
     ClassRoute, CollectiveHeader, Delivers, Flags, Operation, RouteKind, combine,
 };
 use netloom_fabric::config::QueuedConfig;
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
-use netloom_fabric::packet::{Data, Header, Meta};
-use netloom_fabric::router::queued::QueuedNetwork;
-use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_fabric::packet::{Data, Header};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What a node sends by each injection FIFO.
-type Sends = BTreeMap<usize, VecDeque<(Header, Option<Data>)>>;
-
-/// The same, and its class routes.
-#[derive(Clone, Default)]
-struct Script {
-    routes: Vec<(usize, ClassRoute)>,
-    sends: Sends,
-}
-
-/// What came: node, reception FIFO, header, data, when.
-type Arrival = (u32, usize, Header, Option<Data>, Time);
-
-struct Scripted {
-    numbers: Vec<u32>,
-    scripts: Vec<Option<Script>>,
-    sends: Vec<Sends>,
-    arrived: Vec<Arrival>,
-}
-
-impl Host for Scripted {
-    fn pull(&mut self, _: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
-        if let Some(script) = self.scripts[node as usize].take() {
-            for (class, route) in script.routes {
-                signals.class_route(node, class, Some(route));
-            }
-            self.sends[node as usize] = script.sends;
-        }
-        let next = self.sends[node as usize].get_mut(&fifo).and_then(VecDeque::pop_front);
-        let Some((header, data)) = next else { return Pull::Empty };
-        data.into_iter().for_each(|data| signals.attach(data));
-        Pull::Packet(header, Meta { source: self.numbers[node as usize], ..Meta::default() })
-    }
-
-    fn deliver(&mut self, now: Time, node: u32, d: &Delivery, _: &mut Signals) {
-        self.arrived.push((self.numbers[node as usize], d.port, d.header, d.data.cloned(), now));
-    }
-
-    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
-}
-
-/// Runs scripts to the end; all that arrived, by node and time.
-fn run(config: &QueuedConfig, scripts: &[Script], block: &[u32], threads: usize) -> Vec<Arrival> {
-    let options = BuildOptions { block: block.into(), injection_fifos: 16, ..BuildOptions::default() };
-    let mut network = QueuedNetwork::new(config, &options, |numbers| Scripted {
-        numbers: numbers.into(),
-        scripts: numbers.iter().map(|&n| Some(scripts[n as usize].clone())).collect(),
-        sends: vec![BTreeMap::new(); numbers.len()],
-        arrived: vec![],
-    })
-    .expect("buildable");
-    assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
-    assert_eq!((network.stall(), network.unrest()), (None, vec![]));
-    assert_eq!(network.blocks().map(|b| b.packets()).sum::<usize>(), 0);
-    let mut arrived: Vec<_> =
-        network.blocks().flat_map(|b| std::mem::take(&mut b.host_mut().arrived)).collect();
-    arrived.sort_by_key(|a| (a.0, a.4, a.1));
-    arrived
-}
+use traffic::scripted::{Arrival, Script, build, run};
 
 fn torus_of(config: &QueuedConfig) -> Torus {
     Torus::new(&config.topology)
@@ -442,14 +382,7 @@ fn a_missing_contribution_is_told() {
     let config = QueuedConfig::bluegene_q(&[4, 1, 1]);
     let mut scripts = whole(&config, header(2, Operation::Or, Delivers::AllReduce, 8), 1);
     scripts[3].sends.clear();
-    let options = BuildOptions { injection_fifos: 16, ..BuildOptions::default() };
-    let mut network = QueuedNetwork::new(&config, &options, |numbers| Scripted {
-        numbers: numbers.into(),
-        scripts: numbers.iter().map(|&n| Some(scripts[n as usize].clone())).collect(),
-        sends: vec![BTreeMap::new(); numbers.len()],
-        arrived: vec![],
-    })
-    .expect("buildable");
+    let mut network = build(&config, &scripts, &[]);
     network.run_until(1 << 30, 1, &Progress::default());
     let stall = network.stall().expect("they wait");
     assert!(stall.waiting.iter().any(|w| w.source == 2 || w.source == 1), "{stall:?}");

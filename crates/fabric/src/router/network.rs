@@ -5,6 +5,7 @@ use super::queued::{CounterMasks, PortCounters};
 use super::stall::{StallReport, WaitingPacket};
 use super::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
 use crate::host::Host;
+use crate::topology::io::IO_PORT;
 use crate::topology::torus::Torus;
 use netloom_engine::{Block, Progress, Reached, Simulation, Time};
 
@@ -169,14 +170,25 @@ impl<B: NodeBlock> Network<B> {
         self.simulation.blocks().for_each(|b| b.restart_counting(now));
     }
 
-    /// Traffic of each link that works, as (node, port, counts), in the order of nodes.
+    /// Traffic of each link of the torus that works, as (node, port, counts), in the order of nodes.
     pub fn links(&mut self) -> Vec<(u32, usize, LinkCounts)> {
-        let (ports, now) = (self.torus.ports(), self.now());
+        let (ports, nodes) = (self.torus.ports(), self.torus.nodes());
+        self.links_of(|node, port| node < nodes && port < ports)
+    }
+
+    /// The same of each IO link.
+    pub fn io_links(&mut self) -> Vec<(u32, usize, LinkCounts)> {
+        let torus = self.torus.clone();
+        self.links_of(|node, port| torus.is_io_link(node, port))
+    }
+
+    fn links_of(&mut self, wanted: impl Fn(u32, usize) -> bool) -> Vec<(u32, usize, LinkCounts)> {
+        let now = self.now();
         let mut list = vec![];
         for block in self.simulation.blocks() {
             for node in 0..block.numbers().len() {
                 let number = block.numbers()[node];
-                let links = (0..ports).filter(|&p| block.has_link(node, p));
+                let links = (0..=IO_PORT).filter(|&p| wanted(number, p) && block.has_link(node, p));
                 list.extend(links.map(|p| (number, p, block.link(node, p, now))));
             }
         }
@@ -187,10 +199,11 @@ impl<B: NodeBlock> Network<B> {
     /// What the machine's own performance counters say of each link that works, as (node, port, counts), in the order of nodes; empty where
     /// there are none, or off.
     pub fn counters(&mut self) -> Vec<(u32, usize, PortCounters)> {
-        let (ports, now) = (self.torus.ports(), self.now());
+        let (torus, now) = (self.torus.clone(), self.now());
         let mut list = vec![];
         for block in self.simulation.blocks() {
-            for node in 0..block.numbers().len() {
+            for node in (0..block.numbers().len()).filter(|&node| !torus.is_io_node(block.numbers()[node])) {
+                let ports = torus.ports();
                 let of = |port| Some((block.numbers()[node], port, block.counters(node, port, now)?));
                 list.extend((0..ports).filter(|&p| block.has_link(node, p)).filter_map(of));
             }

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod script;
+pub mod scripted;
 
 use netloom_engine::{Stream, Time};
 use netloom_fabric::config::{HalfwayTie, TorusConfig};

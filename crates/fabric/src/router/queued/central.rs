@@ -8,7 +8,7 @@
 use super::block::Shared;
 use super::state::*;
 use super::trees::{Central, Contribution, Job};
-use crate::collective::route::{check_links, check_node};
+use crate::collective::route::{RouteProblem, check_io, check_links, check_node};
 use crate::collective::{ClassRoute, CollectiveHeader, Combined, Delivers, Operation, RouteKind, combine};
 use crate::host::Host;
 use crate::packet::{Data, Header, Meta};
@@ -153,6 +153,13 @@ impl Node {
         job.outputs & claimed == 0 && bits(job.outputs & !self.open).all(ends)
     }
 
+    /// Checks what can be said of a class route, or a barrier class, by the node's own links.
+    pub fn check_route(&self, route: &ClassRoute) -> Result<(), RouteProblem> {
+        let has_link = |port: usize| self.ports.get(port).is_some_and(|record| record.neighbour != NOWHERE);
+        check_node(self.number, route, has_link)?;
+        check_io(self.number, route, |port| self.io_links >> port & 1 != 0)
+    }
+
     /// Whether this node gets the result.
     fn receives_of(&self, route: &ClassRoute, header: &CollectiveHeader) -> bool {
         let is_for_all = match header.delivers {
@@ -166,16 +173,14 @@ impl Node {
 impl<H: Host> Shared<H> {
     /// Sets a node's registers of a class route.
     pub(super) fn set_class_route(&mut self, n: &mut Node, class: usize, route: Option<ClassRoute>) {
-        let ports = n.ports;
+        let checked = route.as_ref().map_or(Ok(()), |route| n.check_route(route));
         let central = n.central.get_or_insert_default();
-        if let Some(route) = &route {
-            let checked = check_node(n.number, route, |port| {
-                ports.get(port).is_some_and(|record| record.neighbour != NOWHERE)
-            });
-            let checked = checked.and_then(|()| check_links(n.number, class, route, &central.routes));
-            if let Err(problem) = checked {
-                panic!("node {}: class route {class}: {}: {}", n.number, problem.field, problem.message);
-            }
+        let checked = checked.and_then(|()| match &route {
+            Some(route) => check_links(n.number, class, route, &central.routes),
+            None => Ok(()),
+        });
+        if let Err(problem) = checked {
+            panic!("node {}: class route {class}: {}: {}", n.number, problem.field, problem.message);
         }
         central.routes[class] = route;
     }
@@ -360,7 +365,8 @@ impl<H: Host> Shared<H> {
         let (neighbour, start) = self.occupy(n, to, vc, header, start);
         let arrival = start + self.tables.hop + u64::from(n.wires[to]);
         self.calendar.push(start + time, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
-        let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, header.0);
+        let there = n.far[to].into();
+        let arrive = |node, packet| Event::at(Kind::Arrived, node, there, vc, packet, header.0);
         self.send(neighbour, arrival, arrive, packet, out);
     }
 

@@ -57,7 +57,8 @@ impl<H: Host> Shared<H> {
             self.recorder.under_way -= 1;
         }
         let (meta, data) = self.remove(event.packet());
-        self.hand_over(now, n, port, header, meta, data);
+        let fifo = if port == LOCAL { RECEPTION_LOCAL } else { port };
+        self.hand_over(now, n, fifo, header, meta, data);
     }
 
     /// Sends the token-acks that are due on these links, behind what they now carry.
@@ -67,7 +68,8 @@ impl<H: Host> Shared<H> {
         for port in bits(ports) {
             let word = std::mem::take(&mut n.receivers[port].due);
             let (to, at) = self.send_short(n, port, now);
-            let event = |node, _| Event::at(Kind::Tokens, node, port ^ 1, 0, 0, word);
+            let there = n.far[port].into();
+            let event = |node, _| Event::at(Kind::Tokens, node, there, 0, 0, word);
             self.send(to, at, event, u32::MAX, out);
         }
     }
