@@ -5,7 +5,9 @@ mod units;
 
 use netloom_engine::Stream;
 use netloom_nic::message_unit::config::MessageUnitConfig;
-use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Atomic, Descriptor, Kind, LOCAL, Network};
+use netloom_nic::message_unit::descriptor::{
+    ANY_DIRECTION, Atomic, Descriptor, IoLink, Kind, LOCAL, Network, SYSTEM,
+};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority, ReceptionFifo};
 use netloom_nic::message_unit::interrupts::{Group, Interrupt};
 use netloom_nic::message_unit::protection::{Range, Violation};
@@ -279,7 +281,8 @@ fn what_is_not_allowed_is_refused() {
                 spi.inject(0, Descriptor { kind: Kind::RemoteGet { fifo: 3 }, ..put(1, 64) }).await;
                 spi.inject(0, Descriptor { kind: Kind::RemoteGet { fifo: 543 }, ..put(1, 64) }).await;
                 // The system's network FIFO by a user's descriptor.
-                spi.inject(0, Descriptor { map: 1 << 13, ..put(1, 100) }).await;
+                let network = Network::System { destination: 1, io: IoLink::None };
+                spi.inject(0, Descriptor { map: SYSTEM, network, ..put(1, 100) }).await;
                 // And what is right.
                 spi.inject(0, Descriptor { kind: to(0, 1 << 16), ..put(1, 1000) }).await;
             }

@@ -122,18 +122,21 @@ impl Torus {
     /// The exit node by which a compute node's packets best go to its IO node: the nearest, and of several as near, that which serves the
     /// fewest of the nodes before it in the pset.
     pub fn exit_of(&self, node: u32) -> Option<u32> {
-        let io_node = self.io_node_of(node)?;
+        let pset = self.exits_of_pset(self.io_node_of(node)?);
+        pset.into_iter().find(|(other, _)| *other == node).map(|(_, exit)| exit)
+    }
+
+    /// All compute nodes of an IO node, each with its [`Self::exit_of`].
+    pub fn exits_of_pset(&self, io_node: u32) -> Vec<(u32, u32)> {
         let exits = self.exits(io_node);
         let mut served = vec![0; exits.len()];
-        for other in self.pset(io_node) {
-            let near = |i: &usize| (self.distance(other, exits[*i]), served[*i]);
-            let best = (0..exits.len()).min_by_key(near)?;
-            if other == node {
-                return Some(exits[best]);
-            }
+        let best = |node: u32| {
+            let near = |i: &usize| (self.distance(node, exits[*i]), served[*i]);
+            let best = (0..exits.len()).min_by_key(near).expect("a pset has an exit");
             served[best] += 1;
-        }
-        None
+            (node, exits[best])
+        };
+        self.pset(io_node).map(best).collect()
     }
 
     /// The port of an IO node whose link leads to an exit node of its own.

@@ -37,12 +37,13 @@ impl MessageUnits {
         F: Future<Output = ()> + Send + 'static,
     {
         let torus = Arc::new(Torus::new(&network.topology));
-        let common = Common { config: config.clone(), torus: Arc::clone(&torus), tie: network.halfway_tie };
+        let common = Common { config: config.clone(), torus, tie: network.halfway_tie };
         let units: Vec<Unit> = numbers.iter().map(|&n| Unit::new(n, seed)).collect();
-        let task = |unit: &Unit| Task::new(unit.number, &torus, &unit.contents, &mut program);
+        let common = Arc::new(common);
+        let task = |unit: &Unit| Task::new(unit.number, &common, &unit.contents, &mut program);
         MessageUnits {
-            common: Arc::new(common),
             tasks: units.iter().map(task).collect(),
+            common,
             units,
             delivered: 0,
             payload_bytes: 0,
@@ -66,7 +67,7 @@ impl MessageUnits {
 
     /// Descriptors that the unit of a node has injected from a FIFO: the counter that software reads.
     pub fn injected(&self, here: usize, fifo: u16) -> u64 {
-        self.units[here].injection.get(&fifo).map_or(0, |memory| memory.injected)
+        self.units[here].injected(fifo)
     }
 
     /// What the units have counted, by the machine's numbers of their nodes.
@@ -125,7 +126,7 @@ impl MessageUnits {
                 unit.write_descriptor(&self.common, now, fifo, descriptor);
                 out.at(now + u64::from(c.slave_ticks), Alarm::TailMoved(fifo));
             }
-            Some((Call::WaitPacket(fifo), _)) => {
+            Some((Call::WaitPacket(fifo) | Call::Poll(fifo), _)) => {
                 lock(&task.shared).packet = unit.take_packet(fifo);
                 let refused = unit.go_on_storing(&self.common, now, &mut out);
                 refused.into_iter().for_each(|why| self.refuse(now, node, why, signals));
@@ -185,6 +186,10 @@ impl MessageUnits {
                 is_zero.then(|| found(c, now, now))
             }
             Call::WaitRoom(..) => None,
+            Call::WaitInjected(fifo, descriptors) => {
+                (unit.injected(*fifo) >= *descriptors).then(|| found_in_register(c, now, now))
+            }
+            Call::Poll(_) => Some(found_in_register(c, now, now)),
             Call::WaitPacket(fifo) => {
                 (unit.packets_for_software(*fifo) > 0).then(|| found_in_register(c, now, now))
             }
@@ -281,7 +286,12 @@ impl Host for MessageUnits {
             Alarm::Built(engine) => {
                 let moved = unit.built(&self.common, now, engine.into(), &mut out);
                 if let Some((fifo, raises)) = moved {
-                    let waits = |call: &Call| matches!(call, Call::WaitRoom(f, _) if *f == fifo);
+                    let injected = unit.injected(fifo);
+                    let waits = |call: &Call| match call {
+                        Call::WaitRoom(f, _) => *f == fifo,
+                        Call::WaitInjected(f, n) => *f == fifo && injected >= *n,
+                        _ => false,
+                    };
                     self.register_changed(now, node, waits, signals);
                     raises.into_iter().for_each(|interrupt| self.raise(now, node, interrupt, signals));
                 }
