@@ -189,7 +189,15 @@ struct Piece {
     buffer: u16,
     from: u64,
     bytes: u64,
-    is_last: bool,
+    /// When there was a buffer for it.
+    asked: Time,
+}
+
+impl Piece {
+    /// Where its bytes are counted when they come.
+    fn counter(&self) -> u64 {
+        COUNTERS + 8 * u64::from(self.buffer)
+    }
 }
 
 /// What an IO node does.
@@ -245,20 +253,18 @@ impl<'a> Server<'a> {
         let bytes = self.config.buffer_B.min(request.bytes - request.taken);
         let (node, from) = (request.node, request.taken);
         request.taken += bytes;
-        let is_last = request.taken == request.bytes;
-        if is_last {
+        if request.taken == request.bytes {
             self.current = None;
         }
-        Some(Piece { node, buffer: self.free.pop()?, from, bytes, is_last })
+        Some(Piece { node, buffer: self.free.pop()?, from, bytes, asked: self.spi.now() })
     }
 
     /// Has a compute node's unit send a piece of its data.
     async fn fetch(&self, piece: &Piece) {
         let exit = self.spi.torus().exits(self.spi.node())[usize::from(self.links[&piece.node])];
         let outward = Network::System { destination: exit, io: IoLink::AtDestination };
-        let counter = COUNTERS + 8 * u64::from(piece.buffer);
-        self.spi.set_counter(counter, piece.bytes);
-        let data = put(DATA + piece.from, piece.bytes, outward, self.buffer(piece.buffer), counter);
+        self.spi.set_counter(piece.counter(), piece.bytes);
+        let data = put(DATA + piece.from, piece.bytes, outward, self.buffer(piece.buffer), piece.counter());
         let at = DESCRIPTORS + 64 * u64::from(piece.buffer);
         let length = self.spi.store_descriptors(at, &[data]);
         let get = system(at, length, self.inward(piece.node), Kind::RemoteGet { fifo: FETCHED });
@@ -268,6 +274,7 @@ impl<'a> Server<'a> {
     /// Serves requests to write.
     async fn write(mut self) {
         let (mut coming, mut to_file) = (VecDeque::<Piece>::new(), VecDeque::<(Time, Piece)>::new());
+        let mut written = BTreeMap::<u32, u64>::new();
         loop {
             let is_idle = coming.is_empty() && to_file.is_empty();
             if let Some(piece) = self.next_piece(is_idle).await {
@@ -275,16 +282,22 @@ impl<'a> Server<'a> {
                 coming.push_back(piece);
                 continue;
             }
-            // The PCIe is to have something to do while the next piece comes.
+            // The PCIe is to have something to do while the next piece comes: any that is there, or the oldest.
+            let is_there = |piece: &Piece| self.spi.counted_down(piece.counter()) > piece.asked;
+            let next = coming.iter().position(is_there).unwrap_or(0);
             if to_file.len() < 2
-                && let Some(piece) = coming.pop_front()
+                && let Some(piece) = coming.remove(next)
             {
-                self.spi.wait_counter(COUNTERS + 8 * u64::from(piece.buffer)).await;
+                self.spi.wait_counter(piece.counter()).await;
                 to_file.push_back((self.spi.pcie(Pcie::Out, piece.bytes), piece));
             } else if let Some((done, piece)) = to_file.pop_front() {
                 self.spi.wait_until(done).await;
                 self.free.push(piece.buffer);
-                if piece.is_last {
+                // Pieces of one request may come in any order.
+                let written = written.entry(piece.node).or_insert(0);
+                *written += piece.bytes;
+                if *written == self.config.bytes {
+                    *written = 0;
                     self.spi.inject(OWN, word(self.inward(piece.node), 0)).await;
                 }
             } else {
@@ -340,7 +353,7 @@ pub(super) fn measured(
             Operation::Write => "Writing files".into(),
             Operation::Read => "Reading files".into(),
         },
-        columns: ["compute nodes an IO node", "time us", "GB/s an IO node", "GB/s in all"]
+        columns: ["compute nodes an IO node", "time us", "an IO node GB/s", "all GB/s"]
             .map(str::to_owned)
             .to_vec(),
         rows: rows.collect(),
