@@ -10,6 +10,7 @@ use netloom_nic::message_unit::descriptor::{
 };
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority, ReceptionFifo};
 use netloom_nic::message_unit::interrupts::{Group, Interrupt};
+use netloom_nic::message_unit::kernel::{Refusal, Resource};
 use netloom_nic::message_unit::protection::{Range, Violation};
 use netloom_nic::message_unit::spi::Spi;
 use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS, UnitCounters};
@@ -255,6 +256,69 @@ fn afterwards(program: fn(Spi) -> Task) -> (Vec<(u32, Violation, u64)>, Vec<Unit
     assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);
     let refused = machine.blocks().flat_map(|b| b.host().refused().collect::<Vec<_>>()).collect();
     (refused, machine.blocks().flat_map(|b| b.host().counters().map(|c| c.1).collect::<Vec<_>>()).collect())
+}
+
+/// A program that asks the kernel for all that it uses, gives it back, and gets it again; its memory is where the kernel says.
+#[test]
+fn the_kernel_gives_and_takes() {
+    fn polite(spi: Spi) -> Task {
+        Box::pin(async move {
+            let data: Vec<u8> = (0..1000u32).map(|i| (i * 3) as u8).collect();
+            let region = spi.memory_region(0x7000_0123, 4096).expect("memory");
+            for round in 0..3u64 {
+                let injection = spi.allocate(Resource::InjectionFifo, 528).expect("all of them");
+                assert_eq!(
+                    spi.allocate(Resource::InjectionFifo, 1),
+                    Err(Refusal::TooFew(Resource::InjectionFifo, 1, 0))
+                );
+                let [base] = spi.allocate(Resource::BaseAddress, 1).expect("one")[..] else { panic!("one") };
+                let [reception] = spi.allocate(Resource::ReceptionFifo, 1).expect("one")[..] else {
+                    panic!("one")
+                };
+                let at = |address: u64, bytes: u64| region.translate(address, bytes).expect("inside");
+                spi.set_base_address(base, at(0x7000_0123, 4096));
+                let counter = at(0x7000_0123 + 8, 8);
+                if spi.node() == 1 {
+                    spi.set_counter(counter, 1000);
+                    spi.inject(injection[0], queued(0, reception, round, 8)).await;
+                    spi.wait_counter(counter).await;
+                    assert_eq!(spi.load(at(0x7000_0123 + 100, 1000), 1000), data);
+                    spi.wait_injected(injection[0], 1).await;
+                } else {
+                    assert_eq!(spi.receive(reception).await.software, round);
+                    let payload = at(0x7000_0123 + 2000, 1000);
+                    spi.store(payload, &data);
+                    let kind = Kind::DirectPut { base, offset: 100, counter_base: base, counter_offset: 8 };
+                    spi.inject(injection[527], Descriptor { payload, kind, ..put(1, 1000) }).await;
+                    spi.wait_injected(injection[527], 1).await;
+                }
+                for fifo in injection {
+                    spi.free(Resource::InjectionFifo, fifo).expect("its own");
+                }
+                spi.free(Resource::ReceptionFifo, reception).expect("its own");
+                spi.free(Resource::BaseAddress, base).expect("its own");
+                assert!(spi.free(Resource::BaseAddress, base).is_err(), "it is no longer");
+            }
+            spi.note(0, 1);
+        })
+    }
+    let notes = run(&network(&[2], false), &unit(), polite, &[], 1).0;
+    assert!(notes.iter().all(|n| n.1.len() == 1));
+}
+
+#[test]
+#[should_panic(expected = "node 0: injection FIFO 0 is freed with 64 B of descriptors in it")]
+fn a_fifo_in_use_is_not_freed() {
+    fn hasty(spi: Spi) -> Task {
+        Box::pin(async move {
+            let fifo = spi.allocate(Resource::InjectionFifo, 1).expect("one")[0];
+            if spi.node() == 0 {
+                spi.inject(fifo, queued(1, 0, 0, 8)).await;
+                spi.free(Resource::InjectionFifo, fifo).expect("its own");
+            }
+        })
+    }
+    run(&network(&[2], false), &unit(), hasty, &[], 1);
 }
 
 /// What is refused is counted, told to whom asked for it, and harms nothing else.

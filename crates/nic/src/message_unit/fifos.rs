@@ -129,7 +129,12 @@ impl Injection {
 
     /// Room for descriptors, bytes.
     pub fn free_B(&self) -> u64 {
-        self.settings.size_B - self.coming_B - DESCRIPTOR_B * (1 + self.descriptors.len() as u64)
+        self.settings.size_B - DESCRIPTOR_B - self.descriptors_B()
+    }
+
+    /// Descriptors in it, and those that remote gets are storing, bytes.
+    pub fn descriptors_B(&self) -> u64 {
+        self.coming_B + DESCRIPTOR_B * self.descriptors.len() as u64
     }
 
     /// Descriptors of a remote get have been stored: the tail moves past them.
@@ -238,6 +243,11 @@ impl Reception {
             self.committed += 1;
         }
         self.committed - before
+    }
+
+    /// Packets in it, and those being stored, bytes.
+    pub fn packets_B(&self) -> u64 {
+        self.taken
     }
 
     /// Packets that software would find.

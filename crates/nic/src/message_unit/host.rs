@@ -3,6 +3,7 @@
 use super::common::Common;
 use super::config::MessageUnitConfig;
 use super::interrupts::Interrupt;
+use super::kernel::Resource;
 use super::protection::Violation;
 use super::reception::Outcome;
 use super::spi::{Call, Note, Setting, Spi, Task, status_of};
@@ -167,6 +168,18 @@ impl MessageUnits {
                 Setting::Reception(fifo, settings) => unit.set_reception_fifo(fifo, settings),
                 Setting::Range(register, range) => unit.ranges.set(register, range),
                 Setting::Interrupt(like, group) => unit.interrupts.lead(like, group),
+                Setting::Free(Resource::ClassRoute, class) => {
+                    out.signals.class_route(node, class.into(), None)
+                }
+                Setting::Free(Resource::Barrier, class) => {
+                    out.signals.barrier_class(node, class.into(), None, 0);
+                    shared.status &= !(7 << (4 * u32::from(class)));
+                }
+                Setting::Free(Resource::BaseAddress, entry) => {
+                    unit.base.remove(&entry);
+                }
+                Setting::Free(Resource::InjectionFifo, fifo) => unit.free_injection_fifo(fifo),
+                Setting::Free(Resource::ReceptionFifo, fifo) => unit.free_reception_fifo(fifo),
                 Setting::Barrier(class, route, start) => {
                     out.signals.barrier_class(node, class.into(), route, start);
                     shared.status |= start << (4 * u32::from(class));

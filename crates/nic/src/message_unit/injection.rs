@@ -49,6 +49,16 @@ impl Unit {
         self.injection.insert(fifo, Injection::new(settings));
     }
 
+    /// Software gives an injection FIFO back.
+    pub fn free_injection_fifo(&mut self, fifo: u16) {
+        let left = self.injection.remove(&fifo).map_or(0, |memory| memory.descriptors_B());
+        assert!(
+            left == 0,
+            "node {}: injection FIFO {fifo} is freed with {left} B of descriptors in it",
+            self.number
+        );
+    }
+
     /// Whether an injection FIFO has room for one more descriptor.
     pub fn has_room(&mut self, fifo: u16) -> bool {
         self.injection_fifo(fifo).free_B() >= DESCRIPTOR_B

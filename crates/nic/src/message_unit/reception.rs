@@ -80,6 +80,16 @@ impl Unit {
         self.reception.insert(fifo, Reception::new(settings));
     }
 
+    /// Software gives a reception FIFO back.
+    pub fn free_reception_fifo(&mut self, fifo: u16) {
+        let left = self.reception.remove(&fifo).map_or(0, |memory| memory.packets_B());
+        assert!(
+            left == 0,
+            "node {}: reception FIFO {fifo} is freed with {left} B of packets in it",
+            self.number
+        );
+    }
+
     fn reception_fifo(&mut self, fifo: u16) -> &mut Reception {
         self.reception.entry(fifo).or_insert_with(|| Reception::new(ReceptionFifo::usual(fifo)))
     }

@@ -32,6 +32,7 @@ use super::contents::Contents;
 use super::descriptor::Descriptor;
 use super::fifos::{InjectionFifo, Packet, ReceptionFifo};
 use super::interrupts::{Group, Interrupt};
+use super::kernel::{Kernel, MemoryRegion, Refusal, Resource};
 use super::protection::{RANGES, Range};
 use super::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS, encoding, lock};
 use netloom_engine::Time;
@@ -89,6 +90,7 @@ pub(super) enum Setting {
     Reception(u16, ReceptionFifo),
     Range(usize, Option<Range>),
     Interrupt(Interrupt, Option<Group>),
+    Free(Resource, u16),
 }
 
 /// The three bits of a barrier class take turns (`GIBarrier.h` of the public driver): a node that has yet to come to a barrier says its
@@ -131,6 +133,7 @@ pub(super) struct Shared {
     /// What each barrier class's status register says, four bits each, and when it last changed.
     pub status: u64,
     pub status_changed: Time,
+    pub kernel: Kernel,
     /// When the PCIe has moved what it was told to, by [`Pcie`].
     pub pcie_free: [Time; 2],
 }
@@ -173,6 +176,44 @@ impl Spi {
     /// Keeps a figure that the program measured.
     pub fn note(&self, of: u64, ticks: Time) {
         lock(&self.shared).notes.push(Note { of, ticks });
+    }
+
+    /// Asks the kernel for so many of what the unit has (not timed). Returns their numbers.
+    ///
+    /// # Errors
+    /// If fewer are free.
+    pub fn allocate(&self, what: Resource, count: u16) -> Result<Vec<u16>, Refusal> {
+        lock(&self.shared).kernel.allocate(what, count)
+    }
+
+    /// The same for one of a number that others have agreed upon: a class route, a barrier class.
+    ///
+    /// # Errors
+    /// If it is not free.
+    pub fn allocate_this(&self, what: Resource, number: u16) -> Result<(), Refusal> {
+        lock(&self.shared).kernel.allocate_this(what, number)
+    }
+
+    /// Gives back what [`Self::allocate`] gave. What was set up of it is forgotten.
+    ///
+    /// # Errors
+    /// If it was not allocated.
+    ///
+    /// # Panics
+    /// Later, if it is a FIFO in which something still is.
+    pub fn free(&self, what: Resource, number: u16) -> Result<(), Refusal> {
+        let mut shared = lock(&self.shared);
+        shared.kernel.free(what, number)?;
+        shared.settings.push(Setting::Free(what, number));
+        Ok(())
+    }
+
+    /// Has the kernel say where in physical memory a program's own memory lies, which descriptors and the base address table need (not timed).
+    ///
+    /// # Errors
+    /// If it has no bytes, or overlaps another region.
+    pub fn memory_region(&self, start: u64, bytes: u64) -> Result<MemoryRegion, Refusal> {
+        lock(&self.shared).kernel.region(start, bytes)
     }
 
     /// Sets an entry of the base address table (the kernel's part: it is not timed).
