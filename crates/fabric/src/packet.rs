@@ -211,7 +211,7 @@ pub struct Meta {
     pub group: u8,
     /// Free for the layer above.
     pub kind: u8,
-    /// Where a packet is sent on to that goes by way of a relay, or [`Meta::NOWHERE`].
+    /// Where a packet is sent on to that goes by way of a relay, or [`Meta::NOWHERE`]; free for layers above that know no relays.
     pub beyond: u32,
     /// Free for the layer above: a message and what part of it this is.
     pub message: [u64; 2],

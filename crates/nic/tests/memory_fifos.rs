@@ -27,7 +27,7 @@ fn put(destination: u32, length: u64) -> Descriptor {
     }
 }
 
-fn queued(destination: u32, fifo: u16, software: u64, length: u64) -> Descriptor {
+fn queued(destination: u32, fifo: u16, software: u128, length: u64) -> Descriptor {
     let map = if destination == u32::MAX { LOCAL } else { ANY_DIRECTION };
     Descriptor {
         map,
@@ -54,7 +54,11 @@ fn packets_wait_for_room_and_none_is_lost() {
                 let expected: u64 = (1..spi.nodes()).map(packets).sum();
                 for _ in 0..expected {
                     let packet = spi.receive(5).await;
-                    assert_eq!(u64::from(packet.source), packet.software >> 32);
+                    assert_eq!(
+                        u128::from(packet.source),
+                        packet.software >> 104,
+                        "in the first of the fourteen bytes"
+                    );
                     let data = packet.data.expect("stored at the sender");
                     assert!(data.iter().all(|&b| u32::from(b) == packet.source), "its sender's bytes");
                     let of = seen.entry(packet.software).or_insert(0u64);
@@ -63,14 +67,14 @@ fn packets_wait_for_room_and_none_is_lost() {
                 }
                 for n in 1..spi.nodes() {
                     for i in 0..EACH {
-                        assert_eq!(seen[&(u64::from(n) << 32 | i)], length(n, i));
+                        assert_eq!(seen[&(u128::from(n) << 104 | u128::from(i))], length(n, i));
                     }
                 }
                 spi.note(0, spi.now());
             } else {
                 spi.store(1 << 20, &vec![spi.node() as u8; 4096]);
                 for i in 0..EACH {
-                    let software = u64::from(spi.node()) << 32 | i;
+                    let software = u128::from(spi.node()) << 104 | u128::from(i);
                     spi.inject(i as u16 % 3, queued(0, 5, software, length(spi.node(), i))).await;
                 }
             }
@@ -265,7 +269,7 @@ fn the_kernel_gives_and_takes() {
         Box::pin(async move {
             let data: Vec<u8> = (0..1000u32).map(|i| (i * 3) as u8).collect();
             let region = spi.memory_region(0x7000_0123, 4096).expect("memory");
-            for round in 0..3u64 {
+            for round in 0..3u128 {
                 let injection = spi.allocate(Resource::InjectionFifo, 528).expect("all of them");
                 assert_eq!(
                     spi.allocate(Resource::InjectionFifo, 1),

@@ -3,7 +3,7 @@
 
 pub use super::atomic::Atomic;
 use super::common::Common;
-use super::packet::{OFFSET, Put, Queued, UnitHeader};
+use super::packet::{OFFSET, Put, Queued, SOFTWARE, UnitHeader};
 use super::{BASE_ADDRESSES, DESCRIPTOR_B, INJECTION_FIFOS, NETWORK_FIFOS, RECEPTION_FIFOS};
 use netloom_fabric::collective::header::WORDS;
 use netloom_fabric::collective::{CLASS_ROUTES, CollectiveHeader, Delivers, Flags, Operation, RouteKind};
@@ -138,8 +138,8 @@ pub enum Kind {
     MemoryFifo {
         /// The reception FIFO at the destination, 0 to 271.
         fifo: u16,
-        /// What its software tells that at the destination: eight of the header's fourteen bytes for it.
-        software: u64,
+        /// What its software tells that at the destination: the header's fourteen bytes for it, as a number.
+        software: u128,
         /// Whether its last packet interrupts the destination's processor.
         interrupt: bool,
     },
@@ -176,6 +176,9 @@ impl Descriptor {
                 (most >= BASE_ADDRESSES).then(|| {
                     format!("base address table entries {base} and {counter_base} of {BASE_ADDRESSES}")
                 })
+            }
+            Kind::MemoryFifo { software, .. } if software >> SOFTWARE != 0 => {
+                Some(format!("software's fourteen bytes: {software:#x} needs more"))
             }
             Kind::MemoryFifo { fifo, .. } => {
                 (fifo >= RECEPTION_FIFOS).then(|| format!("reception FIFO {fifo} of {RECEPTION_FIFOS}"))
@@ -352,6 +355,13 @@ mod tests {
         assert!(wrong(|d| d.length = 0).contains("no bytes"));
         assert!(wrong(|d| d.map = 0).contains("no injection FIFO"));
         assert!(wrong(|d| d.kind = Kind::RemoteGet { fifo: 0 }).contains("64 B"));
+        let long = Kind::MemoryFifo { fifo: 0, software: 1 << 112, interrupt: false };
+        assert!(
+            Descriptor { kind: long, ..fine.clone() }
+                .problem(&torus(), 0)
+                .expect("wrong")
+                .contains("fourteen")
+        );
         let far = Kind::MemoryFifo { fifo: 272, software: 0, interrupt: false };
         assert!(
             Descriptor { kind: far, ..fine.clone() }

@@ -128,8 +128,8 @@ pub fn to_bytes(d: &Descriptor, torus: &Torus) -> Bytes {
             unit[8..16].copy_from_slice(&place(counter_base, counter_offset));
         }
         Kind::MemoryFifo { fifo, software, .. } => {
-            unit[..8].copy_from_slice(&place(fifo, 0));
-            unit[8..16].copy_from_slice(&software.to_be_bytes());
+            unit[..6].copy_from_slice(&place(fifo, 0)[..6]);
+            unit[6..].copy_from_slice(&software.to_be_bytes()[2..]);
         }
         Kind::RemoteGet { fifo } => unit[..8].copy_from_slice(&place(fifo, 0)),
     }
@@ -188,7 +188,10 @@ fn of_parts(b: &Bytes, network: Network) -> Option<Descriptor> {
     let place = |from: usize| ((long(from) >> 54) as u16, long(from) & ADDRESS);
     let ((base, offset), (counter_base, counter_offset)) = (place(44), place(52));
     let kind = match b[40] & 0xc0 {
-        0x00 => Kind::MemoryFifo { fifo: base, software: long(52), interrupt: b[7] & 1 != 0 },
+        0x00 => {
+            let software = b[50..64].iter().fold(0, |all, &byte| all << 8 | u128::from(byte));
+            Kind::MemoryFifo { fifo: base, software, interrupt: b[7] & 1 != 0 }
+        }
         0x40 if offset & ATOMIC != 0 => Kind::AtomicPut {
             atomic: Atomic::of(offset as u8 & 7)?,
             base,
@@ -267,7 +270,7 @@ mod tests {
                 counter_offset,
             },
         );
-        let fifo = (0u16..272, any::<u64>(), any::<bool>())
+        let fifo = (0u16..272, 0u128..1 << 112, any::<bool>())
             .prop_map(|(fifo, software, interrupt)| Kind::MemoryFifo { fifo, software, interrupt });
         prop_oneof![put, atomic, fifo, (0u16..544).prop_map(|fifo| Kind::RemoteGet { fifo })]
     }

@@ -125,8 +125,8 @@ fn system(payload: u64, length: u64, network: Network, kind: Kind) -> Descriptor
 }
 
 /// A message without data for the program at the other end.
-fn word(network: Network, software: u64) -> Descriptor {
-    system(DATA, 0, network, Kind::MemoryFifo { fifo: RECEIVED, software, interrupt: false })
+fn word(network: Network, word: u64) -> Descriptor {
+    system(DATA, 0, network, Kind::MemoryFifo { fifo: RECEIVED, software: word.into(), interrupt: false })
 }
 
 fn put(payload: u64, length: u64, network: Network, offset: u64, counter: u64) -> Descriptor {
@@ -247,7 +247,7 @@ impl<'a> Server<'a> {
                 false => self.spi.poll(RECEIVED).await,
             }?;
             self.left -= 1;
-            self.current = Some(Request { node: packet.source, bytes: packet.software, taken: 0 });
+            self.current = Some(Request { node: packet.source, bytes: packet.software as u64, taken: 0 });
         }
         let request = self.current.as_mut()?;
         let bytes = self.config.buffer_B.min(request.bytes - request.taken);
