@@ -344,6 +344,31 @@ fn links_are_claimed() {
     assert!(collective < all / 10, "{collective} of {all}");
 }
 
+/// A packet that waits for a link is on its way through the logic as that becomes free, whether or not anything else happens at the
+/// node then.
+#[test]
+fn a_link_is_taken_as_it_becomes_free() {
+    let mut config = QueuedConfig::bluegene_q(&[3, 1, 1]);
+    config.topology.wrap = vec![false; 3];
+    let torus = torus_of(&config);
+    let header = header(0, Operation::Or, Delivers::AllReduce, 8);
+    let mut scripts: Vec<Script> = (0..3)
+        .map(|n| {
+            let route = Rectangle::whole(&torus).route(&torus, [0; 5], torus.coordinates(n), header.kind);
+            Script {
+                routes: vec![(0, route.expect("all are in it"))],
+                sends: [(USER, vec![(header.pack(), None)].into())].into(),
+            }
+        })
+        .collect();
+    // The middle node sends a full packet to the root while it waits for the other end's.
+    scripts[1].sends.insert(1, [(Header::new([0; 5], 2, 17, 0), None)].into());
+    let arrived = run(&config, &scripts, &[3; 3], 1);
+    let at_root = arrived.iter().find(|a| a.0 == 0 && a.1 == USER).expect("it came").4;
+    // Behind that packet, a hop, up-tree and ALUs and down-tree at the root, and the packet itself.
+    assert_eq!(at_root, 2208 + 363 + (48 + 64 + 48) + 288);
+}
+
 /// A node that is the root of one tree gets its turn, though broadcasts of two others keep its down-tree logic busy.
 #[test]
 fn a_root_is_fair_to_other_trees() {

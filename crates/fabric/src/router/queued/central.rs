@@ -7,7 +7,7 @@
 
 use super::block::Shared;
 use super::state::*;
-use super::trees::{Central, Contribution, Job};
+use super::trees::{Central, Contribution, Job, Logic};
 use crate::collective::route::{RouteProblem, check_io, check_links, check_node};
 use crate::collective::{ClassRoute, CollectiveHeader, Combined, Delivers, Operation, RouteKind, combine};
 use crate::host::Host;
@@ -16,10 +16,13 @@ use crate::router::bits::{bits, one_of};
 use crate::router::event::FROM_CENTRAL;
 use netloom_engine::{Outbox, Time};
 
-/// In an event for the logic: what it reads has gone through up-tree, down-tree; up-tree may begin anew.
+/// In an event for the logic: what it reads has gone through up-tree, down-tree; up-tree may begin anew; links that were waited for
+/// will be free in time.
 const READ_UP: usize = 0;
 const READ_DOWN: usize = 1;
 const UP_FREE: usize = 2;
+const LINKS_UP: usize = 3;
+const LINKS_DOWN: usize = 4;
 
 /// The VC of a class route's packets.
 fn vc_of(kind: RouteKind) -> usize {
@@ -214,6 +217,9 @@ impl<H: Host> Shared<H> {
     /// The logic is through with something.
     pub(super) fn central_event(&mut self, n: &mut Node, slot: usize) {
         let Some(central) = n.central.as_deref_mut() else { return };
+        if matches!(slot, LINKS_UP | LINKS_DOWN) {
+            return;
+        }
         let logic = if slot == READ_DOWN { &mut central.down } else { &mut central.up };
         if slot == UP_FREE {
             logic.is_busy = false;
@@ -246,6 +252,7 @@ impl<H: Host> Shared<H> {
             c.down.granted = None;
             self.pass(n, c, job, now, out);
         }
+        self.look_again(n, &mut c.down, LINKS_DOWN, now);
         if c.up.may_grant() {
             c.up.granted = pick(&c.up(n, &self.cells), n);
         }
@@ -258,8 +265,21 @@ impl<H: Host> Shared<H> {
             c.up.granted = None;
             self.pass(n, c, job, now, out);
         }
+        self.look_again(n, &mut c.up, LINKS_UP, now);
         n.claimed = claimed_down | c.up.granted.map_or(0, |job| job.outputs);
         n.central = Some(central);
+    }
+
+    /// What was granted and waits for links is looked at again when the last of them will be free as its packet comes out of the logic:
+    /// before they are free, when nothing else may happen at the node.
+    fn look_again(&mut self, n: &Node, logic: &mut Logic, slot: usize, now: Time) {
+        let Some(job) = &logic.granted else { return };
+        let ends = bits(job.outputs & !n.open & !n.booked).map(|port| n.ports[port].free_at).max();
+        let at = ends.unwrap_or(0).saturating_sub(self.delay(job));
+        if at > now && at != logic.looks_at {
+            logic.looks_at = at;
+            self.at_central(n, at, slot);
+        }
     }
 
     /// Packets go through the logic, and what comes of them to its links and to the node itself.

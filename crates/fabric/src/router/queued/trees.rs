@@ -2,6 +2,7 @@
 
 use super::vcs::{ALL_VCS, PORTS, VCS};
 use crate::collective::{CLASS_ROUTES, ClassRoute, CollectiveHeader, Operation};
+use netloom_engine::Time;
 use std::collections::VecDeque;
 
 /// The collective VCs, by the place of their queues.
@@ -32,6 +33,8 @@ pub(super) struct Contribution {
 pub(super) struct Logic {
     /// Granted, and waiting for its links.
     pub granted: Option<Job>,
+    /// When that is looked at again, or was last.
+    pub looks_at: Time,
     /// What is being read.
     pub reading: Option<Job>,
     /// Whether it may grant nothing yet.
