@@ -401,6 +401,34 @@ fn a_root_is_fair_to_other_trees() {
     assert!(last(0) < last(1) / 2, "{} of {}", last(0), last(1));
 }
 
+/// A VC is one queue: a packet behind one that waits for its link comes to its head when that one has been read, though down-tree reads the
+/// first and up-tree the second.
+#[test]
+fn a_vc_is_read_packet_by_packet() {
+    let mut config = QueuedConfig::bluegene_q(&[3, 2, 1]);
+    config.topology.wrap = vec![false; 3];
+    let header = |class| header(class, Operation::Or, Delivers::Broadcast, 512).pack();
+    let route = |inputs, output| ClassRoute { kind: RouteKind::UserSubcomm, inputs, output, local: true };
+    let mut scripts = vec![Script::default(); 6];
+    // One class leads from node 0 down to 1 and 4, the other from 0 up by 1 to 2.
+    scripts[0].routes = vec![(1, route(1 << 0, None)), (2, route(0, Some(0)))];
+    scripts[1].routes = vec![(1, route(1 << 2, Some(1))), (2, route(1 << 1, Some(0)))];
+    scripts[4].routes = vec![(1, route(0, Some(3)))];
+    scripts[2].routes = vec![(2, route(1 << 1, None))];
+    scripts[0].sends.insert(USER, [(header(1), None), (header(2), None)].into());
+    // The first finds the link from 1 to 4 busy until 2208.
+    scripts[1].sends.insert(1, [(Header::new([1, 1, 0, 0, 0], 4, 17, 0), None)].into());
+    let arrived = run(&config, &scripts, &[3; 3], 1);
+    let at = |node, class| {
+        let is_it = |a: &&Arrival| CollectiveHeader::unpack(a.2).is_some_and(|h| h.class == class);
+        arrived.iter().filter(is_it).find(|a| a.0 == node).expect("it came").4
+    };
+    let (full, hop) = (2208, 363);
+    assert_eq!(at(4, 1), full + hop + 48 + full);
+    // Read from 48 before the link is free until 4368; then up-tree, a hop, and both at the root.
+    assert_eq!(at(2, 2), full - 48 + full + 48 + hop + 2 * 48 + full);
+}
+
 /// A contribution that never comes leaves the others waiting, and the report says where.
 #[test]
 fn a_missing_contribution_is_told() {

@@ -34,8 +34,10 @@ fn contribution_of(kind: RouteKind) -> usize {
 }
 
 impl Central {
+    /// What the packet at the head of a port's VC asks for: none while one is still being read there.
     fn header(&self, cells: &[Cell], vc: usize, port: usize) -> Option<CollectiveHeader> {
-        let packet = *self.queues[vc - VCS][port].front()?;
+        let queue = (self.being_read[vc - VCS][port] == 0).then_some(&self.queues[vc - VCS][port])?;
+        let packet = *queue.front()?;
         CollectiveHeader::unpack(cells[packet as usize].header)
     }
 
@@ -215,7 +217,7 @@ impl<H: Host> Shared<H> {
     }
 
     /// The logic is through with something.
-    pub(super) fn central_event(&mut self, n: &mut Node, slot: usize) {
+    pub(super) fn central_event(&mut self, n: &mut Node, slot: usize, now: Time) {
         let Some(central) = n.central.as_deref_mut() else { return };
         if matches!(slot, LINKS_UP | LINKS_DOWN) {
             return;
@@ -233,6 +235,8 @@ impl<H: Host> Shared<H> {
             self.host.prepare(n.here, contribution.fifo);
         }
         for port in bits(job.inputs) {
+            let chunks = std::mem::take(&mut central.being_read[job.vc - VCS][port]);
+            self.recorder.leave(job.vc, chunks, now);
             n.receivers[port].due += 1 << (8 * job.vc);
             n.due |= 1 << port;
         }
@@ -302,9 +306,8 @@ impl<H: Host> Shared<H> {
         for port in bits(job.inputs) {
             let packet = c.queues[job.vc - VCS][port].pop_front().expect("it was seen at the head");
             let waited = (now as u32).wrapping_sub(self.cells[packet as usize].arrived);
-            let chunks = take(self, packet);
+            c.being_read[job.vc - VCS][port] = take(self, packet);
             self.recorder.waited(CLASS[job.vc], waited);
-            self.recorder.leave(job.vc, chunks, now);
             self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
         }
         if let Some(own) = job.contribution.and_then(|which| c.contributions[which]) {

@@ -14,6 +14,8 @@ pub(super) struct Central {
     pub routes: [Option<ClassRoute>; CLASS_ROUTES],
     /// Packets that have come, by VC and port, in order.
     pub queues: [[VecDeque<u32>; PORTS]; COLLECTIVE_VCS],
+    /// Chunks of the packet, if any, that is being read from each: the next one is its head when that has gone.
+    pub being_read: [[u8; PORTS]; COLLECTIVE_VCS],
     /// Packets at the heads of injection FIFOs: the user's and the system's.
     pub contributions: [Option<Contribution>; 2],
     pub up: Logic,
