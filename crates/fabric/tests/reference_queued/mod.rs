@@ -224,6 +224,9 @@ impl Reference {
 
     /// A node's collective logic, in a cycle: what begins to be read has its links from now on.
     fn combine(&mut self, node: usize) {
+        if self.nodes[node].central.routes.is_empty() {
+            return;
+        }
         for side in [Side::Down, Side::Up] {
             let (rules, state) = ((&self.rules, self.now), &mut self.nodes[node]);
             let passing = central::serve(rules, (node, state), &self.collectives, side, &mut self.random);
