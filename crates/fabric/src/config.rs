@@ -4,15 +4,16 @@
 //! These are plain values as a machine file gives them, with checks that say what is impossible. Nothing here
 //! is used on the path of a packet: a block derives its own compact tables from it when the machine is built.
 
+mod io;
 mod outline;
 mod queued;
 mod torus;
 
+pub use io::{EXITS_MAX, IoNodes};
 pub use outline::{Outline, VcOutline};
 pub use queued::{CollectiveLogic, QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
 pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};
 
-use crate::topology::io::IoNodes;
 use crate::topology::partitions::{self, Partition};
 use serde::{Deserialize, Serialize};
 
@@ -364,7 +365,7 @@ fn at_most(values: &[(&str, u32, u32)]) -> Result<(), ConfigError> {
     }
 }
 
-pub(crate) fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
+fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError { key: key.into(), message: message.into() })
 }
 

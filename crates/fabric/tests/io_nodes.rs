@@ -7,11 +7,11 @@ use netloom_engine::{Stream, Time};
 use netloom_fabric::collective::{
     ClassRoute, CollectiveHeader, Delivers, Flags, Operation, RouteKind, route::check,
 };
-use netloom_fabric::config::{HalfwayTie, QueuedConfig};
+use netloom_fabric::config::{HalfwayTie, IoNodes, QueuedConfig};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::LinkCounts;
 use netloom_fabric::routing::hints;
-use netloom_fabric::topology::io::{IO_NODE_PORTS, IO_PORT, IoNodes};
+use netloom_fabric::topology::io::{IO_NODE_PORTS, IO_PORT};
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -2,8 +2,7 @@
 
 mod units;
 
-use netloom_fabric::config::QueuedConfig;
-use netloom_fabric::topology::io::IoNodes;
+use netloom_fabric::config::{IoNodes, QueuedConfig};
 use netloom_nic::message_unit::descriptor::{Descriptor, IoLink, Kind, Network, SYSTEM};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority};
 use netloom_nic::message_unit::spi::{Pcie, Spi};

@@ -1,8 +1,7 @@
 //! Tori and meshes of one to five dimensions.
 
-use super::io::IoNodes;
 use super::partitions::Partition;
-use crate::config::{DIMENSIONS_MAX, Topology, parse_direction};
+use crate::config::{DIMENSIONS_MAX, IoNodes, Topology, parse_direction};
 
 /// Coordinates of a node, one byte a dimension; those beyond the machine's dimensions are zero.
 pub type Coordinates = [u8; DIMENSIONS_MAX];

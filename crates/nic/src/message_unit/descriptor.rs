@@ -310,8 +310,7 @@ pub fn collective_fifo(kind: RouteKind) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netloom_fabric::config::Topology;
-    use netloom_fabric::topology::io::IoNodes;
+    use netloom_fabric::config::{IoNodes, Topology};
 
     /// Two nodes, and an IO node behind the second.
     fn torus() -> Torus {
