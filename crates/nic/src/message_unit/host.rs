@@ -124,7 +124,7 @@ impl MessageUnits {
                 return false;
             }
             Some((Call::Inject(fifo, descriptor), _)) => {
-                unit.write_descriptor(&self.common, now, fifo, descriptor);
+                unit.write_descriptor(&self.common, now, fifo, *descriptor);
                 out.at(now + u64::from(c.slave_ticks), Alarm::TailMoved(fifo));
             }
             Some((Call::WaitPacket(fifo) | Call::Poll(fifo), _)) => {

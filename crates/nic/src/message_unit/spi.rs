@@ -60,9 +60,9 @@ pub(super) enum Call {
     /// Its own instructions, for so many ticks.
     Compute(Time),
     /// A descriptor into an injection FIFO.
-    Inject(u16, Descriptor),
+    Inject(u16, Box<Descriptor>),
     /// Room for it there.
-    WaitRoom(u16, Descriptor),
+    WaitRoom(u16, Box<Descriptor>),
     /// So many descriptors of an injection FIFO to be injected.
     WaitInjected(u16, u64),
     /// A packet in a reception FIFO, if one lies there.
@@ -363,7 +363,7 @@ impl Spi {
         if let Some(problem) = descriptor.problem(&self.torus, self.node) {
             panic!("node {}: a descriptor in injection FIFO {fifo}: {problem}", self.node);
         }
-        self.call(Call::WaitRoom(fifo, descriptor)).await;
+        self.call(Call::WaitRoom(fifo, Box::new(descriptor))).await;
     }
 
     /// Polls the counter of an injection FIFO's descriptors until so many have been injected since the start.
