@@ -302,12 +302,15 @@ impl Link {
         }
         // Else packets would be sent again that have got through, or before the last of the first sending is gone.
         let full = (packet.chunk_B * packet.chunks_max + packet.trailer_B) * self.ticks_per_byte;
-        let enough = u64::from(self.ack_only_after_ticks) + u64::from(3 * full + 2 * self.hop_ticks());
+        let wires = self.trace_ticks.iter().max().unwrap_or(&0) + self.link_chip_ticks;
+        let enough =
+            u64::from(self.ack_only_after_ticks) + u64::from(3 * full + 2 * (self.hop_ticks() + wires));
         if self.bit_error_rate > 0.0 && u64::from(self.retransmit_timeout_ticks) < enough {
             return refuse(
                 "link.retransmit_timeout_ticks",
                 format!(
-                    "expected at least {enough}: three full packets and two hops more than ack_only_after_ticks"
+                    "expected at least {enough}, three full packets and two hops more than ack_only_after_ticks, found {}",
+                    self.retransmit_timeout_ticks
                 ),
             );
         }

@@ -2,7 +2,7 @@
 
 use super::{
     ConfigError, DirectionChoice, EscapeOrder, HalfwayTie, LETTERS, Link, Outline, PacketFormat, Topology,
-    VcOutline, default_ack_only, default_timeout, refuse,
+    VcOutline, default_ack_only, refuse,
 };
 use crate::router::VcClass;
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ impl QueuedConfig {
                 midplane: vec![4, 4, 4, 4, 2],
                 link_chip_ticks: 1157,
                 bit_error_rate: 0.0,
-                retransmit_timeout_ticks: default_timeout(),
+                retransmit_timeout_ticks: 16_000,
                 ack_only_after_ticks: default_ack_only(),
             },
             router: QueuedRouter {
@@ -209,9 +209,6 @@ impl QueuedConfig {
                 "topology.dead_nodes",
                 "expected none: routers of this family know no ways round them yet",
             );
-        }
-        if self.link.bit_error_rate > 0.0 {
-            return refuse("link.bit_error_rate", "expected 0: links of this family corrupt nothing yet");
         }
         if self.ticks_per_second == 0 {
             return refuse("ticks_per_second", "expected at least 1");

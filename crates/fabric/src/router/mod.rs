@@ -1,6 +1,7 @@
 //! Routers: buffers, tokens, arbitration. One folder a family; beside them what all families share.
 
 mod bits;
+mod errors;
 mod event;
 mod network;
 mod partition;

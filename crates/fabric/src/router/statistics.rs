@@ -37,27 +37,39 @@ pub struct LinkCounts {
 pub struct LinkErrors {
     /// Data packets that were corrupted on the link, when first sent or when sent again.
     pub corrupted: u64,
+    /// Those of them that the receiver refused at the header, so that nothing of them ran on.
+    pub bad_headers: u64,
     /// Data packets sent again, by whatever they were lost.
     pub retransmitted: u64,
     /// Data packets sent, or sent again, that the receiver refused: they came after a corrupted one.
     pub refused: u64,
+    /// Invalid packets that ran on over the link, to be discarded at its other end or behind it.
+    pub ran_on: u64,
     /// Invalid packets discarded: in a VC when their tail came, or at reception.
     pub ghosts: u64,
     /// Token-ack and ack-only packets that were corrupted.
     pub acks_lost: u64,
     /// Packets sent for an acknowledgement alone, without tokens.
     pub ack_only: u64,
+    /// Barrier packets that were corrupted.
+    pub barriers_lost: u64,
+    /// Those of them in whose place another was sent, none having got through since.
+    pub barriers_resent: u64,
 }
 
 impl LinkErrors {
     /// Adds another link's figures.
     pub fn merge(&mut self, other: &Self) {
         self.corrupted += other.corrupted;
+        self.bad_headers += other.bad_headers;
         self.retransmitted += other.retransmitted;
         self.refused += other.refused;
+        self.ran_on += other.ran_on;
         self.ghosts += other.ghosts;
         self.acks_lost += other.acks_lost;
         self.ack_only += other.ack_only;
+        self.barriers_lost += other.barriers_lost;
+        self.barriers_resent += other.barriers_resent;
     }
 }
 

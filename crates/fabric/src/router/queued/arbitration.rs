@@ -9,6 +9,7 @@ use super::tables::Tables;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::{best_of, bits, one_of};
+use crate::router::errors::Kept;
 use netloom_engine::{Outbox, Time};
 
 /// What a head may do now: directions, a bit each, and the VC that it takes there.
@@ -220,7 +221,7 @@ impl<H: Host> Shared<H> {
             from: from.map_or(FROM_INJECTION, |port| port as u8),
             slot: slot as u8,
             due_vc: 0,
-            due_chunks: 0,
+            due_chunks: self.due(slot / SLOTS_OF_VC, header),
             chunks,
         };
         let time = self.tables.wire[usize::from(chunks)];
@@ -245,6 +246,10 @@ impl<H: Host> Shared<H> {
             let data = self.data.get(packet as usize).cloned().flatten();
             moving = self.insert(*self.arena.get(packet), header, data);
             self.start_reception(n, Kind::Copied, port, packet, header, now);
+        }
+        if self.errors.is_some() {
+            self.send_unsure(n, to, Kept { header: after, packet: moving, vc: vc as u8 }, start, out);
+            return;
         }
         let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, after.0);
         self.send(neighbour, arrival, arrive, moving, out);

@@ -10,6 +10,7 @@ use super::tables::Tables;
 use crate::host::{Host, Signals};
 use crate::packet::{Arena, Data, Header, Meta};
 use crate::router::BLOCK_MAX;
+use crate::router::errors::Errors;
 use crate::router::event::{Message, admit};
 use crate::router::partition::REMOTE;
 use crate::router::statistics::Recorder;
@@ -46,6 +47,8 @@ pub(super) struct Shared<H> {
     pub recorder: Recorder,
     /// Where the machine's own performance counters are on.
     pub counters: Option<Box<Counters>>,
+    /// Where links corrupt bits.
+    pub errors: Option<Box<Errors>>,
     pub host: H,
     pub signals: Signals,
 }
@@ -75,6 +78,7 @@ impl<H: Host> QueuedBlock<H> {
             calendar,
             recorder,
             counters: None,
+            errors: None,
             host,
             signals: Signals::default(),
         };
@@ -101,7 +105,7 @@ impl<H: Host> QueuedBlock<H> {
             done += events.len();
             let n = &mut self.nodes[events[0].node()];
             for event in events {
-                self.shared.apply(n, event, now);
+                self.shared.apply(n, event, now, out);
             }
             self.shared.act(n, now, out);
         }
@@ -117,7 +121,7 @@ fn order(event: &Event) -> (usize, u32, u32) {
 }
 
 impl<H: Host> Shared<H> {
-    fn apply(&mut self, n: &mut Node, event: &Event, now: Time) {
+    fn apply(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Parcel>) {
         match event.kind() {
             Kind::Sent => self.sent(n, event, now),
             Kind::Tokens => self.tokens(n, event.port(), event.word),
@@ -127,6 +131,9 @@ impl<H: Host> Shared<H> {
                     self.join(n, port, vc, event.packet(), header, now);
                 } else {
                     self.join_collective(n, port, vc, event.packet(), header, now);
+                }
+                if self.errors.is_some() {
+                    self.note_arrival(n, event, now);
                 }
             }
             Kind::Received | Kind::Copied => self.received(n, event, now),
@@ -139,9 +146,7 @@ impl<H: Host> Shared<H> {
             Kind::Central => self.central_event(n, event.slot()),
             Kind::Collected => self.collected(n, event, now),
             Kind::Interrupt => self.interrupted(n, event.port(), event.word, now),
-            Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => {
-                unreachable!("links of these routers have no errors")
-            }
+            Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mend(n, event, now, out),
         }
     }
 

@@ -6,6 +6,7 @@ use super::state::*;
 use super::tables::Tables;
 use crate::config::{ConfigError, QueuedConfig};
 use crate::host::Host;
+use crate::router::errors::Errors;
 use crate::router::network::{BuildOptions, Network};
 use crate::router::partition::Partition;
 use crate::router::port::Port;
@@ -59,6 +60,7 @@ impl<H: Host> Network<QueuedBlock<H>> {
             block.offer_all();
             block.shared.counters =
                 options.counters.map(|masks| Box::new(Counters::new(masks, numbers.len())));
+            block.shared.errors = Errors::new(&config.link, &config.packet, options.seed, numbers, PORTS);
             blocks.push(block);
         }
         Ok(Network::of(blocks, all_lanes, tables.lookahead(), partition))

@@ -64,6 +64,7 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
             self.nodes.iter_mut().map(|n| n.ports.each_mut().map(|port| port.restart(now))).collect();
         self.shared.recorder.totals = Totals::default();
         self.shared.counters.iter_mut().for_each(|counters| counters.restart(now));
+        self.shared.errors.iter_mut().for_each(|errors| errors.restart_counting());
     }
 
     fn counters(&self, node: usize, port: usize, now: Time) -> Option<PortCounters> {
@@ -72,7 +73,10 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
 
     fn bytes(&self) -> (usize, usize) {
         let s = &self.shared;
-        let state = size_of_val(&*self.nodes) + size_of_val(&*s.injecting) + size_of_val(&*self.numbers);
+        let state = size_of_val(&*self.nodes)
+            + size_of_val(&*s.injecting)
+            + size_of_val(&*self.numbers)
+            + s.errors.as_ref().map_or(0, |e| e.bytes());
         (state, s.arena.bytes() + s.calendar.bytes() + s.cells.capacity() * size_of::<Cell>())
     }
 
@@ -118,11 +122,12 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
 
     fn unrest(&self) -> Vec<String> {
         let mut found = vec![];
+        found.extend(self.shared.errors.as_ref().and_then(|e| e.unrest()));
         for (here, n) in self.nodes.iter().enumerate() {
             if n.central.as_ref().is_some_and(|central| !central.is_at_rest()) {
                 found.push(format!("node {}: collective logic not at rest", self.numbers[here]));
             }
-            if n.telling != 0 {
+            if n.telling != 0 || n.interrupts.as_ref().is_some_and(|i| i.lost != 0) {
                 found.push(format!("node {}: barrier packets to be sent", self.numbers[here]));
             }
             for port in (0..PORTS).filter(|&port| self.has_link(here, port)) {
@@ -141,11 +146,11 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
         found
     }
 
-    fn link_errors(&self, _node: usize, _port: usize) -> LinkErrors {
-        LinkErrors::default()
+    fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
+        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port))
     }
 
     fn errors(&self) -> LinkErrors {
-        LinkErrors::default()
+        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.sum())
     }
 }

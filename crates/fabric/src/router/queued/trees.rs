@@ -79,6 +79,8 @@ pub(super) struct Interrupts {
     /// What each neighbour said last, and what it was told last.
     pub from: [u64; PORTS],
     pub told: [u64; PORTS],
+    /// Links on which the last packet got lost.
+    pub lost: u16,
     /// What the node was told last: the OR of all.
     pub status: u64,
 }
