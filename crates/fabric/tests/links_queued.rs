@@ -4,7 +4,7 @@
 mod traffic;
 
 use netloom_engine::{Progress, Reached, Time};
-use netloom_fabric::config::QueuedConfig;
+use netloom_fabric::config::{LinkFault, QueuedConfig};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::queued::QueuedNetwork;
 use netloom_fabric::router::{BuildOptions, LinkErrors, NodeBlock, WindowRecord};
@@ -25,6 +25,7 @@ struct Outcome {
     delivered: Vec<(u64, u32, Time)>,
     errors: LinkErrors,
     by_link: Vec<(u32, usize, LinkErrors)>,
+    crc_mismatches: Vec<(u32, usize, bool)>,
     /// Data packets put on links, in all.
     sent: u64,
     windows: Vec<WindowRecord>,
@@ -45,9 +46,10 @@ fn run(config: &QueuedConfig, list: &[Packet], block: &[u32], threads: usize) ->
     let mut sum = LinkErrors::default();
     by_link.iter().for_each(|l| sum.merge(&l.2));
     assert_eq!(sum, errors);
+    let crc_mismatches = network.crc_mismatches();
     let sent = network.links().iter().map(|l| l.2.packets).sum();
     let end = delivered.iter().map(|d| d.2).max().unwrap_or(0);
-    Outcome { delivered, errors, by_link, sent, windows: network.windows(), end }
+    Outcome { delivered, errors, by_link, crc_mismatches, sent, windows: network.windows(), end }
 }
 
 /// Links that all packets cross together, if none goes twice.
@@ -67,6 +69,7 @@ fn check(config: &QueuedConfig, list: &[Packet], outcome: &Outcome) {
             assert!(before.is_none_or(|b| b < at), "packet {i} {p:?} at {at} overtook one at {before:?}");
         }
     }
+    assert_eq!(outcome.crc_mismatches, vec![]);
     let e = &outcome.errors;
     // What is sent gets through, is corrupted or is refused; in the end everything has got through once, invalid packets too.
     assert_eq!(e.retransmitted, e.corrupted + e.refused);
@@ -243,4 +246,167 @@ fn a_timeout_shorter_than_the_protocol_needs_is_refused() {
     config.link.ack_only_after_ticks = 300;
     config.link.link_chip_ticks = 0;
     assert_eq!(config.check(), Ok(()));
+}
+
+fn fault(node: &[u32], direction: &str) -> LinkFault {
+    LinkFault { node: node.into(), direction: direction.into(), ..LinkFault::default() }
+}
+
+/// A fault is seen where it is named and nowhere else, and a machine that is whole but for it behaves as one that is whole
+/// wherever no packet is lost.
+#[test]
+fn a_named_link_is_the_only_one_that_corrupts() {
+    let mut config = machine(&[4, 2, 2], 0.0);
+    config.link.faults = vec![LinkFault { bit_error_rate: Some(1e-4), ..fault(&[1, 1, 0], "-x") }];
+    let list = many(16, 200);
+    let outcome = run(&config, &list, &[2, 2, 1], 2);
+    check(&config, &list, &outcome);
+    assert_eq!(outcome.delivered, run(&config, &list, &[], 1).delivered);
+    let torus = Torus::new(&config.topology);
+    let (sender, receiver) = (torus.node([1, 1, 0, 0, 0]), torus.node([0, 1, 0, 0, 0]));
+    assert!(outcome.errors.corrupted > 40, "{:?}", outcome.errors);
+    for (node, port, e) in &outcome.by_link {
+        let at_fault = (*node, *port) == (sender, 1);
+        assert_eq!(
+            at_fault,
+            e.corrupted > 0 || e.retransmitted > 0 || e.acks_lost > 0,
+            "{node} {port} {e:?}"
+        );
+        // Acknowledgements by themselves are needed of packets that may be sent again only.
+        assert!(e.ack_only == 0 || (*node, *port) == (receiver, 0), "{node} {port} {e:?}");
+    }
+    // A rate of its own may also be none.
+    config.link.bit_error_rate = 1e-4;
+    config.link.faults[0].bit_error_rate = Some(0.0);
+    let outcome = run(&config, &list, &[], 1);
+    check(&config, &list, &outcome);
+    let without: Vec<_> = outcome.by_link.iter().filter(|l| l.2.corrupted == 0).map(|l| (l.0, l.1)).collect();
+    assert_eq!(without, [(sender, 1)]);
+}
+
+/// Links that leave a midplane go over fibres: their wrong bits are corrected, counted by fibre, and cost no time.
+#[test]
+fn single_errors_on_fibres_are_corrected() {
+    let list = many(32, 100);
+    let mut config = machine(&[8, 2, 2], 0.0);
+    let whole = run(&config, &list, &[], 1);
+    config.link.fibre_error_rate = 1e-5;
+    config.link.faults =
+        vec![LinkFault { fibre: Some(2), fibre_error_rate: Some(1e-3), ..fault(&[3, 0, 1], "+x") }];
+    let outcome = run(&config, &list, &[], 1);
+    check(&config, &list, &outcome);
+    let torus = Torus::new(&config.topology);
+    let mut of_named = 0;
+    for (node, port, e) in &outcome.by_link {
+        let x = torus.coordinates(*node)[0];
+        let leaves = matches!((x, port), (3 | 7, 0) | (0 | 4, 1));
+        let all_right = e.fibre_errors == [0; 5] && e.corrupted + e.words_corrected == 0;
+        assert!(leaves || all_right, "{node} {port} {e:?}");
+        if (*node, *port) == (torus.node([3, 0, 1, 0, 0]), 0) {
+            of_named = e.fibre_errors[2];
+            assert_eq!(e.fibre_errors.iter().max(), Some(&of_named));
+        }
+    }
+    let e = &outcome.errors;
+    let all: u64 = e.fibre_errors.iter().sum();
+    println!("{e:?}");
+    assert!(of_named > 100 && all > of_named && e.fibres_replaced == 0);
+    // What is not corrected shared its word with another.
+    assert!(e.words_corrected <= all && e.words_corrected as f64 > 0.97 * all as f64);
+    // A packet sent again takes a timeout; one that is corrected takes no longer than one that came right.
+    let mean = |outcome: &Outcome| outcome.windows.iter().map(|w| w.latency).sum::<u64>() as f64;
+    assert!(mean(&outcome) < 1.02 * mean(&whole) + 2.0 * 20_000.0 * e.retransmitted as f64);
+}
+
+/// A fibre that goes bad is replaced by the spare at the threshold; before that what two errors in a word spoil is sent again.
+#[test]
+fn a_bad_fibre_is_replaced_by_the_spare() {
+    let mut config = machine(&[8, 2], 0.0);
+    config.link.fibre_errors_max = Some(500);
+    let of =
+        |fibre, rate| LinkFault { fibre: Some(fibre), fibre_error_rate: Some(rate), ..fault(&[4, 1], "-x") };
+    config.link.faults = vec![of(1, 5e-3), of(4, 1e-4)];
+    let list = many(16, 400);
+    let outcome = run(&config, &list, &[], 1);
+    check(&config, &list, &outcome);
+    let e = &outcome.errors;
+    println!("{e:?}");
+    assert_eq!(e.fibres_replaced, 1);
+    // The transmission at which the threshold was passed ends with the old fibre.
+    assert!((501..520).contains(&e.fibre_errors[1]), "{e:?}");
+    assert!(e.words_corrected > 400 && e.corrupted > 0 && e.retransmitted >= e.corrupted, "{e:?}");
+    // Each error of the spare spoils a packet from then on.
+    assert!(e.corrupted + e.acks_lost > e.fibre_errors[4] / 2 && e.fibre_errors[4] > 20, "{e:?}");
+}
+
+/// What no check sees makes the CRCs of its link differ, and of no other: the users' or the system's.
+#[test]
+fn an_escape_is_seen_by_the_crcs_at_the_end() {
+    for system in [false, true] {
+        let mut config = machine(&[4, 2], 0.0);
+        config.link.faults = vec![LinkFault { escape: Some(3), ..fault(&[2, 1], "+x") }];
+        let torus = Torus::new(&config.topology);
+        let [from, over, to] = [[1, 1], [2, 1], [3, 1]].map(|[x, y]| torus.node([x, y, 0, 0, 0]));
+        let packet = |i: u64| Packet {
+            made: 5000 * i,
+            source: from,
+            destination: to,
+            fifo: if system { 13 } else { 0 },
+            chunks: 5,
+            system,
+            ..Packet::default()
+        };
+        let list: Vec<Packet> = (0..10).map(packet).collect();
+        let outcome = run(&config, &list, &[2, 2], 2);
+        assert_eq!(outcome.delivered.len(), 10);
+        assert_eq!(outcome.crc_mismatches, [(over, 0, system)]);
+        assert_eq!(run(&config, &list[..2], &[], 1).crc_mismatches, vec![]);
+    }
+}
+
+#[test]
+fn impossible_faults_are_named() {
+    let refused = |fault: LinkFault| {
+        let mut config = machine(&[8, 4, 2], 0.0);
+        config.topology.wrap = vec![true, false, true];
+        config.link.faults = vec![fault];
+        config.check().expect_err("impossible").to_string()
+    };
+    let rate = |node: &[u32], direction| LinkFault { bit_error_rate: Some(1e-6), ..fault(node, direction) };
+    let fibre = |node: &[u32], direction, number| LinkFault {
+        fibre: Some(number),
+        fibre_error_rate: Some(1e-6),
+        ..fault(node, direction)
+    };
+    for (fault, expected) in [
+        (rate(&[8, 0, 0], "+x"), "expected coordinates inside [8, 4, 2], found [8, 0, 0]"),
+        (rate(&[0, 0], "+x"), "expected coordinates inside [8, 4, 2], found [0, 0]"),
+        (rate(&[0, 0, 0], "x+"), "expected a direction such as \"+x\" or \"-y\", found \"x+\""),
+        (rate(&[0, 0, 0], "+u"), "expected a direction such as \"+x\" or \"-y\", found \"+u\""),
+        (rate(&[1, 3, 0], "+y"), "expected a link that there is, found \"+y\" of [1, 3, 0]"),
+        (
+            LinkFault { bit_error_rate: Some(1.0), ..fault(&[0, 0, 0], "+x") },
+            "expected a probability, 0 up to but not 1, found 1",
+        ),
+        (
+            fault(&[0, 0, 0], "+x"),
+            "expected bit_error_rate, fibre with fibre_error_rate, or escape, found none",
+        ),
+        (
+            fibre(&[2, 0, 0], "+x", 0),
+            "expected a link that leaves a midplane (link.midplane = [4, 4, 4, 4, 2])",
+        ),
+        (fibre(&[3, 0, 0], "+x", 5), "expected fibre 0 to 3, or 4 for the spare, found 5"),
+        (
+            LinkFault { fibre: Some(1), ..rate(&[3, 0, 0], "+x") },
+            "expected fibre and fibre_error_rate together, found one at \"+x\" of [3, 0, 0]",
+        ),
+    ] {
+        let found = refused(fault);
+        assert!(found.starts_with(&format!("link.faults: {expected}")), "{found}");
+    }
+    let mut config = machine(&[8], 0.0);
+    config.link.faults = vec![fibre(&[3], "+x", 1), fibre(&[3], "+x", 2), fibre(&[3], "+x", 1)];
+    let found = config.check().expect_err("twice").to_string();
+    assert_eq!(found, "link.faults: expected each once, found fibre 1 again at \"+x\" of [3]");
 }

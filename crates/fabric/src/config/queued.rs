@@ -109,6 +109,9 @@ impl QueuedConfig {
                 bit_error_rate: 0.0,
                 retransmit_timeout_ticks: 16_000,
                 ack_only_after_ticks: default_ack_only(),
+                fibre_error_rate: 0.0,
+                fibre_errors_max: None,
+                faults: vec![],
             },
             router: QueuedRouter {
                 cycle_ticks: 16,
@@ -204,6 +207,7 @@ impl QueuedConfig {
         self.packet.check(32)?;
         let n = self.topology.dims.len();
         self.link.check(&self.packet, n)?;
+        self.link.check_faults(&self.topology)?;
         if !self.topology.dead_nodes.is_empty() || !self.topology.dead_links.is_empty() {
             return refuse(
                 "topology.dead_nodes",

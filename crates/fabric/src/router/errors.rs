@@ -1,12 +1,17 @@
-//! Links with errors: what a block keeps of them, and the model that says which transmissions are corrupted.
+//! Links with errors: what a block keeps of them. Which transmissions are corrupted is told by `corruption.rs`.
 //!
-//! None of this exists where the bit error rate is 0. What follows from it at a node is in each family's `recovery.rs`; the
-//! rules are told in `docs/torus-router.md`, "Links with errors".
+//! None of this exists where nothing is ever corrupted. What follows from it at a node is in each family's `recovery.rs`; the
+//! rules are told in `docs/torus-router.md`, "Links with errors", and `docs/link-protection.md`, "In runs".
 
+use super::ack_clock::AckClock;
+use super::corruption::{Chances, Special};
 use super::statistics::LinkErrors;
-use crate::config::{Link, PacketFormat};
-use crate::packet::Header;
-use netloom_engine::{Stream, Time, chance_threshold};
+use crate::collective::{CollectiveHeader, RouteKind};
+use crate::config::{Link, LinkFault, PacketFormat, PlacedFault};
+use crate::link::crc::crc64;
+use crate::packet::{Data, Header, Meta};
+use crate::topology::torus::Torus;
+use netloom_engine::{Stream, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// How a transmission of a data packet ends.
@@ -17,6 +22,15 @@ pub(in crate::router) enum Fate {
     BadHeader,
     /// The receiver sees it at the tail.
     BadTail,
+    /// Damaged in such a way that no check sees it.
+    Escaped,
+}
+
+impl Fate {
+    /// Whether the receiver takes the packet for good.
+    pub fn is_taken(self) -> bool {
+        matches!(self, Fate::Clean | Fate::Escaped)
+    }
 }
 
 /// A packet in a retransmission FIFO, as it is on the link.
@@ -39,73 +53,24 @@ struct Trouble {
     failed: bool,
 }
 
-/// When a receiver owes its sender an acknowledgement.
-#[derive(Clone, Copy)]
-struct AckClock {
-    /// When the first and the last packet that are not acknowledged were received whole; [`NEVER`] for none.
-    first: Time,
-    last: Time,
-    /// When an acknowledgement got lost that none has followed.
-    lost: Time,
-    /// Whether a timer is under way.
-    running: bool,
-    /// Whether it has run out, and the acknowledgement only waits for the link.
-    waiting: bool,
-}
-
-const NEVER: Time = Time::MAX;
-
-impl AckClock {
-    const AT_REST: Self = AckClock { first: NEVER, last: NEVER, lost: NEVER, running: false, waiting: false };
-
-    /// When the acknowledgement is overdue, if one is owed.
-    fn overdue(&self, after: Time) -> Option<Time> {
-        let since = self.first.min(self.lost);
-        (since != NEVER).then(|| since + after)
-    }
-
-    /// Starts the timer if one is needed and none runs: the time for which it is to be set.
-    fn start(&mut self, after: Time) -> Option<Time> {
-        let at = self.overdue(after).filter(|_| !self.running && !self.waiting);
-        self.running |= at.is_some();
-        at
-    }
-
-    /// A packet will have been received whole at `at`: the time for which a timer is to be set.
-    fn received(&mut self, at: Time, after: Time) -> Option<Time> {
-        self.first = self.first.min(at);
-        self.last = at;
-        self.start(after)
-    }
-
-    /// An acknowledgement leaves, and gets through or not: the time for which a timer is to be set.
-    fn acknowledged(&mut self, now: Time, through: bool, after: Time) -> Option<Time> {
-        // At most the last packet is still on its way in.
-        (self.first, self.last) = if self.last > now { (self.last, self.last) } else { (NEVER, NEVER) };
-        self.lost = if through { NEVER } else { now };
-        self.waiting = false;
-        self.start(after)
-    }
-
-    /// The timer has run out: whether to acknowledge now, or the time for which it is to be set again.
-    fn ring(&mut self, now: Time, after: Time) -> (bool, Option<Time>) {
-        self.running = false;
-        match self.overdue(after) {
-            Some(at) if at <= now => {
-                self.waiting = true;
-                (true, None)
-            }
-            _ => (false, self.start(after)),
-        }
-    }
+/// The CRCs of all that a port has sent and received: of users' packets, of the system's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCrcs {
+    /// Of packets sent, each once and in their order.
+    pub sent: [u64; 2],
+    /// Of packets received whole.
+    pub received: [u64; 2],
 }
 
 /// State of a block whose links corrupt bits.
 pub(in crate::router) struct Errors {
-    /// Thresholds of a draw: below the first the header is corrupted, below the other, by chunks, something is.
-    header: u64,
-    packet: [u64; CHUNKS_MAX + 1],
-    ack: u64,
+    /// Of links that are like all others.
+    chances: Option<Chances>,
+    /// The others, by [`Errors::link`] of the sending port.
+    special: BTreeMap<usize, Special>,
+    /// By link of the receiving port: whether what comes there may be corrupted.
+    doubtful: Vec<bool>,
+    packet: PacketFormat,
     /// See [`Link`].
     timeout: Time,
     ack_after: Time,
@@ -117,15 +82,9 @@ pub(in crate::router) struct Errors {
     clocks: Vec<AckClock>,
     /// By link of the sending port.
     counts: Vec<LinkErrors>,
+    /// By link.
+    crcs: Vec<LinkCrcs>,
     ports: usize,
-}
-
-/// Most chunks of a packet.
-const CHUNKS_MAX: usize = 32;
-
-/// That some of so many bits are corrupted.
-fn any_of(bits: u32, rate: f64) -> f64 {
-    -(f64::from(bits) * (-rate).ln_1p()).exp_m1()
 }
 
 impl Errors {
@@ -133,26 +92,60 @@ impl Errors {
     pub fn new(
         link: &Link,
         packet: &PacketFormat,
+        torus: &Torus,
         seed: u64,
         numbers: &[u32],
         ports: usize,
     ) -> Option<Box<Self>> {
-        let rate = link.bit_error_rate;
-        let threshold = |bytes: u32| chance_threshold(any_of(8 * bytes, rate));
-        (rate > 0.0).then(|| {
-            Box::new(Errors {
-                header: threshold(packet.header_B),
-                packet: std::array::from_fn(|c| threshold(c as u32 * packet.chunk_B + packet.trailer_B)),
-                ack: threshold(packet.ack_B),
-                timeout: link.retransmit_timeout_ticks.into(),
-                ack_after: link.ack_only_after_ticks.into(),
-                streams: numbers.iter().map(|&n| Stream::new(seed, 3, n.into())).collect(),
-                troubles: BTreeMap::new(),
-                clocks: vec![AckClock::AT_REST; numbers.len() * ports],
-                counts: vec![LinkErrors::default(); numbers.len() * ports],
-                ports,
-            })
-        })
+        if !link.may_corrupt() {
+            return None;
+        }
+        let links = numbers.len() * ports;
+        let mut errors = Box::new(Errors {
+            chances: Chances::new(link.bit_error_rate, packet),
+            special: BTreeMap::new(),
+            doubtful: vec![link.bit_error_rate > 0.0; links],
+            packet: packet.clone(),
+            timeout: link.retransmit_timeout_ticks.into(),
+            ack_after: link.ack_only_after_ticks.into(),
+            streams: numbers.iter().map(|&n| Stream::new(seed, 3, n.into())).collect(),
+            troubles: BTreeMap::new(),
+            clocks: vec![AckClock::AT_REST; links],
+            counts: vec![LinkErrors::default(); links],
+            crcs: vec![LinkCrcs::default(); links],
+            ports,
+        });
+        errors.place(link, torus, seed, numbers);
+        Some(errors)
+    }
+
+    /// Notes which links are not like all others.
+    fn place(&mut self, link: &Link, torus: &Torus, seed: u64, numbers: &[u32]) {
+        let mut faults: BTreeMap<(u32, usize), Vec<&LinkFault>> = BTreeMap::new();
+        for PlacedFault { node, port, fault } in link.placed(torus) {
+            faults.entry((node, port)).or_default().push(fault);
+        }
+        // What a link does is told by the port that sends.
+        let of = |number: u32, port: usize| {
+            let (d, minus) = (port / 2, port % 2 == 1);
+            let x = torus.coordinates(number)[d].into();
+            let is_optical = link.fibre_error_rate > 0.0 && link.is_optical(d, x, torus.length(d), minus);
+            (faults.get(&(number, port)).map_or(&[][..], |list| &list[..]), is_optical)
+        };
+        for (here, &number) in numbers.iter().enumerate() {
+            for port in (0..torus.ports()).filter(|&port| !torus.is_dead(number, port)) {
+                let index = self.link(here as u32, port);
+                let other = torus.neighbour(number, port).expect("a link that is not dead has two ends");
+                let (coming, is_optical) = of(other, port ^ 1);
+                self.doubtful[index] |= is_optical || !coming.is_empty();
+                let (named, is_optical) = of(number, port);
+                if is_optical || !named.is_empty() {
+                    let stream = Stream::new(seed, 5, u64::from(number) << 4 | port as u64);
+                    let special = Special::new(link, &self.packet, named, is_optical, stream);
+                    self.special.insert(index, special);
+                }
+            }
+        }
     }
 
     /// Number of a port of a node among the block's.
@@ -163,28 +156,45 @@ impl Errors {
     /// Draws what becomes of a data packet on a link.
     fn transmit(&mut self, node: u32, port: usize, chunks: u32) -> Fate {
         let link = self.link(node, port);
-        let drawn = self.streams[node as usize].draw();
-        let fate = if drawn < self.header {
-            Fate::BadHeader
-        } else if drawn < self.packet[chunks as usize] {
-            Fate::BadTail
-        } else {
-            Fate::Clean
+        let special = self.special.get_mut(&link);
+        let chances = special.as_ref().map_or(self.chances.as_ref(), |special| special.chances.as_ref());
+        let mut fate = match chances.map(|chances| (self.streams[node as usize].draw(), chances)) {
+            Some((drawn, chances)) if drawn < chances.header => Fate::BadHeader,
+            Some((drawn, chances)) if drawn < chances.packet[chunks as usize] => Fate::BadTail,
+            _ => Fate::Clean,
         };
-        self.counts[link].corrupted += u64::from(fate != Fate::Clean);
-        self.counts[link].bad_headers += u64::from(fate == Fate::BadHeader);
+        let counts = &mut self.counts[link];
+        if let Some(special) = special {
+            fate = special.carry(fate, chunks, &self.packet, counts);
+        }
+        counts.corrupted += u64::from(!fate.is_taken());
+        counts.bad_headers += u64::from(fate == Fate::BadHeader);
         fate
     }
 
     /// Draws whether a token-ack, or another short packet, gets through.
-    pub fn short_gets_through(&mut self, node: u32, _port: usize) -> bool {
-        self.streams[node as usize].draw() >= self.ack
+    pub fn short_gets_through(&mut self, node: u32, port: usize) -> bool {
+        let link = self.link(node, port);
+        let special = self.special.get_mut(&link);
+        let chances = special.as_ref().map_or(self.chances.as_ref(), |special| special.chances.as_ref());
+        let through = chances.is_none_or(|chances| self.streams[node as usize].draw() >= chances.ack);
+        let wire = self.packet.ack_wire_B();
+        let fibres = special.and_then(|special| special.fibres.as_mut());
+        // What goes over the fibres goes over them whatever else happens.
+        through & fibres.is_none_or(|fibres| self.counts[link].note(&fibres.carry(wire)).is_none())
     }
 
     /// A packet starts on a link for the first time. Returns what becomes of it; nothing if the receiver refuses it, since it
     /// comes out of sequence.
-    pub fn send(&mut self, node: u32, port: usize, kept: Kept) -> Option<Fate> {
+    pub fn send(
+        &mut self,
+        (node, port): (u32, usize),
+        kept: Kept,
+        meta: &Meta,
+        data: Option<&Data>,
+    ) -> Option<Fate> {
         let link = self.link(node, port);
+        add(&mut self.crcs[link].sent, kept.header, meta, data);
         self.counts[link].ran_on += u64::from(kept.header.is_ghost());
         if let Some(trouble) = self.troubles.get_mut(&link) {
             trouble.fifo.push_back(kept);
@@ -192,7 +202,7 @@ impl Errors {
             return None;
         }
         let fate = self.transmit(node, port, kept.header.chunks());
-        if fate != Fate::Clean {
+        if !fate.is_taken() {
             self.troubles.entry(link).or_default().fifo.push_back(kept);
         }
         Some(fate)
@@ -207,7 +217,7 @@ impl Errors {
         self.counts[link].refused += u64::from(failed);
         let fate = (!failed).then(|| self.transmit(node, port, kept.header.chunks()));
         let trouble = self.troubles.get_mut(&link).expect("a link in trouble");
-        if fate == Some(Fate::Clean) {
+        if fate.is_some_and(Fate::is_taken) {
             trouble.fifo.pop_front();
         } else {
             trouble.failed = true;
@@ -236,9 +246,18 @@ impl Errors {
     }
 
     /// A packet will have been received whole at `at`: the time for which a timer of its acknowledgement is to be set, if any.
-    pub fn received(&mut self, node: u32, port: usize, at: Time) -> Option<Time> {
+    pub fn received(
+        &mut self,
+        (node, port): (u32, usize),
+        header: Header,
+        meta: &Meta,
+        data: Option<&Data>,
+        at: Time,
+    ) -> Option<Time> {
         let link = self.link(node, port);
-        self.clocks[link].received(at, self.ack_after)
+        add(&mut self.crcs[link].received, header, meta, data);
+        // Where nothing is ever sent again, nothing depends on acknowledgements.
+        if self.doubtful[link] { self.clocks[link].received(at, self.ack_after) } else { None }
     }
 
     /// An acknowledgement with these tokens leaves. Returns whether it gets through, and the time for which a timer is to be
@@ -268,6 +287,11 @@ impl Errors {
         self.counts[self.link(node as u32, port)]
     }
 
+    /// The CRCs of a port.
+    pub fn crcs(&self, node: usize, port: usize) -> LinkCrcs {
+        self.crcs[self.link(node as u32, port)]
+    }
+
     /// What went wrong at all ports of the block since counting began.
     pub fn sum(&self) -> LinkErrors {
         let mut sum = LinkErrors::default();
@@ -287,8 +311,22 @@ impl Errors {
     }
 
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.streams) + size_of_val(&*self.clocks) + size_of_val(&*self.counts)
+        size_of_val(&*self.streams)
+            + size_of_val(&*self.clocks)
+            + size_of_val(&*self.counts)
+            + size_of_val(&*self.crcs)
     }
+}
+
+/// Adds a packet to the CRCs of a link. Packets have no bytes here, but what routers and the ends know of them, and their data.
+fn add(crcs: &mut [u64; 2], header: Header, meta: &Meta, data: Option<&Data>) {
+    let is_system = header.is_system()
+        || CollectiveHeader::unpack(header).is_some_and(|header| header.kind == RouteKind::System);
+    let crc = &mut crcs[usize::from(is_system)];
+    for word in [header.0, meta.made, meta.source.into(), meta.message[0], meta.message[1]] {
+        *crc = crc64(*crc, &word.to_le_bytes());
+    }
+    *crc = crc64(*crc, data.map_or(&[], |data| &data[..]));
 }
 
 #[cfg(test)]
@@ -299,9 +337,10 @@ mod tests {
     #[test]
     fn a_packet_is_corrupted_as_often_as_one_of_its_bits() {
         let mut config = TorusConfig::bluegene_l(&[2]);
-        assert!(Errors::new(&config.link, &config.packet, 1, &[0, 1], 6).is_none());
+        let torus = Torus::new(&config.topology);
+        assert!(Errors::new(&config.link, &config.packet, &torus, 1, &[0, 1], 6).is_none());
         config.link.bit_error_rate = 1e-4;
-        let mut errors = Errors::new(&config.link, &config.packet, 1, &[0, 1], 6).expect("errors");
+        let mut errors = Errors::new(&config.link, &config.packet, &torus, 1, &[0, 1], 6).expect("errors");
         let mut fates = [0.0; 3];
         let n = 200_000;
         (0..n).for_each(|_| fates[errors.transmit(1, 0, 8) as usize] += 1.0 / f64::from(n));
@@ -312,23 +351,5 @@ mod tests {
         }
         let lost = (0..n).filter(|_| !errors.short_gets_through(0, 0)).count() as f64 / f64::from(n);
         assert!((lost / (1.0 - ok(64)) - 1.0).abs() < 0.1, "{lost}");
-    }
-
-    #[test]
-    fn an_acknowledgement_is_overdue_after_its_time() {
-        let mut clock = AckClock::AT_REST;
-        assert_eq!(clock.ring(5, 100), (false, None));
-        assert_eq!(clock.received(300, 100), Some(400));
-        assert_eq!(clock.received(350, 100), None, "one timer is enough");
-        // The second packet is still on its way in when the first is acknowledged.
-        assert_eq!(clock.acknowledged(320, true, 100), None);
-        assert_eq!(clock.ring(400, 100), (false, Some(450)));
-        assert_eq!(clock.ring(450, 100), (true, None));
-        assert_eq!(clock.received(460, 100), None, "it waits for the link");
-        // It gets lost, and is sent again.
-        assert_eq!(clock.acknowledged(470, false, 100), Some(570));
-        assert_eq!(clock.ring(570, 100), (true, None));
-        assert_eq!(clock.acknowledged(575, true, 100), None);
-        assert_eq!(clock.ring(700, 100), (false, None));
     }
 }

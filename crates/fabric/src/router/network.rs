@@ -1,5 +1,6 @@
 //! The face of a network to the layers above, whatever its routers are: blocks of nodes, run and read out.
 
+use super::errors::LinkCrcs;
 use super::partition::Partition;
 use super::queued::{CounterMasks, PortCounters};
 use super::stall::{StallReport, WaitingPacket};
@@ -92,6 +93,9 @@ pub trait NodeBlock: Block {
 
     /// What went wrong on a node's link since counting began.
     fn link_errors(&self, node: usize, port: usize) -> LinkErrors;
+
+    /// CRCs of all that a node's port has sent and received since the start; nothing where no link has errors.
+    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs>;
 
     /// What went wrong on all links of the block since counting began.
     fn errors(&self) -> LinkErrors;
@@ -208,6 +212,26 @@ impl<B: NodeBlock> Network<B> {
             (number, port, blocks[block as usize].link_errors(node as usize, port))
         };
         links.into_iter().map(counts).collect()
+    }
+
+    /// Links, as node and port that sends, whose CRCs of all packets sent and of all received do not agree: of users' packets, or
+    /// (`true`) of the system's. To be asked at the end, when nothing is on its way.
+    pub fn crc_mismatches(&mut self) -> Vec<(u32, usize, bool)> {
+        let links: Vec<_> = self.links().iter().map(|&(node, port, _)| (node, port)).collect();
+        let blocks: Vec<_> = self.simulation.blocks().collect();
+        let crcs = |number: u32, port: usize| {
+            let (block, node) = self.places[number as usize];
+            blocks[block as usize].crcs(node as usize, port)
+        };
+        let mut found = vec![];
+        for (node, port) in links {
+            let ends = crcs(node, port).zip(self.torus.neighbour(node, port).and_then(|n| crcs(n, port ^ 1)));
+            if let Some((sender, receiver)) = ends {
+                let differs = |class: &usize| sender.sent[*class] != receiver.received[*class];
+                found.extend((0..2).filter(differs).map(|class| (node, port, class == 1)));
+            }
+        }
+        found
     }
 
     /// What went wrong on all links since counting began.

@@ -1,6 +1,7 @@
 //! What a run measures inside the network.
 
 use crate::histogram::Histogram;
+use crate::link::optical::FIBRES;
 use crate::packet::Meta;
 use netloom_engine::Time;
 use std::collections::VecDeque;
@@ -55,6 +56,12 @@ pub struct LinkErrors {
     pub barriers_lost: u64,
     /// Those of them in whose place another was sent, none having got through since.
     pub barriers_resent: u64,
+    /// Wrong bits of each fibre of an optical link, the spare last.
+    pub fibre_errors: [u64; FIBRES],
+    /// Words of an optical link with one wrong bit, which the parity on the spare fibre corrected.
+    pub words_corrected: u64,
+    /// Fibres that the spare has replaced.
+    pub fibres_replaced: u64,
 }
 
 impl LinkErrors {
@@ -70,6 +77,9 @@ impl LinkErrors {
         self.ack_only += other.ack_only;
         self.barriers_lost += other.barriers_lost;
         self.barriers_resent += other.barriers_resent;
+        (0..FIBRES).for_each(|fibre| self.fibre_errors[fibre] += other.fibre_errors[fibre]);
+        self.words_corrected += other.words_corrected;
+        self.fibres_replaced += other.fibres_replaced;
     }
 }
 

@@ -60,7 +60,8 @@ impl<H: Host> Network<QueuedBlock<H>> {
             block.offer_all();
             block.shared.counters =
                 options.counters.map(|masks| Box::new(Counters::new(masks, numbers.len())));
-            block.shared.errors = Errors::new(&config.link, &config.packet, options.seed, numbers, PORTS);
+            block.shared.errors =
+                Errors::new(&config.link, &config.packet, &partition.torus, options.seed, numbers, PORTS);
             blocks.push(block);
         }
         Ok(Network::of(blocks, all_lanes, tables.lookahead(), partition))

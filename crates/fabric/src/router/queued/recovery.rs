@@ -37,7 +37,9 @@ impl<H: Host> Shared<H> {
         out: &mut Outbox<Parcel>,
     ) {
         kept.header = kept.header.passed_on();
-        if let Some(fate) = self.faulty().send(n.here, to, kept) {
+        let errors = self.errors.as_mut().expect("only where links have errors");
+        let (meta, data) = (self.arena.get(kept.packet), self.data.get(kept.packet as usize));
+        if let Some(fate) = errors.send((n.here, to), kept, meta, data.and_then(Option::as_ref)) {
             self.transmit(n, to, kept, fate, start, out);
         }
     }
@@ -53,7 +55,10 @@ impl<H: Host> Shared<H> {
         out: &mut Outbox<Parcel>,
     ) {
         let (mut header, mut packet) = (kept.header, kept.packet);
-        if fate != Fate::Clean {
+        if fate == Fate::Escaped {
+            self.damage(packet);
+        }
+        if !fate.is_taken() {
             let end = start + self.tables.wire[header.chunks() as usize];
             let at = self.faulty().timeout(end);
             self.calendar.push(at, Event::at(Kind::Timeout, n.here, to, DATA, 0, 0));
@@ -68,6 +73,19 @@ impl<H: Host> Shared<H> {
         self.send(n.ports[to].neighbour, arrival, arrive, packet, out);
     }
 
+    /// Changes what a packet carries; of one that carries nothing, what only figures look at.
+    #[cold]
+    fn damage(&mut self, packet: u32) {
+        match self.data.get_mut(packet as usize).and_then(Option::as_mut) {
+            Some(data) if !data.is_empty() => {
+                let mut bytes = data.to_vec();
+                bytes[0] ^= 1;
+                *data = bytes.into();
+            }
+            _ => self.arena.get_mut(packet).made ^= 1,
+        }
+    }
+
     /// A packet has joined its VC: its tail will be looked at, and it will be acknowledged.
     #[inline(never)]
     pub(super) fn note_arrival(&mut self, n: &Node, event: &Event, now: Time) {
@@ -78,7 +96,10 @@ impl<H: Host> Shared<H> {
             self.calendar.push(whole, Event::at(Kind::Tail, n.here, port, event.slot(), packet, slot));
         }
         if !header.is_corrupt() {
-            let timer = self.faulty().received(n.here, port, whole);
+            let errors = self.errors.as_mut().expect("only where links have errors");
+            let (meta, data) = (self.arena.get(packet), self.data.get(packet as usize));
+            let data = data.and_then(Option::as_ref);
+            let timer = errors.received((n.here, port), header, meta, data, whole);
             self.set_ack_timer(n, port, timer);
         }
     }

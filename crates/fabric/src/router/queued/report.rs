@@ -7,6 +7,7 @@ use crate::collective::CollectiveHeader;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::bits;
+use crate::router::errors::LinkCrcs;
 use crate::router::network::NodeBlock;
 use crate::router::stall::WaitingPacket;
 use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
@@ -148,6 +149,10 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
 
     fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
         self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port))
+    }
+
+    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
+        Some(self.shared.errors.as_ref()?.crcs(node, port))
     }
 
     fn errors(&self) -> LinkErrors {

@@ -67,7 +67,7 @@ impl<H: Host, const P: usize> Network<TorusBlock<H, P>> {
             let recorder = Recorder::new(options.window, options.unblocking);
             let host = host(numbers);
             let fifos = options.injection_fifos;
-            let errors = Errors::new(&config.link, &config.packet, options.seed, numbers, P);
+            let errors = Errors::new(&config.link, &config.packet, torus, options.seed, numbers, P);
             let (tables, numbers) = (tables.clone(), numbers.clone());
             let parts = Parts { tables, nodes, fifos, numbers, recorder, errors };
             let mut block = TorusBlock::new(parts, host);

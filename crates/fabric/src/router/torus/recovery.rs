@@ -30,7 +30,8 @@ impl<H: Host, const P: usize> Shared<H, P> {
         out: &mut Outbox<Message>,
     ) {
         kept.header = kept.header.passed_on();
-        if let Some(fate) = self.faulty().send(n.here, to, kept) {
+        let errors = self.errors.as_mut().expect("only where links have errors");
+        if let Some(fate) = errors.send((n.here, to), kept, self.arena.get(kept.packet), None) {
             self.transmit(n, to, kept, fate, start, out);
         }
     }
@@ -46,7 +47,11 @@ impl<H: Host, const P: usize> Shared<H, P> {
         out: &mut Outbox<Message>,
     ) {
         let (mut header, mut packet) = (kept.header, kept.packet);
-        if fate != Fate::Clean {
+        if fate == Fate::Escaped {
+            // Which only figures look at.
+            self.arena.get_mut(packet).made ^= 1;
+        }
+        if !fate.is_taken() {
             let end = start + self.tables.wire[header.chunks() as usize];
             let at = self.faulty().timeout(end);
             self.calendar.push(at, Event::at(Kind::Timeout, n.here, to, 0, 0, 0));
@@ -74,7 +79,8 @@ impl<H: Host, const P: usize> Shared<H, P> {
             self.calendar.push(whole, tail);
         }
         if !header.is_corrupt() {
-            let timer = self.faulty().received(n.here, port, whole);
+            let meta = *self.arena.get(event.packet());
+            let timer = self.faulty().received((n.here, port), header, &meta, None, whole);
             self.set_ack_timer(n, port, timer);
         }
     }

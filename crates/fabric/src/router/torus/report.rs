@@ -5,6 +5,7 @@ use super::slots::SLOTS;
 use super::state::NOWHERE;
 use crate::host::Host;
 use crate::packet::Header;
+use crate::router::errors::LinkCrcs;
 use crate::router::network::NodeBlock;
 use crate::router::stall::WaitingPacket;
 use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
@@ -77,6 +78,10 @@ impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
 
     fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
         self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port))
+    }
+
+    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
+        Some(self.shared.errors.as_ref()?.crcs(node, port))
     }
 
     fn errors(&self) -> LinkErrors {
