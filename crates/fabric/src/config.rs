@@ -9,8 +9,8 @@ mod outline;
 mod queued;
 mod torus;
 
-pub use faults::LinkFault;
 pub(crate) use faults::PlacedFault;
+pub use faults::{LinkFault, SoftError};
 pub use outline::{Outline, VcOutline};
 pub use queued::{CollectiveLogic, QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
 pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};

@@ -6,7 +6,7 @@ use netloom_fabric::collective::route::{Rectangle, check};
 use netloom_fabric::collective::{
     ClassRoute, CollectiveHeader, Delivers, Flags, Operation, RouteKind, combine,
 };
-use netloom_fabric::config::QueuedConfig;
+use netloom_fabric::config::{QueuedConfig, SoftError};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Data, Header, Meta};
 use netloom_fabric::router::queued::QueuedNetwork;
@@ -37,6 +37,17 @@ struct Scripted {
     arrived: Vec<Arrival>,
 }
 
+impl Scripted {
+    fn new(scripts: &[Script], numbers: &[u32]) -> Self {
+        Scripted {
+            numbers: numbers.into(),
+            scripts: numbers.iter().map(|&n| Some(scripts[n as usize].clone())).collect(),
+            sends: vec![BTreeMap::new(); numbers.len()],
+            arrived: vec![],
+        }
+    }
+}
+
 impl Host for Scripted {
     fn pull(&mut self, _: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
         if let Some(script) = self.scripts[node as usize].take() {
@@ -61,13 +72,8 @@ impl Host for Scripted {
 /// Runs scripts to the end; all that arrived, by node and time.
 fn run(config: &QueuedConfig, scripts: &[Script], block: &[u32], threads: usize) -> Vec<Arrival> {
     let options = BuildOptions { block: block.into(), injection_fifos: 16, ..BuildOptions::default() };
-    let mut network = QueuedNetwork::new(config, &options, |numbers| Scripted {
-        numbers: numbers.into(),
-        scripts: numbers.iter().map(|&n| Some(scripts[n as usize].clone())).collect(),
-        sends: vec![BTreeMap::new(); numbers.len()],
-        arrived: vec![],
-    })
-    .expect("buildable");
+    let mut network =
+        QueuedNetwork::new(config, &options, |numbers| Scripted::new(scripts, numbers)).expect("buildable");
     assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
     assert_eq!((network.stall(), network.unrest()), (None, vec![]));
     assert_eq!(network.blocks().map(|b| b.packets()).sum::<usize>(), 0);
@@ -449,17 +455,35 @@ fn a_missing_contribution_is_told() {
     let mut scripts = whole(&config, header(2, Operation::Or, Delivers::AllReduce, 8), 1);
     scripts[3].sends.clear();
     let options = BuildOptions { injection_fifos: 16, ..BuildOptions::default() };
-    let mut network = QueuedNetwork::new(&config, &options, |numbers| Scripted {
-        numbers: numbers.into(),
-        scripts: numbers.iter().map(|&n| Some(scripts[n as usize].clone())).collect(),
-        sends: vec![BTreeMap::new(); numbers.len()],
-        arrived: vec![],
-    })
-    .expect("buildable");
+    let mut network =
+        QueuedNetwork::new(&config, &options, |numbers| Scripted::new(&scripts, numbers)).expect("buildable");
     network.run_until(1 << 30, 1, &Progress::default());
     let stall = network.stall().expect("they wait");
     assert!(stall.waiting.iter().any(|w| w.source == 2 || w.source == 1), "{stall:?}");
     assert!(!network.unrest().is_empty());
+}
+
+/// A receiver with an error that cannot be corrected lets nothing into a sum: nobody gets a wrong result, nobody a right one.
+#[test]
+fn a_double_soft_error_stops_a_sum() {
+    let mut config = QueuedConfig::bluegene_q(&[4, 1, 1]);
+    config.topology.wrap = vec![false; 3];
+    let scripts = whole(&config, header(2, Operation::Or, Delivers::AllReduce, 8), 3);
+    // Node 0 is below node 1: its second packet is the second that the receiver reads.
+    let error = SoftError { node: vec![1, 0, 0], direction: "-x".into(), packet: 2, bits: 2 };
+    config.router.soft_errors = vec![error];
+    let options = BuildOptions { injection_fifos: 16, ..BuildOptions::default() };
+    let mut network =
+        QueuedNetwork::new(&config, &options, |numbers| Scripted::new(&scripts, numbers)).expect("buildable");
+    network.run_until(1 << 30, 1, &Progress::default());
+    let stopped: Vec<_> = network.stopped().iter().map(|s| (s.node, s.port, s.source)).collect();
+    assert_eq!(stopped, [(1, 1, 0)]);
+    assert!(network.stall().is_some());
+    assert_eq!(
+        network.blocks().map(|b| b.host().arrived.len()).sum::<usize>(),
+        4,
+        "the first sum, at all four"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Links that corrupt bits: at a rate, and at named places.
+//! What goes wrong, at a rate and at named places: links that corrupt bits, and soft errors in buffers.
 
-use super::{ConfigError, Link, Topology, parse_direction, refuse};
+use super::{ConfigError, Link, QueuedRouter, Topology, parse_direction, refuse};
 use crate::link::optical::{FIBRES, LANES};
 use crate::topology::torus::{Coordinates, Torus};
 use serde::{Deserialize, Serialize};
@@ -159,4 +159,66 @@ fn checked_place(
         return Err(format!("expected a direction such as \"+x\" or \"-y\", found \"{direction}\""));
     }
     Ok(place(node, direction, torus))
+}
+
+/// Wrong bits in a word of a packet in a receiver's buffer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SoftError {
+    /// Coordinates of the node.
+    pub node: Vec<u32>,
+    /// The receiver, by the direction of its link: `+` or `-` and the dimension's letter.
+    pub direction: String,
+    /// Which of the packets that leave the receiver, from 1.
+    pub packet: u64,
+    /// Wrong bits of one of its words: 1 is corrected, 2 are seen.
+    pub bits: u32,
+}
+
+impl QueuedRouter {
+    /// The soft errors in their places, once checked.
+    pub(crate) fn placed_soft_errors<'a>(
+        &'a self,
+        torus: &'a Torus,
+    ) -> impl Iterator<Item = (u32, usize, &'a SoftError)> + 'a {
+        self.soft_errors.iter().filter_map(|error| {
+            let (node, port) = place(&error.node, &error.direction, torus)?;
+            Some((node, port, error))
+        })
+    }
+
+    /// Refuses soft errors that cannot be, on a machine of this shape.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key (`router.…`) and what was expected.
+    pub fn check_soft_errors(&self, topology: &Topology) -> Result<(), ConfigError> {
+        if !is_rate(self.soft_error_rate) {
+            let found = self.soft_error_rate;
+            return refuse(
+                "router.soft_error_rate",
+                format!("expected a probability, 0 up to but not 1, found {found}"),
+            );
+        }
+        let torus = Torus::new(topology);
+        let mut named = BTreeSet::new();
+        for SoftError { node, direction, packet, bits } in &self.soft_errors {
+            let wrong = |message: String| refuse("router.soft_errors", message);
+            let place = checked_place(node, direction, &torus, &topology.dims);
+            let Some(place) = place.or_else(|message| refuse("router.soft_errors", message))? else {
+                return wrong(format!("expected a link that there is, found \"{direction}\" of {node:?}"));
+            };
+            if *packet == 0 {
+                return wrong("expected a packet from 1, found 0".into());
+            }
+            if !(1..=2).contains(bits) {
+                return wrong(format!("expected 1 or 2 wrong bits of a word, found {bits}"));
+            }
+            if !named.insert((place, packet)) {
+                return wrong(format!(
+                    "expected each packet once, found {packet} again at \"{direction}\" of {node:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
 }

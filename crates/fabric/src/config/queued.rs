@@ -1,8 +1,8 @@
 //! Blue Gene/Q's routers (Chen et al., "The IBM Blue Gene/Q Interconnection Network and Message Unit", section II).
 
 use super::{
-    ConfigError, DirectionChoice, EscapeOrder, HalfwayTie, LETTERS, Link, Outline, PacketFormat, Topology,
-    VcOutline, default_ack_only, refuse,
+    ConfigError, DirectionChoice, EscapeOrder, HalfwayTie, LETTERS, Link, Outline, PacketFormat, SoftError,
+    Topology, VcOutline, default_ack_only, is_no_rate, refuse,
 };
 use crate::router::VcClass;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,12 @@ pub struct QueuedRouter {
     pub halfway_tie: HalfwayTie,
     /// The central collective logic.
     pub collective: CollectiveLogic,
+    /// Probability that a bit in a receiver's buffer changes in a tick.
+    #[serde(default, skip_serializing_if = "is_no_rate")]
+    pub soft_error_rate: f64,
+    /// Soft errors at named places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub soft_errors: Vec<SoftError>,
 }
 
 /// The central collective logic (sections II.C and II.E): what it adds to a hop. Times in ticks.
@@ -130,6 +136,8 @@ impl QueuedConfig {
                     float_ticks: 32,
                     gap_ticks: 176,
                 },
+                soft_error_rate: 0.0,
+                soft_errors: vec![],
             },
         }
     }
@@ -253,6 +261,7 @@ impl QueuedConfig {
                 return refuse(&format!("router.collective.{key}"), message);
             }
         }
+        r.check_soft_errors(&self.topology)?;
         if r.cycle_ticks == 0 {
             return refuse("router.cycle_ticks", "expected at least 1 tick");
         }

@@ -16,7 +16,7 @@ pub mod torus;
 
 pub use errors::LinkCrcs;
 pub use network::{BuildOptions, Network, NodeBlock};
-pub use stall::{StallReport, WaitingPacket};
+pub use stall::{StallReport, StoppedUnit, WaitingPacket};
 pub use statistics::{LinkCounts, LinkErrors, Totals, VcClass, WindowRecord};
 
 /// Most nodes of a block: 20 bits of a place.

@@ -3,7 +3,7 @@
 use super::errors::LinkCrcs;
 use super::partition::Partition;
 use super::queued::{CounterMasks, PortCounters};
-use super::stall::{StallReport, WaitingPacket};
+use super::stall::{StallReport, StoppedUnit, WaitingPacket};
 use super::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
 use crate::host::Host;
 use crate::topology::torus::Torus;
@@ -99,6 +99,11 @@ pub trait NodeBlock: Block {
 
     /// What went wrong on all links of the block since counting began.
     fn errors(&self) -> LinkErrors;
+
+    /// Units that have stopped rather than let anything wrong out.
+    fn stopped(&self) -> &[StoppedUnit] {
+        &[]
+    }
 
     /// What the machine's own performance counters of a port say at `now`, since counting began; none where there are none, or off.
     fn counters(&self, _node: usize, _port: usize, _now: Time) -> Option<PortCounters> {
@@ -264,6 +269,13 @@ impl<B: NodeBlock> Network<B> {
     /// What is not at rest although nothing is under way; see [`NodeBlock::unrest`].
     pub fn unrest(&mut self) -> Vec<String> {
         self.simulation.blocks().flat_map(|b| b.unrest()).collect()
+    }
+
+    /// Units that have stopped rather than let anything wrong out, the first first.
+    pub fn stopped(&mut self) -> Vec<StoppedUnit> {
+        let mut list: Vec<_> = self.simulation.blocks().flat_map(|b| b.stopped().to_vec()).collect();
+        list.sort_unstable();
+        list
     }
 
     /// Block and place within it of a node.

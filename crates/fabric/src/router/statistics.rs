@@ -4,6 +4,7 @@ use crate::histogram::Histogram;
 use crate::link::optical::FIBRES;
 use crate::packet::Meta;
 use netloom_engine::Time;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What a VC is for.
@@ -34,7 +35,7 @@ pub struct LinkCounts {
 
 /// What went wrong on one link, or on all of them, since counting began. Packets and acknowledgements that a link sends are
 /// counted at the port that sends them, ghosts at the port through which they came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkErrors {
     /// Data packets that were corrupted on the link, when first sent or when sent again.
     pub corrupted: u64,
@@ -62,6 +63,8 @@ pub struct LinkErrors {
     pub words_corrected: u64,
     /// Fibres that the spare has replaced.
     pub fibres_replaced: u64,
+    /// Words of the receiver's buffers with one wrong bit, which was corrected.
+    pub soft_corrected: u64,
 }
 
 impl LinkErrors {
@@ -80,6 +83,7 @@ impl LinkErrors {
         (0..FIBRES).for_each(|fibre| self.fibre_errors[fibre] += other.fibre_errors[fibre]);
         self.words_corrected += other.words_corrected;
         self.fibres_replaced += other.fibres_replaced;
+        self.soft_corrected += other.soft_corrected;
     }
 }
 

@@ -142,7 +142,7 @@ impl<H: Host> Shared<H> {
         let mut contenders = [0u16; PORTS + 1];
         let mut requests = [Request::default(); PORTS];
         let (mut asked, mut losers) = (0u16, 0u16);
-        for port in bits(n.asking) {
+        for port in bits(n.asking & !n.stopped) {
             let links = if n.paths[port] < self.tables.paths { open & !LOCALLY } else { 0 };
             if !n.may_move(port, links) {
                 continue;
@@ -208,6 +208,9 @@ impl<H: Host> Shared<H> {
     /// A packet starts on a link, or from an injection FIFO to this node's own reception FIFO.
     fn grant_link(&mut self, n: &mut Node, grant: Grant, now: Time, out: &mut Outbox<Parcel>) {
         let Grant { from, slot, to, vc } = grant;
+        if self.soft.is_some() && from.is_some_and(|port| !self.head_is_right(n, port, slot, now)) {
+            return;
+        }
         let packet = match from {
             Some(port) => {
                 n.paths[port] += 1;
@@ -292,6 +295,9 @@ impl<H: Host> Shared<H> {
 
     /// A packet goes to its reception FIFO.
     fn grant_reception(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) {
+        if self.soft.is_some() && !self.head_is_right(n, port, slot, now) {
+            return;
+        }
         let packet = self.take_head(n, port, slot, now);
         let header = self.cells[packet as usize].header;
         self.start_reception(n, Kind::Received, port, packet, header, now);

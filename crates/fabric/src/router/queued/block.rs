@@ -5,6 +5,7 @@
 //! later if someone lost. Nodes' cycles begin when something happens, since wires are not whole cycles long.
 
 use super::counters::Counters;
+use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
 use crate::host::{Host, Signals};
@@ -49,6 +50,8 @@ pub(super) struct Shared<H> {
     pub counters: Option<Box<Counters>>,
     /// Where links corrupt bits.
     pub errors: Option<Box<Errors>>,
+    /// Where receivers' buffers have soft errors.
+    pub soft: Option<Box<SoftErrors>>,
     pub host: H,
     pub signals: Signals,
 }
@@ -79,6 +82,7 @@ impl<H: Host> QueuedBlock<H> {
             recorder,
             counters: None,
             errors: None,
+            soft: None,
             host,
             signals: Signals::default(),
         };

@@ -2,6 +2,7 @@
 
 use super::block::QueuedBlock;
 use super::counters::Counters;
+use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
 use crate::config::{ConfigError, QueuedConfig};
@@ -62,6 +63,7 @@ impl<H: Host> Network<QueuedBlock<H>> {
                 options.counters.map(|masks| Box::new(Counters::new(masks, numbers.len())));
             block.shared.errors =
                 Errors::new(&config.link, &config.packet, &partition.torus, options.seed, numbers, PORTS);
+            block.shared.soft = SoftErrors::new(config, &partition.torus, options.seed, numbers);
             blocks.push(block);
         }
         Ok(Network::of(blocks, all_lanes, tables.lookahead(), partition))
@@ -93,6 +95,7 @@ fn new_node(
         refill: 0,
         waiting: 0,
         injecting: 0,
+        stopped: 0,
         contributing: 0,
         reception_idle: u16::MAX,
         reception_full: 0,

@@ -131,7 +131,7 @@ impl Central {
 fn pick(jobs: &[(RouteKind, Job)], n: &mut Node) -> Option<Job> {
     let of = |system: bool| {
         (0..jobs.len().min(64))
-            .filter(|&i| (jobs[i].0 == RouteKind::System) == system)
+            .filter(|&i| (jobs[i].0 == RouteKind::System) == system && jobs[i].1.inputs & n.stopped == 0)
             .fold(0u64, |m, i| m | 1 << i)
     };
     let best = [of(true), of(false)].into_iter().find(|&mask| mask != 0)?;
@@ -260,6 +260,9 @@ impl<H: Host> Shared<H> {
 
     /// Packets go through the logic, and what comes of them to its links and to the node itself.
     fn pass(&mut self, n: &mut Node, c: &mut Central, mut job: Job, now: Time, out: &mut Outbox<Parcel>) {
+        if self.soft.is_some() && !self.inputs_are_right(n, c, &job, now) {
+            return;
+        }
         let delay = self.delay(&job);
         let (packed, meta, data) = if self.is_spoilt(c, &job) {
             let (header, meta) = self.run_on(n, c, &mut job, now);

@@ -14,6 +14,7 @@ mod interrupts;
 mod queues;
 mod recovery;
 mod report;
+mod soft;
 mod state;
 mod tables;
 mod trees;

@@ -9,7 +9,7 @@ use crate::packet::Header;
 use crate::router::bits::bits;
 use crate::router::errors::LinkCrcs;
 use crate::router::network::NodeBlock;
-use crate::router::stall::WaitingPacket;
+use crate::router::stall::{StoppedUnit, WaitingPacket};
 use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
 use netloom_engine::Time;
 
@@ -66,6 +66,7 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
         self.shared.recorder.totals = Totals::default();
         self.shared.counters.iter_mut().for_each(|counters| counters.restart(now));
         self.shared.errors.iter_mut().for_each(|errors| errors.restart_counting());
+        self.shared.soft.iter_mut().for_each(|soft| soft.corrected.fill([0; PORTS]));
     }
 
     fn counters(&self, node: usize, port: usize, now: Time) -> Option<PortCounters> {
@@ -148,7 +149,10 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
     }
 
     fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
-        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port))
+        let s = &self.shared;
+        let mut sum = s.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port));
+        sum.soft_corrected += s.soft.as_ref().map_or(0, |soft| soft.corrected[node][port]);
+        sum
     }
 
     fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
@@ -156,6 +160,13 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
     }
 
     fn errors(&self) -> LinkErrors {
-        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.sum())
+        let s = &self.shared;
+        let mut sum = s.errors.as_ref().map_or(LinkErrors::default(), |e| e.sum());
+        sum.soft_corrected += s.soft.iter().flat_map(|soft| soft.corrected.iter().flatten()).sum::<u64>();
+        sum
+    }
+
+    fn stopped(&self) -> &[StoppedUnit] {
+        self.shared.soft.as_ref().map_or(&[], |soft| &soft.stopped)
     }
 }
