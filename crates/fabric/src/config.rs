@@ -15,6 +15,7 @@ pub use outline::{Outline, VcOutline};
 pub use queued::{CollectiveLogic, QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
 pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};
 
+use crate::topology::io::IoNodes;
 use crate::topology::partitions::{self, Partition};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,9 @@ pub struct Topology {
     /// Whether the links of a dimension of one node are looped back to it, rather than not there: for measuring one node.
     #[serde(default, skip_serializing_if = "is_false")]
     pub loopback: bool,
+    /// The IO nodes beside the torus, of machines whose nodes have IO links (Blue Gene/Q). Left out: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io: Option<IoNodes>,
     /// Nodes that are out of order, by coordinates. Ports towards them never offer tokens (section 2).
     #[serde(default)]
     pub dead_nodes: Vec<Vec<u32>>,
@@ -86,6 +90,7 @@ impl Topology {
         }
         self.check_partition()?;
         partitions::check(&self.partitions, &self.dims).or_else(|m| refuse("topology.partitions", m))?;
+        self.io.iter().try_for_each(|io| io.check(&self.dims))?;
         for node in self.dead_nodes.iter().chain(self.dead_links.iter().map(|l| &l.node)) {
             if node.len() != n || node.iter().zip(&self.dims).any(|(c, k)| c >= k) {
                 return refuse(
@@ -279,6 +284,12 @@ impl Link {
             + if self.is_optical(d, x, length, minus) { self.link_chip_ticks } else { 0 }
     }
 
+    /// The same for an IO link: like one that leaves a midplane, since IO nodes stand in drawers of their own **(ours: the paper does not
+    /// tell its time)**.
+    pub fn io_hop_ticks(&self) -> u32 {
+        self.hop_ticks() + self.trace_ticks.first().copied().unwrap_or(0) + self.link_chip_ticks
+    }
+
     /// Refuses what cannot be built, with these packets and so many dimensions.
     ///
     /// # Errors
@@ -368,7 +379,7 @@ fn at_most(values: &[(&str, u32, u32)]) -> Result<(), ConfigError> {
     }
 }
 
-fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
+pub(crate) fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError { key: key.into(), message: message.into() })
 }
 

@@ -19,7 +19,9 @@ pub type Data = Arc<[u8]>;
 /// | 13 | deposit: a copy at every node of its line |
 /// | 14..19 | chunks, less one |
 /// | 10 | corrupt: on this link, so that the receiver refuses it at its tail (on its way only) |
-/// | 19..24 | whether the packet has crossed the dateline of each dimension |
+/// | 19..24 | whether the packet has crossed the dateline of each dimension (BlueGene/L) |
+/// | 19 | for the IO node of its exit node: its destination (Blue Gene/Q, likewise the next) |
+/// | 20..22 | on an IO node: the IO link by which it leaves, counted from 1 |
 /// | 24 | invalid: corrupted on this link or one before, to be discarded |
 /// | 25..27 | zone: which set of zone masks it obeys (Blue Gene/Q) |
 /// | 27 | system: for the system's own VC (Blue Gene/Q) |
@@ -45,6 +47,8 @@ impl Header {
     const INVALID: u64 = 1 << 24;
     const CHUNKS: u32 = 14;
     const CROSSED: u32 = 19;
+    const TO_IO: u64 = 1 << 19;
+    const BY: u32 = 20;
     const ZONE: u32 = 25;
     const SYSTEM: u64 = 1 << 27;
     const COLLECTIVE: u64 = 1 << 28;
@@ -131,6 +135,34 @@ impl Header {
         Header(self.0 | Self::SYSTEM)
     }
 
+    /// The same packet for the IO node of its destination, an exit node. Only the system's packets go there (Chen et al., section II.B).
+    pub fn to_io(self) -> Self {
+        Header(self.of_system().0 | Self::TO_IO)
+    }
+
+    /// Whether it goes on to its destination's IO node.
+    #[inline]
+    pub fn is_to_io(self) -> bool {
+        self.0 & Self::TO_IO != 0
+    }
+
+    /// The same packet as one that an IO node sends by one of its links, 0 to 2, to an exit node and from there on.
+    pub fn from_io(self, link: usize) -> Self {
+        debug_assert!(link < 3);
+        Header(self.of_system().0 & !(3 << Self::BY) | (link as u64 + 1) << Self::BY)
+    }
+
+    /// The link by which it leaves an IO node.
+    #[inline]
+    pub fn by_io_link(self) -> Option<usize> {
+        ((self.0 >> Self::BY) as usize % 4).checked_sub(1)
+    }
+
+    /// The header after a hop over an IO link, either way.
+    pub fn after_io_hop(self) -> Self {
+        Header(self.0 & !(Self::TO_IO | 3 << Self::BY))
+    }
+
     /// Marks it as corrupted on the link that it is on.
     pub(crate) fn corrupted(self) -> Self {
         Header(self.0 | Self::CORRUPT | Self::INVALID)
@@ -180,7 +212,7 @@ pub struct Meta {
     pub group: u8,
     /// Free for the layer above.
     pub kind: u8,
-    /// Where a packet is sent on to that goes by way of a relay, or [`Meta::NOWHERE`].
+    /// Where a packet is sent on to that goes by way of a relay, or [`Meta::NOWHERE`]; free for layers above that know no relays.
     pub beyond: u32,
     /// Free for the layer above: a message and what part of it this is.
     pub message: [u64; 2],
@@ -274,6 +306,12 @@ mod tests {
             let zoned = h.in_zone(3).in_zone(2);
             assert_eq!((zoned.zone(), zoned.is_system(), zoned.of_system().is_system()), (2, false, true));
             assert_eq!(zoned.of_system().0 & !(0b111 << 25), h.0);
+            let io = h.to_io();
+            assert!(io.is_system() && io.is_to_io() && io.by_io_link().is_none());
+            assert_eq!(io.after_io_hop(), h.of_system());
+            let back = h.from_io(2);
+            assert!(back.is_system() && !back.is_to_io() && back.by_io_link() == Some(2));
+            assert_eq!((back.from_io(0).by_io_link(), back.after_io_hop()), (Some(0), h.of_system()));
             let moved = h.after_hop(9, 76, true);
             assert!(!moved.is_ghost() && !moved.is_corrupt());
             let ghost = moved.corrupted();

@@ -1,87 +1,22 @@
 //! Collective operations in the network: everybody gets the right result once, whatever the trees, the operations, the traffic beside
 //! them, the blocks and the threads; at the speed that the logic allows.
 
-use netloom_engine::{Progress, Reached, Stream, Time};
+mod traffic;
+
+use netloom_engine::{Progress, Stream};
 use netloom_fabric::collective::route::{Rectangle, check};
 use netloom_fabric::collective::{
     ClassRoute, CollectiveHeader, Delivers, Flags, Operation, RouteKind, combine,
 };
 use netloom_fabric::config::{QueuedConfig, SoftError};
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
-use netloom_fabric::packet::{Data, Header, Meta};
-use netloom_fabric::router::queued::QueuedNetwork;
-use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_fabric::packet::{Data, Header};
+use netloom_fabric::router::NodeBlock;
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What a node sends by each injection FIFO.
-type Sends = BTreeMap<usize, VecDeque<(Header, Option<Data>)>>;
-
-/// The same, and its class routes.
-#[derive(Clone, Default)]
-struct Script {
-    routes: Vec<(usize, ClassRoute)>,
-    sends: Sends,
-}
-
-/// What came: node, reception FIFO, header, data, when.
-type Arrival = (u32, usize, Header, Option<Data>, Time);
-
-struct Scripted {
-    numbers: Vec<u32>,
-    scripts: Vec<Option<Script>>,
-    sends: Vec<Sends>,
-    arrived: Vec<Arrival>,
-}
-
-impl Scripted {
-    fn new(scripts: &[Script], numbers: &[u32]) -> Self {
-        Scripted {
-            numbers: numbers.into(),
-            scripts: numbers.iter().map(|&n| Some(scripts[n as usize].clone())).collect(),
-            sends: vec![BTreeMap::new(); numbers.len()],
-            arrived: vec![],
-        }
-    }
-}
-
-impl Host for Scripted {
-    fn pull(&mut self, _: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
-        if let Some(script) = self.scripts[node as usize].take() {
-            for (class, route) in script.routes {
-                signals.class_route(node, class, Some(route));
-            }
-            self.sends[node as usize] = script.sends;
-        }
-        let next = self.sends[node as usize].get_mut(&fifo).and_then(VecDeque::pop_front);
-        let Some((header, data)) = next else { return Pull::Empty };
-        data.into_iter().for_each(|data| signals.attach(data));
-        Pull::Packet(header, Meta { source: self.numbers[node as usize], ..Meta::default() })
-    }
-
-    fn deliver(&mut self, now: Time, node: u32, d: &Delivery, _: &mut Signals) {
-        self.arrived.push((self.numbers[node as usize], d.port, d.header, d.data.cloned(), now));
-    }
-
-    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
-}
-
-/// Runs scripts to the end; all that arrived, by node and time.
-fn run(config: &QueuedConfig, scripts: &[Script], block: &[u32], threads: usize) -> Vec<Arrival> {
-    let options = BuildOptions { block: block.into(), injection_fifos: 16, ..BuildOptions::default() };
-    let mut network =
-        QueuedNetwork::new(config, &options, |numbers| Scripted::new(scripts, numbers)).expect("buildable");
-    assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
-    assert_eq!((network.stall(), network.unrest()), (None, vec![]));
-    assert_eq!(network.blocks().map(|b| b.packets()).sum::<usize>(), 0);
-    let mut arrived: Vec<_> =
-        network.blocks().flat_map(|b| std::mem::take(&mut b.host_mut().arrived)).collect();
-    arrived.sort_by_key(|a| (a.0, a.4, a.1));
-    arrived
-}
+use traffic::scripted::{Arrival, Script, build, run};
 
 fn torus_of(config: &QueuedConfig) -> Torus {
     Torus::new(&config.topology)
@@ -416,6 +351,31 @@ fn links_are_claimed() {
     assert!(collective < all / 10, "{collective} of {all}");
 }
 
+/// A packet that waits for a link is on its way through the logic as that becomes free, whether or not anything else happens at the
+/// node then.
+#[test]
+fn a_link_is_taken_as_it_becomes_free() {
+    let mut config = QueuedConfig::bluegene_q(&[3, 1, 1]);
+    config.topology.wrap = vec![false; 3];
+    let torus = torus_of(&config);
+    let header = header(0, Operation::Or, Delivers::AllReduce, 8);
+    let mut scripts: Vec<Script> = (0..3)
+        .map(|n| {
+            let route = Rectangle::whole(&torus).route(&torus, [0; 5], torus.coordinates(n), header.kind);
+            Script {
+                routes: vec![(0, route.expect("all are in it"))],
+                sends: [(USER, vec![(header.pack(), None)].into())].into(),
+            }
+        })
+        .collect();
+    // The middle node sends a full packet to the root while it waits for the other end's.
+    scripts[1].sends.insert(1, [(Header::new([0; 5], 2, 17, 0), None)].into());
+    let arrived = run(&config, &scripts, &[3; 3], 1);
+    let at_root = arrived.iter().find(|a| a.0 == 0 && a.1 == USER).expect("it came").4;
+    // Behind that packet, a hop, up-tree and ALUs and down-tree at the root, and the packet itself.
+    assert_eq!(at_root, 2208 + 363 + (48 + 64 + 48) + 288);
+}
+
 /// A node that is the root of one tree gets its turn, though broadcasts of two others keep its down-tree logic busy.
 #[test]
 fn a_root_is_fair_to_other_trees() {
@@ -448,15 +408,41 @@ fn a_root_is_fair_to_other_trees() {
     assert!(last(0) < last(1) / 2, "{} of {}", last(0), last(1));
 }
 
+/// A VC is one queue: a packet behind one that waits for its link comes to its head when that one has been read, though down-tree reads the
+/// first and up-tree the second.
+#[test]
+fn a_vc_is_read_packet_by_packet() {
+    let mut config = QueuedConfig::bluegene_q(&[3, 2, 1]);
+    config.topology.wrap = vec![false; 3];
+    let header = |class| header(class, Operation::Or, Delivers::Broadcast, 512).pack();
+    let route = |inputs, output| ClassRoute { kind: RouteKind::UserSubcomm, inputs, output, local: true };
+    let mut scripts = vec![Script::default(); 6];
+    // One class leads from node 0 down to 1 and 4, the other from 0 up by 1 to 2.
+    scripts[0].routes = vec![(1, route(1 << 0, None)), (2, route(0, Some(0)))];
+    scripts[1].routes = vec![(1, route(1 << 2, Some(1))), (2, route(1 << 1, Some(0)))];
+    scripts[4].routes = vec![(1, route(0, Some(3)))];
+    scripts[2].routes = vec![(2, route(1 << 1, None))];
+    scripts[0].sends.insert(USER, [(header(1), None), (header(2), None)].into());
+    // The first finds the link from 1 to 4 busy until 2208.
+    scripts[1].sends.insert(1, [(Header::new([1, 1, 0, 0, 0], 4, 17, 0), None)].into());
+    let arrived = run(&config, &scripts, &[3; 3], 1);
+    let at = |node, class| {
+        let is_it = |a: &&Arrival| CollectiveHeader::unpack(a.2).is_some_and(|h| h.class == class);
+        arrived.iter().filter(is_it).find(|a| a.0 == node).expect("it came").4
+    };
+    let (full, hop) = (2208, 363);
+    assert_eq!(at(4, 1), full + hop + 48 + full);
+    // Read from 48 before the link is free until 4368; then up-tree, a hop, and both at the root.
+    assert_eq!(at(2, 2), full - 48 + full + 48 + hop + 2 * 48 + full);
+}
+
 /// A contribution that never comes leaves the others waiting, and the report says where.
 #[test]
 fn a_missing_contribution_is_told() {
     let config = QueuedConfig::bluegene_q(&[4, 1, 1]);
     let mut scripts = whole(&config, header(2, Operation::Or, Delivers::AllReduce, 8), 1);
     scripts[3].sends.clear();
-    let options = BuildOptions { injection_fifos: 16, ..BuildOptions::default() };
-    let mut network =
-        QueuedNetwork::new(&config, &options, |numbers| Scripted::new(&scripts, numbers)).expect("buildable");
+    let mut network = build(&config, &scripts, &[]);
     network.run_until(1 << 30, 1, &Progress::default());
     let stall = network.stall().expect("they wait");
     assert!(stall.waiting.iter().any(|w| w.source == 2 || w.source == 1), "{stall:?}");
@@ -472,9 +458,7 @@ fn a_double_soft_error_stops_a_sum() {
     // Node 0 is below node 1: its second packet is the second that the receiver reads.
     let error = SoftError { node: vec![1, 0, 0], direction: "-x".into(), packet: 2, bits: 2 };
     config.router.soft_errors = vec![error];
-    let options = BuildOptions { injection_fifos: 16, ..BuildOptions::default() };
-    let mut network =
-        QueuedNetwork::new(&config, &options, |numbers| Scripted::new(&scripts, numbers)).expect("buildable");
+    let mut network = build(&config, &scripts, &[]);
     network.run_until(1 << 30, 1, &Progress::default());
     let stopped: Vec<_> = network.stopped().iter().map(|s| (s.node, s.port, s.source)).collect();
     assert_eq!(stopped, [(1, 1, 0)]);

@@ -5,9 +5,12 @@ mod units;
 
 use netloom_engine::Stream;
 use netloom_nic::message_unit::config::MessageUnitConfig;
-use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Atomic, Descriptor, Kind, LOCAL, Network};
+use netloom_nic::message_unit::descriptor::{
+    ANY_DIRECTION, Atomic, Descriptor, IoLink, Kind, LOCAL, Network, SYSTEM,
+};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority, ReceptionFifo};
 use netloom_nic::message_unit::interrupts::{Group, Interrupt};
+use netloom_nic::message_unit::kernel::{Refusal, Resource};
 use netloom_nic::message_unit::protection::{Range, Violation};
 use netloom_nic::message_unit::spi::Spi;
 use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS, UnitCounters};
@@ -24,7 +27,7 @@ fn put(destination: u32, length: u64) -> Descriptor {
     }
 }
 
-fn queued(destination: u32, fifo: u16, software: u64, length: u64) -> Descriptor {
+fn queued(destination: u32, fifo: u16, software: u128, length: u64) -> Descriptor {
     let map = if destination == u32::MAX { LOCAL } else { ANY_DIRECTION };
     Descriptor {
         map,
@@ -51,7 +54,11 @@ fn packets_wait_for_room_and_none_is_lost() {
                 let expected: u64 = (1..spi.nodes()).map(packets).sum();
                 for _ in 0..expected {
                     let packet = spi.receive(5).await;
-                    assert_eq!(u64::from(packet.source), packet.software >> 32);
+                    assert_eq!(
+                        u128::from(packet.source),
+                        packet.software >> 104,
+                        "in the first of the fourteen bytes"
+                    );
                     let data = packet.data.expect("stored at the sender");
                     assert!(data.iter().all(|&b| u32::from(b) == packet.source), "its sender's bytes");
                     let of = seen.entry(packet.software).or_insert(0u64);
@@ -60,14 +67,14 @@ fn packets_wait_for_room_and_none_is_lost() {
                 }
                 for n in 1..spi.nodes() {
                     for i in 0..EACH {
-                        assert_eq!(seen[&(u64::from(n) << 32 | i)], length(n, i));
+                        assert_eq!(seen[&(u128::from(n) << 104 | u128::from(i))], length(n, i));
                     }
                 }
                 spi.note(0, spi.now());
             } else {
                 spi.store(1 << 20, &vec![spi.node() as u8; 4096]);
                 for i in 0..EACH {
-                    let software = u64::from(spi.node()) << 32 | i;
+                    let software = u128::from(spi.node()) << 104 | u128::from(i);
                     spi.inject(i as u16 % 3, queued(0, 5, software, length(spi.node(), i))).await;
                 }
             }
@@ -255,6 +262,69 @@ fn afterwards(program: fn(Spi) -> Task) -> (Vec<(u32, Violation, u64)>, Vec<Unit
     (refused, machine.blocks().flat_map(|b| b.host().counters().map(|c| c.1).collect::<Vec<_>>()).collect())
 }
 
+/// A program that asks the kernel for all that it uses, gives it back, and gets it again; its memory is where the kernel says.
+#[test]
+fn the_kernel_gives_and_takes() {
+    fn polite(spi: Spi) -> Task {
+        Box::pin(async move {
+            let data: Vec<u8> = (0..1000u32).map(|i| (i * 3) as u8).collect();
+            let region = spi.memory_region(0x7000_0123, 4096).expect("memory");
+            for round in 0..3u128 {
+                let injection = spi.allocate(Resource::InjectionFifo, 528).expect("all of them");
+                assert_eq!(
+                    spi.allocate(Resource::InjectionFifo, 1),
+                    Err(Refusal::TooFew(Resource::InjectionFifo, 1, 0))
+                );
+                let [base] = spi.allocate(Resource::BaseAddress, 1).expect("one")[..] else { panic!("one") };
+                let [reception] = spi.allocate(Resource::ReceptionFifo, 1).expect("one")[..] else {
+                    panic!("one")
+                };
+                let at = |address: u64, bytes: u64| region.translate(address, bytes).expect("inside");
+                spi.set_base_address(base, at(0x7000_0123, 4096));
+                let counter = at(0x7000_0123 + 8, 8);
+                if spi.node() == 1 {
+                    spi.set_counter(counter, 1000);
+                    spi.inject(injection[0], queued(0, reception, round, 8)).await;
+                    spi.wait_counter(counter).await;
+                    assert_eq!(spi.load(at(0x7000_0123 + 100, 1000), 1000), data);
+                    spi.wait_injected(injection[0], 1).await;
+                } else {
+                    assert_eq!(spi.receive(reception).await.software, round);
+                    let payload = at(0x7000_0123 + 2000, 1000);
+                    spi.store(payload, &data);
+                    let kind = Kind::DirectPut { base, offset: 100, counter_base: base, counter_offset: 8 };
+                    spi.inject(injection[527], Descriptor { payload, kind, ..put(1, 1000) }).await;
+                    spi.wait_injected(injection[527], 1).await;
+                }
+                for fifo in injection {
+                    spi.free(Resource::InjectionFifo, fifo).expect("its own");
+                }
+                spi.free(Resource::ReceptionFifo, reception).expect("its own");
+                spi.free(Resource::BaseAddress, base).expect("its own");
+                assert!(spi.free(Resource::BaseAddress, base).is_err(), "it is no longer");
+            }
+            spi.note(0, 1);
+        })
+    }
+    let notes = run(&network(&[2], false), &unit(), polite, &[], 1).0;
+    assert!(notes.iter().all(|n| n.1.len() == 1));
+}
+
+#[test]
+#[should_panic(expected = "node 0: injection FIFO 0 is freed with 64 B of descriptors in it")]
+fn a_fifo_in_use_is_not_freed() {
+    fn hasty(spi: Spi) -> Task {
+        Box::pin(async move {
+            let fifo = spi.allocate(Resource::InjectionFifo, 1).expect("one")[0];
+            if spi.node() == 0 {
+                spi.inject(fifo, queued(1, 0, 0, 8)).await;
+                spi.free(Resource::InjectionFifo, fifo).expect("its own");
+            }
+        })
+    }
+    run(&network(&[2], false), &unit(), hasty, &[], 1);
+}
+
 /// What is refused is counted, told to whom asked for it, and harms nothing else.
 #[test]
 fn what_is_not_allowed_is_refused() {
@@ -279,7 +349,8 @@ fn what_is_not_allowed_is_refused() {
                 spi.inject(0, Descriptor { kind: Kind::RemoteGet { fifo: 3 }, ..put(1, 64) }).await;
                 spi.inject(0, Descriptor { kind: Kind::RemoteGet { fifo: 543 }, ..put(1, 64) }).await;
                 // The system's network FIFO by a user's descriptor.
-                spi.inject(0, Descriptor { map: 1 << 13, ..put(1, 100) }).await;
+                let network = Network::System { destination: 1, io: IoLink::None };
+                spi.inject(0, Descriptor { map: SYSTEM, network, ..put(1, 100) }).await;
                 // And what is right.
                 spi.inject(0, Descriptor { kind: to(0, 1 << 16), ..put(1, 1000) }).await;
             }

@@ -15,6 +15,17 @@ fn expected(study: &ResolvedStudy) -> bool {
     study.network.link.may_corrupt() || matches!(&study.machine.router, Routers::Queued(r) if soft(r))
 }
 
+/// A port of a node, in words.
+fn place(torus: &Torus, node: u32, port: usize) -> String {
+    match torus.is_io_node(node) {
+        true => format!("{port} of IO node {node}"),
+        false if torus.is_io_link(node, port) => {
+            format!("of the IO link of node {:?}", coordinates(torus, node))
+        }
+        false => format!("{} of node {:?}", direction_name(port as u8), coordinates(torus, node)),
+    }
+}
+
 /// Coordinates of a node, as many as there are dimensions.
 fn coordinates(torus: &Torus, node: u32) -> Vec<u32> {
     torus.coordinates(node)[..torus.dimensions()].iter().map(|&x| x.into()).collect()
@@ -48,10 +59,9 @@ pub(crate) fn stopped<B: NodeBlock>(study: &ResolvedStudy, network: &mut Network
         n => format!("; so did {n} more"),
     };
     Some(format!(
-        "the receiver {} of node {:?} stopped at {} us: two wrong bits in a word of a packet from node {:?} in its {}, of which \
+        "the receiver {} stopped at {} us: two wrong bits in a word of a packet from node {:?} in its {}, of which \
          nothing left it{others}",
-        direction_name(first.port as u8),
-        coordinates(torus, first.node),
+        place(torus, first.node, first.port),
         short(study.micros(first.at)),
         coordinates(torus, first.source),
         study.network.vcs[first.vc].name
@@ -70,8 +80,7 @@ pub(crate) fn escaped<B: NodeBlock>(network: &mut Network<B>) -> Option<String> 
         n => format!(", and {n} more"),
     };
     Some(format!(
-        "an error got through all checks: the CRCs of {whose} packets sent and received differ on link {} of node {:?}{others}",
-        direction_name(port as u8),
-        coordinates(torus, node)
+        "an error got through all checks: the CRCs of {whose} packets sent and received differ on link {}{others}",
+        place(torus, node, port)
     ))
 }

@@ -4,13 +4,14 @@ use crate::driver::Driver;
 use crate::errors;
 use crate::resolve::ResolvedStudy;
 use crate::result::{
-    ByClass, Counters, DirectionMean, LatencyBin, LatencyStats, LinkRow, RunResult, Series, StallReport,
-    Totals, WaitingPacket, Waits, direction_name,
+    ByClass, Counters, DirectionMean, FROM_IO, LatencyBin, LatencyStats, LinkRow, RunResult, Series,
+    StallReport, TO_IO, Totals, WaitingPacket, Waits, direction_name,
 };
 use netloom_engine::Time;
 use netloom_fabric::config::{Outline, VcOutline};
 use netloom_fabric::histogram::Histogram;
 use netloom_fabric::router::{self, LinkCounts, Network, NodeBlock, VcClass, WindowRecord};
+use netloom_fabric::topology::torus::Torus;
 
 /// The measured part of a run, ticks.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +132,7 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     ticks: f64,
 ) {
     let list = network.links();
-    let torus = network.torus();
+    let torus = network.torus().clone();
     let dimensions = torus.dimensions();
     let config = &study.network;
     let one = per_tick(config, 1.0, ticks);
@@ -158,11 +159,14 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     figures.trailer_utilization = all.trailers * mean;
     figures.ack_utilization = all.acks * mean;
     figures.by_class = scaled(all.by_class(), mean);
-    figures.by_direction = (0..torus.ports())
-        .filter_map(|port| {
-            let of: Vec<f64> = list.iter().filter(|l| l.1 == port).map(|l| used(&l.2)).collect();
+    // All of them, with those to and from IO nodes, which are not in the means.
+    let sending = |&(node, port, counts): &(u32, usize, LinkCounts)| (node, port as u8, counts);
+    let all_links: Vec<_> = list.iter().map(sending).chain(io_links(&torus, network.io_links())).collect();
+    figures.by_direction = (0..=FROM_IO)
+        .filter_map(|direction| {
+            let of: Vec<f64> = all_links.iter().filter(|l| l.1 == direction).map(|l| used(&l.2)).collect();
             (!of.is_empty()).then(|| DirectionMean {
-                direction: direction_name(port as u8),
+                direction: direction_name(direction),
                 utilization: of.iter().sum::<f64>() / of.len() as f64,
             })
         })
@@ -170,13 +174,13 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     let chunks: u64 = sum.chunks.iter().sum();
     result.escape_share = sum.chunks[1] as f64 / (chunks as f64).max(1.0);
     if study.study.measure.per_link {
-        result.per_link = list
+        result.per_link = all_links
             .iter()
-            .map(|(node, port, counts)| {
+            .map(|(node, direction, counts)| {
                 let b = share(counts);
                 LinkRow {
                     node: torus.coordinates(*node)[..dimensions].iter().map(|&x| x.into()).collect(),
-                    direction: *port as u8,
+                    direction: *direction,
                     utilization: used(counts),
                     payload: b.payload() * one,
                     acks: b.acks * one,
@@ -185,6 +189,17 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
             })
             .collect();
     }
+}
+
+/// IO links by their exit node and direction.
+fn io_links(
+    torus: &Torus,
+    links: Vec<(u32, usize, LinkCounts)>,
+) -> impl Iterator<Item = (u32, u8, LinkCounts)> {
+    links.into_iter().map(|(node, port, counts)| match torus.link(node, port) {
+        Some((exit, _)) if torus.is_io_node(node) => (exit, FROM_IO, counts),
+        _ => (node, TO_IO, counts),
+    })
 }
 
 fn latency(study: &ResolvedStudy, h: &Histogram) -> LatencyStats {

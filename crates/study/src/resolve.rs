@@ -345,6 +345,8 @@ fn finish(
         study.traffic.packet_chunks.or_full(network.packet.chunks_max);
     }
     checked(study.workload.check(dims), &study_tree)?;
+    checked(io_program(&study.workload, &network), &study_tree)?;
+    checked(io_nodes(&study.workload, &network), &machine_tree)?;
     checked(study.traffic.check(&network), &study_tree)?;
     checked(dealing(&machine.nic, &study.workload), &machine_tree)?;
     checked(study.mapping.check(dims), &study_tree)?;
@@ -425,6 +427,23 @@ impl ResolvedStudy {
 }
 
 /// Programs send a message through one endless FIFO, so nothing is left to deal.
+/// Checks a program against the machine's IO nodes.
+fn io_program(workload: &WorkloadConfig, network: &Outline) -> Result<(), ConfigError> {
+    let WorkloadConfig::Spi(program) = workload else { return Ok(()) };
+    let under = |e: ConfigError| ConfigError { key: format!("workload.{}", e.key), ..e };
+    program.check_io(network.topology.io.as_ref()).map_err(under)
+}
+
+/// Refuses IO nodes that nothing would use.
+fn io_nodes(workload: &WorkloadConfig, network: &Outline) -> Result<(), ConfigError> {
+    if network.topology.io.is_none() || matches!(workload, WorkloadConfig::Spi(_)) {
+        return Ok(());
+    }
+    let message =
+        "expected none with this workload: only programs on Message Units (kind = \"spi\") run on IO nodes";
+    Err(ConfigError { key: "topology.io".into(), message: message.into() })
+}
+
 fn dealing(nic: &FifoConfig, workload: &WorkloadConfig) -> Result<(), ConfigError> {
     if !workload.is_program() || nic.dealing == Dealing::InTurn || nic.injection_fifo_B.is_some() {
         return Ok(());

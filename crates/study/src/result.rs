@@ -334,9 +334,9 @@ pub struct LinkErrorRow {
 /// Figures of one link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkRow {
-    /// Coordinates of the node that sends.
+    /// Coordinates of the node that sends; of a link from an IO node those of the exit node that receives.
     pub node: Vec<u32>,
-    /// Direction as a port: twice the dimension, plus one for minus.
+    /// Direction as a port: twice the dimension, plus one for minus; or [`TO_IO`], [`FROM_IO`].
     pub direction: u8,
     /// All bytes, fraction of the raw rate.
     pub utilization: f64,
@@ -367,8 +367,16 @@ pub struct Host {
     pub version: String,
 }
 
+/// In place of a direction, the IO link of an exit node: to its IO node, and from there.
+pub const TO_IO: u8 = 10;
+/// See [`TO_IO`].
+pub const FROM_IO: u8 = 11;
+
 /// The name of a direction: `+x`, `-x`, `+y` …
 pub fn direction_name(direction: u8) -> String {
+    if direction >= TO_IO {
+        return if direction == TO_IO { "to IO" } else { "from IO" }.into();
+    }
     let sign = if direction.is_multiple_of(2) { '+' } else { '-' };
     format!("{sign}{}", netloom_workload::config::letter(usize::from(direction / 2)))
 }

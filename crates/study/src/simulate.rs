@@ -164,7 +164,8 @@ fn on_message_units<F: RouterFamily>(
     let mut result = run.until_the_end(progress);
     let mut notes: Vec<_> = run.network.blocks().flat_map(|b| b.host().notes().collect::<Vec<_>>()).collect();
     notes.sort_by_key(|(node, _)| *node);
-    let Measured { title, columns, rows } = program.measured(dims, &notes, study.micros(1) * 1e3);
+    let Measured { title, columns, rows } =
+        program.measured(&study.network.topology, &notes, study.micros(1) * 1e3);
     let published = s.published.as_ref().map(Beside::curves).unwrap_or_default();
     result.measured.push(MeasuredTable { title, columns, rows, published });
     let refused: Vec<_> = run.network.blocks().flat_map(|b| b.host().refused().collect::<Vec<_>>()).collect();

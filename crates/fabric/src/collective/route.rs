@@ -1,6 +1,7 @@
 //! Class routes (section II.C): which of a node's links lead up to it in a tree, which one up from it, and whether the node
 //! itself takes part. Each node holds up to sixteen; the same number at different nodes may mean different trees, if these do not meet.
 
+use crate::topology::io::IO_PORT;
 use crate::topology::torus::{Coordinates, Torus};
 use serde::{Deserialize, Serialize};
 
@@ -161,14 +162,14 @@ impl Rectangle {
 pub fn check(torus: &Torus, routes: &[(u32, ClassRoute)]) -> Result<(), RouteProblem> {
     let mut of = std::collections::BTreeMap::new();
     for &(node, route) in routes {
-        let has_link = |port: usize| port < torus.ports() && torus.neighbour(node, port).is_some();
-        check_node(node, &route, has_link)?;
+        check_node(node, &route, |port| torus.link(node, port).is_some())?;
+        check_io(node, &route, |port| torus.is_io_link(node, port))?;
         of.insert(node, route);
     }
     for &(node, route) in routes {
-        for port in (0..torus.ports()).filter(|port| route.inputs >> port & 1 != 0) {
-            let child = torus.neighbour(node, port).expect("checked above");
-            if of.get(&child).and_then(|r| r.output) != Some(port as u8 ^ 1) {
+        for port in inputs(&route) {
+            let (child, there) = torus.link(node, port).expect("checked above");
+            if of.get(&child).and_then(|r| r.output) != Some(there as u8) {
                 let message = format!(
                     "{} is an input, but node {child} at its other end sends nothing there",
                     name(port)
@@ -177,8 +178,8 @@ pub fn check(torus: &Torus, routes: &[(u32, ClassRoute)]) -> Result<(), RoutePro
             }
         }
         if let Some(port) = route.output {
-            let parent = torus.neighbour(node, port.into()).expect("checked above");
-            if of.get(&parent).is_none_or(|r| r.inputs >> (port ^ 1) & 1 == 0) {
+            let (parent, there) = torus.link(node, port.into()).expect("checked above");
+            if of.get(&parent).is_none_or(|r| r.inputs >> there & 1 == 0) {
                 let message = format!(
                     "{} is the output, but node {parent} at its other end has no such input",
                     name(port.into())
@@ -200,12 +201,7 @@ pub fn check(torus: &Torus, routes: &[(u32, ClassRoute)]) -> Result<(), RoutePro
     let mut next = 0;
     while let Some(&node) = reached.get(next) {
         next += 1;
-        let inputs = of[&node].inputs;
-        reached.extend(
-            (0..torus.ports())
-                .filter(|port| inputs >> port & 1 != 0)
-                .filter_map(|p| torus.neighbour(node, p)),
-        );
+        reached.extend(inputs(&of[&node]).filter_map(|port| Some(torus.link(node, port)?.0)));
     }
     reached.sort_unstable();
     if let Some(&(node, _)) = routes.iter().find(|(node, _)| reached.binary_search(node).is_err()) {
@@ -222,13 +218,35 @@ pub fn check(torus: &Torus, routes: &[(u32, ClassRoute)]) -> Result<(), RoutePro
     Ok(())
 }
 
+/// The ports that a node's registers name as inputs.
+fn inputs(route: &ClassRoute) -> impl Iterator<Item = usize> + use<> {
+    let mask = route.inputs;
+    (0..16).filter(move |port| mask >> port & 1 != 0)
+}
+
+/// Checks that only a class route of the system's has IO links (section II.B).
+pub(crate) fn check_io(
+    node: u32,
+    route: &ClassRoute,
+    is_io_link: impl Fn(usize) -> bool,
+) -> Result<(), RouteProblem> {
+    let io = (0..16).find(|&port| route.ports() >> port & 1 != 0 && is_io_link(port));
+    match io.filter(|_| route.kind != RouteKind::System) {
+        Some(port) => {
+            let message = format!("{} is an IO link: only the system's packets go there", name(port));
+            problem(node, "kind", message)
+        }
+        None => Ok(()),
+    }
+}
+
 /// Checks what can be said of a node's registers alone.
 pub(crate) fn check_node(
     node: u32,
     route: &ClassRoute,
     has_link: impl Fn(usize) -> bool,
 ) -> Result<(), RouteProblem> {
-    if let Some(port) = (0..16).find(|&port| route.inputs >> port & 1 != 0 && !has_link(port)) {
+    if let Some(port) = inputs(route).find(|&port| !has_link(port)) {
         return problem(node, "inputs", format!("there is no link {}", name(port)));
     }
     if let Some(port) = route.output {
@@ -276,6 +294,9 @@ pub fn check_links(
 
 /// A port as files and figures name it.
 pub fn name(port: usize) -> String {
+    if port == IO_PORT {
+        return "the IO link".into();
+    }
     let letter = crate::config::LETTERS.chars().nth(port / 2).unwrap_or('?');
     format!("{}{letter}", if port.is_multiple_of(2) { '+' } else { '-' })
 }

@@ -206,6 +206,9 @@ impl TorusConfig {
                 "expected none: these machines have no link chips to cut them",
             );
         }
+        if self.topology.io.is_some() {
+            return refuse("topology.io", "expected none: nodes of these machines have no IO links");
+        }
         self.packet.check(16)?;
         self.link.check(&self.packet, self.topology.dims.len())?;
         self.link.check_faults(&self.topology)?;

@@ -132,7 +132,7 @@ impl Errors {
             let is_optical = link.fibre_error_rate > 0.0 && link.is_optical(d, x, torus.length(d), minus);
             (faults.get(&(number, port)).map_or(&[][..], |list| &list[..]), is_optical)
         };
-        for (here, &number) in numbers.iter().enumerate() {
+        for (here, &number) in numbers.iter().enumerate().filter(|(_, number)| !torus.is_io_node(**number)) {
             for port in (0..torus.ports()).filter(|&port| !torus.is_dead(number, port)) {
                 let index = self.link(here as u32, port);
                 let other = torus.neighbour(number, port).expect("a link that is not dead has two ends");

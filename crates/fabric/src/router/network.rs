@@ -6,6 +6,7 @@ use super::queued::{CounterMasks, PortCounters};
 use super::stall::{StallReport, StoppedUnit, WaitingPacket};
 use super::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
 use crate::host::Host;
+use crate::topology::io::IO_PORT;
 use crate::topology::torus::Torus;
 use netloom_engine::{Block, Progress, Reached, Simulation, Time};
 
@@ -178,14 +179,25 @@ impl<B: NodeBlock> Network<B> {
         self.simulation.blocks().for_each(|b| b.restart_counting(now));
     }
 
-    /// Traffic of each link that works, as (node, port, counts), in the order of nodes.
+    /// Traffic of each link of the torus that works, as (node, port, counts), in the order of nodes.
     pub fn links(&mut self) -> Vec<(u32, usize, LinkCounts)> {
-        let (ports, now) = (self.torus.ports(), self.now());
+        let (ports, nodes) = (self.torus.ports(), self.torus.nodes());
+        self.links_of(|node, port| node < nodes && port < ports)
+    }
+
+    /// The same of each IO link.
+    pub fn io_links(&mut self) -> Vec<(u32, usize, LinkCounts)> {
+        let torus = self.torus.clone();
+        self.links_of(|node, port| torus.is_io_link(node, port))
+    }
+
+    fn links_of(&mut self, wanted: impl Fn(u32, usize) -> bool) -> Vec<(u32, usize, LinkCounts)> {
+        let now = self.now();
         let mut list = vec![];
         for block in self.simulation.blocks() {
             for node in 0..block.numbers().len() {
                 let number = block.numbers()[node];
-                let links = (0..ports).filter(|&p| block.has_link(node, p));
+                let links = (0..=IO_PORT).filter(|&p| wanted(number, p) && block.has_link(node, p));
                 list.extend(links.map(|p| (number, p, block.link(node, p, now))));
             }
         }
@@ -196,10 +208,11 @@ impl<B: NodeBlock> Network<B> {
     /// What the machine's own performance counters say of each link that works, as (node, port, counts), in the order of nodes; empty where
     /// there are none, or off.
     pub fn counters(&mut self) -> Vec<(u32, usize, PortCounters)> {
-        let (ports, now) = (self.torus.ports(), self.now());
+        let (torus, now) = (self.torus.clone(), self.now());
         let mut list = vec![];
         for block in self.simulation.blocks() {
-            for node in 0..block.numbers().len() {
+            for node in (0..block.numbers().len()).filter(|&node| !torus.is_io_node(block.numbers()[node])) {
+                let ports = torus.ports();
                 let of = |port| Some((block.numbers()[node], port, block.counters(node, port, now)?));
                 list.extend((0..ports).filter(|&p| block.has_link(node, p)).filter_map(of));
             }
@@ -208,7 +221,7 @@ impl<B: NodeBlock> Network<B> {
         list
     }
 
-    /// What went wrong on each link that works, as (node, port, counts), in the order of nodes.
+    /// What went wrong on each link of the torus that works, as (node, port, counts), in the order of nodes.
     pub fn link_errors(&mut self) -> Vec<(u32, usize, LinkErrors)> {
         let links: Vec<_> = self.links().iter().map(|&(node, port, _)| (node, port)).collect();
         let blocks: Vec<_> = self.simulation.blocks().collect();
@@ -222,7 +235,8 @@ impl<B: NodeBlock> Network<B> {
     /// Links, as node and port that sends, whose CRCs of all packets sent and of all received do not agree: of users' packets, or
     /// (`true`) of the system's. To be asked at the end, when nothing is on its way.
     pub fn crc_mismatches(&mut self) -> Vec<(u32, usize, bool)> {
-        let links: Vec<_> = self.links().iter().map(|&(node, port, _)| (node, port)).collect();
+        let all = [self.links(), self.io_links()];
+        let links: Vec<_> = all.iter().flatten().map(|&(node, port, _)| (node, port)).collect();
         let blocks: Vec<_> = self.simulation.blocks().collect();
         let crcs = |number: u32, port: usize| {
             let (block, node) = self.places[number as usize];
@@ -230,7 +244,8 @@ impl<B: NodeBlock> Network<B> {
         };
         let mut found = vec![];
         for (node, port) in links {
-            let ends = crcs(node, port).zip(self.torus.neighbour(node, port).and_then(|n| crcs(n, port ^ 1)));
+            let ends =
+                crcs(node, port).zip(self.torus.link(node, port).and_then(|(n, there)| crcs(n, there)));
             if let Some((sender, receiver)) = ends {
                 let differs = |class: &usize| sender.sent[*class] != receiver.received[*class];
                 found.extend((0..2).filter(differs).map(|class| (node, port, class == 1)));

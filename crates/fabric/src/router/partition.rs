@@ -27,7 +27,15 @@ impl Partition {
             let message = format!("expected at most {BLOCK_MAX} nodes, found {}", large.len());
             return Err(ConfigError { key: "block".into(), message });
         }
-        let mut places = vec![(0, 0); torus.nodes() as usize];
+        let mut members = members;
+        let block_of = |nodes: &Vec<u32>, node: u32| nodes.binary_search(&node).is_ok();
+        for io_node in torus.nodes()..torus.all_nodes() {
+            let exit = torus.exits(io_node)[0];
+            let near =
+                members.iter_mut().find(|nodes| block_of(nodes, exit)).expect("each node is in a block");
+            near.push(io_node);
+        }
+        let mut places = vec![(0, 0); torus.all_nodes() as usize];
         for (b, nodes) in members.iter().enumerate() {
             for (i, &node) in nodes.iter().enumerate() {
                 places[node as usize] = (b as u32, i as u32);
@@ -39,9 +47,9 @@ impl Partition {
     /// What a node of block `b` keeps of its neighbour through a port: [`NOWHERE`], a place in the block, or [`REMOTE`]. Adds
     /// lanes to blocks that were not reached before.
     pub fn neighbour(&self, b: usize, number: u32, port: usize, lanes: &mut Vec<u32>) -> u32 {
-        let dead = port >= self.torus.ports() || self.torus.is_dead(number, port);
-        let neighbour = if dead { None } else { self.torus.neighbour(number, port) };
-        neighbour.map_or(NOWHERE, |n| {
+        let is_torus = port < self.torus.ports() && !self.torus.is_io_node(number);
+        let link = self.torus.link(number, port).filter(|_| !is_torus || !self.torus.is_dead(number, port));
+        link.map_or(NOWHERE, |(n, _)| {
             let (block, place) = self.places[n as usize];
             if block as usize == b {
                 return place;

@@ -1,4 +1,5 @@
 //! Where nodes are and how links join them.
 
+pub mod io;
 pub mod partitions;
 pub mod torus;

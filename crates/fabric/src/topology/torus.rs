@@ -1,5 +1,6 @@
 //! Tori and meshes of one to five dimensions.
 
+use super::io::IoNodes;
 use super::partitions::Partition;
 use crate::config::{DIMENSIONS_MAX, Topology, parse_direction};
 
@@ -16,6 +17,7 @@ pub struct Torus {
     dimensions: usize,
     nodes: u32,
     partitions: Vec<Partition>,
+    io: Option<IoNodes>,
     dead_nodes: Vec<u32>,
     /// Both ends of each dead link, as (node, port).
     dead_links: Vec<(u32, usize)>,
@@ -31,6 +33,7 @@ impl Torus {
             dimensions: topology.dims.len(),
             nodes: topology.dims.iter().fold(1, |n: u32, &k| n.saturating_mul(k)),
             partitions: topology.partitions.clone(),
+            io: topology.io.clone(),
             dead_nodes: vec![],
             dead_links: vec![],
         };
@@ -76,7 +79,12 @@ impl Torus {
         self.wraps[d]
     }
 
-    /// Number of nodes.
+    /// Its IO nodes, if it has any.
+    pub fn io(&self) -> Option<&IoNodes> {
+        self.io.as_ref()
+    }
+
+    /// Number of nodes of the torus: the compute nodes.
     #[inline]
     pub fn nodes(&self) -> u32 {
         self.nodes

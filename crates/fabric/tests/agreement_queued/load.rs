@@ -9,6 +9,11 @@ use netloom_fabric::topology::torus::Torus;
 /// Injection FIFOs for normal packets; then come one for high priority and one for the system.
 pub const FIFOS_NORMAL: usize = 10;
 
+/// FIFOs for collective packets, for injection and reception: the user's and the system's.
+pub const USER_COLLECTIVE: usize = 14;
+/// See [`USER_COLLECTIVE`].
+pub const SYSTEM_COLLECTIVE: usize = 15;
+
 /// A full packet that names a zone.
 pub fn dynamic(zone: u8) -> Packet {
     Packet { zone, ..Packet::default() }

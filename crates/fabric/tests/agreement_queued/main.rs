@@ -5,16 +5,19 @@
 //! Times are whole cycles here, as the reference needs them: then the nodes' cycles begin together in the fabric too.
 
 mod case;
+mod collective;
 mod load;
+mod mix;
 mod models;
 #[path = "../reference_queued/mod.rs"]
 mod reference_queued;
 #[path = "../traffic/mod.rs"]
 mod traffic;
+mod trees;
 
 use case::Case;
 use load::{Load, deterministic, dynamic, high, system};
-use models::{CYCLE, run_fabric, run_reference};
+use models::{CYCLE, Run, run_fabric, run_reference};
 use netloom_fabric::config::{DirectionChoice, QueuedConfig, QueuedRouter};
 use traffic::script::Packet;
 
@@ -51,9 +54,10 @@ fn latency_without_load() {
             Packet { made, source, destination, chunks, ..kinds[i as usize % 7] }
         })
         .collect();
-    let clocked = run_reference(&config, &list, None).1;
+    let run = Run::new(&config, &list);
+    let clocked = run_reference(&run).1;
     assert!(clocked.iter().all(Option::is_some));
-    assert_eq!(clocked, run_fabric(&config, &list));
+    assert_eq!(clocked, run_fabric(&run).1);
 }
 
 #[test]
@@ -183,5 +187,6 @@ fn packets_of_one_vc_leave_a_cycle_apart() {
     // From node 1 to its neighbours in y and z; and through it from node 0 to the same, to wait behind those.
     let list = [packet(1, 5, 0, 17), packet(1, 17, 1, 17), packet(0, 5, 0, 14), packet(0, 17, 0, 1)];
     let config = machine(&[4, 4, 4]);
-    assert_eq!(run_fabric(&config, &list), run_reference(&config, &list, None).1);
+    let run = Run::new(&config, &list);
+    assert_eq!(run_fabric(&run).1, run_reference(&run).1);
 }

@@ -40,6 +40,8 @@ pub struct Transfer<S> {
     pub waiting: Option<Place>,
     /// Whether tokens were due already at the grant, and leave before the packet.
     pub after_tokens: bool,
+    /// The first tick at which its first byte can be here.
+    pub from: u64,
 }
 
 /// Times of a link, ticks.
@@ -61,6 +63,8 @@ pub struct Sender<S> {
     pub tokens: Tokens,
     /// The transfer that holds the link.
     pub transfer: Option<Transfer<S>>,
+    /// One that was given the link ahead, and has it next.
+    pub following: Option<Transfer<S>>,
     /// What the link carries, until `busy_until`.
     pub carried: Carried,
     /// The first tick at which what the link carries is over.
@@ -79,6 +83,7 @@ impl<S> Default for Sender<S> {
             neighbour: None,
             tokens: Tokens::default(),
             transfer: None,
+            following: None,
             carried: Carried::Nothing,
             busy_until: 0,
             due: Tokens::default(),
@@ -123,15 +128,31 @@ impl<S> Sender<S> {
 
     /// Gives the link to a packet, which takes its tokens. Returns the node at the other end.
     pub fn begin(&mut self, source: S, place: Place) -> usize {
+        self.begin_from(source, place, 0)
+    }
+
+    /// The same for a packet whose first byte is here at `from`, perhaps behind another that still has the link.
+    pub fn begin_from(&mut self, source: S, place: Place, from: u64) -> usize {
         self.tokens[place.vc] -= place.tokens;
-        self.transfer = Some(Transfer { source, waiting: Some(place), after_tokens: self.owes() });
+        let transfer = Transfer { source, waiting: Some(place), after_tokens: self.owes(), from };
+        let next = if self.transfer.is_none() { &mut self.transfer } else { &mut self.following };
+        assert!(next.replace(transfer).is_none(), "a link is given ahead to one packet at most");
         self.neighbour.expect("only a link that is there is offered")
+    }
+
+    /// Whether a packet whose first byte comes at `from` finds the link free: it is, or what it carries has left by then.
+    pub fn is_free_at(&self, from: u64) -> bool {
+        let has_left = |t: &Transfer<S>| t.waiting.is_none() && self.busy_until <= from;
+        self.neighbour.is_some() && self.following.is_none() && self.transfer.as_ref().is_none_or(has_left)
     }
 
     /// The transfer whose last byte has left at `now`.
     pub fn end(&mut self, now: u64) -> Option<Transfer<S>> {
         let ended = self.carried == Carried::Data && self.busy_until == now;
-        ended.then(|| self.transfer.take().expect("data on a link are a transfer's"))
+        ended.then(|| {
+            let next = self.following.take();
+            std::mem::replace(&mut self.transfer, next).expect("data on a link are a transfer's")
+        })
     }
 
     /// The link, if it is free, takes what comes next: token-acks before data, of which so many chunks take `data` ticks.
@@ -148,7 +169,9 @@ impl<S> Sender<S> {
             if let Some(transfer) = &mut self.transfer {
                 transfer.after_tokens = false;
             }
-        } else if let Some(place) = self.transfer.as_mut().and_then(|t| t.waiting.take()) {
+        } else if let Some(place) =
+            self.transfer.as_mut().filter(|t| t.from <= now).and_then(|t| t.waiting.take())
+        {
             self.packets_under_way.push_back((now + times.hop, place));
             self.carried = Carried::Data;
             self.busy_until = now + data(place.chunks);

@@ -3,7 +3,7 @@
 use super::node::{Node, Source};
 use super::packet::Packet;
 use super::random::Random;
-use super::rules::{Move, Rules};
+use super::rules::{Move, POINT_TO_POINT, Rules};
 
 /// A packet that asks for a move.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +63,7 @@ fn receiver_request(
     packets: &[Packet],
     random: &mut Random,
 ) -> Option<Request> {
-    let vcs = 0..state.ports[port].receiver.vcs.len();
-    let vcs = vcs.filter(|&vc| state.ports[port].receiver.vcs[vc].chunks > 0);
+    let vcs = (0..POINT_TO_POINT).filter(|&vc| state.ports[port].receiver.vcs[vc].chunks > 0);
     let selected: Vec<_> = vcs.filter_map(|vc| select(rules, state, (port, vc), packets, random)).collect();
     if selected.is_empty() {
         return None;

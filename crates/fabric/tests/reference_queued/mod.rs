@@ -15,8 +15,17 @@
 //! - A sender counts what goes through since it last injected, whether or not anyone wanted to inject.
 //! - If several receivers have a packet for the same reception FIFO, any of them is served.
 //! - Reception FIFOs always have room. Deposits and packets to their own node are left out.
+//!
+//! Of `docs/collectives.md` it has all that takes time or has an order, and in place of data a number a packet, which is added up whatever the
+//! operation: so it is seen that nothing is lost or doubled. Barriers are left out. Decided here:
+//! - A collective VC is one queue, and its next packet is seen when the one before it has been read.
+//! - In a cycle down-tree grants first, then up-tree, then the arbiters of what goes from point to point.
+//! - A granted packet is read from the first cycle in which its links will be free as it comes out of the logic; from then on they are
+//!   its own, and tokens that fall due later wait for its end, as with any packet.
 
 pub mod arbitrate;
+pub mod central;
+pub mod collective;
 #[path = "../reference/ends.rs"]
 pub mod ends;
 #[path = "../reference/geometry.rs"]
@@ -32,6 +41,8 @@ pub mod rules;
 pub mod statistics;
 
 use arbitrate::Request;
+use central::{Central, Passing, Side};
+use collective::{Arrival, ClassRoute, CollectivePacket};
 use ends::{InjectionFifo, Reception};
 use link::{LinkTimes, Place, Sender};
 use netloom_fabric::config::QueuedConfig;
@@ -56,6 +67,10 @@ pub struct Reference {
     pub packets: Vec<Packet>,
     /// How many of them have been delivered.
     pub delivered: usize,
+    /// All collective packets: contributions, and what came of them.
+    pub collectives: Vec<CollectivePacket>,
+    /// Those that reception FIFOs got.
+    pub arrivals: Vec<Arrival>,
     /// The counts.
     pub statistics: Statistics,
     /// The cycle that comes next.
@@ -83,13 +98,25 @@ impl Reference {
             ports: ports.clone().map(|number| port(node, number)).collect(),
             fifos: (0..FIFOS).map(|_| InjectionFifo::default()).collect(),
             receptions: vec![None; ports.len() + 2],
+            central: Central::default(),
         };
         let nodes: Vec<Node> = (0..rules.geometry.nodes()).map(node).collect();
         let times = |node| ports.clone().map(|port| rules.link_times(node, port)).collect();
         let times = (0..nodes.len()).map(times).collect();
         let statistics = Statistics::new(nodes.iter().map(|n| &n.ports[..]));
-        let (packets, random) = (Vec::new(), Random::new(seed));
-        Reference { rules, nodes, times, packets, delivered: 0, statistics, now: 0, random }
+        let random = Random::new(seed);
+        Reference {
+            rules,
+            nodes,
+            times,
+            packets: vec![],
+            delivered: 0,
+            collectives: vec![],
+            arrivals: vec![],
+            statistics,
+            now: 0,
+            random,
+        }
     }
 
     /// Puts a packet at the end of an injection FIFO, and returns its number.
@@ -106,11 +133,25 @@ impl Reference {
         number
     }
 
+    /// Sets a node's class route.
+    pub fn set_class_route(&mut self, node: usize, class: usize, route: ClassRoute) {
+        let routes = &mut self.nodes[node].central.routes;
+        assert!(routes.iter().all(|(other, _)| *other != class), "a class route is set once");
+        routes.push((class, route));
+    }
+
+    /// Puts a packet at the end of a node's collective injection FIFO for its kind of class route.
+    pub fn contribute(&mut self, node: usize, packet: CollectivePacket) {
+        self.nodes[node].central.own[packet.kind.fifo()].queue.push_back(self.collectives.len());
+        self.collectives.push(packet);
+    }
+
     /// One cycle.
     pub fn step(&mut self) {
         self.end_transfers();
         self.arrive();
         for node in 0..self.nodes.len() {
+            self.combine(node);
             let (state, packets) = (&mut self.nodes[node], &self.packets);
             for request in arbitrate::grants(&self.rules, state, self.now, packets, &mut self.random) {
                 self.grant(node, request);
@@ -130,12 +171,21 @@ impl Reference {
                     && receiver.vcs.iter().all(|vc| vc.chunks == 0 && vc.tokens == 0)
                     && sender.at_rest(self.now, &tokens)
             })
+            && self.nodes.iter().all(|n| n.central.at_rest(self.now))
     }
 
     /// What ends at this cycle.
     fn end_transfers(&mut self) {
         let now = self.now;
-        for node in &mut self.nodes {
+        for (number, node) in self.nodes.iter_mut().enumerate() {
+            for source in node.central.read(now) {
+                node.release(source, false);
+            }
+            for packet in node.central.received(now) {
+                let packet = self.collectives[packet];
+                self.arrivals.push(Arrival { node: number, at: now, packet });
+                self.statistics.delivered(now, now - packet.made_at);
+            }
             for port in 0..node.ports.len() {
                 if let Some(ended) = node.ports[port].sender.end(now) {
                     node.release(ended.source, true);
@@ -168,6 +218,32 @@ impl Reference {
                 if let Some(tokens) = tokens {
                     far.sender.earn(tokens);
                 }
+            }
+        }
+    }
+
+    /// A node's collective logic, in a cycle: what begins to be read has its links from now on.
+    fn combine(&mut self, node: usize) {
+        if self.nodes[node].central.routes.is_empty() {
+            return;
+        }
+        for side in [Side::Down, Side::Up] {
+            let (rules, state) = ((&self.rules, self.now), &mut self.nodes[node]);
+            let passing = central::serve(rules, (node, state), &self.collectives, side, &mut self.random);
+            let Some(Passing { job, result, from }) = passing else { continue };
+            let (chunks, packet) = (result.chunks, self.collectives.len());
+            self.collectives.push(result);
+            let state = &mut self.nodes[node];
+            job.sources.iter().for_each(|&source| state.start(source));
+            for &port in &job.links {
+                let place = Place { packet, vc: job.vc, chunks, tokens: 1 };
+                state.ports[port].sender.begin_from(Source::Central, place, from);
+                self.statistics.hops[job.vc] += 1;
+            }
+            let time = self.rules.data_cycles(chunks);
+            state.central.reading.push((self.now + time, job.sources));
+            if job.receives {
+                state.central.receptions.push((from + time, packet));
             }
         }
     }

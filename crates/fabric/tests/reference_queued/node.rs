@@ -1,5 +1,6 @@
 //! The state of a node: receivers with the queues of their VCs, senders, injection and reception FIFOs.
 
+use super::central::Central;
 use super::ends::{InjectionFifo, Reception};
 use super::link::{self, Carried, Place};
 use super::statistics::Counted;
@@ -12,6 +13,10 @@ pub enum Source {
     Queue { port: usize, vc: usize, queue: usize },
     /// The head of an injection FIFO.
     Injection { fifo: usize },
+    /// The head of a collective injection FIFO.
+    Contribution { fifo: usize },
+    /// The central collective logic, which holds nothing: what goes through it keeps its place where it is read.
+    Central,
 }
 
 /// A packet in a queue.
@@ -88,7 +93,7 @@ impl VirtualChannel {
 
 /// The receiving side of a port.
 pub struct Receiver {
-    /// The VCs: dynamic, deterministic, high-priority, system.
+    /// The VCs: dynamic, deterministic, high-priority, system; two collective ones.
     pub vcs: Vec<VirtualChannel>,
     /// Paths to the senders that transfers hold.
     pub paths_busy: u32,
@@ -126,6 +131,8 @@ pub struct Node {
     pub fifos: Vec<InjectionFifo>,
     /// The transfers to the reception FIFOs: one for each receiver, then high priority's and the system's.
     pub receptions: Vec<Option<Reception<Source>>>,
+    /// The collective logic.
+    pub central: Central,
 }
 
 impl Node {
@@ -136,15 +143,17 @@ impl Node {
                 self.ports[port].receiver.vcs[vc].queues[queue].moving = true;
             }
             Source::Injection { fifo } => self.fifos[fifo].moving = true,
+            Source::Contribution { fifo } => self.central.own[fifo].moving = true,
+            Source::Central => (),
         }
     }
 
     /// Takes the packet of a transfer that has ended from where it was. Its tokens fall due.
     pub fn release(&mut self, source: Source, over_link: bool) {
         match source {
-            Source::Injection { fifo } => {
-                self.fifos[fifo].leave();
-            }
+            Source::Injection { fifo } => self.fifos[fifo].leave(),
+            Source::Contribution { fifo } => self.central.own[fifo].leave(),
+            Source::Central => (),
             Source::Queue { port, vc, queue } => {
                 let Port { receiver, sender, .. } = &mut self.ports[port];
                 receiver.paths_busy -= u32::from(over_link);

@@ -1,14 +1,17 @@
 //! What each packet may do in a cycle: tokens, VCs and directions.
 
+use super::collective::Words;
 use super::geometry::Geometry;
-use super::link::{LinkTimes, Sender};
-use super::node::{Node, Source, VirtualChannel};
+use super::link::LinkTimes;
+use super::node::{Node, VirtualChannel};
 use super::packet::{Class, Packet};
 use super::random::Random;
 use netloom_fabric::config::{DirectionChoice, LETTERS, QueuedConfig};
 
-/// VCs of a receiver.
-pub const VCS: usize = 4;
+/// VCs of a receiver, and those of them that carry packets from point to point.
+pub const VCS: usize = 6;
+/// See [`VCS`].
+pub const POINT_TO_POINT: usize = 4;
 /// Their numbers.
 pub const DYNAMIC: usize = 0;
 /// For deterministic packets, and dynamic ones that find no room on the dynamic VC.
@@ -17,6 +20,10 @@ pub const DETERMINISTIC: usize = 1;
 pub const HIGH: usize = 2;
 /// The system's.
 pub const SYSTEM: usize = 3;
+/// Collective packets of the user's whole partition, and of the system.
+pub const COMMWORLD: usize = 4;
+/// Of other sets of the user's nodes.
+pub const SUBCOMM: usize = 5;
 
 /// A move that a packet may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,9 +133,27 @@ impl Rules {
         if vc == DYNAMIC { r.dynamic_vc_B / self.config.packet.chunk_B } else { r.slots }
     }
 
-    /// An empty VC.
+    /// An empty VC. Collective ones are one queue.
     pub fn channel(&self, vc: usize) -> VirtualChannel {
-        VirtualChannel::new(self.config.router.queues as usize, self.capacity(vc))
+        let queues = if vc < POINT_TO_POINT { self.config.router.queues as usize } else { 1 };
+        VirtualChannel::new(queues, self.capacity(vc))
+    }
+
+    /// From when the central collective logic begins to read packets to when what comes of them is at its links: through up-tree or
+    /// down-tree, or at the root both; where packets are combined, through the ALUs too, and the floating-point units for doubles.
+    pub fn central_cycles(&self, turns: bool, combined: Option<Words>) -> u64 {
+        let c = &self.config.router.collective;
+        let alus = match combined {
+            None => 0,
+            Some(Words::Integers) => c.combine_ticks,
+            Some(Words::Doubles) => c.combine_ticks + c.float_ticks,
+        };
+        self.cycles(c.central_ticks) * if turns { 2 } else { 1 } + self.cycles(alus)
+    }
+
+    /// From the end of a packet that was read for up-tree to when it may begin with the next.
+    pub fn gap_cycles(&self) -> u64 {
+        self.cycles(self.config.router.collective.gap_ticks)
     }
 
     /// Tokens that a grant of a VC takes.
@@ -138,14 +163,16 @@ impl Rules {
 
     /// Whether a packet may have a VC at the end of a port's link now: if there is room for a full packet; on another VC than
     /// the dynamic one for two, unless it goes straight on there.
-    fn offers(&self, sender: &Sender<Source>, came: Option<(usize, usize)>, port: usize, vc: usize) -> bool {
+    fn offers(&self, state: &Node, came: Option<(usize, usize)>, port: usize, vc: usize) -> bool {
         let straight_on = came.is_some_and(|(came_by, came_on)| came_by ^ 1 == port && came_on == vc);
         let needed = match vc {
             DYNAMIC => self.config.packet.chunks_max,
             _ if straight_on => 1,
             _ => 2,
         };
-        sender.available() && sender.tokens[vc] >= needed
+        let sender = &state.ports[port].sender;
+        // What collective packets wait for is theirs.
+        sender.available() && !state.central.claims(port) && sender.tokens[vc] >= needed
     }
 
     /// The reception FIFO of a packet that came in by a port.
@@ -181,7 +208,7 @@ impl Rules {
         if !path_idle {
             return vec![];
         }
-        let offered = |port: usize, vc: usize| self.offers(&state.ports[port].sender, came, port, vc);
+        let offered = |port: usize, vc: usize| self.offers(state, came, port, vc);
         if let Class::Dynamic { zone } = class {
             let hinted = |set: &&Vec<usize>| set.iter().any(|&d| packet.hints[d].is_some());
             let set = self.zones[zone].iter().find(hinted).expect("a zone has all dimensions");

@@ -23,7 +23,8 @@ pub fn crowd(nodes: u32, each: u32, seed: u64) -> Vec<Packet> {
                 _ => (0, false, 1 + below(9) as usize),
             };
             let (chunks, zone) = (1 + below(17), below(4) as u8);
-            list.push(Packet { made, source, fifo, destination, chunks, flags, zone, system });
+            let packet = Packet { made, source, fifo, destination, chunks, ..Packet::default() };
+            list.push(Packet { flags, zone, system, ..packet });
         }
     }
     list

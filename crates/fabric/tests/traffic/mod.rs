@@ -3,6 +3,7 @@
 
 pub mod crowd;
 pub mod script;
+pub mod scripted;
 
 use netloom_engine::{Stream, Time};
 use netloom_fabric::config::{HalfwayTie, TorusConfig};

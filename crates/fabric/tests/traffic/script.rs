@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use netloom_engine::Time;
+use netloom_fabric::collective::{ClassRoute, CollectiveHeader, Operation};
 use netloom_fabric::config::{HalfwayTie, Topology};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
@@ -22,6 +23,29 @@ pub struct Packet {
     /// The zone that it names, and whether it is the system's, where routers know of such.
     pub zone: u8,
     pub system: bool,
+    /// Instead of a destination and all these, what a collective packet asks for.
+    pub collective: Option<CollectiveHeader>,
+}
+
+/// A node's class route: node, class.
+pub type Routed = (u32, usize, ClassRoute);
+
+/// A collective packet that came.
+pub struct Collected {
+    pub node: u32,
+    /// The reception FIFO.
+    pub port: usize,
+    pub header: CollectiveHeader,
+    /// When the oldest of those was made that met in it, and when it came.
+    pub made: Time,
+    pub at: Time,
+    /// The first word of its data.
+    pub word: Option<u64>,
+}
+
+/// Whether a packet carries a word, its number in the list: sums of integers do, if they carry anything.
+pub fn carries_a_word(header: &CollectiveHeader) -> bool {
+    header.chunks > 1 && header.operation == Operation::AddUnsigned
 }
 
 /// Sends a block's part of a list, each FIFO's packets in the list's order.
@@ -29,8 +53,11 @@ pub struct ScriptHost {
     torus: Torus,
     numbers: Vec<u32>,
     queues: Vec<Vec<VecDeque<(u64, Packet)>>>,
+    /// Class routes that are still to be set, by node.
+    routes: Vec<Vec<(usize, ClassRoute)>>,
     /// Number of the packet in the list, node, time.
     pub delivered: Vec<(u64, u32, Time)>,
+    pub collected: Vec<Collected>,
 }
 
 impl ScriptHost {
@@ -44,27 +71,53 @@ impl ScriptHost {
                 queue[packet.fifo].push_back((i as u64, *packet));
             }
         }
-        ScriptHost { torus, numbers: numbers.to_vec(), queues, delivered: vec![] }
+        let routes = vec![vec![]; numbers.len()];
+        ScriptHost { torus, numbers: numbers.to_vec(), queues, routes, delivered: vec![], collected: vec![] }
+    }
+
+    /// The same, with these class routes from the start.
+    pub fn with_routes(mut self, routed: &[Routed]) -> Self {
+        for (routes, &number) in self.routes.iter_mut().zip(&self.numbers) {
+            routes.extend(routed.iter().filter(|r| r.0 == number).map(|&(_, class, route)| (class, route)));
+        }
+        self
     }
 }
 
 impl Host for ScriptHost {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+        for (class, route) in std::mem::take(&mut self.routes[node as usize]) {
+            signals.class_route(node, class, Some(route));
+        }
         let queue = &mut self.queues[node as usize][fifo];
         let Some(&(number, p)) = queue.front() else { return Pull::Empty };
         if p.made > now {
             return Pull::NotBefore(p.made);
         }
         queue.pop_front();
+        let meta = Meta { made: p.made, source: p.source, message: [number, 0], ..Meta::default() };
+        if let Some(header) = p.collective {
+            if carries_a_word(&header) {
+                signals.attach(number.to_be_bytes().as_slice().into());
+            }
+            return Pull::Packet(header.pack(), meta);
+        }
         let (from, to) = (self.torus.coordinates(p.source), self.torus.coordinates(p.destination));
         let hints = hints::minimal(&self.torus, from, to, HalfwayTie::Parity);
         let header = Header::new(to, hints, p.chunks, p.flags).in_zone(p.zone);
         let header = if p.system { header.of_system() } else { header };
-        Pull::Packet(header, Meta { made: p.made, source: p.source, message: [number, 0], ..Meta::default() })
+        Pull::Packet(header, meta)
     }
 
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, _: &mut Signals) {
-        self.delivered.push((delivery.meta.message[0], self.numbers[node as usize], now));
+        let number = self.numbers[node as usize];
+        if let Some(header) = CollectiveHeader::unpack(delivery.header) {
+            let word = delivery.data.map(|d| u64::from_be_bytes(d[..8].try_into().expect("a word")));
+            let (port, made) = (delivery.port, delivery.meta.made);
+            self.collected.push(Collected { node: number, port, header, made, at: now, word });
+            return;
+        }
+        self.delivered.push((delivery.meta.message[0], number, now));
     }
 
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}

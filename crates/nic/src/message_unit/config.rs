@@ -28,6 +28,8 @@ pub struct MessageUnitConfig {
     pub l2_B: u64,
     /// What the memory behind it moves, reads and writes together, bytes a tick.
     pub ddr_bytes_per_tick: f64,
+    /// What an IO node's PCIe moves, each way, bytes a tick.
+    pub pcie_bytes_per_tick: f64,
     /// Packets that a network injection FIFO holds.
     pub network_fifo_packets: u32,
     /// The software of the system programming interface.
@@ -74,9 +76,13 @@ impl MessageUnitConfig {
         if self.l2_B < 1 << 16 {
             return refuse("l2_B", format!("expected at least 64 KiB, found {}", self.l2_B));
         }
-        if !(self.ddr_bytes_per_tick.is_finite() && self.ddr_bytes_per_tick > 0.0) {
-            let found = self.ddr_bytes_per_tick;
-            return refuse("ddr_bytes_per_tick", format!("expected a rate above 0, found {found}"));
+        for (key, rate) in [
+            ("ddr_bytes_per_tick", self.ddr_bytes_per_tick),
+            ("pcie_bytes_per_tick", self.pcie_bytes_per_tick),
+        ] {
+            if !(rate.is_finite() && rate > 0.0) {
+                return refuse(key, format!("expected a rate above 0, found {rate}"));
+            }
         }
         if !(1..=super::NETWORK_FIFOS as u32).contains(&self.master_ports) {
             return refuse("master_ports", format!("expected 1 to 16, found {}", self.master_ports));

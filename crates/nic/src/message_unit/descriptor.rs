@@ -2,12 +2,14 @@
 //! unit's header.
 
 pub use super::atomic::Atomic;
-use super::packet::{OFFSET, Put, Queued, UnitHeader};
+use super::common::Common;
+use super::packet::{OFFSET, Put, Queued, SOFTWARE, UnitHeader};
 use super::{BASE_ADDRESSES, DESCRIPTOR_B, INJECTION_FIFOS, NETWORK_FIFOS, RECEPTION_FIFOS};
 use netloom_fabric::collective::header::WORDS;
 use netloom_fabric::collective::{CLASS_ROUTES, CollectiveHeader, Delivers, Flags, Operation, RouteKind};
 use netloom_fabric::packet::{Header, Meta};
-use netloom_fabric::topology::torus::Coordinates;
+use netloom_fabric::topology::io::IO_PORT;
+use netloom_fabric::topology::torus::Torus;
 
 /// Data that a packet carries at most, bytes.
 pub const PAYLOAD_MAX: u32 = 512;
@@ -16,6 +18,8 @@ pub(super) const CHUNK: u32 = 32;
 
 /// Injection FIFOs that a message's packets may use: a bit each, by number. Those of the ten directions.
 pub const ANY_DIRECTION: u16 = 0x3ff;
+/// The system's FIFO.
+pub const SYSTEM: u16 = 1 << 13;
 /// The high-priority FIFO.
 pub const HIGH_PRIORITY: u16 = 1 << 12;
 /// The FIFOs for transfers within the node.
@@ -57,6 +61,13 @@ pub enum Network {
         /// The zone that its dynamic packets name.
         zone: u8,
     },
+    /// The system's, on one way (section II.B).
+    System {
+        /// The compute node that it is for, or whose IO node it is for.
+        destination: u32,
+        /// What IO link it takes.
+        io: IoLink,
+    },
     /// Along a class route, combined with what others send (section II.C).
     Collective {
         /// The class route, 0 to 15.
@@ -70,6 +81,17 @@ pub enum Network {
         /// Who gets the result.
         delivers: Delivers,
     },
+}
+
+/// What IO link a packet of the system's takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoLink {
+    /// None.
+    None,
+    /// That of its destination, an exit node.
+    AtDestination,
+    /// That of the IO node that sends it, by its number there: to the exit node at its other end.
+    AtSource(u8),
 }
 
 impl Network {
@@ -116,8 +138,8 @@ pub enum Kind {
     MemoryFifo {
         /// The reception FIFO at the destination, 0 to 271.
         fifo: u16,
-        /// What its software tells that at the destination: eight of the header's fourteen bytes for it.
-        software: u64,
+        /// What its software tells that at the destination: the header's fourteen bytes for it, as a number.
+        software: u128,
         /// Whether its last packet interrupts the destination's processor.
         interrupt: bool,
     },
@@ -129,12 +151,12 @@ pub enum Kind {
 }
 
 impl Descriptor {
-    /// What cannot be sent, in words; nothing if all is well.
-    pub fn problem(&self, nodes: u32) -> Option<String> {
+    /// What node `here` cannot send, in words; nothing if all is well.
+    pub fn problem(&self, torus: &Torus, here: u32) -> Option<String> {
         if self.map == 0 || u32::from(self.map) >> NETWORK_FIFOS != 0 {
             return Some("its map names no injection FIFO".into());
         }
-        self.problem_of_network(nodes).or_else(|| self.problem_of_kind())
+        self.problem_of_network(torus, here).or_else(|| self.problem_of_kind())
     }
 
     fn problem_of_kind(&self) -> Option<String> {
@@ -155,6 +177,9 @@ impl Descriptor {
                     format!("base address table entries {base} and {counter_base} of {BASE_ADDRESSES}")
                 })
             }
+            Kind::MemoryFifo { software, .. } if software >> SOFTWARE != 0 => {
+                Some(format!("software's fourteen bytes: {software:#x} needs more"))
+            }
             Kind::MemoryFifo { fifo, .. } => {
                 (fifo >= RECEPTION_FIFOS).then(|| format!("reception FIFO {fifo} of {RECEPTION_FIFOS}"))
             }
@@ -167,9 +192,34 @@ impl Descriptor {
         }
     }
 
-    fn problem_of_network(&self, nodes: u32) -> Option<String> {
-        let collective = COLLECTIVE | SYSTEM_COLLECTIVE;
+    fn problem_of_network(&self, torus: &Torus, here: u32) -> Option<String> {
+        let (collective, nodes) = (COLLECTIVE | SYSTEM_COLLECTIVE, torus.nodes());
+        let is_io_node = torus.is_io_node(here);
         match self.network {
+            Network::System { .. } if self.map != SYSTEM => {
+                Some("its map must name the system's FIFO, and no other".into())
+            }
+            Network::System { destination, .. } if destination >= nodes => {
+                Some(format!("its destination {destination} is no compute node of {nodes}"))
+            }
+            Network::System { destination, io: IoLink::AtDestination }
+                if !torus.is_io_link(destination, IO_PORT) =>
+            {
+                Some(format!("its destination {destination} has no IO link"))
+            }
+            Network::System { io: IoLink::AtSource(link), .. }
+                if !is_io_node || usize::from(link) >= torus.exits(here).len() =>
+            {
+                Some(format!("node {here} has no IO link {link} of an IO node's"))
+            }
+            Network::System { io: IoLink::AtSource(_), .. } => None,
+            Network::System { .. } | Network::PointToPoint { .. } if is_io_node => {
+                Some("IO nodes send over their IO links only".into())
+            }
+            Network::System { .. } => None,
+            Network::PointToPoint { .. } if self.map & SYSTEM != 0 => {
+                Some("its map names the system's FIFO, its header a user's VC".into())
+            }
             Network::PointToPoint { destination, .. } if destination >= nodes => {
                 Some(format!("its destination {destination} is no node of {nodes}"))
             }
@@ -197,14 +247,28 @@ impl Descriptor {
         }
     }
 
-    /// The header of a packet of so many chunks; `way` tells where a node is, and the hint bits of a packet to it.
-    pub(super) fn header(&self, chunks: u32, way: impl Fn(u32) -> (Coordinates, u16)) -> Header {
+    /// The header of a packet of so many chunks from node `here`.
+    pub(super) fn header(&self, chunks: u32, common: &Common, here: u32) -> Header {
         match self.network {
             Network::PointToPoint { destination, hints, deterministic, zone } => {
-                let (to, shortest) = way(destination);
+                let (to, shortest) = common.way(here, destination);
                 let high = if self.map & HIGH_PRIORITY != 0 { Header::HIGH } else { 0 };
                 let fixed = if deterministic { Header::STATIC } else { 0 };
                 Header::new(to, hints.unwrap_or(shortest), chunks, high | fixed).in_zone(zone)
+            }
+            // The hardware sets hint bits of what comes from an IO node where it enters the torus: here they are set at once.
+            Network::System { destination, io } => {
+                let enters = match io {
+                    IoLink::AtSource(link) => common.torus.exits(here)[usize::from(link)],
+                    _ => here,
+                };
+                let (to, hints) = common.way(enters, destination);
+                let header = Header::new(to, hints, chunks, Header::STATIC);
+                match io {
+                    IoLink::None => header.of_system(),
+                    IoLink::AtDestination => header.to_io(),
+                    IoLink::AtSource(link) => header.from_io(link.into()),
+                }
             }
             Network::Collective { class, kind, operation, word_B, delivers } => {
                 CollectiveHeader { class, kind, operation, word_B, delivers, chunks, flags: Flags::default() }
@@ -246,6 +310,14 @@ pub fn collective_fifo(kind: RouteKind) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netloom_fabric::config::Topology;
+    use netloom_fabric::topology::io::IoNodes;
+
+    /// Two nodes, and an IO node behind the second.
+    fn torus() -> Torus {
+        let io = IoNodes { pset: vec![2], exits: vec![vec![1]] };
+        Torus::new(&Topology { dims: vec![2], io: Some(io), ..Topology::default() })
+    }
 
     #[test]
     fn a_message_is_cut_into_full_packets_and_a_rest() {
@@ -273,23 +345,35 @@ mod tests {
         let kind = Kind::DirectPut { base: 0, offset: 0, counter_base: 0, counter_offset: 0 };
         let fine =
             Descriptor { payload: 0, length: 8, map: 1, network: Network::to(1), kind, prefetch_only: false };
-        assert_eq!(fine.problem(2), None);
+        assert_eq!(fine.problem(&torus(), 0), None);
         let wrong = |change: fn(&mut Descriptor)| {
             let mut message = fine.clone();
             change(&mut message);
-            message.problem(2).expect("wrong")
+            message.problem(&torus(), 0).expect("wrong")
         };
         assert!(wrong(|d| d.network = Network::to(2)).contains("no node"));
         assert!(wrong(|d| d.length = 0).contains("no bytes"));
         assert!(wrong(|d| d.map = 0).contains("no injection FIFO"));
         assert!(wrong(|d| d.kind = Kind::RemoteGet { fifo: 0 }).contains("64 B"));
+        let long = Kind::MemoryFifo { fifo: 0, software: 1 << 112, interrupt: false };
+        assert!(
+            Descriptor { kind: long, ..fine.clone() }
+                .problem(&torus(), 0)
+                .expect("wrong")
+                .contains("fourteen")
+        );
         let far = Kind::MemoryFifo { fifo: 272, software: 0, interrupt: false };
-        assert!(Descriptor { kind: far, ..fine.clone() }.problem(2).expect("wrong").contains("272 of 272"));
+        assert!(
+            Descriptor { kind: far, ..fine.clone() }
+                .problem(&torus(), 0)
+                .expect("wrong")
+                .contains("272 of 272")
+        );
         let (base, counter_base) = (0, 0);
         let add = Kind::AtomicPut { atomic: Atomic::Add, base, offset: 0, counter_base, counter_offset: 0 };
         assert!(
             Descriptor { kind: add, length: 16, ..fine.clone() }
-                .problem(2)
+                .problem(&torus(), 0)
                 .expect("wrong")
                 .contains("one word")
         );
@@ -303,13 +387,43 @@ mod tests {
         };
         let collective =
             Descriptor { map: COLLECTIVE, network: sum(8, Operation::AddDouble), ..fine.clone() };
-        assert_eq!(collective.problem(2), None);
-        let wrong_sum = |network, map| Descriptor { map, network, ..fine.clone() }.problem(2).expect("wrong");
+        assert_eq!(collective.problem(&torus(), 0), None);
+        let wrong_sum =
+            |network, map| Descriptor { map, network, ..fine.clone() }.problem(&torus(), 0).expect("wrong");
         assert!(wrong_sum(sum(4, Operation::AddDouble), COLLECTIVE).contains("8 B"));
         assert!(wrong_sum(sum(16, Operation::Or), COLLECTIVE).contains("no whole number"));
         assert!(wrong_sum(sum(12, Operation::Or), COLLECTIVE).contains("power of two"));
         assert!(wrong_sum(sum(8, Operation::Or), SYSTEM_COLLECTIVE).contains("UserSubcomm"));
         let far = Kind::DirectPut { base: 0, offset: 1 << 37, counter_base: 0, counter_offset: 0 };
-        assert!(Descriptor { kind: far, ..fine.clone() }.problem(2).expect("wrong").contains("37 bits"));
+        assert!(
+            Descriptor { kind: far, ..fine.clone() }.problem(&torus(), 0).expect("wrong").contains("37 bits")
+        );
+    }
+
+    #[test]
+    fn what_takes_no_io_link_is_told() {
+        let kind = Kind::MemoryFifo { fifo: 0, software: 0, interrupt: false };
+        let of =
+            |map, network| Descriptor { payload: 0, length: 8, map, network, kind, prefetch_only: false };
+        let system = |destination, io| of(SYSTEM, Network::System { destination, io });
+        let problem = |d: Descriptor, here| d.problem(&torus(), here);
+        for (fine, here) in [
+            (system(0, IoLink::None), 1),
+            (system(1, IoLink::AtDestination), 0),
+            (system(0, IoLink::AtSource(0)), 2),
+        ] {
+            assert_eq!(problem(fine, here), None);
+        }
+        let wrong = |d, here| problem(d, here).expect("wrong");
+        assert!(wrong(system(0, IoLink::AtDestination), 1).contains("0 has no IO link"));
+        assert!(wrong(system(2, IoLink::None), 1).contains("no compute node of 2"));
+        assert!(wrong(system(0, IoLink::AtSource(0)), 1).contains("node 1 has no IO link"));
+        assert!(wrong(system(0, IoLink::AtSource(1)), 2).contains("node 2 has no IO link 1"));
+        assert!(wrong(system(0, IoLink::None), 2).contains("IO links only"));
+        assert!(wrong(of(1, Network::to(1)), 2).contains("IO links only"));
+        assert!(
+            wrong(of(1, Network::System { destination: 1, io: IoLink::None }), 0).contains("system's FIFO")
+        );
+        assert!(wrong(of(SYSTEM, Network::to(1)), 0).contains("a user's VC"));
     }
 }

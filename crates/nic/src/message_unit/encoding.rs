@@ -14,7 +14,7 @@
 //! Bits in which the driver's headers disagree (hints of E) are as its macros have them.
 
 use super::DESCRIPTOR_B;
-use super::descriptor::{Atomic, Descriptor, HIGH_PRIORITY, Kind, Network};
+use super::descriptor::{Atomic, Descriptor, HIGH_PRIORITY, IoLink, Kind, Network};
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
 
@@ -25,6 +25,10 @@ const POINT_TO_POINT: u8 = 0x55;
 const COLLECTIVE: u8 = 0x5a;
 /// In byte 34: dynamic; in byte 35: the VC in three bits, the zone in two.
 const DYNAMIC: u8 = 0x04;
+/// In byte 34: for the IO node; the link by which it leaves an IO node, counted from 1.
+const TO_IO: u8 = 0x20;
+const FROM_IO: u8 = 3;
+const SYSTEM_VC: u8 = 3;
 const ADDRESS: u64 = (1 << 37) - 1;
 /// In an address: its low bits are an atomic operation.
 const ATOMIC: u64 = 1 << 36;
@@ -62,6 +66,15 @@ fn network_bytes(d: &Descriptor, torus: &Torus) -> [u8; 12] {
             };
             let dynamic = if deterministic { 0 } else { DYNAMIC };
             b[..4].copy_from_slice(&[POINT_TO_POINT, first, second | dynamic, vc << 5 | (zone & 3) << 3]);
+            b[4..8].copy_from_slice(&coordinates_word(torus.coordinates(destination)).to_be_bytes());
+        }
+        Network::System { destination, io } => {
+            let link = match io {
+                IoLink::None => 0,
+                IoLink::AtDestination => TO_IO,
+                IoLink::AtSource(link) => (link + 1) << FROM_IO,
+            };
+            b[..4].copy_from_slice(&[POINT_TO_POINT, 0, link, SYSTEM_VC << 5]);
             b[4..8].copy_from_slice(&coordinates_word(torus.coordinates(destination)).to_be_bytes());
         }
         Network::Collective { class, kind, operation, word_B, delivers } => {
@@ -115,8 +128,8 @@ pub fn to_bytes(d: &Descriptor, torus: &Torus) -> Bytes {
             unit[8..16].copy_from_slice(&place(counter_base, counter_offset));
         }
         Kind::MemoryFifo { fifo, software, .. } => {
-            unit[..8].copy_from_slice(&place(fifo, 0));
-            unit[8..16].copy_from_slice(&software.to_be_bytes());
+            unit[..6].copy_from_slice(&place(fifo, 0)[..6]);
+            unit[6..].copy_from_slice(&software.to_be_bytes()[2..]);
         }
         Kind::RemoteGet { fifo } => unit[..8].copy_from_slice(&place(fifo, 0)),
     }
@@ -125,7 +138,6 @@ pub fn to_bytes(d: &Descriptor, torus: &Torus) -> Bytes {
 
 /// From how it lies in memory; none if that is no descriptor.
 pub fn of_bytes(b: &Bytes, torus: &Torus) -> Option<Descriptor> {
-    let long = |from: usize| u64::from_be_bytes(b[from..from + 8].try_into().expect("eight bytes"));
     let to = coordinates_of(u32::from_be_bytes(b[36..40].try_into().expect("four bytes")));
     let network = match b[32] {
         POINT_TO_POINT => {
@@ -133,8 +145,17 @@ pub fn of_bytes(b: &Bytes, torus: &Torus) -> Option<Descriptor> {
                 return None;
             }
             let hints = hints_of([b[33], b[34] & 0xc0]);
+            let destination = torus.node(to);
+            if b[35] >> 5 == SYSTEM_VC {
+                let io = match (b[34] & TO_IO != 0, b[34] >> FROM_IO & 3) {
+                    (false, 0) => IoLink::None,
+                    (true, 0) => IoLink::AtDestination,
+                    (_, link) => IoLink::AtSource(link - 1),
+                };
+                return of_parts(b, Network::System { destination, io });
+            }
             Network::PointToPoint {
-                destination: torus.node(to),
+                destination,
                 hints: (hints != 0).then_some(hints),
                 deterministic: b[34] & DYNAMIC == 0,
                 zone: b[35] >> 3 & 3,
@@ -159,10 +180,18 @@ pub fn of_bytes(b: &Bytes, torus: &Torus) -> Option<Descriptor> {
         },
         _ => return None,
     };
+    of_parts(b, network)
+}
+
+fn of_parts(b: &Bytes, network: Network) -> Option<Descriptor> {
+    let long = |from: usize| u64::from_be_bytes(b[from..from + 8].try_into().expect("eight bytes"));
     let place = |from: usize| ((long(from) >> 54) as u16, long(from) & ADDRESS);
     let ((base, offset), (counter_base, counter_offset)) = (place(44), place(52));
     let kind = match b[40] & 0xc0 {
-        0x00 => Kind::MemoryFifo { fifo: base, software: long(52), interrupt: b[7] & 1 != 0 },
+        0x00 => {
+            let software = b[50..64].iter().fold(0, |all, &byte| all << 8 | u128::from(byte));
+            Kind::MemoryFifo { fifo: base, software, interrupt: b[7] & 1 != 0 }
+        }
         0x40 if offset & ATOMIC != 0 => Kind::AtomicPut {
             atomic: Atomic::of(offset as u8 & 7)?,
             base,
@@ -217,7 +246,10 @@ mod tests {
                 },
             },
         );
-        prop_oneof![point, collective]
+        let links = [IoLink::None, IoLink::AtDestination, IoLink::AtSource(0), IoLink::AtSource(2)];
+        let system = (0u32..768, 0usize..4)
+            .prop_map(move |(destination, io)| Network::System { destination, io: links[io] });
+        prop_oneof![point, system, collective]
     }
 
     fn kind() -> impl Strategy<Value = Kind> {
@@ -238,7 +270,7 @@ mod tests {
                 counter_offset,
             },
         );
-        let fifo = (0u16..272, any::<u64>(), any::<bool>())
+        let fifo = (0u16..272, 0u128..1 << 112, any::<bool>())
             .prop_map(|(fifo, software, interrupt)| Kind::MemoryFifo { fifo, software, interrupt });
         prop_oneof![put, atomic, fifo, (0u16..544).prop_map(|fifo| Kind::RemoteGet { fifo })]
     }
@@ -263,7 +295,7 @@ mod tests {
             let mut b: Bytes = bytes.try_into().expect("64");
             b[32] = if start { POINT_TO_POINT } else { COLLECTIVE };
             if let Some(d) = of_bytes(&b, &torus()) {
-                d.problem(768);
+                d.problem(&torus(), 0);
             }
         }
     }

@@ -129,7 +129,12 @@ impl Injection {
 
     /// Room for descriptors, bytes.
     pub fn free_B(&self) -> u64 {
-        self.settings.size_B - self.coming_B - DESCRIPTOR_B * (1 + self.descriptors.len() as u64)
+        self.settings.size_B - DESCRIPTOR_B - self.descriptors_B()
+    }
+
+    /// Descriptors in it, and those that remote gets are storing, bytes.
+    pub fn descriptors_B(&self) -> u64 {
+        self.coming_B + DESCRIPTOR_B * self.descriptors.len() as u64
     }
 
     /// Descriptors of a remote get have been stored: the tail moves past them.
@@ -162,7 +167,7 @@ pub struct Packet {
     /// The node that sent it.
     pub source: u32,
     /// What its software tells.
-    pub software: u64,
+    pub software: u128,
     /// Where in the message its data are, bytes.
     pub offset: u64,
     /// Chunks of 32 B of data: the last may end in zeros.
@@ -240,6 +245,11 @@ impl Reception {
         self.committed - before
     }
 
+    /// Packets in it, and those being stored, bytes.
+    pub fn packets_B(&self) -> u64 {
+        self.taken
+    }
+
     /// Packets that software would find.
     pub fn packets(&self) -> usize {
         self.committed
@@ -294,8 +304,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn packet(software: u64, chunks: u32) -> Packet {
-        Packet { source: 0, software, offset: 0, chunks, data: None }
+    fn packet(number: u64, chunks: u32) -> Packet {
+        Packet { source: 0, software: number.into(), offset: 0, chunks, data: None }
     }
 
     proptest! {
@@ -328,7 +338,7 @@ mod tests {
                     _ => {
                         prop_assert_eq!(fifo.packets() > 0, stored.contains(&seen));
                         if let Some(packet) = fifo.take() {
-                            prop_assert_eq!(packet.software, seen);
+                            prop_assert_eq!(packet.software, u128::from(seen));
                             seen += 1;
                             lying.pop_front();
                         }

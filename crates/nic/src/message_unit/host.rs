@@ -3,6 +3,7 @@
 use super::common::Common;
 use super::config::MessageUnitConfig;
 use super::interrupts::Interrupt;
+use super::kernel::Resource;
 use super::protection::Violation;
 use super::reception::Outcome;
 use super::spi::{Call, Note, Setting, Spi, Task, status_of};
@@ -37,12 +38,13 @@ impl MessageUnits {
         F: Future<Output = ()> + Send + 'static,
     {
         let torus = Arc::new(Torus::new(&network.topology));
-        let common = Common { config: config.clone(), torus: Arc::clone(&torus), tie: network.halfway_tie };
+        let common = Common { config: config.clone(), torus, tie: network.halfway_tie };
         let units: Vec<Unit> = numbers.iter().map(|&n| Unit::new(n, seed)).collect();
-        let task = |unit: &Unit| Task::new(unit.number, &torus, &unit.contents, &mut program);
+        let common = Arc::new(common);
+        let task = |unit: &Unit| Task::new(unit.number, &common, &unit.contents, &mut program);
         MessageUnits {
-            common: Arc::new(common),
             tasks: units.iter().map(task).collect(),
+            common,
             units,
             delivered: 0,
             payload_bytes: 0,
@@ -66,7 +68,7 @@ impl MessageUnits {
 
     /// Descriptors that the unit of a node has injected from a FIFO: the counter that software reads.
     pub fn injected(&self, here: usize, fifo: u16) -> u64 {
-        self.units[here].injection.get(&fifo).map_or(0, |memory| memory.injected)
+        self.units[here].injected(fifo)
     }
 
     /// What the units have counted, by the machine's numbers of their nodes.
@@ -125,7 +127,7 @@ impl MessageUnits {
                 unit.write_descriptor(&self.common, now, fifo, descriptor);
                 out.at(now + u64::from(c.slave_ticks), Alarm::TailMoved(fifo));
             }
-            Some((Call::WaitPacket(fifo), _)) => {
+            Some((Call::WaitPacket(fifo) | Call::Poll(fifo), _)) => {
                 lock(&task.shared).packet = unit.take_packet(fifo);
                 let refused = unit.go_on_storing(&self.common, now, &mut out);
                 refused.into_iter().for_each(|why| self.refuse(now, node, why, signals));
@@ -166,6 +168,18 @@ impl MessageUnits {
                 Setting::Reception(fifo, settings) => unit.set_reception_fifo(fifo, settings),
                 Setting::Range(register, range) => unit.ranges.set(register, range),
                 Setting::Interrupt(like, group) => unit.interrupts.lead(like, group),
+                Setting::Free(Resource::ClassRoute, class) => {
+                    out.signals.class_route(node, class.into(), None)
+                }
+                Setting::Free(Resource::Barrier, class) => {
+                    out.signals.barrier_class(node, class.into(), None, 0);
+                    shared.status &= !(7 << (4 * u32::from(class)));
+                }
+                Setting::Free(Resource::BaseAddress, entry) => {
+                    unit.base.remove(&entry);
+                }
+                Setting::Free(Resource::InjectionFifo, fifo) => unit.free_injection_fifo(fifo),
+                Setting::Free(Resource::ReceptionFifo, fifo) => unit.free_reception_fifo(fifo),
                 Setting::Barrier(class, route, start) => {
                     out.signals.barrier_class(node, class.into(), route, start);
                     shared.status |= start << (4 * u32::from(class));
@@ -185,6 +199,10 @@ impl MessageUnits {
                 is_zero.then(|| found(c, now, now))
             }
             Call::WaitRoom(..) => None,
+            Call::WaitInjected(fifo, descriptors) => {
+                (unit.injected(*fifo) >= *descriptors).then(|| found_in_register(c, now, now))
+            }
+            Call::Poll(_) => Some(found_in_register(c, now, now)),
             Call::WaitPacket(fifo) => {
                 (unit.packets_for_software(*fifo) > 0).then(|| found_in_register(c, now, now))
             }
@@ -281,7 +299,12 @@ impl Host for MessageUnits {
             Alarm::Built(engine) => {
                 let moved = unit.built(&self.common, now, engine.into(), &mut out);
                 if let Some((fifo, raises)) = moved {
-                    let waits = |call: &Call| matches!(call, Call::WaitRoom(f, _) if *f == fifo);
+                    let injected = unit.injected(fifo);
+                    let waits = |call: &Call| match call {
+                        Call::WaitRoom(f, _) => *f == fifo,
+                        Call::WaitInjected(f, n) => *f == fifo && injected >= *n,
+                        _ => false,
+                    };
                     self.register_changed(now, node, waits, signals);
                     raises.into_iter().for_each(|interrupt| self.raise(now, node, interrupt, signals));
                 }

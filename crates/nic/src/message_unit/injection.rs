@@ -3,7 +3,7 @@
 //! FIFO: of the highest priority, any; makes one packet of it; and the choice is made anew, so that messages interleave.
 
 use super::common::Common;
-use super::descriptor::{Descriptor, Network, PAYLOAD_MAX};
+use super::descriptor::{Descriptor, Network, PAYLOAD_MAX, SYSTEM, SYSTEM_COLLECTIVE};
 use super::fifos::{Active, Injection, InjectionFifo, Priority, check_injection};
 use super::interrupts::Interrupt;
 use super::protection::Violation;
@@ -15,7 +15,7 @@ use netloom_fabric::packet::Meta;
 /// The engine that stands for the logic that fetches descriptors: it has a master port like the others.
 const FETCHER: usize = NETWORK_FIFOS - 1;
 /// Network FIFOs that are the system's.
-const SYSTEM_FIFOS: u16 = 1 << 13 | 1 << 15;
+const SYSTEM_FIFOS: u16 = SYSTEM | SYSTEM_COLLECTIVE;
 
 /// A descriptor on the chip of which engines may take more.
 pub(super) struct Ready {
@@ -49,9 +49,24 @@ impl Unit {
         self.injection.insert(fifo, Injection::new(settings));
     }
 
+    /// Software gives an injection FIFO back.
+    pub fn free_injection_fifo(&mut self, fifo: u16) {
+        let left = self.injection.remove(&fifo).map_or(0, |memory| memory.descriptors_B());
+        assert!(
+            left == 0,
+            "node {}: injection FIFO {fifo} is freed with {left} B of descriptors in it",
+            self.number
+        );
+    }
+
     /// Whether an injection FIFO has room for one more descriptor.
     pub fn has_room(&mut self, fifo: u16) -> bool {
         self.injection_fifo(fifo).free_B() >= DESCRIPTOR_B
+    }
+
+    /// Descriptors of an injection FIFO that have been injected.
+    pub fn injected(&self, fifo: u16) -> u64 {
+        self.injection.get(&fifo).map_or(0, |memory| memory.injected)
     }
 
     /// Software has written a descriptor behind the tail of an injection FIFO; its store to the tail is on its way.
@@ -160,7 +175,7 @@ impl Unit {
         let is_collective = matches!(first.network, Network::Collective { .. });
         let packet = (!first.prefetch_only).then(|| {
             let (chunks, meta) = first.packet(active.taken);
-            let header = first.header(chunks, |to| common.way(self.number, to));
+            let header = first.header(chunks, common, self.number);
             let data = super::lock(&self.contents).load(address, bytes as usize);
             (header, Meta { made: now, source: self.number, ..meta }, data)
         });

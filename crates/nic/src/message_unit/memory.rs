@@ -227,6 +227,7 @@ mod tests {
             collective_ticks: 1,
             l2_B: 1 << 20,
             ddr_bytes_per_tick: 1e9,
+            pcie_bytes_per_tick: 0.5,
             network_fifo_packets: 1,
             software: crate::message_unit::config::SoftwareConfig {
                 inject_ticks: 1,

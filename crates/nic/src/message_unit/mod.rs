@@ -27,6 +27,7 @@ pub mod fifos;
 mod host;
 mod injection;
 pub mod interrupts;
+pub mod kernel;
 mod memory;
 mod packet;
 pub mod protection;

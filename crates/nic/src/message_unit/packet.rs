@@ -33,7 +33,8 @@ pub(super) struct Queued {
     pub fifo: u16,
     /// Where in the message its data are, bytes.
     pub offset: u64,
-    pub software: u64,
+    /// Software's fourteen bytes, as a number.
+    pub software: u128,
     /// Whether its arrival interrupts.
     pub interrupt: bool,
 }
@@ -41,6 +42,8 @@ pub(super) struct Queued {
 /// Offsets have 37 bits, entries of the tables ten.
 pub(super) const OFFSET: u32 = 37;
 const ENTRY: u32 = 10;
+/// Software's bytes of a memory FIFO header have so many bits.
+pub(super) const SOFTWARE: u32 = 112;
 
 /// In [`Meta::kind`]: what it is; of a put, the atomic operation in the higher bits; whether a packet interrupts.
 const PUT: u8 = 0;
@@ -65,7 +68,10 @@ impl UnitHeader {
                 [word(put.valid, put.base, put.offset), word(0, put.counter_base, put.counter_offset)],
             ),
             UnitHeader::MemoryFifo(q) => {
-                (FIFO | if q.interrupt { INTERRUPT } else { 0 }, [word(0, q.fifo, q.offset), q.software])
+                let kind = FIFO | if q.interrupt { INTERRUPT } else { 0 };
+                let message = [word((q.software >> 96) as u32, q.fifo, q.offset), q.software as u64];
+                // Units know no relays.
+                return Meta { kind, message, beyond: (q.software >> 64) as u32, ..Meta::default() };
             }
             UnitHeader::RemoteGet { fifo, bytes } => (GET, [word(bytes, fifo, 0), 0]),
         };
@@ -91,7 +97,9 @@ impl UnitHeader {
             FIFO => UnitHeader::MemoryFifo(Queued {
                 fifo: entry,
                 offset,
-                software: meta.message[1],
+                software: u128::from(high) << 96
+                    | u128::from(meta.beyond) << 64
+                    | u128::from(meta.message[1]),
                 interrupt: meta.kind & INTERRUPT != 0,
             }),
             _ => UnitHeader::RemoteGet { fifo: entry, bytes: high },
@@ -121,7 +129,7 @@ mod tests {
                 let queued = UnitHeader::MemoryFifo(Queued {
                     fifo: base / 2,
                     offset,
-                    software: u64::MAX - offset,
+                    software: (1 << SOFTWARE) - 1 - u128::from(offset),
                     interrupt,
                 });
                 assert_eq!(UnitHeader::of(&queued.meta()), queued);

@@ -3,7 +3,7 @@
 //! RDMA read puts its descriptors into an injection FIFO.
 
 use super::common::Common;
-use super::descriptor::{CHUNK, HIGH_PRIORITY};
+use super::descriptor::{self, CHUNK, HIGH_PRIORITY};
 use super::encoding;
 use super::fifos::{Packet, Place, Priority, Reception, ReceptionFifo, check_reception};
 use super::interrupts::Interrupt;
@@ -24,7 +24,7 @@ const FULL_B: u64 = 544;
 const USUAL_FIFO_B: u64 = 2048;
 const OTHER_FIFO_B: u64 = 4096;
 /// The system's network FIFO.
-const SYSTEM: usize = 13;
+const SYSTEM: usize = descriptor::SYSTEM.trailing_zeros() as usize;
 
 /// A packet on its way into memory.
 #[derive(Clone)]
@@ -78,6 +78,16 @@ impl Unit {
             panic!("node {}: reception FIFO {fifo}: {problem}", self.number);
         }
         self.reception.insert(fifo, Reception::new(settings));
+    }
+
+    /// Software gives a reception FIFO back.
+    pub fn free_reception_fifo(&mut self, fifo: u16) {
+        let left = self.reception.remove(&fifo).map_or(0, |memory| memory.packets_B());
+        assert!(
+            left == 0,
+            "node {}: reception FIFO {fifo} is freed with {left} B of packets in it",
+            self.number
+        );
     }
 
     fn reception_fifo(&mut self, fifo: u16) -> &mut Reception {
@@ -166,7 +176,7 @@ impl Unit {
 
     fn begin_to_store(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Began {
         let Store { header, chunks, source, data, engine, .. } = self.storing(slot);
-        let priority = if engine == SYSTEM { Priority::System } else { Priority::User };
+        let priority = priority_of(engine);
         let (address, bytes) = match header {
             UnitHeader::Put(Put { base, offset, counter_base, valid, .. }) => {
                 let (Some(start), Some(_)) = (self.base.get(&base), self.base.get(&counter_base)) else {
@@ -233,7 +243,8 @@ impl Unit {
                 }
                 drop(contents);
                 let counter = self.address(put.counter_base, put.counter_offset);
-                let counted = self.ports.write(&common.config, now, (engine, Priority::User), counter, 8);
+                let counted =
+                    self.ports.write(&common.config, now, (engine, priority_of(engine)), counter, 8);
                 out.at(counted, Alarm::Counted(slot));
                 Ok(None)
             }
@@ -256,7 +267,7 @@ impl Unit {
                 let data = data.unwrap_or_else(|| vec![0; bytes as usize].into());
                 let descriptors = data.chunks_exact(DESCRIPTOR_B as usize).map(|b| {
                     let descriptor = encoding::of_bytes(b.try_into().expect("64 bytes"), &common.torus)?;
-                    descriptor.problem(common.torus.nodes()).is_none().then_some(descriptor)
+                    descriptor.problem(&common.torus, self.number).is_none().then_some(descriptor)
                 });
                 let descriptors = descriptors.collect::<Option<Vec<_>>>();
                 let memory = self.injection_fifo(fifo);
@@ -311,6 +322,11 @@ impl Unit {
     fn address(&self, entry: u16, offset: u64) -> u64 {
         self.base.get(&entry).copied().unwrap_or(0) + offset
     }
+}
+
+/// The priority of an engine's requests.
+fn priority_of(engine: usize) -> Priority {
+    if engine == SYSTEM { Priority::System } else { Priority::User }
 }
 
 /// The engine of a packet: the network has one reception FIFO for high priority and one for the system, whatever link a packet came

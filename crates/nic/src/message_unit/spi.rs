@@ -27,10 +27,12 @@
 //! # let _ = put;
 //! ```
 
+use super::common::Common;
 use super::contents::Contents;
 use super::descriptor::Descriptor;
 use super::fifos::{InjectionFifo, Packet, ReceptionFifo};
 use super::interrupts::{Group, Interrupt};
+use super::kernel::{Kernel, MemoryRegion, Refusal, Resource};
 use super::protection::{RANGES, Range};
 use super::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS, encoding, lock};
 use netloom_engine::Time;
@@ -46,10 +48,10 @@ use std::task::{Context, Poll, Waker};
 #[derive(Clone)]
 pub struct Spi {
     node: u32,
-    nodes: u32,
     shared: Arc<Mutex<Shared>>,
     contents: Arc<Mutex<Contents>>,
     torus: Arc<Torus>,
+    pcie_bytes_per_tick: f64,
 }
 
 /// What a program asked for and waits for.
@@ -61,6 +63,10 @@ pub(super) enum Call {
     Inject(u16, Descriptor),
     /// Room for it there.
     WaitRoom(u16, Descriptor),
+    /// So many descriptors of an injection FIFO to be injected.
+    WaitInjected(u16, u64),
+    /// A packet in a reception FIFO, if one lies there.
+    Poll(u16),
     /// A packet in a reception FIFO.
     WaitPacket(u16),
     /// An interrupt of a group.
@@ -84,6 +90,7 @@ pub(super) enum Setting {
     Reception(u16, ReceptionFifo),
     Range(usize, Option<Range>),
     Interrupt(Interrupt, Option<Group>),
+    Free(Resource, u16),
 }
 
 /// The three bits of a barrier class take turns (`GIBarrier.h` of the public driver): a node that has yet to come to a barrier says its
@@ -126,6 +133,18 @@ pub(super) struct Shared {
     /// What each barrier class's status register says, four bits each, and when it last changed.
     pub status: u64,
     pub status_changed: Time,
+    pub kernel: Kernel,
+    /// When the PCIe has moved what it was told to, by [`Pcie`].
+    pub pcie_free: [Time; 2],
+}
+
+/// The two ways over an IO node's PCIe (section II.A).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pcie {
+    /// To the file system.
+    Out,
+    /// From it.
+    In,
 }
 
 impl Spi {
@@ -134,9 +153,19 @@ impl Spi {
         self.node
     }
 
-    /// Nodes of the machine.
+    /// Compute nodes of the machine.
     pub fn nodes(&self) -> u32 {
-        self.nodes
+        self.torus.nodes()
+    }
+
+    /// The machine's shape.
+    pub fn torus(&self) -> &Torus {
+        &self.torus
+    }
+
+    /// Whether this is an IO node.
+    pub fn is_io_node(&self) -> bool {
+        self.torus.is_io_node(self.node)
     }
 
     /// The time, ticks: the core's own counter.
@@ -147,6 +176,44 @@ impl Spi {
     /// Keeps a figure that the program measured.
     pub fn note(&self, of: u64, ticks: Time) {
         lock(&self.shared).notes.push(Note { of, ticks });
+    }
+
+    /// Asks the kernel for so many of what the unit has (not timed). Returns their numbers.
+    ///
+    /// # Errors
+    /// If fewer are free.
+    pub fn allocate(&self, what: Resource, count: u16) -> Result<Vec<u16>, Refusal> {
+        lock(&self.shared).kernel.allocate(what, count)
+    }
+
+    /// The same for one of a number that others have agreed upon: a class route, a barrier class.
+    ///
+    /// # Errors
+    /// If it is not free.
+    pub fn allocate_this(&self, what: Resource, number: u16) -> Result<(), Refusal> {
+        lock(&self.shared).kernel.allocate_this(what, number)
+    }
+
+    /// Gives back what [`Self::allocate`] gave. What was set up of it is forgotten.
+    ///
+    /// # Errors
+    /// If it was not allocated.
+    ///
+    /// # Panics
+    /// Later, if it is a FIFO in which something still is.
+    pub fn free(&self, what: Resource, number: u16) -> Result<(), Refusal> {
+        let mut shared = lock(&self.shared);
+        shared.kernel.free(what, number)?;
+        shared.settings.push(Setting::Free(what, number));
+        Ok(())
+    }
+
+    /// Has the kernel say where in physical memory a program's own memory lies, which descriptors and the base address table need (not timed).
+    ///
+    /// # Errors
+    /// If it has no bytes, or overlaps another region.
+    pub fn memory_region(&self, start: u64, bytes: u64) -> Result<MemoryRegion, Refusal> {
+        lock(&self.shared).kernel.region(start, bytes)
     }
 
     /// Sets an entry of the base address table (the kernel's part: it is not timed).
@@ -293,10 +360,36 @@ impl Spi {
     /// If there is no such FIFO, or the descriptor describes nothing that can be sent.
     pub async fn inject(&self, fifo: u16, descriptor: Descriptor) {
         assert!(fifo < INJECTION_FIFOS, "node {}: injection FIFO {fifo} of {INJECTION_FIFOS}", self.node);
-        if let Some(problem) = descriptor.problem(self.nodes) {
+        if let Some(problem) = descriptor.problem(&self.torus, self.node) {
             panic!("node {}: a descriptor in injection FIFO {fifo}: {problem}", self.node);
         }
         self.call(Call::WaitRoom(fifo, descriptor)).await;
+    }
+
+    /// Polls the counter of an injection FIFO's descriptors until so many have been injected since the start.
+    pub async fn wait_injected(&self, fifo: u16, descriptors: u64) {
+        self.call(Call::WaitInjected(fifo, descriptors)).await;
+    }
+
+    /// Looks once whether a packet lies in a reception FIFO, and takes it, like [`Self::receive`].
+    pub async fn poll(&self, fifo: u16) -> Option<Packet> {
+        self.call(Call::Poll(fifo)).await;
+        lock(&self.shared).packet.take()
+    }
+
+    /// Has an IO node's PCIe move so many bytes, behind what it moves already that way; returns when it has. Its reads and writes of memory
+    /// are not counted against the L2's **(ours)**.
+    pub fn pcie(&self, way: Pcie, bytes: u64) -> Time {
+        let mut shared = lock(&self.shared);
+        let begin = shared.pcie_free[way as usize].max(shared.now);
+        let end = begin + (bytes as f64 / self.pcie_bytes_per_tick).ceil() as Time;
+        shared.pcie_free[way as usize] = end;
+        end
+    }
+
+    /// Does something else until a time, unless it is past.
+    pub async fn wait_until(&self, time: Time) {
+        self.compute(time.saturating_sub(self.now())).await;
     }
 
     /// Polls a counter until it is zero or below.
@@ -340,7 +433,7 @@ pub(super) struct Task {
 impl Task {
     pub fn new<F>(
         node: u32,
-        torus: &Arc<Torus>,
+        common: &Common,
         contents: &Arc<Mutex<Contents>>,
         function: impl FnOnce(Spi) -> F,
     ) -> Self
@@ -348,8 +441,10 @@ impl Task {
         F: Future<Output = ()> + Send + 'static,
     {
         let shared = Arc::default();
-        let (contents, torus, nodes) = (Arc::clone(contents), Arc::clone(torus), torus.nodes());
-        let function = function(Spi { node, nodes, shared: Arc::clone(&shared), contents, torus });
+        let (contents, torus) = (Arc::clone(contents), Arc::clone(&common.torus));
+        let pcie_bytes_per_tick = common.config.pcie_bytes_per_tick;
+        let function =
+            function(Spi { node, shared: Arc::clone(&shared), contents, torus, pcie_bytes_per_tick });
         Task { function: Some(Box::pin(function)), shared, started: false, waiting: None }
     }
 

@@ -30,6 +30,7 @@ pub fn unit() -> MessageUnitConfig {
         collective_ticks: 500,
         l2_B: 32 << 20,
         ddr_bytes_per_tick: 3.125,
+        pcie_bytes_per_tick: 0.5,
         network_fifo_packets: 2,
         software: SoftwareConfig { inject_ticks: 480, store_ticks: 40, poll_ticks: 40, found_ticks: 280 },
     }

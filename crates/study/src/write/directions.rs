@@ -3,7 +3,7 @@
 use super::Plot;
 use super::number::percent;
 use super::svg::{Axis, Frame, Svg, WIDTH};
-use crate::result::{LinkRow, direction_name};
+use crate::result::{FROM_IO, LinkRow, TO_IO, direction_name};
 
 /// Height of a direction's row, px.
 const ROW: f64 = 24.0;
@@ -14,8 +14,11 @@ pub fn plot(dims: &[u32], rows: &[LinkRow]) -> Option<Plot> {
     let of = |direction: u8| -> Vec<f64> {
         rows.iter().filter(|r| r.direction == direction).map(|r| r.utilization).collect()
     };
-    let directions: Vec<(u8, Vec<f64>)> =
-        (0..2 * dims.len() as u8).map(|d| (d, of(d))).filter(|(_, links)| !links.is_empty()).collect();
+    let directions: Vec<(u8, Vec<f64>)> = (0..2 * dims.len() as u8)
+        .chain([TO_IO, FROM_IO])
+        .map(|d| (d, of(d)))
+        .filter(|(_, links)| !links.is_empty())
+        .collect();
     if directions.iter().all(|(d, _)| d / 2 == directions[0].0 / 2) {
         return None;
     }

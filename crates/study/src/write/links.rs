@@ -87,7 +87,8 @@ impl Layout {
 
 /// A drawing for each dimension that has links.
 pub fn plots(dims: &[u32], rows: &[LinkRow]) -> Vec<Plot> {
-    let Some((low, high)) = range(rows) else { return vec![] };
+    let of_the_torus = rows.iter().filter(|r| usize::from(r.direction) < 2 * dims.len());
+    let Some((low, high)) = range(of_the_torus) else { return vec![] };
     let layout = Layout::new(dims);
     (0..dims.len())
         .filter(|&d| rows.iter().any(|r| usize::from(r.direction / 2) == d))
@@ -107,9 +108,9 @@ pub fn plots(dims: &[u32], rows: &[LinkRow]) -> Vec<Plot> {
 }
 
 /// The range of the colours: round, and no narrower than 5%.
-fn range(rows: &[LinkRow]) -> Option<(f64, f64)> {
-    let least = rows.iter().map(|r| r.utilization).reduce(f64::min)?;
-    let most = rows.iter().map(|r| r.utilization).reduce(f64::max)?;
+fn range<'a>(rows: impl Iterator<Item = &'a LinkRow>) -> Option<(f64, f64)> {
+    let first = rows.map(|r| (r.utilization, r.utilization));
+    let (least, most) = first.reduce(|(least, most), (u, _)| (least.min(u), most.max(u)))?;
     let step = if most - least > 0.25 { 0.1 } else { 0.05 };
     let low = ((least / step + 1e-9).floor() * step).max(0.0);
     let high = ((most / step - 1e-9).ceil() * step).min(1.0);

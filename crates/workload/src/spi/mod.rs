@@ -5,6 +5,7 @@ pub mod all_to_all;
 pub mod allreduce;
 pub mod barrier;
 pub mod broadcast;
+pub mod file_io;
 pub mod nearest_neighbour;
 pub mod ping_pong;
 pub mod tree;
@@ -14,8 +15,10 @@ use all_to_all::AllToAll;
 use allreduce::Allreduce;
 use barrier::Barrier;
 use broadcast::Broadcast;
+use file_io::FileIo;
 use nearest_neighbour::NearestNeighbour;
-use netloom_fabric::config::ConfigError;
+use netloom_fabric::config::{ConfigError, Topology};
+use netloom_fabric::topology::io::IoNodes;
 use netloom_nic::message_unit::spi::{Note, Spi};
 use ping_pong::PingPong;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -38,6 +41,8 @@ pub enum SpiConfig {
     Barrier(Barrier),
     /// One node's message to all of a box.
     Broadcast(Broadcast),
+    /// Files written or read by way of IO nodes.
+    FileIo(FileIo),
 }
 
 /// The values of `program`.
@@ -50,6 +55,7 @@ pub(crate) enum Kind {
     Allreduce,
     Barrier,
     Broadcast,
+    FileIo,
 }
 
 impl<'de> Tagged<'de> for SpiConfig {
@@ -64,6 +70,7 @@ impl<'de> Tagged<'de> for SpiConfig {
             Kind::Allreduce => Allreduce::deserialize(rest).map(Self::Allreduce),
             Kind::Barrier => Barrier::deserialize(rest).map(Self::Barrier),
             Kind::Broadcast => Broadcast::deserialize(rest).map(Self::Broadcast),
+            Kind::FileIo => FileIo::deserialize(rest).map(Self::FileIo),
         }
     }
 }
@@ -98,12 +105,23 @@ impl SpiConfig {
             SpiConfig::Allreduce(c) => c.check(dims),
             SpiConfig::Barrier(c) => c.check(dims),
             SpiConfig::Broadcast(c) => c.check(dims),
+            SpiConfig::FileIo(_) => Ok(()),
         }
     }
 
-    /// The program of a node on a machine of this shape.
+    /// Checks the values against the machine's IO nodes.
+    ///
+    /// # Errors
+    /// The first value that is impossible.
+    pub fn check_io(&self, io: Option<&IoNodes>) -> Result<(), ConfigError> {
+        if let SpiConfig::FileIo(c) = self { c.check(io) } else { Ok(()) }
+    }
+
+    /// The program of a node on a machine of this shape. IO nodes take part in file IO only.
     pub fn program(&self, spi: Spi, dims: &[u32]) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match self {
+            SpiConfig::FileIo(c) => Box::pin(file_io::run(spi, c.clone(), dims.to_vec())),
+            _ if spi.is_io_node() => Box::pin(async {}),
             SpiConfig::PingPong(c) => Box::pin(ping_pong::run(spi, c.clone(), dims.to_vec())),
             SpiConfig::AllToAll(c) => Box::pin(all_to_all::run(spi, c.clone())),
             SpiConfig::Allreduce(c) => Box::pin(allreduce::run(spi, c.clone(), dims.to_vec())),
@@ -116,8 +134,13 @@ impl SpiConfig {
     }
 
     /// What the programs of all nodes measured, in the order of nodes; a tick is so many nanoseconds.
-    pub fn measured(&self, dims: &[u32], notes: &[(u32, Vec<Note>)], tick_ns: f64) -> Measured {
+    pub fn measured(&self, topology: &Topology, notes: &[(u32, Vec<Note>)], tick_ns: f64) -> Measured {
+        let dims = &topology.dims;
         match self {
+            SpiConfig::FileIo(c) => {
+                let io = topology.io.as_ref().expect("it was checked");
+                file_io::measured(c, io, dims, notes, tick_ns)
+            }
             SpiConfig::AllToAll(c) => all_to_all::measured(c, dims, notes, tick_ns),
             SpiConfig::Allreduce(c) => allreduce::measured(c, dims, notes, tick_ns),
             SpiConfig::Barrier(c) => barrier::measured(c, dims, notes, tick_ns),

@@ -69,9 +69,10 @@ impl Node {
             return Ways { directions: u16::from(open) << LOCAL, vc };
         }
         // The bubble rule: room for one packet to go straight on, for two to enter the ring. The deterministic VC takes
-        // dynamic packets only where the dynamic VC has no room for them.
+        // dynamic packets only where the dynamic VC has no room for them. An IO link is on no ring.
         let straight = receiver.is_some_and(|(port, slot)| port ^ 1 == fixed && slot / SLOTS_OF_VC == vc);
-        let room = if straight { self.room_one[vc] } else { self.room_two[vc] };
+        let room =
+            if straight || self.io_links >> fixed & 1 != 0 { self.room_one[vc] } else { self.room_two[vc] };
         Ways { directions: 1 << fixed & links & room, vc }
     }
 
@@ -237,7 +238,10 @@ impl<H: Host> Shared<H> {
         }
         n.tokens[to][vc] -= self.tables.cost(vc, chunks);
         self.offer(n, to, vc);
-        let after = header.after_hop(to, n.ahead[to], false);
+        let after = match n.io_links >> to & 1 {
+            0 => header.after_hop(to, n.ahead[to], false),
+            _ => header.after_io_hop(),
+        };
         let (neighbour, start) = self.occupy(n, to, vc, header, now);
         let arrival = start + self.tables.hop + u64::from(n.wires[to]);
         self.calendar.push(start + time, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
@@ -254,7 +258,8 @@ impl<H: Host> Shared<H> {
             self.send_unsure(n, to, Kept { header: after, packet: moving, vc: vc as u8 }, start, out);
             return;
         }
-        let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, after.0);
+        let there = n.far[to].into();
+        let arrive = |node, packet| Event::at(Kind::Arrived, node, there, vc, packet, after.0);
         self.send(neighbour, arrival, arrive, moving, out);
     }
 

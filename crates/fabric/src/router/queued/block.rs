@@ -147,7 +147,7 @@ impl<H: Host> Shared<H> {
                 self.obey(n, now);
             }
             Kind::Retry => n.retries = false,
-            Kind::Central => self.central_event(n, event.slot()),
+            Kind::Central => self.central_event(n, event.slot(), now),
             Kind::Collected => self.collected(n, event, now),
             Kind::Interrupt => self.interrupted(n, event.port(), event.word, now),
             Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mend(n, event, now, out),

@@ -5,7 +5,7 @@ use super::counters::Counters;
 use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
-use crate::config::{ConfigError, QueuedConfig};
+use crate::config::{ConfigError, DIMENSIONS_MAX, QueuedConfig};
 use crate::host::Host;
 use crate::router::errors::Errors;
 use crate::router::network::{BuildOptions, Network};
@@ -78,8 +78,10 @@ fn new_node(
     ports: [Port; PORTS],
     seed: u64,
 ) -> Node {
-    let at = torus.coordinates(number);
+    // A place that is no destination's: IO nodes have none.
+    let at = if torus.is_io_node(number) { [u8::MAX; DIMENSIONS_MAX] } else { torus.coordinates(number) };
     let alive = |port: usize| ports[port].neighbour != NOWHERE;
+    let is_io = |port: usize| torus.is_io_link(number, port);
     let open = (0..PORTS).filter(|&port| alive(port)).fold(LOCALLY, |mask, port| mask | 1 << port);
     let base = config.link.hop_ticks();
     Node {
@@ -110,14 +112,19 @@ fn new_node(
         at,
         number,
         tokens: std::array::from_fn(|port| if alive(port) { tables.capacity } else { [0; ALL_VCS] }),
-        ahead: std::array::from_fn(|port| {
-            let next = if alive(port) { torus.neighbour(number, port) } else { None };
-            next.map_or(0, |next| torus.coordinates(next)[port / 2])
+        ahead: std::array::from_fn(|port| match torus.link(number, port) {
+            Some((next, _)) if alive(port) && !is_io(port) => torus.coordinates(next)[port / 2],
+            _ => 0,
         }),
+        far: std::array::from_fn(|port| torus.link(number, port).map_or(0, |(_, there)| there as u8)),
+        io_links: (0..PORTS).filter(|&port| is_io(port)).fold(0, |mask, port| mask | 1 << port),
         wires: std::array::from_fn(|port| {
             let d = port / 2;
             if !alive(port) {
                 return 0;
+            }
+            if is_io(port) {
+                return config.link.io_hop_ticks() - base;
             }
             config.link.hop_ticks_of(d, at[d].into(), torus.length(d), port % 2 == 1) - base
         }),

@@ -7,8 +7,8 @@
 
 use super::block::Shared;
 use super::state::*;
-use super::trees::{Central, Contribution, Job};
-use crate::collective::route::{check_links, check_node};
+use super::trees::{Central, Contribution, Job, Logic};
+use crate::collective::route::{RouteProblem, check_io, check_links, check_node};
 use crate::collective::{ClassRoute, CollectiveHeader, Combined, Delivers, Operation, RouteKind, combine};
 use crate::host::Host;
 use crate::packet::{Data, Header, Meta};
@@ -17,10 +17,13 @@ use crate::router::errors::Kept;
 use crate::router::event::FROM_CENTRAL;
 use netloom_engine::{Outbox, Time};
 
-/// In an event for the logic: what it reads has gone through up-tree, down-tree; up-tree may begin anew.
+/// In an event for the logic: what it reads has gone through up-tree, down-tree; up-tree may begin anew; links that were waited for
+/// will be free in time.
 const READ_UP: usize = 0;
 const READ_DOWN: usize = 1;
 const UP_FREE: usize = 2;
+const LINKS_UP: usize = 3;
+const LINKS_DOWN: usize = 4;
 
 /// The VC of a class route's packets.
 fn vc_of(kind: RouteKind) -> usize {
@@ -32,8 +35,10 @@ fn contribution_of(kind: RouteKind) -> usize {
 }
 
 impl Central {
+    /// What the packet at the head of a port's VC asks for: none while one is still being read there.
     fn header(&self, cells: &[Cell], vc: usize, port: usize) -> Option<CollectiveHeader> {
-        let packet = *self.queues[vc - VCS][port].front()?;
+        let queue = (self.being_read[vc - VCS][port] == 0).then_some(&self.queues[vc - VCS][port])?;
+        let packet = *queue.front()?;
         CollectiveHeader::unpack(cells[packet as usize].header)
     }
 
@@ -62,6 +67,7 @@ impl Central {
                     vc,
                     inputs: 1 << port,
                     contribution: None,
+                    kept: 0,
                     outputs: route.inputs,
                     receives: n.receives_of(&route, &header),
                     is_up: false,
@@ -85,6 +91,7 @@ impl Central {
                     vc: vc_of(route.kind),
                     inputs,
                     contribution,
+                    kept: 0,
                     outputs: route.output.map_or(route.inputs, |port| 1 << port),
                     receives: turns && n.receives_of(route, header),
                     is_up: true,
@@ -154,6 +161,13 @@ impl Node {
         job.outputs & claimed == 0 && bits(job.outputs & !self.open).all(ends)
     }
 
+    /// Checks what can be said of a class route, or a barrier class, by the node's own links.
+    pub fn check_route(&self, route: &ClassRoute) -> Result<(), RouteProblem> {
+        let has_link = |port: usize| self.ports.get(port).is_some_and(|record| record.neighbour != NOWHERE);
+        check_node(self.number, route, has_link)?;
+        check_io(self.number, route, |port| self.io_links >> port & 1 != 0)
+    }
+
     /// Whether this node gets the result.
     fn receives_of(&self, route: &ClassRoute, header: &CollectiveHeader) -> bool {
         let is_for_all = match header.delivers {
@@ -167,16 +181,14 @@ impl Node {
 impl<H: Host> Shared<H> {
     /// Sets a node's registers of a class route.
     pub(super) fn set_class_route(&mut self, n: &mut Node, class: usize, route: Option<ClassRoute>) {
-        let ports = n.ports;
+        let checked = route.as_ref().map_or(Ok(()), |route| n.check_route(route));
         let central = n.central.get_or_insert_default();
-        if let Some(route) = &route {
-            let checked = check_node(n.number, route, |port| {
-                ports.get(port).is_some_and(|record| record.neighbour != NOWHERE)
-            });
-            let checked = checked.and_then(|()| check_links(n.number, class, route, &central.routes));
-            if let Err(problem) = checked {
-                panic!("node {}: class route {class}: {}: {}", n.number, problem.field, problem.message);
-            }
+        let checked = checked.and_then(|()| match &route {
+            Some(route) => check_links(n.number, class, route, &central.routes),
+            None => Ok(()),
+        });
+        if let Err(problem) = checked {
+            panic!("node {}: class route {class}: {}: {}", n.number, problem.field, problem.message);
         }
         central.routes[class] = route;
     }
@@ -208,8 +220,11 @@ impl<H: Host> Shared<H> {
     }
 
     /// The logic is through with something.
-    pub(super) fn central_event(&mut self, n: &mut Node, slot: usize) {
+    pub(super) fn central_event(&mut self, n: &mut Node, slot: usize, now: Time) {
         let Some(central) = n.central.as_deref_mut() else { return };
+        if matches!(slot, LINKS_UP | LINKS_DOWN) {
+            return;
+        }
         let logic = if slot == READ_DOWN { &mut central.down } else { &mut central.up };
         if slot == UP_FREE {
             logic.is_busy = false;
@@ -223,8 +238,11 @@ impl<H: Host> Shared<H> {
             self.host.prepare(n.here, contribution.fifo);
         }
         for port in bits(job.inputs) {
-            n.receivers[port].due += 1 << (8 * job.vc);
-            n.due |= 1 << port;
+            let chunks = std::mem::take(&mut central.being_read[job.vc - VCS][port]);
+            self.recorder.leave(job.vc, chunks, now);
+            let due = !job.kept >> port & 1;
+            n.receivers[port].due += u64::from(due) << (8 * job.vc);
+            n.due |= due << port;
         }
     }
 
@@ -242,6 +260,7 @@ impl<H: Host> Shared<H> {
             c.down.granted = None;
             self.pass(n, c, job, now, out);
         }
+        self.look_again(n, &mut c.down, LINKS_DOWN, now);
         if c.up.may_grant() {
             c.up.granted = pick(&c.up(n, &self.cells), n);
         }
@@ -254,8 +273,21 @@ impl<H: Host> Shared<H> {
             c.up.granted = None;
             self.pass(n, c, job, now, out);
         }
+        self.look_again(n, &mut c.up, LINKS_UP, now);
         n.claimed = claimed_down | c.up.granted.map_or(0, |job| job.outputs);
         n.central = Some(central);
+    }
+
+    /// What was granted and waits for links is looked at again when the last of them will be free as its packet comes out of the logic:
+    /// before they are free, when nothing else may happen at the node.
+    fn look_again(&mut self, n: &Node, logic: &mut Logic, slot: usize, now: Time) {
+        let Some(job) = &logic.granted else { return };
+        let ends = bits(job.outputs & !n.open & !n.booked).map(|port| n.ports[port].free_at).max();
+        let at = ends.unwrap_or(0).saturating_sub(self.delay(job));
+        if at > now && at != logic.looks_at {
+            logic.looks_at = at;
+            self.at_central(n, at, slot);
+        }
     }
 
     /// Packets go through the logic, and what comes of them to its links and to the node itself.
@@ -319,9 +351,8 @@ impl<H: Host> Shared<H> {
         for port in bits(job.inputs) {
             let packet = c.queues[job.vc - VCS][port].pop_front().expect("it was seen at the head");
             let waited = (now as u32).wrapping_sub(self.cells[packet as usize].arrived);
-            let chunks = take(self, packet);
+            c.being_read[job.vc - VCS][port] = take(self, packet);
             self.recorder.waited(CLASS[job.vc], waited);
-            self.recorder.leave(job.vc, chunks, now);
             self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
         }
         if let Some(own) = job.contribution.and_then(|which| c.contributions[which]) {
@@ -377,7 +408,8 @@ impl<H: Host> Shared<H> {
             self.send_unsure(n, to, Kept { header, packet, vc: vc as u8 }, start, out);
             return;
         }
-        let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, header.0);
+        let there = n.far[to].into();
+        let arrive = |node, packet| Event::at(Kind::Arrived, node, there, vc, packet, header.0);
         self.send(neighbour, arrival, arrive, packet, out);
     }
 

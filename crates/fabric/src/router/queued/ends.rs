@@ -62,7 +62,8 @@ impl<H: Host> Shared<H> {
             self.discarded(n, port);
             return;
         }
-        self.hand_over(now, n, port, header, meta, data);
+        let fifo = if port == LOCAL { RECEPTION_LOCAL } else { port };
+        self.hand_over(now, n, fifo, header, meta, data);
     }
 
     /// Sends the token-acks that are due on these links, behind what they now carry.
@@ -75,7 +76,8 @@ impl<H: Host> Shared<H> {
             if self.errors.is_some() && !self.acknowledge(n, port, word, now) {
                 continue;
             }
-            let event = |node, _| Event::at(Kind::Tokens, node, port ^ 1, 0, 0, word);
+            let there = n.far[port].into();
+            let event = |node, _| Event::at(Kind::Tokens, node, there, 0, 0, word);
             self.send(to, at, event, u32::MAX, out);
         }
     }

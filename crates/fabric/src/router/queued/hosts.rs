@@ -102,11 +102,8 @@ impl<H: Host> Shared<H> {
 fn reception_of_fifo(number: usize, high: bool) -> usize {
     match number {
         _ if high => RECEPTION_HIGH,
-        13 => RECEPTION_SYSTEM,
-        10..=12 => LOCAL_FIFOS,
+        RECEPTION_SYSTEM => RECEPTION_SYSTEM,
+        10..=12 => RECEPTION_LOCAL,
         _ => number,
     }
 }
-
-/// A bit that nobody looks at.
-const LOCAL_FIFOS: usize = 12;

@@ -10,7 +10,6 @@ use super::block::Shared;
 use super::state::*;
 use super::trees::Interrupts;
 use crate::collective::ClassRoute;
-use crate::collective::route::check_node;
 use crate::host::Host;
 use crate::router::bits::bits;
 use netloom_engine::{Outbox, Time};
@@ -60,11 +59,8 @@ impl Interrupts {
 impl<H: Host> Shared<H> {
     /// Sets a node's registers of a barrier class, with what all its nodes say at the start and know of each other.
     pub(super) fn set_barrier(&mut self, n: &mut Node, class: usize, route: Option<ClassRoute>, start: u64) {
-        let ports = n.ports;
         if let Some(route) = &route
-            && let Err(problem) = check_node(n.number, route, |port| {
-                ports.get(port).is_some_and(|record| record.neighbour != NOWHERE)
-            })
+            && let Err(problem) = n.check_route(route)
         {
             panic!("node {}: barrier class {class}: {}: {}", n.number, problem.field, problem.message);
         }
@@ -118,7 +114,8 @@ impl<H: Host> Shared<H> {
             if self.errors.is_some() && !self.tell_unsure(n, port) {
                 continue;
             }
-            let event = |node, _| Event::at(Kind::Interrupt, node, port ^ 1, 0, 0, word);
+            let there = n.far[port].into();
+            let event = |node, _| Event::at(Kind::Interrupt, node, there, 0, 0, word);
             // Unlike a token-ack it goes on from there: through the logic, and to a sender.
             let onward = self.tables.central + self.tables.hop - self.tables.token_delay;
             self.send(to, at + onward, event, u32::MAX, out);

@@ -68,7 +68,8 @@ impl<H: Host> Shared<H> {
             header = header.corrupted();
             packet = self.insert(*self.arena.get(packet), header, None);
         }
-        let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, kept.vc.into(), packet, header.0);
+        let there = n.far[to].into();
+        let arrive = |node, packet| Event::at(Kind::Arrived, node, there, kept.vc.into(), packet, header.0);
         let arrival = start + self.tables.hop + u64::from(n.wires[to]);
         self.send(n.ports[to].neighbour, arrival, arrive, packet, out);
     }
@@ -236,7 +237,7 @@ impl<H: Host> Shared<H> {
         job: &mut Job,
         now: Time,
     ) -> (Header, Meta) {
-        let (mut brought, mut last) = (0, None);
+        let (mut ghosts, mut kept, mut last) = (0u16, 0u16, None);
         for port in bits(job.inputs) {
             let queue = &mut c.queues[job.vc - VCS][port];
             let header =
@@ -245,15 +246,16 @@ impl<H: Host> Shared<H> {
                 continue;
             }
             let packet = queue.pop_front().expect("it was seen at the head");
-            brought |= u16::from(!header.is_corrupt()) << port;
-            self.recorder.leave(job.vc, header.chunks() as u8, now);
+            ghosts |= 1 << port;
+            kept |= u16::from(header.is_corrupt()) << port;
+            c.being_read[job.vc - VCS][port] = header.chunks() as u8;
             self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
             if job.receives || job.outputs == 0 {
                 self.discarded(n, port);
             }
             last = Some((header.passed_on(), self.remove(packet).0));
         }
-        *job = Job { inputs: brought, contribution: None, receives: false, ..*job };
+        *job = Job { inputs: ghosts, kept, contribution: None, receives: false, ..*job };
         last.expect("one of them is a ghost")
     }
 

@@ -179,6 +179,9 @@ pub(super) struct Node {
     pub through: [u8; PORTS],
     /// The neighbours' coordinates, each in its link's dimension.
     pub ahead: [u8; PORTS],
+    /// Each link's port at its other end; and those that are IO links, a bit each.
+    pub far: [u8; PORTS],
+    pub io_links: u16,
     /// Wires of each link beyond those that all have, ticks.
     pub wires: [u32; PORTS],
     /// Heads of the injection FIFOs.

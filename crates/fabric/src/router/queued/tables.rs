@@ -3,6 +3,7 @@
 use super::state::*;
 use crate::config::{DirectionChoice, QueuedConfig, ZONES};
 use crate::packet::Header;
+use crate::topology::io::{IO_NODE_PORTS, IO_PORT};
 use netloom_engine::Time;
 
 /// Most sets of dimensions of a zone.
@@ -64,7 +65,8 @@ impl Tables {
         };
         let zone_masks = config.zone_masks();
         let lengths = (0..config.topology.dims.len()).filter(|&d| config.topology.dims[d] > 1);
-        let wires = lengths.map(|d| link.trace_ticks.get(d).copied().unwrap_or(0)).min();
+        let io = config.topology.io.iter().map(|_| link.io_hop_ticks() - link.hop_ticks());
+        let wires = lengths.map(|d| link.trace_ticks.get(d).copied().unwrap_or(0)).chain(io).min();
         Tables {
             wire: std::array::from_fn(|c| u64::from(packet.wire_B(c as u32)) * per_byte),
             ack: u64::from(packet.ack_wire_B()) * per_byte,
@@ -105,10 +107,24 @@ impl Tables {
         let is_ordered = vc != DETERMINISTIC || flags & Header::STATIC != 0;
         let hints = header.hints();
         let dynamic = if is_ordered { 0 } else { self.zone(hints, header.zone()) };
-        let fixed = (self.first[hints as usize], vc);
+        let fixed = (self.fixed(header, hints), vc);
         let mut head = Head::new(dynamic, fixed, is_ordered, flags & Header::DEPOSIT != 0);
         head.ticket = ticket;
         head
+    }
+
+    /// The direction of a packet that has no choice. From an IO node it leaves by the link that it names; at its exit node it goes on
+    /// to the IO node.
+    #[inline]
+    fn fixed(&self, header: Header, hints: u16) -> u8 {
+        if !header.is_system() {
+            return self.first[hints as usize];
+        }
+        match header.by_io_link() {
+            Some(link) => IO_NODE_PORTS[link] as u8,
+            None if hints == 0 && header.is_to_io() => IO_PORT as u8,
+            None => self.first[hints as usize],
+        }
     }
 
     /// Directions of the first set of a zone that has any of the hinted ones.

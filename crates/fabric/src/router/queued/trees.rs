@@ -2,6 +2,7 @@
 
 use super::vcs::{ALL_VCS, PORTS, VCS};
 use crate::collective::{CLASS_ROUTES, ClassRoute, CollectiveHeader, Operation};
+use netloom_engine::Time;
 use std::collections::VecDeque;
 
 /// The collective VCs, by the place of their queues.
@@ -13,6 +14,8 @@ pub(super) struct Central {
     pub routes: [Option<ClassRoute>; CLASS_ROUTES],
     /// Packets that have come, by VC and port, in order.
     pub queues: [[VecDeque<u32>; PORTS]; COLLECTIVE_VCS],
+    /// Chunks of the packet, if any, that is being read from each: the next one is its head when that has gone.
+    pub being_read: [[u8; PORTS]; COLLECTIVE_VCS],
     /// Packets at the heads of injection FIFOs: the user's and the system's.
     pub contributions: [Option<Contribution>; 2],
     pub up: Logic,
@@ -32,6 +35,8 @@ pub(super) struct Contribution {
 pub(super) struct Logic {
     /// Granted, and waiting for its links.
     pub granted: Option<Job>,
+    /// When that is looked at again, or was last.
+    pub looks_at: Time,
     /// What is being read.
     pub reading: Option<Job>,
     /// Whether it may grant nothing yet.
@@ -51,6 +56,8 @@ pub(super) struct Job {
     /// Ports from whose queues a packet is taken, and whether from which contribution.
     pub inputs: u16,
     pub contribution: Option<usize>,
+    /// Those of the ports whose link corrupted the packet: its place is kept for what is sent again.
+    pub kept: u16,
     /// Ports to which the result goes, and whether the node itself gets it.
     pub outputs: u16,
     pub receives: bool,

@@ -1,9 +1,10 @@
 //! Ports, virtual channels and reception FIFOs of a node, by number.
 
 use crate::config::QUEUES_MAX;
+use crate::topology::io::IO_PORT;
 
-/// Ports of a node: two for each of five dimensions.
-pub(super) const PORTS: usize = 10;
+/// Ports of a node: two for each of five dimensions, and that of the IO link.
+pub(super) const PORTS: usize = IO_PORT + 1;
 /// Point-to-point VCs (section II.B).
 pub(super) const VCS: usize = 4;
 /// Their numbers, as the hardware has them.
@@ -27,10 +28,12 @@ pub(super) const LOCAL: usize = PORTS;
 /// As a bit among directions.
 pub(super) const LOCALLY: u16 = 1 << LOCAL;
 
-/// The reception FIFOs (section II.A): one for each receiver, one for high priority, one for the system.
-pub(super) const RECEPTION_HIGH: usize = PORTS;
-pub(super) const RECEPTION_SYSTEM: usize = PORTS + 1;
-/// Those of collective packets, the user's and the system's, as the machine's driver numbers them.
+/// The reception FIFOs (section II.A), as the machine's driver numbers them: one for each receiver of a direction; for packets from
+/// the node itself; for high priority; for the system. By an IO link only the system's packets come.
+pub(super) const RECEPTION_LOCAL: usize = 10;
+pub(super) const RECEPTION_HIGH: usize = 12;
+pub(super) const RECEPTION_SYSTEM: usize = 13;
+/// Those of collective packets, the user's and the system's.
 pub(super) const RECEPTION_COLLECTIVE: usize = 14;
 
 /// What each VC is for, as statistics tell them apart: dynamic, escape, all others together.
