@@ -4,11 +4,14 @@
 //! These are plain values as a machine file gives them, with checks that say what is impossible. Nothing here
 //! is used on the path of a packet: a block derives its own compact tables from it when the machine is built.
 
+mod faults;
 mod io;
 mod outline;
 mod queued;
 mod torus;
 
+pub(crate) use faults::PlacedFault;
+pub use faults::{LinkFault, SoftError};
 pub use io::{EXITS_MAX, IoNodes};
 pub use outline::{Outline, VcOutline};
 pub use queued::{CollectiveLogic, QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
@@ -240,6 +243,19 @@ pub struct Link {
     /// Only where bits are corrupted: elsewhere nothing depends on it.
     #[serde(default = "default_ack_only")]
     pub ack_only_after_ticks: u32,
+    /// Probability that a bit on a fibre of an optical link, one that leaves a midplane, is wrong.
+    #[serde(default, skip_serializing_if = "is_no_rate")]
+    pub fibre_error_rate: f64,
+    /// Errors of a fibre that software bears: after one more the spare takes its place. Left out: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fibre_errors_max: Option<u64>,
+    /// Faults of single links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<LinkFault>,
+}
+
+fn is_no_rate(rate: &f64) -> bool {
+    *rate == 0.0
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -264,13 +280,9 @@ impl Link {
     /// From the first bit on one link to the earliest first bit on the next for the link of a node at coordinate `x` of
     /// dimension `d`, in the plus direction or (`minus`) the other: a hop with its wires, ticks.
     pub fn hop_ticks_of(&self, d: usize, x: u32, length: u32, minus: bool) -> u32 {
-        let midplane = self.midplane.get(d).copied().unwrap_or(0);
-        // The coordinate on the lower side of the link.
-        let lower = if minus { (x + length - 1) % length } else { x };
-        let leaves = midplane > 0 && length > midplane && (lower + 1).is_multiple_of(midplane);
         self.hop_ticks()
             + self.trace_ticks.get(d).copied().unwrap_or(0)
-            + if leaves { self.link_chip_ticks } else { 0 }
+            + if self.is_optical(d, x, length, minus) { self.link_chip_ticks } else { 0 }
     }
 
     /// The same for an IO link: like one that leaves a midplane, since IO nodes stand in drawers of their own **(ours: the paper does not
@@ -314,12 +326,15 @@ impl Link {
         }
         // Else packets would be sent again that have got through, or before the last of the first sending is gone.
         let full = (packet.chunk_B * packet.chunks_max + packet.trailer_B) * self.ticks_per_byte;
-        let enough = u64::from(self.ack_only_after_ticks) + u64::from(3 * full + 2 * self.hop_ticks());
-        if self.bit_error_rate > 0.0 && u64::from(self.retransmit_timeout_ticks) < enough {
+        let wires = self.trace_ticks.iter().max().unwrap_or(&0) + self.link_chip_ticks;
+        let enough =
+            u64::from(self.ack_only_after_ticks) + u64::from(3 * full + 2 * (self.hop_ticks() + wires));
+        if self.may_corrupt() && u64::from(self.retransmit_timeout_ticks) < enough {
             return refuse(
                 "link.retransmit_timeout_ticks",
                 format!(
-                    "expected at least {enough}: three full packets and two hops more than ack_only_after_ticks"
+                    "expected at least {enough}, three full packets and two hops more than ack_only_after_ticks, found {}",
+                    self.retransmit_timeout_ticks
                 ),
             );
         }

@@ -171,7 +171,8 @@ impl Header {
     /// Whether the link that brought it corrupted it.
     #[inline]
     pub(crate) fn is_corrupt(self) -> bool {
-        self.0 & Self::CORRUPT != 0
+        // By itself the lower bit is part of a collective packet's header.
+        self.0 & (Self::CORRUPT | Self::INVALID) == Self::CORRUPT | Self::INVALID
     }
 
     /// Whether any link corrupted it: the rest of its way leads nowhere.
@@ -182,7 +183,7 @@ impl Header {
 
     /// As it goes on over the next link: what was corrupted before is only invalid there.
     pub(crate) fn passed_on(self) -> Self {
-        Header(self.0 & !Self::CORRUPT)
+        if self.is_corrupt() { Header(self.0 & !Self::CORRUPT) } else { self }
     }
 
     /// The header after a hop through `port` to coordinate `next` of that dimension: the hint bit is cleared when the

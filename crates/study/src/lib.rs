@@ -10,6 +10,7 @@ pub mod compare;
 pub mod decode;
 pub mod diagnose;
 mod driver;
+mod errors;
 mod family;
 pub mod judges;
 pub mod machine;

@@ -1,6 +1,7 @@
 //! From what the fabric counted to the figures of a result.
 
 use crate::driver::Driver;
+use crate::errors;
 use crate::resolve::ResolvedStudy;
 use crate::result::{
     ByClass, Counters, DirectionMean, FROM_IO, LatencyBin, LatencyStats, LinkRow, RunResult, Series,
@@ -110,6 +111,7 @@ pub(crate) fn result<B: NodeBlock<Host: Driver>>(
         high: latency(study, high),
     };
     result.counters = counters(study, network, ticks);
+    errors::figures(&mut result, study, network);
     let first = (span.from / s.measure.window_cycles) as usize;
     let measured = &windows[first.min(windows.len())..];
     occupancy(&mut result, study, measured, links);

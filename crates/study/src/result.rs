@@ -1,5 +1,6 @@
 //! What a run found. Means are over the measured part of the run, after the warm-up, unless they say otherwise.
 
+use netloom_fabric::router::LinkErrors;
 use serde::{Deserialize, Serialize};
 
 /// The result of one run. Every number is finite: JSON has no others, and what it cannot hold cannot be read back.
@@ -26,6 +27,9 @@ pub struct RunResult {
     /// What the machine's own performance counters say, where they are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
+    /// What went wrong on links and in buffers and was made good, where anything was to go wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<LinkErrors>,
     /// Fraction of the packet-hops that went over escape VCs.
     pub escape_share: f64,
     /// Of the token-acks that reached a node with blocked packets, the fraction that let at least one of them move.
@@ -44,6 +48,9 @@ pub struct RunResult {
     /// Figures of each link. In a table of their own, not in the summary.
     #[serde(skip)]
     pub per_link: Vec<LinkRow>,
+    /// The same of each link. In a table of their own, not in the summary.
+    #[serde(skip)]
+    pub link_errors: Vec<LinkErrorRow>,
     /// What depends on the computer that ran it.
     pub host: Host,
 }
@@ -105,6 +112,8 @@ pub enum Ended {
     Stopped,
     /// Packets were in the network and nothing moved.
     Stalled,
+    /// Something went wrong that could not be made good.
+    Failed,
 }
 
 /// How far the simulation went.
@@ -309,6 +318,17 @@ pub struct Series {
     pub window_us: f64,
     /// A mean for each window.
     pub values: Vec<f64>,
+}
+
+/// What went wrong on one link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkErrorRow {
+    /// Coordinates of the node that sends.
+    pub node: Vec<u32>,
+    /// Direction as a port: twice the dimension, plus one for minus.
+    pub direction: u8,
+    /// What was counted there.
+    pub errors: LinkErrors,
 }
 
 /// Figures of one link.

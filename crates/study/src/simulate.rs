@@ -3,6 +3,7 @@
 use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::driver::Driver;
+use crate::errors;
 use crate::family::{self, RouterFamily};
 use crate::machine::NetworkConfig;
 use crate::measure::{self, Mark, Span};
@@ -289,6 +290,7 @@ impl<'a, B: NodeBlock<Host: Driver>> Run<'a, B> {
         let mut counted_from = 0;
         let mut confidence = None;
         let mut first = Mark::default();
+        let mut failure;
         let ended = loop {
             let next = ((self.network.now() / window + 1) * window).min(last);
             self.tell(seen);
@@ -298,10 +300,17 @@ impl<'a, B: NodeBlock<Host: Driver>> Run<'a, B> {
                 self.network.restart_counting();
                 counted_from = now;
             }
+            failure = errors::stopped(self.study, &mut self.network);
+            if failure.is_some() {
+                break Ended::Failed;
+            }
             match reached {
                 Reached::Stopped => break Ended::Stopped,
                 Reached::Idle if self.network.stall().is_some() => break Ended::Stalled,
-                Reached::Idle => break Ended::Done,
+                Reached::Idle => {
+                    failure = errors::escaped(&mut self.network);
+                    break if failure.is_some() { Ended::Failed } else { Ended::Done };
+                }
                 Reached::Time => {}
             }
             if now >= last {
@@ -341,6 +350,7 @@ impl<'a, B: NodeBlock<Host: Driver>> Run<'a, B> {
         result.confidence = confidence;
         result.simulated.ended = ended;
         result.partial = match ended {
+            Ended::Failed => failure,
             Ended::Stopped => Some("stopped before its end".into()),
             Ended::Stalled => Some("stalled: packets in the network wait for each other".into()),
             Ended::Time if measure.until != Until::Time => {

@@ -5,6 +5,7 @@ use crate::result::{Ended, LatencyStats, RunResult};
 use crate::run::{Progress, ProgressSink, unmet};
 use crate::write::number::{counted, duration, grouped, percent, scaled, short};
 use indicatif::{ProgressBar, ProgressStyle};
+use netloom_fabric::router::LinkErrors;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -120,6 +121,7 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
         Ended::Time => "its time was over",
         Ended::Stopped => "it was asked to stop",
         Ended::Stalled => "the network stood still",
+        Ended::Failed => "something could not be made good",
     };
     let mut run = vec![
         ("simulated", format!("{} us; ended when {ended}", short(s.us))),
@@ -234,11 +236,45 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
             ],
         ));
     }
+    if let Some(e) = &result.errors {
+        groups.push(group("Errors made good", errors(e)));
+    }
     if study.study.measure.unblocking {
         let share = percent(result.unblock_probability);
         groups.push(group("Token-acks to blocked nodes", vec![("that unblock a packet", share)]));
     }
     groups
+}
+
+/// What went wrong and was made good: what happened at all, of what may happen.
+fn errors(e: &LinkErrors) -> Vec<(&'static str, String)> {
+    let [spare, data @ ..] = {
+        let mut fibres = e.fibre_errors;
+        fibres.rotate_right(1);
+        fibres
+    };
+    let header = format!("{}, {} seen at the header", count(e.corrupted), count(e.bad_headers));
+    let ghosts = format!("{}, over {} more links", count(e.ghosts), count(e.ran_on));
+    let fibres = format!("{} on data fibres, {} on spares", count(data.iter().sum()), count(spare));
+    let rows = [
+        ("packets corrupted", header, e.corrupted),
+        ("packets refused", count(e.refused), e.refused),
+        ("packets sent again", count(e.retransmitted), e.retransmitted),
+        ("ghosts discarded", ghosts, e.ghosts),
+        ("acknowledgements lost", count(e.acks_lost), e.acks_lost),
+        ("ack-only packets", count(e.ack_only), e.ack_only),
+        ("barrier packets lost", count(e.barriers_lost), e.barriers_lost),
+        ("barrier packets again", count(e.barriers_resent), e.barriers_resent),
+        ("wrong bits", fibres, e.fibre_errors.iter().sum()),
+        ("words corrected", count(e.words_corrected), e.words_corrected),
+        ("fibres replaced", count(e.fibres_replaced), e.fibres_replaced),
+        ("buffer words corrected", count(e.soft_corrected), e.soft_corrected),
+    ];
+    let mut rows: Vec<_> = rows.into_iter().filter(|r| r.2 > 0).map(|(name, text, _)| (name, text)).collect();
+    if rows.is_empty() {
+        rows.push(("all kinds", "none".into()));
+    }
+    rows
 }
 
 fn count(n: u64) -> String {

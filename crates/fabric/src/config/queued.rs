@@ -1,8 +1,8 @@
 //! Blue Gene/Q's routers (Chen et al., "The IBM Blue Gene/Q Interconnection Network and Message Unit", section II).
 
 use super::{
-    ConfigError, DirectionChoice, EscapeOrder, HalfwayTie, LETTERS, Link, Outline, PacketFormat, Topology,
-    VcOutline, default_ack_only, default_timeout, refuse,
+    ConfigError, DirectionChoice, EscapeOrder, HalfwayTie, LETTERS, Link, Outline, PacketFormat, SoftError,
+    Topology, VcOutline, default_ack_only, is_no_rate, refuse,
 };
 use crate::router::VcClass;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,12 @@ pub struct QueuedRouter {
     pub halfway_tie: HalfwayTie,
     /// The central collective logic.
     pub collective: CollectiveLogic,
+    /// Probability that a bit in a receiver's buffer changes in a tick.
+    #[serde(default, skip_serializing_if = "is_no_rate")]
+    pub soft_error_rate: f64,
+    /// Soft errors at named places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub soft_errors: Vec<SoftError>,
 }
 
 /// The central collective logic (sections II.C and II.E): what it adds to a hop. Times in ticks.
@@ -107,8 +113,11 @@ impl QueuedConfig {
                 midplane: vec![4, 4, 4, 4, 2],
                 link_chip_ticks: 1157,
                 bit_error_rate: 0.0,
-                retransmit_timeout_ticks: default_timeout(),
+                retransmit_timeout_ticks: 16_000,
                 ack_only_after_ticks: default_ack_only(),
+                fibre_error_rate: 0.0,
+                fibre_errors_max: None,
+                faults: vec![],
             },
             router: QueuedRouter {
                 cycle_ticks: 16,
@@ -127,6 +136,8 @@ impl QueuedConfig {
                     float_ticks: 32,
                     gap_ticks: 176,
                 },
+                soft_error_rate: 0.0,
+                soft_errors: vec![],
             },
         }
     }
@@ -204,14 +215,12 @@ impl QueuedConfig {
         self.packet.check(32)?;
         let n = self.topology.dims.len();
         self.link.check(&self.packet, n)?;
+        self.link.check_faults(&self.topology)?;
         if !self.topology.dead_nodes.is_empty() || !self.topology.dead_links.is_empty() {
             return refuse(
                 "topology.dead_nodes",
                 "expected none: routers of this family know no ways round them yet",
             );
-        }
-        if self.link.bit_error_rate > 0.0 {
-            return refuse("link.bit_error_rate", "expected 0: links of this family corrupt nothing yet");
         }
         if self.ticks_per_second == 0 {
             return refuse("ticks_per_second", "expected at least 1");
@@ -252,6 +261,7 @@ impl QueuedConfig {
                 return refuse(&format!("router.collective.{key}"), message);
             }
         }
+        r.check_soft_errors(&self.topology)?;
         if r.cycle_ticks == 0 {
             return refuse("router.cycle_ticks", "expected at least 1 tick");
         }

@@ -127,6 +127,9 @@ impl TorusConfig {
                 bit_error_rate: 0.0,
                 retransmit_timeout_ticks: default_timeout(),
                 ack_only_after_ticks: default_ack_only(),
+                fibre_error_rate: 0.0,
+                fibre_errors_max: None,
+                faults: vec![],
             },
             router: Router {
                 dynamic_vcs: 2,
@@ -208,6 +211,7 @@ impl TorusConfig {
         }
         self.packet.check(16)?;
         self.link.check(&self.packet, self.topology.dims.len())?;
+        self.link.check_faults(&self.topology)?;
         let (p, l) = (&self.packet, &self.link);
         if !l.trace_ticks.is_empty() || l.link_chip_ticks != 0 {
             return refuse(

@@ -54,6 +54,9 @@ pub(in crate::router) enum Kind {
     Sent,
     /// Tokens have come back to this port's sender.
     Tokens,
+    /// The tail of an invalid packet has come to the VC `slot` of this port's receiver (links with errors only): before what arrives
+    /// behind it.
+    Tail,
     /// A packet has arrived at this port's receiver, for the VC `slot`.
     Arrived,
     /// A packet has gone whole from `slot` to the reception FIFO.
@@ -64,9 +67,7 @@ pub(in crate::router) enum Kind {
     Copied,
     /// The host asked for this time.
     Wake,
-    /// The tail of an invalid packet has come to the VC `slot` of this port's receiver (links with errors only, like the rest).
-    Tail,
-    /// This port's receiver may owe an acknowledgement for too long.
+    /// This port's receiver may owe an acknowledgement for too long (links with errors only, like the next two).
     Overdue,
     /// The last bit of a packet sent again has left on this port's link.
     Resent,
@@ -95,12 +96,12 @@ impl Event {
         match self.place >> 27 & 31 {
             0 => Kind::Sent,
             1 => Kind::Tokens,
-            2 => Kind::Arrived,
-            3 => Kind::Received,
-            4 => Kind::Fill,
-            5 => Kind::Copied,
-            6 => Kind::Wake,
-            7 => Kind::Tail,
+            2 => Kind::Tail,
+            3 => Kind::Arrived,
+            4 => Kind::Received,
+            5 => Kind::Fill,
+            6 => Kind::Copied,
+            7 => Kind::Wake,
             8 => Kind::Overdue,
             9 => Kind::Resent,
             10 => Kind::Timeout,

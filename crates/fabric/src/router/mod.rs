@@ -1,7 +1,11 @@
 //! Routers: buffers, tokens, arbitration. One folder a family; beside them what all families share.
 
+mod ack_clock;
 mod bits;
+mod corruption;
+mod errors;
 mod event;
+mod fibres;
 mod network;
 mod partition;
 mod port;
@@ -10,8 +14,9 @@ mod stall;
 mod statistics;
 pub mod torus;
 
+pub use errors::LinkCrcs;
 pub use network::{BuildOptions, Network, NodeBlock};
-pub use stall::{StallReport, WaitingPacket};
+pub use stall::{StallReport, StoppedUnit, WaitingPacket};
 pub use statistics::{LinkCounts, LinkErrors, Totals, VcClass, WindowRecord};
 
 /// Most nodes of a block: 20 bits of a place.

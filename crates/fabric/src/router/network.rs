@@ -1,8 +1,9 @@
 //! The face of a network to the layers above, whatever its routers are: blocks of nodes, run and read out.
 
+use super::errors::LinkCrcs;
 use super::partition::Partition;
 use super::queued::{CounterMasks, PortCounters};
-use super::stall::{StallReport, WaitingPacket};
+use super::stall::{StallReport, StoppedUnit, WaitingPacket};
 use super::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
 use crate::host::Host;
 use crate::topology::io::IO_PORT;
@@ -94,8 +95,16 @@ pub trait NodeBlock: Block {
     /// What went wrong on a node's link since counting began.
     fn link_errors(&self, node: usize, port: usize) -> LinkErrors;
 
+    /// CRCs of all that a node's port has sent and received since the start; nothing where no link has errors.
+    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs>;
+
     /// What went wrong on all links of the block since counting began.
     fn errors(&self) -> LinkErrors;
+
+    /// Units that have stopped rather than let anything wrong out.
+    fn stopped(&self) -> &[StoppedUnit] {
+        &[]
+    }
 
     /// What the machine's own performance counters of a port say at `now`, since counting began; none where there are none, or off.
     fn counters(&self, _node: usize, _port: usize, _now: Time) -> Option<PortCounters> {
@@ -212,7 +221,7 @@ impl<B: NodeBlock> Network<B> {
         list
     }
 
-    /// What went wrong on each link that works, as (node, port, counts), in the order of nodes.
+    /// What went wrong on each link of the torus that works, as (node, port, counts), in the order of nodes.
     pub fn link_errors(&mut self) -> Vec<(u32, usize, LinkErrors)> {
         let links: Vec<_> = self.links().iter().map(|&(node, port, _)| (node, port)).collect();
         let blocks: Vec<_> = self.simulation.blocks().collect();
@@ -221,6 +230,28 @@ impl<B: NodeBlock> Network<B> {
             (number, port, blocks[block as usize].link_errors(node as usize, port))
         };
         links.into_iter().map(counts).collect()
+    }
+
+    /// Links, as node and port that sends, whose CRCs of all packets sent and of all received do not agree: of users' packets, or
+    /// (`true`) of the system's. To be asked at the end, when nothing is on its way.
+    pub fn crc_mismatches(&mut self) -> Vec<(u32, usize, bool)> {
+        let all = [self.links(), self.io_links()];
+        let links: Vec<_> = all.iter().flatten().map(|&(node, port, _)| (node, port)).collect();
+        let blocks: Vec<_> = self.simulation.blocks().collect();
+        let crcs = |number: u32, port: usize| {
+            let (block, node) = self.places[number as usize];
+            blocks[block as usize].crcs(node as usize, port)
+        };
+        let mut found = vec![];
+        for (node, port) in links {
+            let ends =
+                crcs(node, port).zip(self.torus.link(node, port).and_then(|(n, there)| crcs(n, there)));
+            if let Some((sender, receiver)) = ends {
+                let differs = |class: &usize| sender.sent[*class] != receiver.received[*class];
+                found.extend((0..2).filter(differs).map(|class| (node, port, class == 1)));
+            }
+        }
+        found
     }
 
     /// What went wrong on all links since counting began.
@@ -253,6 +284,13 @@ impl<B: NodeBlock> Network<B> {
     /// What is not at rest although nothing is under way; see [`NodeBlock::unrest`].
     pub fn unrest(&mut self) -> Vec<String> {
         self.simulation.blocks().flat_map(|b| b.unrest()).collect()
+    }
+
+    /// Units that have stopped rather than let anything wrong out, the first first.
+    pub fn stopped(&mut self) -> Vec<StoppedUnit> {
+        let mut list: Vec<_> = self.simulation.blocks().flat_map(|b| b.stopped().to_vec()).collect();
+        list.sort_unstable();
+        list
     }
 
     /// Block and place within it of a node.

@@ -1,5 +1,7 @@
 //! A stall noticed and told: which packets wait, where, and for what.
 
+use netloom_engine::Time;
+
 /// A packet that cannot move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingPacket {
@@ -19,6 +21,21 @@ pub struct WaitingPacket {
     pub ports: Vec<usize>,
     /// For each of them, the tokens that it sees for its VCs.
     pub tokens: Vec<Vec<u8>>,
+}
+
+/// A receiver that has stopped at an error in its buffer which it could not correct, so that nothing wrong leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoppedUnit {
+    /// When, ticks.
+    pub at: Time,
+    /// Its node, by the machine's number.
+    pub node: u32,
+    /// The port that it belongs to.
+    pub port: usize,
+    /// The VC in which the packet stood.
+    pub vc: usize,
+    /// The node that sent the packet.
+    pub source: u32,
 }
 
 /// Nothing will ever happen any more, but packets are in the network.

@@ -1,8 +1,10 @@
 //! What a run measures inside the network.
 
 use crate::histogram::Histogram;
+use crate::link::optical::FIBRES;
 use crate::packet::Meta;
 use netloom_engine::Time;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What a VC is for.
@@ -33,31 +35,55 @@ pub struct LinkCounts {
 
 /// What went wrong on one link, or on all of them, since counting began. Packets and acknowledgements that a link sends are
 /// counted at the port that sends them, ghosts at the port through which they came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkErrors {
     /// Data packets that were corrupted on the link, when first sent or when sent again.
     pub corrupted: u64,
+    /// Those of them that the receiver refused at the header, so that nothing of them ran on.
+    pub bad_headers: u64,
     /// Data packets sent again, by whatever they were lost.
     pub retransmitted: u64,
     /// Data packets sent, or sent again, that the receiver refused: they came after a corrupted one.
     pub refused: u64,
+    /// Invalid packets that ran on over the link, to be discarded at its other end or behind it.
+    pub ran_on: u64,
     /// Invalid packets discarded: in a VC when their tail came, or at reception.
     pub ghosts: u64,
     /// Token-ack and ack-only packets that were corrupted.
     pub acks_lost: u64,
     /// Packets sent for an acknowledgement alone, without tokens.
     pub ack_only: u64,
+    /// Barrier packets that were corrupted.
+    pub barriers_lost: u64,
+    /// Those of them in whose place another was sent, none having got through since.
+    pub barriers_resent: u64,
+    /// Wrong bits of each fibre of an optical link, the spare last.
+    pub fibre_errors: [u64; FIBRES],
+    /// Words of an optical link with one wrong bit, which the parity on the spare fibre corrected.
+    pub words_corrected: u64,
+    /// Fibres that the spare has replaced.
+    pub fibres_replaced: u64,
+    /// Words of the receiver's buffers with one wrong bit, which was corrected.
+    pub soft_corrected: u64,
 }
 
 impl LinkErrors {
     /// Adds another link's figures.
     pub fn merge(&mut self, other: &Self) {
         self.corrupted += other.corrupted;
+        self.bad_headers += other.bad_headers;
         self.retransmitted += other.retransmitted;
         self.refused += other.refused;
+        self.ran_on += other.ran_on;
         self.ghosts += other.ghosts;
         self.acks_lost += other.acks_lost;
         self.ack_only += other.ack_only;
+        self.barriers_lost += other.barriers_lost;
+        self.barriers_resent += other.barriers_resent;
+        (0..FIBRES).for_each(|fibre| self.fibre_errors[fibre] += other.fibre_errors[fibre]);
+        self.words_corrected += other.words_corrected;
+        self.fibres_replaced += other.fibres_replaced;
+        self.soft_corrected += other.soft_corrected;
     }
 }
 

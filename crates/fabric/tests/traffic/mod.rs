@@ -1,6 +1,7 @@
 //! The simplest hosts that make traffic: for tests and speed of the fabric by itself.
 #![allow(dead_code)]
 
+pub mod crowd;
 pub mod script;
 pub mod scripted;
 

@@ -26,7 +26,7 @@ pub struct Scripted {
     numbers: Vec<u32>,
     scripts: Vec<Option<Script>>,
     sends: Vec<Sends>,
-    arrived: Vec<Arrival>,
+    pub arrived: Vec<Arrival>,
 }
 
 impl Host for Scripted {
@@ -72,6 +72,7 @@ pub fn build(config: &QueuedConfig, scripts: &[Script], block: &[u32]) -> Queued
 pub fn finish(network: &mut QueuedNetwork<Scripted>, threads: usize) -> Vec<Arrival> {
     assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
     assert_eq!((network.stall(), network.unrest()), (None, vec![]));
+    assert_eq!(network.crc_mismatches(), vec![]);
     assert_eq!(network.blocks().map(|b| b.packets()).sum::<usize>(), 0);
     let mut arrived: Vec<_> =
         network.blocks().flat_map(|b| std::mem::take(&mut b.host_mut().arrived)).collect();

@@ -28,6 +28,7 @@ pub fn row(outcome: &Outcome) -> Vec<String> {
                 Ended::Time => "time",
                 Ended::Stopped => "stopped",
                 Ended::Stalled => "stalled",
+                Ended::Failed => "failed",
             }
             .to_owned(),
         ]),

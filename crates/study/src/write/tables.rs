@@ -1,7 +1,8 @@
 //! Tables as Parquet: `series.parquet`, `links.parquet`, `latency.parquet`.
 
 use crate::diagnose::Problem;
-use crate::result::{LatencyStats, LinkRow, RunResult, Series, direction_name};
+use crate::result::{LatencyStats, LinkErrorRow, LinkRow, RunResult, Series, direction_name};
+use netloom_fabric::router::LinkErrors;
 use netloom_workload::config::letter;
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnWriter;
@@ -80,6 +81,9 @@ pub fn tables(dimensions: usize, result: &RunResult) -> Vec<(&'static str, Table
     if !result.per_link.is_empty() {
         tables.push(("links.parquet", links(dimensions, &result.per_link)));
     }
+    if !result.link_errors.is_empty() {
+        tables.push(("errors.parquet", errors(dimensions, &result.link_errors)));
+    }
     tables
 }
 
@@ -130,6 +134,38 @@ fn latency(result: &RunResult) -> Table {
     table.add("packets", Column::Integers(each().map(|(_, b)| b.count as i64).collect()));
     table
 }
+
+/// One row for each link: what went wrong there and was made good.
+pub fn errors(dimensions: usize, rows: &[LinkErrorRow]) -> Table {
+    let numbers = |of: &dyn Fn(&LinkErrors) -> u64| {
+        Column::Integers(rows.iter().map(|r| of(&r.errors) as i64).collect())
+    };
+    let mut table = Table::default();
+    for d in 0..dimensions {
+        table.add(letter(d), Column::Integers(rows.iter().map(|r| i64::from(r.node[d])).collect()));
+    }
+    table.add("direction", Column::Texts(rows.iter().map(|r| direction_name(r.direction)).collect()));
+    table.add("corrupted", numbers(&|e| e.corrupted));
+    table.add("bad_headers", numbers(&|e| e.bad_headers));
+    table.add("refused", numbers(&|e| e.refused));
+    table.add("retransmitted", numbers(&|e| e.retransmitted));
+    table.add("ran_on", numbers(&|e| e.ran_on));
+    table.add("ghosts", numbers(&|e| e.ghosts));
+    table.add("acks_lost", numbers(&|e| e.acks_lost));
+    table.add("ack_only", numbers(&|e| e.ack_only));
+    table.add("barriers_lost", numbers(&|e| e.barriers_lost));
+    table.add("barriers_resent", numbers(&|e| e.barriers_resent));
+    for (fibre, name) in FIBRES.into_iter().enumerate() {
+        table.add(name, numbers(&|e| e.fibre_errors[fibre]));
+    }
+    table.add("words_corrected", numbers(&|e| e.words_corrected));
+    table.add("fibres_replaced", numbers(&|e| e.fibres_replaced));
+    table.add("soft_corrected", numbers(&|e| e.soft_corrected));
+    table
+}
+
+/// Columns of the fibres of an optical link.
+const FIBRES: [&str; 5] = ["fibre_0", "fibre_1", "fibre_2", "fibre_3", "spare_fibre"];
 
 /// One row for each link.
 pub fn links(dimensions: usize, rows: &[LinkRow]) -> Table {

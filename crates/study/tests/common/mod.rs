@@ -113,6 +113,8 @@ impl Simulate for Fake {
         let ended = if stopped { Ended::Stopped } else { Ended::Steady };
         let result = RunResult {
             counters: None,
+            errors: None,
+            link_errors: vec![],
             measured: vec![MeasuredTable {
                 title: "Ping-pong".into(),
                 columns: vec!["hops".into(), "hardware ns".into()],

@@ -9,6 +9,7 @@ use super::tables::Tables;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::{best_of, bits, one_of};
+use crate::router::errors::Kept;
 use netloom_engine::{Outbox, Time};
 
 /// What a head may do now: directions, a bit each, and the VC that it takes there.
@@ -142,7 +143,7 @@ impl<H: Host> Shared<H> {
         let mut contenders = [0u16; PORTS + 1];
         let mut requests = [Request::default(); PORTS];
         let (mut asked, mut losers) = (0u16, 0u16);
-        for port in bits(n.asking) {
+        for port in bits(n.asking & !n.stopped) {
             let links = if n.paths[port] < self.tables.paths { open & !LOCALLY } else { 0 };
             if !n.may_move(port, links) {
                 continue;
@@ -208,6 +209,9 @@ impl<H: Host> Shared<H> {
     /// A packet starts on a link, or from an injection FIFO to this node's own reception FIFO.
     fn grant_link(&mut self, n: &mut Node, grant: Grant, now: Time, out: &mut Outbox<Parcel>) {
         let Grant { from, slot, to, vc } = grant;
+        if self.soft.is_some() && from.is_some_and(|port| !self.head_is_right(n, port, slot, now)) {
+            return;
+        }
         let packet = match from {
             Some(port) => {
                 n.paths[port] += 1;
@@ -221,7 +225,7 @@ impl<H: Host> Shared<H> {
             from: from.map_or(FROM_INJECTION, |port| port as u8),
             slot: slot as u8,
             due_vc: 0,
-            due_chunks: 0,
+            due_chunks: self.due(slot / SLOTS_OF_VC, header),
             chunks,
         };
         let time = self.tables.wire[usize::from(chunks)];
@@ -249,6 +253,10 @@ impl<H: Host> Shared<H> {
             let data = self.data.get(packet as usize).cloned().flatten();
             moving = self.insert(*self.arena.get(packet), header, data);
             self.start_reception(n, Kind::Copied, port, packet, header, now);
+        }
+        if self.errors.is_some() {
+            self.send_unsure(n, to, Kept { header: after, packet: moving, vc: vc as u8 }, start, out);
+            return;
         }
         let there = n.far[to].into();
         let arrive = |node, packet| Event::at(Kind::Arrived, node, there, vc, packet, after.0);
@@ -292,6 +300,9 @@ impl<H: Host> Shared<H> {
 
     /// A packet goes to its reception FIFO.
     fn grant_reception(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) {
+        if self.soft.is_some() && !self.head_is_right(n, port, slot, now) {
+            return;
+        }
         let packet = self.take_head(n, port, slot, now);
         let header = self.cells[packet as usize].header;
         self.start_reception(n, Kind::Received, port, packet, header, now);

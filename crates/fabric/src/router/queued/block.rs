@@ -5,11 +5,13 @@
 //! later if someone lost. Nodes' cycles begin when something happens, since wires are not whole cycles long.
 
 use super::counters::Counters;
+use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
 use crate::host::{Host, Signals};
 use crate::packet::{Arena, Data, Header, Meta};
 use crate::router::BLOCK_MAX;
+use crate::router::errors::Errors;
 use crate::router::event::{Message, admit};
 use crate::router::partition::REMOTE;
 use crate::router::statistics::Recorder;
@@ -46,6 +48,10 @@ pub(super) struct Shared<H> {
     pub recorder: Recorder,
     /// Where the machine's own performance counters are on.
     pub counters: Option<Box<Counters>>,
+    /// Where links corrupt bits.
+    pub errors: Option<Box<Errors>>,
+    /// Where receivers' buffers have soft errors.
+    pub soft: Option<Box<SoftErrors>>,
     pub host: H,
     pub signals: Signals,
 }
@@ -75,6 +81,8 @@ impl<H: Host> QueuedBlock<H> {
             calendar,
             recorder,
             counters: None,
+            errors: None,
+            soft: None,
             host,
             signals: Signals::default(),
         };
@@ -101,7 +109,7 @@ impl<H: Host> QueuedBlock<H> {
             done += events.len();
             let n = &mut self.nodes[events[0].node()];
             for event in events {
-                self.shared.apply(n, event, now);
+                self.shared.apply(n, event, now, out);
             }
             self.shared.act(n, now, out);
         }
@@ -117,7 +125,7 @@ fn order(event: &Event) -> (usize, u32, u32) {
 }
 
 impl<H: Host> Shared<H> {
-    fn apply(&mut self, n: &mut Node, event: &Event, now: Time) {
+    fn apply(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Parcel>) {
         match event.kind() {
             Kind::Sent => self.sent(n, event, now),
             Kind::Tokens => self.tokens(n, event.port(), event.word),
@@ -127,6 +135,9 @@ impl<H: Host> Shared<H> {
                     self.join(n, port, vc, event.packet(), header, now);
                 } else {
                     self.join_collective(n, port, vc, event.packet(), header, now);
+                }
+                if self.errors.is_some() {
+                    self.note_arrival(n, event, now);
                 }
             }
             Kind::Received | Kind::Copied => self.received(n, event, now),
@@ -139,9 +150,7 @@ impl<H: Host> Shared<H> {
             Kind::Central => self.central_event(n, event.slot(), now),
             Kind::Collected => self.collected(n, event, now),
             Kind::Interrupt => self.interrupted(n, event.port(), event.word, now),
-            Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => {
-                unreachable!("links of these routers have no errors")
-            }
+            Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mend(n, event, now, out),
         }
     }
 

@@ -2,10 +2,12 @@
 
 use super::block::QueuedBlock;
 use super::counters::Counters;
+use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
 use crate::config::{ConfigError, DIMENSIONS_MAX, QueuedConfig};
 use crate::host::Host;
+use crate::router::errors::Errors;
 use crate::router::network::{BuildOptions, Network};
 use crate::router::partition::Partition;
 use crate::router::port::Port;
@@ -59,6 +61,9 @@ impl<H: Host> Network<QueuedBlock<H>> {
             block.offer_all();
             block.shared.counters =
                 options.counters.map(|masks| Box::new(Counters::new(masks, numbers.len())));
+            block.shared.errors =
+                Errors::new(&config.link, &config.packet, &partition.torus, options.seed, numbers, PORTS);
+            block.shared.soft = SoftErrors::new(config, &partition.torus, options.seed, numbers);
             blocks.push(block);
         }
         Ok(Network::of(blocks, all_lanes, tables.lookahead(), partition))
@@ -92,6 +97,7 @@ fn new_node(
         refill: 0,
         waiting: 0,
         injecting: 0,
+        stopped: 0,
         contributing: 0,
         reception_idle: u16::MAX,
         reception_full: 0,

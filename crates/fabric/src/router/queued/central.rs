@@ -13,6 +13,7 @@ use crate::collective::{ClassRoute, CollectiveHeader, Combined, Delivers, Operat
 use crate::host::Host;
 use crate::packet::{Data, Header, Meta};
 use crate::router::bits::{bits, one_of};
+use crate::router::errors::Kept;
 use crate::router::event::FROM_CENTRAL;
 use netloom_engine::{Outbox, Time};
 
@@ -66,6 +67,7 @@ impl Central {
                     vc,
                     inputs: 1 << port,
                     contribution: None,
+                    kept: 0,
                     outputs: route.inputs,
                     receives: n.receives_of(&route, &header),
                     is_up: false,
@@ -89,6 +91,7 @@ impl Central {
                     vc: vc_of(route.kind),
                     inputs,
                     contribution,
+                    kept: 0,
                     outputs: route.output.map_or(route.inputs, |port| 1 << port),
                     receives: turns && n.receives_of(route, header),
                     is_up: true,
@@ -135,7 +138,7 @@ impl Central {
 fn pick(jobs: &[(RouteKind, Job)], n: &mut Node) -> Option<Job> {
     let of = |system: bool| {
         (0..jobs.len().min(64))
-            .filter(|&i| (jobs[i].0 == RouteKind::System) == system)
+            .filter(|&i| (jobs[i].0 == RouteKind::System) == system && jobs[i].1.inputs & n.stopped == 0)
             .fold(0u64, |m, i| m | 1 << i)
     };
     let best = [of(true), of(false)].into_iter().find(|&mask| mask != 0)?;
@@ -237,8 +240,9 @@ impl<H: Host> Shared<H> {
         for port in bits(job.inputs) {
             let chunks = std::mem::take(&mut central.being_read[job.vc - VCS][port]);
             self.recorder.leave(job.vc, chunks, now);
-            n.receivers[port].due += 1 << (8 * job.vc);
-            n.due |= 1 << port;
+            let due = !job.kept >> port & 1;
+            n.receivers[port].due += u64::from(due) << (8 * job.vc);
+            n.due |= due << port;
         }
     }
 
@@ -287,7 +291,48 @@ impl<H: Host> Shared<H> {
     }
 
     /// Packets go through the logic, and what comes of them to its links and to the node itself.
-    fn pass(&mut self, n: &mut Node, c: &mut Central, job: Job, now: Time, out: &mut Outbox<Parcel>) {
+    fn pass(&mut self, n: &mut Node, c: &mut Central, mut job: Job, now: Time, out: &mut Outbox<Parcel>) {
+        if self.soft.is_some() && !self.inputs_are_right(n, c, &job, now) {
+            return;
+        }
+        let delay = self.delay(&job);
+        let (packed, meta, data) = if self.is_spoilt(c, &job) {
+            let (header, meta) = self.run_on(n, c, &mut job, now);
+            (header, meta, None)
+        } else {
+            self.merge(n, c, &job, now)
+        };
+        let time = self.tables.wire[packed.chunks() as usize];
+        let read = now + time;
+        if job.is_up {
+            (c.up.is_busy, c.up.reading) = (true, Some(job));
+            self.at_central(n, read, READ_UP);
+            if self.tables.combine_gap > 0 {
+                self.at_central(n, read + self.tables.combine_gap, UP_FREE);
+            }
+        }
+        if job.turns || !job.is_up {
+            c.down.is_busy = true;
+            c.down.reading = (!job.is_up).then_some(job);
+            self.at_central(n, read, READ_DOWN);
+        }
+        // A link that is booked ahead has no moment of its own for them.
+        self.send_due(n, job.outputs, now, out);
+        self.send_interrupts(n, job.outputs, now, out);
+        for port in bits(job.outputs) {
+            let packet = self.insert(meta, packed, data.clone());
+            self.send_collective(n, port, job.vc, (packet, packed), (now + delay, time), out);
+        }
+        if let Some(header) = CollectiveHeader::unpack(packed).filter(|_| job.receives) {
+            let packet = self.insert(meta, packed, data);
+            let fifo = RECEPTION_COLLECTIVE + contribution_of(header.kind);
+            self.calendar
+                .push(now + delay + time, Event::at(Kind::Collected, n.here, fifo, 0, packet, packed.0));
+        }
+    }
+
+    /// Takes the packets of a job. Returns what comes of them.
+    fn merge(&mut self, n: &mut Node, c: &mut Central, job: &Job, now: Time) -> (Header, Meta, Option<Data>) {
         let mut packets: Vec<(CollectiveHeader, Option<Data>)> = vec![];
         let mut meta: Option<Meta> = None;
         let mut take = |shared: &mut Self, packet: u32| {
@@ -318,44 +363,15 @@ impl<H: Host> Shared<H> {
             self.recorder.under_way += 1;
             take(self, own.packet);
         }
-        let (merged, meta) = (packets.len() as i64, meta.expect("a job has packets"));
-        let delay = self.delay(&job);
+        let copies = i64::from(job.outputs.count_ones()) + i64::from(job.receives);
+        self.recorder.under_way += copies - packets.len() as i64;
         let Combined { header, data } = if job.combines.is_some() {
             combine(&packets)
         } else {
             let (header, data) = packets.swap_remove(0);
             Combined { header, data }
         };
-        let time = self.tables.wire[header.chunks as usize];
-        let read = now + time;
-        if job.is_up {
-            (c.up.is_busy, c.up.reading) = (true, Some(job));
-            self.at_central(n, read, READ_UP);
-            if self.tables.combine_gap > 0 {
-                self.at_central(n, read + self.tables.combine_gap, UP_FREE);
-            }
-        }
-        if job.turns || !job.is_up {
-            c.down.is_busy = true;
-            c.down.reading = (!job.is_up).then_some(job);
-            self.at_central(n, read, READ_DOWN);
-        }
-        let copies = i64::from(job.outputs.count_ones()) + i64::from(job.receives);
-        self.recorder.under_way += copies - merged;
-        let packed = header.pack();
-        // A link that is booked ahead has no moment of its own for them.
-        self.send_due(n, job.outputs, now, out);
-        self.send_interrupts(n, job.outputs, now, out);
-        for port in bits(job.outputs) {
-            let packet = self.insert(meta, packed, data.clone());
-            self.send_collective(n, port, job.vc, (packet, packed), (now + delay, time), out);
-        }
-        if job.receives {
-            let packet = self.insert(meta, packed, data);
-            let fifo = RECEPTION_COLLECTIVE + contribution_of(header.kind);
-            self.calendar
-                .push(now + delay + time, Event::at(Kind::Collected, n.here, fifo, 0, packet, packed.0));
-        }
+        (header.pack(), meta.expect("a job has packets"), data)
     }
 
     /// From when a job starts to when its packet starts on a link.
@@ -388,6 +404,10 @@ impl<H: Host> Shared<H> {
         let (neighbour, start) = self.occupy(n, to, vc, header, start);
         let arrival = start + self.tables.hop + u64::from(n.wires[to]);
         self.calendar.push(start + time, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
+        if self.errors.is_some() {
+            self.send_unsure(n, to, Kept { header, packet, vc: vc as u8 }, start, out);
+            return;
+        }
         let there = n.far[to].into();
         let arrive = |node, packet| Event::at(Kind::Arrived, node, there, vc, packet, header.0);
         self.send(neighbour, arrival, arrive, packet, out);

@@ -11,7 +11,7 @@ use netloom_engine::{Outbox, Time};
 impl<H: Host> Shared<H> {
     /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
     pub(super) fn sent(&mut self, n: &mut Node, event: &Event, now: Time) {
-        let Leaving { from, slot, chunks, .. } = Leaving::of(event.word);
+        let Leaving { from, slot, due_chunks, chunks, .. } = Leaving::of(event.word);
         let link = 1 << event.port();
         // What the collective logic sends next is on its way through it.
         n.open |= link & !n.booked;
@@ -22,7 +22,7 @@ impl<H: Host> Shared<H> {
             n.refill |= 1 << slot;
         } else if from != FROM_CENTRAL {
             n.paths[usize::from(from)] -= 1;
-            self.vacate(n, from.into(), slot.into(), chunks, now);
+            self.vacate(n, (from.into(), slot.into()), chunks, due_chunks, now);
         }
     }
 
@@ -51,12 +51,17 @@ impl<H: Host> Shared<H> {
         }
         if event.kind() == Kind::Received {
             if port != LOCAL {
-                let slot = self.cells[event.packet() as usize].slot;
-                self.vacate(n, port, slot.into(), header.chunks() as u8, now);
+                let slot = usize::from(self.cells[event.packet() as usize].slot);
+                let due = self.due(slot / SLOTS_OF_VC, header);
+                self.vacate(n, (port, slot), header.chunks() as u8, due, now);
             }
-            self.recorder.under_way -= 1;
+            self.recorder.under_way -= i64::from(!header.is_ghost());
         }
         let (meta, data) = self.remove(event.packet());
+        if header.is_ghost() {
+            self.discarded(n, port);
+            return;
+        }
         let fifo = if port == LOCAL { RECEPTION_LOCAL } else { port };
         self.hand_over(now, n, fifo, header, meta, data);
     }
@@ -68,6 +73,9 @@ impl<H: Host> Shared<H> {
         for port in bits(ports) {
             let word = std::mem::take(&mut n.receivers[port].due);
             let (to, at) = self.send_short(n, port, now);
+            if self.errors.is_some() && !self.acknowledge(n, port, word, now) {
+                continue;
+            }
             let there = n.far[port].into();
             let event = |node, _| Event::at(Kind::Tokens, node, there, 0, 0, word);
             self.send(to, at, event, u32::MAX, out);

@@ -111,6 +111,9 @@ impl<H: Host> Shared<H> {
             let word = i.telling().0[port];
             i.told[port] = word;
             let (to, at) = self.send_short(n, port, now);
+            if self.errors.is_some() && !self.tell_unsure(n, port) {
+                continue;
+            }
             let there = n.far[port].into();
             let event = |node, _| Event::at(Kind::Interrupt, node, there, 0, 0, word);
             // Unlike a token-ack it goes on from there: through the logic, and to a sender.

@@ -65,8 +65,21 @@ impl<H: Host> Shared<H> {
         packet
     }
 
-    /// The packet that was on its way from a queue, of so many chunks, has left it for good: its tokens are due, and the next begins to ask.
-    pub(super) fn vacate(&mut self, n: &mut Node, port: usize, slot: usize, chunks: u8, now: Time) {
+    /// Tokens that fall due when a packet leaves a VC. A corrupted packet's place is kept for the packet itself, which is sent again.
+    pub(super) fn due(&self, vc: usize, header: Header) -> u8 {
+        if header.is_corrupt() { 0 } else { self.tables.cost(vc, header.chunks() as u8) }
+    }
+
+    /// The packet that was on its way from a queue of a receiver, of so many chunks, has left it for good: so many tokens are due, and
+    /// the next begins to ask.
+    pub(super) fn vacate(
+        &mut self,
+        n: &mut Node,
+        (port, slot): (usize, usize),
+        chunks: u8,
+        due: u8,
+        now: Time,
+    ) {
         let (r, vc) = (&mut n.receivers[port], slot / SLOTS_OF_VC);
         r.count[slot] -= 1;
         r.leaving &= !(1 << slot);
@@ -76,7 +89,7 @@ impl<H: Host> Shared<H> {
             let head = self.tables.head(cell.header, cell.ticket);
             n.set_head(port, slot, head);
         }
-        n.receivers[port].due += u64::from(self.tables.cost(vc, chunks)) << (8 * vc);
+        n.receivers[port].due += u64::from(due) << (8 * vc);
         n.due |= 1 << port;
     }
 

@@ -7,8 +7,9 @@ use crate::collective::CollectiveHeader;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::bits;
+use crate::router::errors::LinkCrcs;
 use crate::router::network::NodeBlock;
-use crate::router::stall::WaitingPacket;
+use crate::router::stall::{StoppedUnit, WaitingPacket};
 use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
 use netloom_engine::Time;
 
@@ -64,6 +65,8 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
             self.nodes.iter_mut().map(|n| n.ports.each_mut().map(|port| port.restart(now))).collect();
         self.shared.recorder.totals = Totals::default();
         self.shared.counters.iter_mut().for_each(|counters| counters.restart(now));
+        self.shared.errors.iter_mut().for_each(|errors| errors.restart_counting());
+        self.shared.soft.iter_mut().for_each(|soft| soft.corrected.fill([0; PORTS]));
     }
 
     fn counters(&self, node: usize, port: usize, now: Time) -> Option<PortCounters> {
@@ -72,7 +75,10 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
 
     fn bytes(&self) -> (usize, usize) {
         let s = &self.shared;
-        let state = size_of_val(&*self.nodes) + size_of_val(&*s.injecting) + size_of_val(&*self.numbers);
+        let state = size_of_val(&*self.nodes)
+            + size_of_val(&*s.injecting)
+            + size_of_val(&*self.numbers)
+            + s.errors.as_ref().map_or(0, |e| e.bytes());
         (state, s.arena.bytes() + s.calendar.bytes() + s.cells.capacity() * size_of::<Cell>())
     }
 
@@ -118,11 +124,12 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
 
     fn unrest(&self) -> Vec<String> {
         let mut found = vec![];
+        found.extend(self.shared.errors.as_ref().and_then(|e| e.unrest()));
         for (here, n) in self.nodes.iter().enumerate() {
             if n.central.as_ref().is_some_and(|central| !central.is_at_rest()) {
                 found.push(format!("node {}: collective logic not at rest", self.numbers[here]));
             }
-            if n.telling != 0 {
+            if n.telling != 0 || n.interrupts.as_ref().is_some_and(|i| i.lost != 0) {
                 found.push(format!("node {}: barrier packets to be sent", self.numbers[here]));
             }
             for port in (0..PORTS).filter(|&port| self.has_link(here, port)) {
@@ -141,11 +148,25 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
         found
     }
 
-    fn link_errors(&self, _node: usize, _port: usize) -> LinkErrors {
-        LinkErrors::default()
+    fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
+        let s = &self.shared;
+        let mut sum = s.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port));
+        sum.soft_corrected += s.soft.as_ref().map_or(0, |soft| soft.corrected[node][port]);
+        sum
+    }
+
+    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
+        Some(self.shared.errors.as_ref()?.crcs(node, port))
     }
 
     fn errors(&self) -> LinkErrors {
-        LinkErrors::default()
+        let s = &self.shared;
+        let mut sum = s.errors.as_ref().map_or(LinkErrors::default(), |e| e.sum());
+        sum.soft_corrected += s.soft.iter().flat_map(|soft| soft.corrected.iter().flatten()).sum::<u64>();
+        sum
+    }
+
+    fn stopped(&self) -> &[StoppedUnit] {
+        self.shared.soft.as_ref().map_or(&[], |soft| &soft.stopped)
     }
 }

@@ -150,6 +150,8 @@ pub(super) struct Node {
     pub refill: u16,
     pub waiting: u16,
     pub injecting: u16,
+    /// Receivers that have stopped at an error.
+    pub stopped: u16,
     /// Injection FIFOs whose head waits for the central collective logic.
     pub contributing: u16,
     /// Paths to reception FIFOs that are idle, and reception FIFOs that have no room.

@@ -56,6 +56,8 @@ pub(super) struct Job {
     /// Ports from whose queues a packet is taken, and whether from which contribution.
     pub inputs: u16,
     pub contribution: Option<usize>,
+    /// Those of the ports whose link corrupted the packet: its place is kept for what is sent again.
+    pub kept: u16,
     /// Ports to which the result goes, and whether the node itself gets it.
     pub outputs: u16,
     pub receives: bool,
@@ -84,6 +86,8 @@ pub(super) struct Interrupts {
     /// What each neighbour said last, and what it was told last.
     pub from: [u64; PORTS],
     pub told: [u64; PORTS],
+    /// Links on which the last packet got lost.
+    pub lost: u16,
     /// What the node was told last: the OR of all.
     pub status: u64,
 }

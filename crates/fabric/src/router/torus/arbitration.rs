@@ -1,13 +1,13 @@
 //! The three phases of arbitration (section 2), once a tick and node: each packet's direction and VC; each receiver's
 //! request; each sender's grant.
 
-use super::errors::Kept;
 use super::shared::Shared;
 use super::slots::{BYPASS, SLOTS, SlotSet};
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::{best_of, bits, one_of};
+use crate::router::errors::Kept;
 use crate::router::event::Message;
 use netloom_engine::{Outbox, Time};
 

@@ -10,11 +10,11 @@
 //! In ticks of very many events of a machine that does not fit the cache, the steps apart are faster: the first one waits for
 //! memory, for many nodes at a time.
 
-use super::errors::Errors;
 use super::shared::Shared;
 use super::state::*;
 use super::tables::Tables;
 use crate::host::Host;
+use crate::router::errors::Errors;
 use crate::router::event::{Message, take_in};
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Outbox, Time};

@@ -1,13 +1,13 @@
 //! Building a machine: its nodes, block by block.
 
 use super::block::{Parts, TorusBlock};
-use super::errors::Errors;
 use super::fetch::BURST;
 use super::slots::Wishes;
 use super::state::*;
 use super::tables::Tables;
 use crate::config::{ConfigError, TorusConfig};
 use crate::host::Host;
+use crate::router::errors::Errors;
 use crate::router::network::{BuildOptions, Network};
 use crate::router::partition::Partition;
 use crate::router::statistics::Recorder;
@@ -67,7 +67,7 @@ impl<H: Host, const P: usize> Network<TorusBlock<H, P>> {
             let recorder = Recorder::new(options.window, options.unblocking);
             let host = host(numbers);
             let fifos = options.injection_fifos;
-            let errors = Errors::new(config, options.seed, numbers, P);
+            let errors = Errors::new(&config.link, &config.packet, torus, options.seed, numbers, P);
             let (tables, numbers) = (tables.clone(), numbers.clone());
             let parts = Parts { tables, nodes, fifos, numbers, recorder, errors };
             let mut block = TorusBlock::new(parts, host);

@@ -6,7 +6,6 @@ mod block;
 mod build;
 mod choice;
 mod ends;
-mod errors;
 mod fetch;
 mod hosts;
 mod recovery;

@@ -5,27 +5,18 @@
 //! The sending node draws a transmission's fate at its start and tells the receiver with the packet, which acts on it
 //! no sooner than it could know: when the tail has come.
 
-use super::block::TorusBlock;
-use super::errors::{Errors, Fate, Kept};
 use super::shared::Shared;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
+use crate::router::errors::{Errors, Fate, Kept};
 use crate::router::event::Message;
-use crate::router::statistics::LinkErrors;
 use netloom_engine::{Outbox, Time};
 
 impl<H: Host, const P: usize> Shared<H, P> {
     #[inline]
     fn faulty(&mut self) -> &mut Errors {
         self.errors.as_mut().expect("only where links have errors")
-    }
-
-    /// What went wrong at a port.
-    fn count(&mut self, n: &Node<P>, port: usize) -> &mut LinkErrors {
-        let errors = self.faulty();
-        let link = errors.link(n.here as usize, port);
-        &mut errors.counts[link]
     }
 
     /// The end of a grant where links have errors: a packet starts on a link, for the VC `kept.vc`.
@@ -38,38 +29,34 @@ impl<H: Host, const P: usize> Shared<H, P> {
         start: Time,
         out: &mut Outbox<Message>,
     ) {
-        if kept.header.is_corrupt() {
-            kept.header = kept.header.passed_on();
-        }
-        let errors = self.faulty();
-        let link = errors.link(n.here as usize, to);
-        if let Some(trouble) = errors.troubles.get_mut(&link) {
-            trouble.fifo.push_back(kept);
-            errors.counts[link].refused += 1;
-        } else if !self.transmit(n, to, kept, start, out) {
-            self.faulty().troubles.entry(link).or_default().fifo.push_back(kept);
+        kept.header = kept.header.passed_on();
+        let errors = self.errors.as_mut().expect("only where links have errors");
+        if let Some(fate) = errors.send((n.here, to), kept, self.arena.get(kept.packet), None) {
+            self.transmit(n, to, kept, fate, start, out);
         }
     }
 
-    /// Puts a packet that the receiver expects on a link. Returns whether it gets through; if not, the timeout is set.
+    /// Puts a packet that the receiver expects on a link. If it does not get through, the timeout is set.
     fn transmit(
         &mut self,
         n: &mut Node<P>,
         to: usize,
         kept: Kept,
+        fate: Fate,
         start: Time,
         out: &mut Outbox<Message>,
-    ) -> bool {
-        let chunks = kept.header.chunks();
-        let fate = self.faulty().transmit(n.here as usize, chunks);
+    ) {
         let (mut header, mut packet) = (kept.header, kept.packet);
-        if fate != Fate::Clean {
-            self.count(n, to).corrupted += 1;
-            let end = start + self.tables.wire[chunks as usize];
-            let at = end + self.faulty().timeout;
+        if fate == Fate::Escaped {
+            // Which only figures look at.
+            self.arena.get_mut(packet).made ^= 1;
+        }
+        if !fate.is_taken() {
+            let end = start + self.tables.wire[header.chunks() as usize];
+            let at = self.faulty().timeout(end);
             self.calendar.push(at, Event::at(Kind::Timeout, n.here, to, 0, 0, 0));
             if fate == Fate::BadHeader {
-                return false;
+                return;
             }
             header = header.corrupted();
             let meta = *self.arena.get(packet);
@@ -79,7 +66,6 @@ impl<H: Host, const P: usize> Shared<H, P> {
             |node, packet| Event::at(Kind::Arrived, node, to ^ 1, kept.vc as usize, packet, header.0);
         let neighbour = n.ports[to].neighbour;
         self.send(neighbour, start + self.tables.hop, arrive, packet, out);
-        fate == Fate::Clean
     }
 
     /// A packet has arrived: its tail will be looked at, and it will be acknowledged.
@@ -93,9 +79,8 @@ impl<H: Host, const P: usize> Shared<H, P> {
             self.calendar.push(whole, tail);
         }
         if !header.is_corrupt() {
-            let errors = self.faulty();
-            let (link, after) = (errors.link(n.here as usize, port), errors.ack_after);
-            let timer = errors.clocks[link].received(whole, after);
+            let meta = *self.arena.get(event.packet());
+            let timer = self.faulty().received((n.here, port), header, &meta, None, whole);
             self.set_ack_timer(n, port, timer);
         }
     }
@@ -109,12 +94,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
     /// An acknowledgement with these tokens leaves. Returns whether it brings them to the other end.
     #[inline(never)]
     pub(super) fn acknowledge(&mut self, n: &mut Node<P>, port: usize, word: u64, now: Time) -> bool {
-        let errors = self.faulty();
-        let through = errors.ack_gets_through(n.here as usize);
-        let (link, after) = (errors.link(n.here as usize, port), errors.ack_after);
-        let timer = errors.clocks[link].acknowledged(now, through, after);
-        errors.counts[link].ack_only += u64::from(word == 0);
-        errors.counts[link].acks_lost += u64::from(!through);
+        let (through, timer) = self.faulty().acknowledge(n.here, port, word, now);
         self.set_ack_timer(n, port, timer);
         if !through {
             // They go with the next one.
@@ -176,14 +156,12 @@ impl<H: Host, const P: usize> Shared<H, P> {
     /// Counts an invalid packet that is no more.
     #[cold]
     pub(super) fn discarded(&mut self, n: &Node<P>, port: usize) {
-        self.count(n, port).ghosts += 1;
+        self.faulty().count(n.here, port).ghosts += 1;
     }
 
     /// An acknowledgement may be overdue: then it goes as soon as the link carries no data packet.
     fn overdue(&mut self, n: &mut Node<P>, port: usize, now: Time) -> bool {
-        let errors = self.faulty();
-        let (link, after) = (errors.link(n.here as usize, port), errors.ack_after);
-        let (send, timer) = errors.clocks[link].ring(now, after);
+        let (send, timer) = self.faulty().overdue(n.here, port, now);
         self.set_ack_timer(n, port, timer);
         n.due |= u16::from(send) << port;
         send
@@ -203,27 +181,17 @@ impl<H: Host, const P: usize> Shared<H, P> {
     /// A packet sent again has left: the next one follows, after the acknowledgements that are due; or the pass is over.
     fn resent(&mut self, n: &mut Node<P>, port: usize, now: Time, out: &mut Outbox<Message>) -> bool {
         n.open |= 1 << port;
-        let errors = self.faulty();
-        let link = errors.link(n.here as usize, port);
-        let trouble = errors.troubles.get_mut(&link).expect("a link in trouble");
-        if trouble.next < trouble.fifo.len() {
+        let more = self.faulty().resent(n.here, port);
+        if more {
             self.resend(n, port, now, out);
-            return false;
         }
-        (trouble.next, trouble.failed) = (0, false);
-        if trouble.fifo.is_empty() {
-            errors.troubles.remove(&link);
-        }
-        true
+        !more
     }
 
     /// Sends the next packet of a retransmission FIFO.
     fn resend(&mut self, n: &mut Node<P>, port: usize, now: Time, out: &mut Outbox<Message>) {
         self.send_due(n, now, out);
-        let errors = self.faulty();
-        let link = errors.link(n.here as usize, port);
-        let trouble = &errors.troubles[&link];
-        let (kept, failed) = (trouble.fifo[trouble.next], trouble.failed);
+        let (kept, fate) = self.faulty().resend(n.here, port);
         let chunks = kept.header.chunks();
         let record = &mut n.ports[port];
         let start = record.free_at.max(now);
@@ -236,24 +204,8 @@ impl<H: Host, const P: usize> Shared<H, P> {
         self.recorder.current.hops += 1;
         self.recorder.current.chunks_by_vc[kept.vc as usize] += u64::from(chunks);
         self.calendar.push(end, Event::at(Kind::Resent, n.here, port, 0, 0, 0));
-        self.count(n, port).retransmitted += 1;
-        if failed {
-            self.count(n, port).refused += 1;
+        if let Some(fate) = fate {
+            self.transmit(n, port, kept, fate, start, out);
         }
-        let through = !failed && self.transmit(n, port, kept, start, out);
-        let trouble = self.faulty().troubles.get_mut(&link).expect("a link in trouble");
-        if through {
-            trouble.fifo.pop_front();
-        } else {
-            trouble.failed = true;
-            trouble.next += 1;
-        }
-    }
-}
-
-impl<H: Host, const P: usize> TorusBlock<H, P> {
-    /// Packets in retransmission FIFOs that wait for their links' recovery.
-    pub(super) fn in_recovery(&self) -> usize {
-        self.shared.errors.iter().flat_map(|e| e.troubles.values()).map(|t| t.fifo.len()).sum()
     }
 }

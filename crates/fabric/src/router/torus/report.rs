@@ -5,6 +5,7 @@ use super::slots::SLOTS;
 use super::state::NOWHERE;
 use crate::host::Host;
 use crate::packet::Header;
+use crate::router::errors::LinkCrcs;
 use crate::router::network::NodeBlock;
 use crate::router::stall::WaitingPacket;
 use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
@@ -61,11 +62,7 @@ impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
         self.carried =
             self.nodes.iter_mut().map(|n| n.ports.each_mut().map(|port| port.restart(now))).collect();
         self.shared.recorder.totals = Totals::default();
-        self.shared
-            .errors
-            .iter_mut()
-            .flat_map(|e| &mut e.counts)
-            .for_each(|link| *link = LinkErrors::default());
+        self.shared.errors.iter_mut().for_each(|errors| errors.restart_counting());
     }
 
     fn bytes(&self) -> (usize, usize) {
@@ -80,13 +77,15 @@ impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
     }
 
     fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
-        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counts[e.link(node, port)])
+        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port))
+    }
+
+    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
+        Some(self.shared.errors.as_ref()?.crcs(node, port))
     }
 
     fn errors(&self) -> LinkErrors {
-        let mut sum = LinkErrors::default();
-        self.shared.errors.iter().flat_map(|e| &e.counts).for_each(|link| sum.merge(link));
-        sum
+        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.sum())
     }
 
     fn waiting(&self) -> Vec<WaitingPacket> {
@@ -124,9 +123,7 @@ impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
 
     fn unrest(&self) -> Vec<String> {
         let mut found = vec![];
-        if self.in_recovery() > 0 {
-            found.push(format!("{} packets in retransmission FIFOs", self.in_recovery()));
-        }
+        found.extend(self.shared.errors.as_ref().and_then(|e| e.unrest()));
         for (n, node) in self.nodes.iter().enumerate() {
             for port in 0..P {
                 if !self.has_link(n, port) {

@@ -1,10 +1,10 @@
 //! What the nodes of a block share, and what a node does with it in a tick.
 
-use super::errors::Errors;
 use super::state::*;
 use super::tables::Tables;
 use crate::host::{Host, Signals};
 use crate::packet::{Arena, Header, Meta};
+use crate::router::errors::Errors;
 use crate::router::event::Message;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Calendar, Outbox, Time};

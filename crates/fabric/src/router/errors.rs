@@ -1,0 +1,355 @@
+//! Links with errors: what a block keeps of them. Which transmissions are corrupted is told by `corruption.rs`.
+//!
+//! None of this exists where nothing is ever corrupted. What follows from it at a node is in each family's `recovery.rs`; the
+//! rules are told in `docs/torus-router.md`, "Links with errors", and `docs/link-protection.md`, "In runs".
+
+use super::ack_clock::AckClock;
+use super::corruption::{Chances, Special};
+use super::statistics::LinkErrors;
+use crate::collective::{CollectiveHeader, RouteKind};
+use crate::config::{Link, LinkFault, PacketFormat, PlacedFault};
+use crate::link::crc::crc64;
+use crate::packet::{Data, Header, Meta};
+use crate::topology::torus::Torus;
+use netloom_engine::{Stream, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// How a transmission of a data packet ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::router) enum Fate {
+    Clean,
+    /// The receiver sees it at the header, and takes none of the packet.
+    BadHeader,
+    /// The receiver sees it at the tail.
+    BadTail,
+    /// Damaged in such a way that no check sees it.
+    Escaped,
+}
+
+impl Fate {
+    /// Whether the receiver takes the packet for good.
+    pub fn is_taken(self) -> bool {
+        matches!(self, Fate::Clean | Fate::Escaped)
+    }
+}
+
+/// A packet in a retransmission FIFO, as it is on the link.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::router) struct Kept {
+    pub header: Header,
+    /// In the block's arena.
+    pub packet: u32,
+    pub vc: u8,
+}
+
+/// A link on which a packet has been corrupted and has not got through since.
+#[derive(Debug, Default)]
+struct Trouble {
+    /// The retransmission FIFO from that packet on; acknowledged packets before it are of no interest.
+    fifo: VecDeque<Kept>,
+    /// While the FIFO is sent again: which of it comes next.
+    next: usize,
+    /// The same: whether one of this pass has been corrupted, so that the receiver refuses what follows.
+    failed: bool,
+}
+
+/// The CRCs of all that a port has sent and received: of users' packets, of the system's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCrcs {
+    /// Of packets sent, each once and in their order.
+    pub sent: [u64; 2],
+    /// Of packets received whole.
+    pub received: [u64; 2],
+}
+
+/// State of a block whose links corrupt bits.
+pub(in crate::router) struct Errors {
+    /// Of links that are like all others.
+    chances: Option<Chances>,
+    /// The others, by [`Errors::link`] of the sending port.
+    special: BTreeMap<usize, Special>,
+    /// By link of the receiving port: whether what comes there may be corrupted.
+    doubtful: Vec<bool>,
+    packet: PacketFormat,
+    /// See [`Link`].
+    timeout: Time,
+    ack_after: Time,
+    /// Each node's own, apart from those of arbitration.
+    streams: Vec<Stream>,
+    /// The links in trouble, by [`Errors::link`] of the sending port.
+    troubles: BTreeMap<usize, Trouble>,
+    /// By link of the port whose receiver owes and whose sender pays.
+    clocks: Vec<AckClock>,
+    /// By link of the sending port.
+    counts: Vec<LinkErrors>,
+    /// By link.
+    crcs: Vec<LinkCrcs>,
+    ports: usize,
+}
+
+impl Errors {
+    /// For the nodes of a block by their numbers; nothing if no bit is ever corrupted.
+    pub fn new(
+        link: &Link,
+        packet: &PacketFormat,
+        torus: &Torus,
+        seed: u64,
+        numbers: &[u32],
+        ports: usize,
+    ) -> Option<Box<Self>> {
+        if !link.may_corrupt() {
+            return None;
+        }
+        let links = numbers.len() * ports;
+        let mut errors = Box::new(Errors {
+            chances: Chances::new(link.bit_error_rate, packet),
+            special: BTreeMap::new(),
+            doubtful: vec![link.bit_error_rate > 0.0; links],
+            packet: packet.clone(),
+            timeout: link.retransmit_timeout_ticks.into(),
+            ack_after: link.ack_only_after_ticks.into(),
+            streams: numbers.iter().map(|&n| Stream::new(seed, 3, n.into())).collect(),
+            troubles: BTreeMap::new(),
+            clocks: vec![AckClock::AT_REST; links],
+            counts: vec![LinkErrors::default(); links],
+            crcs: vec![LinkCrcs::default(); links],
+            ports,
+        });
+        errors.place(link, torus, seed, numbers);
+        Some(errors)
+    }
+
+    /// Notes which links are not like all others.
+    fn place(&mut self, link: &Link, torus: &Torus, seed: u64, numbers: &[u32]) {
+        let mut faults: BTreeMap<(u32, usize), Vec<&LinkFault>> = BTreeMap::new();
+        for PlacedFault { node, port, fault } in link.placed(torus) {
+            faults.entry((node, port)).or_default().push(fault);
+        }
+        // What a link does is told by the port that sends.
+        let of = |number: u32, port: usize| {
+            let (d, minus) = (port / 2, port % 2 == 1);
+            let x = torus.coordinates(number)[d].into();
+            let is_optical = link.fibre_error_rate > 0.0 && link.is_optical(d, x, torus.length(d), minus);
+            (faults.get(&(number, port)).map_or(&[][..], |list| &list[..]), is_optical)
+        };
+        for (here, &number) in numbers.iter().enumerate().filter(|(_, number)| !torus.is_io_node(**number)) {
+            for port in (0..torus.ports()).filter(|&port| !torus.is_dead(number, port)) {
+                let index = self.link(here as u32, port);
+                let other = torus.neighbour(number, port).expect("a link that is not dead has two ends");
+                let (coming, is_optical) = of(other, port ^ 1);
+                self.doubtful[index] |= is_optical || !coming.is_empty();
+                let (named, is_optical) = of(number, port);
+                if is_optical || !named.is_empty() {
+                    let stream = Stream::new(seed, 5, u64::from(number) << 4 | port as u64);
+                    let special = Special::new(link, &self.packet, named, is_optical, stream);
+                    self.special.insert(index, special);
+                }
+            }
+        }
+    }
+
+    /// Number of a port of a node among the block's.
+    fn link(&self, node: u32, port: usize) -> usize {
+        node as usize * self.ports + port
+    }
+
+    /// Draws what becomes of a data packet on a link.
+    fn transmit(&mut self, node: u32, port: usize, chunks: u32) -> Fate {
+        let link = self.link(node, port);
+        let special = self.special.get_mut(&link);
+        let chances = special.as_ref().map_or(self.chances.as_ref(), |special| special.chances.as_ref());
+        let mut fate = match chances.map(|chances| (self.streams[node as usize].draw(), chances)) {
+            Some((drawn, chances)) if drawn < chances.header => Fate::BadHeader,
+            Some((drawn, chances)) if drawn < chances.packet[chunks as usize] => Fate::BadTail,
+            _ => Fate::Clean,
+        };
+        let counts = &mut self.counts[link];
+        if let Some(special) = special {
+            fate = special.carry(fate, chunks, &self.packet, counts);
+        }
+        counts.corrupted += u64::from(!fate.is_taken());
+        counts.bad_headers += u64::from(fate == Fate::BadHeader);
+        fate
+    }
+
+    /// Draws whether a token-ack, or another short packet, gets through.
+    pub fn short_gets_through(&mut self, node: u32, port: usize) -> bool {
+        let link = self.link(node, port);
+        let special = self.special.get_mut(&link);
+        let chances = special.as_ref().map_or(self.chances.as_ref(), |special| special.chances.as_ref());
+        let through = chances.is_none_or(|chances| self.streams[node as usize].draw() >= chances.ack);
+        let wire = self.packet.ack_wire_B();
+        let fibres = special.and_then(|special| special.fibres.as_mut());
+        // What goes over the fibres goes over them whatever else happens.
+        through & fibres.is_none_or(|fibres| self.counts[link].note(&fibres.carry(wire)).is_none())
+    }
+
+    /// A packet starts on a link for the first time. Returns what becomes of it; nothing if the receiver refuses it, since it
+    /// comes out of sequence.
+    pub fn send(
+        &mut self,
+        (node, port): (u32, usize),
+        kept: Kept,
+        meta: &Meta,
+        data: Option<&Data>,
+    ) -> Option<Fate> {
+        let link = self.link(node, port);
+        add(&mut self.crcs[link].sent, kept.header, meta, data);
+        self.counts[link].ran_on += u64::from(kept.header.is_ghost());
+        if let Some(trouble) = self.troubles.get_mut(&link) {
+            trouble.fifo.push_back(kept);
+            self.counts[link].refused += 1;
+            return None;
+        }
+        let fate = self.transmit(node, port, kept.header.chunks());
+        if !fate.is_taken() {
+            self.troubles.entry(link).or_default().fifo.push_back(kept);
+        }
+        Some(fate)
+    }
+
+    /// The next packet of a retransmission FIFO starts on its link. Returns it and what becomes of it, as [`Self::send`] does.
+    pub fn resend(&mut self, node: u32, port: usize) -> (Kept, Option<Fate>) {
+        let link = self.link(node, port);
+        let trouble = &self.troubles[&link];
+        let (kept, failed) = (trouble.fifo[trouble.next], trouble.failed);
+        self.counts[link].retransmitted += 1;
+        self.counts[link].refused += u64::from(failed);
+        let fate = (!failed).then(|| self.transmit(node, port, kept.header.chunks()));
+        let trouble = self.troubles.get_mut(&link).expect("a link in trouble");
+        if fate.is_some_and(Fate::is_taken) {
+            trouble.fifo.pop_front();
+        } else {
+            trouble.failed = true;
+            trouble.next += 1;
+        }
+        (kept, fate)
+    }
+
+    /// A packet sent again has left its link. Returns whether another is to follow; if not, the pass is over.
+    pub fn resent(&mut self, node: u32, port: usize) -> bool {
+        let link = self.link(node, port);
+        let trouble = self.troubles.get_mut(&link).expect("a link in trouble");
+        if trouble.next < trouble.fifo.len() {
+            return true;
+        }
+        (trouble.next, trouble.failed) = (0, false);
+        if trouble.fifo.is_empty() {
+            self.troubles.remove(&link);
+        }
+        false
+    }
+
+    /// When a sender that saw a transmission end at `end` without an acknowledgement sends again.
+    pub fn timeout(&self, end: Time) -> Time {
+        end + self.timeout
+    }
+
+    /// A packet will have been received whole at `at`: the time for which a timer of its acknowledgement is to be set, if any.
+    pub fn received(
+        &mut self,
+        (node, port): (u32, usize),
+        header: Header,
+        meta: &Meta,
+        data: Option<&Data>,
+        at: Time,
+    ) -> Option<Time> {
+        let link = self.link(node, port);
+        add(&mut self.crcs[link].received, header, meta, data);
+        // Where nothing is ever sent again, nothing depends on acknowledgements.
+        if self.doubtful[link] { self.clocks[link].received(at, self.ack_after) } else { None }
+    }
+
+    /// An acknowledgement with these tokens leaves. Returns whether it gets through, and the time for which a timer is to be
+    /// set, if any.
+    pub fn acknowledge(&mut self, node: u32, port: usize, word: u64, now: Time) -> (bool, Option<Time>) {
+        let through = self.short_gets_through(node, port);
+        let link = self.link(node, port);
+        self.counts[link].ack_only += u64::from(word == 0);
+        self.counts[link].acks_lost += u64::from(!through);
+        (through, self.clocks[link].acknowledged(now, through, self.ack_after))
+    }
+
+    /// A timer has run out: whether to acknowledge now, or the time for which it is to be set again, if any.
+    pub fn overdue(&mut self, node: u32, port: usize, now: Time) -> (bool, Option<Time>) {
+        let link = self.link(node, port);
+        self.clocks[link].ring(now, self.ack_after)
+    }
+
+    /// What went wrong at a port, to be counted.
+    pub fn count(&mut self, node: u32, port: usize) -> &mut LinkErrors {
+        let link = self.link(node, port);
+        &mut self.counts[link]
+    }
+
+    /// What went wrong at a port since counting began.
+    pub fn counted(&self, node: usize, port: usize) -> LinkErrors {
+        self.counts[self.link(node as u32, port)]
+    }
+
+    /// The CRCs of a port.
+    pub fn crcs(&self, node: usize, port: usize) -> LinkCrcs {
+        self.crcs[self.link(node as u32, port)]
+    }
+
+    /// What went wrong at all ports of the block since counting began.
+    pub fn sum(&self) -> LinkErrors {
+        let mut sum = LinkErrors::default();
+        self.counts.iter().for_each(|link| sum.merge(link));
+        sum
+    }
+
+    /// Begins counting anew.
+    pub fn restart_counting(&mut self) {
+        self.counts.fill(LinkErrors::default());
+    }
+
+    /// What is not as it must be when nothing is under way: packets in retransmission FIFOs that wait for their links' recovery.
+    pub fn unrest(&self) -> Option<String> {
+        let left: usize = self.troubles.values().map(|trouble| trouble.fifo.len()).sum();
+        (left > 0).then(|| format!("{left} packets in retransmission FIFOs"))
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.streams)
+            + size_of_val(&*self.clocks)
+            + size_of_val(&*self.counts)
+            + size_of_val(&*self.crcs)
+    }
+}
+
+/// Adds a packet to the CRCs of a link. Packets have no bytes here, but what routers and the ends know of them, and their data.
+fn add(crcs: &mut [u64; 2], header: Header, meta: &Meta, data: Option<&Data>) {
+    let is_system = header.is_system()
+        || CollectiveHeader::unpack(header).is_some_and(|header| header.kind == RouteKind::System);
+    let crc = &mut crcs[usize::from(is_system)];
+    for word in [header.0, meta.made, meta.source.into(), meta.message[0], meta.message[1]] {
+        *crc = crc64(*crc, &word.to_le_bytes());
+    }
+    *crc = crc64(*crc, data.map_or(&[], |data| &data[..]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TorusConfig;
+
+    #[test]
+    fn a_packet_is_corrupted_as_often_as_one_of_its_bits() {
+        let mut config = TorusConfig::bluegene_l(&[2]);
+        let torus = Torus::new(&config.topology);
+        assert!(Errors::new(&config.link, &config.packet, &torus, 1, &[0, 1], 6).is_none());
+        config.link.bit_error_rate = 1e-4;
+        let mut errors = Errors::new(&config.link, &config.packet, &torus, 1, &[0, 1], 6).expect("errors");
+        let mut fates = [0.0; 3];
+        let n = 200_000;
+        (0..n).for_each(|_| fates[errors.transmit(1, 0, 8) as usize] += 1.0 / f64::from(n));
+        let ok = |bits: i32| (1.0 - 1e-4f64).powi(bits);
+        let expected = [ok(2080), 1.0 - ok(64), ok(64) - ok(2080)];
+        for (found, expected) in fates.iter().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 0.05, "{fates:?}");
+        }
+        let lost = (0..n).filter(|_| !errors.short_gets_through(0, 0)).count() as f64 / f64::from(n);
+        assert!((lost / (1.0 - ok(64)) - 1.0).abs() < 0.1, "{lost}");
+    }
+}

@@ -1,0 +1,307 @@
+//! What follows from a corrupted transmission: ghosts that run on and are discarded, retransmission by timeout, acknowledgements
+//! and barrier packets that get lost and are sent again (section II.F, "a standard, similar to BG/L, link level protocol"; the
+//! rules are told in `docs/link-protection.md`, "In runs"). Nothing here is on the path of packets where no link has errors.
+//!
+//! The sending node draws a transmission's fate at its start and tells the receiver with the packet, which acts on it
+//! no sooner than it could know: when the tail has come.
+
+use super::block::Shared;
+use super::state::*;
+use super::trees::{Central, Job};
+use crate::host::Host;
+use crate::packet::{Header, Meta};
+use crate::router::bits::bits;
+use crate::router::errors::{Errors, Fate, Kept};
+use netloom_engine::{Outbox, Time};
+
+/// In a timeout, as its slot: of data packets, of barrier packets.
+const DATA: usize = 0;
+const BARRIER: usize = 1;
+
+/// As what a neighbour was told: nothing that can be said, since the highest bit of each class is not used.
+const NOT_KNOWN: u64 = u64::MAX;
+
+impl<H: Host> Shared<H> {
+    fn faulty(&mut self) -> &mut Errors {
+        self.errors.as_mut().expect("only where links have errors")
+    }
+
+    /// A packet starts on a link that may corrupt it, for the VC `kept.vc`.
+    #[inline(never)]
+    pub(super) fn send_unsure(
+        &mut self,
+        n: &mut Node,
+        to: usize,
+        mut kept: Kept,
+        start: Time,
+        out: &mut Outbox<Parcel>,
+    ) {
+        kept.header = kept.header.passed_on();
+        let errors = self.errors.as_mut().expect("only where links have errors");
+        let (meta, data) = (self.arena.get(kept.packet), self.data.get(kept.packet as usize));
+        if let Some(fate) = errors.send((n.here, to), kept, meta, data.and_then(Option::as_ref)) {
+            self.transmit(n, to, kept, fate, start, out);
+        }
+    }
+
+    /// Puts a packet that the receiver expects on a link. If it does not get through, the timeout is set.
+    fn transmit(
+        &mut self,
+        n: &mut Node,
+        to: usize,
+        kept: Kept,
+        fate: Fate,
+        start: Time,
+        out: &mut Outbox<Parcel>,
+    ) {
+        let (mut header, mut packet) = (kept.header, kept.packet);
+        if fate == Fate::Escaped {
+            self.damage(packet);
+        }
+        if !fate.is_taken() {
+            let end = start + self.tables.wire[header.chunks() as usize];
+            let at = self.faulty().timeout(end);
+            self.calendar.push(at, Event::at(Kind::Timeout, n.here, to, DATA, 0, 0));
+            if fate == Fate::BadHeader {
+                return;
+            }
+            header = header.corrupted();
+            packet = self.insert(*self.arena.get(packet), header, None);
+        }
+        let there = n.far[to].into();
+        let arrive = |node, packet| Event::at(Kind::Arrived, node, there, kept.vc.into(), packet, header.0);
+        let arrival = start + self.tables.hop + u64::from(n.wires[to]);
+        self.send(n.ports[to].neighbour, arrival, arrive, packet, out);
+    }
+
+    /// Changes what a packet carries; of one that carries nothing, what only figures look at.
+    #[cold]
+    fn damage(&mut self, packet: u32) {
+        match self.data.get_mut(packet as usize).and_then(Option::as_mut) {
+            Some(data) if !data.is_empty() => {
+                let mut bytes = data.to_vec();
+                bytes[0] ^= 1;
+                *data = bytes.into();
+            }
+            _ => self.arena.get_mut(packet).made ^= 1,
+        }
+    }
+
+    /// A packet has joined its VC: its tail will be looked at, and it will be acknowledged.
+    #[inline(never)]
+    pub(super) fn note_arrival(&mut self, n: &Node, event: &Event, now: Time) {
+        let (port, header, packet) = (event.port(), Header(event.word), event.packet());
+        let whole = now + self.tables.wire[header.chunks() as usize];
+        if header.is_ghost() {
+            let slot = u64::from(self.cells[packet as usize].slot);
+            self.calendar.push(whole, Event::at(Kind::Tail, n.here, port, event.slot(), packet, slot));
+        }
+        if !header.is_corrupt() {
+            let errors = self.errors.as_mut().expect("only where links have errors");
+            let (meta, data) = (self.arena.get(packet), self.data.get(packet as usize));
+            let data = data.and_then(Option::as_ref);
+            let timer = errors.received((n.here, port), header, meta, data, whole);
+            self.set_ack_timer(n, port, timer);
+        }
+    }
+
+    fn set_ack_timer(&mut self, n: &Node, port: usize, at: Option<Time>) {
+        if let Some(at) = at {
+            self.calendar.push(at, Event::at(Kind::Overdue, n.here, port, 0, 0, 0));
+        }
+    }
+
+    /// An acknowledgement with these tokens leaves. Returns whether it brings them to the other end.
+    #[inline(never)]
+    pub(super) fn acknowledge(&mut self, n: &mut Node, port: usize, word: u64, now: Time) -> bool {
+        let (through, timer) = self.faulty().acknowledge(n.here, port, word, now);
+        self.set_ack_timer(n, port, timer);
+        if !through {
+            // They go with the next one.
+            n.receivers[port].due = word;
+        }
+        through && word != 0
+    }
+
+    /// A barrier packet leaves. Returns whether it gets through; if not, the timeout is set.
+    #[inline(never)]
+    pub(super) fn tell_unsure(&mut self, n: &mut Node, port: usize) -> bool {
+        let through = self.faulty().short_gets_through(n.here, port);
+        let Some(interrupts) = &mut n.interrupts else { return through };
+        interrupts.lost = interrupts.lost & !(1 << port) | u16::from(!through) << port;
+        if !through {
+            self.faulty().count(n.here, port).barriers_lost += 1;
+            let at = self.faulty().timeout(n.ports[port].free_at);
+            self.calendar.push(at, Event::at(Kind::Timeout, n.here, port, BARRIER, 0, 0));
+        }
+        through
+    }
+
+    /// Applies an event of a link in trouble.
+    #[cold]
+    pub(super) fn mend(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Parcel>) {
+        let port = event.port();
+        match event.kind() {
+            Kind::Tail if event.slot() < VCS => self.end_ghost(n, event, now),
+            Kind::Tail => self.end_collective_ghost(n, event, now),
+            Kind::Overdue => {
+                // The acknowledgement goes as soon as the link carries no data packet.
+                let (send, timer) = self.faulty().overdue(n.here, port, now);
+                self.set_ack_timer(n, port, timer);
+                n.due |= u16::from(send) << port;
+            }
+            Kind::Resent => self.resent(n, port, now, out),
+            _ if event.slot() == BARRIER => self.tell_again(n, port),
+            _ => self.time_out(n, port, now, out),
+        }
+    }
+
+    /// The tail of an invalid packet has come: if the packet still stands in its VC, it is discarded. Else it runs on,
+    /// marked invalid. Nothing can have come after it yet.
+    fn end_ghost(&mut self, n: &mut Node, event: &Event, now: Time) {
+        let (port, vc, packet, slot) = (event.port(), event.slot(), event.packet(), event.word as usize);
+        let r = &mut n.receivers[port];
+        let leaving = r.leaving >> slot & 1;
+        let standing = u32::from(r.count[slot]) - leaving;
+        if standing == 0 {
+            return;
+        }
+        debug_assert_eq!(r.queues[slot].last, packet, "the last to come to its queue");
+        let Cell { header, ticket, .. } = self.cells[packet as usize];
+        let head = self.tables.head(header, ticket);
+        if head.is_ordered() {
+            let came = &mut r.came[vc][head.fixed()];
+            *came = came.wrapping_sub(1);
+        }
+        r.count[slot] -= 1;
+        // The one before it is the last now.
+        let before = (2..standing).fold(r.queues[slot].first, |at, _| self.cells[at as usize].next);
+        r.queues[slot].last = before;
+        if standing == 1 && leaving == 0 {
+            n.clear_head(port, slot);
+        }
+        self.remove(packet);
+        let due = self.due(vc, header);
+        self.leave_place(n, (port, vc), header, due, now);
+    }
+
+    /// The same for a collective packet: a grant that counted on it is taken back.
+    fn end_collective_ghost(&mut self, n: &mut Node, event: &Event, now: Time) {
+        let (port, vc, packet) = (event.port(), event.slot(), event.packet());
+        let Some(central) = n.central.as_deref_mut() else { return };
+        let queue = &mut central.queues[vc - VCS][port];
+        if queue.back() != Some(&packet) {
+            return;
+        }
+        queue.pop_back();
+        if queue.is_empty() {
+            for logic in [&mut central.up, &mut central.down] {
+                logic.granted = logic.granted.filter(|job| job.vc != vc || job.inputs >> port & 1 == 0);
+            }
+        }
+        let header = self.cells[packet as usize].header;
+        self.remove(packet);
+        self.leave_place(n, (port, vc), header, u8::from(!header.is_corrupt()), now);
+    }
+
+    /// A discarded packet's place is free: the link before brought it whole if tokens are due for it.
+    fn leave_place(&mut self, n: &mut Node, (port, vc): (usize, usize), header: Header, due: u8, now: Time) {
+        n.receivers[port].due += u64::from(due) << (8 * vc);
+        n.due |= u16::from(due != 0) << port;
+        self.recorder.leave(vc, header.chunks() as u8, now);
+        self.counters.iter_mut().for_each(|c| c.gone(n.here, port, vc, now));
+        self.discarded(n, port);
+    }
+
+    /// Counts an invalid packet that is no more.
+    #[cold]
+    pub(super) fn discarded(&mut self, n: &Node, port: usize) {
+        self.faulty().count(n.here, port).ghosts += 1;
+    }
+
+    /// Whether the tail of any packet that a job is to read will turn out to be corrupted.
+    pub(super) fn is_spoilt(&self, c: &Central, job: &Job) -> bool {
+        let is_ghost = |port: usize| {
+            let packet = c.queues[job.vc - VCS][port].front();
+            packet.is_some_and(|&packet| self.cells[packet as usize].header.is_ghost())
+        };
+        self.errors.is_some() && bits(job.inputs).any(is_ghost)
+    }
+
+    /// What the logic reads turns out to be corrupted while it is being read, so that what comes of it is invalid and runs on as a
+    /// ghost. The ghosts among the inputs are no more; the others keep their places and are read again with what is sent again.
+    pub(super) fn run_on(
+        &mut self,
+        n: &mut Node,
+        c: &mut Central,
+        job: &mut Job,
+        now: Time,
+    ) -> (Header, Meta) {
+        let (mut ghosts, mut kept, mut last) = (0u16, 0u16, None);
+        for port in bits(job.inputs) {
+            let queue = &mut c.queues[job.vc - VCS][port];
+            let header =
+                queue.front().map_or(Header::default(), |&packet| self.cells[packet as usize].header);
+            if !header.is_ghost() {
+                continue;
+            }
+            let packet = queue.pop_front().expect("it was seen at the head");
+            ghosts |= 1 << port;
+            kept |= u16::from(header.is_corrupt()) << port;
+            c.being_read[job.vc - VCS][port] = header.chunks() as u8;
+            self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
+            if job.receives || job.outputs == 0 {
+                self.discarded(n, port);
+            }
+            last = Some((header.passed_on(), self.remove(packet).0));
+        }
+        *job = Job { inputs: ghosts, kept, contribution: None, receives: false, ..*job };
+        last.expect("one of them is a ghost")
+    }
+
+    /// A sender has waited long enough for an acknowledgement: what is not acknowledged is sent again once the link is free.
+    fn time_out(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Parcel>) {
+        if n.open >> port & 1 != 0 {
+            self.resend(n, port, now, out);
+        } else {
+            let free = n.ports[port].free_at;
+            self.calendar.push(free, Event::at(Kind::Timeout, n.here, port, DATA, 0, 0));
+        }
+    }
+
+    /// A packet sent again has left: the next one follows, after the short packets that are due; or the pass is over.
+    fn resent(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Parcel>) {
+        n.open |= 1 << port;
+        n.booked &= !(1 << port);
+        if self.faulty().resent(n.here, port) {
+            self.resend(n, port, now, out);
+        }
+    }
+
+    /// Sends the next packet of a retransmission FIFO.
+    fn resend(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Parcel>) {
+        self.send_due(n, 1 << port, now, out);
+        self.send_interrupts(n, 1 << port, now, out);
+        let (kept, fate) = self.faulty().resend(n.here, port);
+        n.open &= !(1 << port);
+        // The collective logic does not begin ahead of its end: another may follow.
+        n.booked |= 1 << port;
+        let (_, start) = self.occupy(n, port, kept.vc.into(), kept.header, now);
+        let end = n.ports[port].free_at;
+        self.calendar.push(end, Event::at(Kind::Resent, n.here, port, 0, 0, 0));
+        if let Some(fate) = fate {
+            self.transmit(n, port, kept, fate, start, out);
+        }
+    }
+
+    /// A barrier packet was lost, and none has got through since: what the neighbour should know by now is sent.
+    fn tell_again(&mut self, n: &mut Node, port: usize) {
+        let Some(interrupts) = &mut n.interrupts else { return };
+        if interrupts.lost >> port & 1 != 0 {
+            interrupts.lost &= !(1 << port);
+            interrupts.told[port] = NOT_KNOWN;
+            n.telling |= 1 << port;
+            self.faulty().count(n.here, port).barriers_resent += 1;
+        }
+    }
+}

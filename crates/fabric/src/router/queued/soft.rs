@@ -1,0 +1,138 @@
+//! Soft errors in receivers' buffers (sections II.F and III.G): "all data paths and internal buffers are covered by single bit correct, double
+//! bit detect ECC codes"; "upon detecting an uncorrectable bit error, each submodule will stop operating to prevent the bit error from
+//! propagating". Absent where there are none. The code itself is in `crate::link::hamming`, a buffer that uses it in
+//! `crate::link::protected_fifo`.
+//!
+//! A packet's words of 64 bits are looked at when it leaves its VC. What has one wrong bit is corrected; with more, the packet does not
+//! leave, and the receiver sends nothing any more **(ours: it would stop in the midst of the packet, at that word)**.
+
+use super::block::Shared;
+use super::state::*;
+use super::trees::{Central, Job};
+use crate::config::{QueuedConfig, SoftError};
+use crate::host::Host;
+use crate::link::protected_fifo::WORD_BITS;
+use crate::router::bits::bits;
+use crate::router::stall::StoppedUnit;
+use crate::topology::torus::Torus;
+use netloom_engine::{Stream, Time};
+use std::collections::BTreeMap;
+
+/// State of a block whose receivers' buffers have soft errors.
+pub(super) struct SoftErrors {
+    /// Probability that a bit changes in a tick.
+    rate: f64,
+    /// Bytes of a chunk, and of what comes behind the last.
+    chunk: u32,
+    trailer: u32,
+    /// Each node's own.
+    streams: Vec<Stream>,
+    /// Errors at named places, by node and port.
+    named: BTreeMap<(u32, usize), Vec<SoftError>>,
+    /// Packets that each receiver has read: node, port.
+    read: Vec<[u64; PORTS]>,
+    /// Words corrected, likewise, since counting began.
+    pub corrected: Vec<[u64; PORTS]>,
+    /// What has stopped.
+    pub stopped: Vec<StoppedUnit>,
+}
+
+impl SoftErrors {
+    /// For the nodes of a block by their numbers; nothing if there are no errors.
+    pub fn new(config: &QueuedConfig, torus: &Torus, seed: u64, numbers: &[u32]) -> Option<Box<Self>> {
+        let router = &config.router;
+        if router.soft_error_rate == 0.0 && router.soft_errors.is_empty() {
+            return None;
+        }
+        let mut named: BTreeMap<_, Vec<SoftError>> = BTreeMap::new();
+        for (number, port, error) in router.placed_soft_errors(torus) {
+            if let Some(here) = numbers.iter().position(|&n| n == number) {
+                named.entry((here as u32, port)).or_default().push(error.clone());
+            }
+        }
+        Some(Box::new(SoftErrors {
+            rate: router.soft_error_rate,
+            chunk: config.packet.chunk_B,
+            trailer: config.packet.trailer_B,
+            streams: numbers.iter().map(|&n| Stream::new(seed, 6, n.into())).collect(),
+            named,
+            read: vec![[0; PORTS]; numbers.len()],
+            corrected: vec![[0; PORTS]; numbers.len()],
+            stopped: vec![],
+        }))
+    }
+
+    /// Reads a packet of so many chunks that has been in a receiver for so long. Returns whether all of it could be
+    /// corrected.
+    fn reads(&mut self, node: u32, port: usize, chunks: u32, ticks: Time) -> bool {
+        let read = &mut self.read[node as usize][port];
+        *read += 1;
+        let hits = self.named.get(&(node, port)).and_then(|list| list.iter().find(|e| e.packet == *read));
+        let corrected = &mut self.corrected[node as usize][port];
+        if let Some(error) = hits {
+            *corrected += u64::from(error.bits == 1);
+            if error.bits > 1 {
+                return false;
+            }
+        }
+        if self.rate == 0.0 {
+            return true;
+        }
+        // A bit of a word a tick, one after another: up to the next that changes is geometrically distributed.
+        let words = u64::from((chunks * self.chunk + self.trailer).div_ceil(8));
+        let of_word = u64::from(WORD_BITS) * ticks;
+        let stream = &mut self.streams[node as usize];
+        let mut step = || ((1.0 - stream.unit()).ln() / (-self.rate).ln_1p()) as u64;
+        let (mut at, mut word, mut wrong) = (step(), u64::MAX, 0u128);
+        let mut all_right = true;
+        let mut look = |wrong: u128| match wrong.count_ones() {
+            0 => {}
+            1 => *corrected += 1,
+            _ => all_right = false,
+        };
+        while at < words * of_word {
+            if at / of_word != word {
+                look(wrong);
+                (word, wrong) = (at / of_word, 0);
+            }
+            // One that changes twice is as it was.
+            wrong ^= 1 << (at % u64::from(WORD_BITS));
+            at = at.saturating_add(1).saturating_add(step());
+        }
+        look(wrong);
+        all_right
+    }
+}
+
+impl<H: Host> Shared<H> {
+    /// Whether a packet of a receiver can be read without anything wrong. If not, the receiver stops.
+    #[cold]
+    fn reads_right(&mut self, n: &mut Node, (port, vc): (usize, usize), packet: u32, now: Time) -> bool {
+        let Some(soft) = &mut self.soft else { return true };
+        let Cell { header, arrived, .. } = self.cells[packet as usize];
+        let waited = Time::from((now as u32).wrapping_sub(arrived));
+        let ticks = waited + self.tables.wire[header.chunks() as usize];
+        let right = soft.reads(n.here, port, header.chunks(), ticks);
+        if !right {
+            n.stopped |= 1 << port;
+            let source = self.arena.get(packet).source;
+            soft.stopped.push(StoppedUnit { at: now, node: n.number, port, vc, source });
+        }
+        right
+    }
+
+    /// The same for the head of a queue.
+    #[cold]
+    pub(super) fn head_is_right(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) -> bool {
+        self.reads_right(n, (port, slot / SLOTS_OF_VC), n.receivers[port].queues[slot].first, now)
+    }
+
+    /// The same for what the collective logic is to read.
+    #[cold]
+    pub(super) fn inputs_are_right(&mut self, n: &mut Node, c: &Central, job: &Job, now: Time) -> bool {
+        bits(job.inputs).all(|port| {
+            let packet = c.queues[job.vc - VCS][port].front().copied();
+            packet.is_none_or(|packet| self.reads_right(n, (port, job.vc), packet, now))
+        })
+    }
+}

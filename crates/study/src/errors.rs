@@ -1,0 +1,86 @@
+//! What went wrong on links and in buffers, and was made good, as figures; and what could not be made good, as the reason why a
+//! run failed.
+
+use crate::machine::Routers;
+use crate::resolve::ResolvedStudy;
+use crate::result::{LinkErrorRow, RunResult, direction_name};
+use crate::write::number::short;
+use netloom_fabric::config::QueuedRouter;
+use netloom_fabric::router::{Network, NodeBlock};
+use netloom_fabric::topology::torus::Torus;
+
+/// Whether anything is to go wrong in a study.
+fn expected(study: &ResolvedStudy) -> bool {
+    let soft = |r: &QueuedRouter| r.soft_error_rate > 0.0 || !r.soft_errors.is_empty();
+    study.network.link.may_corrupt() || matches!(&study.machine.router, Routers::Queued(r) if soft(r))
+}
+
+/// A port of a node, in words.
+fn place(torus: &Torus, node: u32, port: usize) -> String {
+    match torus.is_io_node(node) {
+        true => format!("{port} of IO node {node}"),
+        false if torus.is_io_link(node, port) => {
+            format!("of the IO link of node {:?}", coordinates(torus, node))
+        }
+        false => format!("{} of node {:?}", direction_name(port as u8), coordinates(torus, node)),
+    }
+}
+
+/// Coordinates of a node, as many as there are dimensions.
+fn coordinates(torus: &Torus, node: u32) -> Vec<u32> {
+    torus.coordinates(node)[..torus.dimensions()].iter().map(|&x| x.into()).collect()
+}
+
+/// The figures, where anything is to go wrong.
+pub(crate) fn figures<B: NodeBlock>(result: &mut RunResult, study: &ResolvedStudy, network: &mut Network<B>) {
+    if !expected(study) {
+        return;
+    }
+    result.errors = Some(network.errors());
+    if study.study.measure.per_link {
+        let links = network.link_errors();
+        let torus = network.torus();
+        let row = |&(node, port, errors): &(u32, usize, _)| LinkErrorRow {
+            node: coordinates(torus, node),
+            direction: port as u8,
+            errors,
+        };
+        result.link_errors = links.iter().map(row).collect();
+    }
+}
+
+/// Why the network cannot be trusted any more, if a unit has stopped.
+pub(crate) fn stopped<B: NodeBlock>(study: &ResolvedStudy, network: &mut Network<B>) -> Option<String> {
+    let units = network.stopped();
+    let first = units.first()?;
+    let torus = network.torus();
+    let others = match units.len() - 1 {
+        0 => String::new(),
+        n => format!("; so did {n} more"),
+    };
+    Some(format!(
+        "the receiver {} stopped at {} us: two wrong bits in a word of a packet from node {:?} in its {}, of which \
+         nothing left it{others}",
+        place(torus, first.node, first.port),
+        short(study.micros(first.at)),
+        coordinates(torus, first.source),
+        study.network.vcs[first.vc].name
+    ))
+}
+
+/// At the end, when nothing is on its way: whether the CRCs of all packets sent and received say that something got through all
+/// checks.
+pub(crate) fn escaped<B: NodeBlock>(network: &mut Network<B>) -> Option<String> {
+    let links = network.crc_mismatches();
+    let &(node, port, system) = links.first()?;
+    let torus = network.torus();
+    let whose = if system { "the system's" } else { "the users'" };
+    let others = match links.len() - 1 {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    };
+    Some(format!(
+        "an error got through all checks: the CRCs of {whose} packets sent and received differ on link {}{others}",
+        place(torus, node, port)
+    ))
+}
