@@ -120,6 +120,21 @@ fn io_links_are_as_fast_as_the_systems_fifos() {
     }
 }
 
+/// An IO link is on no ring: of two places behind it both are used, so that packets follow one another as closely as two tokens allow.
+#[test]
+fn an_io_link_needs_no_bubble() {
+    let time = |slots| {
+        let (mut config, torus) = machine(&[2, 1, 1, 1, 1], &[2, 1, 1, 1, 1], &[&[0; 5]]);
+        config.router.slots = slots;
+        let mut list = scripts(&torus);
+        (0..100).for_each(|_| send(&mut list, 0, SYSTEM, outward(&torus, 0, 0, 17)));
+        run(&config, &list, &[], 1).iter().map(|a| a.4).max().expect("some came")
+    };
+    // A packet of 2208 ticks; a hop of 320 + 43 + 1157 and reception before its token comes back: two places carry twice what one would.
+    let [two, many] = [2, 7].map(time);
+    assert!(two < 2 * many, "{two} {many}");
+}
+
 /// A tree with as many inputs as there can be: ten links, the IO link and the node itself.
 #[test]
 fn twelve_inputs_are_combined() {

@@ -5,6 +5,7 @@ mod units;
 use netloom_fabric::config::{IoNodes, QueuedConfig};
 use netloom_nic::message_unit::descriptor::{Descriptor, IoLink, Kind, Network, SYSTEM};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority};
+use netloom_nic::message_unit::protection::{Range, USER_RANGES};
 use netloom_nic::message_unit::spi::{Pcie, Spi};
 use units::{Task, network, run, unit};
 
@@ -84,6 +85,32 @@ fn data_come_and_go() {
     let alone = run(&machine(), &unit(), there_and_back, &[], 1);
     assert_eq!(alone.0.iter().filter(|n| n.1.len() == 1).count(), 8, "all came to their end");
     assert_eq!(alone, run(&machine(), &unit(), there_and_back, &[1, 2], 2));
+}
+
+/// What the system's packets bring may go where only the system's may, counters and all.
+#[test]
+fn the_systems_memory_takes_the_systems_packets() {
+    fn guarded(spi: Spi) -> Task {
+        Box::pin(async move {
+            set_up(&spi);
+            let range = Range { first: 0, last: u64::MAX, injection_only: false };
+            match spi.node() {
+                1 => {
+                    spi.set_range(USER_RANGES, Some(range));
+                    spi.set_counter(0, LENGTH);
+                    spi.wait_counter(0).await;
+                    spi.note(0, 0);
+                }
+                0 => {
+                    let network = Network::System { destination: 1, io: IoLink::None };
+                    spi.inject(OWN, put(network, 0, place(0))).await;
+                }
+                _ => {}
+            }
+        })
+    }
+    let notes = run(&machine(), &unit(), guarded, &[], 1).0;
+    assert_eq!(notes[1].1.len(), 1);
 }
 
 /// The PCIe moves one thing after the other, each way by itself, at its rate; a poll finds what lies there, or nothing.

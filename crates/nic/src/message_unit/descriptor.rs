@@ -310,7 +310,7 @@ pub fn collective_fifo(kind: RouteKind) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netloom_fabric::config::{IoNodes, Topology};
+    use netloom_fabric::config::{HalfwayTie, IoNodes, Topology};
 
     /// Two nodes, and an IO node behind the second.
     fn torus() -> Torus {
@@ -397,6 +397,27 @@ mod tests {
         assert!(
             Descriptor { kind: far, ..fine.clone() }.problem(&torus(), 0).expect("wrong").contains("37 bits")
         );
+    }
+
+    /// A packet from an IO node has the hint bits of where it enters the torus.
+    #[test]
+    fn ways_begin_where_a_packet_enters() {
+        let io = IoNodes { pset: vec![8], exits: vec![vec![0], vec![6]] };
+        let torus = Torus::new(&Topology { dims: vec![8], io: Some(io), ..Topology::default() });
+        let common = Common {
+            torus: torus.into(),
+            tie: HalfwayTie::Plus,
+            config: crate::message_unit::memory::tests::config(),
+        };
+        let hints = |io| {
+            let network = Network::System { destination: 7, io };
+            let kind = Kind::MemoryFifo { fifo: 0, software: 0, interrupt: false };
+            let d = Descriptor { payload: 0, length: 8, map: SYSTEM, network, kind, prefetch_only: false };
+            assert_eq!(d.problem(&common.torus, 8), None);
+            d.header(2, &common, 8).hints()
+        };
+        // From 0 to 7 it is a hop by minus, from 6 a hop by plus.
+        assert_eq!([0, 1].map(|link| hints(IoLink::AtSource(link))), [0b10, 0b01]);
     }
 
     #[test]

@@ -125,7 +125,8 @@ impl MessageUnits {
             }
             Some((Call::Inject(fifo, descriptor), _)) => {
                 unit.write_descriptor(&self.common, now, fifo, *descriptor);
-                out.at(now + u64::from(c.slave_ticks), Alarm::TailMoved(fifo));
+                let at = unit.through_slave_port(c, now);
+                out.at(at, Alarm::TailMoved(fifo));
             }
             Some((Call::WaitPacket(fifo) | Call::Poll(fifo), _)) => {
                 lock(&task.shared).packet = unit.take_packet(fifo);
@@ -210,7 +211,8 @@ impl MessageUnits {
                 unit.interrupts.is_pending(*group).then(|| now + u64::from(c.software.found_ticks))
             }
             Call::Say(class, says) => {
-                out.at(now + u64::from(c.slave_ticks), Alarm::Says(u16::from(*class) * 8 + *says as u16));
+                let at = unit.through_slave_port(c, now);
+                out.at(at, Alarm::Says(u16::from(*class) * 8 + *says as u16));
                 Some(now + u64::from(c.software.store_ticks))
             }
             Call::WaitBarrier(class, bits) => {

@@ -186,7 +186,7 @@ impl MasterPorts {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(of(96, 64), (2, 64));
     }
 
-    fn config() -> MessageUnitConfig {
+    pub fn config() -> MessageUnitConfig {
         MessageUnitConfig {
             cycle_ticks: 10,
             master_ports: 2,

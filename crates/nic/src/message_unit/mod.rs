@@ -69,6 +69,8 @@ struct Unit {
     /// When the next descriptor may be fetched, and the next assigned to an engine: one a cycle.
     fetch_free: Time,
     assign_free: Time,
+    /// When the slave port takes the next access.
+    slave_free: Time,
     engines: [injection::Engine; NETWORK_FIFOS],
     network_reception: [reception::NetworkReception; NETWORK_FIFOS],
     ports: memory::MasterPorts,
@@ -103,6 +105,7 @@ impl Unit {
             ready: vec![],
             fetch_free: 0,
             assign_free: 0,
+            slave_free: 0,
             engines: Default::default(),
             network_reception: Default::default(),
             ports: memory::MasterPorts::default(),
@@ -115,6 +118,14 @@ impl Unit {
             refused: BTreeMap::new(),
             contents: Arc::default(),
         }
+    }
+
+    /// A core stores to a register. The slave port takes 8 B a cycle, in order, and so leads to one subunit at a time (section III.B). Returns when the
+    /// store has its effect. Loads that poll do not stand in its way here: nobody else is there to be held up.
+    fn through_slave_port(&mut self, c: &config::MessageUnitConfig, now: Time) -> Time {
+        let begin = self.slave_free.max(now);
+        self.slave_free = begin + u64::from(c.cycle_ticks);
+        begin + u64::from(c.slave_ticks)
     }
 }
 
@@ -217,5 +228,16 @@ mod tests {
         ] {
             assert_eq!(Alarm::of(alarm.token()), alarm);
         }
+    }
+
+    #[test]
+    fn the_slave_port_takes_one_access_a_cycle() {
+        let (mut unit, c) = (Unit::new(0, 1), memory::tests::config());
+        let (cycle, there) = (u64::from(c.cycle_ticks), u64::from(c.slave_ticks));
+        assert_eq!(
+            [5, 5, 6].map(|now| unit.through_slave_port(&c, now) - there),
+            [5, 5 + cycle, 5 + 2 * cycle]
+        );
+        assert_eq!(unit.through_slave_port(&c, 1000), 1000 + there);
     }
 }

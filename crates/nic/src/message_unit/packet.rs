@@ -129,7 +129,7 @@ mod tests {
                 let queued = UnitHeader::MemoryFifo(Queued {
                     fifo: base / 2,
                     offset,
-                    software: (1 << SOFTWARE) - 1 - u128::from(offset),
+                    software: 0x0123_4567_89ab_cdef_0123_4567_89ab - u128::from(offset),
                     interrupt,
                 });
                 assert_eq!(UnitHeader::of(&queued.meta()), queued);
