@@ -2,6 +2,7 @@
 //! run failed.
 
 use crate::machine::Routers;
+use crate::measure::sender;
 use crate::resolve::ResolvedStudy;
 use crate::result::{LinkErrorRow, RunResult, direction_name};
 use crate::write::number::short;
@@ -17,13 +18,8 @@ fn expected(study: &ResolvedStudy) -> bool {
 
 /// A port of a node, in words.
 fn place(torus: &Torus, node: u32, port: usize) -> String {
-    match torus.is_io_node(node) {
-        true => format!("{port} of IO node {node}"),
-        false if torus.is_io_link(node, port) => {
-            format!("of the IO link of node {:?}", coordinates(torus, node))
-        }
-        false => format!("{} of node {:?}", direction_name(port as u8), coordinates(torus, node)),
-    }
+    let (node, direction) = sender(torus, node, port);
+    format!("{} of node {:?}", direction_name(direction), coordinates(torus, node))
 }
 
 /// Coordinates of a node, as many as there are dimensions.
@@ -40,10 +36,9 @@ pub(crate) fn figures<B: NodeBlock>(result: &mut RunResult, study: &ResolvedStud
     if study.study.measure.per_link {
         let links = network.link_errors();
         let torus = network.torus();
-        let row = |&(node, port, errors): &(u32, usize, _)| LinkErrorRow {
-            node: coordinates(torus, node),
-            direction: port as u8,
-            errors,
+        let row = |&(node, port, errors): &(u32, usize, _)| {
+            let (node, direction) = sender(torus, node, port);
+            LinkErrorRow { node: coordinates(torus, node), direction, errors }
         };
         result.link_errors = links.iter().map(row).collect();
     }

@@ -160,8 +160,15 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     figures.ack_utilization = all.acks * mean;
     figures.by_class = scaled(all.by_class(), mean);
     // All of them, with those to and from IO nodes, which are not in the means.
-    let sending = |&(node, port, counts): &(u32, usize, LinkCounts)| (node, port as u8, counts);
-    let all_links: Vec<_> = list.iter().map(sending).chain(io_links(&torus, network.io_links())).collect();
+    let io_links = network.io_links();
+    let all_links: Vec<_> = list
+        .iter()
+        .chain(&io_links)
+        .map(|&(node, port, counts)| {
+            let (node, direction) = sender(&torus, node, port);
+            (node, direction, counts)
+        })
+        .collect();
     figures.by_direction = (0..=FROM_IO)
         .filter_map(|direction| {
             let of: Vec<f64> = all_links.iter().filter(|l| l.1 == direction).map(|l| used(&l.2)).collect();
@@ -191,15 +198,13 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     }
 }
 
-/// IO links by their exit node and direction.
-fn io_links(
-    torus: &Torus,
-    links: Vec<(u32, usize, LinkCounts)>,
-) -> impl Iterator<Item = (u32, u8, LinkCounts)> {
-    links.into_iter().map(|(node, port, counts)| match torus.link(node, port) {
-        Some((exit, _)) if torus.is_io_node(node) => (exit, FROM_IO, counts),
-        _ => (node, TO_IO, counts),
-    })
+/// Node and direction under which a link is told of: of an IO link its exit node.
+pub(crate) fn sender(torus: &Torus, node: u32, port: usize) -> (u32, u8) {
+    match torus.link(node, port) {
+        Some((exit, _)) if torus.is_io_node(node) => (exit, FROM_IO),
+        Some(_) if torus.is_io_link(node, port) => (node, TO_IO),
+        _ => (node, port as u8),
+    }
 }
 
 fn latency(study: &ResolvedStudy, h: &Histogram) -> LatencyStats {

@@ -2,6 +2,7 @@
 
 use netloom_study::diagnose::{Problem, SourceFile};
 use netloom_study::resolve::resolve;
+use netloom_study::result::{FROM_IO, RunResult, TO_IO};
 use netloom_study::run::{Quiet, Simulate};
 use netloom_study::simulate::Fabric;
 use std::path::Path;
@@ -17,12 +18,16 @@ const SMALL: [&str; 4] = [
     "workload.buffer_B=16384",
 ];
 
-fn run(changes: &[&str]) -> Result<Vec<Vec<f64>>, Problem> {
+fn run_all(changes: &[&str]) -> Result<RunResult, Problem> {
     let sets: Vec<String> = SMALL.iter().chain(changes).map(|c| (*c).to_owned()).collect();
     let study = resolve(SourceFile::new("file-io.toml", STUDY), Path::new("."), &sets)?;
     let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1)?;
     assert_eq!(result.partial, None);
-    Ok(result.measured[0].rows.clone())
+    Ok(result)
+}
+
+fn run(changes: &[&str]) -> Result<Vec<Vec<f64>>, Problem> {
+    Ok(run_all(changes)?.measured[0].rows.clone())
 }
 
 /// Of the last row, where all compute nodes take part: what an IO node moves, GB/s.
@@ -47,6 +52,22 @@ fn the_narrowest_limits() {
         let one_by_one = rate(&[operation, "workload.buffers=1", "workload.buffer_B=262144"]);
         is_near(one_by_one, 1.0 / (1.0 / fifo + 1.0 / 4.0));
     }
+}
+
+/// Links that corrupt bits make it slower and lose nothing, and IO links are among those whose errors are told.
+#[test]
+fn errors_are_made_good_on_io_links_too() {
+    let whole = rate(&[]);
+    let result = run_all(&["link.bit_error_rate=1e-6"]).expect("fine");
+    let with_errors = result.measured[0].rows.last().expect("some")[2];
+    assert!(with_errors < 0.98 * whole && with_errors > 0.3 * whole, "{with_errors} {whole}");
+    let (e, links) = (result.errors.expect("counted"), &result.link_errors);
+    assert_eq!(links.iter().map(|row| row.errors.corrupted).sum::<u64>(), e.corrupted);
+    let of = |direction| {
+        links.iter().filter(move |row| row.direction == direction).map(|row| row.errors.corrupted)
+    };
+    assert_eq!((of(TO_IO).count(), of(FROM_IO).count()), (4, 4));
+    assert!(of(TO_IO).all(|corrupted| corrupted > 0), "{links:?}");
 }
 
 #[test]

@@ -191,6 +191,12 @@ impl<B: NodeBlock> Network<B> {
         self.links_of(|node, port| torus.is_io_link(node, port))
     }
 
+    /// Node and port of each link that works, IO links behind the others.
+    fn all_links(&mut self) -> Vec<(u32, usize)> {
+        let all = [self.links(), self.io_links()];
+        all.iter().flatten().map(|&(node, port, _)| (node, port)).collect()
+    }
+
     fn links_of(&mut self, wanted: impl Fn(u32, usize) -> bool) -> Vec<(u32, usize, LinkCounts)> {
         let now = self.now();
         let mut list = vec![];
@@ -221,9 +227,9 @@ impl<B: NodeBlock> Network<B> {
         list
     }
 
-    /// What went wrong on each link of the torus that works, as (node, port, counts), in the order of nodes.
+    /// What went wrong on each link that works, IO links behind the others, as (node, port, counts), in the order of nodes.
     pub fn link_errors(&mut self) -> Vec<(u32, usize, LinkErrors)> {
-        let links: Vec<_> = self.links().iter().map(|&(node, port, _)| (node, port)).collect();
+        let links = self.all_links();
         let blocks: Vec<_> = self.simulation.blocks().collect();
         let counts = |(number, port): (u32, usize)| {
             let (block, node) = self.places[number as usize];
@@ -235,8 +241,7 @@ impl<B: NodeBlock> Network<B> {
     /// Links, as node and port that sends, whose CRCs of all packets sent and of all received do not agree: of users' packets, or
     /// (`true`) of the system's. To be asked at the end, when nothing is on its way.
     pub fn crc_mismatches(&mut self) -> Vec<(u32, usize, bool)> {
-        let all = [self.links(), self.io_links()];
-        let links: Vec<_> = all.iter().flatten().map(|&(node, port, _)| (node, port)).collect();
+        let links = self.all_links();
         let blocks: Vec<_> = self.simulation.blocks().collect();
         let crcs = |number: u32, port: usize| {
             let (block, node) = self.places[number as usize];
