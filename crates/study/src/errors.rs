@@ -2,9 +2,8 @@
 //! run failed.
 
 use crate::machine::Routers;
-use crate::measure::sender;
 use crate::resolve::ResolvedStudy;
-use crate::result::{LinkErrorRow, RunResult, direction_name};
+use crate::result::{LinkErrorRow, RunResult, direction_name, sender};
 use crate::write::number::short;
 use netloom_fabric::config::QueuedRouter;
 use netloom_fabric::router::{Network, NodeBlock};

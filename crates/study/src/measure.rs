@@ -5,13 +5,12 @@ use crate::errors;
 use crate::resolve::ResolvedStudy;
 use crate::result::{
     ByClass, Counters, DirectionMean, FROM_IO, LatencyBin, LatencyStats, LinkRow, RunResult, Series,
-    StallReport, TO_IO, Totals, WaitingPacket, Waits, direction_name,
+    StallReport, Totals, WaitingPacket, Waits, direction_name, sender,
 };
 use netloom_engine::Time;
 use netloom_fabric::config::{Outline, VcOutline};
 use netloom_fabric::histogram::Histogram;
 use netloom_fabric::router::{self, LinkCounts, Network, NodeBlock, VcClass, WindowRecord};
-use netloom_fabric::topology::torus::Torus;
 
 /// The measured part of a run, ticks.
 #[derive(Clone, Copy, Debug)]
@@ -195,15 +194,6 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
                 }
             })
             .collect();
-    }
-}
-
-/// Node and direction under which a link is told of: of an IO link its exit node.
-pub(crate) fn sender(torus: &Torus, node: u32, port: usize) -> (u32, u8) {
-    match torus.link(node, port) {
-        Some((exit, _)) if torus.is_io_node(node) => (exit, FROM_IO),
-        Some(_) if torus.is_io_link(node, port) => (node, TO_IO),
-        _ => (node, port as u8),
     }
 }
 

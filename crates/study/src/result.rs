@@ -1,6 +1,7 @@
 //! What a run found. Means are over the measured part of the run, after the warm-up, unless they say otherwise.
 
 use netloom_fabric::router::LinkErrors;
+use netloom_fabric::topology::torus::Torus;
 use serde::{Deserialize, Serialize};
 
 /// The result of one run. Every number is finite: JSON has no others, and what it cannot hold cannot be read back.
@@ -371,6 +372,15 @@ pub struct Host {
 pub const TO_IO: u8 = 10;
 /// See [`TO_IO`].
 pub const FROM_IO: u8 = 11;
+
+/// Node and direction under which a link is told of: of an IO link its exit node.
+pub(crate) fn sender(torus: &Torus, node: u32, port: usize) -> (u32, u8) {
+    match torus.link(node, port) {
+        Some((exit, _)) if torus.is_io_node(node) => (exit, FROM_IO),
+        Some(_) if torus.is_io_link(node, port) => (node, TO_IO),
+        _ => (node, port as u8),
+    }
+}
 
 /// The name of a direction: `+x`, `-x`, `+y` …
 pub fn direction_name(direction: u8) -> String {

@@ -1,11 +1,29 @@
 //! The model that says which transmissions are corrupted: on links like all others, and on those that are not.
 
-use super::errors::Fate;
 use super::fibres::{Carried, Fibres};
 use super::statistics::LinkErrors;
 use crate::config::{Link, LinkFault, PacketFormat};
 use crate::link::optical::{FIBRES, LANES};
 use netloom_engine::{Stream, chance_threshold};
+
+/// How a transmission of a data packet ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::router) enum Fate {
+    Clean,
+    /// The receiver sees it at the header, and takes none of the packet.
+    BadHeader,
+    /// The receiver sees it at the tail.
+    BadTail,
+    /// Damaged in such a way that no check sees it.
+    Escaped,
+}
+
+impl Fate {
+    /// Whether the receiver takes the packet for good.
+    pub fn is_taken(self) -> bool {
+        matches!(self, Fate::Clean | Fate::Escaped)
+    }
+}
 
 /// Thresholds of a draw on a link with a rate of wrong bits: below the first the header is corrupted, below the other, by chunks,
 /// something is.

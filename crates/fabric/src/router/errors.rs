@@ -4,7 +4,7 @@
 //! rules are told in `docs/torus-router.md`, "Links with errors", and `docs/link-protection.md`, "In runs".
 
 use super::ack_clock::AckClock;
-use super::corruption::{Chances, Special};
+use super::corruption::{Chances, Fate, Special};
 use super::statistics::LinkErrors;
 use crate::collective::{CollectiveHeader, RouteKind};
 use crate::config::{Link, LinkFault, PacketFormat, PlacedFault};
@@ -13,25 +13,6 @@ use crate::packet::{Data, Header, Meta};
 use crate::topology::torus::Torus;
 use netloom_engine::{Stream, Time};
 use std::collections::{BTreeMap, VecDeque};
-
-/// How a transmission of a data packet ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::router) enum Fate {
-    Clean,
-    /// The receiver sees it at the header, and takes none of the packet.
-    BadHeader,
-    /// The receiver sees it at the tail.
-    BadTail,
-    /// Damaged in such a way that no check sees it.
-    Escaped,
-}
-
-impl Fate {
-    /// Whether the receiver takes the packet for good.
-    pub fn is_taken(self) -> bool {
-        matches!(self, Fate::Clean | Fate::Escaped)
-    }
-}
 
 /// A packet in a retransmission FIFO, as it is on the link.
 #[derive(Clone, Copy, Debug)]

@@ -12,6 +12,7 @@ mod ends;
 mod hosts;
 mod interrupts;
 mod queues;
+mod reading;
 mod recovery;
 mod report;
 mod soft;

@@ -11,7 +11,8 @@ use super::trees::{Central, Job};
 use crate::host::Host;
 use crate::packet::{Header, Meta};
 use crate::router::bits::bits;
-use crate::router::errors::{Errors, Fate, Kept};
+use crate::router::corruption::Fate;
+use crate::router::errors::{Errors, Kept};
 use netloom_engine::{Outbox, Time};
 
 /// In a timeout, as its slot: of data packets, of barrier packets.

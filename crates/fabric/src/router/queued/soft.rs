@@ -6,13 +6,9 @@
 //! A packet's words of 64 bits are looked at when it leaves its VC. What has one wrong bit is corrected; with more, the packet does not
 //! leave, and the receiver sends nothing any more **(ours: it would stop in the midst of the packet, at that word)**.
 
-use super::block::Shared;
 use super::state::*;
-use super::trees::{Central, Job};
 use crate::config::{QueuedConfig, SoftError};
-use crate::host::Host;
 use crate::link::protected_fifo::WORD_BITS;
-use crate::router::bits::bits;
 use crate::router::stall::StoppedUnit;
 use crate::topology::torus::Torus;
 use netloom_engine::{Stream, Time};
@@ -64,7 +60,7 @@ impl SoftErrors {
 
     /// Reads a packet of so many chunks that has been in a receiver for so long. Returns whether all of it could be
     /// corrected.
-    fn reads(&mut self, node: u32, port: usize, chunks: u32, ticks: Time) -> bool {
+    pub fn reads(&mut self, node: u32, port: usize, chunks: u32, ticks: Time) -> bool {
         let read = &mut self.read[node as usize][port];
         *read += 1;
         let hits = self.named.get(&(node, port)).and_then(|list| list.iter().find(|e| e.packet == *read));
@@ -101,38 +97,5 @@ impl SoftErrors {
         }
         look(wrong);
         all_right
-    }
-}
-
-impl<H: Host> Shared<H> {
-    /// Whether a packet of a receiver can be read without anything wrong. If not, the receiver stops.
-    #[cold]
-    fn reads_right(&mut self, n: &mut Node, (port, vc): (usize, usize), packet: u32, now: Time) -> bool {
-        let Some(soft) = &mut self.soft else { return true };
-        let Cell { header, arrived, .. } = self.cells[packet as usize];
-        let waited = Time::from((now as u32).wrapping_sub(arrived));
-        let ticks = waited + self.tables.wire[header.chunks() as usize];
-        let right = soft.reads(n.here, port, header.chunks(), ticks);
-        if !right {
-            n.stopped |= 1 << port;
-            let source = self.arena.get(packet).source;
-            soft.stopped.push(StoppedUnit { at: now, node: n.number, port, vc, source });
-        }
-        right
-    }
-
-    /// The same for the head of a queue.
-    #[cold]
-    pub(super) fn head_is_right(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) -> bool {
-        self.reads_right(n, (port, slot / SLOTS_OF_VC), n.receivers[port].queues[slot].first, now)
-    }
-
-    /// The same for what the collective logic is to read.
-    #[cold]
-    pub(super) fn inputs_are_right(&mut self, n: &mut Node, c: &Central, job: &Job, now: Time) -> bool {
-        bits(job.inputs).all(|port| {
-            let packet = c.queues[job.vc - VCS][port].front().copied();
-            packet.is_none_or(|packet| self.reads_right(n, (port, job.vc), packet, now))
-        })
     }
 }

@@ -9,7 +9,8 @@ use super::shared::Shared;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
-use crate::router::errors::{Errors, Fate, Kept};
+use crate::router::corruption::Fate;
+use crate::router::errors::{Errors, Kept};
 use crate::router::event::Message;
 use netloom_engine::{Outbox, Time};
 
