@@ -6,9 +6,11 @@ mod units;
 use netloom_engine::Stream;
 use netloom_fabric::collective::route::Rectangle;
 use netloom_fabric::collective::{ClassRoute, Delivers, Operation, RouteKind};
-use netloom_fabric::config::Topology;
+use netloom_fabric::config::{LinkFault, Topology};
 use netloom_fabric::topology::torus::Torus;
-use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network, SYSTEM_COLLECTIVE};
+use netloom_nic::message_unit::descriptor::{
+    ANY_DIRECTION, COLLECTIVE, Descriptor, Kind, Network, SYSTEM_COLLECTIVE,
+};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority, ReceptionFifo};
 use netloom_nic::message_unit::interrupts::{Group, Interrupt};
 use netloom_nic::message_unit::spi::Spi;
@@ -325,4 +327,62 @@ fn a_slow_receiver_stops_a_broadcast() {
     }
     let notes = &run(&network(&DIMS, false), &unit(), slow, &[3; 5], 1).0[0].1;
     assert!(notes[1].ticks < LATE / 10 && notes[2].ticks > LATE, "{notes:?}");
+}
+
+/// A barrier packet that got lost is said again although its link is busy when its time has come, and other classes change meanwhile.
+#[test]
+fn lost_barrier_packets_are_said_again_on_busy_links() {
+    const ROUNDS: u64 = 60;
+    fn busy(spi: Spi) -> Task {
+        Box::pin(async move {
+            let route =
+                |inputs, output| ClassRoute { kind: RouteKind::UserSubcomm, inputs, output, local: true };
+            // Nodes 1 and 2 wait for one another; what node 0 says all the time goes by another class to node 1.
+            match spi.node() {
+                0 => spi.set_barrier(9, route(0, Some(0))),
+                1 => {
+                    spi.set_barrier(9, route(1 << 1, None));
+                    spi.set_barrier(0, route(0, Some(0)));
+                }
+                _ => spi.set_barrier(0, route(1 << 1, None)),
+            }
+            spi.set_base_address(0, 0);
+            if spi.node() == 0 {
+                for i in 0..20_000 {
+                    spi.say(9, i).await;
+                    spi.compute(300).await;
+                }
+                return;
+            }
+            for round in 0..ROUNDS {
+                if spi.node() == 1 {
+                    for _ in 0..40 {
+                        let kind =
+                            Kind::DirectPut { base: 0, offset: 64, counter_base: 0, counter_offset: 0 };
+                        let network = Network::in_order(2);
+                        let map = ANY_DIRECTION;
+                        let put =
+                            Descriptor { payload: 0, length: 8, map, network, kind, prefetch_only: false };
+                        spi.inject(round as u16 % 4, put).await;
+                    }
+                }
+                spi.enter_barrier(0, round).await;
+                spi.wait_barrier(0, round).await;
+            }
+            spi.note(0, ROUNDS);
+        })
+    }
+    let mut config = network(&[3], false);
+    config.topology.wrap = vec![false];
+    let fault = LinkFault {
+        node: vec![1],
+        direction: "+x".into(),
+        bit_error_rate: Some(1e-3),
+        fibre: None,
+        fibre_error_rate: None,
+        escape: None,
+    };
+    config.link.faults = vec![fault];
+    let notes = run(&config, &unit(), busy, &[], 1).0;
+    assert_eq!(notes.iter().filter(|n| n.1.len() == 1).count(), 2, "both came to the end");
 }
