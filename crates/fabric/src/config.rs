@@ -321,9 +321,7 @@ impl Link {
         if self.hop_ticks() == 0 {
             return refuse("link.wire_ticks", "a hop must take at least one tick");
         }
-        if !(0.0..1.0).contains(&self.bit_error_rate) {
-            return refuse("link.bit_error_rate", "expected a probability, 0 up to but not 1");
-        }
+        faults::check_rate("link.bit_error_rate", self.bit_error_rate)?;
         // Else packets would be sent again that have got through, or before the last of the first sending is gone.
         let full = (packet.chunk_B * packet.chunks_max + packet.trailer_B) * self.ticks_per_byte;
         let wires = self.trace_ticks.iter().max().unwrap_or(&0) + self.link_chip_ticks;

@@ -36,8 +36,12 @@ pub(crate) struct PlacedFault<'a> {
     pub fault: &'a LinkFault,
 }
 
-fn is_rate(rate: f64) -> bool {
-    (0.0..1.0).contains(&rate)
+/// Refuses what is no probability of an error.
+pub(super) fn check_rate(key: &str, rate: f64) -> Result<(), ConfigError> {
+    if (0.0..1.0).contains(&rate) {
+        return Ok(());
+    }
+    refuse(key, format!("expected a probability, 0 up to but not 1, found {rate}"))
 }
 
 impl Link {
@@ -68,28 +72,15 @@ impl Link {
     /// # Errors
     /// The first impossible value, with its key (`link.…`) and what was expected.
     pub fn check_faults(&self, topology: &Topology) -> Result<(), ConfigError> {
-        if !is_rate(self.fibre_error_rate) {
-            let found = self.fibre_error_rate;
-            return refuse(
-                "link.fibre_error_rate",
-                format!("expected a probability, 0 up to but not 1, found {found}"),
-            );
-        }
+        check_rate("link.fibre_error_rate", self.fibre_error_rate)?;
         let torus = Torus::new(topology);
         let mut named = BTreeSet::new();
         for fault in &self.faults {
             let wrong = |message: String| refuse("link.faults", message);
             let LinkFault { node, direction, .. } = fault;
-            let place = checked_place(node, direction, &torus, &topology.dims);
-            let Some((number, port)) = place.or_else(|message| refuse("link.faults", message))? else {
-                return wrong(format!("expected a link that there is, found \"{direction}\" of {node:?}"));
-            };
-            let found = |rate: f64| format!("expected a probability, 0 up to but not 1, found {rate}");
-            if let Some(&rate) =
-                fault.bit_error_rate.iter().chain(&fault.fibre_error_rate).find(|rate| !is_rate(**rate))
-            {
-                return wrong(found(rate));
-            }
+            let (number, port) = checked_place("link.faults", node, direction, &torus)?;
+            let mut rates = fault.bit_error_rate.iter().chain(&fault.fibre_error_rate);
+            rates.try_for_each(|&rate| check_rate("link.faults", rate))?;
             if fault.bit_error_rate.is_none() && fault.fibre_error_rate.is_none() && fault.escape.is_none() {
                 let keys = "bit_error_rate, fibre with fibre_error_rate, or escape";
                 return wrong(format!("expected {keys}, found none at \"{direction}\" of {node:?}"));
@@ -147,18 +138,23 @@ fn place(node: &[u32], direction: &str, torus: &Torus) -> Option<(u32, usize)> {
 
 /// The same, or what was expected of a place that is none.
 fn checked_place(
+    key: &str,
     node: &[u32],
     direction: &str,
     torus: &Torus,
-    dims: &[u32],
-) -> Result<Option<(u32, usize)>, String> {
-    if node.len() != dims.len() || node.iter().zip(dims).any(|(c, k)| c >= k) {
-        return Err(format!("expected coordinates inside {dims:?}, found {node:?}"));
+) -> Result<(u32, usize), ConfigError> {
+    let dims: Vec<u32> = (0..torus.dimensions()).map(|d| torus.length(d)).collect();
+    if node.len() != dims.len() || node.iter().zip(&dims).any(|(c, k)| c >= k) {
+        return refuse(key, format!("expected coordinates inside {dims:?}, found {node:?}"));
     }
     if parse_direction(direction, dims.len()).is_none() {
-        return Err(format!("expected a direction such as \"+x\" or \"-y\", found \"{direction}\""));
+        let message = format!("expected a direction such as \"+x\" or \"-y\", found \"{direction}\"");
+        return refuse(key, message);
     }
-    Ok(place(node, direction, torus))
+    match place(node, direction, torus) {
+        Some(place) => Ok(place),
+        None => refuse(key, format!("expected a link that there is, found \"{direction}\" of {node:?}")),
+    }
 }
 
 /// Wrong bits in a word of a packet in a receiver's buffer.
@@ -192,21 +188,12 @@ impl QueuedRouter {
     /// # Errors
     /// The first impossible value, with its key (`router.…`) and what was expected.
     pub fn check_soft_errors(&self, topology: &Topology) -> Result<(), ConfigError> {
-        if !is_rate(self.soft_error_rate) {
-            let found = self.soft_error_rate;
-            return refuse(
-                "router.soft_error_rate",
-                format!("expected a probability, 0 up to but not 1, found {found}"),
-            );
-        }
+        check_rate("router.soft_error_rate", self.soft_error_rate)?;
         let torus = Torus::new(topology);
         let mut named = BTreeSet::new();
         for SoftError { node, direction, packet, bits } in &self.soft_errors {
             let wrong = |message: String| refuse("router.soft_errors", message);
-            let place = checked_place(node, direction, &torus, &topology.dims);
-            let Some(place) = place.or_else(|message| refuse("router.soft_errors", message))? else {
-                return wrong(format!("expected a link that there is, found \"{direction}\" of {node:?}"));
-            };
+            let place = checked_place("router.soft_errors", node, direction, &torus)?;
             if *packet == 0 {
                 return wrong("expected a packet from 1, found 0".into());
             }
