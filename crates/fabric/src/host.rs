@@ -5,16 +5,16 @@ use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 
 /// The nodes' side of a block of the network: NICs and what drives them, for all nodes of one block. Nodes are named by
-/// their number within the block.
+/// their number within the block. `H` is the header of their network's packets.
 ///
 /// All calls for one node come in an order that depends on simulated time and the node's ports alone, never on threads or
 /// blocks.
-pub trait Host: Send {
+pub trait Host<H = Header>: Send {
     /// The next packet of an injection FIFO, whose last one has left. Signals must be for this node.
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull;
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull<H>;
 
     /// A packet has arrived whole in a reception FIFO.
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals);
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery<H>, signals: &mut Signals);
 
     /// A time for which the host asked with [`Signals::wake`].
     fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals);
@@ -28,9 +28,9 @@ pub trait Host: Send {
 
 /// Answer to [`Host::pull`].
 #[derive(Clone, Copy, Debug)]
-pub enum Pull {
+pub enum Pull<H = Header> {
     /// This packet.
-    Packet(Header, Meta),
+    Packet(H, Meta),
     /// None before this time: ask again then.
     NotBefore(Time),
     /// None until the host signals one with [`Signals::fill`].
@@ -39,12 +39,12 @@ pub enum Pull {
 
 /// A packet that has reached its destination (or, being broadcast, one of them).
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery<'a> {
+pub struct Delivery<'a, H = Header> {
     /// Receiver through which it came, and so the reception FIFO of its group. Of a collective packet: its reception FIFO, 14 for the
     /// user's and 15 for the system's.
     pub port: usize,
     /// Its header as it arrived.
-    pub header: Header,
+    pub header: H,
     /// What its sender said of it.
     pub meta: Meta,
     /// What it carries; none is zeros, or nothing that anybody looks at.

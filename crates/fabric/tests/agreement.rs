@@ -8,7 +8,7 @@ use netloom_engine::{Progress, Reached, Stream};
 use netloom_fabric::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::TorusNetwork;
-use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_fabric::router::{BuildOptions, RouterBlock};
 use reference::Reference;
 use reference::packet::{PacketSpec, Routing};
 use traffic::script::{Packet, ScriptHost};

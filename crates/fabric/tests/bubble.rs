@@ -6,7 +6,7 @@ use netloom_fabric::config::{BubbleRule, HalfwayTie, TorusConfig};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::router::torus::TorusNetwork;
-use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use std::collections::HashSet;
@@ -91,8 +91,7 @@ fn the_published_rule_deadlocks_and_the_stall_is_told() {
             assert!(p.chunks >= 1 && p.tokens[0][ESCAPE] < if p.port.is_some() { FULL } else { 2 * FULL });
             if let Some(port) = p.port {
                 assert_eq!((port, p.slot), (1, ESCAPE), "it came from behind, and stands in the bubble VC");
-                let [to, ..] = p.destination;
-                assert_eq!(u32::from(to), (p.node + 1) % NODES, "its last hop is left");
+                assert_eq!(p.destination[0], (p.node + 1) % NODES, "its last hop is left");
                 assert_eq!(p.source, (p.node + NODES - 1) % NODES);
                 ring.insert(p.node);
             }

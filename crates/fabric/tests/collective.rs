@@ -10,7 +10,7 @@ use netloom_fabric::collective::{
 };
 use netloom_fabric::config::{QueuedConfig, SoftError};
 use netloom_fabric::packet::{Data, Header};
-use netloom_fabric::router::NodeBlock;
+use netloom_fabric::router::RouterBlock;
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;

@@ -5,7 +5,7 @@ use netloom_fabric::config::{DeadLink, Escape, EscapeOrder, TorusConfig};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::router::torus::TorusNetwork;
-use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_fabric::routing::faults::{Leg, Planner};
 use netloom_fabric::topology::torus::Torus;
 use std::collections::VecDeque;

@@ -10,7 +10,7 @@ use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::*;
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::TorusNetwork;
-use netloom_fabric::router::{BuildOptions, LinkCounts, NodeBlock, Totals};
+use netloom_fabric::router::{BuildOptions, LinkCounts, RouterBlock, Totals};
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
 use std::collections::HashMap;

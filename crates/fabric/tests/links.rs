@@ -7,7 +7,7 @@ use netloom_engine::{Progress, Reached, Stream};
 use netloom_fabric::config::{BubbleRule, Escape, TorusConfig};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::TorusNetwork;
-use netloom_fabric::router::{BuildOptions, LinkErrors, NodeBlock};
+use netloom_fabric::router::{BuildOptions, LinkErrors, RouterBlock};
 use netloom_fabric::topology::torus::Torus;
 use std::collections::HashMap;
 use traffic::script::{Packet, ScriptHost};

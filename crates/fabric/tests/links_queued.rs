@@ -7,7 +7,7 @@ use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{LinkFault, QueuedConfig};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::queued::QueuedNetwork;
-use netloom_fabric::router::{BuildOptions, LinkErrors, NodeBlock, WindowRecord};
+use netloom_fabric::router::{BuildOptions, LinkErrors, RouterBlock, WindowRecord};
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
 use std::collections::HashMap;

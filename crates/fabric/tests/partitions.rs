@@ -5,7 +5,7 @@ use netloom_fabric::config::QueuedConfig;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::router::queued::QueuedNetwork;
-use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::partitions::Partition;
 use netloom_fabric::topology::torus::Torus;

@@ -6,7 +6,7 @@ use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::*;
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::queued::{CounterMasks, PortCounters, QueuedNetwork};
-use netloom_fabric::router::{BuildOptions, LinkCounts, NodeBlock, Totals, WindowRecord};
+use netloom_fabric::router::{BuildOptions, LinkCounts, RouterBlock, Totals, WindowRecord};
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
 use std::collections::HashMap;

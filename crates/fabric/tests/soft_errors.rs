@@ -7,7 +7,7 @@ use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{QueuedConfig, SoftError};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::queued::QueuedNetwork;
-use netloom_fabric::router::{BuildOptions, LinkErrors, NodeBlock, StoppedUnit};
+use netloom_fabric::router::{BuildOptions, LinkErrors, RouterBlock, StoppedUnit};
 use netloom_fabric::topology::torus::Torus;
 use traffic::crowd::crowd;
 use traffic::script::{Packet, ScriptHost};

@@ -256,7 +256,7 @@ fn afterwards(program: fn(Spi) -> Task) -> (Vec<(u32, Violation, u64)>, Vec<Unit
     .expect("buildable");
     machine.run_until(1 << 40, 1, &netloom_engine::Progress::default());
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
-    use netloom_fabric::router::NodeBlock;
+    use netloom_fabric::router::RouterBlock;
     assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);
     let refused = machine.blocks().flat_map(|b| b.host().refused().collect::<Vec<_>>()).collect();
     (refused, machine.blocks().flat_map(|b| b.host().counters().map(|c| c.1).collect::<Vec<_>>()).collect())

@@ -1,13 +1,12 @@
 //! What drives the nodes of a run, as far as what it measures goes.
 
-use netloom_fabric::host::Host;
 use netloom_nic::fifo::{FifoNic, Software};
 use netloom_nic::message_unit::MessageUnits;
 use netloom_workload::messages::Programs;
 use netloom_workload::synthetic::Synthetic;
 
 /// What a run must know of the nodes' side.
-pub(crate) trait Driver: Host {
+pub(crate) trait Driver {
     /// Payload that has arrived, bytes; packets that have.
     fn arrived_so_far(&self) -> (u64, u64);
 }

@@ -284,7 +284,7 @@ fn stall<B: NodeBlock<Host: Driver>>(
             Some(port) => format!("{} {}", direction_name(port as u8), study.network.vcs[w.slot].name),
             None => format!("injection FIFO {}", w.slot),
         },
-        destination: w.destination[..n].iter().map(|&x| x.into()).collect(),
+        destination: w.destination[..n].to_vec(),
         chunks: w.chunks,
         waits_for: if w.ports.is_empty() {
             "its reception FIFO".into()

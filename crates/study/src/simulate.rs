@@ -17,7 +17,7 @@ use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::queued::CounterMasks;
-use netloom_fabric::router::{BuildOptions, Network, NodeBlock};
+use netloom_fabric::router::{BuildOptions, Network, NodeBlock, RouterBlock};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::fifo::FifoNic;
 use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS};

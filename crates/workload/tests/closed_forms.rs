@@ -7,7 +7,7 @@ use netloom_fabric::config::{Escape, HalfwayTie, TorusConfig};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::router::torus::TorusNetwork;
-use netloom_fabric::router::{BuildOptions, LinkCounts, NodeBlock};
+use netloom_fabric::router::{BuildOptions, LinkCounts, RouterBlock};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::FifoConfig;

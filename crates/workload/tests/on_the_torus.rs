@@ -3,7 +3,7 @@
 use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::router::torus::TorusNetwork;
-use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig, NodeMode};
 use netloom_nic::fifo::FifoNic;

@@ -15,7 +15,7 @@ mod statistics;
 pub mod torus;
 
 pub use errors::LinkCrcs;
-pub use network::{BuildOptions, Network, NodeBlock};
+pub use network::{BuildOptions, Network, NodeBlock, RouterBlock};
 pub use stall::{StallReport, StoppedUnit, WaitingPacket};
 pub use statistics::{LinkCounts, LinkErrors, Totals, VcClass, WindowRecord};
 

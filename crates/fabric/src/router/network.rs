@@ -1,7 +1,6 @@
 //! The face of a network to the layers above, whatever its routers are: blocks of nodes, run and read out.
 
 use super::errors::LinkCrcs;
-use super::partition::Partition;
 use super::queued::{CounterMasks, PortCounters};
 use super::stall::{StallReport, StoppedUnit, WaitingPacket};
 use super::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
@@ -43,19 +42,22 @@ impl Default for BuildOptions {
     }
 }
 
-/// Nodes that one thread simulates at a time, with their hosts: what each family of routers has.
-pub trait NodeBlock: Block {
+/// Routers that one thread simulates at a time, with the hosts of their nodes: what each family of routers has.
+pub trait RouterBlock: Block {
+    /// The header of its packets.
+    type Header;
+
     /// The nodes' side.
-    type Host: Host;
+    type Host: Host<Self::Header>;
+
+    /// What the network looks like from outside.
+    type Shape;
 
     /// The nodes' side, to read it out.
     fn host(&self) -> &Self::Host;
 
     /// The nodes' side, to change it between windows.
     fn host_mut(&mut self) -> &mut Self::Host;
-
-    /// The machine's numbers of the block's nodes, in the block's order.
-    fn numbers(&self) -> &[u32];
 
     /// Windows of the series that have ended before `now`.
     fn windows(&mut self, now: Time) -> &[WindowRecord];
@@ -73,12 +75,6 @@ pub trait NodeBlock: Block {
     /// block: only the sum over all blocks means something.
     fn under_way(&self) -> i64;
 
-    /// Whether a port of a node has a link that works.
-    fn has_link(&self, node: usize, port: usize) -> bool;
-
-    /// Traffic of a node's link from when counting began to `now`, the time reached.
-    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts;
-
     /// Begins counting anew at `now`, the time reached: links and totals; the series go on.
     fn restart_counting(&mut self, now: Time);
 
@@ -91,6 +87,18 @@ pub trait NodeBlock: Block {
     /// What is not as it must be when nothing is under way, in words; nothing if all is well: every token back, every VC,
     /// link and bus free.
     fn unrest(&self) -> Vec<String>;
+}
+
+/// Nodes of a torus, each with a router of its own.
+pub trait NodeBlock: RouterBlock<Shape = Torus> {
+    /// The machine's numbers of the block's nodes, in the block's order.
+    fn numbers(&self) -> &[u32];
+
+    /// Whether a port of a node has a link that works.
+    fn has_link(&self, node: usize, port: usize) -> bool;
+
+    /// Traffic of a node's link from when counting began to `now`, the time reached.
+    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts;
 
     /// What went wrong on a node's link since counting began.
     fn link_errors(&self, node: usize, port: usize) -> LinkErrors;
@@ -112,24 +120,29 @@ pub trait NodeBlock: Block {
     }
 }
 
-/// A machine of blocks of nodes.
-pub struct Network<B: NodeBlock> {
+/// A machine of blocks of routers.
+pub struct Network<B: RouterBlock> {
     simulation: Simulation<B>,
-    torus: Torus,
-    /// Block and place of each node.
+    shape: B::Shape,
+    /// Block and place of each router, or of each node where every node has one.
     places: Vec<(u32, u32)>,
 }
 
-impl<B: NodeBlock> Network<B> {
+impl<B: RouterBlock> Network<B> {
     /// From its blocks, each with the blocks to which it sends, in the order of its lanes.
-    pub(super) fn of(blocks: Vec<B>, lanes: Vec<Vec<u32>>, lookahead: Time, partition: Partition) -> Self {
-        let Partition { torus, places, .. } = partition;
-        Network { simulation: Simulation::new(blocks, lanes, lookahead), torus, places }
+    pub(super) fn of(
+        blocks: Vec<B>,
+        lanes: Vec<Vec<u32>>,
+        lookahead: Time,
+        shape: B::Shape,
+        places: Vec<(u32, u32)>,
+    ) -> Self {
+        Network { simulation: Simulation::new(blocks, lanes, lookahead), shape, places }
     }
 
     /// The shape.
-    pub fn torus(&self) -> &Torus {
-        &self.torus
+    pub fn shape(&self) -> &B::Shape {
+        &self.shape
     }
 
     /// Time reached, ticks.
@@ -179,15 +192,52 @@ impl<B: NodeBlock> Network<B> {
         self.simulation.blocks().for_each(|b| b.restart_counting(now));
     }
 
+    /// Packets that are in the network.
+    pub fn under_way(&mut self) -> i64 {
+        self.simulation.blocks().map(|b| b.under_way()).sum()
+    }
+
+    /// Bytes of the network's state, and of the packets in it.
+    pub fn bytes(&mut self) -> (usize, usize) {
+        self.simulation.blocks().map(|b| b.bytes()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
+
+    /// If nothing will ever happen and packets are in the network, or wait to enter it: who waits for what.
+    pub fn stall(&mut self) -> Option<StallReport> {
+        if self.simulation.next_time().is_some() {
+            return None;
+        }
+        let under_way = self.under_way();
+        let waiting: Vec<_> = self.simulation.blocks().flat_map(|b| b.waiting()).collect();
+        (under_way != 0 || !waiting.is_empty()).then_some(StallReport { under_way, waiting })
+    }
+
+    /// What is not at rest although nothing is under way; see [`RouterBlock::unrest`].
+    pub fn unrest(&mut self) -> Vec<String> {
+        self.simulation.blocks().flat_map(|b| b.unrest()).collect()
+    }
+
+    /// Block and place within it of a router, or of a node where every node has one.
+    pub fn place(&self, node: u32) -> (u32, u32) {
+        self.places[node as usize]
+    }
+}
+
+impl<B: NodeBlock> Network<B> {
+    /// The shape.
+    pub fn torus(&self) -> &Torus {
+        &self.shape
+    }
+
     /// Traffic of each link of the torus that works, as (node, port, counts), in the order of nodes.
     pub fn links(&mut self) -> Vec<(u32, usize, LinkCounts)> {
-        let (ports, nodes) = (self.torus.ports(), self.torus.nodes());
+        let (ports, nodes) = (self.shape.ports(), self.shape.nodes());
         self.links_of(|node, port| node < nodes && port < ports)
     }
 
     /// The same of each IO link.
     pub fn io_links(&mut self) -> Vec<(u32, usize, LinkCounts)> {
-        let torus = self.torus.clone();
+        let torus = self.shape.clone();
         self.links_of(|node, port| torus.is_io_link(node, port))
     }
 
@@ -214,7 +264,7 @@ impl<B: NodeBlock> Network<B> {
     /// What the machine's own performance counters say of each link that works, as (node, port, counts), in the order of nodes; empty where
     /// there are none, or off.
     pub fn counters(&mut self) -> Vec<(u32, usize, PortCounters)> {
-        let (torus, now) = (self.torus.clone(), self.now());
+        let (torus, now) = (self.shape.clone(), self.now());
         let mut list = vec![];
         for block in self.simulation.blocks() {
             for node in (0..block.numbers().len()).filter(|&node| !torus.is_io_node(block.numbers()[node])) {
@@ -250,7 +300,7 @@ impl<B: NodeBlock> Network<B> {
         let mut found = vec![];
         for (node, port) in links {
             let ends =
-                crcs(node, port).zip(self.torus.link(node, port).and_then(|(n, there)| crcs(n, there)));
+                crcs(node, port).zip(self.shape.link(node, port).and_then(|(n, there)| crcs(n, there)));
             if let Some((sender, receiver)) = ends {
                 let differs = |class: &usize| sender.sent[*class] != receiver.received[*class];
                 found.extend((0..2).filter(differs).map(|class| (node, port, class == 1)));
@@ -266,40 +316,10 @@ impl<B: NodeBlock> Network<B> {
         sum
     }
 
-    /// Packets that are in the network.
-    pub fn under_way(&mut self) -> i64 {
-        self.simulation.blocks().map(|b| b.under_way()).sum()
-    }
-
-    /// Bytes of the network's state, and of the packets in it.
-    pub fn bytes(&mut self) -> (usize, usize) {
-        self.simulation.blocks().map(|b| b.bytes()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
-    }
-
-    /// If nothing will ever happen and packets are in the network, or wait to enter it: who waits for what.
-    pub fn stall(&mut self) -> Option<StallReport> {
-        if self.simulation.next_time().is_some() {
-            return None;
-        }
-        let under_way = self.under_way();
-        let waiting: Vec<_> = self.simulation.blocks().flat_map(|b| b.waiting()).collect();
-        (under_way != 0 || !waiting.is_empty()).then_some(StallReport { under_way, waiting })
-    }
-
-    /// What is not at rest although nothing is under way; see [`NodeBlock::unrest`].
-    pub fn unrest(&mut self) -> Vec<String> {
-        self.simulation.blocks().flat_map(|b| b.unrest()).collect()
-    }
-
     /// Units that have stopped rather than let anything wrong out, the first first.
     pub fn stopped(&mut self) -> Vec<StoppedUnit> {
         let mut list: Vec<_> = self.simulation.blocks().flat_map(|b| b.stopped().to_vec()).collect();
         list.sort_unstable();
         list
-    }
-
-    /// Block and place within it of a node.
-    pub fn place(&self, node: u32) -> (u32, u32) {
-        self.places[node as usize]
     }
 }

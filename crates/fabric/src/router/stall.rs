@@ -5,7 +5,7 @@ use netloom_engine::Time;
 /// A packet that cannot move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingPacket {
-    /// Node at which it waits, by the machine's number.
+    /// Node or router at which it waits, by the machine's number.
     pub node: u32,
     /// Receiver in which it stands, or none if it is the head of an injection FIFO.
     pub port: Option<usize>,
@@ -13,9 +13,9 @@ pub struct WaitingPacket {
     pub slot: usize,
     /// Where it came from.
     pub source: u32,
-    /// Coordinates of its destination.
-    pub destination: [u8; 5],
-    /// Its size, chunks.
+    /// Its destination: a torus node's coordinates, or a node's number.
+    pub destination: Vec<u32>,
+    /// Its size, chunks or flits.
     pub chunks: u32,
     /// Ports through which it may leave.
     pub ports: Vec<usize>,

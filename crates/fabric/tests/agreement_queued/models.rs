@@ -11,7 +11,7 @@ use netloom_fabric::collective::{ClassRoute, Delivers, RouteKind};
 use netloom_fabric::config::QueuedConfig;
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::queued::QueuedNetwork;
-use netloom_fabric::router::{BuildOptions, NodeBlock, WindowRecord};
+use netloom_fabric::router::{BuildOptions, RouterBlock, WindowRecord};
 use netloom_fabric::topology::torus::Torus;
 use std::collections::HashMap;
 

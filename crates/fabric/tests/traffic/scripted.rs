@@ -6,7 +6,7 @@ use netloom_fabric::config::QueuedConfig;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Data, Header, Meta};
 use netloom_fabric::router::queued::QueuedNetwork;
-use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_fabric::router::{BuildOptions, RouterBlock};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a node sends by each injection FIFO.

@@ -3,7 +3,7 @@
 use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::*;
 use netloom_fabric::router::queued::{QueuedBlock, QueuedNetwork};
-use netloom_fabric::router::{BuildOptions, NodeBlock};
+use netloom_fabric::router::{BuildOptions, NodeBlock, RouterBlock};
 use netloom_nic::message_unit::config::{MessageUnitConfig, SoftwareConfig};
 use netloom_nic::message_unit::spi::{Note, Spi};
 use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS};

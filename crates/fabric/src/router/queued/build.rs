@@ -66,7 +66,8 @@ impl<H: Host> Network<QueuedBlock<H>> {
             block.shared.soft = SoftErrors::new(config, &partition.torus, options.seed, numbers);
             blocks.push(block);
         }
-        Ok(Network::of(blocks, all_lanes, tables.lookahead(), partition))
+        let Partition { torus, places, .. } = partition;
+        Ok(Network::of(blocks, all_lanes, tables.lookahead(), torus, places))
     }
 }
 

@@ -4,17 +4,21 @@ use super::block::QueuedBlock;
 use super::counters::PortCounters;
 use super::state::*;
 use crate::collective::CollectiveHeader;
+use crate::config::DIMENSIONS_MAX;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::bits;
 use crate::router::errors::LinkCrcs;
-use crate::router::network::NodeBlock;
+use crate::router::network::{NodeBlock, RouterBlock};
 use crate::router::stall::{StoppedUnit, WaitingPacket};
 use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
+use crate::topology::torus::Torus;
 use netloom_engine::Time;
 
-impl<H: Host> NodeBlock for QueuedBlock<H> {
+impl<H: Host> RouterBlock for QueuedBlock<H> {
+    type Header = Header;
     type Host = H;
+    type Shape = Torus;
 
     fn host(&self) -> &H {
         &self.shared.host
@@ -22,10 +26,6 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
 
     fn host_mut(&mut self) -> &mut H {
         &mut self.shared.host
-    }
-
-    fn numbers(&self) -> &[u32] {
-        &self.numbers
     }
 
     fn windows(&mut self, now: Time) -> &[WindowRecord] {
@@ -49,17 +49,6 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
         self.shared.recorder.under_way
     }
 
-    fn has_link(&self, node: usize, port: usize) -> bool {
-        self.nodes[node].ports[port].neighbour != NOWHERE
-    }
-
-    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
-        let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
-        let t = &self.shared.tables;
-        self.nodes[node].ports[port]
-            .counts(now, carried, |packets, chunks, acks| t.sending(packets, chunks, acks))
-    }
-
     fn restart_counting(&mut self, now: Time) {
         self.carried =
             self.nodes.iter_mut().map(|n| n.ports.each_mut().map(|port| port.restart(now))).collect();
@@ -67,10 +56,6 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
         self.shared.counters.iter_mut().for_each(|counters| counters.restart(now));
         self.shared.errors.iter_mut().for_each(|errors| errors.restart_counting());
         self.shared.soft.iter_mut().for_each(|soft| soft.corrected.fill([0; PORTS]));
-    }
-
-    fn counters(&self, node: usize, port: usize, now: Time) -> Option<PortCounters> {
-        Some(self.shared.counters.as_ref()?.read(node, port, now))
     }
 
     fn bytes(&self) -> (usize, usize) {
@@ -99,7 +84,7 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
                     port,
                     slot,
                     source: self.shared.arena.get(packet).source,
-                    destination: std::array::from_fn(|d| header.destination(d)),
+                    destination: (0..DIMENSIONS_MAX).map(|d| header.destination(d).into()).collect(),
                     chunks: header.chunks(),
                     tokens: ports.iter().map(|&p| n.tokens[p].to_vec()).collect(),
                     ports,
@@ -146,6 +131,27 @@ impl<H: Host> NodeBlock for QueuedBlock<H> {
             }
         }
         found
+    }
+}
+
+impl<H: Host> NodeBlock for QueuedBlock<H> {
+    fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    fn has_link(&self, node: usize, port: usize) -> bool {
+        self.nodes[node].ports[port].neighbour != NOWHERE
+    }
+
+    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
+        let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
+        let t = &self.shared.tables;
+        self.nodes[node].ports[port]
+            .counts(now, carried, |packets, chunks, acks| t.sending(packets, chunks, acks))
+    }
+
+    fn counters(&self, node: usize, port: usize, now: Time) -> Option<PortCounters> {
+        Some(self.shared.counters.as_ref()?.read(node, port, now))
     }
 
     fn link_errors(&self, node: usize, port: usize) -> LinkErrors {

@@ -275,7 +275,7 @@ mod tests {
     use crate::host::{Delivery, Host, Pull, Signals};
     use crate::packet::{Header, Meta};
     use crate::router::torus::TorusNetwork;
-    use crate::router::{BuildOptions, NodeBlock, WindowRecord};
+    use crate::router::{BuildOptions, RouterBlock, WindowRecord};
     use crate::routing::hints;
     use crate::topology::torus::Torus;
     use netloom_engine::{Progress, Stream, Time};

@@ -77,7 +77,8 @@ impl<H: Host, const P: usize> Network<TorusBlock<H, P>> {
             }
             blocks.push(block);
         }
-        Ok(Network::of(blocks, all_lanes, tables.lookahead(), partition))
+        let Partition { torus, places, .. } = partition;
+        Ok(Network::of(blocks, all_lanes, tables.lookahead(), torus, places))
     }
 }
 

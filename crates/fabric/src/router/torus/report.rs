@@ -3,16 +3,20 @@
 use super::block::TorusBlock;
 use super::slots::SLOTS;
 use super::state::NOWHERE;
+use crate::config::DIMENSIONS_MAX;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::errors::LinkCrcs;
-use crate::router::network::NodeBlock;
+use crate::router::network::{NodeBlock, RouterBlock};
 use crate::router::stall::WaitingPacket;
 use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
+use crate::topology::torus::Torus;
 use netloom_engine::Time;
 
-impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
+impl<H: Host, const P: usize> RouterBlock for TorusBlock<H, P> {
+    type Header = Header;
     type Host = H;
+    type Shape = Torus;
 
     fn host(&self) -> &H {
         &self.shared.host
@@ -20,10 +24,6 @@ impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
 
     fn host_mut(&mut self) -> &mut H {
         &mut self.shared.host
-    }
-
-    fn numbers(&self) -> &[u32] {
-        &self.numbers
     }
 
     fn windows(&mut self, now: Time) -> &[WindowRecord] {
@@ -47,17 +47,6 @@ impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
         self.shared.recorder.under_way
     }
 
-    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
-        let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
-        let t = &self.shared.tables;
-        self.nodes[node].ports[port]
-            .counts(now, carried, |packets, chunks, acks| t.sending(packets, chunks, acks))
-    }
-
-    fn has_link(&self, node: usize, port: usize) -> bool {
-        self.nodes[node].ports[port].neighbour != NOWHERE
-    }
-
     fn restart_counting(&mut self, now: Time) {
         self.carried =
             self.nodes.iter_mut().map(|n| n.ports.each_mut().map(|port| port.restart(now))).collect();
@@ -76,18 +65,6 @@ impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
         (state, self.shared.arena.bytes() + self.shared.calendar.bytes())
     }
 
-    fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
-        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port))
-    }
-
-    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
-        Some(self.shared.errors.as_ref()?.crcs(node, port))
-    }
-
-    fn errors(&self) -> LinkErrors {
-        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.sum())
-    }
-
     fn waiting(&self) -> Vec<WaitingPacket> {
         let mut list = vec![];
         for (n, node) in self.nodes.iter().enumerate() {
@@ -98,7 +75,7 @@ impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
                     port,
                     slot,
                     source: self.shared.arena.get(packet).source,
-                    destination: std::array::from_fn(|d| header.destination(d)),
+                    destination: (0..DIMENSIONS_MAX).map(|d| header.destination(d).into()).collect(),
                     chunks: header.chunks(),
                     tokens: ports
                         .iter()
@@ -146,5 +123,34 @@ impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
             }
         }
         found
+    }
+}
+
+impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
+    fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
+        let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
+        let t = &self.shared.tables;
+        self.nodes[node].ports[port]
+            .counts(now, carried, |packets, chunks, acks| t.sending(packets, chunks, acks))
+    }
+
+    fn has_link(&self, node: usize, port: usize) -> bool {
+        self.nodes[node].ports[port].neighbour != NOWHERE
+    }
+
+    fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
+        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port))
+    }
+
+    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
+        Some(self.shared.errors.as_ref()?.crcs(node, port))
+    }
+
+    fn errors(&self) -> LinkErrors {
+        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.sum())
     }
 }
