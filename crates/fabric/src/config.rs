@@ -4,12 +4,14 @@
 //! These are plain values as a machine file gives them, with checks that say what is impossible. Nothing here
 //! is used on the path of a packet: a block derives its own compact tables from it when the machine is built.
 
+mod dragonfly;
 mod faults;
 mod io;
 mod outline;
 mod queued;
 mod torus;
 
+pub use dragonfly::{Cabling, Cooling, DRAGONFLY_NODES_MAX, DragonflyConfig};
 pub(crate) use faults::PlacedFault;
 pub use faults::{LinkFault, SoftError};
 pub use io::{EXITS_MAX, IoNodes};

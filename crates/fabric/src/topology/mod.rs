@@ -1,5 +1,10 @@
 //! Where nodes are and how links join them.
 
+pub mod bundles;
+pub mod cabling;
+pub mod dragonfly;
 pub mod io;
 pub mod partitions;
 pub mod torus;
+pub mod wiring;
+pub mod xc;

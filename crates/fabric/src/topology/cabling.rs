@@ -1,0 +1,160 @@
+//! Which global port of a group is joined with which of another (Kim et al. 2008, section 3.1, leave it open; "absolute" and
+//! "relative" are the names of Camarero, Vallejo and Beivide 2014 and of Hastings et al. 2015). Cray XC's cables are in
+//! [`super::bundles`].
+//!
+//! A group's global ports are counted router by router. With fewer groups than ports allow, the ports are shared out equally: a round
+//! leads to each other group once, and ports that make no full round stay without a link (ours).
+
+use super::bundles;
+use super::dragonfly::{Coordinates, coordinates};
+use crate::config::{Cabling, DragonflyConfig};
+use netloom_engine::Stream;
+
+/// What random cabling is drawn for, among the streams of a machine.
+const CABLING: u64 = 10;
+
+/// An end of a global link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlobalEnd {
+    /// The router.
+    pub router: Coordinates,
+    /// Which of its global ports.
+    pub port: u32,
+}
+
+/// The place of group `other` among those that a group is joined with: all but itself. It does not depend on how many there are
+/// after it, so that it stays when a machine grows.
+pub fn slot(group: u32, other: u32) -> u32 {
+    debug_assert_ne!(group, other);
+    other - u32::from(other > group)
+}
+
+/// All global links, by their ends.
+pub fn links(config: &DragonflyConfig) -> Vec<[GlobalEnd; 2]> {
+    match config.cabling {
+        Cabling::Bundles => bundles::links(config),
+        Cabling::Absolute => arranged(config, slot, |_, port| port),
+        Cabling::Relative => {
+            let groups = config.groups;
+            arranged(config, |group, other| (other + groups - group) % groups - 1, |_, port| port)
+        }
+        Cabling::Random => {
+            let orders: Vec<_> = (0..config.groups).map(|group| shuffled(config, group)).collect();
+            arranged(config, slot, |group, port| orders[group as usize][port as usize])
+        }
+    }
+}
+
+/// Global links of a dragonfly whose group `i` has its port for `j` at `slot(i, j)` of each round, and that port is the one
+/// which `port` says.
+fn arranged(
+    config: &DragonflyConfig,
+    slot: impl Fn(u32, u32) -> u32,
+    port: impl Fn(u32, u32) -> u32,
+) -> Vec<[GlobalEnd; 2]> {
+    let others = config.groups - 1;
+    if others == 0 {
+        return vec![];
+    }
+    let rounds = config.routers_per_group() * config.global_ports / others;
+    let end = |group: u32, other: u32, round: u32| {
+        let port = port(group, round * others + slot(group, other));
+        let router = group * config.routers_per_group() + port / config.global_ports;
+        GlobalEnd { router: coordinates(config, router), port: port % config.global_ports }
+    };
+    let mut links = Vec::new();
+    for i in 0..config.groups {
+        for j in i + 1..config.groups {
+            links.extend((0..rounds).map(|round| [end(i, j, round), end(j, i, round)]));
+        }
+    }
+    links
+}
+
+/// The global ports of a group in an order of its own: all orders are equally likely, and so, since every group has one, are all
+/// matchings that join each two groups equally often.
+fn shuffled(config: &DragonflyConfig, group: u32) -> Vec<u32> {
+    let mut stream = Stream::new(config.cabling_seed, CABLING, group.into());
+    let mut order: Vec<u32> = (0..config.routers_per_group() * config.global_ports).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, stream.below(last as u64 + 1) as usize);
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(cabling: Cabling, groups: u32) -> DragonflyConfig {
+        DragonflyConfig {
+            nodes_per_router: 4,
+            group: vec![8],
+            links_per_peer: vec![],
+            global_ports: 4,
+            groups,
+            cabling,
+            cabling_seed: 1,
+            cables: None,
+            last_group_chassis: None,
+            cooling: None,
+        }
+    }
+
+    /// For each group, the group to which each of its ports leads.
+    fn targets(config: &DragonflyConfig) -> Vec<Vec<Option<u32>>> {
+        let ports = config.routers_per_group() * config.global_ports;
+        let mut targets = vec![vec![None; ports as usize]; config.groups as usize];
+        for [a, b] in links(config) {
+            for (from, to) in [(a, b), (b, a)] {
+                let port = from.router.blade * config.global_ports + from.port;
+                let target = &mut targets[from.router.group as usize][port as usize];
+                assert_eq!(target.replace(to.router.group), None, "a port has one link");
+            }
+        }
+        targets
+    }
+
+    #[test]
+    fn absolute_ports_lead_to_groups_in_their_order() {
+        let targets = targets(&config(Cabling::Absolute, 33));
+        for (i, row) in (0..).zip(&targets) {
+            let expected: Vec<_> = (0..33).filter(|&j| j != i).map(Some).collect();
+            assert_eq!(*row, expected);
+        }
+    }
+
+    #[test]
+    fn relative_ports_lead_to_the_groups_that_follow() {
+        for (groups, rounds) in [(33, 1), (9, 4)] {
+            let targets = targets(&config(Cabling::Relative, groups));
+            for (i, row) in (0..).zip(&targets) {
+                let round = (0..groups - 1).map(|k| Some((i + k + 1) % groups));
+                let expected: Vec<_> = round.cycle().take((rounds * (groups - 1)) as usize).collect();
+                assert_eq!(*row, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn random_cabling_is_its_seed_s() {
+        let one = config(Cabling::Random, 33);
+        let other = DragonflyConfig { cabling_seed: 2, ..one.clone() };
+        assert_eq!(links(&one), links(&one));
+        assert_ne!(links(&one), links(&other));
+        assert_ne!(targets(&one), targets(&config(Cabling::Absolute, 33)));
+    }
+
+    /// 32 ports among nine other groups: three each, five left.
+    #[test]
+    fn ports_are_shared_out_equally() {
+        for cabling in [Cabling::Absolute, Cabling::Relative, Cabling::Random] {
+            for (group, row) in (0..).zip(targets(&config(cabling, 10))) {
+                for other in (0..10).filter(|&other| other != group) {
+                    assert_eq!(row.iter().filter(|&&t| t == Some(other)).count(), 3, "{cabling:?}");
+                }
+                assert_eq!(row.iter().filter(|t| t.is_none()).count(), 5);
+            }
+        }
+    }
+}
