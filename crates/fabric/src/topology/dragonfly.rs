@@ -84,7 +84,8 @@ fn join(
     }
 }
 
-/// Names of the classes of links: those of Cray XC where its groups or cables are.
+/// Names of the classes of links, one for each dimension of a group and the last for global links: those of Cray XC where its groups
+/// or cables are.
 fn classes(config: &DragonflyConfig) -> &'static [&'static str] {
     match (config.group.len(), config.cabling) {
         (1, Cabling::Bundles) => &["green", "blue"],
