@@ -9,6 +9,7 @@ mod faults;
 mod io;
 mod outline;
 mod queued;
+mod tiled;
 mod torus;
 
 pub use dragonfly::{Cabling, Cooling, DRAGONFLY_NODES_MAX, DragonflyConfig};
@@ -17,6 +18,10 @@ pub use faults::{LinkFault, SoftError};
 pub use io::{EXITS_MAX, IoNodes};
 pub use outline::{Outline, VcOutline};
 pub use queued::{CollectiveLogic, QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
+pub use tiled::{
+    FLITS_MAX, FlitFormat, LinkClass, LoadWeights, MinimalWays, SwitchedRouting, SwitchedTopology,
+    TILED_VCS_MAX, TiledConfig, TiledRouter,
+};
 pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};
 
 use crate::topology::partitions::{self, Partition};

@@ -4,7 +4,8 @@ use netloom_engine::Stream;
 
 /// The bits of a mask, lowest first.
 #[inline]
-pub(in crate::router) fn bits(mut mask: u16) -> impl Iterator<Item = usize> {
+pub(in crate::router) fn bits(mask: impl Into<u64>) -> impl Iterator<Item = usize> {
+    let mut mask: u64 = mask.into();
     std::iter::from_fn(move || {
         (mask != 0).then(|| {
             let bit = mask.trailing_zeros() as usize;

@@ -12,6 +12,7 @@ mod port;
 pub mod queued;
 mod stall;
 mod statistics;
+pub mod tiled;
 pub mod torus;
 
 pub use errors::LinkCrcs;

@@ -125,7 +125,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
         while let Some((port, some)) = asking.next_receiver() {
             let mask = if n.paths[port] < t.paths { offered } else { 0 };
             let mut slots = 0u8;
-            for slot in bits(some.into()) {
+            for slot in bits(some) {
                 let head = n.receivers[port].heads[slot];
                 slots |= u8::from(n.receiver_ways(t, port, slot, head, mask) != 0) << slot;
             }

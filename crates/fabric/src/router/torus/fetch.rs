@@ -151,7 +151,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     fn fetch_asking(&self, n: &Node<P>, mut asking: SlotSet<P>) {
         while let Some((port, slots)) = asking.next_receiver() {
             prefetch(&n.receivers[port]);
-            bits(slots.into()).for_each(|slot| self.fetch_ring(n, port, slot));
+            bits(slots).for_each(|slot| self.fetch_ring(n, port, slot));
         }
     }
 

@@ -1,0 +1,399 @@
+//! Networks of tiled routers, whose unit of flow control is a flit: Cray XC's Aries (Alverson et al., "Cray XC Series Network"), and
+//! other high-radix routers told by the same parameters.
+
+use super::{ConfigError, DragonflyConfig, at_most, refuse};
+use crate::topology::wiring::Wiring;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Most VCs of a port, of all classes together.
+pub const TILED_VCS_MAX: u32 = 8;
+
+/// What is wired to what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum SwitchedTopology {
+    /// Groups of routers, all connected to all.
+    Dragonfly(DragonflyConfig),
+}
+
+impl SwitchedTopology {
+    /// Refuses what cannot be built.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key (`topology.…`) and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        match self {
+            SwitchedTopology::Dragonfly(config) => config.check(),
+        }
+    }
+
+    /// The routers and links of a checked configuration.
+    pub fn wiring(&self) -> Wiring {
+        match self {
+            SwitchedTopology::Dragonfly(config) => config.wiring(),
+        }
+    }
+}
+
+/// Packets, counted in flits ("Aries Performance").
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(non_snake_case)]
+pub struct FlitFormat {
+    /// Bits of a flit.
+    pub flit_bits: u32,
+    /// Data of a full packet, bytes.
+    pub data_max_B: u32,
+    /// Flits of a request before its data: destination, address, what is asked.
+    pub request_header_flits: u32,
+    /// Flits of a response before its data.
+    pub response_header_flits: u32,
+}
+
+impl FlitFormat {
+    /// Flits of a request with so much data.
+    pub fn request_flits(&self, bytes: u32) -> u32 {
+        self.request_header_flits + self.data_flits(bytes)
+    }
+
+    /// Flits of a response with so much data.
+    pub fn response_flits(&self, bytes: u32) -> u32 {
+        self.response_header_flits + self.data_flits(bytes)
+    }
+
+    fn data_flits(&self, bytes: u32) -> u32 {
+        (8 * bytes).div_ceil(self.flit_bits)
+    }
+
+    /// Flits of the longest packet.
+    pub fn flits_max(&self) -> u32 {
+        self.request_flits(self.data_max_B).max(self.response_flits(self.data_max_B))
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        at_most(&[
+            ("packet.flit_bits", self.flit_bits, 4096),
+            ("packet.data_max_B", self.data_max_B, 65_536),
+            ("packet.request_header_flits", self.request_header_flits, 64),
+            ("packet.response_header_flits", self.response_header_flits, 64),
+        ])?;
+        if self.flit_bits == 0 {
+            return refuse("packet.flit_bits", "expected at least 1 bit");
+        }
+        if self.request_header_flits == 0 || self.response_header_flits == 0 {
+            return refuse(
+                "packet.request_header_flits",
+                "expected at least 1 flit, also of a response's header",
+            );
+        }
+        if self.flits_max() > FLITS_MAX {
+            let message =
+                format!("expected packets of at most {FLITS_MAX} flits, found {}", self.flits_max());
+            return refuse("packet.data_max_B", message);
+        }
+        Ok(())
+    }
+}
+
+/// Flits of the longest packet that a header can tell.
+pub const FLITS_MAX: u32 = 63;
+
+/// What the links of a class have in common: green, black and blue ones; those of a group and global ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkClass {
+    /// From a packet's first bit at the sending tile to its head in the queue of the receiving one: both link control blocks,
+    /// SerDes, wire. Ticks.
+    pub latency_ticks: u32,
+    /// What a flit of a packet takes on the link, with all that the link adds to it, thousandths of a tick.
+    pub flit_milliticks: u32,
+}
+
+/// A router of tiles ("Aries Router"): each an input queue with a bus along its row, a sub-switch, and a buffer at the end of its
+/// column's buses, in front of the link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TiledRouter {
+    /// Rows of tiles.
+    pub rows: u32,
+    /// Columns of tiles.
+    pub columns: u32,
+    /// Nodes that share their processor tiles: the ports of the router that lead to nodes.
+    pub nodes_per_share: u32,
+    /// Processor tiles that they share.
+    pub tiles_per_share: u32,
+    /// VCs of each class of packets.
+    pub vcs: u32,
+    /// Whether responses have VCs of their own.
+    pub response_vcs: bool,
+    /// Room of an input queue, flits: all VCs share it.
+    pub input_flits: u32,
+    /// What is kept of that for each VC alone, flits.
+    pub input_reserved_flits: u32,
+    /// Room of a sub-switch for each of its row's inputs and each VC, flits.
+    pub subswitch_flits: u32,
+    /// Room of a column buffer for each row of its column and each VC, flits.
+    pub column_flits: u32,
+    /// Flits that a row or column bus takes a tick.
+    pub bus_flits_per_tick: u32,
+    /// From a packet's arrival in an input queue to its request for the row bus: the route tables. Ticks.
+    pub route_ticks: u32,
+    /// Along the row bus into the sub-switch, ticks.
+    pub row_ticks: u32,
+    /// Along the column bus into the column buffer, ticks.
+    pub column_ticks: u32,
+    /// Between a processor tile and a node's interface, ticks.
+    pub netlink_ticks: u32,
+    /// What a flit takes there, thousandths of a tick.
+    pub netlink_flit_milliticks: u32,
+}
+
+/// Which of the global links towards a group are minimal ways there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MinimalWays {
+    /// Those that the fewest hops lead to from where the packet is.
+    Nearest,
+    /// All of them.
+    Any,
+}
+
+/// How adaptive routing weighs what it knows of loads ("Cray XC Routing").
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadWeights {
+    /// Of flits that wait in this router for the output: near-end load.
+    pub near: u32,
+    /// Of flits sent and not yet known to have left the next router's input queue, by its credits: far-end load.
+    pub far: u32,
+    /// Of what the next router says of itself: downstream load.
+    pub downstream: u32,
+}
+
+/// How packets are routed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchedRouting {
+    /// Which links are minimal ways to another group.
+    pub minimal_ways: MinimalWays,
+    /// Minimal outputs that are compared for a packet.
+    pub minimal_candidates: u32,
+    /// Non-minimal outputs that are compared for a packet.
+    pub nonminimal_candidates: u32,
+    /// What loads count.
+    pub weights: LoadWeights,
+    /// Of each of the four adaptive policies that a packet may name: the load of a non-minimal output is multiplied by the
+    /// first, in sixteenths, and the second is added, flits.
+    pub bias: Vec<(u32, u32)>,
+    /// How often routers tell their load, ticks.
+    pub load_period_ticks: u32,
+    /// How often UGAL-G hears of the loads of other routers' global links, ticks.
+    pub global_load_period_ticks: u32,
+    /// Whether UGAL-L counts only the VC that a packet would take (Kim et al., "VC discrimination").
+    pub vc_discrimination: bool,
+    /// Whether credits are held back by what they are late, so that a full link behind a link is felt sooner (Kim et al., "credit round trip").
+    pub credit_round_trip: bool,
+}
+
+/// A network of tiled routers: everything that the fabric needs to build it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TiledConfig {
+    /// Ticks a second; a tick is a cycle of the router.
+    pub ticks_per_second: u64,
+    /// What is wired to what.
+    pub topology: SwitchedTopology,
+    /// The packets.
+    pub packet: FlitFormat,
+    /// The links, by class.
+    pub link: BTreeMap<String, LinkClass>,
+    /// The routers.
+    pub router: TiledRouter,
+    /// How packets are routed.
+    pub routing: SwitchedRouting,
+}
+
+impl TiledConfig {
+    /// A Cray XC with so many groups and cables between each two; the same values as `machines/xc.toml`, whose comments give each source.
+    pub fn cray_xc(groups: u32, cables: u32) -> Self {
+        let class = |latency_ticks, flit_milliticks| LinkClass { latency_ticks, flit_milliticks };
+        TiledConfig {
+            ticks_per_second: 875_000_000,
+            topology: SwitchedTopology::Dragonfly(DragonflyConfig::cray_xc(groups, cables)),
+            packet: FlitFormat {
+                flit_bits: 48,
+                data_max_B: 64,
+                request_header_flits: 3,
+                response_header_flits: 1,
+            },
+            link: [
+                ("green".into(), class(50, 1111)),
+                ("black".into(), class(56, 1111)),
+                ("blue".into(), class(62, 1244)),
+            ]
+            .into(),
+            router: TiledRouter {
+                rows: 6,
+                columns: 8,
+                nodes_per_share: 2,
+                tiles_per_share: 4,
+                vcs: 4,
+                response_vcs: true,
+                input_flits: 512,
+                input_reserved_flits: 14,
+                subswitch_flits: 28,
+                column_flits: 28,
+                bus_flits_per_tick: 1,
+                route_ticks: 12,
+                row_ticks: 10,
+                column_ticks: 10,
+                netlink_ticks: 20,
+                netlink_flit_milliticks: 1000,
+            },
+            routing: SwitchedRouting {
+                minimal_ways: MinimalWays::Nearest,
+                minimal_candidates: 2,
+                nonminimal_candidates: 2,
+                weights: LoadWeights { near: 1, far: 1, downstream: 1 },
+                bias: vec![(32, 16), (24, 8), (16, 0), (8, 0)],
+                load_period_ticks: 10,
+                global_load_period_ticks: 50,
+                vc_discrimination: false,
+                credit_round_trip: false,
+            },
+        }
+    }
+
+    /// VCs of a port.
+    pub fn vcs(&self) -> u32 {
+        self.router.vcs * if self.router.response_vcs { 2 } else { 1 }
+    }
+
+    /// Refuses what cannot be built.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.topology.check()?;
+        self.packet.check()?;
+        let wiring = self.topology.wiring();
+        for class in wiring.classes() {
+            if !self.link.contains_key(class) {
+                return refuse(
+                    &format!("link.{class}"),
+                    "expected latency_ticks and flit_milliticks of these links",
+                );
+            }
+        }
+        for (class, link) in &self.link {
+            if !(1..=100_000).contains(&link.latency_ticks) {
+                let message = format!("expected 1 to 100000 ticks, found {}", link.latency_ticks);
+                return refuse(&format!("link.{class}.latency_ticks"), message);
+            }
+            if !(1..=1_000_000).contains(&link.flit_milliticks) {
+                let message = format!("expected 1 to 1000000, found {}", link.flit_milliticks);
+                return refuse(&format!("link.{class}.flit_milliticks"), message);
+            }
+        }
+        self.check_router(&wiring)?;
+        self.check_routing()
+    }
+
+    fn check_router(&self, wiring: &Wiring) -> Result<(), ConfigError> {
+        let r = &self.router;
+        let vcs = self.vcs();
+        if r.vcs == 0 || vcs > TILED_VCS_MAX {
+            let message = format!("expected 1 to {TILED_VCS_MAX} VCs of all classes, found {vcs}");
+            return refuse("router.vcs", message);
+        }
+        for (key, side) in [("router.rows", r.rows), ("router.columns", r.columns)] {
+            if side == 0 || side * vcs > 64 {
+                let message =
+                    format!("expected at least 1, and with {vcs} VCs at most {}, found {side}", 64 / vcs);
+                return refuse(key, message);
+            }
+        }
+        if r.nodes_per_share == 0 || r.tiles_per_share == 0 {
+            return refuse("router.nodes_per_share", "expected at least 1 node and 1 tile");
+        }
+        let nodes =
+            (0..wiring.routers()).map(|router| wiring.nodes_at(router).len() as u32).max().unwrap_or(0);
+        let tiles = wiring.ports() as u32 + nodes.div_ceil(r.nodes_per_share) * r.tiles_per_share;
+        if tiles > r.rows * r.columns || tiles > 64 {
+            let message = format!(
+                "expected tiles for {} links and {} for nodes, and 64 at most, found {}",
+                wiring.ports(),
+                tiles - wiring.ports() as u32,
+                r.rows * r.columns
+            );
+            return refuse("router.rows", message);
+        }
+        let most = self.packet.flits_max();
+        for (key, room) in [
+            ("router.input_reserved_flits", r.input_reserved_flits),
+            ("router.subswitch_flits", r.subswitch_flits),
+            ("router.column_flits", r.column_flits),
+        ] {
+            if room < most {
+                return refuse(key, format!("expected room for a packet of {most} flits, found {room}"));
+            }
+        }
+        at_most(&[
+            ("router.subswitch_flits", r.subswitch_flits, 255),
+            ("router.column_flits", r.column_flits, 255),
+            ("router.input_flits", r.input_flits, 60_000),
+            ("router.bus_flits_per_tick", r.bus_flits_per_tick, 64),
+            ("router.route_ticks", r.route_ticks, 10_000),
+            ("router.row_ticks", r.row_ticks, 10_000),
+            ("router.column_ticks", r.column_ticks, 10_000),
+            ("router.netlink_ticks", r.netlink_ticks, 100_000),
+            ("router.netlink_flit_milliticks", r.netlink_flit_milliticks, 1_000_000),
+        ])?;
+        for (key, value) in [
+            ("router.bus_flits_per_tick", r.bus_flits_per_tick),
+            ("router.row_ticks", r.row_ticks),
+            ("router.column_ticks", r.column_ticks),
+            ("router.netlink_ticks", r.netlink_ticks),
+            ("router.netlink_flit_milliticks", r.netlink_flit_milliticks),
+        ] {
+            if value == 0 {
+                return refuse(key, "expected at least 1");
+            }
+        }
+        if r.input_flits < vcs * r.input_reserved_flits {
+            let message = format!(
+                "expected at least what is reserved for {vcs} VCs, {}, found {}",
+                vcs * r.input_reserved_flits,
+                r.input_flits
+            );
+            return refuse("router.input_flits", message);
+        }
+        Ok(())
+    }
+
+    fn check_routing(&self) -> Result<(), ConfigError> {
+        let r = &self.routing;
+        for (key, count) in [
+            ("routing.minimal_candidates", r.minimal_candidates),
+            ("routing.nonminimal_candidates", r.nonminimal_candidates),
+        ] {
+            if !(1..=8).contains(&count) {
+                return refuse(key, format!("expected 1 to 8, found {count}"));
+            }
+        }
+        if r.bias.len() != 4 {
+            return refuse("routing.bias", format!("expected four policies, found {}", r.bias.len()));
+        }
+        if r.load_period_ticks == 0 || r.global_load_period_ticks == 0 {
+            return refuse(
+                "routing.load_period_ticks",
+                "expected at least 1 tick, also for global_load_period_ticks",
+            );
+        }
+        at_most(&[
+            ("routing.weights.near", r.weights.near, 1000),
+            ("routing.weights.far", r.weights.far, 1000),
+            ("routing.weights.downstream", r.weights.downstream, 1000),
+        ])
+    }
+}

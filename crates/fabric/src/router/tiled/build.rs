@@ -1,0 +1,151 @@
+//! Building a network: its routers, block by block.
+
+use super::block::TiledBlock;
+use super::header::TiledHeader;
+use super::loads::Loads;
+use super::state::*;
+use super::tables::{CLASSES, Tables};
+use crate::config::{ConfigError, TiledConfig};
+use crate::host::Host;
+use crate::router::network::{BuildOptions, Network};
+use crate::router::statistics::Recorder;
+use crate::topology::wiring::Wiring;
+use netloom_engine::Time;
+use std::sync::Arc;
+
+/// A machine of tiled routers, and its hosts.
+pub type TiledNetwork<H> = Network<TiledBlock<H>>;
+
+/// Most routers of a block: 16 bits of a place.
+const ROUTERS_MAX: u32 = 1 << 16;
+
+impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
+    /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes, which follow one
+    /// another. `options.block` has one number, the most routers of a block.
+    ///
+    /// # Errors
+    /// What the configuration asks for and cannot be.
+    pub fn new(
+        config: &TiledConfig,
+        options: &BuildOptions,
+        mut host: impl FnMut(&[u32]) -> H,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        let tables = Arc::new(Tables::new(config));
+        let (wiring, k) = (&tables.wiring, tables.constants);
+        let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
+        if wiring.routers() >= TiledHeader::ROUTERS_MAX || wiring.nodes() > TiledHeader::NODES_MAX {
+            let (routers, nodes) = (wiring.routers(), wiring.nodes());
+            let message = format!(
+                "expected fewer than 65535 routers and at most 1048576 nodes, found {routers} and {nodes}"
+            );
+            return refuse("topology", message);
+        }
+        if wiring.classes().len() > CLASSES {
+            return refuse("topology", format!("expected at most {CLASSES} classes of links"));
+        }
+        if k.nodes_per_share * options.injection_fifos > 64 {
+            return refuse("router.nodes_per_share", "expected at most 64 injection FIFOs of a share".into());
+        }
+        let size =
+            options.block.first().copied().unwrap_or_else(|| usual_block(wiring)).clamp(1, ROUTERS_MAX);
+        let starts: Vec<u32> = (0..wiring.routers()).step_by(size as usize).collect();
+        let places: Vec<(u32, u32)> =
+            (0..wiring.routers()).map(|router| (router / size, router % size)).collect();
+        let routers = wiring.routers() as usize;
+        let age = k.latency.into_iter().max().expect("some classes");
+        let router_loads = Loads::new(routers, config.routing.load_period_ticks.into(), age);
+        let global_period: Time = config.routing.global_load_period_ticks.into();
+        let link_loads = Loads::new(routers * k.globals, global_period, 2 * global_period);
+        let mut lookahead = Time::MAX;
+        let (mut blocks, mut all_lanes) = (vec![], vec![]);
+        for (b, &first) in starts.iter().enumerate() {
+            let routers = size.min(wiring.routers() - first);
+            let mut lanes = vec![];
+            let (mut inputs, mut outputs) = (vec![], vec![]);
+            for router in first..first + routers {
+                for tile in 0..k.tiles {
+                    let end = (tile < k.ports).then(|| wiring.end(router, tile)).flatten();
+                    let to = end.map_or(NONE, |end| {
+                        let (block, place) = places[end.router as usize];
+                        if block as usize == b {
+                            return place;
+                        }
+                        lookahead = lookahead.min(k.latency[usize::from(end.class)]);
+                        let lane = lanes.iter().position(|&l| l == block).unwrap_or_else(|| {
+                            lanes.push(block);
+                            lanes.len() - 1
+                        });
+                        REMOTE | (lane as u32) << 16 | place
+                    });
+                    let (there, class) = end.map_or((0, 0), |end| (end.port, end.class));
+                    inputs.push(Input {
+                        queues: [Queue::EMPTY; VCS],
+                        waiting: 0,
+                        turn: 0,
+                        blocked: false,
+                        free_at: 0,
+                        wake_at: 0,
+                        from: to,
+                        from_tile: there,
+                        credit_ticks: k.latency[usize::from(class)] as u32,
+                    });
+                    outputs.push(Output {
+                        waiting: 0,
+                        free_at: 0,
+                        wake_at: 0,
+                        room: k.room(),
+                        load: [0; VCS],
+                        to,
+                        to_tile: there,
+                        class,
+                        turn: 0,
+                        packets: 0,
+                        flits: 0,
+                        busy: 0,
+                    });
+                }
+            }
+            assert!(lanes.len() < 1 << 15, "a block has fewer neighbours than a lane's number can tell");
+            let recorder = Recorder::new(options.window, false);
+            let loads = (router_loads.clone(), link_loads.clone());
+            let fifos = options.injection_fifos;
+            blocks.push(TiledBlock::new(
+                &tables,
+                (first, routers),
+                inputs,
+                outputs,
+                fifos,
+                recorder,
+                loads,
+                &mut host,
+            ));
+            all_lanes.push(lanes);
+        }
+        // What routers tell of their loads is read an age later: where it is younger than a window, it must come from the same block.
+        let lookahead = lookahead.min(global_period);
+        Ok(Network::of(blocks, all_lanes, lookahead, Shape(tables), places))
+    }
+}
+
+/// What a network of tiled routers looks like from outside.
+#[derive(Clone)]
+pub struct Shape(Arc<Tables>);
+
+impl Shape {
+    /// Its routers, links and nodes.
+    pub fn wiring(&self) -> &Wiring {
+        &self.0.wiring
+    }
+
+    /// What it was built from.
+    pub fn config(&self) -> &TiledConfig {
+        &self.0.config
+    }
+}
+
+/// Routers of a block where the study gives none: a group, or less where the machine is small.
+fn usual_block(wiring: &Wiring) -> u32 {
+    let group = wiring.routers_of(0).len() as u32;
+    group.min(wiring.routers().div_ceil(4)).max(1)
+}

@@ -1,0 +1,345 @@
+//! Where a packet goes on: the routing pipeline of a tile ("Aries Router", "Cray XC Routing").
+//!
+//! At its first router a packet that is routed adaptively is offered two minimal and two non-minimal outputs at random, and
+//! takes the lightest; further on it has the lighter one of two on its way. The way of a non-minimal packet leads "up" to a router at
+//! random and from there "down" to its destination, both minimally. Its VC counts the stretches of the way, so that no packet waits for
+//! one that is less far:
+//!
+//! | stretch | VC |
+//! |---|---|
+//! | first group | 0 |
+//! | first global link | 0 |
+//! | second group up to the router at random | 1 |
+//! | second group down | 2 |
+//! | second global link | 2 |
+//! | last group | 3 |
+//!
+//! **(ours: the paper gives four VCs, not what each is for.)** PAR, which may change its mind in the first group, has one VC more there,
+//! and what follows is one higher.
+
+use super::block::TiledBlock;
+use super::header::{Class, Mode, TiledHeader};
+use crate::host::Host;
+use crate::routing::dragonfly::Target;
+use netloom_engine::Time;
+
+/// An output that a packet may take.
+#[derive(Clone, Copy)]
+struct Candidate {
+    port: usize,
+    /// By way of whom.
+    via: Option<(u32, bool)>,
+}
+
+/// Random numbers that follow from a packet and a router alone.
+struct Draw(u64);
+
+impl Draw {
+    fn new(header: TiledHeader, router: u32) -> Self {
+        Draw(mix(u64::from(header.seed) << 32 | u64::from(router)))
+    }
+
+    #[inline]
+    fn below(&mut self, n: u32) -> u32 {
+        self.0 = mix(self.0);
+        (((self.0 >> 32) * u64::from(n)) >> 32) as u32
+    }
+
+    /// A bit of a mask.
+    #[inline]
+    fn bit(&mut self, mask: u64) -> usize {
+        debug_assert!(mask != 0);
+        let mut left = mask;
+        for _ in 0..self.below(mask.count_ones()) {
+            left &= left - 1;
+        }
+        left.trailing_zeros() as usize
+    }
+}
+
+/// A mixing function (of SplitMix64).
+#[inline]
+pub(super) fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+impl<H: Host<TiledHeader>> TiledBlock<H> {
+    /// Decides by which tile and VC a packet at the head of an input queue leaves.
+    pub(super) fn route(&mut self, router: u32, tile: usize, packet: u32, now: Time) {
+        let number = self.first + router;
+        let mut header = self.cells[packet as usize].header;
+        let wiring = &self.tables.wiring;
+        let group = wiring.group(number);
+        let (home, slot) = wiring.home(header.destination());
+        if header.via().is_some_and(|(to, is_group)| to == if is_group { group } else { number }) {
+            header = self.behind_via(header);
+        }
+        let out;
+        let vc;
+        if header.via().is_none() && home == number {
+            out = self.pick_exit(router, slot, header);
+            vc = self.cells[packet as usize].came.into();
+        } else {
+            let mut draw = Draw::new(header, number);
+            let port = if header.is_decided() {
+                let ports = self.ways(number, header.via(), home, header.stage());
+                self.pick_port(router, ports, header.mode(), &mut draw, now)
+            } else {
+                let from_node = tile >= self.k.ports;
+                let chosen = self.decide(router, home, from_node, &mut header, &mut draw, now);
+                header = header.with_via(chosen.via);
+                chosen.port
+            };
+            (header, vc) = self.after(header, router, port);
+            out = port;
+        }
+        let cell = &mut self.cells[packet as usize];
+        (cell.header, cell.out, cell.vc) = (header, out as u8, vc as u8);
+        let flits = i32::from(cell.flits);
+        self.change_load(router, out, vc, flits, now);
+    }
+
+    /// The outputs on minimal ways to where a packet goes next.
+    fn ways(&self, router: u32, via: Option<(u32, bool)>, home: u32, stage: usize) -> u64 {
+        let target = match via {
+            None => Target::Router(home),
+            Some((to, false)) => Target::Router(to),
+            Some((to, true)) => Target::Group(to),
+        };
+        let ports = self.tables.routes.ports(&self.tables.wiring, router, target, stage);
+        debug_assert!(ports != 0, "no way from router {router} to {target:?} at stage {stage}");
+        ports
+    }
+
+    /// The first VC of a packet's class.
+    #[inline]
+    pub(super) fn class_vcs(&self, header: TiledHeader) -> usize {
+        if header.class() == Class::Response { self.k.all_vcs - self.k.vcs } else { 0 }
+    }
+
+    /// A packet has come to the router, or into the group, by way of which it went.
+    fn behind_via(&self, header: TiledHeader) -> TiledHeader {
+        let extra = self.k.extra;
+        let level = if header.level() <= extra { 1 + extra } else { header.level() + 1 };
+        header.with_via(None).at_level(level).at_stage(0)
+    }
+
+    /// A packet's header as the next router sees it, and the VC of the link there.
+    fn after(&self, header: TiledHeader, router: u32, port: usize) -> (TiledHeader, usize) {
+        let class = usize::from(self.outputs[router as usize * self.k.tiles + port].class);
+        let (extra, level) = (self.k.extra, header.level());
+        let first = self.class_vcs(header);
+        if class < self.tables.routes.dimensions() {
+            return (header.at_stage(class + 1), first + level as usize);
+        }
+        let second = level > extra;
+        let header = header.at_level(if second { 3 + extra } else { 1 + extra }).at_stage(0).decided();
+        (header, first + (if second { 2 + extra } else { extra }) as usize)
+    }
+
+    /// The processor tile by which a packet leaves for its node: the lightest of the share's.
+    fn pick_exit(&self, router: u32, slot: usize, header: TiledHeader) -> usize {
+        let tiles = self.k.tiles_of(slot / self.k.nodes_per_share);
+        if header.mode().is_in_order() {
+            return tiles.start + header.seed as usize % self.k.tiles_per_share;
+        }
+        let first = router as usize * self.k.tiles;
+        let load = |tile: &usize| self.outputs[first + tile].load.iter().map(|&x| u32::from(x)).sum::<u32>();
+        // Whichever is first among equals would do, were it not always the same.
+        let turn = header.seed as usize % self.k.tiles_per_share;
+        let count = self.k.tiles_per_share;
+        (0..count).map(|i| tiles.start + (turn + i) % count).min_by_key(load).expect("at least one tile")
+    }
+
+    /// One of several outputs on a packet's way.
+    fn pick_port(&self, router: u32, ports: u64, mode: Mode, draw: &mut Draw, now: Time) -> usize {
+        if ports & (ports - 1) == 0 {
+            return ports.trailing_zeros() as usize;
+        }
+        match mode {
+            Mode::Adaptive0 | Mode::Adaptive1 | Mode::Adaptive2 | Mode::Adaptive3 => {
+                let count = self.tables.config.routing.minimal_candidates;
+                let candidates = (0..count).map(|_| draw.bit(ports));
+                candidates.min_by_key(|&port| self.load_of(router, port, now)).expect("at least one")
+            }
+            _ => draw.bit(ports),
+        }
+    }
+
+    /// What is known of the load behind an output: near-end, far-end and downstream.
+    fn load_of(&self, router: u32, port: usize, now: Time) -> u32 {
+        let weights = &self.tables.config.routing.weights;
+        let output = &self.outputs[router as usize * self.k.tiles + port];
+        let near: u32 = output.load.iter().map(|&x| u32::from(x)).sum();
+        let mut load = weights.near * near;
+        if weights.far != 0 {
+            load += weights.far * output.room.in_all();
+        }
+        if weights.downstream != 0 {
+            let end = self.tables.wiring.end(self.first + router, port).expect("a link");
+            let age = self.k.latency[usize::from(end.class)];
+            let then = now.saturating_sub(age);
+            load += weights.downstream * u32::from(self.router_loads.at(end.router as usize, then));
+        }
+        load
+    }
+
+    /// Minimal or not, and by which output. Settles it, but for PAR in the first group.
+    fn decide(
+        &self,
+        router: u32,
+        home: u32,
+        from_node: bool,
+        header: &mut TiledHeader,
+        draw: &mut Draw,
+        now: Time,
+    ) -> Candidate {
+        let mode = header.mode();
+        let routing = &self.tables.config.routing;
+        let stage = header.stage();
+        let minimal = |draw: &mut Draw| self.straight(self.first + router, home, stage, draw);
+        if mode != Mode::Par {
+            *header = header.decided();
+        }
+        match mode {
+            Mode::Minimal | Mode::MinimalHash => minimal(draw),
+            Mode::Valiant | Mode::NonminimalHash => self.by_router(router, home, draw),
+            Mode::ValiantGroup => self.by_group(router, home, stage, draw),
+            Mode::Adaptive0 | Mode::Adaptive1 | Mode::Adaptive2 | Mode::Adaptive3 => {
+                let (times, more) = routing.bias[mode as usize];
+                let light = (0..routing.minimal_candidates)
+                    .map(|_| minimal(draw))
+                    .map(|c| (self.load_of(router, c.port, now), c))
+                    .min_by_key(|c| c.0)
+                    .expect("at least one candidate");
+                let far = (0..routing.nonminimal_candidates)
+                    .map(|_| self.by_router(router, home, draw))
+                    .map(|c| (self.load_of(router, c.port, now) * times / 16 + more, c))
+                    .min_by_key(|c| c.0)
+                    .expect("at least one candidate");
+                if light.0 <= far.0 { light.1 } else { far.1 }
+            }
+            Mode::UgalL | Mode::UgalG | Mode::Par => {
+                let (near, far) = (minimal(draw), self.by_group(router, home, stage, draw));
+                let cost = |c: Candidate| {
+                    let queue = match mode {
+                        Mode::UgalG => self.global_queue(router, home, c, now),
+                        _ => self.local_queue(router, *header, c),
+                    };
+                    queue * self.hops(router, home, c)
+                };
+                let chosen = if cost(near) <= cost(far) { near } else { far };
+                if mode == Mode::Par {
+                    *header = if chosen.via.is_some() { header.decided() } else { *header };
+                    if chosen.via.is_some() && !from_node {
+                        // It changes its mind, on a stretch of its own.
+                        *header = header.at_level(1);
+                    }
+                }
+                chosen
+            }
+        }
+    }
+
+    /// A way by a router at random: of the same group for a destination there, else of the whole system.
+    fn by_router(&self, router: u32, home: u32, draw: &mut Draw) -> Candidate {
+        let (number, wiring) = (self.first + router, &self.tables.wiring);
+        let group = wiring.group(number);
+        let among = if wiring.group(home) == group { wiring.routers_of(group) } else { 0..wiring.routers() };
+        let root = among.start + draw.below(among.end - among.start);
+        // Its own router, and the destination's, are on a minimal way anyhow.
+        let via = (root != number && root != home).then_some((root, false));
+        let ports = self.ways(number, via, home, 0);
+        Candidate { port: draw.bit(ports), via }
+    }
+
+    /// A way by a group at random that is neither the packet's own nor its destination's; by a router where both are one.
+    fn by_group(&self, router: u32, home: u32, stage: usize, draw: &mut Draw) -> Candidate {
+        let (number, wiring) = (self.first + router, &self.tables.wiring);
+        let (from, to) = (wiring.group(number), wiring.group(home));
+        if from == to {
+            return if stage == 0 {
+                self.by_router(router, home, draw)
+            } else {
+                self.straight(number, home, stage, draw)
+            };
+        }
+        if wiring.groups() < 3 {
+            return self.straight(number, home, stage, draw);
+        }
+        let (low, high) = (from.min(to), from.max(to));
+        let mut group = draw.below(wiring.groups() - 2);
+        group += u32::from(group >= low);
+        group += u32::from(group >= high);
+        let via = Some((group, true));
+        // A packet that changes its mind begins a stretch of its own.
+        let ports = self.ways(number, via, home, 0);
+        Candidate { port: draw.bit(ports), via }
+    }
+
+    fn straight(&self, number: u32, home: u32, stage: usize, draw: &mut Draw) -> Candidate {
+        Candidate { port: draw.bit(self.ways(number, None, home, stage)), via: None }
+    }
+
+    /// Flits that wait for an output here and, as far as credits tell, behind it: all, or those of the packet's VC.
+    fn local_queue(&self, router: u32, header: TiledHeader, c: Candidate) -> u32 {
+        let output = &self.outputs[router as usize * self.k.tiles + c.port];
+        if self.tables.config.routing.vc_discrimination {
+            let vc = self.after(header.with_via(c.via), router, c.port).1;
+            return u32::from(output.load[vc]) + u32::from(output.room.used[vc]);
+        }
+        output.load.iter().map(|&x| u32::from(x)).sum::<u32>() + output.room.in_all()
+    }
+
+    /// Flits that wait for the first global link on a candidate's way, as they were known a while ago; for its output here on a way
+    /// without one.
+    fn global_queue(&self, router: u32, home: u32, c: Candidate, now: Time) -> u32 {
+        let period = Time::from(self.tables.config.routing.global_load_period_ticks);
+        let then = (now / period).saturating_sub(1) * period;
+        let mut found = None;
+        self.walk(router, home, c, |at, port, class| {
+            if class >= self.tables.routes.dimensions() {
+                found.get_or_insert((at, port));
+            }
+        });
+        match found {
+            Some((at, port)) => {
+                let link = at as usize * self.k.globals + port - self.k.first_global;
+                self.link_loads.at(link, then).into()
+            }
+            None => {
+                self.outputs[router as usize * self.k.tiles + c.port].load.iter().map(|&x| u32::from(x)).sum()
+            }
+        }
+    }
+
+    /// Hops of a candidate's way, as one that follows it would find them.
+    fn hops(&self, router: u32, home: u32, c: Candidate) -> u32 {
+        let mut hops = 0;
+        self.walk(router, home, c, |_, _, _| hops += 1);
+        hops
+    }
+
+    /// Follows a candidate's way to its end, by the first of the outputs at each router: tells router, port and class of each link.
+    fn walk(&self, router: u32, home: u32, c: Candidate, mut tell: impl FnMut(u32, usize, usize)) {
+        let (mut at, mut port, mut via) = (self.first + router, c.port, c.via);
+        let wiring = &self.tables.wiring;
+        loop {
+            let end = wiring.end(at, port).expect("a link");
+            let class = usize::from(end.class);
+            tell(at, port, class);
+            at = end.router;
+            let mut stage = if class < self.tables.routes.dimensions() { class + 1 } else { 0 };
+            if via.is_some_and(|(to, is_group)| to == if is_group { wiring.group(at) } else { at }) {
+                (via, stage) = (None, 0);
+            }
+            if via.is_none() && at == home {
+                return;
+            }
+            port = self.ways(at, via, home, stage).trailing_zeros() as usize;
+        }
+    }
+}

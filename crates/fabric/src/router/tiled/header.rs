@@ -1,0 +1,211 @@
+//! The header of a packet in flits, as a router sees it: where it goes, how it is to be routed, and how far on its way it is.
+
+/// Requests and responses have VCs of their own, so that a response never waits for a request ("Aries Router").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Asks for something at the destination.
+    Request,
+    /// Answers a request.
+    Response,
+}
+
+/// How a packet wants to be routed: the routing control of its header ("Cray XC Routing"), and what the field compares with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Mode {
+    /// The lightest of the candidates, with one of four biases.
+    #[default]
+    Adaptive0,
+    /// See [`Mode::Adaptive0`].
+    Adaptive1,
+    /// See [`Mode::Adaptive0`].
+    Adaptive2,
+    /// See [`Mode::Adaptive0`].
+    Adaptive3,
+    /// One fixed minimal path for each pair of nodes, by a hash: packets stay in order.
+    MinimalHash,
+    /// One fixed non-minimal path for each pair of nodes, by a hash.
+    NonminimalHash,
+    /// A minimal path at random.
+    Minimal,
+    /// By way of a router at random anywhere in the system.
+    Valiant,
+    /// By way of a group at random.
+    ValiantGroup,
+    /// Minimal or by way of a group, by the queues of this router (Kim et al. 2008).
+    UgalL,
+    /// The same, by the queues of the global links themselves.
+    UgalG,
+    /// As UGAL-L, decided again at each router of the first group (Jiang et al. 2009).
+    Par,
+}
+
+impl Mode {
+    const ALL: [Mode; 12] = [
+        Mode::Adaptive0,
+        Mode::Adaptive1,
+        Mode::Adaptive2,
+        Mode::Adaptive3,
+        Mode::MinimalHash,
+        Mode::NonminimalHash,
+        Mode::Minimal,
+        Mode::Valiant,
+        Mode::ValiantGroup,
+        Mode::UgalL,
+        Mode::UgalG,
+        Mode::Par,
+    ];
+
+    /// Whether it takes one path for each pair of nodes.
+    pub fn is_in_order(self) -> bool {
+        matches!(self, Mode::MinimalHash | Mode::NonminimalHash)
+    }
+}
+
+/// A packet's header, two words. It travels with the packet by value.
+///
+/// | bits | what |
+/// |---|---|
+/// | 0..20 | destination, a node |
+/// | 20..36 | the router or group by way of which it goes, all ones for none |
+/// | 36 | that is a group |
+/// | 37..43 | flits |
+/// | 43 | a response |
+/// | 44..48 | mode |
+/// | 48..51 | level: how many stretches of its way lie behind it, and so its VC |
+/// | 51 | decided: minimal or not is settled |
+/// | 52..54 | stage: in which dimensions of a group it may still go |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TiledHeader {
+    word: u64,
+    /// What its random choices follow from.
+    pub seed: u32,
+}
+
+impl TiledHeader {
+    /// Most nodes of a network.
+    pub const NODES_MAX: u32 = 1 << 20;
+    /// Most routers of a network.
+    pub const ROUTERS_MAX: u32 = 0xffff;
+    const VIA: u32 = 20;
+    const NONE: u64 = 0xffff;
+    const VIA_GROUP: u64 = 1 << 36;
+    const FLITS: u32 = 37;
+    const RESPONSE: u64 = 1 << 43;
+    const MODE: u32 = 44;
+    const LEVEL: u32 = 48;
+    const DECIDED: u64 = 1 << 51;
+    const STAGE: u32 = 52;
+
+    /// A packet of `flits` to a node. `seed` decides its random choices: packets that are to take different paths need different ones.
+    pub fn new(destination: u32, flits: u32, class: Class, mode: Mode, seed: u32) -> Self {
+        debug_assert!(destination < Self::NODES_MAX && (1..64).contains(&flits));
+        let response = if class == Class::Response { Self::RESPONSE } else { 0 };
+        let word = u64::from(destination)
+            | Self::NONE << Self::VIA
+            | u64::from(flits) << Self::FLITS
+            | response
+            | (mode as u64) << Self::MODE;
+        TiledHeader { word, seed }
+    }
+
+    /// The node that it is for.
+    #[inline]
+    pub fn destination(self) -> u32 {
+        self.word as u32 % Self::NODES_MAX
+    }
+
+    /// Its size.
+    #[inline]
+    pub fn flits(self) -> u32 {
+        (self.word >> Self::FLITS) as u32 % 64
+    }
+
+    /// Whether it is a response.
+    #[inline]
+    pub fn class(self) -> Class {
+        if self.word & Self::RESPONSE != 0 { Class::Response } else { Class::Request }
+    }
+
+    /// How it is to be routed.
+    #[inline]
+    pub fn mode(self) -> Mode {
+        Mode::ALL[(self.word >> Self::MODE) as usize % 16]
+    }
+
+    /// The router, or the group (`true`), by way of which it goes.
+    #[inline]
+    pub fn via(self) -> Option<(u32, bool)> {
+        let via = self.word >> Self::VIA & Self::NONE;
+        (via != Self::NONE).then_some((via as u32, self.word & Self::VIA_GROUP != 0))
+    }
+
+    #[inline]
+    pub(super) fn with_via(self, via: Option<(u32, bool)>) -> Self {
+        let rest = self.word & !(Self::NONE << Self::VIA | Self::VIA_GROUP);
+        let bits = match via {
+            None => Self::NONE << Self::VIA,
+            Some((to, group)) => u64::from(to) << Self::VIA | if group { Self::VIA_GROUP } else { 0 },
+        };
+        TiledHeader { word: rest | bits, ..self }
+    }
+
+    /// How many stretches of its way lie behind it.
+    #[inline]
+    pub fn level(self) -> u32 {
+        (self.word >> Self::LEVEL) as u32 % 8
+    }
+
+    #[inline]
+    pub(super) fn at_level(self, level: u32) -> Self {
+        debug_assert!(level < 8);
+        TiledHeader { word: self.word & !(7 << Self::LEVEL) | u64::from(level) << Self::LEVEL, ..self }
+    }
+
+    /// Whether it is settled that it goes minimally, or not.
+    #[inline]
+    pub(super) fn is_decided(self) -> bool {
+        self.word & Self::DECIDED != 0
+    }
+
+    #[inline]
+    pub(super) fn decided(self) -> Self {
+        TiledHeader { word: self.word | Self::DECIDED, ..self }
+    }
+
+    /// How many dimensions of the group lie behind it on this stretch.
+    #[inline]
+    pub fn stage(self) -> usize {
+        (self.word >> Self::STAGE) as usize % 4
+    }
+
+    #[inline]
+    pub(super) fn at_stage(self, stage: usize) -> Self {
+        TiledHeader { word: self.word & !(3 << Self::STAGE) | (stage as u64) << Self::STAGE, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_do_not_overlap() {
+        for mode in Mode::ALL {
+            let h = TiledHeader::new(0xf_ffff, 63, Class::Response, mode, 7);
+            assert_eq!(
+                (h.destination(), h.flits(), h.class(), h.mode()),
+                (0xf_ffff, 63, Class::Response, mode)
+            );
+            assert_eq!((h.via(), h.level(), h.stage(), h.is_decided()), (None, 0, 0, false));
+            let h = h.with_via(Some((23_135, true))).at_level(7).at_stage(3).decided();
+            assert_eq!((h.via(), h.level(), h.stage(), h.is_decided()), (Some((23_135, true)), 7, 3, true));
+            let h = h.with_via(None).at_level(1).at_stage(0);
+            assert_eq!((h.via(), h.level(), h.stage(), h.is_decided()), (None, 1, 0, true));
+            assert_eq!(
+                (h.destination(), h.flits(), h.class(), h.mode()),
+                (0xf_ffff, 63, Class::Response, mode)
+            );
+        }
+    }
+}

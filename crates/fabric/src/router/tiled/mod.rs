@@ -1,0 +1,33 @@
+//! Routers made of tiles (Alverson et al., "Cray XC Series Network", "Aries Router"; Scott et al., "The BlackWidow High-Radix Clos
+//! Network"): an input queue, a row bus, a sub-switch, a column bus and a column buffer stand between a link and the next, and each
+//! of them queues and arbitrates.
+//!
+//! | file | what |
+//! |---|---|
+//! | `header.rs` | a packet's header |
+//! | `state.rs` | what a block keeps of tiles, and of packets in them |
+//! | `block.rs` | a block: its events, tick by tick |
+//! | `inputs.rs`, `switches.rs`, `outputs.rs` | what a tile does: input queue and row bus; sub-switch and column buses; column buffer and link |
+//! | `nodes.rs` | Netlink, and what passes between the fabric and hosts |
+//! | `choice.rs` | routing: candidates, loads, VCs |
+//! | `loads.rs` | loads that routers tell one another |
+//! | `tables.rs`, `build.rs`, `report.rs` | constants; building; figures |
+
+mod block;
+mod build;
+mod choice;
+mod event;
+mod header;
+mod inputs;
+mod loads;
+mod nodes;
+mod outputs;
+mod report;
+mod state;
+mod switches;
+mod tables;
+
+pub use block::TiledBlock;
+pub use build::{Shape, TiledNetwork};
+pub use header::{Class, Mode, TiledHeader};
+pub use report::TileCounts;

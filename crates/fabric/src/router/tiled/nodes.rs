@@ -1,0 +1,211 @@
+//! Between nodes and processor tiles: Netlink, which deals the packets of a share's nodes to its tiles by load ("The Netlink block
+//! multiplexes traffic over the processor tiles on a packet-by-packet basis"), and what passes between the fabric and hosts.
+
+use super::block::TiledBlock;
+use super::event::{Event, Kind};
+use super::header::{Class, TiledHeader};
+use super::inputs::is_new;
+use super::state::*;
+use crate::host::{Delivery, Host, Pull, Signal};
+use netloom_engine::Time;
+
+impl<H: Host<TiledHeader>> TiledBlock<H> {
+    /// Hands over what is whole, wakes who asked for it, and asks for packets: each node's in an order that is its own.
+    pub(super) fn serve_hosts(&mut self, now: Time) {
+        if self.for_hosts.is_empty() {
+            return;
+        }
+        let mut events = std::mem::take(&mut self.for_hosts);
+        events.sort_unstable_by_key(|e| (e.router, e.tile, e.kind as u8, e.queue, e.packet));
+        for event in &events {
+            let node = self.node(event.router, event.tile.into());
+            match event.kind {
+                Kind::Delivered => self.deliver(node, event.queue.into(), event.packet, now),
+                Kind::Wake => {
+                    self.host.wake(now, node, event.packet, &mut self.signals);
+                    self.obey(now);
+                }
+                _ => self.pull(node, event.queue.into(), now),
+            }
+        }
+        events.clear();
+        self.for_hosts = events;
+    }
+
+    /// The block's number of a router's node.
+    fn node(&self, router: u32, slot: usize) -> u32 {
+        self.tables.wiring.nodes_at(self.first + router).start + slot as u32 - self.first_node
+    }
+
+    /// The block's router of a node, and the node's place there.
+    fn home(&self, node: u32) -> (u32, usize) {
+        let (router, slot) = self.tables.wiring.home(self.first_node + node);
+        (router - self.first, slot)
+    }
+
+    fn deliver(&mut self, node: u32, port: usize, packet: u32, now: Time) {
+        let (cell, meta, data) = self.remove(packet);
+        self.recorder.under_way -= 1;
+        self.recorder.delivered(now, cell.flits.into(), &meta);
+        let delivery = Delivery { port, header: cell.header, meta, data: data.as_ref() };
+        self.host.deliver(now, node, &delivery, &mut self.signals);
+        self.obey(now);
+    }
+
+    /// Does what the host asked for.
+    fn obey(&mut self, now: Time) {
+        let mut list = std::mem::take(&mut self.signals.list);
+        for signal in list.drain(..) {
+            match signal {
+                Signal::Fill { node, fifo } => {
+                    let (router, slot) = self.home(node);
+                    self.calendar.push(now + 1, Event::of_packet(Kind::Fill, router, slot, fifo, 0));
+                }
+                Signal::Wake { node, at, token } => {
+                    assert!(at > now, "a host may be woken in the future only");
+                    let (router, slot) = self.home(node);
+                    self.calendar.push(at, Event::of_packet(Kind::Wake, router, slot, 0, token));
+                }
+                Signal::Reception { node, high, open, .. } => self.set_open(node, high, open, now),
+                Signal::ClassRoute { .. } | Signal::Barrier { .. } | Signal::Say { .. } => {
+                    unreachable!("routers of tiles have neither class routes nor barriers")
+                }
+            }
+        }
+        self.signals.list = list;
+    }
+
+    /// A node takes, or no longer takes, packets of a class: requests, or (`high`) responses.
+    fn set_open(&mut self, node: u32, high: bool, open: bool, now: Time) {
+        let bit = 1 << u32::from(high);
+        let closed = &mut self.closed[node as usize];
+        *closed = if open { *closed & !bit } else { *closed | bit };
+        if open {
+            let (router, slot) = self.home(node);
+            for tile in self.k.tiles_of(slot / self.k.nodes_per_share) {
+                self.wake_output(router, tile, now + 1);
+            }
+        }
+    }
+
+    /// Asks a node for the next packet of an injection FIFO, if there is none at its head.
+    fn pull(&mut self, node: u32, fifo: usize, now: Time) {
+        let place = node as usize * self.fifos + fifo;
+        if self.injecting[place] != NONE {
+            return;
+        }
+        match self.host.pull(now, node, fifo, &mut self.signals) {
+            Pull::Packet(header, meta) => {
+                let data = self.signals.data.take();
+                let cell = Cell { header, flits: header.flits() as u8, ..Cell::default() };
+                self.injecting[place] = self.insert(cell, meta, data);
+                let (router, slot) = self.home(node);
+                let t = &self.k;
+                let share = slot / t.nodes_per_share;
+                let bit = slot % t.nodes_per_share * self.fifos + fifo;
+                self.shares[router as usize * t.shares + share].waiting |= 1 << bit;
+                self.due(router).shares |= 1 << share;
+            }
+            Pull::NotBefore(at) => {
+                let (router, slot) = self.home(node);
+                self.calendar.push(at.max(now + 1), Event::of_packet(Kind::Fill, router, slot, fifo, 0));
+            }
+            Pull::Empty => {}
+        }
+        self.obey(now);
+    }
+
+    /// Deals the packets of a share's nodes to its tiles, in turn.
+    pub(super) fn enter_tiles(&mut self, router: u32, share: usize, now: Time) {
+        let t = self.k;
+        let at = router as usize * t.shares + share;
+        let (waiting, turn) = (self.shares[at].waiting, self.shares[at].turn);
+        let behind = waiting & (!1 << turn);
+        let mut next = Time::MAX;
+        for part in [behind, waiting & !behind] {
+            let mut left = part;
+            while left != 0 {
+                let bit = left.trailing_zeros() as usize;
+                left &= left - 1;
+                match self.pick_tile(router, share, bit, now) {
+                    Ok(place) => self.enter(router, share, bit, place, now),
+                    Err(at) => next = next.min(at),
+                }
+            }
+        }
+        if next != Time::MAX {
+            self.wake_share(router, share, next);
+        }
+    }
+
+    /// The FIFO of a bit of a share, by its place in the array of all.
+    fn fifo_of(&self, router: u32, share: usize, bit: usize) -> (u32, usize) {
+        let node = self.node(router, share * self.k.nodes_per_share + bit / self.fifos);
+        (node, bit % self.fifos)
+    }
+
+    /// The tile of a share for the packet of a FIFO: of those with room whose way is free, the one with the least in its queue.
+    /// Otherwise the time to ask again, which is the end of time where only room will help.
+    fn pick_tile(&self, router: u32, share: usize, bit: usize, now: Time) -> Result<usize, Time> {
+        let t = &self.k;
+        let (node, fifo) = self.fifo_of(router, share, bit);
+        let cell = &self.cells[self.injecting[node as usize * self.fifos + fifo] as usize];
+        let vc = self.first_vc(cell.header);
+        let first = (router as usize * t.shares + share) * t.tiles_per_share;
+        let hashed = cell.header.mode().is_in_order().then(|| cell.header.seed as usize % t.tiles_per_share);
+        let mut best: Option<(u32, usize)> = None;
+        let mut next = Time::MAX;
+        for place in 0..t.tiles_per_share {
+            if hashed.is_some_and(|hashed| hashed != place) {
+                continue;
+            }
+            let entry = &self.entries[first + place];
+            if !entry.room.has(vc, cell.flits.into(), t.reserved) {
+                continue;
+            }
+            let free_at = entry.free_at.div_ceil(1000);
+            if free_at > now {
+                next = next.min(free_at);
+            } else if best.is_none_or(|(load, _)| entry.room.in_all() < load) {
+                best = Some((entry.room.in_all(), place));
+            }
+        }
+        best.map(|(_, place)| place).ok_or(next)
+    }
+
+    /// The VC in which a packet enters.
+    fn first_vc(&self, header: TiledHeader) -> usize {
+        if header.class() == Class::Response { self.k.all_vcs - self.k.vcs } else { 0 }
+    }
+
+    fn enter(&mut self, router: u32, share: usize, bit: usize, place: usize, now: Time) {
+        let t = self.k;
+        let at = router as usize * t.shares + share;
+        self.shares[at].waiting &= !(1 << bit);
+        self.shares[at].turn = bit as u8;
+        let (node, fifo) = self.fifo_of(router, share, bit);
+        let packet = std::mem::replace(&mut self.injecting[node as usize * self.fifos + fifo], NONE);
+        let vc = self.first_vc(self.cells[packet as usize].header);
+        let entry = &mut self.entries[at * t.tiles_per_share + place];
+        let cell = &mut self.cells[packet as usize];
+        let start = entry.free_at.max((now * 1000).saturating_sub(999));
+        entry.free_at = start + u64::from(cell.flits) * t.netlink_flit;
+        entry.room.take(vc, cell.flits.into(), t.reserved);
+        let latency = t.netlink_ticks + t.route_ticks;
+        (cell.came, cell.tail_at) = (vc as u8, entry.free_at.div_ceil(1000) + latency);
+        let tile = t.tiles_of(share).start + place;
+        self.calendar.push(now + latency, Event::of_packet(Kind::Arrived, router, tile, 0, packet));
+        self.arena.get_mut(packet).entered = now;
+        self.recorder.current.injected += 1;
+        self.recorder.under_way += 1;
+        let (_, slot) = self.home(node);
+        self.calendar.push(now + 1, Event::of_packet(Kind::Fill, router, slot, fifo, 0));
+    }
+
+    pub(super) fn wake_share(&mut self, router: u32, share: usize, at: Time) {
+        let wake_at = &mut self.shares[router as usize * self.k.shares + share].wake_at;
+        if is_new(wake_at, at) {
+            self.calendar.push(at, Event::at(Kind::WakeShare, router, share));
+        }
+    }
+}

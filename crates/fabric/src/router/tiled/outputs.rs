@@ -1,0 +1,141 @@
+//! A tile's column buffer: a queue for each row of its column and each VC, in front of the link or of a node's interface.
+
+use super::block::TiledBlock;
+use super::event::{Event, Kind, Message};
+use super::header::{Class, TiledHeader};
+use super::inputs::is_new;
+use super::state::*;
+use crate::host::Host;
+use netloom_engine::{Outbox, Time};
+
+impl<H: Host<TiledHeader>> TiledBlock<H> {
+    /// Lets one packet have the link, if it is free.
+    pub(super) fn act_output(&mut self, router: u32, tile: usize, now: Time, out: &mut Outbox<Message>) {
+        let at = router as usize * self.k.tiles + tile;
+        let output = &self.outputs[at];
+        if output.waiting == 0 {
+            return;
+        }
+        let free_at = output.free_at.div_ceil(1000);
+        if free_at > now {
+            return self.wake_output(router, tile, free_at);
+        }
+        if let Some(queue) = self.pick_waiting(router, tile) {
+            self.send(router, tile, queue, now, out);
+            let output = &self.outputs[at];
+            if output.waiting != 0 {
+                let free_at = output.free_at.div_ceil(1000).max(now + 1);
+                self.wake_output(router, tile, free_at);
+            }
+        }
+    }
+
+    /// The next queue in turn whose first packet has room at the other end.
+    fn pick_waiting(&self, router: u32, tile: usize) -> Option<usize> {
+        let t = &self.k;
+        let at = router as usize * t.tiles + tile;
+        let output = &self.outputs[at];
+        let behind = output.waiting & (!1 << output.turn);
+        for part in [behind, output.waiting & !behind] {
+            let mut left = part;
+            while left != 0 {
+                let queue = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let packet = self.column_queues[at * t.rows * t.all_vcs + queue].first(&self.cells);
+                let cell = &self.cells[packet.expect("a head") as usize];
+                let goes = if tile < t.ports {
+                    output.room.has(cell.vc.into(), cell.flits.into(), t.reserved)
+                } else {
+                    self.takes(cell.header)
+                };
+                if goes {
+                    return Some(queue);
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a packet's node takes it now.
+    fn takes(&self, header: TiledHeader) -> bool {
+        let closed = self.closed[(header.destination() - self.first_node) as usize];
+        closed >> (header.class() == Class::Response) as u32 & 1 == 0
+    }
+
+    fn send(&mut self, router: u32, tile: usize, queue: usize, now: Time, out: &mut Outbox<Message>) {
+        let t = self.k;
+        let at = router as usize * t.tiles + tile;
+        let all = at * t.rows * t.all_vcs + queue;
+        let (packet, more) = self.column_queues[all].pop(&mut self.cells);
+        let cell = self.cells[packet as usize];
+        let (vc, flits) = (usize::from(cell.vc), u32::from(cell.flits));
+        self.column_room[all] += cell.flits;
+        self.unblock_switch(router, queue / t.all_vcs * t.columns + tile % t.columns, tile / t.columns, now);
+        self.change_load(router, tile, vc, -i32::from(cell.flits), now);
+        let is_link = tile < t.ports;
+        let output = &mut self.outputs[at];
+        output.turn = queue as u8;
+        if !more {
+            output.waiting &= !(1 << queue);
+        }
+        // A link that became free within this tick goes on at once, so that its rate is what it is.
+        let takes =
+            u64::from(flits) * if is_link { t.flit[usize::from(output.class)] } else { t.netlink_flit };
+        let start = output.free_at.max((now * 1000).saturating_sub(999));
+        let end = start + takes;
+        output.free_at = end;
+        output.packets += 1;
+        output.flits += u64::from(flits);
+        output.busy += takes;
+        let tail = cell.tail_at.max(end.div_ceil(1000)).max(now + 1);
+        if !is_link {
+            let whole = tail + t.netlink_ticks;
+            let slot = self.tables.wiring.home(cell.header.destination()).1;
+            self.calendar.push(whole, Event::of_packet(Kind::Delivered, router, slot, tile, packet));
+            return;
+        }
+        output.room.take(vc, flits, t.reserved);
+        let latency = t.latency[usize::from(output.class)];
+        let (to, to_tile) = (output.to, output.to_tile);
+        self.recorder.busy(start / 1000, end / 1000);
+        self.recorder.current.hops += 1;
+        self.recorder.current.chunks_by_vc[vc] += u64::from(flits);
+        self.arena.get_mut(packet).hops += 1;
+        let arrives = now + latency + t.route_ticks;
+        let next = &mut self.cells[packet as usize];
+        (next.came, next.tail_at) = (cell.vc, tail + latency + t.route_ticks);
+        let event = Event::of_packet(Kind::Arrived, to & !REMOTE, to_tile.into(), 0, packet);
+        if to & REMOTE == 0 {
+            self.calendar.push(arrives, event);
+        } else {
+            let event = Event { router: to & 0xffff, ..event };
+            let message = Message { event, packet: Some(self.remove(packet)) };
+            out.send(((to & !REMOTE) >> 16) as usize, arrives, message);
+        }
+    }
+
+    /// Flits in a router that are to leave by a tile become more or fewer; who asks for loads hears of it.
+    pub(super) fn change_load(&mut self, router: u32, tile: usize, vc: usize, by: i32, now: Time) {
+        let t = &self.k;
+        let load = &mut self.outputs[router as usize * t.tiles + tile].load;
+        load[vc] = (i32::from(load[vc]) + by) as u16;
+        if tile >= t.ports {
+            return;
+        }
+        let number = (self.first + router) as usize;
+        let all = &mut self.load[router as usize];
+        *all = (*all as i32 + by) as u32;
+        self.router_loads.change(number, now, (*all / t.ports as u32) as u16);
+        if let Some(link) = tile.checked_sub(t.first_global) {
+            let sum = load.iter().sum();
+            self.link_loads.change(number * t.globals + link, now, sum);
+        }
+    }
+
+    pub(super) fn wake_output(&mut self, router: u32, tile: usize, at: Time) {
+        let output = &mut self.outputs[router as usize * self.k.tiles + tile];
+        if is_new(&mut output.wake_at, at) {
+            self.calendar.push(at, Event::at(Kind::WakeOutput, router, tile));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What a block says of itself: its figures, what waits in it, whether it is at rest.
+
+use super::block::TiledBlock;
+use super::build::Shape;
+use super::header::TiledHeader;
+use super::state::*;
+use crate::host::Host;
+use crate::router::bits::bits;
+use crate::router::network::{Network, RouterBlock};
+use crate::router::stall::WaitingPacket;
+use crate::router::statistics::{Totals, WindowRecord};
+use netloom_engine::Time;
+
+/// What a tile's link, or a processor tile's way to its nodes, has carried since counting began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TileCounts {
+    /// Packets that began to leave.
+    pub packets: u64,
+    /// Their flits.
+    pub flits: u64,
+    /// Time that they take, thousandths of a tick.
+    pub busy_milliticks: u64,
+}
+
+impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
+    type Header = TiledHeader;
+    type Host = H;
+    type Shape = Shape;
+
+    fn host(&self) -> &H {
+        &self.host
+    }
+
+    fn host_mut(&mut self) -> &mut H {
+        &mut self.host
+    }
+
+    fn windows(&mut self, now: Time) -> &[WindowRecord] {
+        self.recorder.reach(now);
+        &self.recorder.windows
+    }
+
+    fn so_far(&self) -> WindowRecord {
+        self.recorder.so_far()
+    }
+
+    fn totals(&self) -> &Totals {
+        &self.recorder.totals
+    }
+
+    fn packets(&self) -> usize {
+        self.arena.len()
+    }
+
+    fn under_way(&self) -> i64 {
+        self.recorder.under_way
+    }
+
+    fn restart_counting(&mut self, _: Time) {
+        self.recorder.totals = Totals::default();
+        for output in &mut self.outputs {
+            (output.packets, output.flits, output.busy) = (0, 0, 0);
+        }
+    }
+
+    fn bytes(&self) -> (usize, usize) {
+        let state = size_of_val(&*self.inputs)
+            + size_of_val(&*self.switches)
+            + size_of_val(&*self.outputs)
+            + size_of_val(&*self.buses)
+            + size_of_val(&*self.row_queues)
+            + size_of_val(&*self.row_room)
+            + size_of_val(&*self.column_queues)
+            + size_of_val(&*self.column_room)
+            + size_of_val(&*self.shares)
+            + size_of_val(&*self.entries)
+            + size_of_val(&*self.due)
+            + size_of_val(&*self.load)
+            + size_of_val(&*self.injecting)
+            + size_of_val(&*self.numbers);
+        (state, self.arena.bytes() + self.calendar.bytes() + self.cells.capacity() * size_of::<Cell>())
+    }
+
+    fn waiting(&self) -> Vec<WaitingPacket> {
+        let (k, mut list) = (&self.k, vec![]);
+        let mut add = |router: usize, port: Option<usize>, slot: usize, packet: u32| {
+            let cell = &self.cells[packet as usize];
+            let out = (cell.out != UNROUTED && port.is_some()).then_some(usize::from(cell.out));
+            let room = |tile: usize| self.outputs[router * k.tiles + tile].room.used;
+            list.push(WaitingPacket {
+                node: self.first + router as u32,
+                port,
+                slot,
+                source: self.arena.get(packet).source,
+                destination: vec![cell.header.destination()],
+                chunks: cell.flits.into(),
+                tokens: out.iter().map(|&tile| room(tile).iter().map(|&used| used as u8).collect()).collect(),
+                ports: out.into_iter().collect(),
+            });
+        };
+        for router in 0..self.due.len() {
+            for tile in 0..k.tiles {
+                let at = router * k.tiles + tile;
+                for vc in bits(self.inputs[at].waiting) {
+                    add(
+                        router,
+                        Some(tile),
+                        vc,
+                        self.inputs[at].queues[vc].first(&self.cells).expect("a head"),
+                    );
+                }
+                let queues = |all: &[Queue], each: usize| {
+                    all[at * each..(at + 1) * each]
+                        .iter()
+                        .filter_map(|q| q.first(&self.cells))
+                        .collect::<Vec<_>>()
+                };
+                let rows = queues(&self.row_queues, k.columns * k.all_vcs);
+                let columns = queues(&self.column_queues, k.rows * k.all_vcs);
+                for packet in rows.into_iter().chain(columns) {
+                    add(router, Some(tile), self.cells[packet as usize].vc.into(), packet);
+                }
+            }
+            for (place, &packet) in self.injecting.iter().enumerate().filter(|(_, packet)| **packet != NONE) {
+                let node = self.first_node + (place / self.fifos) as u32;
+                if self.tables.wiring.home(node).0 == self.first + router as u32 {
+                    add(router, None, place % self.fifos, packet);
+                }
+            }
+        }
+        list
+    }
+
+    fn unrest(&self) -> Vec<String> {
+        let (k, mut found) = (&self.k, vec![]);
+        for router in 0..self.due.len() {
+            let number = self.first + router as u32;
+            if self.load[router] != 0 {
+                found.push(format!("router {number}: a load of {} flits", self.load[router]));
+            }
+            for tile in 0..k.tiles {
+                let at = router * k.tiles + tile;
+                let place = format!("router {number} tile {tile}");
+                if self.inputs[at].waiting != 0 || self.outputs[at].waiting != 0 {
+                    found.push(format!("{place}: packets in queues"));
+                }
+                if self.outputs[at].room.in_all() != 0 || self.outputs[at].room.shared != k.shared {
+                    found.push(format!("{place}: credits not back, {:?}", self.outputs[at].room.used));
+                }
+                if self.outputs[at].load != [0; VCS] {
+                    found.push(format!("{place}: loads {:?}", self.outputs[at].load));
+                }
+            }
+        }
+        let room = |name: &str, room: &[u8], full: u32| {
+            let lost = room.iter().filter(|&&left| u32::from(left) != full).count();
+            (lost != 0).then(|| format!("{lost} queues of {name} without their room"))
+        };
+        let r = &self.tables.config.router;
+        found.extend(room("sub-switches", &self.row_room, r.subswitch_flits));
+        found.extend(room("column buffers", &self.column_room, r.column_flits));
+        if self.entries.iter().any(|entry| entry.room.in_all() != 0) {
+            found.push("processor tiles' input queues without their room".into());
+        }
+        found
+    }
+}
+
+impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
+    /// What each tile has sent since counting began, as (router, tile, counts): links first, then what leads to nodes.
+    pub fn tiles(&mut self) -> Vec<(u32, usize, TileCounts)> {
+        let mut list = vec![];
+        for block in self.blocks() {
+            for (i, output) in block.outputs.iter().enumerate() {
+                let (router, tile) = (block.first + (i / block.k.tiles) as u32, i % block.k.tiles);
+                let of_nodes = block.k.ports..block.k.tiles_of(block.k.shares).start;
+                if output.to == NONE && !of_nodes.contains(&tile) {
+                    continue;
+                }
+                let counts =
+                    TileCounts { packets: output.packets, flits: output.flits, busy_milliticks: output.busy };
+                list.push((router, tile, counts));
+            }
+        }
+        list
+    }
+}

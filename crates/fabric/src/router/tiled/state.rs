@@ -1,0 +1,252 @@
+//! What a block keeps of its routers: tiles' input queues, sub-switches and column buffers, and the packets in them.
+
+use super::header::TiledHeader;
+use netloom_engine::Time;
+
+/// No packet; no neighbour.
+pub(super) const NONE: u32 = u32::MAX;
+/// As a router at the other end of a link: bit that says it is in another block; then 15 bits of lane and 16 of the router there.
+pub(super) const REMOTE: u32 = 1 << 31;
+/// As the tile by which a packet leaves: not known yet.
+pub(super) const UNROUTED: u8 = u8::MAX;
+/// Most VCs of a port.
+pub(super) const VCS: usize = crate::config::TILED_VCS_MAX as usize;
+
+/// A packet in a router.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cell {
+    pub header: TiledHeader,
+    /// When its last flit is where its head stands.
+    pub tail_at: Time,
+    /// The next in its queue, whose last is followed by the first.
+    pub next: u32,
+    /// The tile by which it leaves this router, once routed.
+    pub out: u8,
+    /// The VC by which it came, and by which it leaves.
+    pub came: u8,
+    pub vc: u8,
+    pub flits: u8,
+}
+
+/// A queue of packets: its last one, whose `next` is the first; [`NONE`] when empty.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Queue(u32);
+
+impl Queue {
+    pub const EMPTY: Queue = Queue(NONE);
+
+    #[inline]
+    pub fn first(self, cells: &[Cell]) -> Option<u32> {
+        (self.0 != NONE).then(|| cells[self.0 as usize].next)
+    }
+
+    /// Adds a packet; whether it is the only one.
+    #[inline]
+    pub fn push(&mut self, packet: u32, cells: &mut [Cell]) -> bool {
+        let alone = self.0 == NONE;
+        if alone {
+            cells[packet as usize].next = packet;
+        } else {
+            cells[packet as usize].next = cells[self.0 as usize].next;
+            cells[self.0 as usize].next = packet;
+        }
+        self.0 = packet;
+        alone
+    }
+
+    /// Takes the first packet; whether another is first now.
+    #[inline]
+    pub fn pop(&mut self, cells: &mut [Cell]) -> (u32, bool) {
+        debug_assert!(self.0 != NONE, "an empty queue");
+        let first = cells[self.0 as usize].next;
+        if first == self.0 {
+            self.0 = NONE;
+            (first, false)
+        } else {
+            cells[self.0 as usize].next = cells[first as usize].next;
+            (first, true)
+        }
+    }
+}
+
+/// A tile's input queue and its bus along the row.
+#[derive(Clone)]
+pub(super) struct Input {
+    /// By VC.
+    pub queues: [Queue; VCS],
+    /// VCs with a packet at their head.
+    pub waiting: u8,
+    /// The VC that was served last.
+    pub turn: u8,
+    /// Whether a head lacks room in its sub-switch.
+    pub blocked: bool,
+    /// When the row bus is free, and when the tile is to be looked at again.
+    pub free_at: Time,
+    pub wake_at: Time,
+    /// Who sends here: [`NONE`] for nodes; see [`REMOTE`]. Its tile, and what a credit takes to it, ticks.
+    pub from: u32,
+    pub from_tile: u8,
+    pub credit_ticks: u32,
+}
+
+/// The buses of a tile's sub-switch to the rows of its column have arrays of the block, and so have its queues. This is the rest.
+#[derive(Clone, Default)]
+pub(super) struct SubSwitch {
+    /// Rows for which a head lacks room in the column buffer.
+    pub blocked: u16,
+    pub wake_at: Time,
+}
+
+/// The bus from a sub-switch to a row of its column.
+#[derive(Clone, Default)]
+pub(super) struct Bus {
+    /// The queues (a bit each) whose first packet goes there.
+    pub wanted: u64,
+    pub free_at: Time,
+    /// The queue served last.
+    pub turn: u8,
+}
+
+/// The room of an input queue, as far as whoever sends there knows: a VC has some of its own, and all share the rest ("Dynamic
+/// per-virtual channel input buffering").
+#[derive(Clone)]
+pub(super) struct Room {
+    /// Flits there, by VC.
+    pub used: [u16; VCS],
+    /// What is left of what all VCs share.
+    pub shared: u32,
+}
+
+impl Room {
+    /// Whether there is room.
+    #[inline]
+    pub fn has(&self, vc: usize, flits: u32, reserved: u32) -> bool {
+        let used = u32::from(self.used[vc]);
+        beyond(used + flits, reserved) - beyond(used, reserved) <= self.shared
+    }
+
+    /// Takes room.
+    #[inline]
+    pub fn take(&mut self, vc: usize, flits: u32, reserved: u32) {
+        let used = u32::from(self.used[vc]);
+        self.shared -= beyond(used + flits, reserved) - beyond(used, reserved);
+        self.used[vc] += flits as u16;
+    }
+
+    /// Gives room back.
+    #[inline]
+    pub fn give_back(&mut self, vc: usize, flits: u32, reserved: u32) {
+        let used = u32::from(self.used[vc]);
+        self.shared += beyond(used, reserved) - beyond(used - flits, reserved);
+        self.used[vc] -= flits as u16;
+    }
+
+    /// Flits there in all.
+    #[inline]
+    pub fn in_all(&self) -> u32 {
+        self.used.iter().map(|&used| u32::from(used)).sum()
+    }
+}
+
+/// What a VC with so much in an input queue has of its shared room.
+#[inline]
+fn beyond(used: u32, reserved: u32) -> u32 {
+    used.saturating_sub(reserved)
+}
+
+/// A tile's column buffer and its link. Its queues are in arrays of the block.
+#[derive(Clone)]
+pub(super) struct Output {
+    /// Queues with a packet, a bit each.
+    pub waiting: u64,
+    /// When the link is free, thousandths of a tick.
+    pub free_at: u64,
+    pub wake_at: Time,
+    /// Room at the other end.
+    pub room: Room,
+    /// Flits in this router that are to leave here, by VC.
+    pub load: [u16; VCS],
+    /// The router at the other end: [`NONE`] for nodes or nobody; see [`REMOTE`]. Its tile.
+    pub to: u32,
+    pub to_tile: u8,
+    /// Class of the link.
+    pub class: u8,
+    /// The queue served last.
+    pub turn: u8,
+    /// Statistics of the link: what it has carried.
+    pub packets: u64,
+    pub flits: u64,
+    /// Thousandths of a tick spent on that.
+    pub busy: u64,
+}
+
+/// The way from the nodes of a share into one of their processor tiles.
+#[derive(Clone)]
+pub(super) struct Entry {
+    /// When it is free, thousandths of a tick.
+    pub free_at: u64,
+    /// Room in the tile's input queue.
+    pub room: Room,
+}
+
+/// Nodes that share processor tiles.
+#[derive(Clone, Default)]
+pub(super) struct Share {
+    /// Injection FIFOs with a packet that waits for a tile: a bit each, by node and FIFO.
+    pub waiting: u64,
+    pub turn: u8,
+    pub wake_at: Time,
+}
+
+/// What a router has to do in this tick, a bit a share or tile.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Due {
+    pub shares: u64,
+    pub inputs: u64,
+    pub switches: u64,
+    pub outputs: u64,
+}
+
+impl Due {
+    pub fn is_idle(&self) -> bool {
+        self.shares | self.inputs | self.switches | self.outputs == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_are_first_in_first_out() {
+        let mut cells = vec![Cell::default(); 10];
+        let mut q = Queue::EMPTY;
+        assert!(q.push(3, &mut cells) && !q.push(7, &mut cells) && !q.push(1, &mut cells));
+        assert_eq!(q.first(&cells), Some(3));
+        assert_eq!(q.pop(&mut cells), (3, true));
+        q.push(5, &mut cells);
+        assert_eq!(
+            (q.pop(&mut cells), q.pop(&mut cells), q.pop(&mut cells)),
+            ((7, true), (1, true), (5, false))
+        );
+        assert!(q == Queue::EMPTY && q.first(&cells).is_none());
+    }
+
+    #[test]
+    fn every_vc_keeps_its_own_room_and_one_alone_may_have_all_else() {
+        let mut room = Room { used: [0; VCS], shared: 100 - 4 * 14 };
+        let mut taken = 0;
+        while room.has(0, 1, 14) {
+            room.take(0, 1, 14);
+            taken += 1;
+        }
+        assert_eq!(taken, 100 - 3 * 14);
+        for vc in 1..4 {
+            assert!(room.has(vc, 14, 14) && !room.has(vc, 15, 14));
+            room.take(vc, 14, 14);
+        }
+        assert_eq!(room.in_all(), 100);
+        room.give_back(0, 58, 14);
+        assert_eq!(room.shared, 44);
+    }
+}

@@ -1,0 +1,116 @@
+//! A network's constants in the form that the path of a packet needs.
+
+use super::state::{Room, VCS};
+use crate::config::{SwitchedTopology, TiledConfig};
+use crate::routing::dragonfly::DragonflyRoutes;
+use crate::topology::wiring::Wiring;
+use netloom_engine::Time;
+
+/// Most classes of links.
+pub(super) const CLASSES: usize = 4;
+
+/// What all routers of a network have in common.
+pub(super) struct Tables {
+    pub config: TiledConfig,
+    pub wiring: Wiring,
+    pub routes: DragonflyRoutes,
+    pub constants: Constants,
+}
+
+/// The numbers that every step of a packet needs.
+#[derive(Clone, Copy)]
+pub(super) struct Constants {
+    /// Rows and columns of tiles, and tiles: some may have neither link nor node.
+    pub rows: usize,
+    pub columns: usize,
+    pub tiles: usize,
+    /// Tiles of links come first, global links behind the others; then the tiles of each share of nodes.
+    pub ports: usize,
+    pub first_global: usize,
+    /// Global links of a router.
+    pub globals: usize,
+    pub shares: usize,
+    pub nodes_per_share: usize,
+    pub tiles_per_share: usize,
+    /// VCs of a class, and of both.
+    pub vcs: usize,
+    pub all_vcs: usize,
+    /// VCs that a packet of the first group may use before its first global link, less one: where PAR has a VC more.
+    pub extra: u32,
+    /// Flits kept for each VC of an input queue, and those that all VCs share.
+    pub reserved: u32,
+    pub shared: u32,
+    /// Flits that a bus takes a tick.
+    pub bus: u32,
+    pub route_ticks: Time,
+    pub row_ticks: Time,
+    pub column_ticks: Time,
+    pub netlink_ticks: Time,
+    /// Thousandths of a tick that a flit takes to or from a node; on a link, by class.
+    pub netlink_flit: u64,
+    pub flit: [u64; CLASSES],
+    pub latency: [Time; CLASSES],
+}
+
+impl Tables {
+    /// From a checked configuration.
+    pub fn new(config: &TiledConfig) -> Self {
+        let wiring = config.topology.wiring();
+        let SwitchedTopology::Dragonfly(dragonfly) = &config.topology;
+        let routes =
+            DragonflyRoutes::new(&wiring, &dragonfly.group, config.routing.minimal_ways, |router, port| {
+                wiring.end(router, port).is_some()
+            });
+        let r = &config.router;
+        let most = (0..wiring.routers()).map(|router| wiring.nodes_at(router).len()).max().unwrap_or(0);
+        let shares = most.div_ceil(r.nodes_per_share as usize);
+        let ports = wiring.ports();
+        let globals = dragonfly.global_ports as usize;
+        let class = |i: usize| wiring.classes().get(i).map(|class| &config.link[class]);
+        let all_vcs = config.vcs();
+        let constants = Constants {
+            rows: r.rows as usize,
+            columns: r.columns as usize,
+            tiles: (r.rows * r.columns) as usize,
+            ports,
+            first_global: ports - globals,
+            globals,
+            shares,
+            nodes_per_share: r.nodes_per_share as usize,
+            tiles_per_share: r.tiles_per_share as usize,
+            vcs: r.vcs as usize,
+            all_vcs: all_vcs as usize,
+            extra: u32::from(r.vcs > 4),
+            reserved: r.input_reserved_flits,
+            shared: r.input_flits - all_vcs * r.input_reserved_flits,
+            bus: r.bus_flits_per_tick,
+            route_ticks: r.route_ticks.into(),
+            row_ticks: r.row_ticks.into(),
+            column_ticks: r.column_ticks.into(),
+            netlink_ticks: r.netlink_ticks.into(),
+            netlink_flit: r.netlink_flit_milliticks.into(),
+            flit: std::array::from_fn(|i| class(i).map_or(0, |c| c.flit_milliticks.into())),
+            latency: std::array::from_fn(|i| class(i).map_or(0, |c| c.latency_ticks.into())),
+        };
+        Tables { config: config.clone(), wiring, routes, constants }
+    }
+}
+
+impl Constants {
+    /// The room of an input queue of which nothing is used.
+    pub fn room(&self) -> Room {
+        Room { used: [0; VCS], shared: self.shared }
+    }
+
+    /// Ticks that a packet takes on a row or column bus.
+    #[inline]
+    pub fn bus_ticks(&self, flits: u32) -> Time {
+        flits.div_ceil(self.bus).into()
+    }
+
+    /// The processor tiles of a share.
+    pub fn tiles_of(&self, share: usize) -> std::ops::Range<usize> {
+        let first = self.ports + share * self.tiles_per_share;
+        first..first + self.tiles_per_share
+    }
+}

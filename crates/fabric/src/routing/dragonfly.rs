@@ -1,0 +1,150 @@
+//! Route tables of a dragonfly ("Aries Router", "Cray XC Routing"): for each router the outputs on minimal ways to the routers of
+//! its own group and to the other groups. A packet walks them hop by hop; a non-minimal one walks them to a router or group at
+//! random first.
+//!
+//! Within a group a packet goes through the dimensions in their order, green before black **(ours: the paper gives the number of hops,
+//! not their order)**. So what a tile's tables hold depends on the tile: behind a green link only black and blue ones are left, behind a
+//! black one only blue ones.
+
+use crate::config::MinimalWays;
+use crate::topology::wiring::Wiring;
+
+/// Most dimensions of a group.
+pub const GROUP_DIMENSIONS_MAX: usize = 2;
+
+/// Where a packet is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A router.
+    Router(u32),
+    /// Any router of a group.
+    Group(u32),
+}
+
+/// The route tables of all routers. Outputs are a bit a port.
+#[derive(Clone, Debug)]
+pub struct DragonflyRoutes {
+    /// Routers of a full group.
+    group_routers: u32,
+    groups: u32,
+    /// Dimensions of a group.
+    dimensions: usize,
+    /// By router and the target's place in its group.
+    local: Vec<u64>,
+    /// By stage, router and group.
+    global: [Vec<u64>; GROUP_DIMENSIONS_MAX + 1],
+}
+
+impl DragonflyRoutes {
+    /// Fills the tables of groups with these dimensions. `works` says whether the link at a router's port does.
+    pub fn new(
+        wiring: &Wiring,
+        group: &[u32],
+        ways: MinimalWays,
+        works: impl Fn(u32, usize) -> bool,
+    ) -> Self {
+        let (routers, groups) = (wiring.routers(), wiring.groups());
+        let group_routers: u32 = group.iter().product();
+        let dimensions = group.len();
+        let coordinate = |router: u32, d: usize| {
+            let place = router - wiring.routers_of(wiring.group(router)).start;
+            place / group[..d].iter().product::<u32>() % group[d]
+        };
+        let mut local = vec![0; (routers * group_routers) as usize];
+        // Outputs to a group without a hop inside this one.
+        let mut own = vec![0u64; (routers * groups) as usize];
+        // Neighbours in each dimension, with the port.
+        let mut near: Vec<Vec<(usize, usize, u32)>> = vec![vec![]; routers as usize];
+        for router in 0..routers {
+            for port in (0..wiring.ports()).filter(|&port| works(router, port)) {
+                let Some(end) = wiring.end(router, port) else { continue };
+                let d = usize::from(end.class);
+                if d < dimensions {
+                    near[router as usize].push((d, port, end.router));
+                } else {
+                    own[(router * groups + wiring.group(end.router)) as usize] |= 1 << port;
+                }
+            }
+            let members = wiring.routers_of(wiring.group(router));
+            for to in members.clone().filter(|&to| to != router) {
+                let differs = (0..dimensions).find(|&d| coordinate(router, d) != coordinate(to, d));
+                let d = differs.expect("another router");
+                let ports = near[router as usize]
+                    .iter()
+                    .filter(|n| n.0 == d && coordinate(n.2, d) == coordinate(to, d))
+                    .fold(0u64, |ports, n| ports | 1 << n.1);
+                local[(router * group_routers + (to - members.start)) as usize] = ports;
+            }
+        }
+        let mut routes = DragonflyRoutes {
+            group_routers,
+            groups,
+            dimensions,
+            local,
+            global: std::array::from_fn(|stage| if stage <= dimensions { own.clone() } else { vec![] }),
+        };
+        // What lies behind more dimensions is known before what lies behind fewer.
+        for stage in (0..dimensions).rev() {
+            routes.fill_global(stage, &own, &near, ways);
+        }
+        routes
+    }
+
+    /// The outputs to other groups of packets that may still go through the dimensions from `stage` on.
+    fn fill_global(
+        &mut self,
+        stage: usize,
+        own: &[u64],
+        near: &[Vec<(usize, usize, u32)>],
+        ways: MinimalWays,
+    ) {
+        let groups = self.groups as usize;
+        for (router, near) in near.iter().enumerate() {
+            for group in 0..groups {
+                let here = own[router * groups + group];
+                // One hop from a global link, and two.
+                let (mut one, mut two) = (0u64, 0u64);
+                for &(d, port, neighbour) in near.iter().filter(|n| n.0 >= stage) {
+                    let at = neighbour as usize * groups + group;
+                    if own[at] != 0 {
+                        one |= 1 << port;
+                    } else if self.global[d + 1][at] != 0 {
+                        two |= 1 << port;
+                    }
+                }
+                self.global[stage][router * groups + group] = match ways {
+                    MinimalWays::Any => here | one | two,
+                    MinimalWays::Nearest => {
+                        [here, one, two].into_iter().find(|&ports| ports != 0).unwrap_or(0)
+                    }
+                };
+            }
+        }
+    }
+
+    /// The outputs on minimal ways from a router to another or to another group, for a packet that has `stage` dimensions
+    /// of the group behind it on this stretch.
+    #[inline]
+    pub fn ports(&self, wiring: &Wiring, router: u32, target: Target, stage: usize) -> u64 {
+        let group = match target {
+            Target::Router(to) if wiring.group(to) == wiring.group(router) => {
+                let place = to - wiring.routers_of(wiring.group(to)).start;
+                return self.local[(router * self.group_routers + place) as usize];
+            }
+            Target::Router(to) => wiring.group(to),
+            Target::Group(group) => group,
+        };
+        self.global[stage][(router * self.groups + group) as usize]
+    }
+
+    /// Dimensions of a group: links of a class of at least this many are global ones.
+    #[inline]
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// Bytes of the tables.
+    pub fn bytes(&self) -> usize {
+        8 * (self.local.capacity() + self.global.iter().map(Vec::capacity).sum::<usize>())
+    }
+}
