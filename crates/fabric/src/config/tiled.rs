@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// Most VCs of a port, of all classes together.
 pub const TILED_VCS_MAX: u32 = 8;
 
+/// Most rows and columns of tiles.
+pub const SIDE_MAX: u32 = 8;
+
 /// What is wired to what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -307,10 +310,8 @@ impl TiledConfig {
             return refuse("router.vcs", message);
         }
         for (key, side) in [("router.rows", r.rows), ("router.columns", r.columns)] {
-            if side == 0 || side * vcs > 64 {
-                let message =
-                    format!("expected at least 1, and with {vcs} VCs at most {}, found {side}", 64 / vcs);
-                return refuse(key, message);
+            if !(1..=SIDE_MAX).contains(&side) {
+                return refuse(key, format!("expected 1 to {SIDE_MAX}, found {side}"));
             }
         }
         if r.nodes_per_share == 0 || r.tiles_per_share == 0 {

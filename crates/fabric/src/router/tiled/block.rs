@@ -14,8 +14,11 @@ use crate::host::{Host, Signals};
 use crate::packet::{Arena, Data, Meta};
 use crate::router::bits::bits;
 use crate::router::statistics::Recorder;
-use netloom_engine::{Block, Calendar, Outbox, Time};
+use netloom_engine::{Block, Calendar, Outbox, Time, prefetch};
 use std::sync::Arc;
+
+/// How many events ahead memory is fetched.
+const AHEAD: usize = 6;
 
 /// Routers that one thread simulates at a time, with the hosts of their nodes.
 pub struct TiledBlock<H> {
@@ -30,12 +33,10 @@ pub struct TiledBlock<H> {
     pub(super) outputs: Vec<Output>,
     /// By sub-switch and row of its column.
     pub(super) buses: Vec<Bus>,
-    /// Queues of sub-switches and what room is left in them, flits: by router, tile, column of the row and VC.
-    pub(super) row_queues: Vec<Queue>,
-    pub(super) row_room: Vec<u8>,
-    /// The same of column buffers: by router, tile, row of the column and VC.
-    pub(super) column_queues: Vec<Queue>,
-    pub(super) column_room: Vec<u8>,
+    /// Queues of sub-switches: by router, tile, column of the row and VC.
+    pub(super) row_buffers: Vec<Buffer>,
+    /// Queues of column buffers: by router, tile, row of the column and VC.
+    pub(super) column_buffers: Vec<Buffer>,
     /// By router, share and processor tile of it.
     pub(super) shares: Vec<Share>,
     pub(super) entries: Vec<Entry>,
@@ -94,7 +95,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 calendar.push(0, Event::of_packet(Kind::Fill, router - first, slot, fifo, 0));
             }
         }
-        let (row_queues, column_queues) = (tiles * t.columns * t.all_vcs, tiles * t.rows * t.all_vcs);
+        let (row_buffers, column_buffers) = (tiles * t.columns * VCS, tiles * t.rows * VCS);
         let r = &tables.config.router;
         TiledBlock {
             first,
@@ -102,11 +103,9 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             inputs,
             switches: vec![SubSwitch::default(); tiles],
             outputs,
-            buses: vec![Bus::default(); tiles * t.rows],
-            row_queues: vec![Queue::EMPTY; row_queues],
-            row_room: vec![r.subswitch_flits as u8; row_queues],
-            column_queues: vec![Queue::EMPTY; column_queues],
-            column_room: vec![r.column_flits as u8; column_queues],
+            buses: vec![Bus { room: [r.column_flits as u8; VCS], ..Bus::default() }; tiles * t.rows],
+            row_buffers: vec![Buffer::EMPTY; row_buffers],
+            column_buffers: vec![Buffer::EMPTY; column_buffers],
             shares: vec![Share::default(); routers * t.shares],
             entries: vec![Entry { free_at: 0, room: t.room() }; routers * t.shares * t.tiles_per_share],
             due: vec![Due::default(); routers],
@@ -163,41 +162,60 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         due
     }
 
+    /// Brings what an event will touch into the cache.
+    #[inline]
+    fn fetch(&self, event: &Event) {
+        let (t, queue) = (&self.k, usize::from(event.queue));
+        let at = event.router as usize * t.tiles + usize::from(event.tile);
+        match event.kind {
+            Kind::Arrived => self.inputs.get(at).into_iter().for_each(prefetch),
+            Kind::Switched => {
+                self.row_buffers.get(at * t.columns * VCS + queue).into_iter().for_each(prefetch);
+                self.buses.get(at * t.rows).into_iter().for_each(prefetch);
+            }
+            Kind::Buffered => {
+                self.column_buffers.get(at * t.rows * VCS + queue).into_iter().for_each(prefetch);
+                self.outputs.get(at).into_iter().for_each(prefetch);
+            }
+            Kind::Credit => self.outputs.get(at).into_iter().for_each(prefetch),
+            _ => {}
+        }
+        self.cells.get(event.packet as usize).into_iter().for_each(prefetch);
+    }
+
     fn apply(&mut self, event: Event, now: Time) {
-        let t = self.k;
+        let Constants { tiles, rows, columns, reserved, .. } = self.k;
         let Event { router, packet, tile, queue, flits, .. } = event;
-        let at = router as usize * t.tiles + usize::from(tile);
+        let at = router as usize * tiles + usize::from(tile);
         let bit = 1u64 << tile;
         match event.kind {
             Kind::Arrived => {
-                let cell = &mut self.cells[packet as usize];
-                let (came, flits) = (usize::from(cell.came), cell.flits);
-                cell.out = UNROUTED;
+                let Cell { came, flits, .. } = self.cells[packet as usize];
                 let input = &mut self.inputs[at];
-                if input.queues[came].push(packet, &mut self.cells) {
+                if input.queues[usize::from(came)].push(packet, &mut self.cells) {
                     input.waiting |= 1 << came;
                 }
-                self.recorder.enter(came, flits, now);
+                self.recorder.enter(came.into(), flits, now);
                 self.due(router).inputs |= bit;
             }
             Kind::Switched => {
-                let queues = t.columns * t.all_vcs;
-                let row = usize::from(self.cells[packet as usize].out) / t.columns;
-                let rows = t.rows;
-                if self.row_queues[at * queues + usize::from(queue)].push(packet, &mut self.cells) {
+                let buffer = &mut self.row_buffers[at * columns * VCS + usize::from(queue)];
+                if buffer.queue.push(packet, &mut self.cells) {
+                    buffer.note_first(&self.cells);
+                    let row = self.k.row(buffer.out.into());
                     self.buses[at * rows + row].wanted |= 1 << queue;
                 }
                 self.due(router).switches |= bit;
             }
             Kind::Buffered => {
-                let queues = t.rows * t.all_vcs;
-                if self.column_queues[at * queues + usize::from(queue)].push(packet, &mut self.cells) {
+                let buffer = &mut self.column_buffers[at * rows * VCS + usize::from(queue)];
+                if buffer.queue.push(packet, &mut self.cells) {
+                    buffer.note_first(&self.cells);
                     self.outputs[at].waiting |= 1 << queue;
                 }
                 self.due(router).outputs |= bit;
             }
             Kind::Credit => {
-                let reserved = t.reserved;
                 self.outputs[at].room.give_back(queue.into(), flits.into(), reserved);
                 if self.outputs[at].waiting != 0 {
                     self.due(router).outputs |= bit;
@@ -243,7 +261,10 @@ impl<H: Host<TiledHeader>> Block for TiledBlock<H> {
             self.calendar.take(now, &mut taken);
             self.recorder.reach(now);
             events += taken.len() as u64;
-            for &event in &taken {
+            for (i, &event) in taken.iter().enumerate() {
+                if let Some(ahead) = taken.get(i + AHEAD) {
+                    self.fetch(ahead);
+                }
                 self.apply(event, now);
             }
             self.taken = taken;

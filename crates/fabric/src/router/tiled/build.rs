@@ -81,7 +81,10 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                     let (there, class) = end.map_or((0, 0), |end| (end.port, end.class));
                     inputs.push(Input {
                         queues: [Queue::EMPTY; VCS],
+                        heads: [Head::default(); VCS],
+                        room: [config.router.subswitch_flits as u8; 64],
                         waiting: 0,
+                        routed: 0,
                         turn: 0,
                         blocked: false,
                         free_at: 0,
@@ -98,6 +101,7 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                         load: [0; VCS],
                         to,
                         to_tile: there,
+                        to_number: end.map_or(NONE, |end| end.router),
                         class,
                         turn: 0,
                         packets: 0,

@@ -179,10 +179,8 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             load += weights.far * output.room.in_all();
         }
         if weights.downstream != 0 {
-            let end = self.tables.wiring.end(self.first + router, port).expect("a link");
-            let age = self.k.latency[usize::from(end.class)];
-            let then = now.saturating_sub(age);
-            load += weights.downstream * u32::from(self.router_loads.at(end.router as usize, then));
+            let then = now.saturating_sub(self.k.latency[usize::from(output.class)]);
+            load += weights.downstream * u32::from(self.router_loads.at(output.to_number as usize, then));
         }
         load
     }

@@ -44,7 +44,8 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     fn deliver(&mut self, node: u32, port: usize, packet: u32, now: Time) {
-        let (cell, meta, data) = self.remove(packet);
+        let (cell, mut meta, data) = self.remove(packet);
+        meta.hops = cell.hops.into();
         self.recorder.under_way -= 1;
         self.recorder.delivered(now, cell.flits.into(), &meta);
         let delivery = Delivery { port, header: cell.header, meta, data: data.as_ref() };

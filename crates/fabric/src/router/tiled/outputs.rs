@@ -5,7 +5,9 @@ use super::event::{Event, Kind, Message};
 use super::header::{Class, TiledHeader};
 use super::inputs::is_new;
 use super::state::*;
+use super::tables::Constants;
 use crate::host::Host;
+use crate::router::bits::bits;
 use netloom_engine::{Outbox, Time};
 
 impl<H: Host<TiledHeader>> TiledBlock<H> {
@@ -35,25 +37,17 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let t = &self.k;
         let at = router as usize * t.tiles + tile;
         let output = &self.outputs[at];
-        let behind = output.waiting & (!1 << output.turn);
-        for part in [behind, output.waiting & !behind] {
-            let mut left = part;
-            while left != 0 {
-                let queue = left.trailing_zeros() as usize;
-                left &= left - 1;
-                let packet = self.column_queues[at * t.rows * t.all_vcs + queue].first(&self.cells);
-                let cell = &self.cells[packet.expect("a head") as usize];
-                let goes = if tile < t.ports {
-                    output.room.has(cell.vc.into(), cell.flits.into(), t.reserved)
-                } else {
-                    self.takes(cell.header)
-                };
-                if goes {
-                    return Some(queue);
-                }
+        let buffers = &self.column_buffers[at * t.rows * VCS..][..t.rows * VCS];
+        let goes = |&queue: &usize| {
+            let first = &buffers[queue];
+            if tile < t.ports {
+                return output.room.has(first.vc.into(), first.flits.into(), t.reserved);
             }
-        }
-        None
+            let packet = first.queue.first().expect("a packet that waits");
+            self.takes(self.cells[packet as usize].header)
+        };
+        let behind = output.waiting & (!1 << output.turn);
+        bits(behind).chain(bits(output.waiting & !behind)).find(goes)
     }
 
     /// Whether a packet's node takes it now.
@@ -63,16 +57,20 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     fn send(&mut self, router: u32, tile: usize, queue: usize, now: Time, out: &mut Outbox<Message>) {
-        let t = self.k;
-        let at = router as usize * t.tiles + tile;
-        let all = at * t.rows * t.all_vcs + queue;
-        let (packet, more) = self.column_queues[all].pop(&mut self.cells);
+        let Constants {
+            tiles, rows, columns, ports, reserved, netlink_ticks, netlink_flit, route_ticks, ..
+        } = self.k;
+        let at = router as usize * tiles + tile;
+        let all = at * rows * VCS + queue;
+        let buffer = &mut self.column_buffers[all];
+        let packet = buffer.queue.pop(&mut self.cells);
+        let more = buffer.note_first(&self.cells);
         let cell = self.cells[packet as usize];
         let (vc, flits) = (usize::from(cell.vc), u32::from(cell.flits));
-        self.column_room[all] += cell.flits;
-        self.unblock_switch(router, queue / t.all_vcs * t.columns + tile % t.columns, tile / t.columns, now);
+        let switch = queue / VCS * columns + self.k.column(tile);
+        self.more_column_room(router, switch, (self.k.row(tile), vc), cell.flits, now);
         self.change_load(router, tile, vc, -i32::from(cell.flits), now);
-        let is_link = tile < t.ports;
+        let is_link = tile < ports;
         let output = &mut self.outputs[at];
         output.turn = queue as u8;
         if !more {
@@ -80,7 +78,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         }
         // A link that became free within this tick goes on at once, so that its rate is what it is.
         let takes =
-            u64::from(flits) * if is_link { t.flit[usize::from(output.class)] } else { t.netlink_flit };
+            u64::from(flits) * if is_link { self.k.flit[usize::from(output.class)] } else { netlink_flit };
         let start = output.free_at.max((now * 1000).saturating_sub(999));
         let end = start + takes;
         output.free_at = end;
@@ -89,21 +87,20 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         output.busy += takes;
         let tail = cell.tail_at.max(end.div_ceil(1000)).max(now + 1);
         if !is_link {
-            let whole = tail + t.netlink_ticks;
+            let whole = tail + netlink_ticks;
             let slot = self.tables.wiring.home(cell.header.destination()).1;
             self.calendar.push(whole, Event::of_packet(Kind::Delivered, router, slot, tile, packet));
             return;
         }
-        output.room.take(vc, flits, t.reserved);
-        let latency = t.latency[usize::from(output.class)];
+        output.room.take(vc, flits, reserved);
+        let latency = self.k.latency[usize::from(output.class)];
         let (to, to_tile) = (output.to, output.to_tile);
         self.recorder.busy(start / 1000, end / 1000);
         self.recorder.current.hops += 1;
         self.recorder.current.chunks_by_vc[vc] += u64::from(flits);
-        self.arena.get_mut(packet).hops += 1;
-        let arrives = now + latency + t.route_ticks;
+        let arrives = now + latency + route_ticks;
         let next = &mut self.cells[packet as usize];
-        (next.came, next.tail_at) = (cell.vc, tail + latency + t.route_ticks);
+        (next.came, next.hops, next.tail_at) = (cell.vc, cell.hops + 1, tail + latency + route_ticks);
         let event = Event::of_packet(Kind::Arrived, to & !REMOTE, to_tile.into(), 0, packet);
         if to & REMOTE == 0 {
             self.calendar.push(arrives, event);

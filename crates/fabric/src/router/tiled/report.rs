@@ -68,10 +68,8 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
             + size_of_val(&*self.switches)
             + size_of_val(&*self.outputs)
             + size_of_val(&*self.buses)
-            + size_of_val(&*self.row_queues)
-            + size_of_val(&*self.row_room)
-            + size_of_val(&*self.column_queues)
-            + size_of_val(&*self.column_room)
+            + size_of_val(&*self.row_buffers)
+            + size_of_val(&*self.column_buffers)
             + size_of_val(&*self.shares)
             + size_of_val(&*self.entries)
             + size_of_val(&*self.due)
@@ -85,7 +83,8 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
         let (k, mut list) = (&self.k, vec![]);
         let mut add = |router: usize, port: Option<usize>, slot: usize, packet: u32| {
             let cell = &self.cells[packet as usize];
-            let out = (cell.out != UNROUTED && port.is_some()).then_some(usize::from(cell.out));
+            // A packet that has not entered yet has not been routed.
+            let out = port.map(|_| usize::from(cell.out));
             let room = |tile: usize| self.outputs[router * k.tiles + tile].room.used;
             list.push(WaitingPacket {
                 node: self.first + router as u32,
@@ -102,21 +101,14 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
             for tile in 0..k.tiles {
                 let at = router * k.tiles + tile;
                 for vc in bits(self.inputs[at].waiting) {
-                    add(
-                        router,
-                        Some(tile),
-                        vc,
-                        self.inputs[at].queues[vc].first(&self.cells).expect("a head"),
-                    );
+                    add(router, Some(tile), vc, self.inputs[at].queues[vc].first().expect("a head"));
                 }
-                let queues = |all: &[Queue], each: usize| {
-                    all[at * each..(at + 1) * each]
-                        .iter()
-                        .filter_map(|q| q.first(&self.cells))
-                        .collect::<Vec<_>>()
+                let firsts = |all: &[Buffer], each: usize| {
+                    let own = &all[at * each..(at + 1) * each];
+                    own.iter().filter_map(|b| b.queue.first()).collect::<Vec<_>>()
                 };
-                let rows = queues(&self.row_queues, k.columns * k.all_vcs);
-                let columns = queues(&self.column_queues, k.rows * k.all_vcs);
+                let rows = firsts(&self.row_buffers, k.columns * VCS);
+                let columns = firsts(&self.column_buffers, k.rows * VCS);
                 for packet in rows.into_iter().chain(columns) {
                     add(router, Some(tile), self.cells[packet as usize].vc.into(), packet);
                 }
@@ -152,13 +144,14 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
                 }
             }
         }
-        let room = |name: &str, room: &[u8], full: u32| {
-            let lost = room.iter().filter(|&&left| u32::from(left) != full).count();
-            (lost != 0).then(|| format!("{lost} queues of {name} without their room"))
-        };
         let r = &self.tables.config.router;
-        found.extend(room("sub-switches", &self.row_room, r.subswitch_flits));
-        found.extend(room("column buffers", &self.column_room, r.column_flits));
+        if self.inputs.iter().any(|input| input.room.iter().any(|&left| u32::from(left) != r.subswitch_flits))
+        {
+            found.push("sub-switches without their room".into());
+        }
+        if self.buses.iter().any(|bus| bus.room.iter().any(|&left| u32::from(left) != r.column_flits)) {
+            found.push("column buffers without their room".into());
+        }
         if self.entries.iter().any(|entry| entry.room.in_all() != 0) {
             found.push("processor tiles' input queues without their room".into());
         }

@@ -7,8 +7,6 @@ use netloom_engine::Time;
 pub(super) const NONE: u32 = u32::MAX;
 /// As a router at the other end of a link: bit that says it is in another block; then 15 bits of lane and 16 of the router there.
 pub(super) const REMOTE: u32 = 1 << 31;
-/// As the tile by which a packet leaves: not known yet.
-pub(super) const UNROUTED: u8 = u8::MAX;
 /// Most VCs of a port.
 pub(super) const VCS: usize = crate::config::TILED_VCS_MAX as usize;
 
@@ -18,17 +16,20 @@ pub(super) struct Cell {
     pub header: TiledHeader,
     /// When its last flit is where its head stands.
     pub tail_at: Time,
-    /// The next in its queue, whose last is followed by the first.
+    /// The next in its queue, if it is not the last; the last, if it is the first.
     pub next: u32,
-    /// The tile by which it leaves this router, once routed.
+    pub last: u32,
+    /// The tile by which it leaves this router.
     pub out: u8,
     /// The VC by which it came, and by which it leaves.
     pub came: u8,
     pub vc: u8,
     pub flits: u8,
+    /// Links behind it.
+    pub hops: u8,
 }
 
-/// A queue of packets: its last one, whose `next` is the first; [`NONE`] when empty.
+/// A queue of packets: its first one, [`NONE`] when empty.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Queue(u32);
 
@@ -36,8 +37,8 @@ impl Queue {
     pub const EMPTY: Queue = Queue(NONE);
 
     #[inline]
-    pub fn first(self, cells: &[Cell]) -> Option<u32> {
-        (self.0 != NONE).then(|| cells[self.0 as usize].next)
+    pub fn first(self) -> Option<u32> {
+        (self.0 != NONE).then_some(self.0)
     }
 
     /// Adds a packet; whether it is the only one.
@@ -45,28 +46,60 @@ impl Queue {
     pub fn push(&mut self, packet: u32, cells: &mut [Cell]) -> bool {
         let alone = self.0 == NONE;
         if alone {
-            cells[packet as usize].next = packet;
+            self.0 = packet;
         } else {
-            cells[packet as usize].next = cells[self.0 as usize].next;
-            cells[self.0 as usize].next = packet;
+            let last = cells[self.0 as usize].last;
+            cells[last as usize].next = packet;
         }
-        self.0 = packet;
+        cells[self.0 as usize].last = packet;
         alone
     }
 
-    /// Takes the first packet; whether another is first now.
+    /// Takes the first packet.
     #[inline]
-    pub fn pop(&mut self, cells: &mut [Cell]) -> (u32, bool) {
+    pub fn pop(&mut self, cells: &mut [Cell]) -> u32 {
         debug_assert!(self.0 != NONE, "an empty queue");
-        let first = cells[self.0 as usize].next;
-        if first == self.0 {
+        let first = self.0;
+        let Cell { next, last, .. } = cells[first as usize];
+        if first == last {
             self.0 = NONE;
-            (first, false)
         } else {
-            cells[self.0 as usize].next = cells[first as usize].next;
-            (first, true)
+            self.0 = next;
+            cells[next as usize].last = last;
         }
+        first
     }
+}
+
+/// A queue of a sub-switch or a column buffer, and what must be known of its first packet to arbitrate. What room is left in it, who
+/// fills it knows.
+#[derive(Clone, Copy)]
+pub(super) struct Buffer {
+    pub queue: Queue,
+    /// Of the first packet: flits, the VC by which it leaves, the tile.
+    pub flits: u8,
+    pub vc: u8,
+    pub out: u8,
+}
+
+impl Buffer {
+    pub const EMPTY: Buffer = Buffer { queue: Queue::EMPTY, flits: 0, vc: 0, out: 0 };
+
+    /// Notes what is first now; whether anything is.
+    #[inline]
+    pub fn note_first(&mut self, cells: &[Cell]) -> bool {
+        let Some(first) = self.queue.first() else { return false };
+        let cell = &cells[first as usize];
+        (self.flits, self.vc, self.out) = (cell.flits, cell.vc, cell.out);
+        true
+    }
+}
+
+/// What an input's arbiter must know of the first packet of a VC.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Head {
+    pub out: u8,
+    pub flits: u8,
 }
 
 /// A tile's input queue and its bus along the row.
@@ -74,8 +107,12 @@ impl Queue {
 pub(super) struct Input {
     /// By VC.
     pub queues: [Queue; VCS],
-    /// VCs with a packet at their head.
+    pub heads: [Head; VCS],
+    /// What room is left for its packets in the row's sub-switches, flits: by column and VC.
+    pub room: [u8; 64],
+    /// VCs with a packet at their head, and those of them whose head has been routed.
     pub waiting: u8,
+    pub routed: u8,
     /// The VC that was served last.
     pub turn: u8,
     /// Whether a head lacks room in its sub-switch.
@@ -105,6 +142,8 @@ pub(super) struct Bus {
     pub free_at: Time,
     /// The queue served last.
     pub turn: u8,
+    /// What room is left for its packets in the column buffer, flits: by VC.
+    pub room: [u8; VCS],
 }
 
 /// The room of an input queue, as far as whoever sends there knows: a VC has some of its own, and all share the rest ("Dynamic
@@ -166,9 +205,10 @@ pub(super) struct Output {
     pub room: Room,
     /// Flits in this router that are to leave here, by VC.
     pub load: [u16; VCS],
-    /// The router at the other end: [`NONE`] for nodes or nobody; see [`REMOTE`]. Its tile.
+    /// The router at the other end: [`NONE`] for nodes or nobody; see [`REMOTE`]. Its tile; its number in the machine.
     pub to: u32,
     pub to_tile: u8,
+    pub to_number: u32,
     /// Class of the link.
     pub class: u8,
     /// The queue served last.
@@ -222,14 +262,11 @@ mod tests {
         let mut cells = vec![Cell::default(); 10];
         let mut q = Queue::EMPTY;
         assert!(q.push(3, &mut cells) && !q.push(7, &mut cells) && !q.push(1, &mut cells));
-        assert_eq!(q.first(&cells), Some(3));
-        assert_eq!(q.pop(&mut cells), (3, true));
+        assert_eq!((q.first(), q.pop(&mut cells)), (Some(3), 3));
         q.push(5, &mut cells);
-        assert_eq!(
-            (q.pop(&mut cells), q.pop(&mut cells), q.pop(&mut cells)),
-            ((7, true), (1, true), (5, false))
-        );
-        assert!(q == Queue::EMPTY && q.first(&cells).is_none());
+        assert_eq!([q.pop(&mut cells), q.pop(&mut cells), q.pop(&mut cells)], [7, 1, 5]);
+        assert!(q == Queue::EMPTY && q.first().is_none());
+        assert!(q.push(9, &mut cells) && q.pop(&mut cells) == 9 && q.first().is_none());
     }
 
     #[test]

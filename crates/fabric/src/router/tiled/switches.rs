@@ -4,7 +4,10 @@ use super::block::TiledBlock;
 use super::event::{Event, Kind};
 use super::header::TiledHeader;
 use super::inputs::is_new;
+use super::state::VCS;
+use super::tables::Constants;
 use crate::host::Host;
+use crate::router::bits::bits;
 use netloom_engine::Time;
 
 impl<H: Host<TiledHeader>> TiledBlock<H> {
@@ -39,72 +42,62 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
 
     /// The next queue in turn whose first packet wants this row and has room in the column buffer there.
     fn pick_queue(&self, router: u32, tile: usize, row: usize) -> Option<usize> {
-        let t = &self.k;
-        let at = router as usize * t.tiles + tile;
-        let bus = &self.buses[at * t.rows + row];
-        let first = self.column_queue(router, tile, row, 0).1;
-        let mut left = bus.wanted;
+        let Constants { tiles, rows, columns, .. } = self.k;
+        let at = router as usize * tiles + tile;
+        let bus = &self.buses[at * rows + row];
+        let here = &self.row_buffers[at * columns * VCS..][..columns * VCS];
+        let fits = |&queue: &usize| bus.room[usize::from(here[queue].vc)] >= here[queue].flits;
         // Those behind the one served last come first.
-        let behind = left & (!1 << bus.turn);
-        for part in [behind, left & !behind] {
-            left = part;
-            while left != 0 {
-                let queue = left.trailing_zeros() as usize;
-                left &= left - 1;
-                let packet = self.row_queues[at * t.columns * t.all_vcs + queue].first(&self.cells);
-                let cell = &self.cells[packet.expect("a head") as usize];
-                if self.column_room[first + usize::from(cell.vc)] >= cell.flits {
-                    return Some(queue);
-                }
-            }
-        }
-        None
-    }
-
-    /// The tile in the sub-switch's column and a row, and the queue there for what comes from this sub-switch, in the array of all.
-    fn column_queue(&self, router: u32, tile: usize, row: usize, vc: usize) -> (usize, usize) {
-        let t = &self.k;
-        let to = row * t.columns + tile % t.columns;
-        let queue = tile / t.columns * t.all_vcs + vc;
-        (to, (router as usize * t.tiles + to) * t.rows * t.all_vcs + queue)
+        let behind = bus.wanted & (!1 << bus.turn);
+        bits(behind).chain(bits(bus.wanted & !behind)).find(fits)
     }
 
     fn send_along_column(&mut self, router: u32, tile: usize, row: usize, queue: usize, now: Time) {
-        let t = self.k;
-        let at = router as usize * t.tiles + tile;
-        let all = at * t.columns * t.all_vcs + queue;
-        let (packet, more) = self.row_queues[all].pop(&mut self.cells);
-        let cell = self.cells[packet as usize];
-        let busy = t.bus_ticks(cell.flits.into());
-        let bus = &mut self.buses[at * t.rows + row];
+        let Constants { tiles, rows, columns, column_ticks, .. } = self.k;
+        let at = router as usize * tiles + tile;
+        let buffer = &mut self.row_buffers[at * columns * VCS + queue];
+        let packet = buffer.queue.pop(&mut self.cells);
+        let more = buffer.note_first(&self.cells);
+        let wants = self.k.row(buffer.out.into());
+        let cell = &mut self.cells[packet as usize];
+        let busy = self.k.bus_ticks(cell.flits.into());
+        cell.tail_at = cell.tail_at.max(now + busy) + column_ticks;
+        let (vc, flits) = (usize::from(cell.vc), cell.flits);
+        let bus = &mut self.buses[at * rows + row];
         (bus.free_at, bus.turn) = (now + busy, queue as u8);
         bus.wanted &= !(1 << queue);
+        bus.room[vc] -= flits;
         if more {
-            let next = self.row_queues[all].first(&self.cells).expect("one more");
-            let wants = usize::from(self.cells[next as usize].out) / t.columns;
-            self.buses[at * t.rows + wants].wanted |= 1 << queue;
+            self.buses[at * rows + wants].wanted |= 1 << queue;
             if wants != row {
                 // Its bus may be free already.
                 self.wake_switch(router, tile, now + 1);
             }
         }
-        let (to, queue_there) = self.column_queue(router, tile, row, cell.vc.into());
-        self.column_room[queue_there] -= cell.flits;
-        self.cells[packet as usize].tail_at = cell.tail_at.max(now + busy) + t.column_ticks;
-        let queue_there = queue_there % (t.rows * t.all_vcs);
-        let event = Event::of_packet(Kind::Buffered, router, to, queue_there, packet);
-        self.calendar.push(now + t.column_ticks, event);
-        self.row_room[all] += cell.flits;
-        self.unblock_input(router, tile / t.columns * t.columns + queue / t.all_vcs, now);
+        // In the column buffer there, the queue for what comes from this row.
+        let (here, column) = (self.k.row(tile), self.k.column(tile));
+        let event = Event::of_packet(Kind::Buffered, router, row * columns + column, here * VCS + vc, packet);
+        self.calendar.push(now + column_ticks, event);
+        let from = (column, queue % VCS);
+        self.more_row_room(router, here * columns + queue / VCS, from, flits, now);
     }
 
-    /// A column buffer has more room for what comes from a sub-switch.
-    pub(super) fn unblock_switch(&mut self, router: u32, tile: usize, row: usize, now: Time) {
+    /// The column buffer of a row has more room for what comes from a sub-switch by a VC.
+    pub(super) fn more_column_room(
+        &mut self,
+        router: u32,
+        tile: usize,
+        (row, vc): (usize, usize),
+        flits: u8,
+        now: Time,
+    ) {
         let at = router as usize * self.k.tiles + tile;
+        let bus = &mut self.buses[at * self.k.rows + row];
+        bus.room[vc] += flits;
+        let free_at = bus.free_at;
         let switch = &mut self.switches[at];
         if switch.blocked >> row & 1 != 0 {
             switch.blocked &= !(1 << row);
-            let free_at = self.buses[at * self.k.rows + row].free_at;
             self.wake_switch(router, tile, free_at.max(now + 1));
         }
     }

@@ -24,6 +24,9 @@ pub(super) struct Constants {
     pub rows: usize,
     pub columns: usize,
     pub tiles: usize,
+    /// Row and column of each tile: looked up, since divisions are long.
+    row_of: [u8; 64],
+    column_of: [u8; 64],
     /// Tiles of links come first, global links behind the others; then the tiles of each share of nodes.
     pub ports: usize,
     pub first_global: usize,
@@ -72,6 +75,8 @@ impl Tables {
             rows: r.rows as usize,
             columns: r.columns as usize,
             tiles: (r.rows * r.columns) as usize,
+            row_of: std::array::from_fn(|tile| (tile / r.columns as usize) as u8),
+            column_of: std::array::from_fn(|tile| (tile % r.columns as usize) as u8),
             ports,
             first_global: ports - globals,
             globals,
@@ -100,6 +105,18 @@ impl Constants {
     /// The room of an input queue of which nothing is used.
     pub fn room(&self) -> Room {
         Room { used: [0; VCS], shared: self.shared }
+    }
+
+    /// The row of a tile.
+    #[inline]
+    pub fn row(&self, tile: usize) -> usize {
+        self.row_of[tile % 64].into()
+    }
+
+    /// The column of a tile.
+    #[inline]
+    pub fn column(&self, tile: usize) -> usize {
+        self.column_of[tile % 64].into()
     }
 
     /// Ticks that a packet takes on a row or column bus.
