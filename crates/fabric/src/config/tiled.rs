@@ -134,6 +134,8 @@ pub struct TiledRouter {
     pub input_flits: u32,
     /// What is kept of that for each VC alone, flits.
     pub input_reserved_flits: u32,
+    /// Of what is not kept, a VC may have so many times what is left.
+    pub input_share: u32,
     /// Room of a sub-switch for each of its row's inputs and each VC, flits.
     pub subswitch_flits: u32,
     /// Room of a column buffer for each row of its column and each VC, flits.
@@ -242,8 +244,9 @@ impl TiledConfig {
                 tiles_per_share: 4,
                 vcs: 4,
                 response_vcs: true,
-                input_flits: 512,
+                input_flits: 640,
                 input_reserved_flits: 14,
+                input_share: 4,
                 subswitch_flits: 28,
                 column_flits: 28,
                 bus_flits_per_tick: 1,
@@ -343,6 +346,7 @@ impl TiledConfig {
             ("router.subswitch_flits", r.subswitch_flits, 255),
             ("router.column_flits", r.column_flits, 255),
             ("router.input_flits", r.input_flits, 60_000),
+            ("router.input_share", r.input_share, 1000),
             ("router.bus_flits_per_tick", r.bus_flits_per_tick, 64),
             ("router.route_ticks", r.route_ticks, 10_000),
             ("router.row_ticks", r.row_ticks, 10_000),
@@ -356,6 +360,7 @@ impl TiledConfig {
             ("router.column_ticks", r.column_ticks),
             ("router.netlink_ticks", r.netlink_ticks),
             ("router.netlink_flit_milliticks", r.netlink_flit_milliticks),
+            ("router.input_share", r.input_share),
         ] {
             if value == 0 {
                 return refuse(key, "expected at least 1");

@@ -1,5 +1,6 @@
 //! Tiled routers: what must hold of any network of them under any traffic.
 
+mod bounds;
 mod traffic;
 
 use netloom_fabric::config::{Cabling, DragonflyConfig, SwitchedTopology, TiledConfig};

@@ -134,3 +134,19 @@ pub fn run(config: &TiledConfig, traffic: Traffic, block: u32, threads: usize) -
     let ended = arrived.iter().flatten().map(|a| a.2).max().unwrap_or(0);
     Outcome { ended, arrived, hops, mean_latency }
 }
+
+/// Flits that a node receives in a tick, and how long packets were on their way from when they were made, while nodes send for ever: the
+/// mean from `from` to `to`.
+pub fn throughput(config: &TiledConfig, traffic: Traffic, (from, to): (Time, Time)) -> (f64, f64) {
+    let nodes = config.topology.wiring().nodes();
+    let traffic = Traffic { packets: u32::MAX, ..traffic };
+    let options = BuildOptions { injection_fifos: 1, seed: traffic.seed, ..BuildOptions::default() };
+    let mut network = TiledNetwork::new(config, &options, |numbers| Senders::new(numbers, nodes, traffic))
+        .expect("a network");
+    network.run_until(from, 2, &Progress::default());
+    network.restart_counting();
+    network.run_until(to, 2, &Progress::default());
+    let latency = network.totals().latency.clone();
+    let flits = latency.count() as f64 * f64::from(traffic.flits);
+    (flits / f64::from(nodes) / (to - from) as f64, latency.mean())
+}

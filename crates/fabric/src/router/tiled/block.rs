@@ -184,7 +184,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     fn apply(&mut self, event: Event, now: Time) {
-        let Constants { tiles, rows, columns, reserved, .. } = self.k;
+        let Constants { tiles, rows, columns, rules, .. } = self.k;
         let Event { router, packet, tile, queue, flits, .. } = event;
         let at = router as usize * tiles + usize::from(tile);
         let bit = 1u64 << tile;
@@ -216,7 +216,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 self.due(router).outputs |= bit;
             }
             Kind::Credit => {
-                self.outputs[at].room.give_back(queue.into(), flits.into(), reserved);
+                self.outputs[at].room.give_back(queue.into(), flits.into(), rules);
                 if self.outputs[at].waiting != 0 {
                     self.due(router).outputs |= bit;
                 }

@@ -61,7 +61,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     fn send_along_row(&mut self, router: u32, tile: usize, vc: usize, now: Time, out: &mut Outbox<Message>) {
-        let Constants { tiles, columns, row_ticks, ports, shares, tiles_per_share, reserved, .. } = self.k;
+        let Constants { tiles, columns, row_ticks, ports, shares, tiles_per_share, rules, .. } = self.k;
         let at = router as usize * tiles + tile;
         let input = &mut self.inputs[at];
         input.turn = vc as u8;
@@ -88,7 +88,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         if tile >= ports {
             let (share, place) = ((tile - ports) / tiles_per_share, tile - ports);
             let entry = router as usize * shares * tiles_per_share + place;
-            self.entries[entry].room.give_back(vc, cell.flits.into(), reserved);
+            self.entries[entry].room.give_back(vc, cell.flits.into(), rules);
             if self.shares[router as usize * shares + share].waiting != 0 {
                 self.wake_share(router, share, now + 1);
             }

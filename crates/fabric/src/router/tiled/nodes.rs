@@ -161,7 +161,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 continue;
             }
             let entry = &self.entries[first + place];
-            if !entry.room.has(vc, cell.flits.into(), t.reserved) {
+            if !entry.room.has(vc, cell.flits.into(), t.rules) {
                 continue;
             }
             let free_at = entry.free_at.div_ceil(1000);
@@ -191,7 +191,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let cell = &mut self.cells[packet as usize];
         let start = entry.free_at.max((now * 1000).saturating_sub(999));
         entry.free_at = start + u64::from(cell.flits) * t.netlink_flit;
-        entry.room.take(vc, cell.flits.into(), t.reserved);
+        entry.room.take(vc, cell.flits.into(), t.rules);
         let latency = t.netlink_ticks + t.route_ticks;
         (cell.came, cell.tail_at) = (vc as u8, entry.free_at.div_ceil(1000) + latency);
         let tile = t.tiles_of(share).start + place;

@@ -41,7 +41,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let goes = |&queue: &usize| {
             let first = &buffers[queue];
             if tile < t.ports {
-                return output.room.has(first.vc.into(), first.flits.into(), t.reserved);
+                return output.room.has(first.vc.into(), first.flits.into(), t.rules);
             }
             let packet = first.queue.first().expect("a packet that waits");
             self.takes(self.cells[packet as usize].header)
@@ -58,7 +58,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
 
     fn send(&mut self, router: u32, tile: usize, queue: usize, now: Time, out: &mut Outbox<Message>) {
         let Constants {
-            tiles, rows, columns, ports, reserved, netlink_ticks, netlink_flit, route_ticks, ..
+            tiles, rows, columns, ports, rules, netlink_ticks, netlink_flit, route_ticks, ..
         } = self.k;
         let at = router as usize * tiles + tile;
         let all = at * rows * VCS + queue;
@@ -92,7 +92,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             self.calendar.push(whole, Event::of_packet(Kind::Delivered, router, slot, tile, packet));
             return;
         }
-        output.room.take(vc, flits, reserved);
+        output.room.take(vc, flits, rules);
         let latency = self.k.latency[usize::from(output.class)];
         let (to, to_tile) = (output.to, output.to_tile);
         self.recorder.busy(start / 1000, end / 1000);

@@ -147,7 +147,9 @@ pub(super) struct Bus {
 }
 
 /// The room of an input queue, as far as whoever sends there knows: a VC has some of its own, and all share the rest ("Dynamic
-/// per-virtual channel input buffering").
+/// per-virtual channel input buffering"). Of that a VC may have so many times what is left of it: one alone has nearly all, and some
+/// is always left for others **(ours: the dynamic threshold of Choudhury and Hahne 1998)**. Were it not, a VC that stands still would take all
+/// and leave the others too little for a long link.
 #[derive(Clone)]
 pub(super) struct Room {
     /// Flits there, by VC.
@@ -159,14 +161,17 @@ pub(super) struct Room {
 impl Room {
     /// Whether there is room.
     #[inline]
-    pub fn has(&self, vc: usize, flits: u32, reserved: u32) -> bool {
+    pub fn has(&self, vc: usize, flits: u32, rules: Rules) -> bool {
         let used = u32::from(self.used[vc]);
-        beyond(used + flits, reserved) - beyond(used, reserved) <= self.shared
+        let will = beyond(used + flits, rules.reserved);
+        let more = will - beyond(used, rules.reserved);
+        more == 0 || more <= self.shared && will <= rules.times * (self.shared - more)
     }
 
     /// Takes room.
     #[inline]
-    pub fn take(&mut self, vc: usize, flits: u32, reserved: u32) {
+    pub fn take(&mut self, vc: usize, flits: u32, rules: Rules) {
+        let reserved = rules.reserved;
         let used = u32::from(self.used[vc]);
         self.shared -= beyond(used + flits, reserved) - beyond(used, reserved);
         self.used[vc] += flits as u16;
@@ -174,7 +179,8 @@ impl Room {
 
     /// Gives room back.
     #[inline]
-    pub fn give_back(&mut self, vc: usize, flits: u32, reserved: u32) {
+    pub fn give_back(&mut self, vc: usize, flits: u32, rules: Rules) {
+        let reserved = rules.reserved;
         let used = u32::from(self.used[vc]);
         self.shared += beyond(used, reserved) - beyond(used - flits, reserved);
         self.used[vc] -= flits as u16;
@@ -185,6 +191,15 @@ impl Room {
     pub fn in_all(&self) -> u32 {
         self.used.iter().map(|&used| u32::from(used)).sum()
     }
+}
+
+/// How the VCs of an input queue share it.
+#[derive(Clone, Copy)]
+pub(super) struct Rules {
+    /// Flits kept for each.
+    pub reserved: u32,
+    /// How many times what is left of the shared room one may have of it.
+    pub times: u32,
 }
 
 /// What a VC with so much in an input queue has of its shared room.
@@ -270,20 +285,23 @@ mod tests {
     }
 
     #[test]
-    fn every_vc_keeps_its_own_room_and_one_alone_may_have_all_else() {
-        let mut room = Room { used: [0; VCS], shared: 100 - 4 * 14 };
-        let mut taken = 0;
-        while room.has(0, 1, 14) {
-            room.take(0, 1, 14);
-            taken += 1;
-        }
-        assert_eq!(taken, 100 - 3 * 14);
-        for vc in 1..4 {
-            assert!(room.has(vc, 14, 14) && !room.has(vc, 15, 14));
-            room.take(vc, 14, 14);
-        }
-        assert_eq!(room.in_all(), 100);
-        room.give_back(0, 58, 14);
-        assert_eq!(room.shared, 44);
+    fn every_vc_keeps_its_own_room_and_one_alone_may_have_most_of_what_is_shared() {
+        let rules = Rules { reserved: 14, times: 3 };
+        let mut room = Room { used: [0; VCS], shared: 100 };
+        let fill = |room: &mut Room, vc| {
+            let mut taken = 0;
+            while room.has(vc, 1, rules) {
+                room.take(vc, 1, rules);
+                taken += 1;
+            }
+            taken
+        };
+        // Three times as much as is left; the next VC three times what is left then.
+        assert_eq!(fill(&mut room, 0), 14 + 75);
+        assert_eq!(fill(&mut room, 1), 14 + 18);
+        assert!(room.has(2, 14 + 4, rules) && !room.has(2, 14 + 7, rules));
+        assert_eq!(room.in_all(), 14 + 75 + 14 + 18);
+        room.give_back(0, 58, rules);
+        assert_eq!(room.shared, 100 - 18 - 17);
     }
 }

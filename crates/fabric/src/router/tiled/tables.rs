@@ -1,6 +1,6 @@
 //! A network's constants in the form that the path of a packet needs.
 
-use super::state::{Room, VCS};
+use super::state::{Room, Rules, VCS};
 use crate::config::{SwitchedTopology, TiledConfig};
 use crate::routing::dragonfly::DragonflyRoutes;
 use crate::topology::wiring::Wiring;
@@ -40,8 +40,8 @@ pub(super) struct Constants {
     pub all_vcs: usize,
     /// VCs that a packet of the first group may use before its first global link, less one: where PAR has a VC more.
     pub extra: u32,
-    /// Flits kept for each VC of an input queue, and those that all VCs share.
-    pub reserved: u32,
+    /// How the VCs of an input queue share it, and the flits that are not one VC's.
+    pub rules: Rules,
     pub shared: u32,
     /// Flits that a bus takes a tick.
     pub bus: u32,
@@ -86,7 +86,7 @@ impl Tables {
             vcs: r.vcs as usize,
             all_vcs: all_vcs as usize,
             extra: u32::from(r.vcs > 4),
-            reserved: r.input_reserved_flits,
+            rules: Rules { reserved: r.input_reserved_flits, times: r.input_share },
             shared: r.input_flits - all_vcs * r.input_reserved_flits,
             bus: r.bus_flits_per_tick,
             route_ticks: r.route_ticks.into(),

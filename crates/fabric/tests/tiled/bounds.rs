@@ -1,0 +1,74 @@
+//! The field's dragonfly of 1,056 nodes (Kim, Dally, Scott, Abts 2008) beside the loads that its channels can bear.
+//!
+//! Four nodes a router, eight routers a group, four global links a router, 33 groups, so that each two groups share one link. A link
+//! carries a flit in two ticks, and the routers' buses are twice as fast. Input queues cover the round trip of a global link for each VC.
+
+use super::traffic::{To, Traffic, throughput};
+use netloom_fabric::config::{Cabling, DragonflyConfig, LinkClass, SwitchedTopology, TiledConfig};
+use netloom_fabric::router::tiled::Mode;
+
+const FLIT_TICKS: u32 = 2;
+/// Nodes of a group.
+const GROUP: u32 = 32;
+/// Global links of a router.
+const H: u32 = 4;
+
+fn kim() -> TiledConfig {
+    let mut config = TiledConfig::cray_xc(2, 1);
+    config.topology = SwitchedTopology::Dragonfly(DragonflyConfig {
+        nodes_per_router: 4,
+        group: vec![8],
+        links_per_peer: vec![],
+        global_ports: H,
+        groups: 33,
+        cabling: Cabling::Absolute,
+        cabling_seed: 1,
+        cables: None,
+        last_group_chassis: None,
+        cooling: None,
+    });
+    let class = |latency_ticks| LinkClass { latency_ticks, flit_milliticks: 1000 * FLIT_TICKS };
+    config.link = [("local".into(), class(20)), ("global".into(), class(200))].into();
+    let r = &mut config.router;
+    (r.rows, r.columns, r.nodes_per_share, r.tiles_per_share) = (4, 4, 1, 1);
+    (r.vcs, r.response_vcs) = (5, false);
+    (r.input_flits, r.input_reserved_flits, r.subswitch_flits, r.column_flits) = (1280, 256, 28, 28);
+    (r.route_ticks, r.row_ticks, r.column_ticks, r.netlink_ticks) = (2, 2, 2, 2);
+    r.netlink_flit_milliticks = 1000 * FLIT_TICKS;
+    config
+}
+
+/// What every node receives of what its link could bring, when all send as fast as they can to the group so much further on.
+fn accepted(mode: Mode, further: Option<u32>) -> f64 {
+    let to = further.map_or(To::Anybody, |groups| To::Stretch { of: GROUP, further: groups * GROUP });
+    let traffic = Traffic { to, mode, packets: 0, interval: 0.0, flits: 1, seed: 1 };
+    let rate = throughput(&kim(), traffic, (10_000, 14_000)).0 * f64::from(FLIT_TICKS);
+    println!("{mode:?} to {further:?}: {rate:.3}");
+    rate
+}
+
+#[test]
+fn minimal_routes_share_one_link_between_two_groups() {
+    assert!(accepted(Mode::Minimal, None) > 0.9, "uniform traffic loads all links alike");
+    let bound = 1.0 / f64::from(GROUP);
+    assert!((accepted(Mode::Minimal, Some(1)) / bound - 1.0).abs() < 0.03);
+}
+
+#[test]
+fn by_way_of_a_group_every_packet_takes_two_global_links() {
+    let found = accepted(Mode::ValiantGroup, Some(1));
+    assert!((0.45..0.51).contains(&found), "{found}");
+    // What comes into the group at random from one of four groups all goes on over one local link: 4 x 32/31 of a group's packets, and half
+    // of a node's load twice for what begins and ends in the group.
+    let bound = 1.0 / (f64::from(H * GROUP) / 31.0 + 1.0);
+    let found = accepted(Mode::ValiantGroup, Some(H));
+    assert!((found / bound - 1.0).abs() < 0.1, "{found} for {bound}");
+}
+
+#[test]
+fn by_way_of_a_router_no_group_is_worse_than_another() {
+    for further in [1, H] {
+        let found = accepted(Mode::Valiant, Some(further));
+        assert!((0.45..0.51).contains(&found), "{found} to the group {further} further on");
+    }
+}
