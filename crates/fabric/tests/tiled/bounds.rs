@@ -32,7 +32,7 @@ fn kim() -> TiledConfig {
     let r = &mut config.router;
     (r.rows, r.columns, r.nodes_per_share, r.tiles_per_share) = (4, 4, 1, 1);
     (r.vcs, r.response_vcs) = (5, false);
-    (r.input_flits, r.input_reserved_flits, r.subswitch_flits, r.column_flits) = (1280, 256, 28, 28);
+    (r.input_flits, r.input_reserved_flits, r.subswitch_flits, r.column_flits) = (1280, 256, 64, 64);
     (r.route_ticks, r.row_ticks, r.column_ticks, r.netlink_ticks) = (2, 2, 2, 2);
     r.netlink_flit_milliticks = 1000 * FLIT_TICKS;
     config
@@ -42,7 +42,7 @@ fn kim() -> TiledConfig {
 fn accepted(mode: Mode, further: Option<u32>) -> f64 {
     let to = further.map_or(To::Anybody, |groups| To::Stretch { of: GROUP, further: groups * GROUP });
     let traffic = Traffic { to, mode, packets: 0, interval: 0.0, flits: 1, seed: 1 };
-    let rate = throughput(&kim(), traffic, (10_000, 14_000)).0 * f64::from(FLIT_TICKS);
+    let rate = throughput(&kim(), traffic, (7000, 10_000)).0 * f64::from(FLIT_TICKS);
     println!("{mode:?} to {further:?}: {rate:.3}");
     rate
 }
@@ -67,7 +67,7 @@ fn by_way_of_a_group_every_packet_takes_two_global_links() {
 
 #[test]
 fn by_way_of_a_router_no_group_is_worse_than_another() {
-    for further in [1, H] {
+    for further in [H, 1] {
         let found = accepted(Mode::Valiant, Some(further));
         assert!((0.45..0.51).contains(&found), "{found} to the group {further} further on");
     }
