@@ -42,7 +42,7 @@ fn kim() -> TiledConfig {
 fn accepted(mode: Mode, further: Option<u32>) -> f64 {
     let to = further.map_or(To::Anybody, |groups| To::Stretch { of: GROUP, further: groups * GROUP });
     let traffic = Traffic { to, mode, packets: 0, interval: 0.0, flits: 1, seed: 1 };
-    let rate = throughput(&kim(), traffic, (7000, 10_000)).0 * f64::from(FLIT_TICKS);
+    let rate = throughput(&kim(), traffic, (10_000, 14_000)).0 * f64::from(FLIT_TICKS);
     println!("{mode:?} to {further:?}: {rate:.3}");
     rate
 }
