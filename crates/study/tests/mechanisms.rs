@@ -180,7 +180,7 @@ fn cut_off(changes: &[&str]) -> (usize, usize) {
                 set.topology.dead_nodes = [[1, 2, 1], [0, 2, 0], [0, 1, 1]]\n";
     let sets: Vec<String> = changes.iter().map(|c| (*c).to_owned()).collect();
     let study = resolve(SourceFile::new("faults", text), Path::new("."), &sets).unwrap();
-    let planner = planner(&study.network).expect("something is dead");
+    let planner = planner(study.torus()).expect("something is dead");
     let pairs = (0..216).flat_map(|from| (0..216).map(move |to| (from, to))).filter(|(from, to)| from != to);
     let relayed =
         pairs.filter_map(|(from, to)| planner.plan(from, to)).filter(|plan| plan.second().is_some());
