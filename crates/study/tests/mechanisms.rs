@@ -97,7 +97,7 @@ fn all_to_all_asymmetric_suffers_from_full_buffers() {
 fn the_peak_is_that_of_the_longest_dimension() {
     let facts = |changes: &[&str]| {
         let sets: Vec<String> = changes.iter().map(|c| (*c).to_owned()).collect();
-        netloom_study::resolve::load_machine("bgl", &sets).unwrap().facts()
+        netloom_study::resolve::load_machine("bgl", &sets).unwrap().torus().unwrap().facts()
     };
     let long = facts(&["topology.dims=[64,32,32]"]);
     let even = facts(&["topology.dims=[32,32,32]"]);
