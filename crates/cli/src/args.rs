@@ -12,8 +12,8 @@ use std::path::PathBuf;
     name = "netloom",
     version,
     about = "Simulates the interconnect of a supercomputer",
-    long_about = "Simulates the interconnect of a supercomputer: BlueGene/L's and Blue Gene/Q's tori, packet by packet, with their virtual \
-        channels, tokens and arbiters.\n\nA study (a TOML file) names a machine, what its nodes do, and what to measure. \
+    long_about = "Simulates the interconnect of a supercomputer: BlueGene/L's and Blue Gene/Q's tori and Cray XC's dragonfly, packet by packet, \
+        with their virtual channels, tokens and arbiters.\n\nA study (a TOML file) names a machine, what its nodes do, and what to measure. \
         A run writes a folder with a summary, tables, plots and a report that opens in a browser.",
     after_help = "Without a command, netloom runs its main example: an all-to-all on a 32x32x32 BlueGene/L.",
     after_long_help = "Without a command, netloom runs its main example: an all-to-all on a 32x32x32 BlueGene/L.\n\n\
@@ -58,7 +58,8 @@ pub enum Command {
         netloom machines\n  \
         netloom machines show bgl > mine.toml\n  \
         netloom machines check mine.toml\n  \
-        netloom machines describe bgl --set topology.dims=[8,8,8]")]
+        netloom machines describe bgl --set topology.dims=[8,8,8]\n  \
+        netloom machines describe xc --groups 8 --cables 34")]
     Machines {
         /// What to do with machines; `list` where left out
         #[command(subcommand)]
@@ -129,10 +130,17 @@ pub enum MachinesAction {
         #[command(flatten)]
         sets: Sets,
     },
-    /// Print nodes, links, bandwidth, latency and buffers of a machine
+    /// Print nodes, links, bandwidth, latency, buffers and, where known, cabinets and cables of a machine
+    #[command(after_long_help = "Examples:\n  \
+        netloom machines describe bgl --set topology.dims=[8,8,8]\n  \
+        netloom machines describe xc --groups 8 --cables 34\n  \
+        netloom machines describe xc --groups 6 --cables 12 --upgrade-to-groups 8")]
     Describe {
         /// A built-in machine, or the path of a TOML file
         machine: String,
+        /// Its size, where it has groups
+        #[command(flatten)]
+        size: Size,
         /// Changes
         #[command(flatten)]
         sets: Sets,
@@ -148,6 +156,29 @@ pub struct Sets {
     /// Change one value, by its dotted key: router.paths=1, traffic.load=burst, topology.dims=[8,8,8]. Repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+}
+
+/// The size of a machine whose routers stand in groups.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Size {
+    /// Groups: the same as --set topology.groups=N
+    #[arg(long, value_name = "N")]
+    pub groups: Option<u32>,
+    /// Cables between each two groups: the same as --set topology.cables=N
+    #[arg(long, value_name = "N")]
+    pub cables: Option<u32>,
+    /// Tell which cables stay in place when the machine grows to so many groups
+    #[arg(long, value_name = "N")]
+    pub upgrade_to_groups: Option<u32>,
+}
+
+impl Size {
+    /// As changes, with others after them.
+    pub fn sets(&self, others: &Sets) -> Vec<String> {
+        let own = [("groups", self.groups), ("cables", self.cables)];
+        let own = own.into_iter().filter_map(|(key, value)| Some(format!("topology.{key}={}", value?)));
+        own.chain(others.set.iter().cloned()).collect()
+    }
 }
 
 /// What several commands take.

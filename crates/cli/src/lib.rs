@@ -1,6 +1,7 @@
 //! The `netloom` command, apart from its `main`: it reads arguments, has the study crate do the work, and prints.
 
 pub mod args;
+mod describe;
 
 use args::{Cli, Command, Common, MachinesAction, RunArgs};
 use clap::{CommandFactory, Parser};
@@ -11,7 +12,7 @@ use netloom_study::resolve::{EXAMPLES, ResolvedStudy, load, load_machine};
 use netloom_study::result::Ended;
 use netloom_study::run::{IfExists, Quiet, Simulate, output_folder, threads_here, unmet};
 use netloom_study::terminal::{Terminal, summary};
-use netloom_study::write::number::{grouped, percent, short};
+use netloom_study::write::number::grouped;
 use netloom_study::{bench, machine, sweep, validate, verdicts, write};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -288,7 +289,7 @@ fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> 
                 print_json(out, &all)?;
             } else {
                 for m in &all {
-                    writeln!(out, "{:<10}{}, {} nodes", m.name, m.title, grouped(m.facts().nodes as i64))?;
+                    writeln!(out, "{:<10}{}, {} nodes", m.name(), m.title(), grouped(m.nodes() as i64))?;
                 }
             }
         }
@@ -297,87 +298,23 @@ fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> 
         }
         MachinesAction::Check { machine, sets } => {
             let m = load_machine(&machine, &sets.set)?;
-            writeln!(out, "{machine}: {} is in order, {} nodes", m.title, grouped(m.facts().nodes as i64))?;
+            writeln!(out, "{machine}: {} is in order, {} nodes", m.title(), grouped(m.nodes() as i64))?;
         }
-        MachinesAction::Describe { machine, sets, json } => {
-            let m = load_machine(&machine, &sets.set)?;
+        MachinesAction::Describe { machine, size, sets, json } => {
+            let m = load_machine(&machine, &size.sets(&sets))?;
+            let upgrade =
+                size.upgrade_to_groups.map(|groups| describe::upgrade(&machine, &m, groups, &size, &sets));
+            let upgrade = upgrade.transpose()?;
             if json {
-                print_json(out, &serde_json::json!({ "machine": m, "facts": m.facts() }))?;
+                let mut all = serde_json::json!({ "machine": m, "facts": m.facts() });
+                if let Some(upgrade) = upgrade {
+                    all["upgrade"] = serde_json::json!(upgrade);
+                }
+                print_json(out, &all)?;
             } else {
-                describe(&m, out)?;
+                describe::describe(&m, upgrade.as_ref(), out)?;
             }
         }
     }
     Ok(OK)
-}
-
-fn describe(m: &machine::Machine, out: &mut dyn Write) -> std::io::Result<()> {
-    let f = m.facts();
-    let cycle_ns = 1e9 / m.ticks_per_second as f64;
-    let l = &m.link;
-    let paths = match &m.router {
-        machine::Routers::Torus(router) => router.paths,
-        machine::Routers::Queued(router) => router.paths,
-    };
-    let vcs: Vec<String> =
-        m.network().outline().vcs.iter().map(|vc| format!("{} {} chunks", vc.name, vc.chunks)).collect();
-    writeln!(out, "{} ({})", m.title, m.name)?;
-    let rows = [
-        ("shape", m.shape()),
-        ("nodes", grouped(f.nodes as i64)),
-        ("links", format!("{} (each direction counted)", grouped(f.links as i64))),
-        ("link", format!("{} MB/s each way", short(f.link_mb_per_s))),
-        (
-            "hop",
-            format!(
-                "{} ns ({} ticks of {} ns: receive {}, arbitrate {}, send {}, wire {})",
-                short(f.hop_ns),
-                l.hop_ticks(),
-                short(cycle_ns),
-                l.receive_ticks,
-                l.arbitrate_ticks,
-                l.send_ticks,
-                l.wire_ticks
-            ),
-        ),
-        (
-            "distance",
-            format!(
-                "{} hops on average, {} at most: {} ns in the network",
-                short(f.mean_hops),
-                f.diameter_hops,
-                short(f.farthest_ns)
-            ),
-        ),
-        (
-            "bisection",
-            format!(
-                "{} GB/s over {} links, both ways",
-                short(f.bisection_gb_per_s),
-                grouped(f.bisection_links as i64)
-            ),
-        ),
-        ("virtual channels", format!("{} a receiver: {}", f.virtual_channels, vcs.join(", "))),
-        ("buffers", format!("{} KiB a node", short(f.buffer_kb_per_node))),
-        ("paths", format!("{paths} from each receiver to the senders")),
-        (
-            "packets",
-            format!(
-                "up to {} chunks of {} B, {} B of payload",
-                m.packet.chunks_max, m.packet.chunk_B, f.payload_of_full_packet_b
-            ),
-        ),
-        (
-            "all-to-all peak",
-            format!(
-                "{} of the links, {} payload",
-                percent(f.peak_all_to_all_link_utilization),
-                percent(f.peak_all_to_all_payload_utilization)
-            ),
-        ),
-    ];
-    for (name, value) in rows {
-        writeln!(out, "  {name:<18}{value}")?;
-    }
-    Ok(())
 }

@@ -9,6 +9,7 @@ mod faults;
 mod io;
 mod outline;
 mod queued;
+pub mod tagged;
 mod tiled;
 mod torus;
 

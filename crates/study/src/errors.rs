@@ -3,7 +3,7 @@
 
 use crate::machine::Routers;
 use crate::resolve::ResolvedStudy;
-use crate::result::{LinkErrorRow, RunResult, direction_name, sender};
+use crate::result::{LinkErrorRow, RunResult, TorusFigures, direction_name, sender};
 use crate::write::number::short;
 use netloom_fabric::config::QueuedRouter;
 use netloom_fabric::router::{Network, NodeBlock};
@@ -12,7 +12,7 @@ use netloom_fabric::topology::torus::Torus;
 /// Whether anything is to go wrong in a study.
 fn expected(study: &ResolvedStudy) -> bool {
     let soft = |r: &QueuedRouter| r.soft_error_rate > 0.0 || !r.soft_errors.is_empty();
-    study.network.link.may_corrupt() || matches!(&study.machine.router, Routers::Queued(r) if soft(r))
+    study.torus().link.may_corrupt() || matches!(&study.torus_machine().router, Routers::Queued(r) if soft(r))
 }
 
 /// A port of a node, in words.
@@ -27,11 +27,16 @@ fn coordinates(torus: &Torus, node: u32) -> Vec<u32> {
 }
 
 /// The figures, where anything is to go wrong.
-pub(crate) fn figures<B: NodeBlock>(result: &mut RunResult, study: &ResolvedStudy, network: &mut Network<B>) {
+pub(crate) fn figures<B: NodeBlock>(
+    result: &mut RunResult,
+    torus: &mut TorusFigures,
+    study: &ResolvedStudy,
+    network: &mut Network<B>,
+) {
     if !expected(study) {
         return;
     }
-    result.errors = Some(network.errors());
+    torus.errors = Some(network.errors());
     if study.study.measure.per_link {
         let links = network.link_errors();
         let torus = network.torus();
@@ -58,7 +63,7 @@ pub(crate) fn stopped<B: NodeBlock>(study: &ResolvedStudy, network: &mut Network
         place(torus, first.node, first.port),
         short(study.micros(first.at)),
         coordinates(torus, first.source),
-        study.network.vcs[first.vc].name
+        study.torus().vcs[first.vc].name
     ))
 }
 

@@ -4,7 +4,7 @@
 use crate::beside::Beside;
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest, suggest};
-use crate::machine::{MACHINE_KEYS, Machine, machine_source};
+use crate::machine::{MACHINE_KEYS, Machine, NetworkOutline, SwitchedOutline, TorusMachine, machine_source};
 use crate::study::{STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::write::number::grouped;
@@ -44,7 +44,7 @@ pub struct ResolvedStudy {
     /// Its machine, with the study's changes.
     pub machine: Machine,
     /// The machine's network, without what only its routers know.
-    pub network: Outline,
+    pub network: NetworkOutline,
     /// Folder that file names in the study are relative to.
     pub directory: PathBuf,
     /// The parameters that it sweeps over; none for a single run.
@@ -161,9 +161,7 @@ pub fn load_machine(name: &str, sets: &[String]) -> Result<Machine, Problem> {
 /// A machine from its tree, with everything that can be said against it.
 fn checked_machine(tree: &Tree) -> Result<Machine, Problem> {
     let machine = Machine::read(tree).map_err(|p| elsewhere(p, MACHINE_KEYS))?;
-    checked(machine.network().check(), tree)?;
-    checked(machine.nic.check(machine.packet.chunk_B * machine.packet.chunks_max), tree)?;
-    checked(machine.message_unit.as_ref().map_or(Ok(()), |unit| unit.check()), tree)?;
+    checked(machine.check(), tree)?;
     Ok(machine)
 }
 
@@ -339,17 +337,14 @@ fn finish(
 ) -> Result<ResolvedStudy, Problem> {
     let machine = checked_machine(&machine_tree)?;
     let mut study: Study = decode(&study_tree).map_err(|p| elsewhere(p, STUDY_KEYS))?;
-    let network = machine.network().outline();
-    let dims = &network.topology.dims;
-    if !study.workload.is_program() {
-        study.traffic.packet_chunks.or_full(network.packet.chunks_max);
+    let network = machine.outline();
+    match (&machine, &network) {
+        (Machine::Torus(machine), NetworkOutline::Torus(network)) => {
+            fits_torus(&mut study, machine, network, &study_tree, &machine_tree)?;
+        }
+        (_, NetworkOutline::Switched(network)) => checked(fits_switched(&mut study, network), &study_tree)?,
+        _ => unreachable!("a machine's outline is of its own kind"),
     }
-    checked(study.workload.check(dims), &study_tree)?;
-    checked(io_program(&study.workload, &network), &study_tree)?;
-    checked(io_nodes(&study.workload, &network), &machine_tree)?;
-    checked(study.traffic.check(&network), &study_tree)?;
-    checked(dealing(&machine.nic, &study.workload), &machine_tree)?;
-    checked(study.mapping.check(dims), &study_tree)?;
     checked(study.measure.check(), &study_tree)?;
     checked(study.published.as_ref().map_or(Ok(()), Beside::check), &study_tree)?;
     checked(ends(&study), &study_tree)?;
@@ -361,7 +356,68 @@ fn finish(
     Ok(ResolvedStudy { study, machine, network, directory, axes, study_tree, machine_tree })
 }
 
+/// Checks what a study says against its torus.
+fn fits_torus(
+    study: &mut Study,
+    machine: &TorusMachine,
+    network: &Outline,
+    study_tree: &Tree,
+    machine_tree: &Tree,
+) -> Result<(), Problem> {
+    let dims = &network.topology.dims;
+    if !study.workload.is_program() {
+        study.traffic.packet_chunks.or_full(network.packet.chunks_max);
+    }
+    checked(study.workload.check(dims), study_tree)?;
+    checked(io_program(&study.workload, network), study_tree)?;
+    checked(io_nodes(&study.workload, network), machine_tree)?;
+    checked(study.traffic.check(network), study_tree)?;
+    checked(dealing(&machine.nic, &study.workload), machine_tree)?;
+    checked(study.mapping.check(dims), study_tree)
+}
+
+/// Checks what a study says against its network of switches.
+fn fits_switched(study: &mut Study, network: &SwitchedOutline) -> Result<(), ConfigError> {
+    let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
+    study.workload.check_switched(&network.wiring)?;
+    study.traffic.check_switched(&network.config)?;
+    if study.mapping != MappingConfig::default() {
+        return refuse("mapping", "expected none on a machine of switches: no ranks run there");
+    }
+    if study.measure.unblocking {
+        return refuse("measure.unblocking", "expected false: routers of this machine send no token-acks");
+    }
+    if study.measure.counters {
+        return refuse("measure.counters", "expected false: only Blue Gene/Q's routers have such counters");
+    }
+    Ok(())
+}
+
 impl ResolvedStudy {
+    /// The network of a study on a torus.
+    ///
+    /// # Panics
+    /// Of a study on another machine: those who ask know that it is a torus.
+    pub fn torus(&self) -> &Outline {
+        self.network.torus().expect("a torus")
+    }
+
+    /// The machine of a study on a torus.
+    ///
+    /// # Panics
+    /// As [`Self::torus`].
+    pub fn torus_machine(&self) -> &TorusMachine {
+        self.machine.torus().expect("a torus")
+    }
+
+    /// The network of a study on a machine of switches.
+    ///
+    /// # Panics
+    /// Of a study on another machine: those who ask know that it is one.
+    pub fn switched(&self) -> &SwitchedOutline {
+        self.network.switched().expect("switches")
+    }
+
     /// The same study with some parameters changed: one point of a sweep.
     ///
     /// # Errors
@@ -422,11 +478,10 @@ impl ResolvedStudy {
 
     /// Microseconds of a number of ticks.
     pub fn micros(&self, ticks: u64) -> f64 {
-        ticks as f64 * 1e6 / self.machine.ticks_per_second as f64
+        ticks as f64 * 1e6 / self.machine.ticks_per_second() as f64
     }
 }
 
-/// Programs send a message through one endless FIFO, so nothing is left to deal.
 /// Checks a program against the machine's IO nodes.
 fn io_program(workload: &WorkloadConfig, network: &Outline) -> Result<(), ConfigError> {
     let WorkloadConfig::Spi(program) = workload else { return Ok(()) };
@@ -444,6 +499,7 @@ fn io_nodes(workload: &WorkloadConfig, network: &Outline) -> Result<(), ConfigEr
     Err(ConfigError { key: "topology.io".into(), message: message.into() })
 }
 
+/// Programs send a message through one endless FIFO, so nothing is left to deal.
 fn dealing(nic: &FifoConfig, workload: &WorkloadConfig) -> Result<(), ConfigError> {
     if !workload.is_program() || nic.dealing == Dealing::InTurn || nic.injection_fifo_B.is_some() {
         return Ok(());

@@ -21,20 +21,12 @@ pub struct RunResult {
     pub links: LinkSummary,
     /// Time of packets on their way.
     pub latency: Latency,
-    /// Filling of the receivers' buffers.
-    pub occupancy: Occupancy,
-    /// How long packets stood in VCs before they moved on.
-    pub waits: Waits,
-    /// What the machine's own performance counters say, where they are on.
+    /// What only tori have.
+    #[serde(flatten)]
+    pub torus: Option<TorusFigures>,
+    /// What only machines of switches have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counters: Option<Counters>,
-    /// What went wrong on links and in buffers and was made good, where anything was to go wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub errors: Option<LinkErrors>,
-    /// Fraction of the packet-hops that went over escape VCs.
-    pub escape_share: f64,
-    /// Of the token-acks that reached a node with blocked packets, the fraction that let at least one of them move.
-    pub unblock_probability: f64,
+    pub switched: Option<SwitchedFigures>,
     /// How well the main quantity is known.
     pub confidence: Option<Confidence>,
     /// What the programs did, if the nodes ran programs.
@@ -52,8 +44,117 @@ pub struct RunResult {
     /// The same of each link. In a table of their own, not in the summary.
     #[serde(skip)]
     pub link_errors: Vec<LinkErrorRow>,
+    /// Figures of each link of a machine of switches. In a table of their own, not in the summary.
+    #[serde(skip)]
+    pub ports: Vec<PortRow>,
     /// What depends on the computer that ran it.
     pub host: Host,
+}
+
+/// What only tori have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TorusFigures {
+    /// Filling of the receivers' buffers.
+    pub occupancy: Occupancy,
+    /// How long packets stood in VCs before they moved on.
+    pub waits: Waits,
+    /// What the machine's own performance counters say, where they are on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
+    /// What went wrong on links and in buffers and was made good, where anything was to go wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<LinkErrors>,
+    /// Fraction of the packet-hops that went over escape VCs.
+    pub escape_share: f64,
+    /// Of the token-acks that reached a node with blocked packets, the fraction that let at least one of them move.
+    pub unblock_probability: f64,
+}
+
+/// What only machines of switches have. Rates are a node's mean.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(non_snake_case)]
+pub struct SwitchedFigures {
+    /// Flits that nodes offered in a tick, of requests; none where it was as many as went.
+    pub offered_flits_per_tick: Option<f64>,
+    /// Flits that arrived in a tick, of requests and responses.
+    pub accepted_flits_per_tick: f64,
+    /// Data that arrived, GB/s.
+    pub accepted_payload_GB_per_s: f64,
+    /// Mean links on a packet's way.
+    pub hops_mean: f64,
+    /// Most links on a packet's way.
+    pub hops_max: u32,
+    /// Packets that arrived, by the links on their way.
+    pub packets_by_hops: Vec<u64>,
+    /// Fraction of the packets that went by way of somewhere else.
+    pub nonminimal_share: f64,
+    /// Packets that asked and packets that answered, where packets are answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responses: Option<ResponseFigures>,
+    /// The links by class.
+    pub classes: Vec<ClassUse>,
+}
+
+impl SwitchedFigures {
+    /// The links that lead to other groups: the last class.
+    pub fn global(&self) -> Option<&ClassUse> {
+        self.classes.last()
+    }
+}
+
+/// Requests and responses apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResponseFigures {
+    /// Requests that arrived.
+    pub requests: u64,
+    /// Responses that arrived.
+    pub responses: u64,
+    /// Flits of requests that arrived at a node in a tick.
+    pub request_flits_per_tick: f64,
+    /// The same of responses.
+    pub response_flits_per_tick: f64,
+    /// From when a request was made until its response had arrived.
+    pub round_trip: LatencyStats,
+}
+
+/// Use of the links of a class, fractions of what they can carry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassUse {
+    /// The class: `green`, `global`.
+    pub class: String,
+    /// Links, each direction counted.
+    pub links: u64,
+    /// Mean over all.
+    pub mean_utilization: f64,
+    /// The least used.
+    pub min_utilization: f64,
+    /// The most used.
+    pub max_utilization: f64,
+    /// Links of the class on a packet's way, mean.
+    pub hops: f64,
+}
+
+/// Figures of one link of a machine of switches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PortRow {
+    /// The router that sends.
+    pub router: u32,
+    /// Its port.
+    pub port: u8,
+    /// The group of that router.
+    pub group: u32,
+    /// The class of the link.
+    pub class: String,
+    /// The router that receives.
+    pub to: u32,
+    /// The group of that router.
+    pub to_group: u32,
+    /// Time spent sending, fraction.
+    pub utilization: f64,
+    /// Flits that began to leave.
+    pub flits: u64,
+    /// Their packets.
+    pub packets: u64,
 }
 
 /// A table of what programs measured themselves: a benchmark's figures.
@@ -157,6 +258,14 @@ pub struct LinkSummary {
     pub min_utilization: f64,
     /// The most used link.
     pub max_utilization: f64,
+    /// What the links of tori carry.
+    #[serde(flatten)]
+    pub torus: Option<TorusLinks>,
+}
+
+/// What the links of tori carry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TorusLinks {
     /// Mean share that carries payload.
     pub payload_utilization: f64,
     /// Mean share that carries headers, of hardware and software, and what packets leave empty.
@@ -304,6 +413,16 @@ pub struct WaitingPacket {
     pub chunks: u32,
     /// What it waits for, in words.
     pub waits_for: String,
+    /// Where it is, in words, on a machine whose routers have names; `at` is then the router's number.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
+}
+
+impl WaitingPacket {
+    /// Where it is, in words.
+    pub fn whereabouts(&self) -> String {
+        if self.place.is_empty() { format!("node {:?}", self.at) } else { self.place.clone() }
+    }
 }
 
 /// A curve over time.

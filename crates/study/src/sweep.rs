@@ -253,24 +253,39 @@ fn kept(folder: &Path, point: &Point) -> Option<RunResult> {
     (same && version && whole).then(|| serde_json::from_value(summary).ok())?
 }
 
-/// The figures of a point that the sweep's table shows: column name and value.
-pub fn columns(result: &RunResult) -> [(&'static str, f64); 12] {
-    let network = &result.latency.network;
+/// The figures of a point that the sweep's table shows: column name and value. Results of machines of one kind have the same.
+pub fn columns(result: &RunResult) -> Vec<(&'static str, f64)> {
+    let (links, network) = (&result.links, &result.latency.network);
     let us = result.simulated.us.max(1e-12);
-    [
-        ("mean_utilization", result.links.mean_utilization),
-        ("payload_utilization", result.links.payload_utilization),
-        ("max_utilization", result.links.max_utilization),
+    let mut all = vec![("mean_utilization", links.mean_utilization)];
+    all.extend(links.torus.iter().map(|t| ("payload_utilization", t.payload_utilization)));
+    all.extend([
+        ("max_utilization", links.max_utilization),
         ("latency_mean_ns", network.mean_ns),
         ("latency_p50_ns", network.p50_ns),
         ("latency_p99_ns", network.p99_ns),
         ("total_latency_mean_ns", result.latency.total.mean_ns),
         ("payload_bytes_per_us", result.totals.payload_bytes as f64 / us),
-        ("escape_share", result.escape_share),
-        ("dynamic_buffer_fraction", result.occupancy.fraction.dynamic),
-        ("simulated_us", result.simulated.us),
-        ("packets_delivered", result.totals.packets_delivered as f64),
-    ]
+    ]);
+    if let Some(t) = &result.torus {
+        all.push(("escape_share", t.escape_share));
+        all.push(("dynamic_buffer_fraction", t.occupancy.fraction.dynamic));
+    }
+    if let Some(s) = &result.switched {
+        let global = s.global().cloned().unwrap_or_default();
+        all.extend([
+            ("offered_flits_per_tick", s.offered_flits_per_tick.unwrap_or(0.0)),
+            ("accepted_flits_per_tick", s.accepted_flits_per_tick),
+            ("accepted_payload_GB_per_s", s.accepted_payload_GB_per_s),
+            ("hops_mean", s.hops_mean),
+            ("nonminimal_share", s.nonminimal_share),
+            ("global_mean_utilization", global.mean_utilization),
+            ("global_max_utilization", global.max_utilization),
+        ]);
+    }
+    all.push(("simulated_us", result.simulated.us));
+    all.push(("packets_delivered", result.totals.packets_delivered as f64));
+    all
 }
 
 #[derive(Serialize)]
@@ -334,7 +349,7 @@ fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
             numbers.map_or_else(|| Column::Texts(values.iter().map(|v| shown(v)).collect()), Column::Numbers),
         ));
     }
-    for (i, (name, _)) in columns(&RunResult::default()).iter().enumerate() {
+    for (i, (name, _)) in done.first().map_or(vec![], |(_, r)| columns(r)).iter().enumerate() {
         table.0.push(((*name).into(), Column::Numbers(done.iter().map(|(_, r)| columns(r)[i].1).collect())));
     }
     table
@@ -355,7 +370,7 @@ fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> 
 pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome]) -> String {
     let names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
     let mut head = names;
-    head.extend(report::HEAD.map(str::to_owned));
+    head.extend(report::head(study).iter().map(|&name| name.to_owned()));
     let rows = outcomes.iter().map(report::row);
     crate::compare::aligned(&head, &rows.collect::<Vec<_>>())
 }

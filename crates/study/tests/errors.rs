@@ -35,10 +35,10 @@ fn run(text: &str, sets: &[&str]) -> RunResult {
 #[test]
 fn what_is_made_good_is_counted() {
     let whole = run(UNIFORM, &[]);
-    assert_eq!((whole.simulated.ended, whole.errors), (Ended::Done, None));
+    assert_eq!((whole.simulated.ended, whole.torus.and_then(|t| t.errors)), (Ended::Done, None));
     for machine in ["machine=\"bgq\"", "machine=\"bgl\""] {
         let result = run(UNIFORM, &[machine, "link.bit_error_rate=2e-5"]);
-        let e = result.errors.expect("counted");
+        let e = result.torus.as_ref().and_then(|t| t.errors).expect("counted");
         assert_eq!((result.simulated.ended, &result.partial), (Ended::Done, &None));
         assert!(e.corrupted > 10 && e.retransmitted == e.corrupted + e.refused, "{e:?}");
         assert_eq!(result.totals.packets_delivered, result.totals.packets_injected);
@@ -58,7 +58,7 @@ fn named_faults_are_seen_in_their_places() {
         ],
     );
     assert_eq!((result.simulated.ended, &result.partial), (Ended::Done, &None));
-    let e = result.errors.expect("counted");
+    let e = result.torus.as_ref().and_then(|t| t.errors).expect("counted");
     assert!(e.words_corrected > 0 && e.corrupted > 0 && e.soft_corrected == 1, "{e:?}");
     for row in &result.link_errors {
         let at = (&row.node[..], row.direction);
@@ -82,7 +82,7 @@ fn collective_programs_end_right_on_bad_links() {
         let whole = run(&text, &[]);
         let result = run(&text, &["link.bit_error_rate=2e-4"]);
         assert_eq!((result.simulated.ended, &result.partial), (Ended::Done, &None));
-        let e = result.errors.expect("counted");
+        let e = result.torus.as_ref().and_then(|t| t.errors).expect("counted");
         assert!(e.corrupted + e.barriers_lost > 10 && time(&result) > time(&whole), "{e:?}");
         assert!(e.barriers_resent <= e.barriers_lost);
     }

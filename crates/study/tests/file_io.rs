@@ -61,7 +61,7 @@ fn errors_are_made_good_on_io_links_too() {
     let result = run_all(&["link.bit_error_rate=1e-6"]).expect("fine");
     let with_errors = result.measured[0].rows.last().expect("some")[2];
     assert!(with_errors < 0.98 * whole && with_errors > 0.3 * whole, "{with_errors} {whole}");
-    let (e, links) = (result.errors.expect("counted"), &result.link_errors);
+    let (e, links) = (result.torus.as_ref().and_then(|t| t.errors).expect("counted"), &result.link_errors);
     assert_eq!(links.iter().map(|row| row.errors.corrupted).sum::<u64>(), e.corrupted);
     let of = |direction| {
         links.iter().filter(move |row| row.direction == direction).map(|row| row.errors.corrupted)

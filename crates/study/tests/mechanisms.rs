@@ -97,7 +97,7 @@ fn all_to_all_asymmetric_suffers_from_full_buffers() {
 fn the_peak_is_that_of_the_longest_dimension() {
     let facts = |changes: &[&str]| {
         let sets: Vec<String> = changes.iter().map(|c| (*c).to_owned()).collect();
-        netloom_study::resolve::load_machine("bgl", &sets).unwrap().facts()
+        netloom_study::resolve::load_machine("bgl", &sets).unwrap().torus().unwrap().facts()
     };
     let long = facts(&["topology.dims=[64,32,32]"]);
     let even = facts(&["topology.dims=[32,32,32]"]);
@@ -180,7 +180,7 @@ fn cut_off(changes: &[&str]) -> (usize, usize) {
                 set.topology.dead_nodes = [[1, 2, 1], [0, 2, 0], [0, 1, 1]]\n";
     let sets: Vec<String> = changes.iter().map(|c| (*c).to_owned()).collect();
     let study = resolve(SourceFile::new("faults", text), Path::new("."), &sets).unwrap();
-    let planner = planner(&study.network).expect("something is dead");
+    let planner = planner(study.torus()).expect("something is dead");
     let pairs = (0..216).flat_map(|from| (0..216).map(move |to| (from, to))).filter(|(from, to)| from != to);
     let relayed =
         pairs.filter_map(|(from, to)| planner.plan(from, to)).filter(|plan| plan.second().is_some());

@@ -211,13 +211,13 @@ fn layers_override_one_another() {
         ["router.paths=1", "traffic.load=burst", "mapping=zyx", "measure.half_width=0.01"].map(str::to_owned);
     let study = resolve(SourceFile::new("study.toml", STUDY), Path::new("."), &sets).unwrap();
     assert!(
-        matches!(&study.machine.router, Routers::Torus(router) if router.paths == 1),
+        matches!(&study.torus_machine().router, Routers::Torus(router) if router.paths == 1),
         "a flag over the machine"
     );
-    assert_eq!(study.machine.topology.dims, [8, 8, 8], "the study over the machine");
+    assert_eq!(study.torus_machine().topology.dims, [8, 8, 8], "the study over the machine");
     assert_eq!(study.study.traffic.load, netloom_workload::config::Load::Burst, "a flag over the study");
     let machine = load_machine("bgl", &["topology.dims=[4,4,4]".into()]).unwrap();
-    assert_eq!(machine.facts().nodes, 64);
+    assert_eq!(machine.nodes(), 64);
     assert!(load_machine("bgl", &["traffic.load=burst".into()]).is_err(), "a machine has no traffic");
 }
 

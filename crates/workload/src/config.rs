@@ -1,13 +1,14 @@
 //! What a study may say that the nodes do, and with what traffic.
 
+mod switched;
 mod traffic;
 
 pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 
 use crate::skeleton::SkeletonConfig;
 use crate::spi::SpiConfig;
-use crate::tagged::{Tagged, tagged};
 use netloom_fabric::config::ConfigError;
+use netloom_fabric::config::tagged::{Tagged, tagged};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// What the nodes do, chosen by `kind`.
@@ -32,6 +33,12 @@ pub enum WorkloadConfig {
     Shift(Shift),
     /// Every node sends to the one that a file names.
     Permutation(Permutation),
+    /// Every node sends to one other, drawn once.
+    RandomPermutation {},
+    /// Every node of a group sends to nodes at random of the group at a fixed distance.
+    GroupShift(GroupShift),
+    /// Some of the packets to one node, the rest anywhere.
+    HotNode(HotNode),
     /// The communication of a program, with its computation as time.
     Skeleton(SkeletonConfig),
     /// What a recorded program did.
@@ -43,7 +50,8 @@ pub enum WorkloadConfig {
 /// The values of `kind`.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
+#[doc(hidden)]
+pub enum Kind {
     Uniform,
     HotRegion,
     AllToAll,
@@ -53,6 +61,9 @@ pub(crate) enum Kind {
     Tornado,
     Shift,
     Permutation,
+    RandomPermutation,
+    GroupShift,
+    HotNode,
     Skeleton,
     Trace,
     Spi,
@@ -79,6 +90,9 @@ impl<'de> Tagged<'de> for WorkloadConfig {
             Kind::Tornado => nothing(Self::Tornado {}, rest),
             Kind::Shift => Shift::deserialize(rest).map(Self::Shift),
             Kind::Permutation => Permutation::deserialize(rest).map(Self::Permutation),
+            Kind::RandomPermutation => nothing(Self::RandomPermutation {}, rest),
+            Kind::GroupShift => GroupShift::deserialize(rest).map(Self::GroupShift),
+            Kind::HotNode => HotNode::deserialize(rest).map(Self::HotNode),
             Kind::Skeleton => SkeletonConfig::deserialize(rest).map(Self::Skeleton),
             Kind::Trace => Trace::deserialize(rest).map(Self::Trace),
             Kind::Spi => SpiConfig::deserialize(rest).map(Self::Spi),
@@ -140,8 +154,33 @@ pub struct AllToAll {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {
-    /// Hops along each dimension, negative for the minus side.
+    /// Hops along each dimension, negative for the minus side. Of machines without dimensions one value, by how much the
+    /// destination's number is greater.
     pub by: Vec<i32>,
+}
+
+/// A shift from group to group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupShift {
+    /// How many groups further on the destinations are, negative for back.
+    pub by: i32,
+}
+
+/// A node that attracts traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HotNode {
+    /// Its number.
+    #[serde(default)]
+    pub node: u32,
+    /// Fraction of the packets that are for it; the rest is uniform over the machine.
+    #[serde(default = "all")]
+    pub fraction: f64,
+}
+
+fn all() -> f64 {
+    1.0
 }
 
 /// A permutation from a file.
@@ -182,13 +221,16 @@ impl WorkloadConfig {
             WorkloadConfig::Tornado {} => "tornado",
             WorkloadConfig::Shift(_) => "shift",
             WorkloadConfig::Permutation(_) => "permutation",
+            WorkloadConfig::RandomPermutation {} => "random-permutation",
+            WorkloadConfig::GroupShift(_) => "group-shift",
+            WorkloadConfig::HotNode(_) => "hot-node",
             WorkloadConfig::Skeleton(_) => "skeleton",
             WorkloadConfig::Trace(_) => "trace",
             WorkloadConfig::Spi(_) => "spi",
         }
     }
 
-    /// Refuses what does not fit the machine's shape.
+    /// Refuses what does not fit the shape of a torus.
     ///
     /// # Errors
     /// The first impossible value, with its key (`workload.…`) and what was expected.
@@ -269,6 +311,15 @@ impl WorkloadConfig {
                         "expected a shift to another node; this one leads back to the sender",
                     );
                 }
+            }
+            WorkloadConfig::RandomPermutation {}
+            | WorkloadConfig::GroupShift(_)
+            | WorkloadConfig::HotNode(_) => {
+                let message = format!(
+                    "expected a workload for tori, found \"{}\": that is for machines of switches",
+                    self.kind()
+                );
+                return refuse("workload.kind", message);
             }
             WorkloadConfig::Spi(s) => {
                 s.check(dims).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;

@@ -5,6 +5,7 @@
 //! ones, [`matching`] is the receive side that both need, and [`mapping`] says which node each rank runs on.
 
 pub mod config;
+pub mod flits;
 pub mod goal;
 pub mod mapping;
 pub mod matching;
@@ -15,7 +16,6 @@ pub mod program;
 pub mod skeleton;
 pub mod spi;
 pub mod synthetic;
-mod tagged;
 
 #[cfg(test)]
 mod ideal;

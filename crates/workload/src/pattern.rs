@@ -38,7 +38,7 @@ enum Kind {
 }
 
 impl Pattern {
-    /// The pattern of a workload that is one, `payload` being the data of a full packet, bytes. Seeds of traffic go to
+    /// The pattern of a workload that is one and was checked against the torus, `payload` being the data of a full packet, bytes. Seeds of traffic go to
     /// [`Pattern::destination`].
     ///
     /// # Errors
@@ -77,6 +77,11 @@ impl Pattern {
             ),
             WorkloadConfig::Permutation(file) => {
                 Kind::Permutation(read_permutation(&file.file, torus.nodes())?)
+            }
+            WorkloadConfig::RandomPermutation {}
+            | WorkloadConfig::GroupShift(_)
+            | WorkloadConfig::HotNode(_) => {
+                unreachable!("a torus refused it")
             }
             WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_) | WorkloadConfig::Spi(_) => {
                 return Ok(None);
@@ -242,7 +247,7 @@ fn all_to_all_step(index: u64, members: u64, order: Option<&Permutation>) -> u64
 }
 
 /// Reads a permutation: the destination of each node, one number a line; `#` begins a comment.
-fn read_permutation(file: &str, nodes: u32) -> Result<Arc<[u32]>, ConfigError> {
+pub(crate) fn read_permutation(file: &str, nodes: u32) -> Result<Arc<[u32]>, ConfigError> {
     let refuse = |message: String| ConfigError { key: "workload.file".into(), message };
     let text = std::fs::read_to_string(file).map_err(|e| refuse(format!("{file}: {e}")))?;
     let mut to = vec![];

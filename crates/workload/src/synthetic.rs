@@ -177,6 +177,7 @@ fn packets_a_tick(
 ) -> Option<f64> {
     match traffic.load {
         Load::Burst | Load::Infinite => None,
+        Load::Injection(_) | Load::GbPerS(_) => unreachable!("a torus refused it"),
         Load::PacketsPerKilotick(n) => Some(n / 1000.0),
         Load::LinkUtilization(u) => {
             let hops: f64 = pattern.mean_hops(seed).iter().sum();

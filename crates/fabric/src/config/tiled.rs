@@ -1,9 +1,10 @@
 //! Networks of tiled routers, whose unit of flow control is a flit: Cray XC's Aries (Alverson et al., "Cray XC Series Network"), and
 //! other high-radix routers told by the same parameters.
 
+use super::tagged::{Tagged, tagged};
 use super::{ConfigError, DragonflyConfig, at_most, refuse};
 use crate::topology::wiring::Wiring;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// Most VCs of a port, of all classes together.
@@ -13,11 +14,36 @@ pub const TILED_VCS_MAX: u32 = 8;
 pub const SIDE_MAX: u32 = 8;
 
 /// What is wired to what.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum SwitchedTopology {
     /// Groups of routers, all connected to all.
     Dragonfly(DragonflyConfig),
+}
+
+/// The values of `kind`.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TopologyKind {
+    /// See [`SwitchedTopology::Dragonfly`].
+    Dragonfly,
+}
+
+impl<'de> Tagged<'de> for SwitchedTopology {
+    const TAG: &'static str = "kind";
+    type Kind = TopologyKind;
+
+    fn of<D: Deserializer<'de>>(kind: TopologyKind, rest: D) -> Result<Self, D::Error> {
+        match kind {
+            TopologyKind::Dragonfly => DragonflyConfig::deserialize(rest).map(Self::Dragonfly),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SwitchedTopology {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged(deserializer)
+    }
 }
 
 impl SwitchedTopology {

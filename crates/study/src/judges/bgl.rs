@@ -1,9 +1,8 @@
 //! The BlueGene/L paper: one study a figure, and one a sentence with a number, in `studies/bgl/`.
 
 use super::{Bench, Finding, Judge};
-use super::{faults, judge};
+use super::{faults, judge, torus_facts};
 use crate::diagnose::Problem;
-use crate::resolve::load_machine;
 
 macro_rules! studies {
     ($($name:literal),*) => {
@@ -55,7 +54,7 @@ fn table(bench: &Bench, table: &str) -> Result<Vec<Finding>, Problem> {
 
 /// The bound of the Livermore machine, in closed form.
 fn peak(_: &Bench) -> Result<Vec<Finding>, Problem> {
-    let facts = load_machine("bgl", &["topology.dims=[64,32,32]".into()])?.facts();
+    let facts = torus_facts("bgl", "[64,32,32]")?;
     let figure = |column: &str, simulated| {
         Finding::Figure {
         id: format!("bgl.all_to_all_peak_asymmetric.{column}"),

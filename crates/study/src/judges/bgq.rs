@@ -1,11 +1,11 @@
 //! The Blue Gene/Q paper: studies in `studies/bgq/`, and what follows from a machine's shape in closed form.
 
 use super::runs::StudyFile;
-use super::{Bench, Finding, Judge, judge};
+use super::{Bench, Finding, Judge, judge, torus_facts};
 use crate::diagnose::{Problem, SourceFile};
-use crate::machine::Facts;
+use crate::machine::TorusFacts;
 use crate::published::published;
-use crate::resolve::{load_machine, resolve};
+use crate::resolve::resolve;
 use crate::result::MeasuredTable;
 use std::path::Path;
 
@@ -251,17 +251,14 @@ fn rates(gb_per_s: f64, raw: f64, column: &'static str) -> [(&'static str, f64);
     ]
 }
 
-/// What can be said of a machine of this shape without a run.
-fn facts(machine: &str, dims: &str) -> Result<Facts, Problem> {
-    Ok(load_machine(machine, &[format!("topology.dims={dims}")])?.facts())
-}
-
 /// The machines with as many nodes that the paper compares, in closed form.
 fn bisection(_: &Bench) -> Result<Vec<Finding>, Problem> {
-    let bgq = facts("bgq", "[16,16,16,12,2]")?;
+    let bgq = torus_facts("bgq", "[16,16,16,12,2]")?;
     let mut findings = vec![];
-    for (name, other) in [("bgl", facts("bgl", "[64,48,32]")?), ("bgp", facts("bgp", "[64,48,32]")?)] {
-        let of_node = |f: &Facts| f.links as f64 / f.nodes as f64 * f.link_mb_per_s;
+    for (name, other) in
+        [("bgl", torus_facts("bgl", "[64,48,32]")?), ("bgp", torus_facts("bgp", "[64,48,32]")?)]
+    {
+        let of_node = |f: &TorusFacts| f.links as f64 / f.nodes as f64 * f.link_mb_per_s;
         for (column, ours, theirs) in [
             ("times", bgq.bisection_gb_per_s, other.bisection_gb_per_s),
             ("link_times", bgq.link_mb_per_s, other.link_mb_per_s),
@@ -316,7 +313,7 @@ fn large_system(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         simulated,
         note,
     };
-    let closed = facts("bgq", "[16,16,16,12,2]")?;
+    let closed = torus_facts("bgq", "[16,16,16,12,2]")?;
     let mut findings = vec![
         figure("mean hops, random traffic", closed.mean_hops, "in closed form".into()),
         figure(

@@ -55,7 +55,7 @@ pub fn judge(bench: &Bench) -> Result<Vec<Finding>, Problem> {
             }
             let dead = &set[..count];
             let study = study(dead)?;
-            if planner(&study.network).is_some_and(|p| p.out_of_reach().next().is_some()) {
+            if planner(study.torus()).is_some_and(|p| p.out_of_reach().next().is_some()) {
                 trouble = format!("; with {dead:?} dead, not every pair is within reach");
                 break 'counts;
             }

@@ -17,6 +17,7 @@
 //! | `unblocking.follows` | its correlation with the throughput over the windows after the first tenth |
 //! | `hot_region.entering` | mean utilization of the links into the hot region |
 
+use crate::machine::Facts;
 use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, RunResult};
 use netloom_workload::config::{Load, WorkloadConfig};
@@ -39,7 +40,10 @@ pub fn figure(study: &ResolvedStudy, result: &RunResult, name: &str) -> Result<f
             Load::LinkUtilization(share) => share,
             _ => return Err("the traffic aims at no utilization of the links".into()),
         },
-        "peak_of_shape" => study.machine.facts().peak_all_to_all_link_utilization,
+        "peak_of_shape" => match study.machine.facts() {
+            Facts::Torus(torus) => torus.peak_all_to_all_link_utilization,
+            Facts::Switched(_) => return Err("only tori have a peak of their shape".into()),
+        },
         "throughput.peak" => peak(&throughput()?).1,
         "throughput.level" => level(&throughput()?),
         "throughput.fall_us" => fall(&throughput()?) * window_us,
@@ -146,7 +150,7 @@ fn entering(study: &ResolvedStudy, result: &RunResult) -> Result<f64, String> {
     let WorkloadConfig::HotRegion(hot) = &study.study.workload else {
         return Err("the workload has no hot region".into());
     };
-    let dims = &study.network.topology.dims;
+    let dims = &study.torus().topology.dims;
     let origin = |d: usize| hot.origin.get(d).copied().unwrap_or(0);
     let inside =
         |at: &[u32]| at.iter().enumerate().all(|(d, &c)| (c + dims[d] - origin(d)) % dims[d] < hot.region[d]);

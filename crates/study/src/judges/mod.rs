@@ -17,6 +17,8 @@ pub mod figures;
 pub mod runs;
 
 use crate::diagnose::Problem;
+use crate::machine::{Facts, TorusFacts};
+use crate::resolve::load_machine;
 use crate::run::{ProgressSink, Simulate};
 use crate::sweep::shown;
 use crate::tree::{Tree, Value};
@@ -122,6 +124,14 @@ pub fn judge(bench: &Bench, table: &str, studies: &[(&str, &str)]) -> Result<Vec
         });
     }
     Ok(findings)
+}
+
+/// What can be said of a torus of this shape without a run.
+fn torus_facts(machine: &str, dims: &str) -> Result<TorusFacts, Problem> {
+    match load_machine(machine, &[format!("topology.dims={dims}")])?.facts() {
+        Facts::Torus(facts) => Ok(facts),
+        Facts::Switched(_) => Err(Problem::new(format!("{machine} is no torus"))),
+    }
 }
 
 /// The points of a study that a judge reads: each with its parameters and its figures.

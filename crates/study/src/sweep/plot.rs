@@ -1,6 +1,7 @@
 //! The drawings of a sweep over one or two parameters.
 
 use super::{Outcome, columns, short_names, shown};
+use crate::machine::NetworkOutline;
 use crate::resolve::{Axis, ResolvedStudy};
 use crate::tree::{Tree, Value};
 use crate::write::Plot;
@@ -26,18 +27,31 @@ struct Figure {
     unit: &'static str,
     /// Brings the column's values to the unit.
     factor: f64,
+    /// The drawing ends at so many times the least value: latencies beyond saturation only tell how long the run was.
+    ends_at: f64,
 }
 
-const SHOWN: [Figure; 4] = [
-    Figure { column: "latency_mean_ns", title: "Mean latency in the network", unit: "ns", factor: 1.0 },
-    Figure { column: "mean_utilization", title: "Mean link utilization", unit: "%", factor: 100.0 },
-    Figure { column: "payload_utilization", title: "Payload utilization", unit: "%", factor: 100.0 },
+impl Figure {
+    const fn new(column: &'static str, title: &'static str, unit: &'static str, factor: f64) -> Figure {
+        Figure { column, title, unit, factor, ends_at: f64::INFINITY }
+    }
+}
+
+const OF_TORI: [Figure; 4] = [
+    Figure::new("latency_mean_ns", "Mean latency in the network", "ns", 1.0),
+    Figure::new("mean_utilization", "Mean link utilization", "%", 100.0),
+    Figure::new("payload_utilization", "Payload utilization", "%", 100.0),
+    Figure::new("dynamic_buffer_fraction", "Filling of the dynamic VCs", "%", 100.0),
+];
+
+const OF_SWITCHES: [Figure; 4] = [
     Figure {
-        column: "dynamic_buffer_fraction",
-        title: "Filling of the dynamic VCs",
-        unit: "%",
-        factor: 100.0,
+        ends_at: 10.0,
+        ..Figure::new("total_latency_mean_ns", "Mean latency, the wait for injection included", "ns", 1.0)
     },
+    Figure::new("accepted_flits_per_tick", "Accepted throughput", "flits/tick a node", 1.0),
+    Figure::new("nonminimal_share", "Packets by way of others", "%", 100.0),
+    Figure::new("global_max_utilization", "Utilization of the busiest global link", "%", 100.0),
 ];
 
 /// The drawings: curves over time of all points if they are few, then figures over the parameters if those are one or two.
@@ -97,7 +111,10 @@ fn over_parameters(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Plot> {
         caption: format!("{} at each point of the sweep{seeds}.", figure.title),
         svg: sheet.draw(figure),
     };
-    SHOWN.iter().map(plot).collect()
+    match study.network {
+        NetworkOutline::Torus(_) => OF_TORI.iter().map(plot).collect(),
+        NetworkOutline::Switched(_) => OF_SWITCHES.iter().map(plot).collect(),
+    }
 }
 
 /// What the drawings of a sweep have in common.
@@ -146,7 +163,9 @@ impl Sheet<'_> {
     }
 
     fn draw(&self, figure: &Figure) -> String {
-        let curves = self.curves(figure);
+        let mut curves = self.curves(figure);
+        let least = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(f64::INFINITY, f64::min);
+        curves.iter_mut().for_each(|(_, points)| end_at(points, least * figure.ends_at));
         let (axis, numeric) = (self.across, self.numeric);
         let places = axis.values.iter().enumerate();
         let places = places.map(|(i, v)| number(v).filter(|_| numeric).unwrap_or(i as f64));
@@ -192,6 +211,16 @@ impl Sheet<'_> {
     }
 }
 
+/// Ends a curve where it first goes above a value, on the way there.
+fn end_at(points: &mut Vec<(f64, f64)>, most: f64) {
+    let Some(first) = points.iter().position(|p| p.1 > most) else { return };
+    let (x, y) = points[first];
+    points.truncate(first);
+    if let Some(&(x0, y0)) = points.last() {
+        points.push((x0 + (x - x0) * (most - y0) / (y - y0), most));
+    }
+}
+
 /// A curve over names, which nothing lies between: a bar each, beside those of the other curves, with its height.
 fn bars(svg: &mut Svg, frame: &Frame, (curve, curves): (usize, usize), points: &[(f64, f64)]) {
     for &(x, value) in points {
@@ -209,5 +238,18 @@ fn bars(svg: &mut Svg, frame: &Frame, (curve, curves): (usize, usize), points: &
         if text_width(&text) <= width {
             svg.text(left + width / 2.0, top - 5.0, "middle", "s", &text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_curve_ends_where_it_leaves_the_drawing() {
+        let mut points = vec![(0.1, 10.0), (0.2, 20.0), (0.3, 220.0), (0.4, 900.0)];
+        super::end_at(&mut points, 120.0);
+        assert_eq!(points[..2], [(0.1, 10.0), (0.2, 20.0)]);
+        assert!(points.len() == 3 && (points[2].0 - 0.25).abs() < 1e-12 && points[2].1 == 120.0);
+        super::end_at(&mut points, f64::INFINITY);
+        assert_eq!(points.len(), 3);
     }
 }

@@ -1,6 +1,7 @@
 //! The page of a sweep: its drawings, and a table that leads to the page of each point.
 
 use super::{Outcome, short_names, shown};
+use crate::machine::NetworkOutline;
 use crate::resolve::ResolvedStudy;
 use crate::result::Ended;
 use crate::write::number::{counted, percent, short};
@@ -8,31 +9,54 @@ use crate::write::svg::escape;
 use crate::write::{Plot, page};
 use std::fmt::Write;
 
-/// The figures that the tables show.
-pub const HEAD: [&str; 6] = ["utilization", "payload", "latency ns", "p99 ns", "on escape", "ended"];
+/// The figures that the tables show, of tori.
+const OF_TORI: [&str; 6] = ["utilization", "payload", "latency ns", "p99 ns", "on escape", "ended"];
+/// The same of machines of switches.
+const OF_SWITCHES: [&str; 7] =
+    ["offered", "accepted", "latency ns", "p99 ns", "by way of others", "busiest global", "ended"];
 
-/// A point as a row of text: parameters, then [`HEAD`].
+/// The names of a table's figures.
+pub fn head(study: &ResolvedStudy) -> &'static [&'static str] {
+    match study.network {
+        NetworkOutline::Torus(_) => &OF_TORI,
+        NetworkOutline::Switched(_) => &OF_SWITCHES,
+    }
+}
+
+/// A point as a row of text: parameters, then the figures of [`head`].
 pub fn row(outcome: &Outcome) -> Vec<String> {
     let mut row: Vec<String> = outcome.point.values.iter().map(shown).collect();
-    match &outcome.result {
-        None => row.extend(["-", "-", "-", "-", "-", "not run"].map(str::to_owned)),
-        Some(r) => row.extend([
-            percent(r.links.mean_utilization),
-            percent(r.links.payload_utilization),
-            short(r.latency.network.mean_ns),
-            short(r.latency.network.p99_ns),
-            percent(r.escape_share),
-            match r.simulated.ended {
-                Ended::Done => "done",
-                Ended::Steady => "steady",
-                Ended::Time => "time",
-                Ended::Stopped => "stopped",
-                Ended::Stalled => "stalled",
-                Ended::Failed => "failed",
-            }
-            .to_owned(),
-        ]),
+    let Some(r) = &outcome.result else {
+        let figures = head(&outcome.point.study).len() - 1;
+        row.extend((0..figures).map(|_| "-".to_owned()));
+        row.push("not run".into());
+        return row;
+    };
+    let latency = [short(r.latency.network.mean_ns), short(r.latency.network.p99_ns)];
+    if let (Some(links), Some(torus)) = (&r.links.torus, &r.torus) {
+        row.extend([percent(r.links.mean_utilization), percent(links.payload_utilization)]);
+        row.extend(latency);
+        row.push(percent(torus.escape_share));
+    } else if let Some(s) = &r.switched {
+        let [mean, p99] = [r.latency.total.mean_ns, r.latency.total.p99_ns].map(short);
+        row.extend([
+            s.offered_flits_per_tick.map_or("all".into(), short),
+            short(s.accepted_flits_per_tick),
+            mean,
+            p99,
+            percent(s.nonminimal_share),
+            s.global().map_or("-".into(), |c| percent(c.max_utilization)),
+        ]);
     }
+    let ended = match r.simulated.ended {
+        Ended::Done => "done",
+        Ended::Steady => "steady",
+        Ended::Time => "time",
+        Ended::Stopped => "stopped",
+        Ended::Stalled => "stalled",
+        Ended::Failed => "failed",
+    };
+    row.push(ended.into());
     row
 }
 
@@ -56,7 +80,7 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot]) -> S
     for name in short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>())
         .iter()
         .map(String::as_str)
-        .chain(HEAD)
+        .chain(head(study).iter().copied())
     {
         let _ = write!(html, "<th>{}</th>", escape(name));
     }

@@ -35,8 +35,10 @@ pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
     let mut plots: Vec<Plot> = result.measured.iter().flat_map(measured::plots).collect();
     plots.extend(curves::plots(result));
     plots.extend(histogram::plot(&result.latency));
-    plots.extend(directions::plot(&study.network.topology.dims, &result.per_link));
-    plots.extend(links::plots(&study.network.topology.dims, &result.per_link));
+    if let Some(torus) = study.network.torus() {
+        plots.extend(directions::plot(&torus.topology.dims, &result.per_link));
+        plots.extend(links::plots(&torus.topology.dims, &result.per_link));
+    }
     plots
 }
 
@@ -66,7 +68,7 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
     }
     put(folder, "summary.json", summary::to_json(study, result).as_bytes()).map_err(context)?;
     put(folder, "study.toml", study.to_toml().as_bytes()).map_err(context)?;
-    for (name, table) in tables::tables(study.network.topology.dims.len(), result) {
+    for (name, table) in tables::tables(result) {
         put(folder, name, &table.to_parquet()?).map_err(context)?;
     }
     for plot in &plots {

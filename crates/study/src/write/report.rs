@@ -3,10 +3,10 @@
 use super::number::{counted, duration, grouped, percent, scaled, short};
 use super::svg::escape;
 use super::{Plot, page};
+use crate::figures::figures;
 use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, RunResult};
 use crate::run::unmet;
-use crate::terminal::figures;
 use std::fmt::Write;
 
 /// The page.
@@ -17,7 +17,9 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot]) -> Str
     tiles(&mut html, result);
     let maps = |plot: &&Plot| plot.name.starts_with("links-");
     section(&mut html, "Over time and by packet", plots.iter().filter(|p| !maps(p)));
-    section(&mut html, "Link utilization over the torus", plots.iter().filter(maps));
+    let over =
+        if study.network.torus().is_some() { "Link utilization over the torus" } else { "Link utilization" };
+    section(&mut html, over, plots.iter().filter(maps));
     html.push_str("<h2>Figures</h2>\n<div class=\"card\"><table>\n");
     for group in figures(study, result) {
         let _ = writeln!(html, "<tr class=\"head\"><th colspan=\"2\">{}</th></tr>", escape(&group.title));
@@ -49,7 +51,7 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot]) -> Str
 fn subtitle(study: &ResolvedStudy, result: &RunResult) -> String {
     format!(
         "{} \u{b7} {}, {} \u{b7} {} \u{b7} seed {} \u{b7} {} us simulated",
-        study.machine.title,
+        study.machine.title(),
         study.machine.shape(),
         counted(study.network.nodes(), "node"),
         study.study.workload.kind(),
@@ -72,13 +74,15 @@ fn warnings(html: &mut String, study: &ResolvedStudy, result: &RunResult) {
 
 fn tiles(html: &mut String, result: &RunResult) {
     let links = &result.links;
-    let tiles = [
-        ("mean link utilization", percent(links.mean_utilization)),
-        ("payload utilization", percent(links.payload_utilization)),
-        ("mean latency in the network", format!("{} ns", short(result.latency.network.mean_ns))),
-        ("packets delivered", scaled(result.totals.packets_delivered as f64)),
-        ("traffic on escape VCs", percent(result.escape_share)),
-    ];
+    let mut tiles = vec![("mean link utilization", percent(links.mean_utilization))];
+    tiles.extend(links.torus.iter().map(|t| ("payload utilization", percent(t.payload_utilization))));
+    if let Some(switched) = &result.switched {
+        tiles.push(("flits/tick accepted by a node", short(switched.accepted_flits_per_tick)));
+        tiles.push(("by way of others", percent(switched.nonminimal_share)));
+    }
+    tiles.push(("mean latency in the network", format!("{} ns", short(result.latency.network.mean_ns))));
+    tiles.push(("packets delivered", scaled(result.totals.packets_delivered as f64)));
+    tiles.extend(result.torus.iter().map(|t| ("traffic on escape VCs", percent(t.escape_share))));
     html.push_str("<div class=\"tiles\">\n");
     for (name, value) in tiles {
         let _ = writeln!(html, "<div class=\"tile\"><b>{value}</b><span class=\"soft\">{name}</span></div>");
@@ -99,6 +103,7 @@ fn section<'a>(html: &mut String, title: &str, plots: impl Iterator<Item = &'a P
 
 fn stall(html: &mut String, result: &RunResult) {
     let Some(stall) = &result.stall else { return };
+    let unit = if result.switched.is_some() { "flits" } else { "chunks" };
     let _ = writeln!(
         html,
         "<h2>Where the network stood still</h2>\n<p>Nothing moved after {} us; {} packets were in the network. Some of \
@@ -109,8 +114,8 @@ fn stall(html: &mut String, result: &RunResult) {
     for packet in &stall.examples {
         let _ = writeln!(
             html,
-            "<tr><th>node {:?}, {} ({} chunks, to {:?})</th><td>{}</td></tr>",
-            packet.at,
+            "<tr><th>{}, {} ({} {unit}, to {:?})</th><td>{}</td></tr>",
+            escape(&packet.whereabouts()),
             escape(&packet.buffer),
             packet.chunks,
             packet.destination,

@@ -1,7 +1,7 @@
 //! Tables as Parquet: `series.parquet`, `links.parquet`, `latency.parquet`.
 
 use crate::diagnose::Problem;
-use crate::result::{LatencyStats, LinkErrorRow, LinkRow, RunResult, Series, direction_name};
+use crate::result::{LatencyStats, LinkErrorRow, LinkRow, PortRow, RunResult, Series, direction_name};
 use netloom_fabric::router::LinkErrors;
 use netloom_workload::config::letter;
 use parquet::basic::Compression;
@@ -76,13 +76,16 @@ impl Table {
 }
 
 /// The tables of a result and their file names.
-pub fn tables(dimensions: usize, result: &RunResult) -> Vec<(&'static str, Table)> {
+pub fn tables(result: &RunResult) -> Vec<(&'static str, Table)> {
     let mut tables = vec![("series.parquet", series(&result.series)), ("latency.parquet", latency(result))];
     if !result.per_link.is_empty() {
-        tables.push(("links.parquet", links(dimensions, &result.per_link)));
+        tables.push(("links.parquet", links(&result.per_link)));
     }
     if !result.link_errors.is_empty() {
-        tables.push(("errors.parquet", errors(dimensions, &result.link_errors)));
+        tables.push(("errors.parquet", errors(&result.link_errors)));
+    }
+    if !result.ports.is_empty() {
+        tables.push(("links.parquet", ports(&result.ports)));
     }
     tables
 }
@@ -136,12 +139,12 @@ fn latency(result: &RunResult) -> Table {
 }
 
 /// One row for each link: what went wrong there and was made good.
-pub fn errors(dimensions: usize, rows: &[LinkErrorRow]) -> Table {
+pub fn errors(rows: &[LinkErrorRow]) -> Table {
     let numbers = |of: &dyn Fn(&LinkErrors) -> u64| {
         Column::Integers(rows.iter().map(|r| of(&r.errors) as i64).collect())
     };
     let mut table = Table::default();
-    for d in 0..dimensions {
+    for d in 0..rows.first().map_or(0, |row| row.node.len()) {
         table.add(letter(d), Column::Integers(rows.iter().map(|r| i64::from(r.node[d])).collect()));
     }
     table.add("direction", Column::Texts(rows.iter().map(|r| direction_name(r.direction)).collect()));
@@ -168,10 +171,10 @@ pub fn errors(dimensions: usize, rows: &[LinkErrorRow]) -> Table {
 const FIBRES: [&str; 5] = ["fibre_0", "fibre_1", "fibre_2", "fibre_3", "spare_fibre"];
 
 /// One row for each link.
-pub fn links(dimensions: usize, rows: &[LinkRow]) -> Table {
+pub fn links(rows: &[LinkRow]) -> Table {
     let numbers = |of: fn(&LinkRow) -> f64| Column::Numbers(rows.iter().map(of).collect());
     let mut table = Table::default();
-    for d in 0..dimensions {
+    for d in 0..rows.first().map_or(0, |row| row.node.len()) {
         table.add(letter(d), Column::Integers(rows.iter().map(|r| i64::from(r.node[d])).collect()));
     }
     table.add("direction", Column::Texts(rows.iter().map(|r| direction_name(r.direction)).collect()));
@@ -181,5 +184,21 @@ pub fn links(dimensions: usize, rows: &[LinkRow]) -> Table {
     table.add("dynamic", numbers(|r| r.by_class.dynamic));
     table.add("escape", numbers(|r| r.by_class.escape));
     table.add("high", numbers(|r| r.by_class.high));
+    table
+}
+
+/// One row for each link of a machine of switches.
+pub fn ports(rows: &[PortRow]) -> Table {
+    let integers = |of: fn(&PortRow) -> i64| Column::Integers(rows.iter().map(of).collect());
+    let mut table = Table::default();
+    table.add("router", integers(|r| r.router.into()));
+    table.add("port", integers(|r| r.port.into()));
+    table.add("group", integers(|r| r.group.into()));
+    table.add("class", Column::Texts(rows.iter().map(|r| r.class.clone()).collect()));
+    table.add("to_router", integers(|r| r.to.into()));
+    table.add("to_group", integers(|r| r.to_group.into()));
+    table.add("utilization", Column::Numbers(rows.iter().map(|r| r.utilization).collect()));
+    table.add("flits", integers(|r| r.flits as i64));
+    table.add("packets", integers(|r| r.packets as i64));
     table
 }

@@ -35,12 +35,12 @@ impl Simulate for Fake {
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
         let stopped = progress.stop() || self.stop_at.is_some_and(|at| run >= at);
         progress.update(Progress { ticks: 100_000, fraction: Some(0.5), packet_hops: 1_000_000 });
-        let torus = &study.network;
+        let torus = study.torus();
         let dims = &torus.topology.dims;
         let nodes = torus.nodes() as u64;
         let load = match study.study.traffic.load {
             Load::LinkUtilization(u) => u,
-            _ => 0.97 * study.machine.facts().peak_all_to_all_link_utilization,
+            _ => 0.97 * study.torus_machine().facts().peak_all_to_all_link_utilization,
         };
         let slow = if study.study.traffic.routing == Routing::Static { 1.5 } else { 1.0 };
         let windows = 60u64;
@@ -112,9 +112,18 @@ impl Simulate for Fake {
         let mean = per_link.iter().map(|l| l.utilization).sum::<f64>() / per_link.len().max(1) as f64;
         let ended = if stopped { Ended::Stopped } else { Ended::Steady };
         let result = RunResult {
-            counters: None,
-            errors: None,
             link_errors: vec![],
+            ports: vec![],
+            switched: None,
+            torus: Some(TorusFigures {
+                occupancy: Occupancy {
+                    mean_chunks: ByClass { dynamic: 9.3, escape: 0.2, high: 0.0 },
+                    fraction: ByClass { dynamic: 0.145, escape: 0.006, high: 0.0 },
+                },
+                escape_share: 0.0312,
+                unblock_probability: 0.41,
+                ..TorusFigures::default()
+            }),
             measured: vec![MeasuredTable {
                 title: "Ping-pong".into(),
                 columns: vec!["hops".into(), "hardware ns".into()],
@@ -142,22 +151,18 @@ impl Simulate for Fake {
                 mean_utilization: mean,
                 min_utilization: per_link.iter().map(|l| l.utilization).fold(1.0, f64::min),
                 max_utilization: per_link.iter().map(|l| l.utilization).fold(0.0, f64::max),
-                payload_utilization: mean * 0.89,
-                header_utilization: mean * 0.06,
-                trailer_utilization: mean * 0.02,
-                ack_utilization: mean * 0.03,
-                by_class: ByClass { dynamic: mean * 0.94, escape: mean * 0.03, high: 0.0 },
-                by_direction: (0..2 * dims.len() as u8)
-                    .map(|d| DirectionMean { direction: direction_name(d), utilization: mean })
-                    .collect(),
+                torus: Some(TorusLinks {
+                    payload_utilization: mean * 0.89,
+                    header_utilization: mean * 0.06,
+                    trailer_utilization: mean * 0.02,
+                    ack_utilization: mean * 0.03,
+                    by_class: ByClass { dynamic: mean * 0.94, escape: mean * 0.03, high: 0.0 },
+                    by_direction: (0..2 * dims.len() as u8)
+                        .map(|d| DirectionMean { direction: direction_name(d), utilization: mean })
+                        .collect(),
+                }),
             },
             latency: Latency { network: stats(wait * 0.1), total: stats(wait * 0.3) },
-            occupancy: Occupancy {
-                mean_chunks: ByClass { dynamic: 9.3, escape: 0.2, high: 0.0 },
-                fraction: ByClass { dynamic: 0.145, escape: 0.006, high: 0.0 },
-            },
-            escape_share: 0.0312,
-            unblock_probability: 0.41,
             confidence: Some(Confidence {
                 quantity: "mean link utilization".into(),
                 mean,
@@ -177,7 +182,6 @@ impl Simulate for Fake {
                 curve("Unblocking probability", "token-acks that unblock", "fraction", 0.41, 8),
             ],
             per_link,
-            waits: Default::default(),
             host: Host {
                 build_s: 0.1,
                 wall_s: 12.3,

@@ -77,17 +77,66 @@ pub enum Load {
     LinkUtilization(f64),
     /// Open loop: packets that a node generates in 1000 ticks.
     PacketsPerKilotick(f64),
+    /// Open loop: flits that a node generates in a tick. Of machines whose packets are counted in flits.
+    Injection(f64),
+    /// Open loop: data that a node sends, GB/s. Likewise.
+    #[serde(rename = "GB_per_s")]
+    GbPerS(f64),
 }
 
-/// How packets are routed.
+impl Load {
+    /// Refuses a rate that is none.
+    pub(super) fn check_rate(self) -> Result<(), ConfigError> {
+        let (key, rate) = match self {
+            Load::Burst | Load::Infinite | Load::LinkUtilization(_) => return Ok(()),
+            Load::PacketsPerKilotick(rate) => ("packets_per_kilotick", rate),
+            Load::Injection(rate) => ("injection", rate),
+            Load::GbPerS(rate) => ("GB_per_s", rate),
+        };
+        match rate > 0.0 && rate.is_finite() {
+            true => Ok(()),
+            false => refuse(&format!("traffic.load.{key}"), format!("expected a rate above 0, found {rate}")),
+        }
+    }
+}
+
+/// How packets are routed: the first two of tori, the first and the others of machines of switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
-    /// Each hop by what is free downstream.
+    /// Each hop by what is free downstream; on a machine of switches its usual adaptive routing.
     #[default]
     Dynamic,
     /// One fixed path, on the escape VC.
     Static,
+    /// The lightest of several outputs, with the first of four biases.
+    #[serde(rename = "adaptive-0")]
+    Adaptive0,
+    /// The same with the second.
+    #[serde(rename = "adaptive-1")]
+    Adaptive1,
+    /// The same with the third.
+    #[serde(rename = "adaptive-2")]
+    Adaptive2,
+    /// The same with the fourth.
+    #[serde(rename = "adaptive-3")]
+    Adaptive3,
+    /// A fixed minimal path for each pair of nodes.
+    MinimalHash,
+    /// A fixed path by way of somewhere else for each pair of nodes.
+    NonminimalHash,
+    /// A minimal path at random.
+    Minimal,
+    /// By way of a router at random.
+    Valiant,
+    /// By way of a group at random.
+    ValiantGroup,
+    /// Minimal or by way of a group, by the queues of the first router.
+    UgalL,
+    /// The same, by the queues of the global links.
+    UgalG,
+    /// As UGAL-L, decided again at each router of the first group.
+    Par,
 }
 
 /// A packet's priority.
@@ -104,10 +153,20 @@ pub enum Priority {
 /// What the packets of a workload have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[allow(non_snake_case)]
 pub struct TrafficConfig {
     /// Sizes of the packets: chunks, or pairs of chunks and weight. Full packets where left out.
     #[serde(skip_serializing_if = "PacketMix::is_open")]
     pub packet_chunks: PacketMix,
+    /// Flits of each packet, of machines whose packets are counted in flits. Full packets where neither this nor `data_B` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet_flits: Option<u32>,
+    /// Data of each packet instead, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_B: Option<u32>,
+    /// Whether each packet is a request that its destination answers with a header alone. Of the same machines.
+    #[serde(skip_serializing_if = "is_false")]
+    pub responses: bool,
     /// How much traffic is offered.
     pub load: Load,
     /// Packets that each node sends in all. None: what the workload has, or no end.
@@ -124,6 +183,10 @@ pub struct TrafficConfig {
     pub high_fraction: f64,
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 fn is_zero(zone: &u8) -> bool {
     *zone == 0
 }
@@ -134,6 +197,7 @@ impl TrafficConfig {
     /// # Errors
     /// The first impossible value, with its key (`traffic.…`) and what was expected.
     pub fn check(&self, network: &Outline) -> Result<(), ConfigError> {
+        self.check_for_tori()?;
         let max = network.packet.chunks_max;
         for &(chunks, weight) in &self.packet_chunks.0 {
             if !(1..=max).contains(&chunks) {
@@ -160,20 +224,9 @@ impl TrafficConfig {
                     format!("expected a fraction above 0 and up to 1, found {u}"),
                 );
             }
-            Load::PacketsPerKilotick(p) if !(p > 0.0 && p.is_finite()) => {
-                return refuse(
-                    "traffic.load.packets_per_kilotick",
-                    format!("expected a rate above 0, found {p}"),
-                );
-            }
-            _ => {}
+            load => load.check_rate()?,
         }
-        if self.packets_per_node == Some(0) {
-            return refuse(
-                "traffic.packets_per_node",
-                "expected at least 1 packet; leave it out for no limit",
-            );
-        }
+        self.check_count()?;
         if !(0.0..=1.0).contains(&self.high_fraction) {
             return refuse(
                 "traffic.high_fraction",
@@ -181,6 +234,48 @@ impl TrafficConfig {
             );
         }
         Ok(())
+    }
+
+    /// Refuses a number of packets that is none.
+    pub(super) fn check_count(&self) -> Result<(), ConfigError> {
+        if self.packets_per_node == Some(0) {
+            let message = "expected at least 1 packet; leave it out for no limit";
+            return refuse("traffic.packets_per_node", message);
+        }
+        Ok(())
+    }
+
+    /// Refuses what only machines of switches know.
+    fn check_for_tori(&self) -> Result<(), ConfigError> {
+        if let Some(flits) = self.packet_flits {
+            let message =
+                format!("packets of a torus are counted in chunks: expected packet_chunks, found {flits}");
+            return refuse("traffic.packet_flits", message);
+        }
+        if let Some(bytes) = self.data_B {
+            return refuse("traffic.data_B", format!("expected packet_chunks on a torus, found {bytes}"));
+        }
+        if self.responses {
+            return refuse("traffic.responses", "expected none on a torus, found true");
+        }
+        match self.load {
+            Load::Injection(rate) => refuse(
+                "traffic.load.injection",
+                format!("expected link_utilization or packets_per_kilotick on a torus, found {rate}"),
+            ),
+            Load::GbPerS(rate) => refuse(
+                "traffic.load.GB_per_s",
+                format!("expected link_utilization or packets_per_kilotick on a torus, found {rate}"),
+            ),
+            _ => Ok(()),
+        }?;
+        match self.routing {
+            Routing::Dynamic | Routing::Static => Ok(()),
+            other => refuse(
+                "traffic.routing",
+                format!("expected \"dynamic\" or \"static\" on a torus, found \"{}\"", other.word()),
+            ),
+        }
     }
 }
 

@@ -27,11 +27,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
+use netloom_fabric::config::tagged::{Tagged, tagged};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ConfigError;
 use crate::program::{Issue, OpId, Operation, Processors, Program};
-use crate::tagged::{Tagged, tagged};
 
 /// What a skeleton may call: a rank of a message-passing program.
 ///
@@ -285,7 +285,8 @@ pub enum SkeletonConfig {
 /// The values of `program`.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
+#[doc(hidden)]
+pub enum Kind {
     Fft3d,
     Halo,
     Sweep,

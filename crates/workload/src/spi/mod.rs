@@ -10,13 +10,13 @@ pub mod nearest_neighbour;
 pub mod ping_pong;
 pub mod tree;
 
-use crate::tagged::{Tagged, tagged};
 use all_to_all::AllToAll;
 use allreduce::Allreduce;
 use barrier::Barrier;
 use broadcast::Broadcast;
 use file_io::FileIo;
 use nearest_neighbour::NearestNeighbour;
+use netloom_fabric::config::tagged::{Tagged, tagged};
 use netloom_fabric::config::{ConfigError, IoNodes, Topology};
 use netloom_nic::message_unit::spi::{Note, Spi};
 use ping_pong::PingPong;
@@ -47,7 +47,8 @@ pub enum SpiConfig {
 /// The values of `program`.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
+#[doc(hidden)]
+pub enum Kind {
     PingPong,
     NearestNeighbour,
     AllToAll,

@@ -173,6 +173,14 @@ impl TiledHeader {
         TiledHeader { word: self.word | Self::DECIDED, ..self }
     }
 
+    /// Whether a packet that has come to its destination went there minimally: `between_groups` says that its source is in another
+    /// group, `vcs` how many VCs its class has.
+    pub fn went_minimally(self, between_groups: bool, vcs: u32) -> bool {
+        // A global link ends a stretch, and so does the place by way of which a packet goes. Where PAR may change its mind, the
+        // first group is two stretches.
+        self.level() == if between_groups { 1 + u32::from(vcs > 4) } else { 0 }
+    }
+
     /// How many dimensions of the group lie behind it on this stretch.
     #[inline]
     pub fn stage(self) -> usize {

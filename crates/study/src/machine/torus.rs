@@ -1,7 +1,8 @@
-//! Machines: a network with its nodes, as a TOML file. Those that Netloom brings are part of the program.
+//! Machines that are tori: their routers are BlueGene/L's, Blue Gene/Q's, or variants of these.
 
+use super::Family;
 use crate::decode::decode;
-use crate::diagnose::{Problem, SourceFile, nearest};
+use crate::diagnose::Problem;
 use crate::tree::Tree;
 use netloom_fabric::config::{
     ConfigError, Link, Outline, PacketFormat, QueuedConfig, QueuedRouter, Router, Topology, TorusConfig,
@@ -9,25 +10,6 @@ use netloom_fabric::config::{
 use netloom_nic::config::FifoConfig;
 use netloom_nic::message_unit::config::MessageUnitConfig;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// The machines that come with Netloom: name and TOML text.
-pub const BUILT_IN: &[(&str, &str)] = &[
-    ("bgl", include_str!("../../../machines/bgl.toml")),
-    ("bgp", include_str!("../../../machines/bgp.toml")),
-    ("bgq", include_str!("../../../machines/bgq.toml")),
-];
-
-/// The families of networks that the fabric can build.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// Tori of BlueGene/L's routers and their variants.
-    Torus,
-    /// Tori of Blue Gene/Q's routers, whose VCs have several queues.
-    QueuedTorus,
-}
 
 /// The routers of a machine, of whichever family.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,40 +21,40 @@ pub enum Routers {
     Queued(QueuedRouter),
 }
 
-/// A network as the fabric builds it.
+/// A torus as the fabric builds it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum NetworkConfig {
+pub enum TorusNetwork {
     /// Of [`Family::Torus`].
     Torus(TorusConfig),
     /// Of [`Family::QueuedTorus`].
     Queued(QueuedConfig),
 }
 
-impl NetworkConfig {
+impl TorusNetwork {
     /// Refuses what cannot be built.
     ///
     /// # Errors
     /// The first impossible value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         match self {
-            NetworkConfig::Torus(config) => config.check(),
-            NetworkConfig::Queued(config) => config.check(),
+            TorusNetwork::Torus(config) => config.check(),
+            TorusNetwork::Queued(config) => config.check(),
         }
     }
 
     /// What the layers above need to know of it.
     pub fn outline(&self) -> Outline {
         match self {
-            NetworkConfig::Torus(config) => config.outline(),
-            NetworkConfig::Queued(config) => config.outline(),
+            TorusNetwork::Torus(config) => config.outline(),
+            TorusNetwork::Queued(config) => config.outline(),
         }
     }
 }
 
-/// A machine.
+/// A machine that is a torus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Machine<R = Routers> {
+pub struct TorusMachine<R = Routers> {
     /// The name that studies use.
     pub name: String,
     /// A line for people.
@@ -97,14 +79,10 @@ pub struct Machine<R = Routers> {
     pub message_unit: Option<MessageUnitConfig>,
 }
 
-/// Top-level keys of a machine that a study may change.
-pub const MACHINE_KEYS: &[&str] =
-    &["family", "ticks_per_second", "topology", "packet", "link", "router", "nic", "message_unit"];
-
-impl<R> Machine<R> {
+impl<R> TorusMachine<R> {
     /// The same machine with its routers told another way.
-    fn with_routers<S>(self, tell: impl FnOnce(R) -> S) -> Machine<S> {
-        Machine {
+    fn with_routers<S>(self, tell: impl FnOnce(R) -> S) -> TorusMachine<S> {
+        TorusMachine {
             name: self.name,
             title: self.title,
             family: self.family,
@@ -119,31 +97,31 @@ impl<R> Machine<R> {
     }
 }
 
-impl Machine {
+impl TorusMachine {
     /// Reads a machine, whose `family` says what its routers have.
     ///
     /// # Errors
     /// Unknown keys, wrong types, unknown alternatives and missing keys, in their place.
-    pub fn read(tree: &Tree) -> Result<Machine, Problem> {
+    pub fn read(tree: &Tree) -> Result<TorusMachine, Problem> {
         // Without a family, the usual reader says so, in its place.
         match tree.get("family").map(decode::<Family>).transpose()? {
             Some(Family::QueuedTorus) => {
-                decode::<Machine<QueuedRouter>>(tree).map(|m| m.with_routers(Routers::Queued))
+                decode::<TorusMachine<QueuedRouter>>(tree).map(|m| m.with_routers(Routers::Queued))
             }
-            _ => decode::<Machine<Router>>(tree).map(|m| m.with_routers(Routers::Torus)),
+            _ => decode::<TorusMachine<Router>>(tree).map(|m| m.with_routers(Routers::Torus)),
         }
     }
 
     /// The network alone, as the fabric takes it.
-    pub fn network(&self) -> NetworkConfig {
+    pub fn network(&self) -> TorusNetwork {
         let (topology, packet, link) = (self.topology.clone(), self.packet.clone(), self.link.clone());
         let ticks_per_second = self.ticks_per_second;
         match self.router.clone() {
             Routers::Torus(router) => {
-                NetworkConfig::Torus(TorusConfig { ticks_per_second, topology, packet, link, router })
+                TorusNetwork::Torus(TorusConfig { ticks_per_second, topology, packet, link, router })
             }
             Routers::Queued(router) => {
-                NetworkConfig::Queued(QueuedConfig { ticks_per_second, topology, packet, link, router })
+                TorusNetwork::Queued(QueuedConfig { ticks_per_second, topology, packet, link, router })
             }
         }
     }
@@ -153,8 +131,18 @@ impl Machine {
         self.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x")
     }
 
+    /// Refuses what cannot be built.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.network().check()?;
+        self.nic.check(self.packet.chunk_B * self.packet.chunks_max)?;
+        self.message_unit.as_ref().map_or(Ok(()), |unit| unit.check())
+    }
+
     /// What can be said of the machine without a run.
-    pub fn facts(&self) -> Facts {
+    pub fn facts(&self) -> TorusFacts {
         let torus = self.network().outline();
         let dims = &self.topology.dims;
         let nodes = torus.nodes() as u64;
@@ -202,7 +190,7 @@ impl Machine {
         };
         let ways: u32 = (0..dims.len()).map(farthest).sum();
         let short = p.wire_B(2.min(p.chunks_max)) * self.link.ticks_per_byte;
-        Facts {
+        TorusFacts {
             nodes,
             links,
             farthest_ns: f64::from(ways + short) * ns_per_tick,
@@ -236,9 +224,9 @@ fn mean_distance(k: u32, ring: bool) -> f64 {
     }
 }
 
-/// Figures of a machine in closed form.
+/// Figures of a torus in closed form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Facts {
+pub struct TorusFacts {
     /// Nodes.
     pub nodes: u64,
     /// Links, each direction counted.
@@ -269,49 +257,29 @@ pub struct Facts {
     pub peak_all_to_all_payload_utilization: f64,
 }
 
-/// The text of a machine: built in, or a file relative to a study's folder.
-///
-/// # Errors
-/// A name that is neither; a file that cannot be read.
-pub fn machine_source(name: &str, directory: &Path) -> Result<Arc<SourceFile>, Problem> {
-    if let Some((_, text)) = BUILT_IN.iter().find(|(n, _)| *n == name) {
-        return Ok(SourceFile::new(format!("machines/{name}.toml (built in)"), *text));
-    }
-    let path = if directory == Path::new(".") { PathBuf::from(name) } else { directory.join(name) };
-    if !name.ends_with(".toml") && !path.is_file() {
-        let known: Vec<&str> = BUILT_IN.iter().map(|(n, _)| *n).collect();
-        let help = nearest(name, known.iter().copied()).map_or_else(
-            || format!("give a built-in machine ({}) or the path of a machine's TOML file", known.join(", ")),
-            |name| format!("did you mean `{name}`?"),
-        );
-        return Err(Problem::new(format!("unknown machine `{name}`")).help(help));
-    }
-    let text = std::fs::read_to_string(&path).map_err(|e| {
-        Problem::new(format!("cannot read the machine {}: {e}", path.display()))
-            .help("`netloom machines show bgl > mine.toml` gives a file to start from")
-    })?;
-    Ok(SourceFile::new(path.display().to_string(), text))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn bgl() -> Machine {
-        Machine::read(&Tree::parse(&machine_source("bgl", Path::new(".")).unwrap()).unwrap()).unwrap()
+    fn machine(name: &str) -> TorusMachine {
+        let source = crate::machine::machine_source(name, std::path::Path::new(".")).unwrap();
+        TorusMachine::read(&Tree::parse(&source).unwrap()).unwrap()
+    }
+
+    fn bgl() -> TorusMachine {
+        machine("bgl")
     }
 
     #[test]
     fn the_file_says_what_the_fabric_has() {
-        assert_eq!(bgl().network(), NetworkConfig::Torus(TorusConfig::bluegene_l(&[32, 32, 32])));
+        assert_eq!(bgl().network(), TorusNetwork::Torus(TorusConfig::bluegene_l(&[32, 32, 32])));
         assert_eq!(bgl().nic, FifoConfig::default());
     }
 
     #[test]
     fn blue_gene_q_is_what_the_fabric_has() {
-        let tree = Tree::parse(&machine_source("bgq", Path::new(".")).unwrap()).unwrap();
-        let machine = Machine::read(&tree).unwrap();
-        assert_eq!(machine.network(), NetworkConfig::Queued(QueuedConfig::bluegene_q(&[4, 4, 4, 4, 2])));
+        let machine = machine("bgq");
+        assert_eq!(machine.network(), TorusNetwork::Queued(QueuedConfig::bluegene_q(&[4, 4, 4, 4, 2])));
         assert!(machine.message_unit.is_some());
     }
 

@@ -1,23 +1,16 @@
-//! From what the fabric counted to the figures of a result.
+//! From what a torus counted to the figures of a result.
 
-use crate::driver::Driver;
+use super::{Readout, Span, common, curve, latency, measured, utilization};
 use crate::errors;
 use crate::resolve::ResolvedStudy;
 use crate::result::{
-    ByClass, Counters, DirectionMean, FROM_IO, LatencyBin, LatencyStats, LinkRow, RunResult, Series,
-    StallReport, Totals, WaitingPacket, Waits, direction_name, sender,
+    ByClass, Counters, DirectionMean, FROM_IO, LinkRow, LinkSummary, Occupancy, RunResult, Series,
+    StallReport, TorusFigures, TorusLinks, WaitingPacket, Waits, direction_name, sender,
 };
-use netloom_engine::Time;
+use crate::simulate::driver::Driver;
 use netloom_fabric::config::{Outline, VcOutline};
 use netloom_fabric::histogram::Histogram;
 use netloom_fabric::router::{self, LinkCounts, Network, NodeBlock, VcClass, WindowRecord};
-
-/// The measured part of a run, ticks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
-    pub from: Time,
-    pub to: Time,
-}
 
 /// Data of a full packet, bytes.
 pub(crate) fn payload_of_full_packet(network: &Outline) -> u32 {
@@ -66,66 +59,58 @@ fn class_chunks(network: &Outline, by_vc: &[u64; 8]) -> [u64; 3] {
     })
 }
 
-/// Mean utilization of the links in a window.
-pub(crate) fn utilization(study: &ResolvedStudy, window: &WindowRecord, links: f64) -> f64 {
-    window.busy as f64 / (links * study.study.measure.window_cycles as f64).max(1.0)
-}
-
 fn scaled(c: ByClass, by: f64) -> ByClass {
     ByClass { dynamic: c.dynamic * by, escape: c.escape * by, high: c.high * by }
 }
 
-/// The figures of a run over its measured span.
-pub(crate) fn result<B: NodeBlock<Host: Driver>>(
-    study: &ResolvedStudy,
-    network: &mut Network<B>,
-    span: Span,
-    links: f64,
-) -> RunResult {
-    let s = &study.study;
-    let mut result = RunResult { title: study.heading(), seed: s.seed, ..RunResult::default() };
-    result.simulated.ticks = network.now();
-    result.simulated.us = study.micros(network.now());
-    result.simulated.measured_from_us = study.micros(span.from);
-    result.simulated.measured_us = study.micros(span.to - span.from);
-    let windows = network.windows();
-    let (payload, delivered) =
-        network.blocks().map(|b| b.host().arrived_so_far()).fold((0, 0), |sum, x| (sum.0 + x.0, sum.1 + x.1));
-    let under_way = network.under_way();
-    result.totals = Totals {
-        packets_injected: (delivered as i64 + under_way).max(0) as u64,
-        packets_delivered: delivered,
-        payload_bytes: payload,
-        packet_hops: network.so_far().hops,
-    };
-    let ticks = (span.to - span.from) as f64;
-    link_figures(&mut result, study, network, ticks);
-    let totals = network.totals();
-    result.latency.total = latency(study, &totals.latency);
-    result.latency.network = latency(study, &totals.network_latency);
-    let [dynamic, escape, high] = &totals.waits;
-    result.waits = Waits {
-        dynamic: latency(study, dynamic),
-        escape: latency(study, escape),
-        high: latency(study, high),
-    };
-    result.counters = counters(study, network, ticks);
-    errors::figures(&mut result, study, network);
-    let first = (span.from / s.measure.window_cycles) as usize;
-    let measured = &windows[first.min(windows.len())..];
-    occupancy(&mut result, study, measured, links);
-    let (hoped_for, unblocking) =
-        measured.iter().fold((0, 0), |x, w| (x.0 + w.hoped_for, x.1 + w.unblocking));
-    result.unblock_probability = unblocking as f64 / (hoped_for as f64).max(1.0);
-    result.series = series(study, &windows, links, network.torus().nodes().into());
-    if let Some(report) = network.stall() {
-        result.stall = Some(stall(study, network, &report));
+/// How tori are read out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TorusReadout;
+
+impl<B: NodeBlock<Host: Driver>> Readout<B> for TorusReadout {
+    fn links(&self, network: &mut Network<B>) -> f64 {
+        network.links().len() as f64
     }
-    result
+
+    fn stopped(&self, study: &ResolvedStudy, network: &mut Network<B>) -> Option<String> {
+        errors::stopped(study, network)
+    }
+
+    fn escaped(&self, network: &mut Network<B>) -> Option<String> {
+        errors::escaped(network)
+    }
+
+    fn result(&self, study: &ResolvedStudy, network: &mut Network<B>, span: Span, links: f64) -> RunResult {
+        let mut result = common(study, network, span);
+        let windows = network.windows();
+        let ticks = (span.to - span.from) as f64;
+        let mut torus = TorusFigures::default();
+        link_figures(&mut result, &mut torus, study, network, ticks);
+        let [dynamic, escape, high] = &network.totals().waits;
+        torus.waits = Waits {
+            dynamic: latency(study, dynamic),
+            escape: latency(study, escape),
+            high: latency(study, high),
+        };
+        torus.counters = counters(study, network, ticks);
+        errors::figures(&mut result, &mut torus, study, network);
+        let measured = measured(study, &windows, span);
+        torus.occupancy = occupancy(study, measured, links);
+        let (hoped_for, unblocking) =
+            measured.iter().fold((0, 0), |x, w| (x.0 + w.hoped_for, x.1 + w.unblocking));
+        torus.unblock_probability = unblocking as f64 / (hoped_for as f64).max(1.0);
+        result.torus = Some(torus);
+        result.series = series(study, &windows, links, network.torus().nodes().into());
+        if let Some(report) = network.stall() {
+            result.stall = Some(stall(study, network, &report));
+        }
+        result
+    }
 }
 
 fn link_figures<B: NodeBlock<Host: Driver>>(
     result: &mut RunResult,
+    figures: &mut TorusFigures,
     study: &ResolvedStudy,
     network: &mut Network<B>,
     ticks: f64,
@@ -133,7 +118,7 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     let list = network.links();
     let torus = network.torus().clone();
     let dimensions = torus.dimensions();
-    let config = &study.network;
+    let config = study.torus();
     let one = per_tick(config, 1.0, ticks);
     let share = |c: &LinkCounts| bytes(config, c.packets, c.chunks, c.acks);
     let sum = list.iter().fold(LinkCounts::default(), |mut sum, l| {
@@ -148,16 +133,6 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     // Not from the bytes, which are those of packets that began in the span: a full link would come out above 1 at times.
     let used = |c: &LinkCounts| c.busy as f64 / ticks.max(1.0);
     let each = |f: fn(f64, f64) -> f64, start| list.iter().map(|l| used(&l.2)).fold(start, f);
-    let figures = &mut result.links;
-    figures.count = list.len() as u64;
-    figures.mean_utilization = used(&sum) / (list.len() as f64).max(1.0);
-    figures.min_utilization = if list.is_empty() { 0.0 } else { each(f64::min, f64::INFINITY) };
-    figures.max_utilization = each(f64::max, 0.0);
-    figures.payload_utilization = all.payload() * mean;
-    figures.header_utilization = all.headers * mean;
-    figures.trailer_utilization = all.trailers * mean;
-    figures.ack_utilization = all.acks * mean;
-    figures.by_class = scaled(all.by_class(), mean);
     // All of them, with those to and from IO nodes, which are not in the means.
     let io_links = network.io_links();
     let all_links: Vec<_> = list
@@ -168,7 +143,7 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
             (node, direction, counts)
         })
         .collect();
-    figures.by_direction = (0..=FROM_IO)
+    let by_direction = (0..=FROM_IO)
         .filter_map(|direction| {
             let of: Vec<f64> = all_links.iter().filter(|l| l.1 == direction).map(|l| used(&l.2)).collect();
             (!of.is_empty()).then(|| DirectionMean {
@@ -177,8 +152,22 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
             })
         })
         .collect();
+    result.links = LinkSummary {
+        count: list.len() as u64,
+        mean_utilization: used(&sum) / (list.len() as f64).max(1.0),
+        min_utilization: if list.is_empty() { 0.0 } else { each(f64::min, f64::INFINITY) },
+        max_utilization: each(f64::max, 0.0),
+        torus: Some(TorusLinks {
+            payload_utilization: all.payload() * mean,
+            header_utilization: all.headers * mean,
+            trailer_utilization: all.trailers * mean,
+            ack_utilization: all.acks * mean,
+            by_class: scaled(all.by_class(), mean),
+            by_direction,
+        }),
+    };
     let chunks: u64 = sum.chunks.iter().sum();
-    result.escape_share = sum.chunks[1] as f64 / (chunks as f64).max(1.0);
+    figures.escape_share = sum.chunks[1] as f64 / (chunks as f64).max(1.0);
     if study.study.measure.per_link {
         result.per_link = all_links
             .iter()
@@ -197,44 +186,25 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
     }
 }
 
-fn latency(study: &ResolvedStudy, h: &Histogram) -> LatencyStats {
-    let ns = |ticks: u64| study.micros(ticks) * 1e3;
-    LatencyStats {
-        count: h.count(),
-        mean_ns: h.mean() * 1e9 / study.machine.ticks_per_second as f64,
-        p50_ns: ns(h.quantile(0.5)),
-        p90_ns: ns(h.quantile(0.9)),
-        p99_ns: ns(h.quantile(0.99)),
-        max_ns: ns(h.max()),
-        bins: h
-            .bins()
-            .map(|(from, to, count)| LatencyBin { from_ns: ns(from), to_ns: ns(to), count })
-            .collect(),
-    }
-}
-
-fn occupancy(result: &mut RunResult, study: &ResolvedStudy, windows: &[WindowRecord], links: f64) {
+fn occupancy(study: &ResolvedStudy, windows: &[WindowRecord], links: f64) -> Occupancy {
     let mut sum = [0u64; 8];
     windows.iter().for_each(|w| (0..8).for_each(|vc| sum[vc] += w.occupancy[vc]));
     let ticks = windows.len() as f64 * study.study.measure.window_cycles as f64;
-    let chunks = class_chunks(&study.network, &sum).map(|c| c as f64 / (ticks * links).max(1.0));
-    let [a, b, c] = CLASSES.map(|class| f64::from(study.network.room(class)));
-    result.occupancy.mean_chunks = ByClass { dynamic: chunks[0], escape: chunks[1], high: chunks[2] };
-    result.occupancy.fraction =
-        ByClass { dynamic: chunks[0] / a, escape: chunks[1] / b, high: chunks[2] / c };
+    let chunks = class_chunks(study.torus(), &sum).map(|c| c as f64 / (ticks * links).max(1.0));
+    let [a, b, c] = CLASSES.map(|class| f64::from(study.torus().room(class)));
+    Occupancy {
+        mean_chunks: ByClass { dynamic: chunks[0], escape: chunks[1], high: chunks[2] },
+        fraction: ByClass { dynamic: chunks[0] / a, escape: chunks[1] / b, high: chunks[2] / c },
+    }
 }
 
 /// The curves over time.
 fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f64) -> Vec<Series> {
-    let network = &study.network;
+    let network = study.torus();
     let cycles = study.study.measure.window_cycles;
     let window_us = study.micros(cycles);
-    let curve = |chart: &str, name: &str, unit: &str, f: &dyn Fn(&WindowRecord) -> f64| Series {
-        chart: chart.into(),
-        name: name.into(),
-        unit: unit.into(),
-        window_us,
-        values: windows.iter().map(f).collect(),
+    let curve = |chart: &str, name: &str, unit: &str, f: &dyn Fn(&WindowRecord) -> f64| {
+        curve(study, windows, (chart, name, unit), f)
     };
     let scale = per_tick(network, links, cycles as f64);
     let p = &network.packet;
@@ -281,11 +251,12 @@ fn stall<B: NodeBlock<Host: Driver>>(
     let examples = report.waiting.iter().take(20).map(|w| WaitingPacket {
         at: torus.coordinates(w.node)[..n].iter().map(|&x| x.into()).collect(),
         buffer: match w.port {
-            Some(port) => format!("{} {}", direction_name(port as u8), study.network.vcs[w.slot].name),
+            Some(port) => format!("{} {}", direction_name(port as u8), study.torus().vcs[w.slot].name),
             None => format!("injection FIFO {}", w.slot),
         },
         destination: w.destination[..n].to_vec(),
         chunks: w.chunks,
+        place: String::new(),
         waits_for: if w.ports.is_empty() {
             "its reception FIFO".into()
         } else {
@@ -300,32 +271,6 @@ fn stall<B: NodeBlock<Host: Driver>>(
         packets_waiting: report.under_way.max(0) as u64 + at_injection as u64,
         examples: examples.collect(),
     }
-}
-
-/// Where a run stood at some moment of wall time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mark {
-    pub wall_s: f64,
-    pub hops: u64,
-    pub ticks: Time,
-}
-
-/// What depends on the computer. `first` is when the first window ended.
-pub(crate) fn host<B: NodeBlock<Host: Driver>>(
-    result: &mut RunResult,
-    network: &mut Network<B>,
-    study: &ResolvedStudy,
-    (first, wall_s): (Mark, f64),
-    threads: usize,
-) {
-    let nodes = study.network.nodes() as f64;
-    let span = (wall_s - first.wall_s).max(1e-9);
-    result.host.wall_s = wall_s;
-    result.host.threads = threads as u32;
-    result.host.packet_hops_per_s = (result.totals.packet_hops - first.hops) as f64 / span;
-    result.host.simulated_us_per_s = study.micros(result.simulated.ticks - first.ticks) / span;
-    result.host.bytes_per_node = network.bytes().0 as f64 / nodes;
-    result.host.version = env!("CARGO_PKG_VERSION").into();
 }
 
 /// What the performance counters of all links say together, if they are on.

@@ -15,8 +15,8 @@ pub(crate) fn check(
     nodes: &[u32],
     messages: &[(u32, u32, u64)],
 ) -> Result<(), ConfigError> {
-    let Some(planner) = detour::planner(&study.network) else { return Ok(()) };
-    let torus = Torus::new(&study.network.topology);
+    let Some(planner) = detour::planner(study.torus()) else { return Ok(()) };
+    let torus = Torus::new(&study.torus().topology);
     let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
     let place = |rank: u32| {
         let at = torus.coordinates(nodes[rank as usize]);

@@ -2,6 +2,7 @@
 
 use netloom_nic::fifo::{FifoNic, Software};
 use netloom_nic::message_unit::MessageUnits;
+use netloom_workload::flits::Nodes;
 use netloom_workload::messages::Programs;
 use netloom_workload::synthetic::Synthetic;
 
@@ -9,6 +10,9 @@ use netloom_workload::synthetic::Synthetic;
 pub(crate) trait Driver {
     /// Payload that has arrived, bytes; packets that have.
     fn arrived_so_far(&self) -> (u64, u64);
+
+    /// Counting begins anew, for those who count themselves.
+    fn restart(&mut self) {}
 }
 
 /// The same of software on FIFO interfaces.
@@ -27,6 +31,16 @@ impl Driver for MessageUnits {
     fn arrived_so_far(&self) -> (u64, u64) {
         let (packets, bytes) = self.stored_so_far();
         (bytes, packets)
+    }
+}
+
+impl Driver for Nodes {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        (self.delivered.1, self.delivered.0)
+    }
+
+    fn restart(&mut self) {
+        Nodes::restart(self);
     }
 }
 

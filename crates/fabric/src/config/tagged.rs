@@ -1,4 +1,4 @@
-//! Tables in which one key says what the others may be, such as a workload's `kind`.
+//! Tables in which one key says what the others may be, such as the `kind` of a workload or topology.
 //!
 //! serde can derive such a reader, but it puts the whole table aside until it has found that key, and forgets where each
 //! value was written. Here the key comes first, which the reader of studies sees to, and a mistake keeps its place.
@@ -9,18 +9,24 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// What is read from such a table.
-pub(crate) trait Tagged<'de>: Sized {
+pub trait Tagged<'de>: Sized {
     /// The key that decides.
     const TAG: &'static str;
     /// Its values.
     type Kind: Deserialize<'de>;
 
     /// Reads the other keys.
+    ///
+    /// # Errors
+    /// Of the reader.
     fn of<D: Deserializer<'de>>(kind: Self::Kind, rest: D) -> Result<Self, D::Error>;
 }
 
 /// Reads a table that begins with its tag.
-pub(crate) fn tagged<'de, T: Tagged<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+///
+/// # Errors
+/// A table without it, and all that the reader finds wrong.
+pub fn tagged<'de, T: Tagged<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_map(Table(PhantomData))
 }
 

@@ -1,0 +1,171 @@
+//! From what a network of switches and its nodes counted to the figures of a result.
+
+use super::{Readout, Span, common, curve, latency, utilization};
+use crate::resolve::ResolvedStudy;
+use crate::result::{
+    ClassUse, LinkSummary, PortRow, ResponseFigures, RunResult, Series, StallReport, SwitchedFigures,
+    WaitingPacket,
+};
+use netloom_engine::Time;
+use netloom_fabric::router::tiled::{TileCounts, TiledBlock, TiledNetwork};
+use netloom_fabric::router::{self, WindowRecord};
+use netloom_fabric::topology::wiring::Wiring;
+use netloom_workload::flits::{Counts, Nodes};
+
+/// How networks of tiled routers are read out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SwitchedReadout {
+    /// Flits that a node offers in a tick; none for as many as go.
+    pub offered: Option<f64>,
+}
+
+impl Readout<TiledBlock<Nodes>> for SwitchedReadout {
+    fn links(&self, network: &mut TiledNetwork<Nodes>) -> f64 {
+        links(network.shape().wiring()) as f64
+    }
+
+    fn result(
+        &self,
+        study: &ResolvedStudy,
+        network: &mut TiledNetwork<Nodes>,
+        span: Span,
+        links: f64,
+    ) -> RunResult {
+        let mut result = common(study, network, span);
+        let ticks = (span.to - span.from) as f64;
+        let wiring = network.shape().wiring().clone();
+        let rows = rows(&wiring, &network.tiles(), ticks);
+        let mut counts = Counts::default();
+        network.blocks().for_each(|b| counts.add(&router::RouterBlock::host(b).counts));
+        let nodes = f64::from(wiring.nodes());
+        let per_tick = |flits: u64| flits as f64 / (ticks * nodes).max(1.0);
+        let seconds = ticks / study.machine.ticks_per_second() as f64;
+        let hops = counts.hops[..=counts.max_hops() as usize].to_vec();
+        let packets = (counts.packets() as f64).max(1.0);
+        let payload = counts.requests.payload_bytes + counts.responses.payload_bytes;
+        result.links = summary(&rows);
+        result.switched = Some(SwitchedFigures {
+            offered_flits_per_tick: self.offered,
+            accepted_flits_per_tick: per_tick(counts.requests.flits + counts.responses.flits),
+            accepted_payload_GB_per_s: payload as f64 / 1e9 / (seconds * nodes).max(f64::MIN_POSITIVE),
+            hops_mean: counts.mean_hops(),
+            hops_max: counts.max_hops(),
+            packets_by_hops: hops,
+            nonminimal_share: counts.nonminimal as f64 / packets,
+            responses: study.study.traffic.responses.then(|| ResponseFigures {
+                requests: counts.requests.packets,
+                responses: counts.responses.packets,
+                request_flits_per_tick: per_tick(counts.requests.flits),
+                response_flits_per_tick: per_tick(counts.responses.flits),
+                round_trip: latency(study, &counts.round_trip),
+            }),
+            classes: wiring.classes().iter().map(|class| class_use(class, &rows, packets)).collect(),
+        });
+        if study.study.measure.per_link {
+            result.ports = rows;
+        }
+        let windows = network.windows();
+        result.series = series(study, &windows, links, nodes);
+        if let Some(report) = network.stall() {
+            result.stall = Some(stall(study, network.now(), &wiring, &report));
+        }
+        result
+    }
+}
+
+/// Links, each direction counted.
+fn links(wiring: &Wiring) -> usize {
+    let of = |router| (0..wiring.ports()).filter(move |&port| wiring.end(router, port).is_some()).count();
+    (0..wiring.routers()).map(of).sum()
+}
+
+/// The links, from what each tile has sent; tiles of nodes left out.
+fn rows(wiring: &Wiring, tiles: &[(u32, usize, TileCounts)], ticks: f64) -> Vec<PortRow> {
+    let row = |&(router, port, counts): &(u32, usize, TileCounts)| {
+        let end = (port < wiring.ports()).then(|| wiring.end(router, port)).flatten()?;
+        Some(PortRow {
+            router,
+            port: port as u8,
+            group: wiring.group(router),
+            class: wiring.classes()[usize::from(end.class)].clone(),
+            to: end.router,
+            to_group: wiring.group(end.router),
+            // What began to leave is counted whole, so that a full link may come out a packet above.
+            utilization: (counts.busy_milliticks as f64 / 1000.0 / ticks.max(1.0)).min(1.0),
+            flits: counts.flits,
+            packets: counts.packets,
+        })
+    };
+    tiles.iter().filter_map(row).collect()
+}
+
+/// Mean, least and most of what links are used; zeros of none.
+fn spread<'a>(rows: impl Iterator<Item = &'a PortRow>) -> (u64, f64, f64, f64) {
+    let (mut count, mut sum, mut least, mut most) = (0u64, 0.0, f64::INFINITY, 0.0f64);
+    for row in rows {
+        count += 1;
+        sum += row.utilization;
+        (least, most) = (least.min(row.utilization), most.max(row.utilization));
+    }
+    (count, sum / (count as f64).max(1.0), if count == 0 { 0.0 } else { least }, most)
+}
+
+fn summary(rows: &[PortRow]) -> LinkSummary {
+    let (count, mean_utilization, min_utilization, max_utilization) = spread(rows.iter());
+    LinkSummary { count, mean_utilization, min_utilization, max_utilization, torus: None }
+}
+
+fn class_use(class: &str, rows: &[PortRow], packets: f64) -> ClassUse {
+    let of = || rows.iter().filter(|row| row.class == class);
+    let (links, mean_utilization, min_utilization, max_utilization) = spread(of());
+    let hops = of().map(|row| row.packets).sum::<u64>() as f64 / packets;
+    ClassUse { class: class.into(), links, mean_utilization, min_utilization, max_utilization, hops }
+}
+
+/// The curves over time.
+fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f64) -> Vec<Series> {
+    let cycles = study.study.measure.window_cycles as f64;
+    let network = &study.switched().config;
+    let mut all = vec![
+        curve(study, windows, ("Throughput", "flits delivered", "flits/tick a node"), &|w| {
+            w.delivered_chunks as f64 / cycles / nodes
+        }),
+        curve(study, windows, ("Use of the links", "all flits", "fraction"), &|w| {
+            utilization(study, w, links)
+        }),
+    ];
+    for vc in 0..network.vcs() as usize {
+        let class = if vc as u32 >= network.router.vcs { "responses\u{2019} " } else { "" };
+        let name = format!("{class}VC {}", vc as u32 % network.router.vcs);
+        all.push(curve(study, windows, ("Flits on links by VC", &name, "flits/tick a link"), &|w| {
+            w.chunks_by_vc[vc] as f64 / cycles / links.max(1.0)
+        }));
+    }
+    all.push(curve(study, windows, ("Latency", "since made, mean of those delivered", "us"), &|w| {
+        study.micros(1) * w.latency as f64 / (w.delivered as f64).max(1.0)
+    }));
+    all
+}
+
+fn stall(study: &ResolvedStudy, now: Time, wiring: &Wiring, report: &router::StallReport) -> StallReport {
+    let at_injection = report.waiting.iter().filter(|w| w.port.is_none()).count();
+    let examples = report.waiting.iter().take(20).map(|w| WaitingPacket {
+        at: vec![w.node],
+        place: wiring.place(w.node).into(),
+        buffer: match w.port {
+            Some(tile) => format!("tile {tile} VC {}", w.slot),
+            None => format!("injection FIFO {}", w.slot),
+        },
+        destination: w.destination.clone(),
+        chunks: w.chunks,
+        waits_for: match w.ports.first() {
+            Some(tile) => format!("room behind tile {tile}"),
+            None => "a way".into(),
+        },
+    });
+    StallReport {
+        since_us: study.micros(now),
+        packets_waiting: report.under_way.max(0) as u64 + at_injection as u64,
+        examples: examples.collect(),
+    }
+}

@@ -1,0 +1,226 @@
+//! The course of a run: window by window to the end that the study asks for, whatever its network is.
+
+use super::driver::Driver;
+use super::steady;
+use crate::measure::{self, Mark, Readout, Span};
+use crate::resolve::ResolvedStudy;
+use crate::result::{Confidence, Ended, RunResult};
+use crate::run::{Progress as Report, ProgressSink};
+use crate::study::{Until, Warmup};
+use netloom_engine::{Progress, Reached, Time};
+use netloom_fabric::router::{Network, RouterBlock};
+use netloom_workload::config::WorkloadConfig;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Duration, Instant};
+
+/// The workload with its file names taken from the study's folder.
+pub(super) fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
+    let mut workload = study.study.workload.clone();
+    if let WorkloadConfig::Permutation(p) = &mut workload {
+        p.file = study.directory.join(&p.file).to_string_lossy().into_owned();
+    }
+    workload
+}
+
+/// A run under way.
+pub(super) struct Run<'a, B: RouterBlock, R> {
+    study: &'a ResolvedStudy,
+    readout: R,
+    pub network: Network<B>,
+    threads: usize,
+    /// Packets that will be sent in all, if that is known.
+    total: Option<u64>,
+    links: f64,
+    build_s: f64,
+}
+
+impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
+    /// A network at its start, and how it is read out.
+    pub fn new(
+        study: &'a ResolvedStudy,
+        readout: R,
+        mut network: Network<B>,
+        total: Option<u64>,
+        threads: usize,
+        build_s: f64,
+    ) -> Self {
+        let links = readout.links(&mut network);
+        Run { study, readout, network, threads, total, links, build_s }
+    }
+
+    /// Ticks of a time in microseconds.
+    fn ticks(&self, us: f64) -> Time {
+        (us * self.study.machine.ticks_per_second() as f64 / 1e6).round() as Time
+    }
+
+    /// Runs until the study's end, or until it is stopped, while another thread passes on how far it is.
+    pub fn until_the_end(&mut self, sink: &dyn ProgressSink) -> RunResult {
+        let (progress, seen, done) = (Progress::default(), Seen::default(), AtomicBool::new(false));
+        let goal = self.study.study.measure.time_us.map(|us| self.ticks(us));
+        let watch = || {
+            while !done.load(Acquire) {
+                if sink.stop() {
+                    progress.stop();
+                }
+                sink.update(seen.report(progress.time(), goal));
+                std::thread::park_timeout(Duration::from_millis(100));
+            }
+        };
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(watch);
+            let _end = AtEnd(|| {
+                done.store(true, Release);
+                watcher.thread().unpark();
+            });
+            self.window_by_window(&progress, &seen)
+        })
+    }
+
+    /// Runs a window of the series after the other, and decides at each end whether it is the last.
+    fn window_by_window(&mut self, progress: &Progress, seen: &Seen) -> RunResult {
+        let measure = &self.study.study.measure;
+        let window = measure.window_cycles;
+        let last = measure.time_us.or(measure.max_time_us).map_or(Time::MAX / 2, |us| self.ticks(us));
+        let mut from = match measure.warmup {
+            Warmup::Micros(us) => Some(self.ticks(us).div_ceil(window) * window),
+            Warmup::Auto if measure.until != Until::Steady => Some(0),
+            Warmup::Auto => None,
+        };
+        let begin = Instant::now();
+        let mut counted_from = 0;
+        let mut confidence = None;
+        let mut first = Mark::default();
+        let mut failure;
+        let ended = loop {
+            let next = ((self.network.now() / window + 1) * window).min(last);
+            self.tell(seen);
+            let reached = self.network.run_until(next, self.threads, progress);
+            let now = self.network.now();
+            if from == Some(now) && reached == Reached::Time && now < last {
+                self.restart_counting();
+                counted_from = now;
+            }
+            failure = self.readout.stopped(self.study, &mut self.network);
+            if failure.is_some() {
+                break Ended::Failed;
+            }
+            match reached {
+                Reached::Stopped => break Ended::Stopped,
+                Reached::Idle if self.network.stall().is_some() => break Ended::Stalled,
+                Reached::Idle => {
+                    failure = self.readout.escaped(&mut self.network);
+                    break if failure.is_some() { Ended::Failed } else { Ended::Done };
+                }
+                Reached::Time => {}
+            }
+            if now >= last {
+                break Ended::Time;
+            }
+            if now <= window {
+                first = Mark { wall_s: begin.elapsed().as_secs_f64(), hops: self.hops(), ticks: now };
+            }
+            if measure.until == Until::Steady {
+                let series = self.utilization();
+                match from {
+                    None if steady::settled(&series, measure.half_width) => {
+                        from = Some(now);
+                        self.restart_counting();
+                        counted_from = now;
+                    }
+                    Some(from) if now > from => {
+                        let measured = &series[(from / window) as usize..];
+                        confidence = steady::confidence(measured).map(|(mean, half)| Confidence {
+                            quantity: "mean utilization of the links".into(),
+                            mean,
+                            half_width_95: half,
+                            windows: measured.len() as u64,
+                        });
+                        if confidence.as_ref().is_some_and(|c| c.half_width_95 <= measure.half_width * c.mean)
+                        {
+                            break Ended::Steady;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        };
+        // Of a run that ended before its warm-up, all is counted.
+        let span = Span { from: counted_from, to: self.network.now() };
+        let mut result = self.readout.result(self.study, &mut self.network, span, self.links);
+        result.confidence = confidence;
+        result.simulated.ended = ended;
+        result.partial = match ended {
+            Ended::Failed => failure,
+            Ended::Stopped => Some("stopped before its end".into()),
+            Ended::Stalled => Some("stalled: packets in the network wait for each other".into()),
+            Ended::Time if measure.until != Until::Time => {
+                Some("reached max_time_us before its own end".into())
+            }
+            _ if from.is_some_and(|from| from > counted_from) => {
+                Some("ended before its warm-up did, so that is in the figures".into())
+            }
+            _ => None,
+        };
+        let wall = begin.elapsed().as_secs_f64();
+        measure::host(&mut result, &mut self.network, self.study, (first, wall), self.threads);
+        result.host.build_s = self.build_s;
+        result
+    }
+
+    /// Begins counting anew, in the network and at the nodes.
+    fn restart_counting(&mut self) {
+        self.network.restart_counting();
+        self.network.blocks().for_each(|b| b.host_mut().restart());
+    }
+
+    /// Mean utilization of the links in each window so far.
+    fn utilization(&mut self) -> Vec<f64> {
+        let study = self.study;
+        let links = self.links;
+        self.network.windows().iter().map(|w| measure::utilization(study, w, links)).collect()
+    }
+
+    /// How far the run is, for who watches it.
+    fn tell(&mut self, seen: &Seen) {
+        let fraction = self.fraction().unwrap_or(f64::NAN);
+        seen.hops.store(self.hops(), Relaxed);
+        seen.fraction.store(fraction.to_bits(), Relaxed);
+    }
+
+    fn hops(&mut self) -> u64 {
+        self.network.so_far().hops
+    }
+
+    /// How much of the way is done, where that can be told.
+    fn fraction(&mut self) -> Option<f64> {
+        let total = self.total? as f64;
+        let delivered: u64 = self.network.blocks().map(|b| b.host().arrived_so_far().1).sum();
+        (self.study.study.measure.until == Until::Done).then_some(delivered as f64 / total)
+    }
+}
+
+/// Does something at the end of a scope, also where it ends in a panic: the watcher would watch for ever.
+struct AtEnd<F: Fn()>(F);
+
+impl<F: Fn()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        self.0();
+    }
+}
+
+/// How far a run is at the last window's end.
+#[derive(Default)]
+struct Seen {
+    hops: AtomicU64,
+    /// Bits of a number; not one where it cannot be told.
+    fraction: AtomicU64,
+}
+
+impl Seen {
+    fn report(&self, ticks: Time, goal: Option<Time>) -> Report {
+        let fraction = Some(f64::from_bits(self.fraction.load(Relaxed))).filter(|f| !f.is_nan());
+        let fraction = goal.map(|goal| ticks as f64 / goal as f64).or(fraction);
+        Report { ticks, fraction, packet_hops: self.hops.load(Relaxed) }
+    }
+}

@@ -1,0 +1,67 @@
+//! What was counted where packets arrived.
+
+use netloom_fabric::histogram::Histogram;
+
+/// Longest way that is counted by itself, links; longer ones count as this one.
+pub const HOPS_MAX: usize = 31;
+
+/// Packets of a class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounts {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Their flits.
+    pub flits: u64,
+    /// Their data, bytes.
+    pub payload_bytes: u64,
+}
+
+impl ClassCounts {
+    fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.flits += other.flits;
+        self.payload_bytes += other.payload_bytes;
+    }
+}
+
+/// What arrived since counting began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests.
+    pub requests: ClassCounts,
+    /// Responses.
+    pub responses: ClassCounts,
+    /// Packets by the links on their way.
+    pub hops: [u64; HOPS_MAX + 1],
+    /// Packets that went by way of somewhere else.
+    pub nonminimal: u64,
+    /// From when a request was made until its response had arrived, ticks.
+    pub round_trip: Histogram,
+}
+
+impl Counts {
+    /// Adds another block's.
+    pub fn add(&mut self, other: &Self) {
+        self.requests.add(&other.requests);
+        self.responses.add(&other.responses);
+        self.hops.iter_mut().zip(other.hops).for_each(|(a, b)| *a += b);
+        self.nonminimal += other.nonminimal;
+        self.round_trip.add(&other.round_trip);
+    }
+
+    /// Packets of both classes.
+    pub fn packets(&self) -> u64 {
+        self.requests.packets + self.responses.packets
+    }
+
+    /// Mean links on the way of a packet; 0 of none.
+    pub fn mean_hops(&self) -> f64 {
+        let sum: u64 = self.hops.iter().zip(0..).map(|(count, hops)| count * hops).sum();
+        sum as f64 / (self.packets() as f64).max(1.0)
+    }
+
+    /// Most links on the way of a packet.
+    pub fn max_hops(&self) -> u32 {
+        self.hops.iter().rposition(|&count| count > 0).unwrap_or(0) as u32
+    }
+}
