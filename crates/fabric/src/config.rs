@@ -5,6 +5,7 @@
 //! is used on the path of a packet: a block derives its own compact tables from it when the machine is built.
 
 mod dragonfly;
+mod fat_tree;
 mod faults;
 mod io;
 mod outline;
@@ -14,6 +15,7 @@ mod tiled;
 mod torus;
 
 pub use dragonfly::{Cabling, Cooling, DRAGONFLY_NODES_MAX, DragonflyConfig};
+pub use fat_tree::FatTreeConfig;
 pub(crate) use faults::PlacedFault;
 pub use faults::{LinkFault, SoftError};
 pub use io::{EXITS_MAX, IoNodes};

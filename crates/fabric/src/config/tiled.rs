@@ -2,7 +2,8 @@
 //! other high-radix routers told by the same parameters.
 
 use super::tagged::{Tagged, tagged};
-use super::{ConfigError, DragonflyConfig, at_most, refuse};
+use super::{ConfigError, DragonflyConfig, FatTreeConfig, at_most, refuse};
+use crate::topology::fat_tree::FatTree;
 use crate::topology::wiring::Wiring;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ pub const SIDE_MAX: u32 = 8;
 pub enum SwitchedTopology {
     /// Groups of routers, all connected to all.
     Dragonfly(DragonflyConfig),
+    /// Levels of switches above the nodes.
+    FatTree(FatTreeConfig),
 }
 
 /// The values of `kind`.
@@ -54,6 +57,7 @@ impl SwitchedTopology {
     pub fn check(&self) -> Result<(), ConfigError> {
         match self {
             SwitchedTopology::Dragonfly(config) => config.check(),
+            SwitchedTopology::FatTree(config) => config.check(),
         }
     }
 
@@ -61,6 +65,7 @@ impl SwitchedTopology {
     pub fn wiring(&self) -> Wiring {
         match self {
             SwitchedTopology::Dragonfly(config) => config.wiring(),
+            SwitchedTopology::FatTree(config) => FatTree::new(config).wiring(),
         }
     }
 }

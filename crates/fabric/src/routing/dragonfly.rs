@@ -6,20 +6,12 @@
 //! not their order)**. So what a tile's tables hold depends on the tile: behind a green link only black and blue ones are left, behind a
 //! black one only blue ones.
 
+use super::Target;
 use crate::config::MinimalWays;
 use crate::topology::wiring::Wiring;
 
 /// Most dimensions of a group.
 pub const GROUP_DIMENSIONS_MAX: usize = 2;
-
-/// Where a packet is to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A router.
-    Router(u32),
-    /// Any router of a group.
-    Group(u32),
-}
 
 /// The route tables of all routers. Outputs are a bit a port.
 #[derive(Clone, Debug)]

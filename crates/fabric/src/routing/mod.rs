@@ -1,5 +1,9 @@
 //! For a packet at a node, where it may go.
 
 pub mod dragonfly;
+pub mod fat_tree;
 pub mod faults;
 pub mod hints;
+mod tables;
+
+pub use tables::{Routes, Target};

@@ -3,6 +3,7 @@
 pub mod bundles;
 pub mod cabling;
 pub mod dragonfly;
+pub mod fat_tree;
 pub mod io;
 pub mod partitions;
 pub mod torus;

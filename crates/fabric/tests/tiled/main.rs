@@ -1,6 +1,7 @@
 //! Tiled routers: what must hold of any network of them under any traffic.
 
 mod bounds;
+mod fat_tree;
 mod traffic;
 
 use netloom_fabric::config::{Cabling, DragonflyConfig, SwitchedTopology, TiledConfig};

@@ -46,7 +46,7 @@ impl Senders {
         Senders {
             traffic,
             nodes,
-            first: numbers[0],
+            first: numbers.first().copied().unwrap_or(0),
             sent: vec![0; numbers.len()],
             due: vec![0.0; numbers.len()],
             arrived: vec![vec![]; numbers.len()],

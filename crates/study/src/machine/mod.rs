@@ -181,7 +181,7 @@ impl Machine {
     pub fn cables_when(&self, after: &Machine) -> Option<CableFacts> {
         let of = |m: &Machine| match &m.switched()?.topology {
             SwitchedTopology::Dragonfly(d) if d.cabling == Cabling::Bundles => Some(d.clone()),
-            SwitchedTopology::Dragonfly(_) => None,
+            SwitchedTopology::Dragonfly(_) | SwitchedTopology::FatTree(_) => None,
         };
         Some(CableFacts::of_upgrade(&of(self)?, &of(after)?))
     }

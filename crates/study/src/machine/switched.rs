@@ -77,6 +77,10 @@ impl SwitchedMachine {
                 let groups = if d.groups == 1 { "group" } else { "groups" };
                 format!("{} {groups} of {group} routers", d.groups)
             }
+            SwitchedTopology::FatTree(tree) => {
+                let down = tree.down.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+                format!("{} levels of switches above {down} nodes", tree.down.len())
+            }
         }
     }
 
@@ -84,6 +88,7 @@ impl SwitchedMachine {
     pub fn nodes(&self) -> u64 {
         match &self.topology {
             SwitchedTopology::Dragonfly(d) => d.nodes().into(),
+            SwitchedTopology::FatTree(tree) => tree.down.iter().map(|&d| u64::from(d)).product(),
         }
     }
 
@@ -122,7 +127,10 @@ impl SwitchedMachine {
                 * (f64::from(r.columns) * f64::from(r.subswitch_flits)
                     + f64::from(r.rows) * f64::from(r.column_flits));
         let tiles = f64::from(r.rows * r.columns);
-        let SwitchedTopology::Dragonfly(dragonfly) = &self.topology;
+        let dragonfly = match &self.topology {
+            SwitchedTopology::Dragonfly(dragonfly) => Some(dragonfly),
+            SwitchedTopology::FatTree(_) => None,
+        };
         SwitchedFacts {
             nodes: wiring.nodes().into(),
             routers: wiring.routers().into(),
@@ -135,8 +143,8 @@ impl SwitchedMachine {
             buffer_kb_per_router: tile * tiles * flit_bytes / 1024.0,
             flits_of_full_packet: self.packet.request_flits(self.packet.data_max_B),
             payload_of_full_packet_b: self.packet.data_max_B,
-            warnings: dragonfly.warnings(),
-            packaging: PackagingFacts::of(dragonfly),
+            warnings: dragonfly.map_or(vec![], |d| d.warnings()),
+            packaging: dragonfly.and_then(PackagingFacts::of),
         }
     }
 }

@@ -1,26 +1,13 @@
 //! Where a packet goes on: the routing pipeline of a tile ("Aries Router", "Cray XC Routing").
 //!
 //! At its first router a packet that is routed adaptively is offered two minimal and two non-minimal outputs at random, and
-//! takes the lightest; further on it has the lighter one of two on its way. The way of a non-minimal packet leads "up" to a router at
-//! random and from there "down" to its destination, both minimally. Its VC counts the stretches of the way, so that no packet waits for
-//! one that is less far:
-//!
-//! | stretch | VC |
-//! |---|---|
-//! | first group | 0 |
-//! | first global link | 0 |
-//! | second group up to the router at random | 1 |
-//! | second group down | 2 |
-//! | second global link | 2 |
-//! | last group | 3 |
-//!
-//! **(ours: the paper gives four VCs, not what each is for.)** PAR, which may change its mind in the first group, has one VC more there,
-//! and what follows is one higher.
+//! takes the lightest; further on it has the lighter one of two on its way, see [`way`](super::way).
 
 use super::block::TiledBlock;
-use super::header::{Class, Mode, TiledHeader};
+use super::header::{Mode, TiledHeader};
+use super::way::Via;
 use crate::host::Host;
-use crate::routing::dragonfly::Target;
+use crate::routing::Routes;
 use netloom_engine::Time;
 
 /// An output that a packet may take.
@@ -28,7 +15,7 @@ use netloom_engine::Time;
 struct Candidate {
     port: usize,
     /// By way of whom.
-    via: Option<(u32, bool)>,
+    via: Via,
 }
 
 /// Random numbers that follow from a packet and a router alone.
@@ -70,13 +57,8 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     /// Decides by which tile and VC a packet at the head of an input queue leaves.
     pub(super) fn route(&mut self, router: u32, tile: usize, packet: u32, now: Time) {
         let number = self.first + router;
-        let mut header = self.cells[packet as usize].header;
-        let wiring = &self.tables.wiring;
-        let group = wiring.group(number);
-        let (home, slot) = wiring.home(header.destination());
-        if header.via().is_some_and(|(to, is_group)| to == if is_group { group } else { number }) {
-            header = self.behind_via(header);
-        }
+        let mut header = self.tables.come_to(self.cells[packet as usize].header, number);
+        let (home, slot) = self.tables.wiring.home(header.destination());
         let out;
         let vc;
         if header.via().is_none() && home == number {
@@ -85,7 +67,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         } else {
             let mut draw = Draw::new(header, number);
             let port = if header.is_decided() {
-                let ports = self.ways(number, header.via(), home, header.stage());
+                let ports = self.tables.ways(number, header.via(), home, header.stage());
                 self.pick_port(router, ports, header.mode(), &mut draw, now)
             } else {
                 let from_node = tile >= self.k.ports;
@@ -93,7 +75,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 header = header.with_via(chosen.via);
                 chosen.port
             };
-            (header, vc) = self.after(header, router, port);
+            (header, vc) = self.tables.leave(header, self.class_of(router, port));
             out = port;
         }
         let cell = &mut self.cells[packet as usize];
@@ -102,42 +84,9 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         self.change_load(router, out, vc, flits, now);
     }
 
-    /// The outputs on minimal ways to where a packet goes next.
-    fn ways(&self, router: u32, via: Option<(u32, bool)>, home: u32, stage: usize) -> u64 {
-        let target = match via {
-            None => Target::Router(home),
-            Some((to, false)) => Target::Router(to),
-            Some((to, true)) => Target::Group(to),
-        };
-        let ports = self.tables.routes.ports(&self.tables.wiring, router, target, stage);
-        debug_assert!(ports != 0, "no way from router {router} to {target:?} at stage {stage}");
-        ports
-    }
-
-    /// The first VC of a packet's class.
-    #[inline]
-    pub(super) fn class_vcs(&self, header: TiledHeader) -> usize {
-        if header.class() == Class::Response { self.k.all_vcs - self.k.vcs } else { 0 }
-    }
-
-    /// A packet has come to the router, or into the group, by way of which it went.
-    fn behind_via(&self, header: TiledHeader) -> TiledHeader {
-        let extra = self.k.extra;
-        let level = if header.level() <= extra { 1 + extra } else { header.level() + 1 };
-        header.with_via(None).at_level(level).at_stage(0)
-    }
-
-    /// A packet's header as the next router sees it, and the VC of the link there.
-    fn after(&self, header: TiledHeader, router: u32, port: usize) -> (TiledHeader, usize) {
-        let class = usize::from(self.outputs[router as usize * self.k.tiles + port].class);
-        let (extra, level) = (self.k.extra, header.level());
-        let first = self.class_vcs(header);
-        if class < self.tables.routes.dimensions() {
-            return (header.at_stage(class + 1), first + level as usize);
-        }
-        let second = level > extra;
-        let header = header.at_level(if second { 3 + extra } else { 1 + extra }).at_stage(0).decided();
-        (header, first + (if second { 2 + extra } else { extra }) as usize)
+    /// The class of the link at a port.
+    fn class_of(&self, router: u32, port: usize) -> usize {
+        self.outputs[router as usize * self.k.tiles + port].class.into()
     }
 
     /// The processor tile by which a packet leaves for its node: the lightest of the share's.
@@ -202,6 +151,12 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         if mode != Mode::Par {
             *header = header.decided();
         }
+        if let Routes::FatTree(_) = self.tables.routes {
+            // All ways are minimal.
+            let ports = self.tables.ways(self.first + router, None, home, 0);
+            *header = header.decided();
+            return Candidate { port: self.pick_port(router, ports, mode, draw, now), via: None };
+        }
         match mode {
             Mode::Minimal | Mode::MinimalHash => minimal(draw),
             Mode::Valiant | Mode::NonminimalHash => self.by_router(router, home, draw),
@@ -250,7 +205,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let root = among.start + draw.below(among.end - among.start);
         // Its own router, and the destination's, are on a minimal way anyhow.
         let via = (root != number && root != home).then_some((root, false));
-        let ports = self.ways(number, via, home, 0);
+        let ports = self.tables.ways(number, via, home, 0);
         Candidate { port: draw.bit(ports), via }
     }
 
@@ -274,19 +229,19 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         group += u32::from(group >= high);
         let via = Some((group, true));
         // A packet that changes its mind begins a stretch of its own.
-        let ports = self.ways(number, via, home, 0);
+        let ports = self.tables.ways(number, via, home, 0);
         Candidate { port: draw.bit(ports), via }
     }
 
     fn straight(&self, number: u32, home: u32, stage: usize, draw: &mut Draw) -> Candidate {
-        Candidate { port: draw.bit(self.ways(number, None, home, stage)), via: None }
+        Candidate { port: draw.bit(self.tables.ways(number, None, home, stage)), via: None }
     }
 
     /// Flits that wait for an output here and, as far as credits tell, behind it: all, or those of the packet's VC.
     fn local_queue(&self, router: u32, header: TiledHeader, c: Candidate) -> u32 {
         let output = &self.outputs[router as usize * self.k.tiles + c.port];
         if self.tables.config.routing.vc_discrimination {
-            let vc = self.after(header.with_via(c.via), router, c.port).1;
+            let vc = self.tables.leave(header.with_via(c.via), self.class_of(router, c.port)).1;
             return u32::from(output.load[vc]) + u32::from(output.room.used[vc]);
         }
         output.load.iter().map(|&x| u32::from(x)).sum::<u32>() + output.room.in_all()
@@ -337,7 +292,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             if via.is_none() && at == home {
                 return;
             }
-            port = self.ways(at, via, home, stage).trailing_zeros() as usize;
+            port = self.tables.ways(at, via, home, stage).trailing_zeros() as usize;
         }
     }
 }

@@ -109,6 +109,11 @@ impl TiledHeader {
         TiledHeader { word, seed }
     }
 
+    /// All but the seed.
+    pub(super) fn bits(self) -> u64 {
+        self.word
+    }
+
     /// The node that it is for.
     #[inline]
     pub fn destination(self) -> u32 {

@@ -9,13 +9,16 @@
 //! | `block.rs` | a block: its events, tick by tick |
 //! | `inputs.rs`, `switches.rs`, `outputs.rs` | what a tile does: input queue and row bus; sub-switch and column buses; column buffer and link |
 //! | `nodes.rs` | Netlink, and what passes between the fabric and hosts |
-//! | `choice.rs` | routing: candidates, loads, VCs |
+//! | `way.rs` | a packet's way: outputs, header and VC hop by hop |
+//! | `choice.rs` | routing: candidates and their loads |
+//! | `deadlock.rs` | whether packets could wait for each other in a ring |
 //! | `loads.rs` | loads that routers tell one another |
 //! | `tables.rs`, `build.rs`, `report.rs` | constants; building; figures |
 
 mod block;
 mod build;
 mod choice;
+mod deadlock;
 mod event;
 mod header;
 mod inputs;
@@ -26,8 +29,10 @@ mod report;
 mod state;
 mod switches;
 mod tables;
+mod way;
 
 pub use block::TiledBlock;
 pub use build::{Shape, TiledNetwork};
+pub use deadlock::{Channel, ring_of_channels};
 pub use header::{Class, Mode, TiledHeader};
 pub use report::TileCounts;

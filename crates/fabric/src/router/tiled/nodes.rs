@@ -3,7 +3,7 @@
 
 use super::block::TiledBlock;
 use super::event::{Event, Kind};
-use super::header::{Class, TiledHeader};
+use super::header::TiledHeader;
 use super::inputs::is_new;
 use super::state::*;
 use crate::host::{Delivery, Host, Pull, Signal};
@@ -151,7 +151,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let t = &self.k;
         let (node, fifo) = self.fifo_of(router, share, bit);
         let cell = &self.cells[self.injecting[node as usize * self.fifos + fifo] as usize];
-        let vc = self.first_vc(cell.header);
+        let vc = self.tables.class_vcs(cell.header);
         let first = (router as usize * t.shares + share) * t.tiles_per_share;
         let hashed = cell.header.mode().is_in_order().then(|| cell.header.seed as usize % t.tiles_per_share);
         let mut best: Option<(u32, usize)> = None;
@@ -174,11 +174,6 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         best.map(|(_, place)| place).ok_or(next)
     }
 
-    /// The VC in which a packet enters.
-    fn first_vc(&self, header: TiledHeader) -> usize {
-        if header.class() == Class::Response { self.k.all_vcs - self.k.vcs } else { 0 }
-    }
-
     fn enter(&mut self, router: u32, share: usize, bit: usize, place: usize, now: Time) {
         let t = self.k;
         let at = router as usize * t.shares + share;
@@ -186,7 +181,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         self.shares[at].turn = bit as u8;
         let (node, fifo) = self.fifo_of(router, share, bit);
         let packet = std::mem::replace(&mut self.injecting[node as usize * self.fifos + fifo], NONE);
-        let vc = self.first_vc(self.cells[packet as usize].header);
+        let vc = self.tables.class_vcs(self.cells[packet as usize].header);
         let entry = &mut self.entries[at * t.tiles_per_share + place];
         let cell = &mut self.cells[packet as usize];
         let start = entry.free_at.max((now * 1000).saturating_sub(999));

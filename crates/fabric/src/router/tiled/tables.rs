@@ -2,7 +2,10 @@
 
 use super::state::{Room, Rules, VCS};
 use crate::config::{SwitchedTopology, TiledConfig};
+use crate::routing::Routes;
 use crate::routing::dragonfly::DragonflyRoutes;
+use crate::routing::fat_tree::FatTreeRoutes;
+use crate::topology::fat_tree::FatTree;
 use crate::topology::wiring::Wiring;
 use netloom_engine::Time;
 
@@ -13,7 +16,7 @@ pub(super) const CLASSES: usize = 4;
 pub(super) struct Tables {
     pub config: TiledConfig,
     pub wiring: Wiring,
-    pub routes: DragonflyRoutes,
+    pub routes: Routes,
     pub constants: Constants,
 }
 
@@ -59,16 +62,22 @@ impl Tables {
     /// From a checked configuration.
     pub fn new(config: &TiledConfig) -> Self {
         let wiring = config.topology.wiring();
-        let SwitchedTopology::Dragonfly(dragonfly) = &config.topology;
-        let routes =
-            DragonflyRoutes::new(&wiring, &dragonfly.group, config.routing.minimal_ways, |router, port| {
-                wiring.end(router, port).is_some()
-            });
+        let routes = match &config.topology {
+            SwitchedTopology::Dragonfly(dragonfly) => {
+                let ways = config.routing.minimal_ways;
+                let works = |router, port| wiring.end(router, port).is_some();
+                Routes::Dragonfly(DragonflyRoutes::new(&wiring, &dragonfly.group, ways, works))
+            }
+            SwitchedTopology::FatTree(tree) => Routes::FatTree(FatTreeRoutes::new(&FatTree::new(tree))),
+        };
+        let globals = match &config.topology {
+            SwitchedTopology::Dragonfly(dragonfly) => dragonfly.global_ports as usize,
+            SwitchedTopology::FatTree(_) => 0,
+        };
         let r = &config.router;
         let most = (0..wiring.routers()).map(|router| wiring.nodes_at(router).len()).max().unwrap_or(0);
         let shares = most.div_ceil(r.nodes_per_share as usize);
         let ports = wiring.ports();
-        let globals = dragonfly.global_ports as usize;
         let class = |i: usize| wiring.classes().get(i).map(|class| &config.link[class]);
         let all_vcs = config.vcs();
         let constants = Constants {

@@ -1,0 +1,195 @@
+//! Whether packets could ever wait for each other in a ring: the graph of which channel (a link's VC) may wait for which, from the route
+//! tables as they are filled (Dally and Seitz 1987).
+//!
+//! Every way that any packet may take is walked, whoever sends it to whom, by way of whomever, however it decides. A packet holds the
+//! channel that it came by and waits for the next; where no channel can come to wait for itself, there is no deadlock.
+
+use super::header::{Class, Mode, TiledHeader};
+use super::tables::Tables;
+use super::way::Via;
+use crate::config::{ConfigError, TiledConfig};
+use crate::router::bits::bits;
+use crate::routing::Routes;
+use std::collections::{HashMap, HashSet};
+
+/// A VC of a link: router and port that send, VC.
+pub type Channel = (u32, usize, usize);
+
+/// A ring of channels, each of which may wait for the next, if there is one. For networks of a few hundred routers: what is walked grows with
+/// the third power of them.
+///
+/// # Errors
+/// A configuration that cannot be built.
+pub fn ring_of_channels(config: &TiledConfig) -> Result<Option<Vec<Channel>>, ConfigError> {
+    config.check()?;
+    let tables = Tables::new(config);
+    let mut waits: HashMap<Channel, HashSet<Channel>> = HashMap::new();
+    for node in tables.wiring.routers_of(0).start..tables.wiring.routers() {
+        walk_from(&tables, node, &mut waits);
+    }
+    Ok(find_ring(&waits))
+}
+
+/// Walks all ways of packets to the nodes of a router.
+fn walk_from(tables: &Tables, home: u32, waits: &mut HashMap<Channel, HashSet<Channel>>) {
+    let nodes = tables.wiring.nodes_at(home);
+    if nodes.is_empty() {
+        return;
+    }
+    // Where a packet may be, how, and by which channel it came.
+    let mut seen: HashSet<(u32, Option<Channel>, u64)> = HashSet::new();
+    let mut left = vec![];
+    let header = TiledHeader::new(nodes.start, 1, Class::Request, Mode::Adaptive0, 0);
+    for router in 0..tables.wiring.routers() {
+        if router != home && !tables.wiring.nodes_at(router).is_empty() {
+            for via in starts(tables, router, home) {
+                left.push((router, None, header.with_via(via)));
+            }
+        }
+    }
+    while let Some((router, came, header)) = left.pop() {
+        let header = tables.come_to(header, router);
+        if header.via().is_none() && router == home {
+            continue;
+        }
+        if !seen.insert((router, came, header.bits())) {
+            continue;
+        }
+        for port in bits(tables.ways(router, header.via(), home, header.stage())) {
+            let end = tables.wiring.end(router, port).expect("a link");
+            let (after, vc) = tables.leave(header, end.class.into());
+            let channel = (router, port, vc);
+            if let Some(came) = came {
+                waits.entry(came).or_default().insert(channel);
+            }
+            left.push((end.router, Some(channel), after));
+            // With a VC for it, a packet may change its mind at the next router of its first group.
+            let first_group = tables.wiring.group(end.router) == tables.wiring.group(router);
+            if tables.constants.extra == 1 && header.level() == 0 && header.via().is_none() && first_group {
+                for via in starts(tables, end.router, home).into_iter().filter(Option::is_some) {
+                    let again = header.with_via(via).at_level(1).at_stage(0);
+                    left.push((end.router, Some(channel), again));
+                }
+            }
+        }
+    }
+}
+
+/// By way of whom a packet at a router may go, at first.
+fn starts(tables: &Tables, router: u32, home: u32) -> Vec<Via> {
+    let w = &tables.wiring;
+    let mut list = vec![None];
+    if let Routes::Dragonfly(_) = tables.routes {
+        let local = w.group(router) == w.group(home);
+        let routers = if local { w.routers_of(w.group(home)) } else { 0..w.routers() };
+        list.extend(routers.filter(|&via| via != router && via != home).map(|via| Some((via, false))));
+        if !local {
+            let groups = (0..w.groups()).filter(|&g| g != w.group(router) && g != w.group(home));
+            list.extend(groups.map(|group| Some((group, true))));
+        }
+    }
+    list
+}
+
+/// A ring in a graph, found by walking it in depth.
+fn find_ring(waits: &HashMap<Channel, HashSet<Channel>>) -> Option<Vec<Channel>> {
+    let mut done: HashSet<Channel> = HashSet::new();
+    let mut starts: Vec<&Channel> = waits.keys().collect();
+    starts.sort_unstable();
+    for &start in starts {
+        let mut path: Vec<Channel> = vec![];
+        let mut on_path: HashSet<Channel> = HashSet::new();
+        let mut stack = vec![(start, false)];
+        while let Some((channel, left)) = stack.pop() {
+            if left {
+                path.pop();
+                on_path.remove(&channel);
+                done.insert(channel);
+            } else if on_path.contains(&channel) {
+                let from = path.iter().position(|&c| c == channel).expect("it is on the path");
+                return Some(path[from..].to_vec());
+            } else if !done.contains(&channel) {
+                path.push(channel);
+                on_path.insert(channel);
+                stack.push((channel, true));
+                let mut next: Vec<Channel> = waits.get(&channel).into_iter().flatten().copied().collect();
+                next.sort_unstable();
+                stack.extend(next.into_iter().map(|c| (c, false)));
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Cabling, DragonflyConfig, FatTreeConfig, LinkClass, MinimalWays, SwitchedTopology};
+
+    fn config(topology: SwitchedTopology) -> TiledConfig {
+        let mut config = TiledConfig::cray_xc(2, 1);
+        for class in topology.wiring().classes() {
+            config.link.insert(class.clone(), LinkClass { latency_ticks: 20, flit_milliticks: 1000 });
+        }
+        config.topology = topology;
+        (config.router.rows, config.router.columns) = (8, 8);
+        (config.router.nodes_per_share, config.router.tiles_per_share) = (1, 1);
+        config
+    }
+
+    fn dragonfly(group: &[u32], links: &[u32], global_ports: u32, groups: u32) -> SwitchedTopology {
+        SwitchedTopology::Dragonfly(DragonflyConfig {
+            nodes_per_router: 1,
+            group: group.to_vec(),
+            links_per_peer: links.to_vec(),
+            global_ports,
+            groups,
+            cabling: Cabling::Relative,
+            cabling_seed: 0,
+            cables: None,
+            last_group_chassis: None,
+            cooling: None,
+        })
+    }
+
+    #[test]
+    fn no_packets_of_a_dragonfly_wait_for_each_other() {
+        for topology in [
+            dragonfly(&[4], &[1], 2, 9),
+            dragonfly(&[3, 2], &[1, 2], 2, 5),
+            dragonfly(&[4, 3], &[1, 1], 1, 4),
+        ] {
+            for ways in [MinimalWays::Nearest, MinimalWays::Any] {
+                for vcs in [4, 5] {
+                    let mut config = config(topology.clone());
+                    config.routing.minimal_ways = ways;
+                    (config.router.vcs, config.router.response_vcs) = (vcs, false);
+                    assert_eq!(ring_of_channels(&config).unwrap(), None, "{topology:?} {ways:?} {vcs} VCs");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nor_do_those_of_a_fat_tree() {
+        let tree = FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3] };
+        assert_eq!(ring_of_channels(&config(SwitchedTopology::FatTree(tree))).unwrap(), None);
+    }
+
+    #[test]
+    fn a_ring_is_found_where_there_is_one() {
+        let channel = |n: u32| (n, 0, 0);
+        let waits = |edges: &[(u32, u32)]| {
+            let mut waits: HashMap<Channel, HashSet<Channel>> = HashMap::new();
+            edges.iter().for_each(|&(a, b)| {
+                waits.entry(channel(a)).or_default().insert(channel(b));
+            });
+            waits
+        };
+        assert_eq!(find_ring(&waits(&[(0, 1), (1, 2), (0, 2), (3, 2)])), None);
+        assert_eq!(
+            find_ring(&waits(&[(0, 1), (1, 2), (2, 3), (3, 1)])),
+            Some([1, 2, 3].map(channel).to_vec())
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! A packet's way, hop by hop: the outputs that the route tables give, and what its header and its VC become.
+//!
+//! The way of a non-minimal packet of a dragonfly leads "up" to a router or group at random and from there "down" to its destination,
+//! both minimally ("Cray XC Routing"). Its VC counts the stretches of the way, so that no packet waits for one that is less far:
+//!
+//! | stretch | VC |
+//! |---|---|
+//! | first group | 0 |
+//! | first global link | 0 |
+//! | second group up to the router at random | 1 |
+//! | second group down | 2 |
+//! | second global link | 2 |
+//! | last group | 3 |
+//!
+//! **(ours: the paper gives four VCs, not what each is for.)** PAR, which may change its mind in the first group, has one VC more there,
+//! and what follows is one higher. In a fat tree all ways lead up and then down, for which one VC does.
+
+use super::header::{Class, TiledHeader};
+use super::tables::Tables;
+use crate::routing::{Routes, Target};
+
+/// By way of whom a packet goes: a router, or (`true`) a group.
+pub(super) type Via = Option<(u32, bool)>;
+
+impl Tables {
+    /// The header of a packet that has come to a router: behind the router or group at random, if this is it.
+    #[inline]
+    pub fn come_to(&self, header: TiledHeader, router: u32) -> TiledHeader {
+        let is_there = |(to, is_group)| to == if is_group { self.wiring.group(router) } else { router };
+        if !header.via().is_some_and(is_there) {
+            return header;
+        }
+        let extra = self.constants.extra;
+        let level = if header.level() <= extra { 1 + extra } else { header.level() + 1 };
+        header.with_via(None).at_level(level).at_stage(0)
+    }
+
+    /// The outputs on minimal ways to where a packet goes next, which is not this router.
+    #[inline]
+    pub fn ways(&self, router: u32, via: Via, home: u32, stage: usize) -> u64 {
+        let target = match via {
+            None => Target::Router(home),
+            Some((to, false)) => Target::Router(to),
+            Some((to, true)) => Target::Group(to),
+        };
+        let ports = self.routes.ports(&self.wiring, router, target, stage);
+        debug_assert!(ports != 0, "no way from router {router} to {target:?} at stage {stage}");
+        ports
+    }
+
+    /// The first VC of a packet's class.
+    #[inline]
+    pub fn class_vcs(&self, header: TiledHeader) -> usize {
+        let k = &self.constants;
+        if header.class() == Class::Response { k.all_vcs - k.vcs } else { 0 }
+    }
+
+    /// A packet's header as the router behind a link of this class sees it, and the VC of the link.
+    #[inline]
+    pub fn leave(&self, header: TiledHeader, class: usize) -> (TiledHeader, usize) {
+        let first = self.class_vcs(header);
+        let Routes::Dragonfly(routes) = &self.routes else { return (header, first) };
+        let (extra, level) = (self.constants.extra, header.level());
+        if class < routes.dimensions() {
+            return (header.at_stage(class + 1), first + level as usize);
+        }
+        let second = level > extra;
+        let header = header.at_level(if second { 3 + extra } else { 1 + extra }).at_stage(0).decided();
+        (header, first + (if second { 2 + extra } else { extra }) as usize)
+    }
+}
