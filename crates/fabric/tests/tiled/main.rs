@@ -2,6 +2,7 @@
 
 mod bounds;
 mod fat_tree;
+mod tiles;
 mod traffic;
 
 use netloom_fabric::config::{Cabling, DragonflyConfig, SwitchedTopology, TiledConfig};

@@ -14,6 +14,8 @@ pub enum To {
     Anybody,
     /// Anybody among so many nodes that begin so many nodes further on than the sender's own such stretch.
     Stretch { of: u32, further: u32 },
+    /// Nodes of the first mask to those of the second in turn; the others send nothing.
+    These { from: u64, to: u64 },
 }
 
 #[derive(Clone, Copy)]
@@ -65,13 +67,20 @@ impl Host<TiledHeader> for Senders {
         if self.due[i].ceil() as Time > now {
             return Pull::NotBefore(self.due[i].ceil() as Time);
         }
+        let own = self.first + node;
+        if matches!(t.to, To::These { from, .. } if own >= 64 || from >> own & 1 == 0) {
+            return Pull::Empty;
+        }
         let made = if t.interval == 0.0 { now } else { self.due[i].ceil() as Time };
         self.due[i] += t.interval * self.streams[i].exponential();
-        let own = self.first + node;
         let to = match t.to {
             To::Anybody => (own + 1 + self.streams[i].below(u64::from(self.nodes) - 1) as u32) % self.nodes,
             To::Stretch { of, further } => {
                 (own / of * of + further + self.streams[i].below(of.into()) as u32) % self.nodes
+            }
+            To::These { to, .. } => {
+                let ends: Vec<u32> = (0..64).filter(|n| to >> n & 1 != 0).collect();
+                ends[(self.sent[i] as usize) % ends.len()]
             }
         };
         let seed = if t.mode.is_in_order() {
