@@ -88,13 +88,13 @@ fn a_column_buffer_empties_no_faster_than_its_output() {
 
 #[test]
 fn room_in_a_stage_bounds_what_passes_it() {
-    // A queue of a packet: the next begins when its head is gone from there, after the way there.
+    // A queue of a packet: the next takes the row bus when its last flit has left, after the way there.
     let mut config = two_routers();
     (config.router.subswitch_flits, config.router.row_ticks) = (14, 30);
     near(rate(&config, at(1), at(8)), f64::from(FLITS) / 31.0);
     let mut config = two_routers();
     (config.router.column_flits, config.router.column_ticks) = (14, 40);
-    near(rate(&config, at(1), at(8)), f64::from(FLITS) / 41.0);
+    near(rate(&config, at(1), at(8)), f64::from(FLITS) / 42.0);
     // An input queue of so many flits for its VC: a round trip of the link, and the way to the row bus.
     let mut config = two_routers();
     let (room, latency, route) = (32, 200, config.router.route_ticks);

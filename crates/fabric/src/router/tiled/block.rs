@@ -216,8 +216,11 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 self.due(router).outputs |= bit;
             }
             Kind::Credit => {
-                self.outputs[at].room.give_back(queue.into(), flits.into(), rules);
-                if self.outputs[at].waiting != 0 {
+                let busy = Time::from(packet);
+                let output = &mut self.outputs[at];
+                output.room.give_back(queue.into(), flits.into(), rules);
+                output.room.leaving = (queue, Leaving::new(flits, busy), now + busy);
+                if output.waiting != 0 {
                     self.due(router).outputs |= bit;
                 }
             }

@@ -104,6 +104,7 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                         to_number: end.map_or(NONE, |end| end.router),
                         class,
                         turn: 0,
+                        leaving: Leaving::default(),
                         packets: 0,
                         flits: 0,
                         busy: 0,

@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Switched,
     /// A packet's head has come to a column buffer, for `queue` there.
     Buffered,
-    /// `flits` of the VC `queue` have left the input queue at the other end of the tile's link.
+    /// `flits` of the VC `queue` leave the input queue at the other end of the tile's link, for which they take `packet` ticks.
     Credit,
     /// A tile's input is to be looked at again.
     WakeInput,

@@ -6,6 +6,7 @@ use super::event::{Event, Kind, Message};
 use super::header::TiledHeader;
 use super::state::*;
 use super::tables::Constants;
+use crate::config::FLITS_MAX;
 use crate::host::Host;
 use crate::router::bits::bits;
 use netloom_engine::{Outbox, Time};
@@ -25,7 +26,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         if input.free_at > now {
             return self.wake_input(router, tile, input.free_at);
         }
-        if let Some(vc) = self.pick_head(router, tile) {
+        if let Some(vc) = self.pick_head(router, tile, now) {
             self.send_along_row(router, tile, vc, now, out);
             if self.inputs[at].waiting != 0 {
                 self.wake_input(router, tile, self.inputs[at].free_at);
@@ -43,25 +44,39 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         input.routed |= 1 << vc;
     }
 
-    /// The next VC in turn whose head has room in its sub-switch.
-    fn pick_head(&mut self, router: u32, tile: usize) -> Option<usize> {
-        let tiles = self.k.tiles;
-        let at = router as usize * tiles + tile;
+    /// The next VC in turn whose head has room in its sub-switch. Where flits are leaving there, room will do soon: the tile is woken then.
+    fn pick_head(&mut self, router: u32, tile: usize, now: Time) -> Option<usize> {
+        let at = router as usize * self.k.tiles + tile;
         let input = &self.inputs[at];
         let behind = input.waiting & (!1 << input.turn);
+        let mut soon = Time::MAX;
         for vc in bits(behind).chain(bits(input.waiting & !behind)) {
-            let head = self.inputs[at].heads[vc];
-            let room = self.k.column(head.out.into()) * VCS + vc;
-            if self.inputs[at].room[room] >= head.flits {
+            let Head { out, flits } = self.inputs[at].heads[vc];
+            let column = self.k.column(out.into());
+            let room = u32::from(self.inputs[at].room[column * VCS + vc]);
+            let flits = u32::from(flits);
+            if room < flits {
+                self.inputs[at].blocked = true;
+                continue;
+            }
+            if room >= flits + FLITS_MAX {
                 return Some(vc);
             }
-            self.inputs[at].blocked = true;
+            let switch = self.k.row(tile) * self.k.columns + column;
+            let (leaving, until) = self.leaving_row_queue(router, switch, self.k.column(tile) * VCS + vc);
+            if room >= flits + leaving.left(until, now) {
+                return Some(vc);
+            }
+            soon = soon.min(leaving.when_left(until, room - flits).max(now + 1));
+        }
+        if soon != Time::MAX {
+            self.wake_input(router, tile, soon);
         }
         None
     }
 
     fn send_along_row(&mut self, router: u32, tile: usize, vc: usize, now: Time, out: &mut Outbox<Message>) {
-        let Constants { tiles, columns, row_ticks, ports, shares, tiles_per_share, rules, .. } = self.k;
+        let Constants { tiles, columns, row_ticks, .. } = self.k;
         let at = router as usize * tiles + tile;
         let input = &mut self.inputs[at];
         input.turn = vc as u8;
@@ -72,7 +87,8 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             input.waiting &= !(1 << vc);
         }
         let cell = self.cells[packet as usize];
-        let busy = self.k.bus_ticks(cell.flits.into());
+        // It holds the bus until its last flit has come and gone.
+        let busy = self.k.bus_ticks(cell.flits.into()).max(cell.tail_at.saturating_sub(now));
         input.free_at = now + busy;
         let (from, from_tile, credit_ticks) = (input.from, input.from_tile, input.credit_ticks);
         self.recorder.leave(vc, cell.flits, now);
@@ -81,30 +97,21 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         // their last stretch would wait behind others that have just begun it.
         let (switch, queue) = (self.k.row(tile) * columns + column, self.k.column(tile) * VCS + vc);
         self.inputs[at].room[column * VCS + vc] -= cell.flits;
-        self.cells[packet as usize].tail_at = cell.tail_at.max(now + busy) + row_ticks;
+        self.cells[packet as usize].tail_at = now + busy + row_ticks;
         let event = Event::of_packet(Kind::Switched, router, switch, queue, packet);
         self.calendar.push(now + row_ticks, event);
-        // Its room in the input queue is free for whoever sends here.
-        if tile >= ports {
-            let (share, place) = ((tile - ports) / tiles_per_share, tile - ports);
-            let entry = router as usize * shares * tiles_per_share + place;
-            self.entries[entry].room.give_back(vc, cell.flits.into(), rules);
-            if self.shares[router as usize * shares + share].waiting != 0 {
-                self.wake_share(router, share, now + 1);
-            }
+        // Whoever sends here may send as many, each when one has left.
+        if tile >= self.k.ports {
+            self.give_back_entry(router, tile - self.k.ports, vc, cell.flits.into(), now, busy);
         } else {
-            let mut credit = Event::of_packet(Kind::Credit, from & !REMOTE, from_tile.into(), vc, 0);
+            let mut credit = Event::of_packet(Kind::Credit, from, from_tile.into(), vc, busy as u32);
             credit.flits = cell.flits;
+            let at = now + Time::from(credit_ticks);
             if from & REMOTE == 0 {
-                self.calendar.push(now + Time::from(credit_ticks), credit);
+                self.calendar.push(at, credit);
             } else {
-                credit.router = from & 0xffff;
-                let lane = (from & !REMOTE) >> 16;
-                out.send(
-                    lane as usize,
-                    now + Time::from(credit_ticks),
-                    Message { event: credit, packet: None },
-                );
+                let event = Event { router: from & 0xffff, ..credit };
+                out.send(((from & !REMOTE) >> 16) as usize, at, Message { event, packet: None });
             }
         }
         if more {

@@ -6,6 +6,7 @@ use super::event::{Event, Kind};
 use super::header::TiledHeader;
 use super::inputs::is_new;
 use super::state::*;
+use super::tables::Constants;
 use crate::host::{Delivery, Host, Pull, Signal};
 use netloom_engine::Time;
 
@@ -161,10 +162,10 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 continue;
             }
             let entry = &self.entries[first + place];
-            if !entry.room.has(vc, cell.flits.into(), t.rules) {
-                continue;
-            }
-            let free_at = entry.free_at.div_ceil(1000);
+            let free_at = match entry.room.has_at(vc, cell.flits.into(), t.rules, now) {
+                None => continue,
+                Some(room_at) => room_at.max(entry.free_at.div_ceil(1000)),
+            };
             if free_at > now {
                 next = next.min(free_at);
             } else if best.is_none_or(|(load, _)| entry.room.in_all() < load) {
@@ -196,6 +197,26 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         self.recorder.under_way += 1;
         let (_, slot) = self.home(node);
         self.calendar.push(now + 1, Event::of_packet(Kind::Fill, router, slot, fifo, 0));
+    }
+
+    /// Flits have left the input queue of a processor tile, told by its place among those of all shares.
+    pub(super) fn give_back_entry(
+        &mut self,
+        router: u32,
+        place: usize,
+        vc: usize,
+        flits: u32,
+        now: Time,
+        busy: Time,
+    ) {
+        let Constants { shares, tiles_per_share, rules, .. } = self.k;
+        let room = &mut self.entries[router as usize * shares * tiles_per_share + place].room;
+        room.give_back(vc, flits, rules);
+        room.leaving = (vc as u8, Leaving::new(flits as u8, busy), now + busy);
+        let share = place / tiles_per_share;
+        if self.shares[router as usize * shares + share].waiting != 0 {
+            self.wake_share(router, share, now + 1);
+        }
     }
 
     pub(super) fn wake_share(&mut self, router: u32, share: usize, at: Time) {

@@ -22,32 +22,44 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         if free_at > now {
             return self.wake_output(router, tile, free_at);
         }
-        if let Some(queue) = self.pick_waiting(router, tile) {
-            self.send(router, tile, queue, now, out);
-            let output = &self.outputs[at];
-            if output.waiting != 0 {
-                let free_at = output.free_at.div_ceil(1000).max(now + 1);
-                self.wake_output(router, tile, free_at);
+        match self.pick_waiting(router, tile, now) {
+            Ok(queue) => {
+                self.send(router, tile, queue, now, out);
+                let output = &self.outputs[at];
+                if output.waiting != 0 {
+                    let free_at = output.free_at.div_ceil(1000).max(now + 1);
+                    self.wake_output(router, tile, free_at);
+                }
             }
+            Err(Time::MAX) => {}
+            Err(soon) => self.wake_output(router, tile, soon),
         }
     }
 
-    /// The next queue in turn whose first packet has room at the other end.
-    fn pick_waiting(&self, router: u32, tile: usize) -> Option<usize> {
+    /// The next queue in turn whose first packet has room at the other end. Otherwise when to ask again.
+    fn pick_waiting(&self, router: u32, tile: usize, now: Time) -> Result<usize, Time> {
         let t = &self.k;
         let at = router as usize * t.tiles + tile;
         let output = &self.outputs[at];
         let buffers = &self.column_buffers[at * t.rows * VCS..][..t.rows * VCS];
-        let goes = |&queue: &usize| {
-            let first = &buffers[queue];
-            if tile < t.ports {
-                return output.room.has(first.vc.into(), first.flits.into(), t.rules);
-            }
-            let packet = first.queue.first().expect("a packet that waits");
-            self.takes(self.cells[packet as usize].header)
-        };
+        let mut soon = Time::MAX;
         let behind = output.waiting & (!1 << output.turn);
-        bits(behind).chain(bits(output.waiting & !behind)).find(goes)
+        for queue in bits(behind).chain(bits(output.waiting & !behind)) {
+            let first = &buffers[queue];
+            if tile >= t.ports {
+                let packet = first.queue.first().expect("a packet that waits");
+                if self.takes(self.cells[packet as usize].header) {
+                    return Ok(queue);
+                }
+                continue;
+            }
+            match output.room.has_at(first.vc.into(), first.flits.into(), t.rules, now) {
+                Some(room_at) if room_at <= now => return Ok(queue),
+                Some(room_at) => soon = soon.min(room_at),
+                None => {}
+            }
+        }
+        Err(soon)
     }
 
     /// Whether a packet's node takes it now.
@@ -80,12 +92,14 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let takes =
             u64::from(flits) * if is_link { self.k.flit[usize::from(output.class)] } else { netlink_flit };
         let start = output.free_at.max((now * 1000).saturating_sub(999));
-        let end = start + takes;
+        // It is held until the last flit has come and gone.
+        let end = (start + takes).max(cell.tail_at * 1000);
         output.free_at = end;
+        output.leaving = Leaving::new(cell.flits, end.div_ceil(1000).saturating_sub(now));
         output.packets += 1;
         output.flits += u64::from(flits);
         output.busy += takes;
-        let tail = cell.tail_at.max(end.div_ceil(1000)).max(now + 1);
+        let tail = end.div_ceil(1000).max(now + 1);
         if !is_link {
             let whole = tail + netlink_ticks;
             let slot = self.tables.wiring.home(cell.header.destination()).1;
@@ -109,6 +123,13 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             let message = Message { event, packet: Some(self.remove(packet)) };
             out.send(((to & !REMOTE) >> 16) as usize, arrives, message);
         }
+    }
+
+    /// The packet that leaves a queue of a column buffer, which is noted as gone, and when its last flit goes.
+    pub(super) fn leaving_column_queue(&self, router: u32, tile: usize, queue: usize) -> (Leaving, Time) {
+        let output = &self.outputs[router as usize * self.k.tiles + tile];
+        let is_its = usize::from(output.turn) == queue;
+        (output.leaving, if is_its { output.free_at.div_ceil(1000) } else { 0 })
     }
 
     /// Flits in a router that are to leave by a tile become more or fewer; who asks for loads hears of it.

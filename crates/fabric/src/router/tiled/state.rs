@@ -140,10 +140,37 @@ pub(super) struct Bus {
     /// The queues (a bit each) whose first packet goes there.
     pub wanted: u64,
     pub free_at: Time,
-    /// The queue served last.
+    /// The queue served last, and what it sends.
     pub turn: u8,
+    pub leaving: Leaving,
     /// What room is left for its packets in the column buffer, flits: by VC.
     pub room: [u8; VCS],
+}
+
+/// A packet that leaves a queue: its flits, and the ticks that they take.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Leaving {
+    pub flits: u8,
+    pub ticks: u16,
+}
+
+impl Leaving {
+    pub fn new(flits: u8, ticks: Time) -> Self {
+        Leaving { flits, ticks: ticks.clamp(1, u16::MAX.into()) as u16 }
+    }
+
+    /// Flits that are still there at the end of this tick, where the last goes in the one before `until`.
+    #[inline]
+    pub fn left(self, until: Time, now: Time) -> u32 {
+        let to_go = until.saturating_sub(now + 1) as u32;
+        (u32::from(self.flits) * to_go).div_ceil(u32::from(self.ticks).max(1)).min(self.flits.into())
+    }
+
+    /// When no more than so many are left.
+    #[inline]
+    pub fn when_left(self, until: Time, left: u32) -> Time {
+        until.saturating_sub(Time::from(left * u32::from(self.ticks) / u32::from(self.flits).max(1)) + 1)
+    }
 }
 
 /// The room of an input queue, as far as whoever sends there knows: a VC has some of its own, and all share the rest ("Dynamic
@@ -156,6 +183,8 @@ pub(super) struct Room {
     pub used: [u16; VCS],
     /// What is left of what all VCs share.
     pub shared: u32,
+    /// The VC from which a packet leaves there, already given back, and when its last flit goes.
+    pub leaving: (u8, Leaving, Time),
 }
 
 impl Room {
@@ -166,6 +195,36 @@ impl Room {
         let will = beyond(used + flits, rules.reserved);
         let more = will - beyond(used, rules.reserved);
         more == 0 || more <= self.shared && will <= rules.times * (self.shared - more)
+    }
+
+    /// The tick from which there is room, while a packet leaves, as far as is known now.
+    #[inline]
+    pub fn has_at(&self, vc: usize, flits: u32, rules: Rules, now: Time) -> Option<Time> {
+        if !self.has(vc, flits, rules) {
+            return None;
+        }
+        let (from, leaving, until) = self.leaving;
+        if until <= now {
+            return Some(now);
+        }
+        // So many may still be there: as many as leave room enough.
+        let mut there = leaving.left(until, now);
+        let fits = |there: u32| {
+            let mut room = self.clone();
+            let used = u32::from(room.used[usize::from(from)]);
+            let more = beyond(used + there, rules.reserved) - beyond(used, rules.reserved);
+            room.used[usize::from(from)] += there as u16;
+            room.shared = room.shared.saturating_sub(more);
+            room.has(vc, flits, rules)
+        };
+        while there > 0 && !fits(there) {
+            there -= 1;
+        }
+        Some(if there == leaving.left(until, now) {
+            now
+        } else {
+            leaving.when_left(until, there).max(now + 1)
+        })
     }
 
     /// Takes room.
@@ -226,8 +285,9 @@ pub(super) struct Output {
     pub to_number: u32,
     /// Class of the link.
     pub class: u8,
-    /// The queue served last.
+    /// The queue served last, and what it sends.
     pub turn: u8,
+    pub leaving: Leaving,
     /// Statistics of the link: what it has carried.
     pub packets: u64,
     pub flits: u64,
@@ -287,7 +347,7 @@ mod tests {
     #[test]
     fn every_vc_keeps_its_own_room_and_one_alone_may_have_most_of_what_is_shared() {
         let rules = Rules { reserved: 14, times: 3 };
-        let mut room = Room { used: [0; VCS], shared: 100 };
+        let mut room = Room { used: [0; VCS], shared: 100, leaving: (0, Leaving::default(), 0) };
         let fill = |room: &mut Room, vc| {
             let mut taken = 0;
             while room.has(vc, 1, rules) {

@@ -4,8 +4,9 @@ use super::block::TiledBlock;
 use super::event::{Event, Kind};
 use super::header::TiledHeader;
 use super::inputs::is_new;
-use super::state::VCS;
+use super::state::{Leaving, VCS};
 use super::tables::Constants;
+use crate::config::FLITS_MAX;
 use crate::host::Host;
 use crate::router::bits::bits;
 use netloom_engine::Time;
@@ -16,6 +17,12 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let (rows, tiles) = (self.k.rows, self.k.tiles);
         let at = router as usize * tiles + tile;
         let mut next = Time::MAX;
+        // A queue is read by one bus at a time.
+        let (mut leaving, mut gone) = (0u64, Time::MAX);
+        for bus in self.buses[at * rows..][..rows].iter().filter(|bus| bus.free_at > now) {
+            leaving |= 1 << bus.turn;
+            gone = gone.min(bus.free_at);
+        }
         for row in 0..rows {
             let bus = &self.buses[at * rows + row];
             if bus.wanted == 0 {
@@ -25,14 +32,19 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 next = next.min(bus.free_at);
                 continue;
             }
-            match self.pick_queue(router, tile, row) {
-                Some(queue) => {
+            if bus.wanted & leaving != 0 {
+                next = next.min(gone);
+            }
+            match self.pick_queue(router, tile, row, leaving, now) {
+                Ok(queue) => {
                     self.send_along_column(router, tile, row, queue, now);
+                    leaving |= 1 << queue;
+                    gone = gone.min(self.buses[at * rows + row].free_at);
                     if self.buses[at * rows + row].wanted != 0 {
                         next = next.min(self.buses[at * rows + row].free_at);
                     }
                 }
-                None => self.switches[at].blocked |= 1 << row,
+                Err(soon) => next = next.min(soon),
             }
         }
         if next != Time::MAX {
@@ -40,16 +52,50 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         }
     }
 
-    /// The next queue in turn whose first packet wants this row and has room in the column buffer there.
-    fn pick_queue(&self, router: u32, tile: usize, row: usize) -> Option<usize> {
+    /// The next queue in turn whose first packet wants this row and has room in the column buffer there. Otherwise when to ask again: where
+    /// flits are leaving there, room will do soon.
+    fn pick_queue(
+        &mut self,
+        router: u32,
+        tile: usize,
+        row: usize,
+        leaving: u64,
+        now: Time,
+    ) -> Result<usize, Time> {
         let Constants { tiles, rows, columns, .. } = self.k;
         let at = router as usize * tiles + tile;
         let bus = &self.buses[at * rows + row];
         let here = &self.row_buffers[at * columns * VCS..][..columns * VCS];
-        let fits = |&queue: &usize| bus.room[usize::from(here[queue].vc)] >= here[queue].flits;
         // Those behind the one served last come first.
-        let behind = bus.wanted & (!1 << bus.turn);
-        bits(behind).chain(bits(bus.wanted & !behind)).find(fits)
+        let wanted = bus.wanted & !leaving;
+        let behind = wanted & (!1 << bus.turn);
+        let mut soon = Time::MAX;
+        for queue in bits(behind).chain(bits(wanted & !behind)) {
+            let (vc, flits) = (usize::from(here[queue].vc), u32::from(here[queue].flits));
+            let room = u32::from(bus.room[vc]);
+            if room < flits {
+                self.switches[at].blocked |= 1 << row;
+                continue;
+            }
+            if room >= flits + FLITS_MAX {
+                return Ok(queue);
+            }
+            let there = row * columns + self.k.column(tile);
+            let (leaving, until) = self.leaving_column_queue(router, there, self.k.row(tile) * VCS + vc);
+            if room >= flits + leaving.left(until, now) {
+                return Ok(queue);
+            }
+            soon = soon.min(leaving.when_left(until, room - flits).max(now + 1));
+        }
+        Err(soon)
+    }
+
+    /// The packet that leaves a queue of a sub-switch, which is noted as gone, and when its last flit goes.
+    pub(super) fn leaving_row_queue(&self, router: u32, tile: usize, queue: usize) -> (Leaving, Time) {
+        let Constants { tiles, rows, .. } = self.k;
+        let buses = &self.buses[(router as usize * tiles + tile) * rows..][..rows];
+        let its = buses.iter().filter(|bus| usize::from(bus.turn) == queue).max_by_key(|bus| bus.free_at);
+        its.map_or((Leaving::default(), 0), |bus| (bus.leaving, bus.free_at))
     }
 
     fn send_along_column(&mut self, router: u32, tile: usize, row: usize, queue: usize, now: Time) {
@@ -60,18 +106,17 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let more = buffer.note_first(&self.cells);
         let wants = self.k.row(buffer.out.into());
         let cell = &mut self.cells[packet as usize];
-        let busy = self.k.bus_ticks(cell.flits.into());
-        cell.tail_at = cell.tail_at.max(now + busy) + column_ticks;
+        let busy = self.k.bus_ticks(cell.flits.into()).max(cell.tail_at.saturating_sub(now));
+        cell.tail_at = now + busy + column_ticks;
         let (vc, flits) = (usize::from(cell.vc), cell.flits);
         let bus = &mut self.buses[at * rows + row];
-        (bus.free_at, bus.turn) = (now + busy, queue as u8);
+        (bus.free_at, bus.turn, bus.leaving) = (now + busy, queue as u8, Leaving::new(flits, busy));
         bus.wanted &= !(1 << queue);
         bus.room[vc] -= flits;
         if more {
             self.buses[at * rows + wants].wanted |= 1 << queue;
             if wants != row {
-                // Its bus may be free already.
-                self.wake_switch(router, tile, now + 1);
+                self.wake_switch(router, tile, now + busy);
             }
         }
         // In the column buffer there, the queue for what comes from this row.

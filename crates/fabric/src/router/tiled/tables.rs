@@ -1,6 +1,6 @@
 //! A network's constants in the form that the path of a packet needs.
 
-use super::state::{Room, Rules, VCS};
+use super::state::{Leaving, Room, Rules, VCS};
 use crate::config::{SwitchedTopology, TiledConfig};
 use crate::routing::Routes;
 use crate::routing::dragonfly::DragonflyRoutes;
@@ -113,7 +113,7 @@ impl Tables {
 impl Constants {
     /// The room of an input queue of which nothing is used.
     pub fn room(&self) -> Room {
-        Room { used: [0; VCS], shared: self.shared }
+        Room { used: [0; VCS], shared: self.shared, leaving: (0, Leaving::default(), 0) }
     }
 
     /// The row of a tile.
