@@ -89,9 +89,6 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                         blocked: false,
                         free_at: 0,
                         wake_at: 0,
-                        from: to,
-                        from_tile: there,
-                        credit_ticks: k.latency[usize::from(class)] as u32,
                     });
                     outputs.push(Output {
                         waiting: 0,
@@ -107,7 +104,6 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                         leaving: Leaving::default(),
                         packets: 0,
                         flits: 0,
-                        busy: 0,
                     });
                 }
             }

@@ -90,7 +90,6 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         // It holds the bus until its last flit has come and gone.
         let busy = self.k.bus_ticks(cell.flits.into()).max(cell.tail_at.saturating_sub(now));
         input.free_at = now + busy;
-        let (from, from_tile, credit_ticks) = (input.from, input.from_tile, input.credit_ticks);
         self.recorder.leave(vc, cell.flits, now);
         let column = self.k.column(cell.out.into());
         // The sub-switch in its column, and the queue there of the VC by which it came. Were it the one by which it leaves, packets on
@@ -104,9 +103,11 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         if tile >= self.k.ports {
             self.give_back_entry(router, tile - self.k.ports, vc, cell.flits.into(), now, busy);
         } else {
-            let mut credit = Event::of_packet(Kind::Credit, from, from_tile.into(), vc, busy as u32);
+            let back = &self.outputs[at];
+            let (from, class) = (back.to, usize::from(back.class));
+            let mut credit = Event::of_packet(Kind::Credit, from, back.to_tile.into(), vc, busy as u32);
             credit.flits = cell.flits;
-            let at = now + Time::from(credit_ticks);
+            let at = now + self.k.latency[class];
             if from & REMOTE == 0 {
                 self.calendar.push(at, credit);
             } else {

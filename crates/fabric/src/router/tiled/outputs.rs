@@ -98,7 +98,6 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         output.leaving = Leaving::new(cell.flits, end.div_ceil(1000).saturating_sub(now));
         output.packets += 1;
         output.flits += u64::from(flits);
-        output.busy += takes;
         let tail = end.div_ceil(1000).max(now + 1);
         if !is_link {
             let whole = tail + netlink_ticks;

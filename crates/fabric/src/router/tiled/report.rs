@@ -59,7 +59,7 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
     fn restart_counting(&mut self, _: Time) {
         self.recorder.totals = Totals::default();
         for output in &mut self.outputs {
-            (output.packets, output.flits, output.busy) = (0, 0, 0);
+            (output.packets, output.flits) = (0, 0);
         }
     }
 
@@ -170,8 +170,14 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                 if output.to == NONE && !of_nodes.contains(&tile) {
                     continue;
                 }
-                let counts =
-                    TileCounts { packets: output.packets, flits: output.flits, busy_milliticks: output.busy };
+                let is_link = tile < block.k.ports;
+                let flit =
+                    if is_link { block.k.flit[usize::from(output.class)] } else { block.k.netlink_flit };
+                let counts = TileCounts {
+                    packets: output.packets,
+                    flits: output.flits,
+                    busy_milliticks: output.flits * flit,
+                };
                 list.push((router, tile, counts));
             }
         }

@@ -120,10 +120,6 @@ pub(super) struct Input {
     /// When the row bus is free, and when the tile is to be looked at again.
     pub free_at: Time,
     pub wake_at: Time,
-    /// Who sends here: [`NONE`] for nodes; see [`REMOTE`]. Its tile, and what a credit takes to it, ticks.
-    pub from: u32,
-    pub from_tile: u8,
-    pub credit_ticks: u32,
 }
 
 /// The buses of a tile's sub-switch to the rows of its column have arrays of the block, and so have its queues. This is the rest.
@@ -291,8 +287,6 @@ pub(super) struct Output {
     /// Statistics of the link: what it has carried.
     pub packets: u64,
     pub flits: u64,
-    /// Thousandths of a tick spent on that.
-    pub busy: u64,
 }
 
 /// The way from the nodes of a share into one of their processor tiles.
