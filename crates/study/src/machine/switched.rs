@@ -82,9 +82,7 @@ impl SwitchedMachine {
 
     /// Nodes; of a checked machine.
     pub fn nodes(&self) -> u64 {
-        match &self.topology {
-            SwitchedTopology::Dragonfly(d) => d.nodes().into(),
-        }
+        self.topology.nodes().into()
     }
 
     /// A hop over a link of a class in a quiet network, from head to head, ticks: the router, its buses, the link.
