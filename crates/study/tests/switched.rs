@@ -71,8 +71,10 @@ fn valiant_goes_by_others_and_minimal_does_not() {
         |routing: &str| run(&[&format!("traffic.routing={routing}")], 2).switched.unwrap().nonminimal_share;
     assert_eq!(share("minimal"), 0.0);
     assert!(share("valiant") > 0.9 && share("valiant-group") > 0.8);
-    for routing in ["ugal-l", "ugal-g", "par", "adaptive-0", "minimal-hash", "nonminimal-hash"] {
-        assert!((0.0..=1.0).contains(&share(routing)), "{routing}");
+    assert!(share("nonminimal-hash") > 0.8 && share("minimal-hash") == 0.0);
+    // Under uniform traffic there is no reason to go another way, however long the links.
+    for routing in ["ugal-l", "ugal-g", "par", "adaptive-0"] {
+        assert!(share(routing) < 0.5, "{routing}: {}", share(routing));
     }
 }
 

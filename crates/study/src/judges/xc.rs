@@ -70,7 +70,7 @@ fn machine(groups: u32, cables: u32) -> Result<(SwitchedMachine, DragonflyConfig
     match load_machine("xc", &sets)? {
         Machine::Switched(machine) => {
             let SwitchedTopology::Dragonfly(dragonfly) = machine.topology.clone();
-            Ok((machine, dragonfly))
+            Ok((*machine, dragonfly))
         }
         Machine::Torus(_) => Err(Problem::new("xc is a torus")),
     }
