@@ -69,6 +69,7 @@ pub enum Command {
     #[command(after_long_help = "Examples:\n  \
         netloom validate                            everything\n  \
         netloom validate bgl                        one paper\n  \
+        netloom validate xc                         another, by its machine\n  \
         netloom validate bgl.all_to_all_32k         one table of it\n  \
         netloom validate bgl --quick --json         smaller runs; one object for each figure\n  \
         netloom validate bgl --quick --against published/bgl.verdicts.toml\n\n\

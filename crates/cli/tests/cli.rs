@@ -70,6 +70,35 @@ fn machines_are_described() {
 }
 
 #[test]
+fn machines_of_cabinets_are_described() {
+    let output = netloom(&["machines", "describe", "xc", "--groups", "8", "--cables", "34"]);
+    let described = text(&output.stdout);
+    for expected in [
+        "3,072",
+        "952 between groups",
+        "20,400 GB/s over 544 cables",
+        "warning: topology.cables",
+        "16, 48 chassis",
+    ] {
+        assert!(described.contains(expected), "{expected} in {described}");
+    }
+    let grow = ["machines", "describe", "xc", "--upgrade-to-groups", "8"];
+    let described = text(&netloom(&grow).stdout);
+    assert!(described.contains("to 8 groups: 180 cables stay, 0 are removed, 156 are new"), "{described}");
+    let json = netloom(&[&grow[..], &["--json"]].concat()).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(
+        (&json["upgrade"]["kept"], &json["facts"]["packaging"]["cabinets"]),
+        (&180.into(), &12.into())
+    );
+    let output = netloom(&["machines", "describe", "dragonfly", "--upgrade-to-groups", "20"]);
+    assert_eq!(output.status.code(), Some(i32::from(MISTAKE)));
+    assert!(text(&output.stderr).contains("has no bundles of cables"), "{}", text(&output.stderr));
+    let output = netloom(&["machines", "describe", "bgl", "--groups", "2"]);
+    assert!(text(&output.stderr).contains("unknown key `topology.groups`"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn completions_are_printed() {
     for shell in ["bash", "zsh", "fish"] {
         let output = netloom(&["completions", shell]);

@@ -146,6 +146,12 @@ fn read_table(id: &str, table: &Tree, all: &mut Vec<Entry>) -> Result<(), String
     for row in rows {
         let key = row[..keys].iter().map(plain).collect::<Vec<_>>().join("/");
         let row_id = if keys == 0 { id.to_owned() } else { format!("{id}[{key}]") };
+        // A row that says "at most" in its name is a bound whatever the table is.
+        let bound = match (key.ends_with("at most"), key.ends_with("at least")) {
+            (true, _) => Bound::AtMost,
+            (_, true) => Bound::AtLeast,
+            _ => bound,
+        };
         let is_fitted = fitted
             .iter()
             .position(|f| *f == key || (keys == 0 && row.first().map(plain).as_ref() == Some(f)));
@@ -159,6 +165,7 @@ fn read_table(id: &str, table: &Tree, all: &mut Vec<Entry>) -> Result<(), String
                 unit: unit_of(column).to_owned(),
                 published: Some(published_value(cell).ok_or("rows hold numbers, text, true and false")?),
                 role: if is_fitted.is_some() { "calibrate".into() } else { base.role.clone() },
+                bound,
                 ..base.clone()
             });
         }

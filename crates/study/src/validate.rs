@@ -10,7 +10,16 @@ pub fn meant(id: &str, wanted: &str) -> bool {
     id.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Judges what is wanted: all, or one paper, table or entry. `tell` hears of each table before and after it is run.
+/// Other names of papers: those of their machines.
+const SHORT: [(&str, &str); 2] = [("xc", "cray-xc"), ("th", "th-express-2")];
+
+/// The name of a paper, table or entry in full: `xc.paths` is `cray-xc.paths`.
+pub fn in_full(wanted: &str) -> String {
+    let short = SHORT.iter().find(|(short, _)| meant(wanted, short));
+    short.map_or_else(|| wanted.to_owned(), |(short, full)| wanted.replacen(short, full, 1))
+}
+
+/// Judges what is wanted: all, or one paper, table or entry, in full or short. `tell` hears of each table before and after it is run.
 ///
 /// # Errors
 /// A name that no entry has; what the simulator refuses.
@@ -21,7 +30,8 @@ pub fn run(
     mut tell: impl FnMut(&str),
 ) -> Result<Vec<Entry>, Problem> {
     let mut entries = published()?;
-    if let Some(wanted) = wanted {
+    let wanted = wanted.map(in_full);
+    if let Some(wanted) = wanted.as_deref() {
         let mut names: Vec<String> = entries.iter().map(|e| e.table.clone()).collect();
         names.extend(PAPERS.iter().map(|(name, _)| (*name).to_owned()));
         names.dedup();
@@ -226,5 +236,9 @@ mod tests {
         assert!(meant("pami.barrier[1].latency_us", "pami.barrier"));
         assert!(!meant("bgl.hot_region.x", "bgl.hop"));
         assert!(!meant("bgq-network.hop.x", "bgq"));
+        assert_eq!(in_full("xc"), "cray-xc");
+        assert_eq!(in_full("xc.paths[x].hops"), "cray-xc.paths[x].hops");
+        assert_eq!(in_full("th.x"), "th-express-2.x");
+        assert_eq!(in_full("xcel"), "xcel");
     }
 }

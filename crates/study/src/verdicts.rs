@@ -5,7 +5,7 @@ use crate::compare::Verdict;
 use crate::diagnose::{Problem, SourceFile};
 use crate::published::Entry;
 use crate::tree::Tree;
-use crate::validate::meant;
+use crate::validate::{in_full, meant};
 use std::fmt;
 use std::path::Path;
 
@@ -67,7 +67,8 @@ fn rank(verdict: Option<Verdict>) -> u8 {
 
 /// What has changed from a list, of the entries that were asked for. Parameters of the machine are not listed.
 pub fn compare(before: &[(String, Verdict)], entries: &[Entry], wanted: Option<&str>) -> Vec<Change> {
-    let asked = |id: &str| wanted.is_none_or(|w| meant(id, w));
+    let wanted = wanted.map(in_full);
+    let asked = |id: &str| wanted.as_deref().is_none_or(|w| meant(id, w));
     let now = |id: &str| entries.iter().find(|e| e.id == id).map(|e| e.verdict);
     let old = before.iter().filter(|(id, _)| asked(id)).map(|(id, v)| (id.clone(), Some(*v), now(id)));
     let papers: Vec<&str> = before.iter().filter_map(|(id, _)| id.split('.').next()).collect();

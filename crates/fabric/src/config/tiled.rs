@@ -3,6 +3,7 @@
 
 use super::tagged::{Tagged, tagged};
 use super::{ConfigError, DragonflyConfig, FatTreeConfig, at_most, refuse};
+use crate::router::tiled::TiledHeader;
 use crate::topology::fat_tree::FatTree;
 use crate::topology::wiring::Wiring;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -66,6 +67,22 @@ impl SwitchedTopology {
         match self {
             SwitchedTopology::Dragonfly(config) => config.wiring(),
             SwitchedTopology::FatTree(config) => FatTree::new(config).wiring(),
+        }
+    }
+
+    /// Routers of a checked configuration.
+    pub fn routers(&self) -> u32 {
+        match self {
+            SwitchedTopology::Dragonfly(config) => config.routers(),
+            SwitchedTopology::FatTree(config) => FatTree::new(config).switches(),
+        }
+    }
+
+    /// Nodes of a checked configuration.
+    pub fn nodes(&self) -> u32 {
+        match self {
+            SwitchedTopology::Dragonfly(config) => config.nodes(),
+            SwitchedTopology::FatTree(config) => config.down.iter().product(),
         }
     }
 }
@@ -313,6 +330,16 @@ impl TiledConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.topology.check()?;
         self.packet.check()?;
+        // Before anything is wired, which takes memory.
+        let (routers, nodes) = (self.topology.routers(), self.topology.nodes());
+        if routers >= TiledHeader::ROUTERS_MAX || nodes > TiledHeader::NODES_MAX {
+            let message = format!(
+                "expected fewer than {} routers and at most {} nodes, found {routers} and {nodes}",
+                TiledHeader::ROUTERS_MAX,
+                TiledHeader::NODES_MAX
+            );
+            return refuse("topology", message);
+        }
         let wiring = self.topology.wiring();
         for class in wiring.classes() {
             if !self.link.contains_key(class) {
@@ -338,6 +365,15 @@ impl TiledConfig {
 
     fn check_router(&self, wiring: &Wiring) -> Result<(), ConfigError> {
         let r = &self.router;
+        // First what else is multiplied.
+        at_most(&[
+            ("router.vcs", r.vcs, TILED_VCS_MAX),
+            ("router.rows", r.rows, 64),
+            ("router.columns", r.columns, 64),
+            ("router.nodes_per_share", r.nodes_per_share, 64),
+            ("router.tiles_per_share", r.tiles_per_share, 64),
+            ("router.input_reserved_flits", r.input_reserved_flits, 60_000),
+        ])?;
         let vcs = self.vcs();
         if r.vcs == 0 || vcs > TILED_VCS_MAX {
             let message = format!("expected 1 to {TILED_VCS_MAX} VCs of all classes, found {vcs}");
@@ -420,6 +456,9 @@ impl TiledConfig {
         }
         if r.bias.len() != 4 {
             return refuse("routing.bias", format!("expected four policies, found {}", r.bias.len()));
+        }
+        for &(sixteenths, flits) in &r.bias {
+            at_most(&[("routing.bias", sixteenths, 1024), ("routing.bias", flits, 60_000)])?;
         }
         if r.load_period_ticks == 0 || r.global_load_period_ticks == 0 {
             return refuse(

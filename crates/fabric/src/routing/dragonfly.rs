@@ -13,6 +13,15 @@ use crate::topology::wiring::Wiring;
 /// Most dimensions of a group.
 pub const GROUP_DIMENSIONS_MAX: usize = 2;
 
+/// What is longest on any of a packet's ways.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LongestWay {
+    /// Links of the longest way.
+    pub hops: u32,
+    /// Most links of each class on one way.
+    pub by_class: Vec<u32>,
+}
+
 /// The route tables of all routers. Outputs are a bit a port.
 #[derive(Clone, Debug)]
 pub struct DragonflyRoutes {
@@ -129,6 +138,47 @@ impl DragonflyRoutes {
         self.global[stage][(router * self.groups + group) as usize]
     }
 
+    /// The longest of a packet's ways to a target, where every router gives it any of its outputs: hops, and most links of each class on
+    /// one of the ways. None where no way leads there.
+    pub fn longest(&self, wiring: &Wiring, from: u32, target: Target) -> Option<LongestWay> {
+        let mut longest = LongestWay { hops: 0, by_class: vec![0; wiring.classes().len()] };
+        let mut links = vec![];
+        self.walk(wiring, (from, 0), target, &mut links, &mut longest).then_some(longest)
+    }
+
+    /// Goes on from a router and stage by every output; whether there was one everywhere.
+    fn walk(
+        &self,
+        wiring: &Wiring,
+        (at, stage): (u32, usize),
+        target: Target,
+        links: &mut Vec<u8>,
+        longest: &mut LongestWay,
+    ) -> bool {
+        let there = match target {
+            Target::Router(to) => at == to,
+            Target::Group(group) => wiring.group(at) == group,
+        };
+        if there {
+            longest.hops = longest.hops.max(links.len() as u32);
+            for (class, most) in longest.by_class.iter_mut().enumerate() {
+                *most = (*most).max(links.iter().filter(|&&c| usize::from(c) == class).count() as u32);
+            }
+            return true;
+        }
+        let mut ports = self.ports(wiring, at, target, stage);
+        let mut goes_on = ports != 0;
+        while ports != 0 {
+            let end = wiring.end(at, ports.trailing_zeros() as usize).expect("tables lead over links");
+            ports &= ports - 1;
+            let stage = if usize::from(end.class) < self.dimensions { usize::from(end.class) + 1 } else { 0 };
+            links.push(end.class);
+            goes_on &= self.walk(wiring, (end.router, stage), target, links, longest);
+            links.pop();
+        }
+        goes_on
+    }
+
     /// Dimensions of a group: links of a class of at least this many are global ones.
     #[inline]
     pub fn dimensions(&self) -> usize {
@@ -138,5 +188,35 @@ impl DragonflyRoutes {
     /// Bytes of the tables.
     pub fn bytes(&self) -> usize {
         8 * (self.local.capacity() + self.global.iter().map(Vec::capacity).sum::<usize>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{DragonflyConfig, TiledConfig};
+
+    /// Where each two groups have few cables a minimal way to one may begin and end with a green and a black link, five links in all; with a
+    /// cable in every chassis the black ones are not needed, and where every router has a link to every group the way is three links.
+    /// Within a group it is one green and one black link.
+    #[test]
+    fn ways_of_a_cray_xc() {
+        let ways = TiledConfig::cray_xc(2, 1).routing.minimal_ways;
+        for (cables, most) in [(1, 5), (12, 4), (48, 3)] {
+            let config = DragonflyConfig::cray_xc(6, cables);
+            let wiring = config.wiring();
+            let routes = DragonflyRoutes::new(&wiring, &config.group, ways, |_, _| true);
+            let mut hops = 0;
+            for to in (0..wiring.routers()).step_by(5) {
+                let way = routes.longest(&wiring, 40, Target::Router(to)).expect("a way");
+                if wiring.group(to) == wiring.group(40) {
+                    assert!(way.by_class[0] <= 1 && way.by_class[1] <= 1 && way.by_class[2] == 0);
+                } else {
+                    assert_eq!(way.by_class[2], 1);
+                    hops = hops.max(way.hops);
+                }
+            }
+            assert_eq!(hops, most, "{cables} cables");
+        }
     }
 }

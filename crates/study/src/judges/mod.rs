@@ -15,6 +15,7 @@ pub mod claim;
 mod faults;
 pub mod figures;
 pub mod runs;
+pub mod xc;
 
 use crate::diagnose::Problem;
 use crate::machine::{Facts, TorusFacts};
@@ -78,6 +79,7 @@ pub struct Judge {
 pub fn judges() -> Vec<Judge> {
     let mut judges = bgl::judges();
     judges.extend(bgq::judges());
+    judges.extend(xc::judges());
     judges
 }
 

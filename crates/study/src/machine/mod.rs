@@ -47,9 +47,9 @@ pub const MACHINE_KEYS: &[&str] =
 #[serde(untagged)]
 pub enum Machine {
     /// Every node has a router of its own in a torus.
-    Torus(TorusMachine),
+    Torus(Box<TorusMachine>),
     /// Nodes share routers, which stand in groups or stages.
-    Switched(SwitchedMachine),
+    Switched(Box<SwitchedMachine>),
 }
 
 /// Figures of a machine in closed form.
@@ -66,7 +66,7 @@ pub enum Facts {
 #[derive(Clone, Debug)]
 pub enum NetworkOutline {
     /// Of a torus.
-    Torus(Outline),
+    Torus(Box<Outline>),
     /// Of a network of switches.
     Switched(SwitchedOutline),
 }
@@ -105,8 +105,10 @@ impl Machine {
     pub fn read(tree: &Tree) -> Result<Machine, Problem> {
         // Without a family, the reader of tori says so, in its place.
         match tree.get("family").map(decode::<Family>).transpose()? {
-            Some(Family::Tiled) => decode(tree).map(Machine::Switched),
-            Some(Family::Torus | Family::QueuedTorus) | None => TorusMachine::read(tree).map(Machine::Torus),
+            Some(Family::Tiled) => decode(tree).map(|m| Machine::Switched(Box::new(m))),
+            Some(Family::Torus | Family::QueuedTorus) | None => {
+                TorusMachine::read(tree).map(|m| Machine::Torus(Box::new(m)))
+            }
         }
     }
 
@@ -156,7 +158,7 @@ impl Machine {
     /// What the layers above need to know of its network; of a checked machine.
     pub fn outline(&self) -> NetworkOutline {
         match self {
-            Machine::Torus(m) => NetworkOutline::Torus(m.network().outline()),
+            Machine::Torus(m) => NetworkOutline::Torus(Box::new(m.network().outline())),
             Machine::Switched(m) => NetworkOutline::Switched(m.outline()),
         }
     }

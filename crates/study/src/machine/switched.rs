@@ -86,10 +86,7 @@ impl SwitchedMachine {
 
     /// Nodes; of a checked machine.
     pub fn nodes(&self) -> u64 {
-        match &self.topology {
-            SwitchedTopology::Dragonfly(d) => d.nodes().into(),
-            SwitchedTopology::FatTree(tree) => tree.down.iter().map(|&d| u64::from(d)).product(),
-        }
+        self.topology.nodes().into()
     }
 
     /// A hop over a link of a class in a quiet network, from head to head, ticks: the router, its buses, the link.

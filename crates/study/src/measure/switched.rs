@@ -135,9 +135,13 @@ fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f6
         }),
     ];
     for vc in 0..network.vcs() as usize {
-        let class = if vc as u32 >= network.router.vcs { "responses\u{2019} " } else { "" };
-        let name = format!("{class}VC {}", vc as u32 % network.router.vcs);
-        all.push(curve(study, windows, ("Flits on links by VC", &name, "flits/tick a link"), &|w| {
+        let is_response = vc as u32 >= network.router.vcs;
+        if is_response && !study.study.traffic.responses {
+            break;
+        }
+        let chart = if is_response { "Flits of responses on links by VC" } else { "Flits on links by VC" };
+        let name = format!("VC {}", vc as u32 % network.router.vcs);
+        all.push(curve(study, windows, (chart, &name, "flits/tick a link"), &|w| {
             w.chunks_by_vc[vc] as f64 / cycles / links.max(1.0)
         }));
     }

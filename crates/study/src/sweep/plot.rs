@@ -35,6 +35,14 @@ impl Figure {
     const fn new(column: &'static str, title: &'static str, unit: &'static str, factor: f64) -> Figure {
         Figure { column, title, unit, factor, ends_at: f64::INFINITY }
     }
+
+    /// Where its curves end, in words.
+    fn ends(&self) -> String {
+        if self.ends_at.is_infinite() {
+            return String::new();
+        }
+        format!(" Curves end where they pass {} times the least value.", self.ends_at)
+    }
 }
 
 const OF_TORI: [Figure; 4] = [
@@ -108,7 +116,7 @@ fn over_parameters(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Plot> {
     };
     let plot = |figure: &Figure| Plot {
         name: format!("sweep-{}", figure.column.replace('_', "-")),
-        caption: format!("{} at each point of the sweep{seeds}.", figure.title),
+        caption: format!("{} at each point of the sweep{seeds}.{}", figure.title, figure.ends()),
         svg: sheet.draw(figure),
     };
     match study.network {

@@ -88,7 +88,7 @@ impl Layout {
 /// A drawing for each dimension that has links.
 pub fn plots(dims: &[u32], rows: &[LinkRow]) -> Vec<Plot> {
     let of_the_torus = rows.iter().filter(|r| usize::from(r.direction) < 2 * dims.len());
-    let Some((low, high)) = range(of_the_torus) else { return vec![] };
+    let Some((low, high)) = range(of_the_torus.map(|r| r.utilization)) else { return vec![] };
     let layout = Layout::new(dims);
     (0..dims.len())
         .filter(|&d| rows.iter().any(|r| usize::from(r.direction / 2) == d))
@@ -108,8 +108,8 @@ pub fn plots(dims: &[u32], rows: &[LinkRow]) -> Vec<Plot> {
 }
 
 /// The range of the colours: round, and no narrower than 5%.
-fn range<'a>(rows: impl Iterator<Item = &'a LinkRow>) -> Option<(f64, f64)> {
-    let first = rows.map(|r| (r.utilization, r.utilization));
+pub(super) fn range(utilizations: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let first = utilizations.map(|u| (u, u));
     let (least, most) = first.reduce(|(least, most), (u, _)| (least.min(u), most.max(u)))?;
     let step = if most - least > 0.25 { 0.1 } else { 0.05 };
     let low = ((least / step + 1e-9).floor() * step).max(0.0);
@@ -150,7 +150,8 @@ fn draw(layout: &Layout, rows: &[LinkRow], d: usize, low: f64, high: f64) -> Str
     svg.finish(&format!("Utilization of the {} links over the torus", letter(d)))
 }
 
-fn legend(svg: &mut Svg, low: f64, high: f64) {
+/// The scale of the colours, at the top right of a drawing.
+pub(super) fn legend(svg: &mut Svg, low: f64, high: f64) {
     let (left, width) = (WIDTH - 254.0, 240.0);
     let ramp: Vec<Option<f64>> = (0..128).map(|i| Some(f64::from(i) / 127.0)).collect();
     svg.raw(&format!(

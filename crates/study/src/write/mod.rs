@@ -3,6 +3,7 @@
 pub mod colour;
 pub mod curves;
 pub mod directions;
+pub mod groups;
 mod histogram;
 pub mod links;
 pub mod measured;
@@ -39,6 +40,9 @@ pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
         plots.extend(directions::plot(&torus.topology.dims, &result.per_link));
         plots.extend(links::plots(&torus.topology.dims, &result.per_link));
     }
+    if let Some(machine) = study.machine.switched() {
+        plots.extend(groups::plots(&machine.topology, &result.ports));
+    }
     plots
 }
 
@@ -54,6 +58,8 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
     // What an earlier run of another shape would leave among these.
     for stale in [
         "links.parquet",
+        "links-between-groups.svg",
+        "links-of-a-group.svg",
         "links-by-direction.svg",
         "links-x.svg",
         "links-y.svg",

@@ -34,13 +34,6 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
         let tables = Arc::new(Tables::new(config));
         let (wiring, k) = (&tables.wiring, tables.constants);
         let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
-        if wiring.routers() >= TiledHeader::ROUTERS_MAX || wiring.nodes() > TiledHeader::NODES_MAX {
-            let (routers, nodes) = (wiring.routers(), wiring.nodes());
-            let message = format!(
-                "expected fewer than 65535 routers and at most 1048576 nodes, found {routers} and {nodes}"
-            );
-            return refuse("topology", message);
-        }
         if wiring.classes().len() > CLASSES {
             return refuse("topology", format!("expected at most {CLASSES} classes of links"));
         }

@@ -237,14 +237,17 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         Candidate { port: draw.bit(self.tables.ways(number, None, home, stage)), via: None }
     }
 
-    /// Flits that wait for an output here and, as far as credits tell, behind it: all, or those of the packet's VC.
+    /// Flits that wait for an output here and, as far as credits tell, behind it: all, or those of the packet's VC. What a long link has in
+    /// flight waits for nothing: taken for a queue, it would drive packets away from every global link that is in use **(ours)**.
     fn local_queue(&self, router: u32, header: TiledHeader, c: Candidate) -> u32 {
         let output = &self.outputs[router as usize * self.k.tiles + c.port];
+        let in_flight = self.k.in_flight[usize::from(output.class)];
         if self.tables.config.routing.vc_discrimination {
             let vc = self.tables.leave(header.with_via(c.via), self.class_of(router, c.port)).1;
-            return u32::from(output.load[vc]) + u32::from(output.room.used[vc]);
+            return u32::from(output.load[vc]) + u32::from(output.room.used[vc]).saturating_sub(in_flight);
         }
-        output.load.iter().map(|&x| u32::from(x)).sum::<u32>() + output.room.in_all()
+        output.load.iter().map(|&x| u32::from(x)).sum::<u32>()
+            + output.room.in_all().saturating_sub(in_flight)
     }
 
     /// Flits that wait for the first global link on a candidate's way, as they were known a while ago; for its output here on a way

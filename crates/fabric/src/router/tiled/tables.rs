@@ -1,7 +1,7 @@
 //! A network's constants in the form that the path of a packet needs.
 
 use super::state::{Leaving, Room, Rules, VCS};
-use crate::config::{SwitchedTopology, TiledConfig};
+use crate::config::{LinkClass, SwitchedTopology, TiledConfig};
 use crate::routing::Routes;
 use crate::routing::dragonfly::DragonflyRoutes;
 use crate::routing::fat_tree::FatTreeRoutes;
@@ -56,6 +56,8 @@ pub(super) struct Constants {
     pub netlink_flit: u64,
     pub flit: [u64; CLASSES],
     pub latency: [Time; CLASSES],
+    /// Flits whose credits are not back only because a link that never rests is so long, by class.
+    pub in_flight: [u32; CLASSES],
 }
 
 impl Tables {
@@ -105,9 +107,18 @@ impl Tables {
             netlink_flit: r.netlink_flit_milliticks.into(),
             flit: std::array::from_fn(|i| class(i).map_or(0, |c| c.flit_milliticks.into())),
             latency: std::array::from_fn(|i| class(i).map_or(0, |c| c.latency_ticks.into())),
+            in_flight: std::array::from_fn(|i| class(i).map_or(0, |c| in_flight(config, c))),
         };
         Tables { config: config.clone(), wiring, routes, constants }
     }
+}
+
+/// Flits that leave while the first of them is on its way, through the route tables, and its credit comes back; and a packet, whose
+/// credits come together.
+fn in_flight(config: &TiledConfig, link: &LinkClass) -> u32 {
+    let round_trip = 2 * link.latency_ticks + config.router.route_ticks;
+    let flits = (u64::from(round_trip) * 1000).div_ceil(link.flit_milliticks.into());
+    u32::try_from(flits).unwrap_or(u32::MAX).saturating_add(config.packet.flits_max())
 }
 
 impl Constants {

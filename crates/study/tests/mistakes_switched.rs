@@ -1,0 +1,135 @@
+//! What is refused of machines of switches and of studies on them, and how that is told.
+
+use netloom_study::diagnose::SourceFile;
+use netloom_study::resolve::{load_machine, resolve};
+use std::path::Path;
+
+const STUDY: &str = r#"name = "mine"
+machine = "dragonfly"
+
+[workload]
+kind = "group-shift"
+by = 1
+
+[traffic]
+load = { injection = 0.5 }
+routing = "ugal-l"
+packet_flits = 1
+
+[measure]
+until = "steady"
+"#;
+
+fn refused(text: &str, sets: &[&str]) -> String {
+    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    match resolve(SourceFile::new("study.toml", text), Path::new("."), &sets) {
+        Ok(_) => panic!("this should be refused"),
+        Err(problem) => problem.render(false),
+    }
+}
+
+fn changed(from: &str, to: &str) -> String {
+    assert!(STUDY.contains(from));
+    STUDY.replace(from, to)
+}
+
+fn told(text: &str, expected: &[&str]) {
+    for expected in expected {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+}
+
+#[test]
+fn the_study_itself_is_fine() {
+    resolve(SourceFile::new("study.toml", STUDY), Path::new("."), &[]).unwrap();
+}
+
+#[test]
+fn a_shift_that_leads_back() {
+    let text = refused(&changed("by = 1", "by = 66"), &[]);
+    assert_eq!(
+        text,
+        "  × `workload.by` has an impossible value
+   ╭─[study.toml:6:6]
+ 5 │ kind = \"group-shift\"
+ 6 │ by = 66
+   ·      ─┬
+   ·       ╰── expected a shift to another of 33 groups, found 66
+   ╰────
+"
+    );
+}
+
+#[test]
+fn what_only_tori_have() {
+    let text = refused(&changed("kind = \"group-shift\"\nby = 1", "kind = \"tornado\""), &[]);
+    told(&text, &["`workload.kind`", "study.toml:5:8", "\"random-permutation\"", "found \"tornado\""]);
+    let text = refused(&changed("packet_flits = 1", "packet_chunks = 8"), &[]);
+    told(&text, &["`traffic.packet_chunks`", "expected packet_flits or data_B"]);
+    let text = refused(&changed("injection = 0.5", "link_utilization = 0.5"), &[]);
+    told(&text, &["`traffic.load.link_utilization`", "expected injection, GB_per_s", "found 0.5"]);
+    let text = refused(&changed("\"ugal-l\"", "\"static\""), &[]);
+    told(&text, &["`traffic.routing`", "study.toml:10:11", "found \"static\""]);
+    told(&refused(STUDY, &["mapping=xyz"]), &["`mapping`"]);
+    told(&refused(STUDY, &["traffic.zone=1"]), &["`traffic.zone`", "found 1"]);
+    told(&refused(STUDY, &["traffic.priority=high"]), &["`traffic.priority`", "found \"high\""]);
+    told(&refused(STUDY, &["measure.unblocking=true"]), &["`measure.unblocking`"]);
+    told(&refused(STUDY, &["measure.counters=true"]), &["`measure.counters`"]);
+}
+
+#[test]
+fn what_tori_do_not_have() {
+    let on = |changes: &[&str]| {
+        let study = "name = 'mine'\nmachine = 'bgl'\nworkload.kind = 'uniform'\ntraffic.load = 'infinite'\n";
+        refused(study, changes)
+    };
+    let shift = ["workload.kind=group-shift", "workload.by=1"];
+    told(&on(&shift), &["`workload.kind`", "expected a workload for tori, found \"group-shift\""]);
+    told(&on(&["traffic.load.injection=0.5"]), &["`traffic.load.injection`", "on a torus, found 0.5"]);
+    told(&on(&["traffic.load.GB_per_s=2.0"]), &["`traffic.load.GB_per_s`"]);
+    told(&on(&["traffic.routing=valiant"]), &["`traffic.routing`", "found \"valiant\""]);
+    told(&on(&["traffic.packet_flits=2"]), &["`traffic.packet_flits`", "found 2"]);
+    told(&on(&["traffic.data_B=64"]), &["`traffic.data_B`", "found 64"]);
+    told(&on(&["traffic.responses=true"]), &["`traffic.responses`", "found true"]);
+}
+
+#[test]
+fn packets_that_do_not_fit() {
+    told(&refused(STUDY, &["traffic.packet_flits=6"]), &["expected 1 to 5 flits, found 6"]);
+    told(&refused(STUDY, &["traffic.data_B=8"]), &["expected this or data_B, found both"]);
+    let bytes = changed("packet_flits = 1", "data_B = 33");
+    told(&refused(&bytes, &[]), &["`traffic.data_B`", "at most 32 B, found 33"]);
+    told(&refused(STUDY, &["traffic.load.injection=0"]), &["expected a rate above 0, found 0"]);
+    told(
+        &refused(STUDY, &["traffic.responses=true"]),
+        &["`traffic.responses`", "router.response_vcs = true"],
+    );
+    let empty = changed("load = { injection = 0.5 }", "load = { GB_per_s = 1.0 }");
+    told(&refused(&empty, &[]), &["`traffic.load.GB_per_s`", "expected packets with data"]);
+}
+
+#[test]
+fn routings_that_the_machine_cannot_do() {
+    let text = refused(&changed("\"ugal-l\"", "\"ugal\""), &[]);
+    told(&text, &["study.toml:10:11", "did you mean `ugal-l`?"]);
+    let text = refused(STUDY, &["set.router.vcs=4", "traffic.routing=par"]);
+    told(&text, &["`traffic.routing`", "at least 5", "found 4"]);
+}
+
+#[test]
+fn machines_that_cannot_be() {
+    let problem = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        load_machine("xc", &sets).expect_err("refused").render(false)
+    };
+    told(&problem(&["topology.kind=dragonfli"]), &["`topology.kind`", "did you mean `dragonfly`?"]);
+    told(&problem(&["topology.gruops=3"]), &["unknown key `topology.gruops`", "did you mean `groups`?"]);
+    told(&problem(&["topology.dims=[4,4]"]), &["unknown key `topology.dims`"]);
+    told(&problem(&["topology.groups=300"]), &["`topology.groups`", "at most 241"]);
+    told(&problem(&["link.blue.latency_ticks=0"]), &["`link.blue.latency_ticks`", "found 0"]);
+    told(&problem(&["link.green.latency=1"]), &["unknown key `link.green.latency`"]);
+    told(&problem(&["router.tiles=1"]), &["unknown key `router.tiles`"]);
+    told(&problem(&["routing.bias=[]"]), &["`routing.bias`", "four policies, found 0"]);
+    told(&problem(&["family=tilde"]), &["did you mean `tiled`?"]);
+    told(&problem(&["nic.mode=coprocessor"]), &["unknown key `nic`"]);
+}

@@ -1,0 +1,165 @@
+//! Runs on machines of switches: what they leave behind, that threads do not matter, and that figures fit together.
+
+use netloom_study::diagnose::SourceFile;
+use netloom_study::resolve::{ResolvedStudy, resolve};
+use netloom_study::result::{Ended, RunResult};
+use netloom_study::run::{Quiet, Simulate};
+use netloom_study::simulate::Fabric;
+use netloom_study::write;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// A dragonfly of 72 nodes.
+const STUDY: &str = "
+name = 'small'
+machine = 'dragonfly'
+set.topology.nodes_per_router = 2
+set.topology.group = [4]
+set.topology.global_ports = 2
+set.topology.groups = 9
+set.router.rows = 3
+set.router.columns = 3
+workload.kind = 'uniform'
+traffic = { packet_flits = 1, load = { injection = 0.3 } }
+measure = { until = 'time', time_us = 4, warmup = 1, window_cycles = 250 }
+";
+
+fn study(sets: &[&str]) -> ResolvedStudy {
+    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    resolve(SourceFile::new("small.toml", STUDY), Path::new("."), &sets).unwrap()
+}
+
+fn run(sets: &[&str], threads: usize) -> RunResult {
+    Fabric.simulate(&study(sets), &Quiet(&AtomicBool::new(false)), threads).unwrap()
+}
+
+/// A small Cray XC whose packets are answered.
+const ANSWERED: [&str; 7] = [
+    "machine=xc",
+    "set={}",
+    "topology.groups=2",
+    "topology.cables=4",
+    "traffic={responses=true}",
+    "traffic.load.GB_per_s=1.0",
+    "measure.warmup=2",
+];
+
+#[test]
+fn what_is_offered_arrives() {
+    let result = run(&["traffic.routing=minimal"], 1);
+    let s = result.switched.as_ref().unwrap();
+    assert_eq!(s.offered_flits_per_tick, Some(0.3));
+    assert!((s.accepted_flits_per_tick / 0.3 - 1.0).abs() < 0.03, "{s:?}");
+    assert!((1.5..3.0).contains(&s.hops_mean) && s.hops_max == 3 && s.nonminimal_share == 0.0);
+    assert_eq!((s.classes[0].class.as_str(), s.classes[1].class.as_str()), ("local", "global"));
+    assert_eq!((s.classes[0].links, s.classes[1].links), (9 * 12, 72));
+    // A flit a tick: what links carry is the flits times their hops.
+    let carried: f64 = s.classes.iter().map(|c| c.mean_utilization * c.links as f64).sum();
+    let expected = 72.0 * s.accepted_flits_per_tick * s.hops_mean;
+    assert!((carried / expected - 1.0).abs() < 0.02, "{carried} {expected}");
+    let of_hops: f64 = s.classes.iter().map(|c| c.hops).sum();
+    assert!((of_hops / s.hops_mean - 1.0).abs() < 0.02);
+    assert!(result.torus.is_none() && result.links.torus.is_none());
+    // Two local hops and a global one, each with the router before it, and the ends.
+    assert!((130.0..150.0).contains(&result.latency.network.p99_ns), "{:?}", result.latency.network);
+}
+
+#[test]
+fn valiant_goes_by_others_and_minimal_does_not() {
+    let share =
+        |routing: &str| run(&[&format!("traffic.routing={routing}")], 2).switched.unwrap().nonminimal_share;
+    assert_eq!(share("minimal"), 0.0);
+    assert!(share("valiant") > 0.9 && share("valiant-group") > 0.8);
+    assert!(share("nonminimal-hash") > 0.8 && share("minimal-hash") == 0.0);
+    // Under uniform traffic there is no reason to go another way, however long the links.
+    for routing in ["ugal-l", "ugal-g", "par", "adaptive-0"] {
+        assert!(share(routing) < 0.5, "{routing}: {}", share(routing));
+    }
+}
+
+#[test]
+fn the_worst_pattern_needs_other_groups() {
+    let accepted = |routing: &str| {
+        let sets = ["workload.kind=group-shift", "workload.by=1", &format!("traffic.routing={routing}")];
+        run(&sets, 2).switched.unwrap().accepted_flits_per_tick
+    };
+    // Eight nodes of a group share a link.
+    assert!((accepted("minimal") - 0.125).abs() < 0.01);
+    assert!(accepted("valiant") > 0.27);
+}
+
+#[test]
+fn threads_do_not_matter() {
+    for sets in [&["traffic.routing=ugal-g", "workload.kind=random-permutation"][..], &ANSWERED] {
+        let figures = |threads| {
+            let mut result = run(sets, threads);
+            result.host = Default::default();
+            result
+        };
+        let one = figures(1);
+        assert!(one == figures(2) && one == figures(3), "{sets:?}");
+    }
+}
+
+#[test]
+fn requests_are_answered() {
+    let result = run(
+        &[&ANSWERED[..], &["traffic.packets_per_node=20", "measure={until='done',window_cycles=500}"]]
+            .concat(),
+        2,
+    );
+    assert_eq!(result.simulated.ended, Ended::Done);
+    let r = result.switched.unwrap().responses.unwrap();
+    assert_eq!((r.requests, r.responses, r.round_trip.count), (768 * 20, 768 * 20, 768 * 20));
+    assert!(r.round_trip.mean_ns > 2.0 * result.latency.network.mean_ns * 0.9);
+    assert_eq!(result.totals.payload_bytes, 768 * 20 * 64);
+    // Fourteen flits and one.
+    assert!((r.request_flits_per_tick / r.response_flits_per_tick - 14.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_hot_node_takes_what_it_can() {
+    let result = run(&["workload.kind=hot-node", "workload.node=5", "measure.max_time_us=4"], 1);
+    let s = result.switched.unwrap();
+    assert!((s.accepted_flits_per_tick * 72.0 - 1.0).abs() < 0.02, "a flit a tick to one node: {s:?}");
+}
+
+#[test]
+fn a_folder_holds_what_was_found() {
+    let (study, folder) = (study(&[]), tempfile::tempdir().unwrap());
+    let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 2).unwrap();
+    write::write_all(folder.path(), &study, &result).unwrap();
+    let text = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text("summary.json")).unwrap();
+    assert!(summary["switched"]["accepted_flits_per_tick"].as_f64().is_some_and(|x| x > 0.25));
+    assert_eq!(summary["configuration"]["machine"]["topology"]["kind"], "dragonfly");
+    for of_tori in ["occupancy", "waits", "escape_share", "unblock_probability"] {
+        assert!(summary.get(of_tori).is_none(), "{of_tori}");
+    }
+    let mut back: RunResult = serde_json::from_str(&text("summary.json")).unwrap();
+    back.series.clone_from(&result.series);
+    back.ports.clone_from(&result.ports);
+    back.latency.network.bins.clone_from(&result.latency.network.bins);
+    back.latency.total.bins.clone_from(&result.latency.total.bins);
+    assert!(back == result, "what is read back differs");
+    let page = text("report.html");
+    for expected in [
+        "Utilization of the links between groups",
+        "Utilization of the links of group",
+        "Latency of packets",
+        "by way of others",
+        "9 groups of 4 routers",
+    ] {
+        assert!(page.contains(expected), "{expected}");
+    }
+    assert!(!page.contains("escape") && !page.contains("torus") && !page.contains("NaN"));
+    let links = std::fs::File::open(folder.path().join("links.parquet")).unwrap();
+    let links = SerializedFileReader::new(links).unwrap();
+    let columns = links.metadata().file_metadata().schema_descr().columns();
+    let columns: Vec<_> = columns.iter().map(|c| c.name().to_owned()).collect();
+    assert_eq!(columns[..4], ["router", "port", "group", "class"]);
+    assert_eq!(links.metadata().file_metadata().num_rows(), 9 * 12 + 72);
+    let again = resolve(SourceFile::new("study.toml", text("study.toml")), Path::new("."), &[]).unwrap();
+    assert!(again.study == study.study && again.machine == study.machine);
+}
