@@ -54,7 +54,8 @@ impl Nic {
         let (start, end) = self.pcie.send(&c.config, Way::Up, start, bytes);
         let process = match &landing {
             Landing::Data { process, .. } => *process,
-            _ => 0,
+            Landing::Event { queue, .. } => lock(&self.here).queue(*queue).map_or(0, |q| q.process),
+            Landing::Sync(_) | Landing::Result { .. } => 0,
         };
         self.agenda.at(end + crossing(&c.config, process), Action::Landed(Box::new(landing)));
         start

@@ -1,4 +1,9 @@
 //! Aries NICs: what they move, and what their limits are.
 
+mod atomics;
+mod blocks;
+mod collectives;
+mod domains;
+mod limits;
 mod machine;
 mod thin;
