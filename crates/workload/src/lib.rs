@@ -5,6 +5,7 @@
 //! ones, [`matching`] is the receive side that both need, and [`mapping`] says which node each rank runs on.
 
 pub mod config;
+pub mod gni;
 pub mod goal;
 pub mod mapping;
 pub mod matching;

@@ -30,15 +30,15 @@ struct Word {
 pub(super) struct AmoCache {
     words: BTreeMap<u64, Word>,
     uses: u64,
-    /// An operation for which there is no entry.
-    stalled: Option<Located>,
+    /// Operations for which there is no entry, in order.
+    stalled: VecDeque<Located>,
     pub hits: u64,
     pub misses: u64,
 }
 
 impl AmoCache {
     pub fn is_stalled(&self) -> bool {
-        self.stalled.is_some()
+        !self.stalled.is_empty()
     }
 
     /// Makes room, if any variable can be given up: the one that was used longest ago of those that are settled.
@@ -76,8 +76,7 @@ impl Nic {
             self.amo.words.insert(at, word);
             self.read(c, t, Read::Word(at));
         } else {
-            self.amo.uses -= 1;
-            self.amo.stalled = Some(located);
+            self.amo.stalled.push_back(located);
         }
     }
 
@@ -92,11 +91,20 @@ impl Nic {
     }
 
     fn go_on_with_stalled(&mut self, c: &Common, t: u64) {
-        if let Some(located) = self.amo.stalled.take() {
+        if !self.amo.is_stalled() {
+            return;
+        }
+        // One that finds no entry again comes last; as the entries are the same for all, none of them overtakes for ever.
+        let stalled = std::mem::take(&mut self.amo.stalled);
+        let mut left = stalled.into_iter();
+        while self.amo.stalled.is_empty()
+            && let Some(located) = left.next()
+        {
             self.atomic(c, t, located);
-            if !self.amo.is_stalled() {
-                self.serve(c, t, 0);
-            }
+        }
+        self.amo.stalled.extend(left);
+        if !self.amo.is_stalled() {
+            self.serve(c, t, 0);
         }
     }
 

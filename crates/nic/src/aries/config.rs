@@ -63,8 +63,9 @@ pub struct PcieConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoreConfig {
-    /// Cores of the CPU to which the NIC is attached: processes with numbers from there on run on the other.
-    pub near_processes: u32,
+    /// Cores of each of a node's two CPUs: those of the first are near the NIC. Processes that are more than the cores share them by
+    /// hyperthreading, whose threads get equal parts.
+    pub cores_per_cpu: u32,
     /// The library's instructions for an operation.
     pub library_milliticks: u64,
     /// A store to the NIC with the sfence behind it.
@@ -111,7 +112,7 @@ impl AriesConfig {
             pio_writes: 64,
             message_table_entries: 256,
             core: CoreConfig {
-                near_processes: 8,
+                cores_per_cpu: 8,
                 // fitted: together 7.5 million a second; the second is what 5 million take longer.
                 library_milliticks: 58_333,
                 store_milliticks: 58_333,
@@ -147,6 +148,7 @@ impl AriesConfig {
             ("input_packets", self.input_packets.into(), 2, 1 << 16),
             ("pio_writes", self.pio_writes.into(), 1, 1 << 16),
             ("message_table_entries", self.message_table_entries.into(), 0, 1 << 16),
+            ("core.cores_per_cpu", self.core.cores_per_cpu.into(), 1, 1 << 10),
             ("core.library_milliticks", self.core.library_milliticks, 0, 1 << 40),
             ("core.store_milliticks", self.core.store_milliticks, 0, 1 << 40),
             ("core.line_milliticks", self.core.line_milliticks, 0, 1 << 40),

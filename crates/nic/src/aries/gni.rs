@@ -366,7 +366,7 @@ impl Gni {
     /// Runs instructions of its own for so long.
     pub async fn compute_milliticks(&self, milliticks: u64) {
         if milliticks > 0 {
-            self.call(Call::Compute(milliticks * MILLI)).await;
+            self.call(Call::Compute(milliticks * MILLI * self.threads_of_core())).await;
         }
     }
 
@@ -393,7 +393,15 @@ impl Gni {
     }
 
     async fn write(&self, bytes: u32, command: Command, milliticks: u64) {
-        self.call(Call::Write { bytes, command: Box::new(command), cost: milliticks * MILLI }).await;
+        let cost = milliticks * MILLI * self.threads_of_core();
+        self.call(Call::Write { bytes, command: Box::new(command), cost }).await;
+    }
+
+    /// Processes that share this one's core.
+    fn threads_of_core(&self) -> u64 {
+        let cores = 2 * self.core().cores_per_cpu;
+        let own = u32::from(self.process) % cores;
+        u64::from((u32::from(self.processes()) - own).div_ceil(cores))
     }
 
     /// Sets what an FMA descriptor's window means: a store and an sfence.

@@ -12,6 +12,11 @@ pub const PTES_PER_ENTRY: u64 = 8;
 
 const SETS: usize = PTE_CACHE_ENTRIES / PTE_CACHE_WAYS;
 
+/// The set of an entry **(ours)**: processes have their memory at the same addresses, and must not meet in one set for that.
+fn set_of(process: u8, block: u64) -> usize {
+    (block as usize + 11 * usize::from(process)) % SETS
+}
+
 #[derive(Clone, Copy)]
 struct Entry {
     process: u8,
@@ -46,7 +51,7 @@ impl Iommu {
         }
         self.uses += 1;
         let uses = self.uses;
-        let set = &mut self.sets[block as usize % SETS];
+        let set = &mut self.sets[set_of(process, block)];
         let is_it = |e: &&mut Entry| (e.process, e.level, e.block) == (process, level, block);
         if let Some(entry) = set.iter_mut().flatten().find(is_it) {
             entry.used = uses;
@@ -81,7 +86,7 @@ impl Iommu {
     }
 
     fn holds(&self, (process, level, block): (u8, u8, u64)) -> bool {
-        let set = self.sets.get(block as usize % SETS);
+        let set = self.sets.get(set_of(process, block));
         set.is_some_and(|s| {
             s.iter().flatten().any(|e| (e.process, e.level, e.block) == (process, level, block))
         })

@@ -97,9 +97,10 @@ impl Nic {
     ) -> u64 {
         let (pcie, agenda) = (&mut self.pcie, &mut self.agenda);
         let back = u64::from(64 + c.config.pcie.overhead_B) * c.config.pcie.dword_microticks / 4;
-        self.iommu.translate(process, address, page, t, |now| {
-            let (_, end) = pcie.send(&c.config, Way::Up, now, 0);
-            let there = end + at_host(&c.config);
+        self.iommu.translate(process, address, page, t, |from| {
+            // Of two levels the second is asked for later; what it takes of the host interface is taken now, so that nothing waits for it.
+            let (_, end) = pcie.send(&c.config, Way::Up, t, 0);
+            let there = end.max(from) + at_host(&c.config);
             agenda.at(there, Action::AtHost(Box::new(Read::Table)));
             there + back + crossing(&c.config, 0)
         })

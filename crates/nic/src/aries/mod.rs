@@ -196,7 +196,7 @@ struct Nic {
 
 /// From a transfer's end to its effect, for memory and cores of a process.
 fn crossing(c: &AriesConfig, process: u8) -> u64 {
-    let far = u64::from(u64::from(process) >= c.core.near_processes.into());
+    let far = u64::from(u32::from(process) / c.core.cores_per_cpu % 2);
     (c.pcie.crossing_milliticks + far * c.pcie.qpi_milliticks) * MILLI
 }
 
