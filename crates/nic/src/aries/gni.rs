@@ -609,24 +609,12 @@ impl Gni {
             aligned(&[post.local, post.remote, post.bytes], 4)?;
             self.is_registered(post.local, post.bytes)?;
         }
-        let descriptor = self.descriptor();
-        let window = Window {
-            node: to.node,
-            mdh: post.memory.mdh,
-            is_virtual: post.memory.is_virtual,
-            offset: offset - in_line,
-            mode: post.mode,
-            ..Window::default()
-        };
-        let packets = if single.is_some() { 1 } else { count };
-        let notice = self.notice(to, &post, ptag);
-        let core = self.core();
-        let command = Command::Open { descriptor, ptag, window, notice, packets };
-        self.write(DESCRIPTOR_B, command, core.library_milliticks + core.store_milliticks).await;
+        let descriptor =
+            self.open_posted(to, &post, (ptag, offset), if single.is_some() { 1 } else { count }).await;
         match (post.kind, single) {
             (_, Some(what)) => {
                 let command = Command::Remote { descriptor, target: Target::Window(in_line), what };
-                self.write(16, command, core.store_milliticks).await;
+                self.write(16, command, self.core().store_milliticks).await;
                 Ok(())
             }
             (PostKind::FmaGet, _) => {
@@ -637,6 +625,36 @@ impl Gni {
                 self.fma_store(descriptor, in_line, &bytes).await
             }
         }
+    }
+
+    /// Sets the process' own descriptor for what is posted, which will be so many requests.
+    async fn open_posted(&self, to: Endpoint, post: &Post, (ptag, offset): (u8, u64), packets: u32) -> u8 {
+        let descriptor = self.descriptor();
+        let window = Window {
+            node: to.node,
+            mdh: post.memory.mdh,
+            is_virtual: post.memory.is_virtual,
+            offset: offset - offset % LINE_B,
+            mode: post.mode,
+            ..Window::default()
+        };
+        let notice = self.notice(to, post, ptag);
+        let core = self.core();
+        let command = Command::Open { descriptor, ptag, window, notice, packets };
+        self.write(DESCRIPTOR_B, command, core.library_milliticks + core.store_milliticks).await;
+        descriptor
+    }
+
+    /// Posts a put of bytes that lie in no registered memory, in place of those at the post's local address.
+    ///
+    /// # Errors
+    /// What cannot be posted.
+    pub(super) async fn put_bytes(&self, to: Endpoint, post: Post, bytes: &[u8]) -> Result<(), Refusal> {
+        let (ptag, offset) = (self.ptag()?, Self::offset(&post)?);
+        let in_line = offset % LINE_B;
+        let count = lines(in_line, bytes.len() as u64).count() as u32;
+        let descriptor = self.open_posted(to, &post, (ptag, offset), count).await;
+        self.fma_store(descriptor, in_line, bytes).await
     }
 
     fn is_registered(&self, address: u64, bytes: u64) -> Result<(), Refusal> {

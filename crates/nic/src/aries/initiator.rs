@@ -26,9 +26,9 @@ impl Nic {
         match what.then {
             Then::Store { process, address, bytes, .. } if response.status == Status::Success => {
                 let ready = self.translate_local(c, t, process, address, bytes);
-                let deposit = Box::new(Deposit { what, response, data: arrival.data.clone() });
+                let deposit = Deposit { what, response, data: arrival.data.clone() };
                 if ready > t {
-                    self.agenda.at(ready, Action::Deposit(deposit));
+                    self.agenda.at(ready, Action::Deposit(Box::new(deposit)));
                 } else {
                     self.deposit(c, t, deposit);
                 }
@@ -39,8 +39,8 @@ impl Nic {
     }
 
     /// Writes the data of a response, and behind it the flag that was asked for.
-    pub(super) fn deposit(&mut self, c: &Common, t: u64, deposit: Box<Deposit>) {
-        let Deposit { what, response, data } = *deposit;
+    pub(super) fn deposit(&mut self, c: &Common, t: u64, deposit: Deposit) {
+        let Deposit { what, response, data } = deposit;
         if let Then::Store { process, address, bytes, flag } = what.then {
             let data = data.map(|d| d[..bytes as usize].into());
             self.write(c, t, bytes, Landing::Data { process, address, bytes, data });

@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn the_cache_holds_128_entries_of_eight() {
         let page = PageSize::HUGE;
-        let mut rounds = |blocks: u64| {
+        let rounds = |blocks: u64| {
             let mut iommu = Iommu::default();
             for _ in 0..3 {
                 for number in 0..blocks * PTES_PER_ENTRY {

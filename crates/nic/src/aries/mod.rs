@@ -6,6 +6,7 @@
 //! | station | file |
 //! |---|---|
 //! | what programs call, and the time that their own instructions take | `gni.rs`, `memory.rs` |
+//! | short messages, by puts into mailboxes | `smsg.rs` |
 //! | the host interface | `pcie.rs` |
 //! | FMA: descriptors, windows, launch | `fma.rs` |
 //! | block transfers | `bte.rs` |
@@ -36,6 +37,7 @@ mod node;
 mod orb;
 mod packet;
 mod pcie;
+pub mod smsg;
 pub mod status;
 mod target;
 
@@ -249,7 +251,7 @@ impl Nic {
                 self.serve(c, t, class);
             }
             Action::Commit(located) => self.commit(c, t, *located),
-            Action::Deposit(deposit) => self.deposit(c, t, deposit),
+            Action::Deposit(deposit) => self.deposit(c, t, *deposit),
             Action::AtHost(read) => self.at_host(c, t, read),
             Action::ReadDone(read, data) => self.read_done(c, t, *read, data),
             Action::Block(block) => self.read(c, t, memory::Read::Block(*block)),

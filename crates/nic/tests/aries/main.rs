@@ -6,4 +6,5 @@ mod collectives;
 mod domains;
 mod limits;
 mod machine;
+mod messages;
 mod thin;
