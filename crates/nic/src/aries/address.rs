@@ -25,8 +25,12 @@ pub struct Job {
 
 impl Job {
     /// A job on these nodes: the first is its virtual node 0. Failed nodes and those of others are simply left out.
+    ///
+    /// # Panics
+    /// If a node's number has more than 18 bits.
     pub fn new(ptag: u8, cookie: u32, nodes: impl IntoIterator<Item = u32>) -> Self {
         let nodes: Arc<[u32]> = nodes.into_iter().collect();
+        assert!(nodes.iter().all(|&node| node < 1 << NODE_BITS), "a node's number has 18 bits");
         let places = nodes.iter().enumerate().map(|(place, &node)| (node, place as u32)).collect();
         Job { ptag, cookie, nodes, places: Arc::new(places) }
     }

@@ -267,7 +267,7 @@ impl Nic {
             tag: Tag::default(),
             ssid: d.open.unwrap_or(0),
             event: remote.is_some() && op != Op::Get,
-            packets: d.packets.max(1),
+            packets: if d.open.is_some() { d.packets.max(1) } else { 1 },
             user: says.or(remote).unwrap_or(0),
         };
         if let Some(ssid) = d.open {

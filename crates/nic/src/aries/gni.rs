@@ -588,7 +588,7 @@ impl Gni {
         post.remote.checked_sub(post.memory.address).ok_or(Refusal::InvalidParam)
     }
 
-    /// Posts an operation by the core's own stores, as one transaction.
+    /// Posts an operation by the core's own stores, as one transaction. It sets the window of the process' own FMA descriptor.
     ///
     /// # Errors
     /// What cannot be posted.
@@ -674,7 +674,8 @@ impl Gni {
             PostKind::Send => (Move::Send, to.process.into(), false, 0),
             _ => return Err(Refusal::InvalidParam),
         };
-        if post.bytes == 0 || post.bytes > TRANSFER_MAX_B {
+        // As many packets as a sequence's count can tell.
+        if post.bytes == 0 || offset % LINE_B + post.bytes > TRANSFER_MAX_B {
             return Err(Refusal::Size);
         }
         if what == Move::Get {

@@ -1,7 +1,7 @@
 //! Limits of the hardware, each reached, and what is then to be seen.
 
 use crate::machine::{COOKIE, Machine, PTAG, chassis, ns, run};
-use netloom_nic::aries::address::PageSize;
+use netloom_nic::aries::address::{Job, PageSize};
 use netloom_nic::aries::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
 use netloom_nic::aries::status::{Refusal, Status};
 use netloom_nic::aries::{AriesNics, FMA_DESCRIPTORS, OUTSTANDING, Window};
@@ -149,6 +149,18 @@ fn the_far_cpu_is_a_qpi_crossing_away() {
     let (near, far) = (ns(&outcome, 0, 7, 0)[0], ns(&outcome, 0, 8, 0)[0]);
     println!("near {near:.0} ns, far {far:.0} ns");
     assert!((far - near - 60.0).abs() < 10.0);
+}
+
+/// The whole of the largest machine, 92,544 nodes, with programs that end at once.
+#[test]
+fn the_largest_machine_fits() {
+    let machine = chassis(2);
+    let nodes: Vec<u32> = (0..92_544).collect();
+    let jobs = [Job::new(PTAG, COOKIE, nodes.iter().copied())].into();
+    let nics = AriesNics::new(&machine.nic, &machine.network, &jobs, &nodes, 1, 1, |gni| async move {
+        gni.cdm_attach(PTAG, COOKIE).expect("of the job");
+    });
+    assert_eq!(nics.unfinished().count(), nodes.len());
 }
 
 /// A node that does nothing is small.

@@ -3,6 +3,7 @@
 mod atomics;
 mod blocks;
 mod collectives;
+mod crowd;
 mod domains;
 mod limits;
 mod machine;
