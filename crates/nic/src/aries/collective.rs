@@ -107,6 +107,17 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// The tree in which the children of a place are the next so many: place 0 is its root.
+    pub fn regular(place: u32, places: u32, radix: u32, engine: u8, queue: u16) -> Self {
+        let first = place * radix + 1;
+        Tree {
+            children: (first..(first + radix).min(places)).map(|child| (child, engine)).collect(),
+            parent: place.checked_sub(1).map(|at| (at / radix, engine, (at % radix) as u8)),
+            queue: Some(queue),
+            ptag: 0,
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), Refusal> {
         let fits = self.children.len() <= CHILDREN
             && self.children.iter().all(|&(_, engine)| usize::from(engine) < ENGINES)
@@ -124,6 +135,8 @@ pub(super) struct Engine {
     inputs: Vec<Option<[u64; 2]>>,
     operation: Option<u8>,
     status: Status,
+    /// Contributions that came before the tree was known.
+    early: Vec<(Option<usize>, u8, [u64; 2])>,
 }
 
 impl Nic {
@@ -138,7 +151,12 @@ impl Nic {
         value: [u64; 2],
     ) {
         let tree = lock(&self.here).trees[number % ENGINES].clone();
-        let Some(tree) = tree else { return };
+        let engine = &mut self.engines[number % ENGINES];
+        // (ours): what comes before the engine has a tree waits until the node itself joins.
+        let Some(tree) = tree else { return engine.early.push((child, operation, value)) };
+        for (child, operation, value) in std::mem::take(&mut engine.early) {
+            self.join(c, t, number, child, operation, value);
+        }
         let engine = &mut self.engines[number % ENGINES];
         engine.inputs.resize(tree.children.len() + 1, None);
         if *engine.operation.get_or_insert(operation) != operation {

@@ -718,7 +718,7 @@ impl Gni {
         Ok(())
     }
 
-    /// Gives one of the NIC's collective engines its place in a tree (the kernel's part): on all nodes of the tree, before any joins.
+    /// Gives one of the NIC's collective engines its place in a tree (the kernel's part).
     ///
     /// # Errors
     /// If there is no such engine, or the tree has more than 32 branches.

@@ -6,7 +6,7 @@
 //! | station | file |
 //! |---|---|
 //! | what programs call, and the time that their own instructions take | `gni.rs`, `memory.rs` |
-//! | short messages, by puts into mailboxes | `smsg.rs` |
+//! | short messages, by puts into mailboxes; the library of SHMEM and compilers | `smsg.rs`, `dmapp.rs` |
 //! | the host interface | `pcie.rs` |
 //! | FMA: descriptors, windows, launch | `fma.rs` |
 //! | block transfers | `bte.rs` |
@@ -26,6 +26,7 @@ pub mod atomic;
 mod bte;
 pub mod collective;
 pub mod config;
+pub mod dmapp;
 mod fma;
 pub mod gni;
 mod host;

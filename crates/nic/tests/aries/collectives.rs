@@ -6,22 +6,12 @@ use netloom_nic::aries::collective::{ENGINES, Reduction, Tree};
 use netloom_nic::aries::gni::Gni;
 use netloom_nic::aries::status::{Refusal, Status};
 
-/// The tree of a radix in which the parent of a place is known by division.
-fn tree(place: u32, places: u32, radix: u32, engine: u8, queue: u16) -> Tree {
-    let first = place * radix + 1;
-    let mut tree = Tree::default();
-    tree.children = (first..(first + radix).min(places)).map(|child| (child, engine)).collect();
-    tree.parent = place.checked_sub(1).map(|at| (at / radix, engine, (at % radix) as u8));
-    tree.queue = Some(queue);
-    tree
-}
-
 async fn reduce(gni: Gni, radix: u32) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let (place, places) = (gni.place(), gni.job().nodes());
     let queue = gni.cq_create(64);
     for engine in 0..ENGINES as u8 {
-        gni.ce_configure(engine, tree(place, places, radix, engine, queue)).expect("possible");
+        gni.ce_configure(engine, Tree::regular(place, places, radix, engine, queue)).expect("possible");
     }
     assert_eq!(gni.ce_configure(ENGINES as u8, Tree::default()), Err(Refusal::InvalidParam));
     let n = u64::from(places);
@@ -65,7 +55,7 @@ async fn at_once(gni: Gni) {
     let (place, places) = (gni.place(), gni.job().nodes());
     let queue = gni.cq_create(64);
     for engine in 0..ENGINES as u8 {
-        gni.ce_configure(engine, tree(place, places, 3, engine, queue)).expect("possible");
+        gni.ce_configure(engine, Tree::regular(place, places, 3, engine, queue)).expect("possible");
         gni.ce_join(engine, Reduction::Add, true, [engine.into(), 0]).await.expect("free");
     }
     for _ in 0..ENGINES {

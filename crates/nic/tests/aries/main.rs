@@ -4,6 +4,7 @@ mod atomics;
 mod blocks;
 mod collectives;
 mod crowd;
+mod dmapp;
 mod domains;
 mod limits;
 mod machine;

@@ -50,11 +50,7 @@ pub(super) async fn run(gni: Gni, config: Allreduce) {
     set_up(&gni, 64, PageSize::HUGE);
     let (place, places) = (gni.place(), gni.job().nodes());
     let queue = gni.cq_create(8);
-    let first = place * config.radix + 1;
-    let mut tree = Tree::default();
-    tree.children = (first..(first + config.radix).min(places)).map(|child| (child, 0)).collect();
-    tree.parent = place.checked_sub(1).map(|at| (at / config.radix, 0, (at % config.radix) as u8));
-    tree.queue = Some(queue);
+    let tree = Tree::regular(place, places, config.radix, 0, queue);
     gni.ce_configure(0, tree).expect("possible");
     let n = f64::from(places);
     for round in 0..=config.rounds {
