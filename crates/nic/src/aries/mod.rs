@@ -5,9 +5,9 @@
 //!
 //! | station | file |
 //! |---|---|
-//! | what programs call, and the time that their own instructions take | `gni.rs`, `memory.rs` |
+//! | what programs call, and the time that their own instructions take | `gni/` |
 //! | short messages, by puts into mailboxes; the library of SHMEM and compilers | `smsg.rs`, `dmapp.rs` |
-//! | the host interface | `pcie.rs` |
+//! | the host interface; reads and writes of memory over it | `pcie.rs`, `memory.rs` |
 //! | FMA: descriptors, windows, launch | `fma.rs` |
 //! | block transfers | `bte.rs` |
 //! | outstanding requests and the transactions that they are part of | `orb.rs`, `initiator.rs` |
