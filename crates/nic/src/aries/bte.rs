@@ -102,7 +102,7 @@ impl Nic {
     }
 
     /// Gives transfers channels, in order.
-    fn start_transfers(&mut self, c: &Common, t: u64) {
+    pub(super) fn start_transfers(&mut self, c: &Common, t: u64) {
         while let Some(first) = self.bte.waiting.front() {
             let taken = self.bte.taken();
             if taken == CHANNELS || first.fence && taken > 0 || self.transactions.is_full() {

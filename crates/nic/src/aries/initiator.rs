@@ -68,8 +68,9 @@ impl Nic {
         }
     }
 
-    /// There is room in the buffer of outstanding requests again.
+    /// There is room in the buffer of outstanding requests again, and perhaps an SSID.
     fn has_room_again(&mut self, c: &Common, t: u64) {
+        self.start_transfers(c, t);
         self.go_on_stepping(t);
         self.feed(c, t);
     }

@@ -10,3 +10,4 @@ mod limits;
 mod machine;
 mod messages;
 mod thin;
+mod windows;
