@@ -11,7 +11,7 @@
 //! | the tail of an injection FIFO moves (a store through the slave port); descriptors are fetched; messaging engines (iMEs) make packets | `injection.rs` |
 //! | packets are stored and counters counted down by reception engines (rMEs) | `reception.rs` |
 //! | reads and writes through the master ports | `memory.rs` |
-//! | what lies in memory | `contents.rs` |
+//! | what lies in memory | `../contents.rs` |
 //! | what the unit refuses, tells unasked, counts | `protection.rs`, `interrupts.rs`, `counters.rs` |
 //! | what programs call, and the time that their own instructions take | `spi.rs` |
 //! | the fabric's side | `host.rs` |
@@ -19,7 +19,7 @@
 mod atomic;
 mod common;
 pub mod config;
-mod contents;
+
 mod counters;
 pub mod descriptor;
 pub mod encoding;
@@ -86,7 +86,7 @@ struct Unit {
     /// What was refused, and how often.
     refused: BTreeMap<protection::Violation, u64>,
     /// What lies in memory: the node's program sees it too.
-    contents: Arc<Mutex<contents::Contents>>,
+    contents: Arc<Mutex<crate::contents::Contents>>,
 }
 
 /// What a program and its node's unit share. Only one of them runs at a time, so the lock is never contended; it is there because a

@@ -28,7 +28,8 @@
 //! ```
 
 use super::common::Common;
-use super::contents::Contents;
+use crate::contents::Contents;
+
 use super::descriptor::Descriptor;
 use super::fifos::{InjectionFifo, Packet, ReceptionFifo};
 use super::interrupts::{Group, Interrupt};

@@ -1,0 +1,95 @@
+//! What a NIC has to do at which time: in millionths of a tick, so that rates that do not fit the router's clock come out exactly.
+
+use super::config::TICK;
+use netloom_engine::Time;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// Things to do, in the order of their times, and of two at one time in the order in which they were put there.
+pub(super) struct Agenda<T> {
+    heap: BinaryHeap<Entry<T>>,
+    count: u64,
+    /// The time for which the fabric was asked.
+    armed: Time,
+}
+
+struct Entry<T> {
+    at: u64,
+    number: u64,
+    what: T,
+}
+
+impl<T> PartialEq for Entry<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<T> Eq for Entry<T> {}
+
+impl<T> PartialOrd for Entry<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Entry<T> {
+    /// The soonest is the greatest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+impl<T> Default for Agenda<T> {
+    fn default() -> Self {
+        Agenda { heap: BinaryHeap::new(), count: 0, armed: Time::MAX }
+    }
+}
+
+impl<T> Agenda<T> {
+    /// Does this at a time, microticks.
+    pub fn at(&mut self, at: u64, what: T) {
+        self.count += 1;
+        self.heap.push(Entry { at, number: self.count, what });
+    }
+
+    /// What is due by a tick, with its exact time.
+    pub fn due(&mut self, now: Time) -> Option<(u64, T)> {
+        if self.heap.peek()?.at > now * TICK {
+            return None;
+        }
+        self.heap.pop().map(|entry| (entry.at, entry.what))
+    }
+
+    /// The tick at which the fabric must call, if it does not know it yet.
+    pub fn arm(&mut self, now: Time) -> Option<Time> {
+        if self.armed <= now {
+            self.armed = Time::MAX;
+        }
+        let at = self.heap.peek()?.at.div_ceil(TICK).max(now + 1);
+        (at < self.armed).then(|| {
+            self.armed = at;
+            at
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn things_are_done_in_order() {
+        let mut agenda = Agenda::default();
+        for (at, what) in [(3_500_000, 'c'), (2_000_001, 'a'), (3_500_000, 'd'), (2_900_000, 'b')] {
+            agenda.at(at, what);
+        }
+        assert_eq!((agenda.arm(0), agenda.arm(0)), (Some(3), None));
+        assert!(agenda.due(2).is_none());
+        assert_eq!([agenda.due(3), agenda.due(3)], [Some((2_000_001, 'a')), Some((2_900_000, 'b'))]);
+        assert!(agenda.due(3).is_none());
+        assert_eq!(agenda.arm(3), Some(4));
+        assert_eq!([agenda.due(4).map(|d| d.1), agenda.due(4).map(|d| d.1)], [Some('c'), Some('d')]);
+        assert_eq!(agenda.arm(4), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! The block transfer engine ("Remote Memory Access"): transfers of up to 4 GB in packets of 64 B, four at a time, each a transaction of its
+//! own; puts, gets, and sends to posted receives; fences.
+
+use super::fma::LINE_B;
+use super::memory::Read;
+use super::orb::{Notice, Outstanding, Then};
+use super::packet::{Op, Request, Tag};
+use super::status::Status;
+use super::{Action, Common, Nic, Ready};
+use netloom_fabric::packet::Data;
+use netloom_fabric::router::tiled::Mode;
+use std::collections::VecDeque;
+
+/// Transfers that a NIC works on at once.
+pub const CHANNELS: usize = 4;
+/// Most bytes of a transfer.
+pub const TRANSFER_MAX_B: u64 = 1 << 32;
+
+/// What a transfer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    Put,
+    Get,
+    Send,
+}
+
+/// A block transfer's descriptor, and how far it has come.
+#[derive(Clone, Debug)]
+pub(super) struct Transfer {
+    pub process: u8,
+    pub ptag: u8,
+    pub what: Move,
+    pub local: u64,
+    /// Virtual node, handle (of a send the process), offset.
+    pub node: u32,
+    pub mdh: u16,
+    pub is_virtual: bool,
+    pub offset: u64,
+    pub bytes: u64,
+    pub mode: Mode,
+    /// Starts only when all before it have ended.
+    pub fence: bool,
+    pub notice: Notice,
+    pub done: u64,
+}
+
+impl Transfer {
+    /// The bytes of its next packet: none crosses a multiple of 64 B at the destination.
+    fn next(&self) -> u32 {
+        let inside = if self.what == Move::Send { 0 } else { (self.offset + self.done) % LINE_B };
+        (LINE_B - inside).min(self.bytes - self.done) as u32
+    }
+
+    fn packets(&self) -> u32 {
+        let inside = if self.what == Move::Send { 0 } else { self.offset % LINE_B };
+        (inside + self.bytes).div_ceil(LINE_B) as u32
+    }
+}
+
+/// A transfer in its channel.
+struct Channel {
+    transfer: Transfer,
+    ssid: u16,
+    node: u32,
+}
+
+/// Data of a packet on its way from memory.
+pub(super) struct Block {
+    pub process: u8,
+    pub address: u64,
+    pub bytes: u32,
+    ready: Box<Ready>,
+}
+
+/// The engine.
+#[derive(Default)]
+pub(super) struct Bte {
+    waiting: VecDeque<Transfer>,
+    channels: [Option<Channel>; CHANNELS],
+    turn: usize,
+    is_stepping: bool,
+    /// Channels that are taken, at the most.
+    pub peak: usize,
+}
+
+impl Bte {
+    fn taken(&self) -> usize {
+        self.channels.iter().flatten().count()
+    }
+}
+
+impl Nic {
+    /// A transfer's descriptor is read from the queue in memory.
+    pub(super) fn fetch_transfer(&mut self, c: &Common, t: u64, transfer: Box<Transfer>) {
+        self.read(c, t, Read::Descriptor(transfer));
+    }
+
+    /// A transfer is there.
+    pub(super) fn post_transfer(&mut self, c: &Common, t: u64, transfer: Transfer) {
+        self.bte.waiting.push_back(transfer);
+        self.start_transfers(c, t);
+    }
+
+    /// Gives transfers channels, in order.
+    pub(super) fn start_transfers(&mut self, c: &Common, t: u64) {
+        while let Some(first) = self.bte.waiting.front() {
+            let taken = self.bte.taken();
+            if taken == CHANNELS || first.fence && taken > 0 || self.transactions.is_full() {
+                return;
+            }
+            let transfer = self.bte.waiting.pop_front().expect("it is there");
+            let ssid = self.transactions.open(transfer.notice).expect("one is free");
+            let node = c.job(transfer.ptag).and_then(|job| job.node(transfer.node));
+            let transaction = self.transactions.get(ssid);
+            transaction.bytes = transfer.bytes;
+            let Some(node) = node else {
+                (transaction.status, transaction.closed) = (Status::NoSuchNode, true);
+                self.finish(c, t, ssid);
+                continue;
+            };
+            let slot = self.bte.channels.iter().position(Option::is_none).expect("one is free");
+            transaction.channel = Some(slot as u8);
+            self.bte.channels[slot] = Some(Channel { transfer, ssid, node });
+            self.bte.peak = self.bte.peak.max(taken + 1);
+            self.go_on_stepping(t);
+        }
+    }
+
+    /// A transfer is complete.
+    pub(super) fn channel_done(&mut self, c: &Common, t: u64, channel: u8) {
+        self.bte.channels[usize::from(channel)] = None;
+        self.start_transfers(c, t);
+    }
+
+    /// Packets may be made again.
+    pub(super) fn go_on_stepping(&mut self, t: u64) {
+        let has_more = |ch: &Channel| ch.transfer.done < ch.transfer.bytes;
+        if !self.bte.is_stepping && self.orb.has_room() && self.bte.channels.iter().flatten().any(has_more) {
+            self.bte.is_stepping = true;
+            self.agenda.at(self.read_free.max(t), Action::Step);
+        }
+    }
+
+    /// Makes the next packet: of the channels in turn.
+    pub(super) fn step(&mut self, c: &Common, t: u64) {
+        self.bte.is_stepping = false;
+        if !self.orb.has_room() {
+            return;
+        }
+        let has_more =
+            |ch: &Option<Channel>| ch.as_ref().is_some_and(|ch| ch.transfer.done < ch.transfer.bytes);
+        let order = (1..=CHANNELS).map(|i| (self.bte.turn + i) % CHANNELS);
+        let Some(slot) = order.into_iter().find(|&slot| has_more(&self.bte.channels[slot])) else { return };
+        self.bte.turn = slot;
+        let Some(Channel { transfer, ssid, node }) = &mut self.bte.channels[slot] else { return };
+        let (bytes, packets) = (transfer.next(), transfer.packets());
+        let (process, address) = (transfer.process, transfer.local + transfer.done);
+        let what = transfer.what;
+        let (op, offset, then) = match what {
+            Move::Put => (Op::Put, transfer.offset + transfer.done, Then::Count),
+            Move::Send => (Op::Send, transfer.done, Then::Count),
+            Move::Get => (
+                Op::Get,
+                transfer.offset + transfer.done,
+                Then::Store { process, address, bytes, flag: None },
+            ),
+        };
+        transfer.done += u64::from(bytes);
+        let request = Request {
+            op,
+            command: 0,
+            ptag: transfer.ptag,
+            mdh: transfer.mdh,
+            is_virtual: transfer.is_virtual,
+            offset,
+            bytes,
+            tag: Tag::default(),
+            ssid: *ssid,
+            event: transfer.notice.remote.is_some() && what == Move::Put,
+            packets,
+            user: transfer.notice.remote.unwrap_or(0),
+        };
+        let (node, mode, ssid) = (*node, transfer.mode, *ssid);
+        let transaction = self.transactions.get(ssid);
+        transaction.outstanding += 1;
+        transaction.closed |= transfer.done == transfer.bytes;
+        let outstanding = Outstanding { transaction: Some(ssid), then, issued_at: t, descriptor: None };
+        let tag = Some(self.orb.insert(outstanding));
+        let ready = Ready { request, node, mode, data: None, tag, outstanding };
+        if what == Move::Get {
+            self.read_free = self.read_free.max(t) + c.config.passage(0);
+            self.ready.push_back(ready);
+            self.feed(c, t);
+        } else {
+            let at = self.translate_local(c, t, process, address, bytes);
+            let block = Block { process, address, bytes, ready: Box::new(ready) };
+            if at > t {
+                self.agenda.at(at, Action::Block(Box::new(block)));
+            } else {
+                self.read(c, t, Read::Block(block));
+            }
+        }
+        self.go_on_stepping(t);
+    }
+
+    /// The data of a packet is here.
+    pub(super) fn block_read(&mut self, c: &Common, t: u64, block: Block, data: Option<Data>) {
+        let mut ready = *block.ready;
+        ready.data = data;
+        self.ready.push_back(ready);
+        self.feed(c, t);
+    }
+}

@@ -1,0 +1,285 @@
+//! The collective engine ("Reductions and Barriers"): four virtual engines a NIC, each with a tree of NICs whose branching ratio is up to
+//! 32; partial results go up in packets, the result comes down and is written to memory with an event on each node.
+
+use super::node::{Event, EventKind, lock};
+use super::orb::{Outstanding, Then};
+use super::packet::{Op, Request, Tag};
+use super::status::{Refusal, Status};
+use super::{Action, Common, Landing, Nic, Ready};
+use netloom_fabric::router::tiled::Mode;
+
+/// Virtual collective engines of a NIC.
+pub const ENGINES: usize = 4;
+/// Most children of an engine.
+pub const CHILDREN: usize = 32;
+
+/// A reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Reduction {
+    /// Bitwise and, of 64 bits as of 32; a barrier needs no more.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Integer sum.
+    Add,
+    /// The smallest signed integer, with the identifier of whose it is: of equal ones the smallest identifier.
+    Min,
+    /// The greatest likewise.
+    Max,
+    /// Sum of floating-point numbers, in the order of the children.
+    FloatAdd,
+    /// The smallest floating-point number with its identifier.
+    FloatMin,
+    /// The greatest likewise.
+    FloatMax,
+    /// Product: the hardware has none (`MPI_PROD` is left to the CPU), and it is refused.
+    Product,
+}
+
+const ALL: [Reduction; 10] = [
+    Reduction::And,
+    Reduction::Or,
+    Reduction::Xor,
+    Reduction::Add,
+    Reduction::Min,
+    Reduction::Max,
+    Reduction::FloatAdd,
+    Reduction::FloatMin,
+    Reduction::FloatMax,
+    Reduction::Product,
+];
+
+/// In an operation's number: on 32 bits.
+const SHORT: u8 = 1 << 6;
+
+impl Reduction {
+    pub(super) fn number(self, is_short: bool) -> u8 {
+        self as u8 | if is_short { SHORT } else { 0 }
+    }
+
+    /// What two contributions come to: values and identifiers.
+    fn apply(number: u8, a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+        let is_short = number & SHORT != 0;
+        let mask = if is_short { u64::from(u32::MAX) } else { u64::MAX };
+        let signed = |x: u64| if is_short { i64::from(x as i32) } else { x as i64 };
+        let float = |x: u64| if is_short { f32::from_bits(x as u32).into() } else { f64::from_bits(x) };
+        let which = |first_is_it: bool, is_equal: bool| {
+            if is_equal {
+                [a[0], a[1].min(b[1])]
+            } else if first_is_it {
+                a
+            } else {
+                b
+            }
+        };
+        let value = match ALL[usize::from(number & 15) % ALL.len()] {
+            Reduction::And => a[0] & b[0],
+            Reduction::Or => a[0] | b[0],
+            Reduction::Xor => a[0] ^ b[0],
+            Reduction::Add => a[0].wrapping_add(b[0]),
+            Reduction::Min => return which(signed(a[0]) < signed(b[0]), a[0] == b[0]),
+            Reduction::Max => return which(signed(a[0]) > signed(b[0]), a[0] == b[0]),
+            Reduction::FloatMin => return which(float(a[0]) < float(b[0]), float(a[0]) == float(b[0])),
+            Reduction::FloatMax => return which(float(a[0]) > float(b[0]), float(a[0]) == float(b[0])),
+            Reduction::FloatAdd if is_short => {
+                (f32::from_bits(a[0] as u32) + f32::from_bits(b[0] as u32)).to_bits().into()
+            }
+            Reduction::FloatAdd => (float(a[0]) + float(b[0])).to_bits(),
+            Reduction::Product => a[0],
+        };
+        [value & mask, a[1]]
+    }
+}
+
+/// An engine's place in its tree.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    /// The engines below: virtual node and engine.
+    pub children: Vec<(u32, u8)>,
+    /// The engine above, and which of its children this is. None at the root.
+    pub parent: Option<(u32, u8, u8)>,
+    /// Where the end of an operation is told.
+    pub queue: Option<u16>,
+    pub(super) ptag: u8,
+}
+
+impl Tree {
+    /// The tree in which the children of a place are the next so many: place 0 is its root.
+    pub fn regular(place: u32, places: u32, radix: u32, engine: u8, queue: u16) -> Self {
+        let first = place * radix + 1;
+        Tree {
+            children: (first..(first + radix).min(places)).map(|child| (child, engine)).collect(),
+            parent: place.checked_sub(1).map(|at| (at / radix, engine, (at % radix) as u8)),
+            queue: Some(queue),
+            ptag: 0,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        let fits = self.children.len() <= CHILDREN
+            && self.children.iter().all(|&(_, engine)| usize::from(engine) < ENGINES)
+            && self.parent.is_none_or(|(_, engine, child)| {
+                usize::from(engine) < ENGINES && usize::from(child) < CHILDREN
+            });
+        if fits { Ok(()) } else { Err(Refusal::InvalidParam) }
+    }
+}
+
+/// What an engine has of the operation that is pending.
+#[derive(Default)]
+pub(super) struct Engine {
+    /// From the children, then its own.
+    inputs: Vec<Option<[u64; 2]>>,
+    operation: Option<u8>,
+    status: Status,
+    /// Contributions that came before the tree was known.
+    early: Vec<(Option<usize>, u8, [u64; 2])>,
+}
+
+impl Nic {
+    /// A contribution: of a child, or the node's own.
+    pub(super) fn join(
+        &mut self,
+        c: &Common,
+        t: u64,
+        number: usize,
+        child: Option<usize>,
+        operation: u8,
+        value: [u64; 2],
+    ) {
+        let tree = lock(&self.here).trees[number % ENGINES].clone();
+        let engine = &mut self.engines[number % ENGINES];
+        // (ours): what comes before the engine has a tree waits until the node itself joins.
+        let Some(tree) = tree else { return engine.early.push((child, operation, value)) };
+        for (child, operation, value) in std::mem::take(&mut engine.early) {
+            self.join(c, t, number, child, operation, value);
+        }
+        let engine = &mut self.engines[number % ENGINES];
+        engine.inputs.resize(tree.children.len() + 1, None);
+        if *engine.operation.get_or_insert(operation) != operation {
+            engine.status = Status::IllegalOp;
+        }
+        let place = child.unwrap_or(tree.children.len()).min(tree.children.len());
+        engine.inputs[place] = Some(value);
+        if engine.inputs.iter().all(Option::is_some) {
+            let cycles = u64::from(c.config.collective_cycles) * engine.inputs.len() as u64;
+            self.agenda.at(t + cycles * c.config.cycle_microticks, Action::Reduced(number as u8));
+        }
+    }
+
+    /// All contributions of an engine are one.
+    pub(super) fn reduced(&mut self, c: &Common, t: u64, number: usize) {
+        let Some(tree) = lock(&self.here).trees[number].clone() else { return };
+        let engine = &mut self.engines[number];
+        let operation = engine.operation.unwrap_or(0);
+        let inputs = engine.inputs.iter_mut().filter_map(Option::take);
+        let value = inputs.reduce(|a, b| Reduction::apply(operation, a, b)).unwrap_or([0; 2]);
+        match tree.parent {
+            Some((node, parent, child)) => {
+                self.collective_packet(
+                    c,
+                    t,
+                    Op::Join,
+                    tree.ptag,
+                    (node, parent),
+                    child.into(),
+                    operation,
+                    value,
+                );
+            }
+            None => {
+                let status = engine.status;
+                self.result_came(c, t, number, value, status);
+            }
+        }
+    }
+
+    /// The result is here: it goes on to the children, and to memory.
+    pub(super) fn result_came(&mut self, c: &Common, t: u64, number: usize, value: [u64; 2], status: Status) {
+        let Some(tree) = lock(&self.here).trees[number % ENGINES].clone() else { return };
+        // Children join the next operation only when they have the result of this one.
+        let engine = &mut self.engines[number % ENGINES];
+        let status = std::mem::take(&mut engine.status).and(status);
+        engine.operation = None;
+        for &child in &tree.children {
+            self.collective_packet(c, t, Op::Result, tree.ptag, child, 0, status as u8, value);
+        }
+        self.write(c, t, 32, Landing::Result { engine: number as u8, value, status });
+    }
+
+    /// It has come to memory.
+    pub(super) fn has_result(&mut self, c: &Common, t: u64, number: u8, value: [u64; 2], status: Status) {
+        let queue = {
+            let mut here = lock(&self.here);
+            here.results[usize::from(number)] = Some((value, status));
+            here.is_pending[usize::from(number)] = false;
+            here.trees[usize::from(number)].as_ref().and_then(|tree| tree.queue)
+        };
+        if let Some(queue) = queue {
+            let event = Event { kind: EventKind::Collective, user: number.into(), status, bytes: 16 };
+            self.landed(c, t, Landing::Event { queue, event });
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn collective_packet(
+        &mut self,
+        c: &Common,
+        t: u64,
+        op: Op,
+        ptag: u8,
+        (node, engine): (u32, u8),
+        child: u64,
+        command: u8,
+        value: [u64; 2],
+    ) {
+        let Some(node) = c.job(ptag).and_then(|job| job.node(node)) else { return };
+        let request = Request {
+            op,
+            command,
+            ptag,
+            mdh: engine.into(),
+            is_virtual: false,
+            offset: child,
+            bytes: 16,
+            tag: Tag::default(),
+            ssid: 0,
+            event: false,
+            packets: 1,
+            user: 0,
+        };
+        let data = Some(value.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>().into());
+        let outstanding =
+            Outstanding { transaction: None, then: Then::Count, issued_at: t, descriptor: None };
+        let mode = Mode::Adaptive0;
+        self.ready.push_back(Ready { request, node, mode, data, tag: None, outstanding });
+        self.feed(c, t);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reductions_know_values_and_places() {
+        let of = |r: Reduction, a, b| Reduction::apply(r.number(false), a, b);
+        assert_eq!(of(Reduction::Add, [3, 9], [4, 8])[0], 7);
+        assert_eq!(of(Reduction::Min, [u64::MAX, 9], [4, 8]), [u64::MAX, 9]);
+        assert_eq!(of(Reduction::Max, [4, 9], [4, 8]), [4, 8]);
+        let bits = |x: f64, i| [x.to_bits(), i];
+        assert_eq!(of(Reduction::FloatMin, bits(1.5, 2), bits(-2.5, 7)), bits(-2.5, 7));
+        assert_eq!(of(Reduction::FloatAdd, bits(1.5, 2), bits(-2.5, 7))[0], (-1.0f64).to_bits());
+        let short = Reduction::apply(Reduction::Min.number(true), [0xffff_fffe, 1], [1, 0]);
+        assert_eq!(short, [0xffff_fffe, 1]);
+    }
+
+    #[test]
+    fn a_tree_has_at_most_32_branches() {
+        let tree = |n| Tree { children: vec![(1, 0); n], ..Tree::default() };
+        assert!(tree(CHILDREN).check().is_ok() && tree(CHILDREN + 1).check().is_err());
+    }
+}

@@ -1,0 +1,131 @@
+//! The IOMMU ("Address Translation"): user virtual addresses into physical ones, by a cache of page table entries, four-way set
+//! associative, of 128 entries of eight PTEs each; what it has not is fetched from the host's memory, and many fetches may be under way.
+
+use super::address::PageSize;
+
+/// Entries of the cache, of eight PTEs each.
+pub const PTE_CACHE_ENTRIES: usize = 128;
+/// Its ways.
+pub const PTE_CACHE_WAYS: usize = 4;
+/// PTEs of an entry.
+pub const PTES_PER_ENTRY: u64 = 8;
+
+const SETS: usize = PTE_CACHE_ENTRIES / PTE_CACHE_WAYS;
+
+/// The set of an entry **(ours)**: processes have their memory at the same addresses, and must not meet in one set for that.
+fn set_of(process: u8, block: u64) -> usize {
+    (block as usize + 11 * usize::from(process)) % SETS
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    process: u8,
+    /// Which level of which size of pages.
+    level: u8,
+    /// The number of its first page, by eight.
+    block: u64,
+    used: u64,
+    /// When it is here, microticks.
+    ready_at: u64,
+}
+
+/// The cache, once anything has been translated.
+#[derive(Default)]
+pub(super) struct Iommu {
+    sets: Vec<[Option<Entry>; PTE_CACHE_WAYS]>,
+    uses: u64,
+    pub hits: u64,
+    pub misses: u64,
+}
+
+impl Iommu {
+    /// Looks up an entry. What is not there comes to be there at the time that `fetch` says.
+    fn touch(
+        &mut self,
+        (process, level, block): (u8, u8, u64),
+        now: u64,
+        fetch: &mut impl FnMut(u64) -> u64,
+    ) -> u64 {
+        if self.sets.is_empty() {
+            self.sets = vec![[None; PTE_CACHE_WAYS]; SETS];
+        }
+        self.uses += 1;
+        let uses = self.uses;
+        let set = &mut self.sets[set_of(process, block)];
+        let is_it = |e: &&mut Entry| (e.process, e.level, e.block) == (process, level, block);
+        if let Some(entry) = set.iter_mut().flatten().find(is_it) {
+            entry.used = uses;
+            self.hits += 1;
+            return entry.ready_at.max(now);
+        }
+        self.misses += 1;
+        let ready_at = fetch(now);
+        let oldest = set.iter_mut().min_by_key(|e| e.map_or(0, |e| e.used)).expect("four ways");
+        *oldest = Some(Entry { process, level, block, used: uses, ready_at });
+        ready_at
+    }
+
+    /// When the translation of an address is known: `fetch` starts a fetch of PTEs at a time and says when they come. Of a small page
+    /// the upper level's entry comes first.
+    pub fn translate(
+        &mut self,
+        process: u8,
+        address: u64,
+        page: PageSize,
+        now: u64,
+        mut fetch: impl FnMut(u64) -> u64,
+    ) -> u64 {
+        let number = address >> page.log2();
+        let mut at = now;
+        let lower = (process, page.log2() as u8, number / PTES_PER_ENTRY);
+        if page.levels() == 2 && !self.holds(lower) {
+            // An upper entry leads to a page of 512 PTEs (x86).
+            at = self.touch((process, 1, number / 512 / PTES_PER_ENTRY), at, &mut fetch);
+        }
+        self.touch(lower, at, &mut fetch)
+    }
+
+    fn holds(&self, (process, level, block): (u8, u8, u64)) -> bool {
+        let set = self.sets.get(set_of(process, block));
+        set.is_some_and(|s| {
+            s.iter().flatten().any(|e| (e.process, e.level, e.block) == (process, level, block))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As much as the cache reaches is fetched once; one block more in a set, and it is fetched each time around.
+    #[test]
+    fn the_cache_holds_128_entries_of_eight() {
+        let page = PageSize::HUGE;
+        let rounds = |blocks: u64| {
+            let mut iommu = Iommu::default();
+            for _ in 0..3 {
+                for number in 0..blocks * PTES_PER_ENTRY {
+                    iommu.translate(0, number * page.bytes(), page, 0, |now| now + 5);
+                }
+            }
+            iommu.misses
+        };
+        assert_eq!(rounds(PTE_CACHE_ENTRIES as u64), 128);
+        // One set has five blocks for four ways.
+        assert_eq!(rounds(PTE_CACHE_ENTRIES as u64 + 1), 129 + 2 * 5);
+        assert_eq!(rounds(2 * PTE_CACHE_ENTRIES as u64), 3 * 256);
+    }
+
+    #[test]
+    fn small_pages_take_two_levels() {
+        let mut iommu = Iommu::default();
+        let fetch = |now: u64| now + 100;
+        assert_eq!(iommu.translate(0, 0, PageSize::SMALL, 10, fetch), 210);
+        // Its neighbours came with it, and others' upper level.
+        assert_eq!(iommu.translate(0, 7 * 4096, PageSize::SMALL, 300, fetch), 300);
+        assert_eq!(iommu.translate(0, 8 * 4096, PageSize::SMALL, 300, fetch), 400);
+        // What is under way is waited for.
+        assert_eq!(iommu.translate(0, 9 * 4096, PageSize::SMALL, 350, fetch), 400);
+        assert_eq!(iommu.translate(0, 0, PageSize::HUGE, 500, fetch), 600);
+    }
+}

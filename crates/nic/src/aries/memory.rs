@@ -1,0 +1,181 @@
+//! The NIC's reads and writes of the host's memory: paced by its data path, translated by the IOMMU, carried by PCI-Express, and seen by the
+//! processes that poll what they write.
+
+use super::address::PageSize;
+use super::bte::{Block, Transfer};
+use super::node::{lock, place};
+use super::pcie::{Way, at_host};
+use super::target::Located;
+use super::{Action, Common, Landing, Nic, Watch, crossing};
+use crate::aries::config::MILLI;
+use netloom_engine::Time;
+use netloom_fabric::packet::Data;
+
+/// What is read, and for what.
+pub(super) enum Read {
+    /// The answer to a get.
+    Answer(Located),
+    /// The data of a block transfer's packet.
+    Block(Block),
+    /// A block transfer's descriptor, from a queue in memory.
+    Descriptor(Box<Transfer>),
+    /// A variable for the AMO cache.
+    Word(u64),
+    /// Page table entries: eight of eight bytes.
+    Table,
+}
+
+impl Read {
+    fn bytes(&self) -> u32 {
+        match self {
+            Read::Answer(located) => located.arrival.request.bytes,
+            Read::Block(block) => block.bytes,
+            Read::Descriptor(_) | Read::Table => 64,
+            Read::Word(_) => 8,
+        }
+    }
+
+    fn process(&self) -> u8 {
+        match self {
+            Read::Answer(located) => located.process,
+            Read::Block(block) => block.process,
+            Read::Descriptor(transfer) => transfer.process,
+            Read::Word(word) => (word >> 48) as u8,
+            Read::Table => 0,
+        }
+    }
+}
+
+impl Nic {
+    /// Writes to memory of a process; returns when the write leaves.
+    pub(super) fn write(&mut self, c: &Common, t: u64, bytes: u32, landing: Landing) -> u64 {
+        let start = self.write_free.max(t);
+        self.write_free = start + c.config.passage(bytes);
+        let (start, end) = self.pcie.send(&c.config, Way::Up, start, bytes);
+        let process = match &landing {
+            Landing::Data { process, .. } => *process,
+            Landing::Event { queue, .. } => lock(&self.here).queue(*queue).map_or(0, |q| q.process),
+            Landing::Sync(_) | Landing::Result { .. } => 0,
+        };
+        self.agenda.at(end + crossing(&c.config, process), Action::Landed(Box::new(landing)));
+        start
+    }
+
+    /// Asks the host for data.
+    pub(super) fn read(&mut self, c: &Common, t: u64, read: Read) {
+        let start = self.read_free.max(t);
+        self.read_free = start + c.config.passage(read.bytes());
+        let (_, end) = self.pcie.send(&c.config, Way::Up, start, 0);
+        let far = crossing(&c.config, read.process()) - crossing(&c.config, 0);
+        self.agenda.at(end + at_host(&c.config) + far, Action::AtHost(Box::new(read)));
+    }
+
+    /// The host's memory has the data, which takes its turn on the way back.
+    pub(super) fn at_host(&mut self, c: &Common, t: u64, read: Box<Read>) {
+        let at = match &*read {
+            Read::Answer(located) => Some(place(located.process, located.address)),
+            Read::Block(block) => Some(place(block.process, block.address)),
+            Read::Word(word) => Some(*word),
+            Read::Descriptor(_) | Read::Table => None,
+        };
+        let bytes = read.bytes();
+        let data = at.and_then(|at| lock(&self.here).contents.load(at, bytes as usize));
+        let (_, end) = self.pcie.send(&c.config, Way::Down, t, bytes);
+        if !matches!(*read, Read::Table) {
+            let there = end + crossing(&c.config, read.process());
+            self.agenda.at(there, Action::ReadDone(read, data));
+        }
+    }
+
+    /// When the translation of an address is known.
+    pub(super) fn translate(
+        &mut self,
+        c: &Common,
+        t: u64,
+        (process, address): (u8, u64),
+        page: PageSize,
+    ) -> u64 {
+        let (pcie, agenda) = (&mut self.pcie, &mut self.agenda);
+        let back = u64::from(64 + c.config.pcie.overhead_B) * c.config.pcie.dword_microticks / 4;
+        self.iommu.translate(process, address, page, t, |from| {
+            // Of two levels the second is asked for later; what it takes of the host interface is taken now, so that nothing waits for it.
+            let (_, end) = pcie.send(&c.config, Way::Up, t, 0);
+            let there = end.max(from) + at_host(&c.config);
+            agenda.at(there, Action::AtHost(Box::new(Read::Table)));
+            there + back + crossing(&c.config, 0)
+        })
+    }
+
+    /// The same for memory of a process here, of which it is asked what pages it has.
+    pub(super) fn translate_local(
+        &mut self,
+        c: &Common,
+        t: u64,
+        process: u8,
+        address: u64,
+        bytes: u32,
+    ) -> u64 {
+        let page = lock(&self.here).domains.page_of(process, address, bytes.into());
+        self.translate(c, t, (process, address), page.unwrap_or(PageSize::SMALL))
+    }
+
+    /// What was written has come to memory: whoever polls for it finds it.
+    pub(super) fn landed(&mut self, c: &Common, t: u64, landing: Landing) {
+        match landing {
+            Landing::Data { process, address, bytes, data } => {
+                let at = place(process, address);
+                lock(&self.here).contents.store(at, bytes as usize, data.as_deref());
+                let touched = address..address + u64::from(bytes);
+                self.found(c, t, |who, watch| match watch {
+                    Watch::Memory { address, bytes } => {
+                        who == process && address < touched.end && touched.start < address + bytes
+                    }
+                    _ => false,
+                });
+            }
+            Landing::Event { queue, event } => {
+                let mut here = lock(&self.here);
+                let Some(q) = here.queue(queue) else { return };
+                if q.events.len() < q.room {
+                    q.events.push_back(event);
+                } else {
+                    q.is_overrun = true;
+                }
+                drop(here);
+                self.found(c, t, |_, watch| watch == Watch::Queue(queue));
+            }
+            Landing::Sync(descriptor) => self.found(c, t, |_, watch| watch == Watch::Sync(descriptor)),
+            Landing::Result { engine, value, status } => self.has_result(c, t, engine, value, status),
+        }
+    }
+
+    /// Processes that poll for this go on at the end of the turn in which it is there.
+    pub(super) fn found(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
+        let (agenda, core) = (&mut self.agenda, &c.config.core);
+        self.watches.retain(|&process, &mut (since, watch)| {
+            let is_it = is_it(process, watch);
+            if is_it {
+                let turn = core.poll_milliticks * MILLI;
+                let at = since + t.saturating_sub(since).div_ceil(turn).max(1) * turn;
+                agenda.at(at + core.found_milliticks * MILLI, Action::Program(process));
+            }
+            !is_it
+        });
+    }
+
+    /// What a read has brought.
+    pub(super) fn read_done(&mut self, c: &Common, t: u64, read: Read, data: Option<Data>) {
+        match read {
+            Read::Answer(located) => self.answer(c, t, &located, data),
+            Read::Block(block) => self.block_read(c, t, block, data),
+            Read::Descriptor(transfer) => self.post_transfer(c, t, *transfer),
+            Read::Word(word) => self.word_read(c, t, word, data),
+            Read::Table => {}
+        }
+    }
+
+    /// The tick of a time.
+    pub(super) fn tick(t: u64) -> Time {
+        t / super::config::TICK
+    }
+}

@@ -1,0 +1,317 @@
+//! The Aries network interface (Alverson et al., "Cray XC Series Network", "Aries NIC"): cores issue commands by writing them across the
+//! host interface; the NIC makes packets of them; the destination executes what a request asks for and returns a response.
+//!
+//! The stations of a request, and where they are:
+//!
+//! | station | file |
+//! |---|---|
+//! | what programs call, and the time that their own instructions take | `gni/` |
+//! | short messages, by puts into mailboxes; the library of SHMEM and compilers | `smsg.rs`, `dmapp.rs` |
+//! | the host interface; reads and writes of memory over it | `pcie.rs`, `memory.rs` |
+//! | FMA: descriptors, windows, launch | `fma.rs` |
+//! | block transfers | `bte.rs` |
+//! | outstanding requests and the transactions that they are part of | `orb.rs`, `initiator.rs` |
+//! | what packets say | `packet.rs` |
+//! | requests at their destination; sequences and posted receives | `target.rs`, `message_table.rs` |
+//! | network addresses, handles, jobs; address translation | `address.rs`, `iommu.rs` |
+//! | atomic operations and their cache | `atomic.rs`, `amo_cache.rs` |
+//! | reductions and barriers | `collective.rs` |
+//! | memory, completion queues | `node.rs` |
+//! | times of less than a tick; the fabric's side | `agenda.rs`, `host.rs` |
+
+pub mod address;
+mod agenda;
+mod amo_cache;
+pub mod atomic;
+mod bte;
+pub mod collective;
+pub mod config;
+pub mod dmapp;
+mod fma;
+pub mod gni;
+mod host;
+mod initiator;
+mod iommu;
+mod memory;
+mod message_table;
+mod node;
+mod orb;
+mod packet;
+mod pcie;
+pub mod smsg;
+pub mod status;
+mod target;
+
+pub use amo_cache::AMO_CACHE_ENTRIES;
+pub use bte::{CHANNELS, TRANSFER_MAX_B};
+pub use fma::{LINE_B, WINDOW_B, Window};
+pub use host::{AriesNics, NicCounters};
+pub use iommu::{PTE_CACHE_ENTRIES, PTE_CACHE_WAYS, PTES_PER_ENTRY};
+pub use node::{Event, EventKind, FMA_DESCRIPTORS};
+pub use orb::OUTSTANDING;
+
+use config::{AriesConfig, MILLI};
+use fma::Command;
+use netloom_engine::Stream;
+use netloom_fabric::packet::{Data, Meta};
+use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
+use node::{Common, Node};
+use packet::{Request, Tag};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+/// Packets in the pipeline towards the network **(ours)**.
+const PIPELINE: usize = 64;
+
+/// What a NIC does at a time.
+enum Action {
+    /// A core's write leaves it: the process, its bytes, what it says.
+    CoreWrites(u8, u32, Box<Command>),
+    /// It has come to the NIC.
+    Arrived(Box<Command>),
+    /// A process goes on.
+    Program(u8),
+    /// Packets of a class that have arrived are looked at.
+    Serve(usize),
+    /// What a request asked for, once its address is translated.
+    Commit(Box<target::Located>),
+    /// The data of a response, likewise.
+    Deposit(Box<initiator::Deposit>),
+    /// A read request has come to the host's memory.
+    AtHost(Box<memory::Read>),
+    /// Its data has come back.
+    ReadDone(Box<memory::Read>, Option<Data>),
+    /// Where a block lies is known.
+    Block(Box<bte::Block>),
+    /// Something that was written has come to memory.
+    Landed(Box<Landing>),
+    /// The block transfer engine asks for its next packet's data.
+    Step,
+    /// A variable of the AMO cache is written.
+    WriteWord(u64),
+    /// A collective engine has all contributions.
+    Reduced(u8),
+    /// Requests without a response are looked for.
+    Sweep,
+}
+
+/// What is written to memory.
+enum Landing {
+    /// Data, at a place of the contents.
+    Data { process: u8, address: u64, bytes: u32, data: Option<Data> },
+    /// An event, in a queue.
+    Event { queue: u16, event: Event },
+    /// That a descriptor has nothing outstanding.
+    Sync(u8),
+    /// The result of a collective engine, with its event.
+    Result { engine: u8, value: [u64; 2], status: status::Status },
+}
+
+/// What a process waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    Queue(u16),
+    Memory { address: u64, bytes: u64 },
+    Sync(u8),
+}
+
+/// A request that can go, with its place among the outstanding ones if it has one already.
+struct Ready {
+    request: Request,
+    node: u32,
+    mode: Mode,
+    data: Option<Data>,
+    tag: Option<Tag>,
+    outstanding: orb::Outstanding,
+}
+
+/// Packets on their way out.
+struct Port {
+    list: VecDeque<(u64, TiledHeader, Meta, Option<Data>)>,
+    free_at: u64,
+    /// Whether the network must be told of a packet.
+    is_hungry: bool,
+}
+
+impl Default for Port {
+    fn default() -> Self {
+        Port { list: VecDeque::new(), free_at: 0, is_hungry: true }
+    }
+}
+
+impl Port {
+    fn is_full(&self) -> bool {
+        self.list.len() >= PIPELINE
+    }
+}
+
+/// Packets that have arrived.
+struct Arrivals {
+    waiting: VecDeque<(u64, target::Arrival)>,
+    free_at: u64,
+    /// When they will be looked at.
+    serve_at: u64,
+    is_closed: bool,
+}
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Arrivals { waiting: VecDeque::new(), free_at: 0, serve_at: u64::MAX, is_closed: false }
+    }
+}
+
+/// The NIC of one node, once it has something to do.
+struct Nic {
+    number: u32,
+    here: Arc<Mutex<Node>>,
+    random: Stream,
+    agenda: agenda::Agenda<Action>,
+    pcie: pcie::Pcie,
+    /// When the data path takes the next read and the next write.
+    read_free: u64,
+    write_free: u64,
+    iommu: iommu::Iommu,
+    orb: orb::Orb,
+    transactions: orb::Transactions,
+    is_sweeping: bool,
+    /// Cores' writes that the NIC holds, and those that wait for a credit.
+    writes_held: u32,
+    held: VecDeque<(u8, u32, Command)>,
+    commands: VecDeque<Command>,
+    descriptors: BTreeMap<u8, fma::Descriptor>,
+    ready: VecDeque<Ready>,
+    fma_first: bool,
+    /// Towards the network: requests, responses. From it, likewise.
+    requests: Port,
+    responses: Port,
+    arrivals: [Arrivals; 2],
+    bte: bte::Bte,
+    table: message_table::MessageTable,
+    amo: amo_cache::AmoCache,
+    engines: [collective::Engine; collective::ENGINES],
+    /// What each process waits for, and since when.
+    watches: BTreeMap<u8, (u64, Watch)>,
+    /// Processes that may go on, and when.
+    fills: [bool; 2],
+    opens: Vec<(usize, bool)>,
+    counters: NicCounters,
+}
+
+/// From a transfer's end to its effect, for memory and cores of a process.
+fn crossing(c: &AriesConfig, process: u8) -> u64 {
+    let far = u64::from(u32::from(process) / c.core.cores_per_cpu % 2);
+    (c.pcie.crossing_milliticks + far * c.pcie.qpi_milliticks) * MILLI
+}
+
+impl Nic {
+    fn new(number: u32, here: &Arc<Mutex<Node>>, seed: u64) -> Self {
+        Nic {
+            number,
+            here: Arc::clone(here),
+            random: Stream::new(seed, 11, number.into()),
+            agenda: agenda::Agenda::default(),
+            pcie: pcie::Pcie::default(),
+            read_free: 0,
+            write_free: 0,
+            iommu: iommu::Iommu::default(),
+            orb: orb::Orb::default(),
+            transactions: orb::Transactions::default(),
+            is_sweeping: false,
+            writes_held: 0,
+            held: VecDeque::new(),
+            commands: VecDeque::new(),
+            descriptors: BTreeMap::new(),
+            ready: VecDeque::new(),
+            fma_first: false,
+            requests: Port::default(),
+            responses: Port::default(),
+            arrivals: Default::default(),
+            bte: bte::Bte::default(),
+            table: message_table::MessageTable::default(),
+            amo: amo_cache::AmoCache::default(),
+            engines: Default::default(),
+            watches: BTreeMap::new(),
+            fills: [false; 2],
+            opens: vec![],
+            counters: NicCounters::default(),
+        }
+    }
+
+    /// Does what is due at a time; a process that goes on is the host's affair.
+    fn act(&mut self, c: &Common, t: u64, action: Action) {
+        match action {
+            Action::CoreWrites(process, bytes, command) => self.core_writes(c, t, process, bytes, *command),
+            Action::Arrived(command) => {
+                self.commands.push_back(*command);
+                self.feed(c, t);
+            }
+            Action::Serve(class) => {
+                if self.arrivals[class].serve_at <= t {
+                    self.arrivals[class].serve_at = u64::MAX;
+                }
+                self.serve(c, t, class);
+            }
+            Action::Commit(located) => self.commit(c, t, *located),
+            Action::Deposit(deposit) => self.deposit(c, t, *deposit),
+            Action::AtHost(read) => self.at_host(c, t, read),
+            Action::ReadDone(read, data) => self.read_done(c, t, *read, data),
+            Action::Block(block) => self.read(c, t, memory::Read::Block(*block)),
+            Action::Landed(landing) => self.landed(c, t, *landing),
+            Action::Step => self.step(c, t),
+            Action::WriteWord(word) => self.write_word(c, t, word),
+            Action::Reduced(engine) => self.reduced(c, t, engine.into()),
+            Action::Sweep => self.sweep(c, t),
+            Action::Program(_) => unreachable!("the host's"),
+        }
+    }
+
+    /// A random number for a packet's path, the same for all of a pair of nodes if they are to stay in order.
+    fn seed(&mut self, to: u32, mode: Mode) -> u32 {
+        if mode.is_in_order() {
+            self.number.wrapping_mul(2_654_435_769).rotate_left(7) ^ to.wrapping_mul(0x85eb_ca6b)
+        } else {
+            self.random.draw() as u32
+        }
+    }
+
+    /// Puts a packet into the pipeline towards the network.
+    fn send(
+        &mut self,
+        c: &Common,
+        t: u64,
+        (to, class, mode): (u32, Class, Mode),
+        (flits, carried): (u32, u32),
+        meta: Meta,
+        data: Option<Data>,
+    ) {
+        let header = TiledHeader::new(to, flits, class, mode, self.seed(to, mode));
+        let which = usize::from(class == Class::Response);
+        let port = if which == 0 { &mut self.requests } else { &mut self.responses };
+        let start = port.free_at.max(t);
+        port.free_at = start + c.config.passage(carried);
+        port.list.push_back((start + c.config.out_milliticks * MILLI, header, meta, data));
+        self.fills[which] |= std::mem::take(&mut port.is_hungry);
+    }
+
+    /// Sends a request, for which there is a place.
+    fn issue(&mut self, c: &Common, t: u64, ready: Ready) {
+        let Ready { mut request, node, mode, data, tag, outstanding } = ready;
+        request.tag = tag.unwrap_or_else(|| self.orb.insert(outstanding));
+        self.orb.issued(request.tag, t);
+        let carried = match request.op {
+            packet::Op::Get | packet::Op::Event => 0,
+            packet::Op::Amo | packet::Op::Join | packet::Op::Result => {
+                data.as_ref().map_or(8, |d| d.len() as u32)
+            }
+            _ => request.bytes,
+        };
+        self.counters.requests += 1;
+        let flits = c.packet.request_flits(carried);
+        let meta = request.to_meta(self.number, t / config::TICK);
+        self.send(c, t, (node, Class::Request, mode), (flits, carried), meta, data);
+        if !self.is_sweeping {
+            self.is_sweeping = true;
+            self.agenda.at(t + c.config.timeout_milliticks * MILLI, Action::Sweep);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a node's processes and its NIC share: its memory, what is registered of it, completion queues, posted receives, and which parts of
+//! the NIC have been given to whom.
+
+use super::address::{Domains, Job};
+use super::collective::Tree;
+use super::config::AriesConfig;
+use super::status::{Refusal, Status};
+use crate::contents::Contents;
+use netloom_fabric::config::FlitFormat;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// FMA descriptors of a NIC.
+pub const FMA_DESCRIPTORS: usize = 127;
+
+/// What all nodes of a block have in common.
+pub(super) struct Common {
+    pub config: AriesConfig,
+    pub packet: FlitFormat,
+    pub jobs: Arc<[Job]>,
+    pub processes: u8,
+}
+
+impl Common {
+    pub fn job(&self, ptag: u8) -> Option<&Job> {
+        self.jobs.iter().find(|job| job.ptag == ptag)
+    }
+}
+
+/// What a completion event is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// Something that was posted here.
+    Post,
+    /// Memory of this process that another has written.
+    Remote,
+    /// A receive that was posted.
+    Receive,
+    /// A collective operation.
+    Collective,
+}
+
+/// A completion event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What it is of.
+    pub kind: EventKind,
+    /// What the initiator gave it: a posted descriptor's or receive's number, a remote event's data.
+    pub user: u64,
+    /// How it ended.
+    pub status: Status,
+    /// Bytes of a transfer or a message.
+    pub bytes: u64,
+}
+
+/// A completion queue, in memory of its process.
+pub(super) struct Queue {
+    pub process: u8,
+    pub room: usize,
+    pub events: VecDeque<Event>,
+    pub is_overrun: bool,
+}
+
+/// Memory that waits for a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Receive {
+    pub address: u64,
+    pub bytes: u64,
+    pub queue: Option<u16>,
+    pub user: u64,
+}
+
+/// A node.
+#[derive(Default)]
+pub(super) struct Node {
+    pub contents: Contents,
+    pub domains: Domains,
+    /// By number; none where it was destroyed.
+    pub queues: Vec<Option<Queue>>,
+    /// By process: its job.
+    pub attached: BTreeMap<u8, u8>,
+    /// FMA descriptors that are taken, a bit each.
+    pub descriptors: u128,
+    pub receives: BTreeMap<u8, VecDeque<Receive>>,
+    /// By collective engine.
+    pub trees: [Option<Tree>; super::collective::ENGINES],
+    /// What their last operations came to, and whether one is pending.
+    pub results: [Option<([u64; 2], Status)>; super::collective::ENGINES],
+    pub is_pending: [bool; super::collective::ENGINES],
+}
+
+/// Where an address of a process lies among the contents of its node.
+pub(super) fn place(process: u8, address: u64) -> u64 {
+    debug_assert!(address < 1 << 48);
+    u64::from(process) << 48 | address
+}
+
+impl Node {
+    pub fn queue(&mut self, queue: u16) -> Option<&mut Queue> {
+        self.queues.get_mut(usize::from(queue))?.as_mut()
+    }
+
+    pub fn take_descriptor(&mut self) -> Result<u8, Refusal> {
+        let first = (!self.descriptors).trailing_zeros() as usize;
+        if first >= FMA_DESCRIPTORS {
+            return Err(Refusal::ErrorResource);
+        }
+        self.descriptors |= 1 << first;
+        Ok(first as u8)
+    }
+}
+
+/// A program and its node's NIC do not run at once, so this never waits; it is there because a future that is `Send` may hold nothing weaker.
+pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().expect("a program that panicked is not polled again")
+}

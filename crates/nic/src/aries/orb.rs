@@ -1,0 +1,198 @@
+//! The output request buffer ("Ordering and Completion"): each request that is under way, up to 1,024, and the transactions that they are
+//! part of, whose end makes an event.
+
+use super::packet::{SSIDS, Tag};
+use super::status::Status;
+
+/// Packets that a NIC may have outstanding.
+pub const OUTSTANDING: usize = 1024;
+
+/// What is done with a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// Nothing but counting.
+    Count,
+    /// Its data is written to memory of a process, and behind it a flag where one was asked for.
+    Store { process: u8, address: u64, bytes: u32, flag: Option<(u64, u64)> },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outstanding {
+    pub transaction: Option<u16>,
+    pub then: Then,
+    pub issued_at: u64,
+    /// The FMA descriptor by which it was asked for.
+    pub descriptor: Option<u8>,
+}
+
+/// The buffer. Its places are made when they are needed.
+#[derive(Default)]
+pub(super) struct Orb {
+    entries: Vec<(u8, Option<Outstanding>)>,
+    free: Vec<u16>,
+    /// The most that were ever under way.
+    pub peak: usize,
+}
+
+impl Orb {
+    /// Requests under way.
+    pub fn used(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// Whether there is a place.
+    pub fn has_room(&self) -> bool {
+        self.used() < OUTSTANDING
+    }
+
+    /// Takes a place; there must be one.
+    pub fn insert(&mut self, what: Outstanding) -> Tag {
+        let entry = self.free.pop().unwrap_or_else(|| {
+            self.entries.push((0, None));
+            (self.entries.len() - 1) as u16
+        });
+        let place = &mut self.entries[usize::from(entry)];
+        place.1 = Some(what);
+        let tag = Tag { entry, use_: place.0 };
+        self.peak = self.peak.max(self.used());
+        tag
+    }
+
+    /// Frees a place for its response; none if it is not waited for any more.
+    pub fn remove(&mut self, tag: Tag) -> Option<Outstanding> {
+        let place = self.entries.get_mut(usize::from(tag.entry)).filter(|place| place.0 == tag.use_)?;
+        let what = place.1.take()?;
+        place.0 = place.0.wrapping_add(1);
+        self.free.push(tag.entry);
+        Some(what)
+    }
+
+    /// Says when a request has been issued, from which on its response is awaited.
+    pub fn issued(&mut self, tag: Tag, at: u64) {
+        if let Some(what) = &mut self.entries[usize::from(tag.entry)].1 {
+            what.issued_at = at;
+        }
+    }
+
+    /// Those that were issued before a time.
+    pub fn older_than(&self, time: u64) -> Vec<Tag> {
+        let old = self.entries.iter().enumerate().filter_map(|(entry, (use_, what))| {
+            what.filter(|w| w.issued_at < time).map(|_| Tag { entry: entry as u16, use_: *use_ })
+        });
+        old.collect()
+    }
+}
+
+/// Where a completed transaction is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Notice {
+    /// Queue of the initiator.
+    pub queue: Option<u16>,
+    /// What its event says.
+    pub user: u64,
+    /// An event for the destination: what it says.
+    pub remote: Option<u32>,
+    /// Where that is, and of which memory.
+    pub node: u32,
+    pub mdh: u16,
+    pub is_virtual: bool,
+    pub ptag: u8,
+}
+
+/// Requests that complete as a whole.
+#[derive(Clone, Debug)]
+pub(super) struct Transaction {
+    pub notice: Notice,
+    pub outstanding: u32,
+    /// Whether no more requests will be part of it.
+    pub closed: bool,
+    pub status: Status,
+    /// The destination could not follow it: the event must be asked for.
+    pub event_missed: bool,
+    /// The channel of the block transfer engine that it occupies.
+    pub channel: Option<u8>,
+    pub bytes: u64,
+}
+
+/// The transactions of a NIC, by SSID.
+#[derive(Default)]
+pub(super) struct Transactions {
+    slots: Vec<Option<Transaction>>,
+    free: Vec<u16>,
+}
+
+impl Transactions {
+    /// Opens one, if an SSID is free.
+    pub fn open(&mut self, notice: Notice) -> Option<u16> {
+        let ssid = match self.free.pop() {
+            Some(ssid) => ssid,
+            None if self.slots.len() < SSIDS => {
+                self.slots.push(None);
+                (self.slots.len() - 1) as u16
+            }
+            None => return None,
+        };
+        self.slots[usize::from(ssid)] = Some(Transaction {
+            notice,
+            outstanding: 0,
+            closed: false,
+            status: Status::Success,
+            event_missed: false,
+            channel: None,
+            bytes: 0,
+        });
+        Some(ssid)
+    }
+
+    /// Whether no SSID is free.
+    pub fn is_full(&self) -> bool {
+        self.free.is_empty() && self.slots.len() == SSIDS
+    }
+
+    pub fn get(&mut self, ssid: u16) -> &mut Transaction {
+        self.slots[usize::from(ssid)].as_mut().expect("it is open")
+    }
+
+    /// Takes it away if it is complete.
+    pub fn completed(&mut self, ssid: u16) -> Option<Transaction> {
+        let slot = &mut self.slots[usize::from(ssid)];
+        if !slot.as_ref().is_some_and(|t| t.closed && t.outstanding == 0) {
+            return None;
+        }
+        self.free.push(ssid);
+        slot.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nic_has_1024_places() {
+        let mut orb = Orb::default();
+        let what = Outstanding { transaction: None, then: Then::Count, issued_at: 7, descriptor: None };
+        let tags: Vec<Tag> = (0..OUTSTANDING).map(|_| orb.insert(what)).collect();
+        assert!(!orb.has_room() && orb.older_than(8).len() == OUTSTANDING && orb.older_than(7).is_empty());
+        assert!(orb.remove(tags[5]).is_some() && orb.has_room());
+        // The place is used again, and what is late does not hit who has it now.
+        let again = orb.insert(what);
+        assert_eq!(again.entry, tags[5].entry);
+        assert!(orb.remove(tags[5]).is_none() && orb.remove(again).is_some());
+        assert_eq!(orb.peak, OUTSTANDING);
+    }
+
+    #[test]
+    fn transactions_end_when_they_are_closed_and_all_is_back() {
+        let mut all = Transactions::default();
+        let ssid = all.open(Notice::default()).expect("free");
+        all.get(ssid).outstanding = 1;
+        assert!(all.completed(ssid).is_none());
+        all.get(ssid).outstanding = 0;
+        assert!(all.completed(ssid).is_none());
+        all.get(ssid).closed = true;
+        assert!(all.completed(ssid).is_some());
+        assert!((0..SSIDS).all(|_| all.open(Notice::default()).is_some()));
+        assert!(all.open(Notice::default()).is_none());
+    }
+}

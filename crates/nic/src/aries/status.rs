@@ -1,0 +1,73 @@
+//! What a call refuses, and how an operation ended.
+
+/// Why a call was refused at once, in the words of `gni_return_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing yet.
+    NotDone,
+    /// A value that cannot be.
+    InvalidParam,
+    /// The hardware has no more of it.
+    ErrorResource,
+    /// Not signed on, or not allowed to.
+    Permission,
+    /// An address or a length that is not a multiple of what it must be.
+    Alignment,
+    /// Not in this order.
+    InvalidState,
+    /// An operation that the hardware has not.
+    IllegalOp,
+    /// Longer than it can be.
+    Size,
+    /// Events were lost, since their queue was full.
+    Overrun,
+}
+
+/// How an operation ended: the status word of its completion event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Status {
+    /// Well.
+    #[default]
+    Success,
+    /// A request had no response in time: it was lost, or its node is dead.
+    Timeout,
+    /// The memory belongs to another communication domain, or may only be read.
+    Permission,
+    /// There is no such memory at that node.
+    NoSuchMemory,
+    /// It goes beyond the end of its memory.
+    OutOfBounds,
+    /// No such virtual node.
+    NoSuchNode,
+    /// Nobody had posted a receive.
+    NoReceive,
+    /// The receive that was posted is shorter than the message.
+    ReceiveTooShort,
+    /// The operation or operand is impossible.
+    IllegalOp,
+}
+
+impl Status {
+    const ALL: [Status; 9] = [
+        Status::Success,
+        Status::Timeout,
+        Status::Permission,
+        Status::NoSuchMemory,
+        Status::OutOfBounds,
+        Status::NoSuchNode,
+        Status::NoReceive,
+        Status::ReceiveTooShort,
+        Status::IllegalOp,
+    ];
+
+    pub(super) fn of(number: u8) -> Self {
+        Self::ALL[usize::from(number) % Self::ALL.len()]
+    }
+
+    /// The first of two that is not a success.
+    #[must_use]
+    pub(super) fn and(self, other: Status) -> Self {
+        if self == Status::Success { other } else { self }
+    }
+}

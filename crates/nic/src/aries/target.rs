@@ -1,0 +1,246 @@
+//! Requests at their destination: the network address is checked and translated, what is asked for is done, and a response returned.
+
+use super::message_table::Followed;
+use super::node::{Event, EventKind, lock};
+use super::packet::{Op, Request, Response};
+use super::pcie::Way;
+use super::status::Status;
+use super::{Action, Common, Landing, Nic};
+use crate::aries::config::{MILLI, TICK};
+use netloom_engine::Time;
+use netloom_fabric::host::Delivery;
+use netloom_fabric::packet::{Data, Meta};
+use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
+
+/// A packet that has arrived.
+pub(super) struct Arrival {
+    pub meta: Meta,
+    pub request: Request,
+    pub mode: Mode,
+    pub data: Option<Data>,
+}
+
+/// A request whose address is known.
+pub(super) struct Located {
+    pub arrival: Arrival,
+    pub process: u8,
+    pub address: u64,
+    /// Where its event goes.
+    pub queue: Option<u16>,
+}
+
+/// Bytes that the NIC lets wait for PCI-Express before it looks at no more packets **(ours)**.
+const BACKLOG_B: u64 = 1024;
+
+impl Nic {
+    /// A packet has come out of the network.
+    pub(super) fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery<TiledHeader>) {
+        let class = usize::from(delivery.header.class() == Class::Response);
+        let arrival = Arrival {
+            meta: delivery.meta,
+            request: Request::of(&delivery.meta),
+            mode: delivery.header.mode(),
+            data: delivery.data.cloned(),
+        };
+        let t = now * TICK;
+        let a = &mut self.arrivals[class];
+        a.waiting.push_back((t + c.config.in_milliticks * MILLI, arrival));
+        if a.waiting.len() >= c.config.input_packets as usize && !a.is_closed {
+            a.is_closed = true;
+            self.opens.push((class, false));
+        }
+        self.serve(c, t, class);
+    }
+
+    fn serve_at(&mut self, class: usize, at: u64) {
+        if at < self.arrivals[class].serve_at {
+            self.arrivals[class].serve_at = at;
+            self.agenda.at(at, Action::Serve(class));
+        }
+    }
+
+    /// Looks at what has arrived, as fast as the data path and the host interface take it.
+    pub(super) fn serve(&mut self, c: &Common, t: u64, class: usize) {
+        let slack = BACKLOG_B * c.config.pcie.dword_microticks / 4;
+        while let Some(&(there, _)) = self.arrivals[class].waiting.front() {
+            let start = there.max(self.arrivals[class].free_at);
+            let start = start.max(self.pcie.free(Way::Up).saturating_sub(slack));
+            if start > t {
+                self.serve_at(class, start);
+                break;
+            }
+            // These are looked at again when there is room.
+            if class == 0 && (self.responses.is_full() || self.amo.is_stalled()) {
+                break;
+            }
+            let (_, arrival) = self.arrivals[class].waiting.pop_front().expect("it is there");
+            let bytes = match arrival.request.op {
+                Op::Response => Response::of(&arrival.meta).bytes,
+                Op::Get | Op::Event => 0,
+                Op::Put | Op::Send => arrival.request.bytes,
+                Op::Amo | Op::Join | Op::Result => arrival.data.as_ref().map_or(8, |d| d.len() as u32),
+            };
+            self.arrivals[class].free_at = start + c.config.passage(bytes);
+            if class == 0 {
+                self.request_arrived(c, t, arrival);
+            } else {
+                self.response_arrived(c, t, &arrival);
+            }
+        }
+        let a = &mut self.arrivals[class];
+        if a.is_closed && a.waiting.len() <= c.config.input_packets as usize / 2 {
+            a.is_closed = false;
+            self.opens.push((class, true));
+        }
+    }
+
+    fn request_arrived(&mut self, c: &Common, t: u64, arrival: Arrival) {
+        self.counters.served += 1;
+        let r = arrival.request;
+        match r.op {
+            Op::Join => {
+                self.respond(c, t, &arrival, Status::Success, false);
+                let (engine, child) = (usize::from(r.mdh), r.offset as usize);
+                self.join(c, t, engine, Some(child), r.command, two_words(arrival.data.as_deref()));
+            }
+            Op::Result => {
+                self.respond(c, t, &arrival, Status::Success, false);
+                let status = Status::of(r.command);
+                self.result_came(c, t, r.mdh.into(), two_words(arrival.data.as_deref()), status);
+            }
+            Op::Send => self.message_part(c, t, arrival),
+            Op::Put | Op::Get | Op::Amo | Op::Event => {
+                let writes = r.op != Op::Get;
+                let found = {
+                    let here = lock(&self.here);
+                    here.domains.look_up(r.ptag, (r.mdh, r.is_virtual), r.offset, r.bytes, writes)
+                };
+                match found {
+                    Err(status) => self.respond(c, t, &arrival, status, false),
+                    Ok((segment, address)) => {
+                        let (process, queue) = (segment.process, segment.queue);
+                        let ready = self.translate(c, t, (process, address), segment.page);
+                        let located = Located { arrival, process, address, queue };
+                        if ready > t {
+                            self.agenda.at(ready, Action::Commit(Box::new(located)));
+                        } else {
+                            self.commit(c, t, located);
+                        }
+                    }
+                }
+            }
+            Op::Response => unreachable!("responses have a queue of their own"),
+        }
+    }
+
+    /// Does what was asked for.
+    pub(super) fn commit(&mut self, c: &Common, t: u64, located: Located) {
+        let r = located.arrival.request;
+        match r.op {
+            Op::Get => self.read(c, t, super::memory::Read::Answer(located)),
+            Op::Amo => self.atomic(c, t, located),
+            Op::Event => {
+                let key = (located.arrival.meta.source, r.ssid);
+                self.table.forget(key);
+                self.remote_event(c, t, located.queue, &r);
+                self.respond(c, t, &located.arrival, Status::Success, false);
+            }
+            _ => {
+                let (process, address) = (located.process, located.address);
+                let data = located.arrival.data.clone();
+                let start =
+                    self.write(c, t, r.bytes, Landing::Data { process, address, bytes: r.bytes, data });
+                let missed = self.count(c, t, &located);
+                self.respond(c, start, &located.arrival, Status::Success, missed);
+            }
+        }
+    }
+
+    /// Counts a packet whose sequence is to make an event; says whether it could not be followed.
+    pub(super) fn count(&mut self, c: &Common, t: u64, located: &Located) -> bool {
+        let r = &located.arrival.request;
+        if !r.event {
+            return false;
+        }
+        let key = (located.arrival.meta.source, r.ssid);
+        let followed = self.table.follow(key, r.packets, c.config.message_table_entries as usize);
+        if followed == Followed::Complete {
+            self.remote_event(c, t, located.queue, r);
+        }
+        followed == Followed::Missed
+    }
+
+    fn remote_event(&mut self, c: &Common, t: u64, queue: Option<u16>, r: &Request) {
+        let Some(queue) = queue else { return };
+        let event = Event { kind: EventKind::Remote, user: r.user.into(), status: Status::Success, bytes: 0 };
+        self.write_event(c, t, queue, event);
+    }
+
+    pub(super) fn write_event(&mut self, c: &Common, t: u64, queue: u16, event: Event) {
+        self.write(c, t, EVENT_B, Landing::Event { queue, event });
+    }
+
+    /// A part of a message for a posted receive.
+    fn message_part(&mut self, c: &Common, t: u64, arrival: Arrival) {
+        let r = arrival.request;
+        let process = r.mdh as u8;
+        let find = || {
+            let mut here = lock(&self.here);
+            let is_member = here.attached.get(&process) == Some(&r.ptag);
+            here.receives.get_mut(&process).filter(|_| is_member)?.pop_front()
+        };
+        let end = r.offset + u64::from(r.bytes);
+        let (sequence, is_last) = self.table.message((arrival.meta.source, r.ssid), r.packets, end, find);
+        let mut start = t;
+        if let Some(receive) = sequence.receive {
+            if sequence.status == Status::Success {
+                let (address, data) = (receive.address + r.offset, arrival.data.clone());
+                // (ours): the receive's pages were translated when it was posted.
+                start = self.write(c, t, r.bytes, Landing::Data { process, address, bytes: r.bytes, data });
+            }
+            if let Some(queue) = receive.queue.filter(|_| is_last) {
+                let (user, status, bytes) = (receive.user, sequence.status, sequence.bytes);
+                self.write_event(c, t, queue, Event { kind: EventKind::Receive, user, status, bytes });
+            }
+        }
+        self.respond(c, start, &arrival, sequence.status, false);
+    }
+
+    /// The data of a get has come from memory.
+    pub(super) fn answer(&mut self, c: &Common, t: u64, located: &Located, data: Option<Data>) {
+        let bytes = located.arrival.request.bytes;
+        self.respond_with(c, t, &located.arrival, (Status::Success, false), bytes, data);
+    }
+
+    pub(super) fn respond(&mut self, c: &Common, t: u64, arrival: &Arrival, status: Status, missed: bool) {
+        self.respond_with(c, t, arrival, (status, missed), 0, None);
+    }
+
+    /// Returns a response.
+    pub(super) fn respond_with(
+        &mut self,
+        c: &Common,
+        t: u64,
+        arrival: &Arrival,
+        (status, event_missed): (Status, bool),
+        bytes: u32,
+        data: Option<Data>,
+    ) {
+        let response = Response { tag: arrival.request.tag, status, event_missed, bytes };
+        let meta = response.to_meta(self.number, Self::tick(t));
+        let way = (arrival.meta.source, Class::Response, arrival.mode);
+        self.send(c, t, way, (c.packet.response_flits(bytes), bytes), meta, data);
+    }
+}
+
+/// Bytes of an event as it is written **(ours)**.
+const EVENT_B: u32 = 16;
+
+/// Two words of a packet's data.
+pub(super) fn two_words(data: Option<&[u8]>) -> [u64; 2] {
+    let word = |i: usize| {
+        let bytes = data.and_then(|d| d.get(8 * i..8 * i + 8));
+        bytes.map_or(0, |b| u64::from_le_bytes(b.try_into().expect("eight bytes")))
+    };
+    [word(0), word(1)]
+}

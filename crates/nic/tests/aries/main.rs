@@ -1,0 +1,13 @@
+//! Aries NICs: what they move, and what their limits are.
+
+mod atomics;
+mod blocks;
+mod collectives;
+mod crowd;
+mod dmapp;
+mod domains;
+mod limits;
+mod machine;
+mod messages;
+mod thin;
+mod windows;

@@ -1,0 +1,67 @@
+//! Sums over all nodes by the collective engine ("Reductions and Barriers", Figure 15): of one process a node. What the processes of a
+//! node do among themselves before and after is no part of it.
+
+use super::{Measured, Notes, of, refuse, set_up};
+use netloom_fabric::config::ConfigError;
+use netloom_nic::aries::address::PageSize;
+use netloom_nic::aries::collective::{CHILDREN, Reduction, Tree};
+use netloom_nic::aries::gni::Gni;
+use serde::{Deserialize, Serialize};
+
+/// Sums of one double.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Allreduce {
+    /// Branches of the tree, at most.
+    pub radix: u32,
+    /// Sums that are measured, after one that is not.
+    pub rounds: u32,
+}
+
+impl Default for Allreduce {
+    fn default() -> Self {
+        Allreduce { radix: 32, rounds: 4 }
+    }
+}
+
+impl Allreduce {
+    pub(super) fn check(&self, _nodes: u32) -> Result<(), ConfigError> {
+        if !(1..=CHILDREN as u32).contains(&self.radix) {
+            return refuse("radix", "expected 1 to 32 branches");
+        }
+        if self.rounds == 0 {
+            return refuse("rounds", "expected at least 1");
+        }
+        Ok(())
+    }
+
+    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+        let all: Vec<f64> = of(notes, 0).map(|microticks| microticks / second * 1e6).collect();
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        Measured {
+            title: "Allreduce by the collective engine".into(),
+            columns: ["nodes", "us"].map(str::to_owned).to_vec(),
+            rows: vec![vec![notes.len() as f64, mean]],
+        }
+    }
+}
+
+pub(super) async fn run(gni: Gni, config: Allreduce) {
+    set_up(&gni, 64, PageSize::HUGE);
+    let (place, places) = (gni.place(), gni.job().nodes());
+    let queue = gni.cq_create(8);
+    let tree = Tree::regular(place, places, config.radix, 0, queue);
+    gni.ce_configure(0, tree).expect("possible");
+    let n = f64::from(places);
+    for round in 0..=config.rounds {
+        let begin = gni.now_microticks();
+        let own = f64::from(place) + 0.5;
+        gni.ce_join(0, Reduction::FloatAdd, false, [own.to_bits(), 0]).await.expect("no other is pending");
+        gni.cq_wait_event(queue).await.expect("it comes");
+        let ([sum, _], _) = gni.ce_result(0).expect("it has ended");
+        assert_eq!(f64::from_bits(sum), n * n / 2.0, "node {}: a sum of halves is exact", gni.node());
+        if round > 0 {
+            gni.note(0, gni.now_microticks() - begin);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Put bandwidth by size (Figure 12), one way or both.
+
+use super::{AT, BEGIN, END, Measured, Notes, check_partner, refuse, set_up, span};
+use netloom_fabric::config::ConfigError;
+use netloom_nic::aries::Window;
+use netloom_nic::aries::address::PageSize;
+use netloom_nic::aries::gni::{Endpoint, Gni, Post, PostKind};
+use serde::{Deserialize, Serialize};
+
+/// Many puts of one size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(non_snake_case)]
+pub struct Bandwidth {
+    /// The other node.
+    pub to: u32,
+    /// Data of a put.
+    pub bytes: u64,
+    /// Puts of each process.
+    pub puts: u32,
+    /// Processes of a node.
+    pub processes: u32,
+    /// Whether the other node puts too.
+    pub both_ways: bool,
+    /// From so many bytes on the block transfer engine does it.
+    pub block_from_B: u64,
+    /// Puts of a process that may be without their events.
+    pub outstanding: u32,
+}
+
+impl Default for Bandwidth {
+    fn default() -> Self {
+        Bandwidth {
+            to: 4,
+            bytes: 65_536,
+            puts: 32,
+            processes: 1,
+            both_ways: false,
+            block_from_B: 4096,
+            outstanding: 16,
+        }
+    }
+}
+
+impl Bandwidth {
+    pub(super) fn check(&self, nodes: u32) -> Result<(), ConfigError> {
+        check_partner(self.to, nodes)?;
+        if !(1..=1 << 30).contains(&self.bytes) {
+            return refuse("bytes", "expected 1 B to 1 GB");
+        }
+        if self.puts == 0 || self.outstanding == 0 {
+            return refuse("puts", "expected at least 1, also for outstanding");
+        }
+        if !(1..=127).contains(&self.processes) {
+            return refuse("processes", "expected 1 to 127, as many as a NIC has FMA descriptors");
+        }
+        Ok(())
+    }
+
+    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+        let ways = if self.both_ways { 2 } else { 1 };
+        let bytes = self.bytes * u64::from(self.puts) * u64::from(self.processes) * ways;
+        let rate = bytes as f64 / span(notes, second) / 1e9;
+        Measured {
+            title: "Put bandwidth".into(),
+            columns: ["B", "GB/s"].map(str::to_owned).to_vec(),
+            rows: vec![vec![self.bytes as f64, rate]],
+        }
+    }
+}
+
+pub(super) async fn run(gni: Gni, config: Bandwidth) {
+    let memory = set_up(&gni, 2 << 30, PageSize::HUGE);
+    let other = match gni.place() {
+        0 => config.to,
+        place if place == config.to && config.both_ways => 0,
+        _ => return,
+    };
+    let queue = gni.cq_create(1 << 12);
+    // A put that is not measured, for what is to be fetched once.
+    let to = Endpoint::new(other, gni.process());
+    let first = Post { queue: Some(queue), ..Post::new(PostKind::RdmaPut, AT, AT, memory, 64) };
+    gni.post_rdma(to, first).await.expect("possible");
+    gni.cq_wait_event(queue).await.expect("it came");
+    let d = gni.descriptor();
+    let window = Window { node: other, mdh: memory.mdh, is_virtual: true, ..Window::default() };
+    gni.fma_open(d, window, None, 0).await.expect("signed on");
+    gni.note(BEGIN, gni.now_microticks());
+    if config.bytes < config.block_from_B {
+        let data = vec![1; config.bytes as usize];
+        // A put begins where its window does: each costs a store to the descriptor.
+        for _ in 0..config.puts {
+            gni.compute_milliticks(gni.core().library_milliticks).await;
+            gni.fma_set(d, window).await.expect("signed on");
+            gni.fma_store(d, 0, &data).await.expect("within the window");
+        }
+        gni.fma_sync(d).await;
+    } else {
+        let post = Post { queue: Some(queue), ..Post::new(PostKind::RdmaPut, AT, AT, memory, config.bytes) };
+        let (mut posted, mut ended) = (0, 0);
+        while ended < config.puts {
+            if posted < config.puts && posted - ended < config.outstanding {
+                gni.post_rdma(to, post).await.expect("possible");
+                posted += 1;
+            } else {
+                gni.cq_wait_event(queue).await.expect("it came");
+                ended += 1;
+            }
+        }
+    }
+    gni.note(END, gni.now_microticks());
+}

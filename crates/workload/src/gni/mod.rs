@@ -1,0 +1,146 @@
+//! Programs on Aries NICs, written on their programming interface: the benchmarks behind the figures of the Cray XC paper (Alverson et
+//! al., "Aries Performance").
+//!
+//! The machine's nodes are one job, [`PTAG`] and [`COOKIE`]; each node runs [`GniConfig::processes`] processes.
+
+pub mod allreduce;
+pub mod amo_rates;
+pub mod bandwidth;
+pub mod latency;
+pub mod put_rates;
+
+use crate::spi::Measured;
+use allreduce::Allreduce;
+use amo_rates::AmoRates;
+use bandwidth::Bandwidth;
+use latency::Latency;
+use netloom_fabric::config::ConfigError;
+use netloom_nic::aries::address::{Job, MemHandle, PageSize};
+use netloom_nic::aries::gni::{Gni, MemOptions, Note};
+use put_rates::PutRates;
+use serde::{Deserialize, Serialize};
+use std::future::Future;
+use std::pin::Pin;
+
+/// The job's protection tag.
+pub const PTAG: u8 = 1;
+/// The job's cookie.
+pub const COOKIE: u32 = 1;
+
+/// Where each process' memory lies that others reach.
+const AT: u64 = 1 << 32;
+
+/// The job of all nodes.
+pub fn job(nodes: u32) -> Job {
+    Job::new(PTAG, COOKIE, 0..nodes)
+}
+
+/// Such a program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "program", rename_all = "kebab-case")]
+pub enum GniConfig {
+    /// Puts and gets of growing size between two nodes, one at a time.
+    Latency(Latency),
+    /// Many puts of a size between two nodes, one way or both.
+    Bandwidth(Bandwidth),
+    /// Puts of a word by FMA launch, by several processes of a node.
+    PutRates(PutRates),
+    /// Atomic operations of all nodes on variables of one.
+    AmoRates(AmoRates),
+    /// Sums over all nodes by the collective engine.
+    Allreduce(Allreduce),
+}
+
+/// What each process noted: node, process, figures.
+pub type Notes = [(u32, u32, Vec<Note>)];
+
+impl GniConfig {
+    /// Processes of each node.
+    pub fn processes(&self) -> u32 {
+        match self {
+            GniConfig::Latency(_) | GniConfig::Allreduce(_) => 1,
+            GniConfig::Bandwidth(c) => c.processes,
+            GniConfig::PutRates(c) => c.processes,
+            GniConfig::AmoRates(c) => c.processes,
+        }
+    }
+
+    /// Checks the values against the machine.
+    ///
+    /// # Errors
+    /// The first value that is impossible.
+    pub fn check(&self, nodes: u32) -> Result<(), ConfigError> {
+        match self {
+            GniConfig::Latency(c) => c.check(nodes),
+            GniConfig::Bandwidth(c) => c.check(nodes),
+            GniConfig::PutRates(c) => c.check(nodes),
+            GniConfig::AmoRates(c) => c.check(nodes),
+            GniConfig::Allreduce(c) => c.check(nodes),
+        }
+    }
+
+    /// What the programs of all processes measured, in the order of nodes.
+    pub fn measured(&self, notes: &Notes, ticks_per_second: u64) -> Measured {
+        // Microticks of a second.
+        let second = ticks_per_second as f64 * 1e6;
+        match self {
+            GniConfig::Latency(c) => c.measured(notes, second),
+            GniConfig::Bandwidth(c) => c.measured(notes, second),
+            GniConfig::PutRates(c) => c.measured(notes, second),
+            GniConfig::AmoRates(c) => c.measured(notes, second),
+            GniConfig::Allreduce(c) => c.measured(notes, second),
+        }
+    }
+}
+
+/// The program of a process.
+pub fn program(config: &GniConfig, gni: Gni) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    match config {
+        GniConfig::Latency(c) => Box::pin(latency::run(gni, c.clone())),
+        GniConfig::Bandwidth(c) => Box::pin(bandwidth::run(gni, c.clone())),
+        GniConfig::PutRates(c) => Box::pin(put_rates::run(gni, c.clone())),
+        GniConfig::AmoRates(c) => Box::pin(amo_rates::run(gni, c.clone())),
+        GniConfig::Allreduce(c) => Box::pin(allreduce::run(gni, c.clone())),
+    }
+}
+
+/// Signs on and registers memory, which has the same handle on all nodes: the process' number among the job's virtual ones.
+fn set_up(gni: &Gni, bytes: u64, page: PageSize) -> MemHandle {
+    gni.cdm_attach(PTAG, COOKIE).expect("the job is that of all nodes");
+    // The first process of a node to come here does it for all.
+    let _ = gni.reserve_virtual_handles(gni.processes().into());
+    let options = MemOptions { page, virtual_mdh: Some(gni.process().into()), ..MemOptions::default() };
+    gni.mem_register(AT, bytes, options).expect("nobody else has taken it")
+}
+
+/// Refuses a value of a key.
+fn refuse<T>(key: &str, message: &str) -> Result<T, ConfigError> {
+    Err(ConfigError { key: key.into(), message: message.into() })
+}
+
+/// Refuses a partner that the machine has not.
+fn check_partner(to: u32, nodes: u32) -> Result<(), ConfigError> {
+    if to == 0 || to >= nodes {
+        return Err(ConfigError {
+            key: "to".into(),
+            message: format!("expected a node other than 0 of {nodes}, found {to}"),
+        });
+    }
+    Ok(())
+}
+
+/// The figures of a kind that were noted, in order.
+fn of(notes: &Notes, kind: u64) -> impl Iterator<Item = f64> {
+    let all = notes.iter().flat_map(|(_, _, notes)| notes);
+    all.filter(move |n| n.of == kind).map(|n| n.microticks as f64)
+}
+
+/// What beginnings and ends are noted as.
+const BEGIN: u64 = 1 << 32;
+const END: u64 = BEGIN + 1;
+
+/// From the first beginning to the last end, seconds.
+fn span(notes: &Notes, second: f64) -> f64 {
+    let begin = of(notes, BEGIN).fold(f64::INFINITY, f64::min);
+    (of(notes, END).fold(0.0, f64::max) - begin) / second
+}

@@ -1,0 +1,76 @@
+//! Put rates by processes (Figure 13): words by FMA launch, to memory whose handle is the same for all (vMDH), or changes with each.
+
+use super::{BEGIN, END, Measured, Notes, check_partner, refuse, set_up};
+use netloom_fabric::config::ConfigError;
+use netloom_nic::aries::Window;
+use netloom_nic::aries::address::PageSize;
+use netloom_nic::aries::gni::{Gni, Note};
+use serde::{Deserialize, Serialize};
+
+/// Puts of 8 B.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PutRates {
+    /// The other node.
+    pub to: u32,
+    /// Puts of each process.
+    pub puts: u32,
+    /// Processes of a node.
+    pub processes: u32,
+    /// Whether the memory domain handle is written for each put.
+    pub changes_handle: bool,
+}
+
+impl Default for PutRates {
+    fn default() -> Self {
+        PutRates { to: 4, puts: 1000, processes: 16, changes_handle: false }
+    }
+}
+
+impl PutRates {
+    pub(super) fn check(&self, nodes: u32) -> Result<(), ConfigError> {
+        check_partner(self.to, nodes)?;
+        if self.puts == 0 {
+            return refuse("puts", "expected at least 1");
+        }
+        if !(1..=127).contains(&self.processes) {
+            return refuse("processes", "expected 1 to 127, as many as a NIC has FMA descriptors");
+        }
+        Ok(())
+    }
+
+    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+        // Processes that share a core are slower than others: each has a rate of its own.
+        let own = |(_, _, notes): &(u32, u32, Vec<Note>)| {
+            let of = |kind| notes.iter().find(|n| n.of == kind).map(|n| n.microticks as f64);
+            Some(f64::from(self.puts) * second / (of(END)? - of(BEGIN)?))
+        };
+        let rate: f64 = notes.iter().filter_map(own).sum();
+        Measured {
+            title: "Put rate".into(),
+            columns: ["processes", "million/s"].map(str::to_owned).to_vec(),
+            rows: vec![vec![self.processes.into(), rate / 1e6]],
+        }
+    }
+}
+
+pub(super) async fn run(gni: Gni, config: PutRates) {
+    let memory = set_up(&gni, 1 << 20, PageSize::HUGE);
+    if gni.place() != 0 {
+        return;
+    }
+    let d = gni.descriptor();
+    let window = Window { mdh: memory.mdh, is_virtual: true, ..Window::default() };
+    gni.fma_set(d, window).await.expect("signed on");
+    gni.launch_put(d, config.to, 0, 1).await;
+    gni.fma_sync(d).await;
+    gni.note(BEGIN, gni.now_microticks());
+    for i in 0..u64::from(config.puts) {
+        if config.changes_handle {
+            gni.fma_set_memory(d, memory).await;
+        }
+        gni.launch_put(d, config.to, 8 * (i % 4096), i).await;
+    }
+    gni.fma_sync(d).await;
+    gni.note(END, gni.now_microticks());
+}
