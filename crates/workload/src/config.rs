@@ -5,6 +5,7 @@ mod traffic;
 
 pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 
+use crate::gni::GniConfig;
 use crate::skeleton::SkeletonConfig;
 use crate::spi::SpiConfig;
 use netloom_fabric::config::ConfigError;
@@ -45,6 +46,8 @@ pub enum WorkloadConfig {
     Trace(Trace),
     /// A program on Message Units.
     Spi(SpiConfig),
+    /// A program on Aries NICs.
+    Gni(GniConfig),
 }
 
 /// The values of `kind`.
@@ -67,6 +70,7 @@ pub enum Kind {
     Skeleton,
     Trace,
     Spi,
+    Gni,
 }
 
 /// A workload that has nothing to set.
@@ -96,6 +100,7 @@ impl<'de> Tagged<'de> for WorkloadConfig {
             Kind::Skeleton => SkeletonConfig::deserialize(rest).map(Self::Skeleton),
             Kind::Trace => Trace::deserialize(rest).map(Self::Trace),
             Kind::Spi => SpiConfig::deserialize(rest).map(Self::Spi),
+            Kind::Gni => GniConfig::deserialize(rest).map(Self::Gni),
         }
     }
 }
@@ -206,7 +211,8 @@ fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
 impl WorkloadConfig {
     /// Whether it is programs that decide what is sent, rather than a pattern.
     pub fn is_program(&self) -> bool {
-        matches!(self, WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_) | WorkloadConfig::Spi(_))
+        use WorkloadConfig::{Gni, Skeleton, Spi, Trace};
+        matches!(self, Skeleton(_) | Trace(_) | Spi(_) | Gni(_))
     }
 
     /// The `kind` that selects it.
@@ -227,6 +233,7 @@ impl WorkloadConfig {
             WorkloadConfig::Skeleton(_) => "skeleton",
             WorkloadConfig::Trace(_) => "trace",
             WorkloadConfig::Spi(_) => "spi",
+            WorkloadConfig::Gni(_) => "gni",
         }
     }
 
@@ -314,7 +321,8 @@ impl WorkloadConfig {
             }
             WorkloadConfig::RandomPermutation {}
             | WorkloadConfig::GroupShift(_)
-            | WorkloadConfig::HotNode(_) => {
+            | WorkloadConfig::HotNode(_)
+            | WorkloadConfig::Gni(_) => {
                 let message = format!(
                     "expected a workload for tori, found \"{}\": that is for machines of switches",
                     self.kind()

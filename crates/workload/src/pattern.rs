@@ -83,7 +83,10 @@ impl Pattern {
             | WorkloadConfig::HotNode(_) => {
                 unreachable!("a torus refused it")
             }
-            WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_) | WorkloadConfig::Spi(_) => {
+            WorkloadConfig::Skeleton(_)
+            | WorkloadConfig::Trace(_)
+            | WorkloadConfig::Spi(_)
+            | WorkloadConfig::Gni(_) => {
                 return Ok(None);
             }
         };

@@ -16,6 +16,7 @@ mod faults;
 pub mod figures;
 pub mod runs;
 pub mod xc;
+pub mod xc_interface;
 
 use crate::diagnose::Problem;
 use crate::machine::{Facts, TorusFacts};
@@ -80,6 +81,7 @@ pub fn judges() -> Vec<Judge> {
     let mut judges = bgl::judges();
     judges.extend(bgq::judges());
     judges.extend(xc::judges());
+    judges.extend(xc_interface::judges());
     judges
 }
 

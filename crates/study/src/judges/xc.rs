@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// Those who judge the paper's tables.
 pub fn judges() -> Vec<Judge> {
-    let mut judges = vec![
+    vec![
         Judge { table: "cray-xc.router", judge: router },
         Judge { table: "cray-xc.group", judge: group },
         Judge { table: "cray-xc.table1_components", judge: components },
@@ -31,28 +31,7 @@ pub fn judges() -> Vec<Judge> {
         Judge { table: "cray-xc.undetected_errors", judge: undetected_errors },
         Judge { table: "cray-xc.configuration", judge: configuration },
         Judge { table: "cray-xc.fat_tree_comparison", judge: fat_tree },
-    ];
-    judges.extend(WITHOUT_INTERFACE);
-    judges
-}
-
-/// The tables of what nodes do through their network interface.
-const WITHOUT_INTERFACE: [Judge; 10] = [
-    Judge { table: "cray-xc.latency", judge: |_| not_run("latency") },
-    Judge { table: "cray-xc.latency_mpi", judge: |_| not_run("latency_mpi") },
-    Judge { table: "cray-xc.bandwidth_one_way", judge: |_| not_run("bandwidth_one_way") },
-    Judge { table: "cray-xc.bandwidth_both_ways", judge: |_| not_run("bandwidth_both_ways") },
-    Judge { table: "cray-xc.bandwidth_half_peak", judge: |_| not_run("bandwidth_half_peak") },
-    Judge { table: "cray-xc.host_interface", judge: |_| not_run("host_interface") },
-    Judge { table: "cray-xc.put_rates", judge: |_| not_run("put_rates") },
-    Judge { table: "cray-xc.amo_rates", judge: |_| not_run("amo_rates") },
-    Judge { table: "cray-xc.mpi_bandwidth", judge: |_| not_run("mpi_bandwidth") },
-    Judge { table: "cray-xc.allreduce", judge: |_| not_run("allreduce") },
-];
-
-fn not_run(table: &str) -> Result<Vec<Finding>, Problem> {
-    let note = "needs the nodes' network interface, which is not simulated yet".into();
-    Ok(vec![Finding::NotRun { id: format!("cray-xc.{table}"), note }])
+    ]
 }
 
 /// Figures of a table, or of a row of it: columns and what they come out at.

@@ -39,8 +39,18 @@ pub enum Family {
 }
 
 /// Top-level keys of a machine that a study may change.
-pub const MACHINE_KEYS: &[&str] =
-    &["family", "ticks_per_second", "topology", "packet", "link", "router", "routing", "nic", "message_unit"];
+pub const MACHINE_KEYS: &[&str] = &[
+    "family",
+    "ticks_per_second",
+    "topology",
+    "packet",
+    "link",
+    "router",
+    "routing",
+    "nic",
+    "message_unit",
+    "aries",
+];
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -119,7 +129,7 @@ impl Machine {
     pub fn check(&self) -> Result<(), ConfigError> {
         match self {
             Machine::Torus(m) => m.check(),
-            Machine::Switched(m) => m.network().check(),
+            Machine::Switched(m) => m.check(),
         }
     }
 

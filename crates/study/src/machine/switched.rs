@@ -3,9 +3,10 @@
 use super::Family;
 use super::packaging::PackagingFacts;
 use netloom_fabric::config::{
-    FlitFormat, LinkClass, SwitchedRouting, SwitchedTopology, TiledConfig, TiledRouter,
+    ConfigError, FlitFormat, LinkClass, SwitchedRouting, SwitchedTopology, TiledConfig, TiledRouter,
 };
 use netloom_fabric::topology::wiring::Wiring;
+use netloom_nic::aries::config::AriesConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,6 +33,9 @@ pub struct SwitchedMachine {
     pub router: TiledRouter,
     /// How packets are routed.
     pub routing: SwitchedRouting,
+    /// The Aries NIC of a node, for programs that are written for such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aries: Option<AriesConfig>,
 }
 
 /// What the layers above need to know of a network of switches.
@@ -62,6 +66,15 @@ impl SwitchedMachine {
             router: self.router.clone(),
             routing: self.routing.clone(),
         }
+    }
+
+    /// Refuses what cannot be built.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.network().check()?;
+        self.aries.as_ref().map_or(Ok(()), AriesConfig::check)
     }
 
     /// The network with its wiring; of a checked machine.

@@ -6,11 +6,13 @@ use crate::result::{
     ClassUse, LinkSummary, PortRow, ResponseFigures, RunResult, Series, StallReport, SwitchedFigures,
     WaitingPacket,
 };
+use crate::simulate::driver::Driver;
 use netloom_engine::Time;
-use netloom_fabric::router::tiled::{TileCounts, TiledBlock, TiledNetwork};
-use netloom_fabric::router::{self, WindowRecord};
+use netloom_fabric::host::Host;
+use netloom_fabric::router::tiled::{TileCounts, TiledBlock, TiledHeader, TiledNetwork};
+use netloom_fabric::router::{self, RouterBlock, WindowRecord};
 use netloom_fabric::topology::wiring::Wiring;
-use netloom_workload::flits::{Counts, Nodes};
+use netloom_workload::flits::Counts;
 
 /// How networks of tiled routers are read out.
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +21,15 @@ pub(crate) struct SwitchedReadout {
     pub offered: Option<f64>,
 }
 
-impl Readout<TiledBlock<Nodes>> for SwitchedReadout {
-    fn links(&self, network: &mut TiledNetwork<Nodes>) -> f64 {
+impl<H: Host<TiledHeader> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
+    fn links(&self, network: &mut TiledNetwork<H>) -> f64 {
         links(network.shape().wiring()) as f64
     }
 
     fn result(
         &self,
         study: &ResolvedStudy,
-        network: &mut TiledNetwork<Nodes>,
+        network: &mut TiledNetwork<H>,
         span: Span,
         links: f64,
     ) -> RunResult {
@@ -36,7 +38,7 @@ impl Readout<TiledBlock<Nodes>> for SwitchedReadout {
         let wiring = network.shape().wiring().clone();
         let rows = rows(&wiring, &network.tiles(), ticks);
         let mut counts = Counts::default();
-        network.blocks().for_each(|b| counts.add(&router::RouterBlock::host(b).counts));
+        network.blocks().filter_map(|b| b.host().counts()).for_each(|c| counts.add(c));
         let nodes = f64::from(wiring.nodes());
         let per_tick = |flits: u64| flits as f64 / (ticks * nodes).max(1.0);
         let seconds = ticks / study.machine.ticks_per_second() as f64;

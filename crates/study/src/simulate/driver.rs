@@ -1,8 +1,9 @@
 //! What drives the nodes of a run, as far as what it measures goes.
 
+use netloom_nic::aries::AriesNics;
 use netloom_nic::fifo::{FifoNic, Software};
 use netloom_nic::message_unit::MessageUnits;
-use netloom_workload::flits::Nodes;
+use netloom_workload::flits::{Counts as Counted, Nodes};
 use netloom_workload::messages::Programs;
 use netloom_workload::synthetic::Synthetic;
 
@@ -10,6 +11,11 @@ use netloom_workload::synthetic::Synthetic;
 pub(crate) trait Driver {
     /// Payload that has arrived, bytes; packets that have.
     fn arrived_so_far(&self) -> (u64, u64);
+
+    /// What it has counted of packets in flits, if it counts them.
+    fn counts(&self) -> Option<&Counted> {
+        None
+    }
 
     /// Counting begins anew, for those who count themselves.
     fn restart(&mut self) {}
@@ -39,8 +45,19 @@ impl Driver for Nodes {
         (self.delivered.1, self.delivered.0)
     }
 
+    fn counts(&self) -> Option<&Counted> {
+        Some(&self.counts)
+    }
+
     fn restart(&mut self) {
         Nodes::restart(self);
+    }
+}
+
+impl Driver for AriesNics {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        // What programs move is in their own figures.
+        (0, self.counters().map(|(_, c)| c.served).sum())
     }
 }
 

@@ -1,15 +1,21 @@
-//! Studies on machines of switches: nodes that put packets straight into the network.
+//! Studies on machines of switches: nodes that put packets straight into the network, and programs on their network interfaces.
 
 use super::course::{Run, beside_the_study};
+use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::measure::switched::SwitchedReadout;
 use crate::resolve::ResolvedStudy;
-use crate::result::RunResult;
+use crate::result::{MeasuredTable, RunResult};
 use crate::run::ProgressSink;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::router::BuildOptions;
 use netloom_fabric::router::tiled::TiledNetwork;
+use netloom_fabric::router::{BuildOptions, RouterBlock};
+use netloom_nic::aries::AriesNics;
+use netloom_nic::aries::address::Job;
+use netloom_workload::config::WorkloadConfig;
 use netloom_workload::flits::{Nodes, Plan};
+use netloom_workload::gni::{self, GniConfig};
+use netloom_workload::spi::Measured;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,6 +25,9 @@ pub(super) fn simulate(
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
+    if let WorkloadConfig::Gni(program) = &study.study.workload {
+        return on_aries(study, program, progress, threads);
+    }
     let begin = Instant::now();
     let problem = |e: ConfigError| study.impossible(e);
     let (outline, s) = (study.switched(), &study.study);
@@ -35,4 +44,57 @@ pub(super) fn simulate(
     let built = built.map_err(problem)?;
     let mut run = Run::new(study, readout, built, plan.packets(), threads, begin.elapsed().as_secs_f64());
     Ok(run.until_the_end(progress))
+}
+
+/// Runs programs on Aries NICs.
+fn on_aries(
+    study: &ResolvedStudy,
+    config: &GniConfig,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let begin = Instant::now();
+    let (outline, s) = (study.switched(), &study.study);
+    let Some(nic) = study.machine.switched().and_then(|m| m.aries.as_ref()) else {
+        let message = "this machine has no Aries NICs: give it a table [aries], or take xc".into();
+        return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
+    };
+    let options = BuildOptions {
+        seed: s.seed,
+        injection_fifos: 2,
+        window: s.measure.window_cycles,
+        ..BuildOptions::default()
+    };
+    let (network, nodes) = (&outline.config, outline.wiring.nodes());
+    let jobs: Arc<[Job]> = [gni::job(nodes)].into();
+    let built = TiledNetwork::new(network, &options, |numbers| {
+        let program = |gni| gni::program(config, gni);
+        AriesNics::new(nic, network, &jobs, numbers, config.processes(), s.seed, program)
+    });
+    let built = built.map_err(|e| study.impossible(e))?;
+    let readout = SwitchedReadout { offered: None };
+    let mut run = Run::new(study, readout, built, None, threads, begin.elapsed().as_secs_f64());
+    let mut result = run.until_the_end(progress);
+    let (mut notes, mut unfinished, mut timeouts) = (vec![], vec![], 0);
+    for block in run.network.blocks() {
+        notes.extend(block.host().notes());
+        unfinished.extend(block.host().unfinished());
+        timeouts += block.host().counters().map(|(_, c)| c.timeouts).sum::<u64>();
+    }
+    if result.partial.is_none() && timeouts != 0 {
+        result.partial = Some(format!("{timeouts} requests had no response in time"));
+    }
+    if let (None, Some((node, process))) = (&result.partial, unfinished.iter().min()) {
+        let n = unfinished.len();
+        result.partial = Some(format!(
+            "{n} of {} processes never end, the first the process {process} of node {node}",
+            nodes * config.processes()
+        ));
+    }
+    if result.partial.is_none() {
+        let Measured { title, columns, rows } = config.measured(&notes, study.machine.ticks_per_second());
+        let published = s.published.as_ref().map(Beside::curves).unwrap_or_default();
+        result.measured.push(MeasuredTable { title, columns, rows, published });
+    }
+    Ok(result)
 }

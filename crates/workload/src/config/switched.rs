@@ -6,8 +6,7 @@ use netloom_fabric::router::tiled::Mode;
 use netloom_fabric::topology::wiring::Wiring;
 
 /// The workloads that machines of switches know.
-const KINDS: &str =
-    "\"uniform\", \"shift\", \"group-shift\", \"permutation\", \"random-permutation\" or \"hot-node\"";
+const KINDS: &str = "\"uniform\", \"shift\", \"group-shift\", \"permutation\", \"random-permutation\", \"hot-node\" or \"gni\"";
 
 impl Routing {
     /// The word for it in a study.
@@ -95,6 +94,9 @@ impl WorkloadConfig {
                     return refuse("workload.fraction", message);
                 }
                 Ok(())
+            }
+            WorkloadConfig::Gni(program) => {
+                program.check(nodes).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })
             }
             _ => refuse(
                 "workload.kind",
