@@ -232,14 +232,18 @@ fn hop_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         simulated,
         note,
     };
-    let of_runs = format!("quiet: {:.2} and {:.2} hops on average, 6 groups", hops(&near), hops(&far));
+    let of_runs = format!(
+        "{hop:.2} ns, as precisely as published; quiet: {:.2} and {:.2} hops on average, 6 groups",
+        hops(&near),
+        hops(&far)
+    );
     let of_tables = format!("the links of the longest minimal ways, {:?}, of 241 groups", longest.by_class);
     let of_largest = format!(
         "quiet, the network alone: the slowest of {} packets, 241 groups",
         largest.latency.network.count
     );
     Ok(vec![
-        figure("a router-to-router hop", hop, of_runs),
+        figure("a router-to-router hop", printed(hop, 0), of_runs),
         figure("minimal path, at most", f64::from(ticks) * ns_per_tick, of_tables),
         figure("any pair of the largest system, at most", largest.latency.network.max_ns, of_largest),
     ])
