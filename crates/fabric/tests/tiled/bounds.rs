@@ -72,3 +72,23 @@ fn by_way_of_a_router_no_group_is_worse_than_another() {
         assert!((0.45..0.51).contains(&found), "{found} to the group {further} further on");
     }
 }
+
+/// Kim et al.'s Figure 16: with local queues alone a packet takes the minimal way until all queues before the full link have filled, so that at
+/// a light load latency is twice what it need be. Credits held back by what they are late tell of it sooner.
+#[test]
+fn local_queues_learn_late_that_a_link_is_full() {
+    let latency = |mode, credit_round_trip| {
+        let mut config = kim();
+        config.routing.credit_round_trip = credit_round_trip;
+        let to = To::Stretch { of: GROUP, further: GROUP };
+        let interval = f64::from(FLIT_TICKS) / 0.1;
+        let traffic = Traffic { to, mode, packets: 0, interval, flits: 1, seed: 1 };
+        throughput(&config, traffic, (6000, 9000)).1
+    };
+    let global = latency(Mode::UgalG, false);
+    let local = latency(Mode::UgalL, false);
+    let cured = latency(Mode::UgalL, true);
+    println!("UGAL-G {global:.0}, UGAL-L {local:.0}, with credit round trips {cured:.0} ticks");
+    assert!(local > 1.7 * global, "the hump");
+    assert!(cured < 1.35 * global, "its cure");
+}

@@ -8,6 +8,7 @@
 use super::event::{Event, Kind, Message};
 use super::header::TiledHeader;
 use super::loads::Loads;
+use super::round_trip::RoundTrips;
 use super::state::*;
 use super::tables::{Constants, Tables};
 use crate::host::{Host, Signals};
@@ -59,6 +60,8 @@ pub struct TiledBlock<H> {
     pub(super) recorder: Recorder,
     pub(super) host: H,
     pub(super) signals: Signals,
+    /// Where credits are held back by what they are late.
+    pub(super) round_trips: Option<Box<RoundTrips>>,
     /// Loads of routers, and of their global links.
     pub(super) router_loads: Loads,
     pub(super) link_loads: Loads,
@@ -121,6 +124,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             recorder,
             host: host(&numbers),
             signals: Signals::default(),
+            round_trips: (tables.config.routing.credit_round_trip).then(|| Box::new(RoundTrips::new(tiles))),
             router_loads,
             link_loads,
             taken: vec![],
@@ -220,6 +224,10 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 let output = &mut self.outputs[at];
                 output.room.give_back(queue.into(), flits.into(), rules);
                 output.room.leaving = (queue, Leaving::new(flits, busy), now + busy);
+                if let Some(trips) = &mut self.round_trips {
+                    let link = 2 * self.k.latency[usize::from(output.class)] + self.k.route_ticks;
+                    trips.came_back(at, queue.into(), now, link);
+                }
                 if output.waiting != 0 {
                     self.due(router).outputs |= bit;
                 }

@@ -96,7 +96,8 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         // their last stretch would wait behind others that have just begun it.
         let (switch, queue) = (self.k.row(tile) * columns + column, self.k.column(tile) * VCS + vc);
         self.inputs[at].room[column * VCS + vc] -= cell.flits;
-        self.cells[packet as usize].tail_at = now + busy + row_ticks;
+        let waiting = &mut self.cells[packet as usize];
+        (waiting.tail_at, waiting.since) = (now + busy + row_ticks, now as u32);
         let event = Event::of_packet(Kind::Switched, router, switch, queue, packet);
         self.calendar.push(now + row_ticks, event);
         // Whoever sends here may send as many, each when one has left.
@@ -107,7 +108,11 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             let (from, class) = (back.to, usize::from(back.class));
             let mut credit = Event::of_packet(Kind::Credit, from, back.to_tile.into(), vc, busy as u32);
             credit.flits = cell.flits;
-            let at = now + self.k.latency[class];
+            let mut at = now + self.k.latency[class];
+            if let (Some(trips), true) = (&self.round_trips, usize::from(cell.out) < self.k.ports) {
+                let first = router as usize * tiles;
+                at += trips.held_back(first + usize::from(cell.out), first..first + self.k.ports);
+            }
             if from & REMOTE == 0 {
                 self.calendar.push(at, credit);
             } else {

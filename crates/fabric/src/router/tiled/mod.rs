@@ -13,6 +13,7 @@
 //! | `choice.rs` | routing: candidates and their loads |
 //! | `deadlock.rs` | whether packets could wait for each other in a ring |
 //! | `loads.rs` | loads that routers tell one another |
+//! | `round_trip.rs` | credits held back by what they are late |
 //! | `tables.rs`, `build.rs`, `report.rs` | constants; building; figures |
 
 mod block;
@@ -26,6 +27,7 @@ mod loads;
 mod nodes;
 mod outputs;
 mod report;
+mod round_trip;
 mod state;
 mod switches;
 mod tables;

@@ -106,6 +106,11 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             return;
         }
         output.room.take(vc, flits, rules);
+        if let Some(trips) = &mut self.round_trips {
+            trips.sent(at, vc, now);
+            let least = self.k.row_ticks + self.k.column_ticks;
+            trips.waited(at, Time::from((now as u32).wrapping_sub(cell.since)).saturating_sub(least));
+        }
         let latency = self.k.latency[usize::from(output.class)];
         let (to, to_tile) = (output.to, output.to_tile);
         self.recorder.busy(start / 1000, end / 1000);

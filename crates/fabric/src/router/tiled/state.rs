@@ -27,6 +27,8 @@ pub(super) struct Cell {
     pub flits: u8,
     /// Links behind it.
     pub hops: u8,
+    /// When it took the row bus, the lower bits: where credit round trips are measured.
+    pub since: u32,
 }
 
 /// A queue of packets: its first one, [`NONE`] when empty.

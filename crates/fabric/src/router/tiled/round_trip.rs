@@ -1,0 +1,77 @@
+//! Credit round trips (Kim et al. 2008, section 4.3.2): a router measures how long credits of each output take to come back, beyond what the
+//! link takes, and holds back the credits of packets that it sends there by as much, less what it is least for any output. So a
+//! full link is felt by routers before it before the queues between are full. A tiled router gives a credit back when a packet has left
+//! its input queue; what it then waits in sub-switch and column buffer is added, since in their routers it would wait in the input
+//! queue **(ours)**.
+
+use super::state::VCS;
+use netloom_engine::Time;
+use std::collections::VecDeque;
+
+/// The round trips of the outputs of a block's routers, where credits are held back.
+#[derive(Default)]
+pub(super) struct RoundTrips {
+    /// By output and VC: when packets were sent whose credits are not yet back. Those of a VC come back in order.
+    sent: Vec<[VecDeque<Time>; VCS]>,
+    /// By output: what the last round trip took beyond the link's, ticks.
+    late: Vec<u32>,
+    /// By output: what the last packet waited in sub-switch and column buffer, ticks.
+    inside: Vec<u32>,
+}
+
+impl RoundTrips {
+    /// Of so many outputs.
+    pub fn new(outputs: usize) -> Self {
+        RoundTrips {
+            sent: (0..outputs).map(|_| Default::default()).collect(),
+            late: vec![0; outputs],
+            inside: vec![0; outputs],
+        }
+    }
+
+    /// A packet has been sent.
+    pub fn sent(&mut self, output: usize, vc: usize, now: Time) {
+        self.sent[output][vc].push_back(now);
+    }
+
+    /// Its credit has come back, over a link whose round trip takes so long by itself.
+    pub fn came_back(&mut self, output: usize, vc: usize, now: Time, link: Time) {
+        let sent = self.sent[output][vc].pop_front().expect("a packet for each credit");
+        self.late[output] = (now - sent).saturating_sub(link) as u32;
+    }
+
+    /// A packet leaves by an output, before which it has waited so long inside the router since its credit was given back.
+    pub fn waited(&mut self, output: usize, ticks: Time) {
+        self.inside[output] = ticks as u32;
+    }
+
+    /// How long a credit is held back of a packet for this output, of a router with these.
+    pub fn held_back(&self, output: usize, outputs: std::ops::Range<usize>) -> Time {
+        let late = |output: usize| self.late[output] + self.inside[output];
+        let least = outputs.map(late).min().unwrap_or(0);
+        Time::from(late(output).saturating_sub(least))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credits_are_held_back_by_what_is_late() {
+        let mut trips = RoundTrips::new(3);
+        for (output, back) in [(0, 130), (1, 110), (2, 500)] {
+            trips.sent(output, 1, 10);
+            trips.came_back(output, 1, back, 90);
+        }
+        // 30, 10 and 400 late.
+        assert_eq!([0, 1, 2].map(|output| trips.held_back(output, 0..3)), [20, 0, 390]);
+        trips.waited(1, 50);
+        assert_eq!([0, 1, 2].map(|output| trips.held_back(output, 0..3)), [0, 30, 370]);
+        trips.waited(1, 0);
+        trips.sent(0, 0, 600);
+        trips.sent(0, 0, 610);
+        trips.came_back(0, 0, 690, 90);
+        assert_eq!(trips.held_back(0, 0..3), 0);
+    }
+}
