@@ -14,8 +14,7 @@
 //! by cabinets thus has the share of each bundle that its chassis or cabinets have of the group, and its cables stay where they are
 //! when it grows **(ours)**.
 
-use super::cabling::{GlobalEnd, slot};
-use super::dragonfly::Coordinates;
+use super::places::{Coordinates, GlobalEnd, slot};
 use crate::config::DragonflyConfig;
 
 /// Links of a cable.

@@ -6,28 +6,12 @@
 //! leads to each other group once, and ports that make no full round stay without a link (ours).
 
 use super::bundles;
-use super::dragonfly::{Coordinates, coordinates};
+use super::places::{GlobalEnd, coordinates, slot};
 use crate::config::{Cabling, DragonflyConfig};
 use netloom_engine::Stream;
 
 /// What random cabling is drawn for, among the streams of a machine.
 const CABLING: u64 = 10;
-
-/// An end of a global link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GlobalEnd {
-    /// The router.
-    pub router: Coordinates,
-    /// Which of its global ports.
-    pub port: u32,
-}
-
-/// The place of group `other` among those that a group is joined with: all but itself. It does not depend on how many there are
-/// after it, so that it stays when a machine grows.
-pub fn slot(group: u32, other: u32) -> u32 {
-    debug_assert_ne!(group, other);
-    other - u32::from(other > group)
-}
 
 /// All global links, by their ends.
 pub fn links(config: &DragonflyConfig) -> Vec<[GlobalEnd; 2]> {

@@ -1,44 +1,14 @@
 //! Dragonflies: routers in groups, all groups joined to all (Kim et al. 2008, section 3; Cray XC: Alverson et al. 2012, "Dragonfly
-//! Implementation for the Cray XC Series"). Here are the numbers of routers and ports, and the links inside groups; those between
-//! groups are in [`super::cabling`].
+//! Implementation for the Cray XC Series"). Here are the links inside groups; those between groups are in [`super::cabling`], the
+//! numbers of routers and ports in [`super::places`].
 //!
 //! A router's ports are those of the first dimension of its group (green), of the second (black), and its global ports (blue). In
 //! a dimension they are ordered by the peers' coordinates, its own left out, and links to the same peer lie side by side.
 
 use super::cabling;
+use super::places::{Coordinates, coordinates, first_port, router};
 use super::wiring::Wiring;
 use crate::config::{Cabling, DragonflyConfig};
-
-/// Where a router is. In a general dragonfly, whose groups have one dimension, the blade is the router's number in its group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Coordinates {
-    /// Which group.
-    pub group: u32,
-    /// Which chassis of the group: the coordinate in the second dimension.
-    pub chassis: u32,
-    /// Which blade of the chassis: the coordinate in the first dimension.
-    pub blade: u32,
-}
-
-/// The number of the router there: blade by blade, chassis by chassis, group by group.
-pub fn router(config: &DragonflyConfig, at: Coordinates) -> u32 {
-    (at.group * config.chassis() + at.chassis) * config.blades() + at.blade
-}
-
-/// Where a router is. That only the last group may lack chassis keeps this simple.
-pub fn coordinates(config: &DragonflyConfig, router: u32) -> Coordinates {
-    let (blades, chassis) = (config.blades(), config.chassis());
-    Coordinates {
-        group: router / (blades * chassis),
-        chassis: router / blades % chassis,
-        blade: router % blades,
-    }
-}
-
-/// The first of a router's ports in dimension `d` of its group; with one past the last dimension, its first global port.
-pub fn first_port(config: &DragonflyConfig, d: usize) -> usize {
-    (0..d).map(|d| ((config.group[d] - 1) * config.links_in(d)) as usize).sum()
-}
 
 /// Routers, links and nodes of a dragonfly, of a checked configuration.
 pub fn wiring(config: &DragonflyConfig) -> Wiring {

@@ -6,6 +6,7 @@ pub mod dragonfly;
 pub mod fat_tree;
 pub mod io;
 pub mod partitions;
+pub mod places;
 pub mod torus;
 pub mod wiring;
 pub mod xc;
