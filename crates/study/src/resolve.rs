@@ -244,7 +244,11 @@ fn elsewhere(problem: Problem, known: &[&str]) -> Problem {
     };
     let (below, end) = (format!("{table}."), format!(".{name}"));
     let rank = |path: &&String| (!path.starts_with(&below), path.matches('.').count());
-    match paths(known).iter().filter(|path| path.ends_with(&end)).min_by_key(rank) {
+    match paths(known)
+        .iter()
+        .filter(|path| path.ends_with(&end) && Some(path.as_str()) != problem.unknown.as_deref())
+        .min_by_key(rank)
+    {
         Some(path) => problem.help(format!("did you mean `{path}`?")),
         None => problem,
     }
