@@ -7,7 +7,7 @@ use crate::tree::{Tree, Value};
 use crate::write::Plot;
 use crate::write::curves::compared;
 use crate::write::number::short;
-use crate::write::svg::{self, COLOURS, Frame, Svg, WIDTH, line, text_width};
+use crate::write::svg::{self, COLOURS, Frame, Svg, WIDTH, line_cut_off, text_width};
 use crate::write::tables::read_series;
 use std::path::Path;
 
@@ -173,7 +173,8 @@ impl Sheet<'_> {
     fn draw(&self, figure: &Figure) -> String {
         let mut curves = self.curves(figure);
         let least = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(f64::INFINITY, f64::min);
-        curves.iter_mut().for_each(|(_, points)| end_at(points, least * figure.ends_at));
+        let most = least * figure.ends_at;
+        curves.iter_mut().for_each(|(_, points)| end_at(points, most));
         let (axis, numeric) = (self.across, self.numeric);
         let places = axis.values.iter().enumerate();
         let places = places.map(|(i, v)| number(v).filter(|_| numeric).unwrap_or(i as f64));
@@ -210,7 +211,8 @@ impl Sheet<'_> {
         frame.draw(&mut svg);
         for (i, (_, points)) in curves.iter().enumerate() {
             if numeric {
-                line(&mut svg, &frame, i, points);
+                let measured = points.iter().filter(|p| p.1 != most).count();
+                line_cut_off(&mut svg, &frame, i, points, measured);
             } else {
                 bars(&mut svg, &frame, (i, curves.len()), points);
             }

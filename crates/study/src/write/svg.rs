@@ -223,8 +223,13 @@ pub fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
 
 /// A curve over numbers.
 pub fn line(svg: &mut Svg, frame: &Frame, curve: usize, points: &[(f64, f64)]) {
+    line_cut_off(svg, frame, curve, points, points.len());
+}
+
+/// The same of which only the first so many points are marked: the last may be where it leaves the drawing.
+pub fn line_cut_off(svg: &mut Svg, frame: &Frame, curve: usize, points: &[(f64, f64)], marked: usize) {
     let (colour, points) = (curve % COLOURS, points.iter().map(|&(x, y)| frame.at(x, y)));
-    for (x, y) in points.clone() {
+    for (x, y) in points.clone().take(marked) {
         svg.raw(&format!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" style="fill:var(--c{colour})"/>"#));
     }
     svg.raw(&format!(r#"<path d="{}" class="l" style="stroke:var(--c{colour})"/>"#, path(points)));
