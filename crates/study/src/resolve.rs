@@ -250,6 +250,17 @@ fn elsewhere(problem: Problem, known: &[&str]) -> Problem {
     }
 }
 
+/// A key that this machine does not have, although others do, may be one of the study's, written without its table.
+fn of_the_study(problem: Problem) -> Problem {
+    let Some(name) = problem.unknown.as_deref().filter(|path| !path.contains('.')) else { return problem };
+    let end = format!(".{name}");
+    let found = paths(STUDY_KEYS).into_iter().filter(|path| path.ends_with(&end));
+    match found.min_by_key(|path| path.matches('.').count()) {
+        Some(path) => problem.help(format!("did you mean `{path}`?")),
+        None => problem,
+    }
+}
+
 /// The entries of a table, with quoted dotted keys (`"router.paths"`) taken apart.
 fn flatten(tree: &Tree) -> Vec<Entry> {
     tree.entries().iter().map(|e| entry_at(&e.key, e.origin.clone(), e.value.clone())).collect()
@@ -335,7 +346,7 @@ fn finish(
     directory: PathBuf,
     axes: Vec<Axis>,
 ) -> Result<ResolvedStudy, Problem> {
-    let machine = checked_machine(&machine_tree)?;
+    let machine = checked_machine(&machine_tree).map_err(of_the_study)?;
     let mut study: Study = decode(&study_tree).map_err(|p| elsewhere(p, STUDY_KEYS))?;
     let network = machine.outline();
     match (&machine, &network) {

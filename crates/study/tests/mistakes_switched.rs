@@ -55,6 +55,7 @@ fn a_shift_that_leads_back() {
  6 │ by = 66
    ·      ─┬
    ·       ╰── expected a shift to another of 33 groups, found 66
+ 7 │ 
    ╰────
 "
     );
@@ -110,8 +111,8 @@ fn packets_that_do_not_fit() {
 
 #[test]
 fn routings_that_the_machine_cannot_do() {
-    let text = refused(&changed("\"ugal-l\"", "\"ugal\""), &[]);
-    told(&text, &["study.toml:10:11", "did you mean `ugal-l`?"]);
+    let text = refused(&changed("\"ugal-l\"", "\"valliant\""), &[]);
+    told(&text, &["study.toml:10:11", "did you mean `valiant`?"]);
     let text = refused(STUDY, &["set.router.vcs=4", "traffic.routing=par"]);
     told(&text, &["`traffic.routing`", "at least 5", "found 4"]);
 }
