@@ -41,7 +41,7 @@ pub const COOKIE: u32 = 42;
 /// So many routers of a chassis, with a process on each node.
 pub fn chassis(routers: u32) -> Machine {
     let mut network = TiledConfig::cray_xc(1, 1);
-    let SwitchedTopology::Dragonfly(shape) = &mut network.topology;
+    let SwitchedTopology::Dragonfly(shape) = &mut network.topology else { unreachable!() };
     (shape.group, shape.cables) = (vec![routers, 1], None);
     let nodes = 4 * routers;
     Machine {
