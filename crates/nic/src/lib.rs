@@ -9,6 +9,7 @@ pub mod fifo;
 pub mod message_unit;
 pub mod pcie;
 pub mod program;
+pub mod th;
 mod window;
 
 pub use window::ACKNOWLEDGEMENT;

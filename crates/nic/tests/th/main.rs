@@ -1,0 +1,6 @@
+//! TH Express NICs: what they move, and what their limits are.
+
+mod connections;
+mod limits;
+mod machine;
+mod thin;
