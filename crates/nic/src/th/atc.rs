@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_set_holds_eight_and_loses_the_oldest() {
         let (mut atc, shape) = (Atc::default(), (4, 8));
-        let mut look = |atc: &mut Atc, page: u64| atc.translate((0, page), 10, shape, || 110);
+        let look = |atc: &mut Atc, page: u64| atc.translate((0, page), 10, shape, || 110);
         for page in 0..8 {
             assert_eq!(look(&mut atc, page * 4), 110);
         }
