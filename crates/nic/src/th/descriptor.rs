@@ -2,6 +2,7 @@
 
 use super::config::ThConfig;
 use netloom_fabric::packet::Data;
+use std::collections::VecDeque;
 
 /// A virtual port, as others name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +39,17 @@ pub(super) enum Operation {
     Answer,
 }
 
+/// What each further child takes in a collective descriptor **(ours)**: node, port and key.
+const CHILD_B: u32 = 8;
+
 /// A descriptor.
 #[derive(Clone, Debug)]
 pub(super) struct Descriptor {
     pub vp: u8,
     pub operation: Operation,
     pub to: Address,
+    /// Of a collective descriptor: for whom it is used again, one after another (section 2.5).
+    pub more: VecDeque<Address>,
     pub local: u64,
     pub remote: u64,
     pub bytes: u64,
@@ -54,6 +60,7 @@ impl Descriptor {
     /// What it takes in a queue: an immediate put has its data in it, and a mini-packet's is always as long.
     pub fn length(&self, c: &ThConfig) -> u32 {
         c.descriptor_B
+            + CHILD_B * self.more.len() as u32
             + match &self.operation {
                 Operation::Immediate(data) => data.len() as u32,
                 Operation::Mini(_) => c.mini_packet_B,

@@ -44,6 +44,9 @@ pub(super) enum Call {
     Wait(Watch),
 }
 
+/// Most children of a collective descriptor **(ours)**.
+pub const CHILDREN: usize = 16;
+
 /// Registered memory of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
@@ -183,7 +186,7 @@ impl Glex {
         if data.len() > self.common.config.mini_packet_B as usize {
             return Err(Refusal::Invalid);
         }
-        self.submit(endpoint, Operation::Mini(data.into()), to, (0, 0, 0), options).await
+        self.submit(endpoint, Operation::Mini(data.into()), &[to], (0, 0, 0), options).await
     }
 
     /// Puts data that is in the descriptor itself.
@@ -202,7 +205,7 @@ impl Glex {
             return Err(Refusal::Invalid);
         }
         let bytes = data.len() as u64;
-        self.submit(endpoint, Operation::Immediate(data.into()), to, (0, remote, bytes), options).await
+        self.submit(endpoint, Operation::Immediate(data.into()), &[to], (0, remote, bytes), options).await
     }
 
     /// Puts so many bytes of this side's memory into the other's.
@@ -216,7 +219,27 @@ impl Glex {
         (local, remote, bytes): (u64, u64, u64),
         options: Options,
     ) -> Result<(), Refusal> {
-        self.submit(endpoint, Operation::Put, to, (local, remote, bytes), options).await
+        self.submit(endpoint, Operation::Put, &[to], (local, remote, bytes), options).await
+    }
+
+    /// Puts data that is in the descriptor itself to the same place at several children, of which each has its event and this side one for
+    /// each: a collective descriptor, which is submitted once and used as many times (section 2.5).
+    ///
+    /// # Errors
+    /// If there are none, or more than [`CHILDREN`]; as [`Self::put_immediate`].
+    pub async fn put_to_children(
+        &self,
+        endpoint: u8,
+        children: &[Address],
+        remote: u64,
+        data: &[u8],
+        options: Options,
+    ) -> Result<(), Refusal> {
+        if data.is_empty() || data.len() > self.common.config.immediate_max_B as usize {
+            return Err(Refusal::Invalid);
+        }
+        let bytes = data.len() as u64;
+        self.submit(endpoint, Operation::Immediate(data.into()), children, (0, remote, bytes), options).await
     }
 
     /// Gets so many bytes of the other side's memory into this one's. Its events tell that all has come, and that all has been read.
@@ -230,14 +253,14 @@ impl Glex {
         (local, remote, bytes): (u64, u64, u64),
         options: Options,
     ) -> Result<(), Refusal> {
-        self.submit(endpoint, Operation::Get, to, (local, remote, bytes), options).await
+        self.submit(endpoint, Operation::Get, &[to], (local, remote, bytes), options).await
     }
 
     async fn submit(
         &self,
         endpoint: u8,
         operation: Operation,
-        to: Address,
+        to: &[Address],
         (local, remote, bytes): (u64, u64, u64),
         options: Options,
     ) -> Result<(), Refusal> {
@@ -246,11 +269,15 @@ impl Glex {
         let is_mini = matches!(operation, Operation::Mini(_));
         let most = u64::from(self.common.packet.data_max_B) << 24;
         let is_length = is_mini || (1..=most).contains(&bytes);
-        if to.node >= self.common.nodes || to.node == self.node || !is_length || !fits(local) || !fits(remote)
-        {
+        let is_node = |to: &Address| to.node < self.common.nodes && to.node != self.node;
+        let Some((&to, more)) = to.split_first().filter(|_| to.iter().all(is_node)) else {
+            return Err(Refusal::Invalid);
+        };
+        if !is_length || !fits(local) || !fits(remote) || more.len() >= CHILDREN {
             return Err(Refusal::Invalid);
         }
-        let descriptor = Descriptor { vp: endpoint, operation, to, local, remote, bytes, options };
+        let more = VecDeque::from(more.to_vec());
+        let descriptor = Descriptor { vp: endpoint, operation, to, more, local, remote, bytes, options };
         let length = descriptor.length(config);
         let lines = u64::from(length.div_ceil(64));
         let submission = submission_of(endpoint);

@@ -15,6 +15,7 @@ use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::{Class, TiledHeader};
+use std::collections::VecDeque;
 
 /// A packet that has arrived.
 pub(super) struct Arrival {
@@ -189,6 +190,7 @@ impl Nic {
             vp: packet.vp,
             operation: Operation::Answer,
             to: Address { node: from, vp: packet.from_vp, key },
+            more: VecDeque::new(),
             local: packet.address,
             remote,
             bytes,

@@ -6,6 +6,7 @@ use super::node::{Common, PIO_PORTS, PORTS, lock};
 use super::{Action, Nic};
 use crate::agenda::MILLI;
 use crate::pcie::{Way, at_host};
+use std::collections::VecDeque;
 
 /// What a core stores to the NIC.
 pub(super) enum Write {
@@ -93,12 +94,7 @@ impl Nic {
             } else {
                 let vp = vp.expect("a port has one");
                 self.serve_turn = vp;
-                if let Some(port) = lock(&self.here).port(vp) {
-                    port.held -= 1;
-                }
-                // There is room for the next of this port.
-                self.agenda.at(t, Action::Schedule);
-                self.buffers.get_mut(&vp).and_then(|b| b.pop_front())
+                self.next_use(vp)
             };
             let Some(descriptor) = descriptor else { return };
             let ready = match descriptor.operation {
@@ -107,6 +103,23 @@ impl Nic {
             };
             let id = self.new_transfer(descriptor);
             self.agenda.at(ready, Action::Begin(id));
+            // A port may have room for its next.
+            self.agenda.at(t, Action::Schedule);
         }
+    }
+
+    /// The next descriptor of a port, which a collective one is as often as it has children (section 2.5).
+    fn next_use(&mut self, vp: u8) -> Option<Descriptor> {
+        let buffer = self.buffers.get_mut(&vp)?;
+        let first = buffer.front_mut()?;
+        if let Some(next) = first.more.pop_front() {
+            let now = Descriptor { more: VecDeque::new(), ..first.clone() };
+            first.to = next;
+            return Some(now);
+        }
+        if let Some(port) = lock(&self.here).port(vp) {
+            port.held -= 1;
+        }
+        buffer.pop_front()
     }
 }

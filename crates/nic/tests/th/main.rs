@@ -1,5 +1,6 @@
 //! TH Express NICs: what they move, and what their limits are.
 
+mod collectives;
 mod connections;
 mod limits;
 mod machine;
