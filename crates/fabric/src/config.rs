@@ -11,6 +11,7 @@ mod io;
 mod outline;
 mod queued;
 pub mod tagged;
+mod th_express;
 mod tiled;
 mod torus;
 

@@ -1,11 +1,15 @@
 //! Network interfaces: what stands between a node's programs and its router.
 
+mod agenda;
 pub mod aries;
 pub mod config;
 mod contents;
 pub mod detour;
 pub mod fifo;
 pub mod message_unit;
+pub mod pcie;
+pub mod program;
+pub mod th;
 mod window;
 
 pub use window::ACKNOWLEDGEMENT;

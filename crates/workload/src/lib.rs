@@ -6,6 +6,7 @@
 
 pub mod config;
 pub mod flits;
+pub mod glex;
 pub mod gni;
 pub mod goal;
 pub mod mapping;

@@ -31,6 +31,8 @@ pub enum SwitchedTopology {
 pub enum TopologyKind {
     /// See [`SwitchedTopology::Dragonfly`].
     Dragonfly,
+    /// See [`SwitchedTopology::FatTree`].
+    FatTree,
 }
 
 impl<'de> Tagged<'de> for SwitchedTopology {
@@ -40,6 +42,7 @@ impl<'de> Tagged<'de> for SwitchedTopology {
     fn of<D: Deserializer<'de>>(kind: TopologyKind, rest: D) -> Result<Self, D::Error> {
         match kind {
             TopologyKind::Dragonfly => DragonflyConfig::deserialize(rest).map(Self::Dragonfly),
+            TopologyKind::FatTree => FatTreeConfig::deserialize(rest).map(Self::FatTree),
         }
     }
 }

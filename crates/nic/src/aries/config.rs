@@ -1,12 +1,10 @@
 //! What a machine says of its Aries NICs and of the software on them.
 
+use crate::pcie::PcieConfig;
 use netloom_fabric::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
-/// Microticks of a millitick.
-pub(super) const MILLI: u64 = 1000;
-/// Microticks of a tick.
-pub(super) const TICK: u64 = 1_000_000;
+pub(super) use crate::agenda::{MILLI, TICK};
 
 /// The NIC, its host interface, and what cores need to use it. Latencies in thousandths of a tick; what sets a rate, in millionths, so
 /// that a cycle of 800 MHz beside a router of 875 MHz is exact.
@@ -38,25 +36,6 @@ pub struct AriesConfig {
     pub message_table_entries: u32,
     /// The cores and their instructions.
     pub core: CoreConfig,
-}
-
-/// The host interface ("Aries Performance").
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(non_snake_case)]
-pub struct PcieConfig {
-    /// Four bytes, each way.
-    pub dword_microticks: u64,
-    /// What each transfer adds to its data, bytes.
-    pub overhead_B: u32,
-    /// What a transfer costs the other direction: its acknowledgement and the return of its credits, bytes.
-    pub flow_control_B: u32,
-    /// From the last of a transfer to its effect on the other side, through the root complex.
-    pub crossing_milliticks: u64,
-    /// From a read request's arrival at the host to the first of its data.
-    pub memory_milliticks: u64,
-    /// What the way from or to the other CPU of the node takes longer.
-    pub qpi_milliticks: u64,
 }
 
 /// What cores take.

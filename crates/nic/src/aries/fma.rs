@@ -329,7 +329,7 @@ impl Nic {
             return;
         }
         self.writes_held += 1;
-        let (start, end) = self.pcie.send(&c.config, super::pcie::Way::Down, t, bytes);
+        let (start, end) = self.pcie.send(&c.config.pcie, crate::pcie::Way::Down, t, bytes);
         let there = end + super::crossing(&c.config, process);
         self.agenda.at(there, Action::Arrived(Box::new(command)));
         self.agenda.at(start, Action::Program(process));

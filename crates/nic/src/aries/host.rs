@@ -2,7 +2,7 @@
 
 use super::address::Job;
 use super::config::{AriesConfig, MILLI, TICK};
-use super::gni::{Call, Gni, Note, Task};
+use super::gni::{Call, Gni, Note, Task, task};
 use super::node::{Common, Node, lock};
 use super::{Action, Nic, Watch};
 use netloom_engine::Time;
@@ -85,7 +85,7 @@ impl AriesNics {
         });
         let place = |&number: &u32| {
             let here = Arc::default();
-            let task = |process| Task::new(number, process, &common, &here, &mut program);
+            let task = |process| task(number, process, &common, &here, &mut program);
             let tasks = (0..common.processes).map(task).collect();
             Place { number, here, tasks, is_started: false, nic: None }
         };
@@ -180,10 +180,7 @@ impl AriesNics {
                 task.end();
                 continue;
             }
-            lock(&task.mailbox).now = now * TICK;
-            task.poll();
-            let call = lock(&task.mailbox).call.take();
-            if let Some(call) = call {
+            if let Some(call) = task.go_on(now * TICK, false) {
                 let common = Arc::clone(&self.common);
                 do_call(&common, now * TICK, process as u8, call, self.nic(node));
             }
@@ -193,14 +190,7 @@ impl AriesNics {
 
 /// A process goes on until its next call.
 fn go_on(c: &Common, t: u64, process: u8, tasks: &[Task], nic: &mut Nic) {
-    let task = &tasks[usize::from(process)];
-    {
-        let mut mailbox = lock(&task.mailbox);
-        (mailbox.now, mailbox.done) = (t, true);
-    }
-    task.poll();
-    let call = lock(&task.mailbox).call.take();
-    if let Some(call) = call {
+    if let Some(call) = tasks[usize::from(process)].go_on(t, true) {
         do_call(c, t, process, call, nic);
     }
 }

@@ -4,10 +4,10 @@
 use super::address::PageSize;
 use super::bte::{Block, Transfer};
 use super::node::{lock, place};
-use super::pcie::{Way, at_host};
 use super::target::Located;
 use super::{Action, Common, Landing, Nic, Watch, crossing};
 use crate::aries::config::MILLI;
+use crate::pcie::{Way, at_host};
 use netloom_engine::Time;
 use netloom_fabric::packet::Data;
 
@@ -51,7 +51,7 @@ impl Nic {
     pub(super) fn write(&mut self, c: &Common, t: u64, bytes: u32, landing: Landing) -> u64 {
         let start = self.write_free.max(t);
         self.write_free = start + c.config.passage(bytes);
-        let (start, end) = self.pcie.send(&c.config, Way::Up, start, bytes);
+        let (start, end) = self.pcie.send(&c.config.pcie, Way::Up, start, bytes);
         let process = match &landing {
             Landing::Data { process, .. } => *process,
             Landing::Event { queue, .. } => lock(&self.here).queue(*queue).map_or(0, |q| q.process),
@@ -65,9 +65,9 @@ impl Nic {
     pub(super) fn read(&mut self, c: &Common, t: u64, read: Read) {
         let start = self.read_free.max(t);
         self.read_free = start + c.config.passage(read.bytes());
-        let (_, end) = self.pcie.send(&c.config, Way::Up, start, 0);
+        let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, start, 0);
         let far = crossing(&c.config, read.process()) - crossing(&c.config, 0);
-        self.agenda.at(end + at_host(&c.config) + far, Action::AtHost(Box::new(read)));
+        self.agenda.at(end + at_host(&c.config.pcie) + far, Action::AtHost(Box::new(read)));
     }
 
     /// The host's memory has the data, which takes its turn on the way back.
@@ -80,7 +80,7 @@ impl Nic {
         };
         let bytes = read.bytes();
         let data = at.and_then(|at| lock(&self.here).contents.load(at, bytes as usize));
-        let (_, end) = self.pcie.send(&c.config, Way::Down, t, bytes);
+        let (_, end) = self.pcie.send(&c.config.pcie, Way::Down, t, bytes);
         if !matches!(*read, Read::Table) {
             let there = end + crossing(&c.config, read.process());
             self.agenda.at(there, Action::ReadDone(read, data));
@@ -99,8 +99,8 @@ impl Nic {
         let back = u64::from(64 + c.config.pcie.overhead_B) * c.config.pcie.dword_microticks / 4;
         self.iommu.translate(process, address, page, t, |from| {
             // Of two levels the second is asked for later; what it takes of the host interface is taken now, so that nothing waits for it.
-            let (_, end) = pcie.send(&c.config, Way::Up, t, 0);
-            let there = end.max(from) + at_host(&c.config);
+            let (_, end) = pcie.send(&c.config.pcie, Way::Up, t, 0);
+            let there = end.max(from) + at_host(&c.config.pcie);
             agenda.at(there, Action::AtHost(Box::new(Read::Table)));
             there + back + crossing(&c.config, 0)
         })

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | what programs call, and the time that their own instructions take | `gni/` |
 //! | short messages, by puts into mailboxes; the library of SHMEM and compilers | `smsg.rs`, `dmapp.rs` |
-//! | the host interface; reads and writes of memory over it | `pcie.rs`, `memory.rs` |
+//! | the host interface; reads and writes of memory over it | `../pcie.rs`, `memory.rs` |
 //! | FMA: descriptors, windows, launch | `fma.rs` |
 //! | block transfers | `bte.rs` |
 //! | outstanding requests and the transactions that they are part of | `orb.rs`, `initiator.rs` |
@@ -17,10 +17,9 @@
 //! | atomic operations and their cache | `atomic.rs`, `amo_cache.rs` |
 //! | reductions and barriers | `collective.rs` |
 //! | memory, completion queues | `node.rs` |
-//! | times of less than a tick; the fabric's side | `agenda.rs`, `host.rs` |
+//! | times of less than a tick; programs; the fabric's side | `../agenda.rs`, `../program.rs`, `host.rs` |
 
 pub mod address;
-mod agenda;
 mod amo_cache;
 pub mod atomic;
 mod bte;
@@ -37,7 +36,6 @@ mod message_table;
 mod node;
 mod orb;
 mod packet;
-mod pcie;
 pub mod smsg;
 pub mod status;
 mod target;
@@ -165,8 +163,8 @@ struct Nic {
     number: u32,
     here: Arc<Mutex<Node>>,
     random: Stream,
-    agenda: agenda::Agenda<Action>,
-    pcie: pcie::Pcie,
+    agenda: crate::agenda::Agenda<Action>,
+    pcie: crate::pcie::Pcie,
     /// When the data path takes the next read and the next write.
     read_free: u64,
     write_free: u64,
@@ -209,8 +207,8 @@ impl Nic {
             number,
             here: Arc::clone(here),
             random: Stream::new(seed, 11, number.into()),
-            agenda: agenda::Agenda::default(),
-            pcie: pcie::Pcie::default(),
+            agenda: crate::agenda::Agenda::default(),
+            pcie: crate::pcie::Pcie::default(),
             read_free: 0,
             write_free: 0,
             iommu: iommu::Iommu::default(),

@@ -6,9 +6,10 @@ use super::collective::Tree;
 use super::config::AriesConfig;
 use super::status::{Refusal, Status};
 use crate::contents::Contents;
+pub(super) use crate::program::lock;
 use netloom_fabric::config::FlitFormat;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// FMA descriptors of a NIC.
 pub const FMA_DESCRIPTORS: usize = 127;
@@ -108,9 +109,4 @@ impl Node {
         self.descriptors |= 1 << first;
         Ok(first as u8)
     }
-}
-
-/// A program and its node's NIC do not run at once, so this never waits; it is there because a future that is `Send` may hold nothing weaker.
-pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().expect("a program that panicked is not polled again")
 }

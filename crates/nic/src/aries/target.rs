@@ -3,10 +3,10 @@
 use super::message_table::Followed;
 use super::node::{Event, EventKind, lock};
 use super::packet::{Op, Request, Response};
-use super::pcie::Way;
 use super::status::Status;
 use super::{Action, Common, Landing, Nic};
 use crate::aries::config::{MILLI, TICK};
+use crate::pcie::Way;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::{Data, Meta};

@@ -23,6 +23,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("bgp", include_str!("../../../../machines/bgp.toml")),
     ("bgq", include_str!("../../../../machines/bgq.toml")),
     ("xc", include_str!("../../../../machines/xc.toml")),
+    ("th", include_str!("../../../../machines/th.toml")),
     ("dragonfly", include_str!("../../../../machines/dragonfly.toml")),
 ];
 

@@ -221,6 +221,7 @@ mod tests {
     #[test]
     fn the_file_says_what_the_fabric_has() {
         assert_eq!(machine("xc").network(), TiledConfig::cray_xc(6, 12));
+        assert_eq!(machine("th").network(), TiledConfig::th_express_2(2));
     }
 
     #[test]

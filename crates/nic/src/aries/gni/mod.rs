@@ -33,7 +33,7 @@ mod windows;
 
 pub use post::{Post, PostKind};
 pub use task::Note;
-pub(super) use task::{Call, Task};
+pub(super) use task::{Call, Task, task};
 
 use super::Watch;
 use super::address::{Job, MemHandle, PageSize, Segment};
@@ -42,8 +42,7 @@ use super::fma::Command;
 use super::node::{Common, Event, Node, Queue, lock, place};
 use super::status::Refusal;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, OnceLock};
 use task::Mailbox;
 
 /// A process, as its program sees it.
@@ -54,6 +53,8 @@ pub struct Gni {
     mailbox: Arc<Mutex<Mailbox>>,
     here: Arc<Mutex<Node>>,
     common: Arc<Common>,
+    /// The process' own FMA descriptor.
+    descriptor: Arc<OnceLock<u8>>,
 }
 
 /// The other side of an operation.
@@ -156,7 +157,8 @@ impl Gni {
         if here.attached.contains_key(&self.process) {
             return Err(Refusal::InvalidState);
         }
-        lock(&self.mailbox).descriptor = Some(here.take_descriptor()?);
+        let descriptor = here.take_descriptor()?;
+        self.descriptor.set(descriptor).map_err(|_| Refusal::InvalidState)?;
         here.attached.insert(self.process, ptag);
         Ok(())
     }
@@ -279,7 +281,7 @@ impl Gni {
     /// # Panics
     /// If it has not signed on.
     pub fn descriptor(&self) -> u8 {
-        lock(&self.mailbox).descriptor.expect("signed on")
+        *self.descriptor.get().expect("signed on")
     }
 
     /// One more FMA descriptor, for a thread of its own (the kernel's part).
@@ -309,11 +311,6 @@ impl Gni {
     }
 
     async fn call(&self, call: Call) {
-        lock(&self.mailbox).call = Some(call);
-        std::future::poll_fn(|_| {
-            let mut mailbox = lock(&self.mailbox);
-            if std::mem::take(&mut mailbox.done) { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
+        crate::program::call(&self.mailbox, call).await;
     }
 }

@@ -1,12 +1,16 @@
 //! What a NIC has to do at which time: in millionths of a tick, so that rates that do not fit the router's clock come out exactly.
 
-use super::config::TICK;
 use netloom_engine::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+/// Microticks of a millitick.
+pub(crate) const MILLI: u64 = 1000;
+/// Microticks of a tick.
+pub(crate) const TICK: u64 = 1_000_000;
+
 /// Things to do, in the order of their times, and of two at one time in the order in which they were put there.
-pub(super) struct Agenda<T> {
+pub(crate) struct Agenda<T> {
     heap: BinaryHeap<Entry<T>>,
     count: u64,
     /// The time for which the fabric was asked.

@@ -1,0 +1,113 @@
+//! The address translation cache (section 2.3): a million physical addresses of pages, eight-way set associative, the least recently used
+//! replaced; or, as a buffer, all of them, written when memory is registered.
+
+use super::status::Refusal;
+use std::collections::BTreeMap;
+
+/// A page of a virtual port.
+type Page = (u8, u64);
+
+#[derive(Clone, Copy)]
+struct Entry {
+    page: Page,
+    used: u64,
+    /// When it is here, microticks.
+    ready_at: u64,
+}
+
+/// The cache: sets that have never been used take no memory.
+#[derive(Default)]
+pub(super) struct Atc {
+    sets: BTreeMap<u32, Vec<Entry>>,
+    uses: u64,
+    /// Translations that a buffer holds.
+    held: u64,
+    pub hits: u64,
+    pub misses: u64,
+}
+
+/// Which set a page is in **(ours)**: ports have their memory at the same addresses, and must not meet in one set for that.
+fn set_of((vp, page): Page, sets: u32) -> u32 {
+    ((page + 7919 * u64::from(vp)) % u64::from(sets)) as u32
+}
+
+impl Atc {
+    /// When the translation of a page is known: `fetch` reads it from the table in host memory and says when it is there.
+    pub fn translate(
+        &mut self,
+        page: Page,
+        now: u64,
+        (sets, ways): (u32, u32),
+        fetch: impl FnOnce() -> u64,
+    ) -> u64 {
+        self.uses += 1;
+        let uses = self.uses;
+        let set = self.sets.entry(set_of(page, sets)).or_default();
+        if let Some(entry) = set.iter_mut().find(|e| e.page == page) {
+            entry.used = uses;
+            self.hits += 1;
+            return entry.ready_at.max(now);
+        }
+        self.misses += 1;
+        let entry = Entry { page, used: uses, ready_at: fetch() };
+        let ready_at = entry.ready_at;
+        if set.len() < ways as usize {
+            set.push(entry);
+        } else if let Some(oldest) = set.iter_mut().min_by_key(|e| e.used) {
+            *oldest = entry;
+        }
+        ready_at
+    }
+
+    /// As a buffer: room for so many pages more.
+    pub fn hold(&mut self, pages: u64, entries: u32) -> Result<(), Refusal> {
+        if self.held + pages > entries.into() {
+            return Err(Refusal::Exhausted);
+        }
+        self.held += pages;
+        Ok(())
+    }
+
+    /// Memory is no longer registered: its pages leave.
+    pub fn forget(&mut self, vp: u8, base: u64, top: u64, is_buffer: bool) {
+        if is_buffer {
+            self.held -= top - base + 1;
+        }
+        for set in self.sets.values_mut() {
+            set.retain(|e| e.page.0 != vp || !(base..=top).contains(&e.page.1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_holds_eight_and_loses_the_oldest() {
+        let (mut atc, shape) = (Atc::default(), (4, 8));
+        let look = |atc: &mut Atc, page: u64| atc.translate((0, page), 10, shape, || 110);
+        for page in 0..8 {
+            assert_eq!(look(&mut atc, page * 4), 110);
+        }
+        // The first is used again, so that the second is the oldest when a ninth comes.
+        look(&mut atc, 0);
+        look(&mut atc, 8 * 4);
+        assert_eq!((atc.hits, atc.misses), (1, 9));
+        look(&mut atc, 0);
+        look(&mut atc, 4);
+        assert_eq!((atc.hits, atc.misses), (2, 10));
+        atc.forget(0, 0, 0, false);
+        look(&mut atc, 0);
+        assert_eq!((atc.hits, atc.misses), (2, 11));
+    }
+
+    #[test]
+    fn a_buffer_holds_no_more_than_its_entries() {
+        let mut atc = Atc::default();
+        assert_eq!(atc.hold(1 << 20, 1 << 20), Ok(()));
+        assert_eq!(atc.hold(1, 1 << 20), Err(Refusal::Exhausted));
+        atc.forget(0, 0, (1 << 20) - 1, true);
+        assert_eq!(atc.hold(1, 1 << 20), Ok(()));
+    }
+}

@@ -1,0 +1,170 @@
+//! Reliable end-to-end connections (section 2.6): contexts of senders and receivers, taken from pools on the chip for as long as a transfer
+//! takes; set-up, refusal and retry; packets that come broken or not at all, which are sent again.
+//!
+//! What the contexts say to each other **(ours)**: a sender asks (`Setup`) and is told `Accept` or `Nack`; a receiver tells `Done` when all
+//! packets have come, and frees its context at once. A packet for a context that is not there is of a transfer that was done, and is
+//! answered so; an `Accept` that nobody waits for is answered by `Release`.
+
+use super::engine::Link;
+use super::node::Common;
+use super::packet::{Id, Kind, Packet};
+use super::status::Status;
+use super::{Action, Nic};
+use crate::agenda::MILLI;
+use std::collections::BTreeSet;
+
+/// What a NIC knows of a transfer that comes to it.
+#[derive(Default)]
+pub(super) struct Coming {
+    /// Packets that have come, by place where there is a connection; those of them that have been written.
+    pub seen: BTreeSet<u32>,
+    pub written: u32,
+    /// How many there are, once the last has come.
+    pub packets: Option<u32>,
+    pub status: Status,
+}
+
+impl Nic {
+    /// A packet of a connection, without data.
+    fn say(&mut self, c: &Common, t: u64, to: u32, kind: Kind, id: Id, (sequence, status): (u32, Status)) {
+        let packet = Packet {
+            kind,
+            vp: 0,
+            from_vp: 0,
+            key: 0,
+            address: 0,
+            bytes: 0,
+            id,
+            sequence,
+            is_last: false,
+            is_connected: true,
+            is_physical: false,
+            event: None,
+            status,
+        };
+        self.send(c, t, to, packet, 0, None);
+    }
+
+    pub(super) fn answer(&mut self, c: &Common, t: u64, to: u32, kind: Kind, id: Id) {
+        self.say(c, t, to, kind, id, (0, Status::Success));
+    }
+
+    pub(super) fn done(&mut self, c: &Common, t: u64, to: u32, id: Id, status: Status) {
+        self.say(c, t, to, Kind::Done, id, (0, status));
+    }
+
+    /// Asks for a transfer's connection.
+    pub(super) fn ask_for_connection(&mut self, c: &Common, t: u64, id: Id) {
+        let Some(to) = self.transfer_of(id).map(|transfer| transfer.descriptor.to.node) else { return };
+        self.answer(c, t, to, Kind::Setup, id);
+        self.arm_timeout(c, t, id);
+    }
+
+    /// A transfer that has no answer in time asks again.
+    pub(super) fn arm_timeout(&mut self, c: &Common, t: u64, id: Id) {
+        let Some(transfer) = self.transfer_of(id) else { return };
+        transfer.attempt += 1;
+        let attempt = transfer.attempt;
+        self.agenda.at(t + c.config.timeout_milliticks * MILLI, Action::Timeout(id, attempt));
+    }
+
+    pub(super) fn timeout(&mut self, c: &Common, t: u64, id: Id, attempt: u32) {
+        let Some(transfer) = self.transfer_of(id) else { return };
+        if transfer.attempt != attempt {
+            return;
+        }
+        let link = transfer.link;
+        if link == Link::Connected {
+            // Which packets are missing it does not know.
+            transfer.again = (0..transfer.packets).collect();
+        }
+        self.counters.timeouts += 1;
+        match link {
+            Link::Asked => self.ask_for_connection(c, t, id),
+            _ => {
+                self.arm_timeout(c, t, id);
+                self.fetch(c, t);
+            }
+        }
+    }
+
+    /// Another node asks for a connection.
+    pub(super) fn setup_arrived(&mut self, c: &Common, t: u64, from: u32, id: Id) {
+        let has_it = self.receivers.contains_key(&(from, id));
+        if !has_it && self.receivers.len() >= c.config.receiver_contexts as usize {
+            self.counters.refused += 1;
+            return self.answer(c, t, from, Kind::Nack, id);
+        }
+        self.receivers.entry((from, id)).or_default();
+        self.counters.receivers_peak = self.counters.receivers_peak.max(self.receivers.len() as u32);
+        self.answer(c, t, from, Kind::Accept, id);
+    }
+
+    /// What a receiver context says.
+    pub(super) fn answer_arrived(&mut self, c: &Common, t: u64, from: u32, packet: &Packet) {
+        let id = packet.id;
+        match packet.kind {
+            Kind::Accept => {
+                let Some(transfer) = self.transfer_of(id) else {
+                    return self.answer(c, t, from, Kind::Release, id);
+                };
+                if transfer.link != Link::Asked {
+                    return;
+                }
+                transfer.link = Link::Connected;
+                let ready = std::mem::take(&mut transfer.ready);
+                self.arm_timeout(c, t, id);
+                for (sequence, data) in ready {
+                    self.send_data(c, t, id, sequence, data);
+                }
+                self.fetch(c, t);
+            }
+            Kind::Nack => {
+                let Some(transfer) = self.transfer_of(id) else { return };
+                transfer.attempt += 1;
+                self.agenda.at(t + c.config.retry_milliticks * MILLI, Action::Retry(id));
+            }
+            Kind::Done => {
+                if self.transfer_of(id).is_some_and(|transfer| transfer.link == Link::Connected) {
+                    self.end_transfer(c, t, id, packet.status);
+                    self.fetch(c, t);
+                }
+            }
+            Kind::Resend => {
+                if let Some(transfer) = self.transfer_of(id) {
+                    transfer.again.push_back(packet.sequence);
+                    self.counters.resent += 1;
+                    self.fetch(c, t);
+                }
+            }
+            _ => {
+                self.receivers.remove(&(from, id));
+            }
+        }
+    }
+
+    /// A packet of a connection has come: whether it is new and whole. What is not is asked for again; what is lost nobody sees.
+    pub(super) fn is_new(&mut self, c: &Common, t: u64, from: u32, packet: &Packet) -> bool {
+        let Some(coming) = self.receivers.get_mut(&(from, packet.id)) else {
+            self.done(c, t, from, packet.id, Status::Success);
+            return false;
+        };
+        if c.config.corrupted_per_million > 0
+            && (self.random.draw() % 1_000_000) < c.config.corrupted_per_million.into()
+        {
+            self.counters.corrupted += 1;
+            self.say(c, t, from, Kind::Resend, packet.id, (packet.sequence, Status::Success));
+            return false;
+        }
+        coming.seen.insert(packet.sequence)
+    }
+
+    /// Whether a packet is lost on its way.
+    pub(super) fn is_lost(&mut self, c: &Common, packet: &Packet) -> bool {
+        let lost = c.config.lost_per_million > 0
+            && (packet.is_connected || packet.kind == Kind::Setup)
+            && (self.random.draw() % 1_000_000) < c.config.lost_per_million.into();
+        self.counters.lost += u64::from(lost);
+        lost
+    }
+}

@@ -1,0 +1,70 @@
+//! Descriptors: what programs submit to a virtual port (sections 2.2 and 2.4).
+
+use super::config::ThConfig;
+use netloom_fabric::packet::Data;
+use std::collections::VecDeque;
+
+/// A virtual port, as others name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Its node.
+    pub node: u32,
+    /// Its number there.
+    pub vp: u8,
+    /// Its key.
+    pub key: u16,
+}
+
+/// How an operation is carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The event that the local port is to have at the end.
+    pub local_event: Option<u32>,
+    /// The event that the remote port is to have at the end.
+    pub remote_event: Option<u32>,
+    /// Whether a reliable connection is set up for it.
+    pub connect: bool,
+    /// Whether addresses are physical, and neither checked nor translated: for the kernel, whose buffers are contiguous.
+    pub physical: bool,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Immediate(Data),
+    Put,
+    Mini(Data),
+    Get,
+    /// The answer to a get, which the NIC submits to itself.
+    Answer,
+}
+
+/// What each further child takes in a collective descriptor **(ours)**: node, port and key.
+const CHILD_B: u32 = 8;
+
+/// A descriptor.
+#[derive(Clone, Debug)]
+pub(super) struct Descriptor {
+    pub vp: u8,
+    pub operation: Operation,
+    pub to: Address,
+    /// Of a collective descriptor: for whom it is used again, one after another (section 2.5).
+    pub more: VecDeque<Address>,
+    pub local: u64,
+    pub remote: u64,
+    pub bytes: u64,
+    pub options: Options,
+}
+
+impl Descriptor {
+    /// What it takes in a queue: an immediate put has its data in it, and a mini-packet's is always as long.
+    pub fn length(&self, c: &ThConfig) -> u32 {
+        c.descriptor_B
+            + CHILD_B * self.more.len() as u32
+            + match &self.operation {
+                Operation::Immediate(data) => data.len() as u32,
+                Operation::Mini(_) => c.mini_packet_B,
+                Operation::Put | Operation::Get | Operation::Answer => 0,
+            }
+    }
+}

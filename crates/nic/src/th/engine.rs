@@ -1,0 +1,294 @@
+//! The RDMA engine (section 2.4): descriptors that have been taken from their ports become packets. Data is fetched from memory while a
+//! connection is set up (section 2.6), and sent when there is one.
+
+use super::checker::PAGE_B;
+use super::descriptor::{Descriptor, Operation};
+use super::node::{Common, Event, EventKind, lock, place};
+use super::packet::{Id, Kind, Packet};
+use super::status::Status;
+use super::{Action, Landing, Nic};
+use crate::agenda::MILLI;
+use crate::pcie::{Way, at_host};
+use netloom_fabric::packet::Data;
+use std::collections::VecDeque;
+
+/// How far a transfer's connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// None is needed.
+    Connectless,
+    /// Asked for.
+    Asked,
+    /// There.
+    Connected,
+}
+
+/// A descriptor that is being carried out. With a connection, this is its sender context.
+pub(super) struct Transfer {
+    pub descriptor: Descriptor,
+    pub link: Link,
+    /// Packets in all, those whose data has been asked for, and those sent.
+    pub packets: u32,
+    pub asked: u32,
+    pub sent: u32,
+    /// Packets that are to be sent again.
+    pub again: VecDeque<u32>,
+    /// Packets that wait for the connection.
+    pub ready: VecDeque<(u32, Option<Data>)>,
+    /// Which attempt a time-out is of.
+    pub attempt: u32,
+}
+
+/// A packet's data on its way from the host's memory.
+pub(super) struct Read {
+    pub id: Id,
+    pub sequence: u32,
+    pub at: u64,
+    pub bytes: u32,
+}
+
+impl Nic {
+    /// A place for a transfer, with a number of its own.
+    pub(super) fn new_transfer(&mut self, descriptor: Descriptor) -> Id {
+        let connect = descriptor.options.connect;
+        let number = (0..=u16::MAX).find(|n| !self.transfers.contains_key(n)).expect("few at once");
+        let use_ = self.uses.entry(number).or_default();
+        *use_ = use_.wrapping_add(1);
+        let id = Id { number, use_: *use_ };
+        self.senders += u32::from(connect);
+        self.counters.senders_peak = self.counters.senders_peak.max(self.senders);
+        let transfer = Transfer {
+            descriptor,
+            link: if connect { Link::Asked } else { Link::Connectless },
+            packets: 0,
+            asked: 0,
+            sent: 0,
+            again: VecDeque::new(),
+            ready: VecDeque::new(),
+            attempt: 0,
+        };
+        self.transfers.insert(number, transfer);
+        id
+    }
+
+    /// The transfer of an answer, if it is still that.
+    pub(super) fn transfer_of(&mut self, id: Id) -> Option<&mut Transfer> {
+        if self.uses.get(&id.number) != Some(&id.use_) {
+            return None;
+        }
+        self.transfers.get_mut(&id.number)
+    }
+
+    /// A descriptor has been looked at: its keys are checked, and its connection asked for.
+    pub(super) fn begin(&mut self, c: &Common, t: u64, id: Id) {
+        let most = u64::from(c.packet.data_max_B);
+        let Some(transfer) = self.transfer_of(id) else { return };
+        let d = &transfer.descriptor;
+        transfer.packets = match d.operation {
+            Operation::Put | Operation::Answer => d.bytes.div_ceil(most).max(1) as u32,
+            _ => 1,
+        };
+        let (vp, local, bytes) = (d.vp, d.local, d.bytes);
+        let checked = match d.operation {
+            Operation::Put | Operation::Answer => Some(false),
+            Operation::Get => Some(true),
+            _ => None,
+        };
+        if let Some(write) = checked
+            && !d.options.physical
+        {
+            let mut here = lock(&self.here);
+            let key = here.port(vp).map(|port| port.key);
+            if !key.is_some_and(|key| here.checker.allows(vp, key, local, bytes, write)) {
+                drop(here);
+                return self.end_transfer(c, t, id, Status::Memory);
+            }
+        }
+        if self.transfers[&id.number].link == Link::Asked {
+            self.ask_for_connection(c, t, id);
+        }
+        self.fetch(c, t);
+    }
+
+    /// Asks for data of the transfers in turn, as much as may be under way.
+    pub(super) fn fetch(&mut self, c: &Common, t: u64) {
+        let most = c.packet.data_max_B;
+        while self.reads + self.requests.len() < c.config.packets as usize {
+            let room = c.config.packets as usize;
+            let wants = |transfer: &Transfer| {
+                (transfer.asked < transfer.packets && transfer.ready.len() < room)
+                    || !transfer.again.is_empty()
+            };
+            let turn = self.read_turn;
+            let mut numbers = self.transfers.range(turn..).chain(self.transfers.range(..turn));
+            let Some(number) = numbers.find(|(_, tr)| wants(tr)).map(|(&n, _)| n) else { return };
+            self.read_turn = number.wrapping_add(1);
+            let id = Id { number, use_: self.uses[&number] };
+            let transfer = self.transfers.get_mut(&number).expect("it was found");
+            let sequence = transfer.again.pop_front().unwrap_or_else(|| {
+                transfer.asked += 1;
+                transfer.asked - 1
+            });
+            let d = &transfer.descriptor;
+            match &d.operation {
+                Operation::Immediate(data) | Operation::Mini(data) => {
+                    let data = Some(data.clone());
+                    self.have(c, t, id, sequence, data);
+                }
+                Operation::Get => {
+                    let words = [d.local, d.bytes, event_word(d.options.local_event)];
+                    let key = lock(&self.here).port(d.vp).map_or(0, |port| port.key);
+                    let words = words.into_iter().chain([u64::from(key)]);
+                    let data: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+                    self.have(c, t, id, sequence, Some(data.into()));
+                }
+                Operation::Put | Operation::Answer => {
+                    let offset = u64::from(sequence) * u64::from(most);
+                    let (vp, at, physical) = (d.vp, d.local + offset, d.options.physical);
+                    let bytes = (d.bytes - offset).min(most.into()) as u32;
+                    self.reads += 1;
+                    let ready = self.translate(c, t, vp, (at, bytes), physical);
+                    self.agenda.at(ready, Action::Read(Box::new(Read { id, sequence, at, bytes })));
+                }
+            }
+        }
+    }
+
+    /// A packet's address is known: the host is asked for its data.
+    pub(super) fn read(&mut self, c: &Common, t: u64, read: Box<Read>) {
+        let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, t, 0);
+        self.agenda.at(end + at_host(&c.config.pcie), Action::AtHost(read));
+    }
+
+    /// The host's memory has it, and it takes its turn on the way back.
+    pub(super) fn at_host(&mut self, c: &Common, t: u64, read: Box<Read>) {
+        let end = self.transfer(c, Way::Down, t, read.bytes);
+        self.agenda.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::ReadDone(read));
+    }
+
+    pub(super) fn read_done(&mut self, c: &Common, t: u64, read: &Read) {
+        self.reads -= 1;
+        if let Some(vp) = self.transfer_of(read.id).map(|transfer| transfer.descriptor.vp) {
+            let mut here = lock(&self.here);
+            let process = here.port(vp).map_or(0, |port| port.process);
+            let data = here.contents.load(place(process, read.at), read.bytes as usize);
+            drop(here);
+            self.have(c, t, read.id, read.sequence, data);
+        }
+        self.fetch(c, t);
+    }
+
+    /// A packet's data is here: it goes, or waits for the connection.
+    fn have(&mut self, c: &Common, t: u64, id: Id, sequence: u32, data: Option<Data>) {
+        let Some(transfer) = self.transfer_of(id) else { return };
+        if transfer.link == Link::Asked {
+            transfer.ready.push_back((sequence, data));
+        } else {
+            self.send_data(c, t, id, sequence, data);
+        }
+    }
+
+    /// Sends a packet of a transfer. Without a connection the transfer ends with its last.
+    pub(super) fn send_data(&mut self, c: &Common, t: u64, id: Id, sequence: u32, data: Option<Data>) {
+        let most = u64::from(c.packet.data_max_B);
+        let Some(transfer) = self.transfer_of(id) else { return };
+        transfer.sent += 1;
+        let all = transfer.sent >= transfer.packets;
+        let (d, link) = (&transfer.descriptor, transfer.link);
+        let offset = u64::from(sequence) * most;
+        let (kind, bytes, carried) = match &d.operation {
+            Operation::Put | Operation::Answer => {
+                let bytes = (d.bytes - offset).min(most) as u32;
+                let kind = if d.operation == Operation::Put { Kind::Put } else { Kind::Answer };
+                (kind, bytes, bytes)
+            }
+            Operation::Immediate(data) => (Kind::Put, data.len() as u32, data.len() as u32),
+            Operation::Mini(data) => (Kind::Mini, data.len() as u32, c.config.mini_packet_B),
+            Operation::Get => (Kind::Get, 32, 32),
+        };
+        let packet = Packet {
+            kind,
+            vp: d.to.vp,
+            from_vp: d.vp,
+            key: d.to.key,
+            address: d.remote + offset,
+            bytes,
+            id,
+            sequence,
+            is_last: sequence + 1 == transfer.packets,
+            is_connected: link == Link::Connected,
+            is_physical: d.options.physical,
+            event: d.options.remote_event,
+            status: Status::Success,
+        };
+        let to = d.to.node;
+        self.send(c, t, to, packet, carried, data);
+        if all && link == Link::Connected {
+            self.arm_timeout(c, t, id);
+        } else if all {
+            self.end_transfer(c, t, id, Status::Success);
+        }
+    }
+
+    /// A transfer is over: its context is free, and who asked hears of it. Of a get that went well the data tells.
+    pub(super) fn end_transfer(&mut self, c: &Common, t: u64, id: Id, status: Status) {
+        let Some(transfer) = self.transfers.remove(&id.number) else { return };
+        let d = transfer.descriptor;
+        if d.options.connect {
+            self.senders -= 1;
+        }
+        let told_later = matches!(d.operation, Operation::Get) && status == Status::Success;
+        if let Some(user) = d.options.local_event.filter(|_| !told_later) {
+            let kind = if d.operation == Operation::Answer { EventKind::Remote } else { EventKind::Local };
+            let event = Event { kind, user, status };
+            self.write(c, t, 16, Landing::Event(d.vp, event));
+        }
+        self.feed(c, t);
+    }
+
+    /// When the address of so many bytes has been checked and translated.
+    pub(super) fn translate(
+        &mut self,
+        c: &Common,
+        t: u64,
+        vp: u8,
+        (address, bytes): (u64, u32),
+        physical: bool,
+    ) -> u64 {
+        if physical {
+            return t;
+        }
+        let config = &c.config;
+        let start = self.checker_free.max(t);
+        self.checker_free = start + config.check_milliticks * MILLI;
+        let known = start + config.translate_milliticks * MILLI;
+        if config.is_buffer {
+            return known;
+        }
+        let shape = ((config.cache_entries / config.cache_ways).max(1), config.cache_ways);
+        let (first, last) = (address / PAGE_B, (address + u64::from(bytes.max(1)) - 1) / PAGE_B);
+        let mut at = known;
+        for page in first..=last {
+            let pcie = &mut self.pcie;
+            // The table is in host memory, a line of it read.
+            let fetch = || {
+                let (_, end) = pcie.send(&config.pcie, Way::Up, t, 0);
+                let there = end.max(known) + at_host(&config.pcie);
+                let back = u64::from(64 + config.pcie.overhead_B) * config.pcie.dword_microticks / 4;
+                there + back + config.pcie.crossing_milliticks * MILLI
+            };
+            at = at.max(lock(&self.here).atc.translate((vp, page), known, shape, fetch));
+        }
+        at
+    }
+}
+
+/// An event that there may be, as a word.
+pub(super) fn event_word(event: Option<u32>) -> u64 {
+    event.map_or(0, |user| u64::from(user) | 1 << 32)
+}
+
+/// The event of a word.
+pub(super) fn event_of(word: u64) -> Option<u32> {
+    (word >> 32 != 0).then_some(word as u32)
+}

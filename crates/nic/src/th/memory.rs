@@ -1,0 +1,88 @@
+//! Writes to the host's memory, and the processes that poll for them.
+
+use super::node::{Common, Event, MiniPacket, lock, place};
+use super::{Action, Nic, Watch};
+use crate::agenda::MILLI;
+use crate::pcie::Way;
+use netloom_fabric::packet::Data;
+
+/// What is written to memory.
+pub(super) enum Landing {
+    /// Data, at a place of the contents.
+    Data { process: u8, address: u64, bytes: u32, data: Option<Data> },
+    /// An event, in a port's event queue.
+    Event(u8, Event),
+    /// A mini-packet, in a port's mini-packet queue; none if that has no room.
+    Mini(u8, Option<MiniPacket>),
+}
+
+impl Nic {
+    /// Sends data over PCI-Express in as many transfers as it takes; says when the last has left.
+    pub(super) fn transfer(&mut self, c: &Common, way: Way, t: u64, bytes: u32) -> u64 {
+        let most = c.config.pcie_payload_max_B;
+        let mut left = bytes;
+        loop {
+            let now = left.min(most);
+            let (_, end) = self.pcie.send(&c.config.pcie, way, t, now);
+            left -= now;
+            if left == 0 {
+                return end;
+            }
+        }
+    }
+
+    /// Writes to memory.
+    pub(super) fn write(&mut self, c: &Common, t: u64, bytes: u32, landing: Landing) {
+        let end = self.transfer(c, Way::Up, t, bytes);
+        self.agenda.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::Landed(Box::new(landing)));
+    }
+
+    /// What was written has come to memory: whoever polls for it finds it.
+    pub(super) fn landed(&mut self, c: &Common, t: u64, landing: Landing) {
+        match landing {
+            Landing::Data { process, address, bytes, data } => {
+                let at = place(process, address);
+                let data = data.as_deref().map(|d| &d[..bytes as usize]);
+                lock(&self.here).contents.store(at, bytes as usize, data);
+                let touched = address..address + u64::from(bytes);
+                self.found(c, t, |who, watch| match watch {
+                    Watch::Memory { address, bytes } => {
+                        who == process && address < touched.end && touched.start < address + bytes
+                    }
+                    _ => false,
+                });
+            }
+            Landing::Event(vp, event) => {
+                let had_room = lock(&self.here).port(vp).is_none_or(|port| port.events.push(event));
+                self.counters.overflows += u64::from(!had_room);
+                self.found(c, t, |_, watch| watch == Watch::Events(vp));
+            }
+            Landing::Mini(vp, mini) => {
+                if let Some(port) = lock(&self.here).port(vp) {
+                    match mini {
+                        Some(mini) => {
+                            port.mini_under_way -= 1;
+                            port.mini_packets.push(mini);
+                        }
+                        None => port.mini_packets.overflow(),
+                    }
+                }
+                self.found(c, t, |_, watch| watch == Watch::MiniPackets(vp));
+            }
+        }
+    }
+
+    /// Processes that poll for this go on at the end of the turn in which it is there.
+    fn found(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
+        let (agenda, core) = (&mut self.agenda, &c.config.core);
+        self.watches.retain(|&process, &mut (since, watch)| {
+            let is_it = is_it(process, watch);
+            if is_it {
+                let turn = core.poll_milliticks * MILLI;
+                let at = since + t.saturating_sub(since).div_ceil(turn).max(1) * turn;
+                agenda.at(at + core.found_milliticks * MILLI, Action::Program(process));
+            }
+            !is_it
+        });
+    }
+}

@@ -1,0 +1,222 @@
+//! The TH Express-2 network interface (Pang et al., "The TH Express high performance interconnect networks", section 2): virtual ports
+//! whose descriptors are written or fetched, one-sided transfers between them, mini-packets, and reliable connections.
+//!
+//! The stations of an operation, and where they are:
+//!
+//! | station | file |
+//! |---|---|
+//! | what programs call, after libglex (section 3.1) | `glex.rs` |
+//! | descriptors; how they come to the NIC, by PIO or by DMA | `descriptor.rs`, `submit.rs` |
+//! | the RDMA engine: packets and their data | `engine.rs` |
+//! | end-to-end connections | `connection.rs` |
+//! | what packets say | `packet.rs` |
+//! | packets at their destination | `receive.rs` |
+//! | keys and the memory checker; address translation | `checker.rs`, `atc.rs` |
+//! | the host interface; writes to memory, and who polls for them | `../pcie.rs`, `memory.rs` |
+//! | memory, virtual ports, queues | `node.rs` |
+//! | times of less than a tick; programs; the fabric's side | `../agenda.rs`, `../program.rs`, `host.rs` |
+
+mod atc;
+mod checker;
+pub mod config;
+mod connection;
+mod descriptor;
+mod engine;
+pub mod glex;
+mod host;
+mod memory;
+mod node;
+mod packet;
+mod receive;
+pub mod status;
+mod submit;
+
+pub use checker::PAGE_B;
+pub use descriptor::{Address, Options};
+pub use host::{NicCounters, ThNics};
+pub use node::{Event, EventKind, MiniPacket, PIO_PORTS, PORTS, Submission};
+
+use crate::agenda::{Agenda, MILLI, TICK};
+use crate::pcie::Pcie;
+use connection::Coming;
+use descriptor::Descriptor;
+use engine::{Read, Transfer};
+use memory::Landing;
+use netloom_engine::Stream;
+use netloom_fabric::packet::{Data, Meta};
+use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
+use node::{Common, Node};
+use packet::{Id, Packet};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+/// What a NIC does at a time.
+enum Action {
+    /// A core's store leaves it, and its process goes on.
+    CoreWrites(u8, submit::Write),
+    /// It has come to the NIC; or a descriptor has been fetched.
+    Arrived(submit::Write),
+    /// A process goes on.
+    Program(u8),
+    /// The next descriptor of the DMA ports is asked for.
+    Schedule,
+    /// The host's memory has it.
+    DescriptorAtHost(Box<Descriptor>),
+    /// A descriptor has been looked at.
+    Begin(Id),
+    /// A packet's address is known.
+    Read(Box<Read>),
+    /// The host's memory has its data.
+    AtHost(Box<Read>),
+    /// The NIC has it.
+    ReadDone(Box<Read>),
+    /// Packets of a class that have arrived are looked at.
+    Serve(usize),
+    /// What one is for is done.
+    Commit(Box<receive::Arrival>, status::Status),
+    /// Something that was written has come to memory.
+    Landed(Box<Landing>),
+    /// A connection is asked for again.
+    Retry(Id),
+    /// A transfer has no answer.
+    Timeout(Id, u32),
+}
+
+/// What a process waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    Events(u8),
+    MiniPackets(u8),
+    Memory { address: u64, bytes: u64 },
+}
+
+/// Packets that have arrived.
+struct Arrivals {
+    waiting: VecDeque<(u64, receive::Arrival)>,
+    /// When they will be looked at.
+    serve_at: u64,
+    is_closed: bool,
+}
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Arrivals { waiting: VecDeque::new(), serve_at: u64::MAX, is_closed: false }
+    }
+}
+
+/// Packets on their way out, with the time from which the network may take them.
+type Way = VecDeque<(u64, TiledHeader, Meta, Option<Data>)>;
+
+/// The NIC of one node, once it has something to do.
+struct Nic {
+    number: u32,
+    here: Arc<Mutex<Node>>,
+    random: Stream,
+    agenda: Agenda<Action>,
+    pcie: Pcie,
+    checker_free: u64,
+    /// Of the DMA ports: descriptors that the doorbells have told of, less those asked for; whose turn it was.
+    doorbells: BTreeMap<u8, u32>,
+    fetch_turn: u8,
+    /// Descriptors on the chip, by port; whose turn it was; answers to gets.
+    buffers: BTreeMap<u8, VecDeque<Descriptor>>,
+    serve_turn: u8,
+    answers: VecDeque<Descriptor>,
+    /// Descriptors that are carried out, and which use of its number each is.
+    transfers: BTreeMap<u16, Transfer>,
+    uses: BTreeMap<u16, u8>,
+    /// Those of them that have a connection.
+    senders: u32,
+    /// Packets whose data is on its way; whose turn it is.
+    reads: usize,
+    read_turn: u16,
+    /// Towards the network: requests, answers; whether it must be told of the next.
+    requests: Way,
+    responses: Way,
+    is_hungry: [bool; 2],
+    arrivals: [Arrivals; 2],
+    /// Transfers that come without a connection and have several packets; receiver contexts.
+    coming: BTreeMap<(u32, Id), Coming>,
+    receivers: BTreeMap<(u32, Id), Coming>,
+    /// What each process waits for, and since when.
+    watches: BTreeMap<u8, (u64, Watch)>,
+    fills: [bool; 2],
+    opens: Vec<(usize, bool)>,
+    counters: NicCounters,
+}
+
+impl Nic {
+    fn new(number: u32, here: &Arc<Mutex<Node>>, seed: u64) -> Self {
+        Nic {
+            number,
+            here: Arc::clone(here),
+            random: Stream::new(seed, 12, number.into()),
+            agenda: Agenda::default(),
+            pcie: Pcie::default(),
+            checker_free: 0,
+            doorbells: BTreeMap::new(),
+            fetch_turn: 0,
+            buffers: BTreeMap::new(),
+            serve_turn: 0,
+            answers: VecDeque::new(),
+            transfers: BTreeMap::new(),
+            uses: BTreeMap::new(),
+            senders: 0,
+            reads: 0,
+            read_turn: 0,
+            requests: VecDeque::new(),
+            responses: VecDeque::new(),
+            is_hungry: [true; 2],
+            arrivals: Default::default(),
+            coming: BTreeMap::new(),
+            receivers: BTreeMap::new(),
+            watches: BTreeMap::new(),
+            fills: [false; 2],
+            opens: vec![],
+            counters: NicCounters::default(),
+        }
+    }
+
+    /// Does what is due at a time; a process that goes on is the host's affair.
+    fn act(&mut self, c: &Common, t: u64, action: Action) {
+        match action {
+            Action::CoreWrites(process, write) => {
+                self.core_writes(c, t, write);
+                self.agenda.at(t, Action::Program(process));
+            }
+            Action::Arrived(write) => self.write_arrived(c, t, write),
+            Action::Schedule => self.schedule(c, t),
+            Action::DescriptorAtHost(descriptor) => self.descriptor_at_host(c, t, descriptor),
+            Action::Begin(id) => self.begin(c, t, id),
+            Action::Read(read) => self.read(c, t, read),
+            Action::AtHost(read) => self.at_host(c, t, read),
+            Action::ReadDone(read) => self.read_done(c, t, &read),
+            Action::Serve(class) => {
+                self.arrivals[class].serve_at = u64::MAX;
+                self.serve(c, t, class);
+            }
+            Action::Commit(arrival, status) => self.commit(c, t, *arrival, status),
+            Action::Landed(landing) => self.landed(c, t, *landing),
+            Action::Retry(id) => self.ask_for_connection(c, t, id),
+            Action::Timeout(id, attempt) => self.timeout(c, t, id, attempt),
+            Action::Program(_) => unreachable!("the host's"),
+        }
+    }
+
+    /// Puts a packet into the pipeline towards the network, with so many bytes behind its header.
+    fn send(&mut self, c: &Common, t: u64, to: u32, packet: Packet, carried: u32, data: Option<Data>) {
+        let is_answer = packet.kind.is_answer();
+        let (class, flits) = match is_answer {
+            true => (Class::Response, c.packet.response_flits(carried)),
+            false => (Class::Request, c.packet.request_flits(carried)),
+        };
+        // Packets of a pair of nodes take different ways, and may overtake one another (section 4.5).
+        let header = TiledHeader::new(to, flits, class, Mode::Adaptive0, self.random.draw() as u32);
+        let which = usize::from(is_answer);
+        let way = if is_answer { &mut self.responses } else { &mut self.requests };
+        let meta = packet.to_meta(self.number, t / TICK);
+        way.push_back((t + c.config.out_milliticks * MILLI, header, meta, data));
+        self.fills[which] |= std::mem::take(&mut self.is_hungry[which]);
+        self.counters.packets += 1;
+    }
+}

@@ -1,0 +1,152 @@
+//! What packets say, in the words that the fabric carries along with them: data with its address, keys and place in its transfer, and
+//! what sender and receiver contexts tell each other (sections 2.4 and 2.6).
+
+use super::status::Status;
+use netloom_fabric::packet::Meta;
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// Data for memory.
+    Put,
+    /// The same, as a get asked for it.
+    Answer,
+    /// A mini-packet.
+    Mini,
+    /// A request for data, which is described in its own data.
+    Get,
+    /// Asks for a connection.
+    Setup,
+    /// Grants it.
+    Accept,
+    /// Refuses it: there is no receiver context.
+    Nack,
+    /// All of a transfer has come.
+    Done,
+    /// A packet has not come whole.
+    Resend,
+    /// A connection was granted that nobody waits for.
+    Release,
+}
+
+const KINDS: [Kind; 10] = [
+    Kind::Put,
+    Kind::Answer,
+    Kind::Mini,
+    Kind::Get,
+    Kind::Setup,
+    Kind::Accept,
+    Kind::Nack,
+    Kind::Done,
+    Kind::Resend,
+    Kind::Release,
+];
+
+impl Kind {
+    /// Whether it is an answer, which travels in VCs of its own and never waits for memory.
+    pub fn is_answer(self) -> bool {
+        !matches!(self, Kind::Put | Kind::Answer | Kind::Mini | Kind::Get | Kind::Setup)
+    }
+}
+
+/// A transfer of a node: its number, which is its sender context's where there is a connection, and which use of that it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Id {
+    pub number: u16,
+    pub use_: u8,
+}
+
+/// A packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Packet {
+    pub kind: Kind,
+    /// The virtual port that it is for, and that it is from.
+    pub vp: u8,
+    pub from_vp: u8,
+    /// The key of the port that it is for.
+    pub key: u16,
+    pub address: u64,
+    pub bytes: u32,
+    pub id: Id,
+    /// Its place in its transfer; how many there are is known by the last.
+    pub sequence: u32,
+    pub is_last: bool,
+    pub is_connected: bool,
+    /// Its address needs no translation.
+    pub is_physical: bool,
+    /// The event at the end, if there is to be one.
+    pub event: Option<u32>,
+    pub status: Status,
+}
+
+impl Packet {
+    pub fn to_meta(self, source: u32, made: u64) -> Meta {
+        debug_assert!(self.address < 1 << 48 && self.bytes < 512 && self.sequence < 1 << 24 && self.vp < 64);
+        let first = self.address
+            | u64::from(self.bytes) << 48
+            | u64::from(self.vp) << 57
+            | u64::from(self.event.is_some()) << 63;
+        let second = u64::from(self.key)
+            | u64::from(self.id.number) << 16
+            | u64::from(self.sequence) << 32
+            | u64::from(self.from_vp) << 56
+            | u64::from(self.is_connected) << 62
+            | u64::from(self.is_last) << 63;
+        Meta {
+            made,
+            source,
+            group: self.id.use_,
+            kind: self.kind as u8 | (self.status as u8) << 4 | u8::from(self.is_physical) << 7,
+            beyond: self.event.unwrap_or(0),
+            message: [first, second],
+            ..Meta::default()
+        }
+    }
+
+    pub fn of(meta: &Meta) -> Self {
+        let [first, second] = meta.message;
+        Packet {
+            kind: KINDS[usize::from(meta.kind & 15) % KINDS.len()],
+            vp: (first >> 57) as u8 & 63,
+            from_vp: (second >> 56) as u8 & 63,
+            key: second as u16,
+            address: first & ((1 << 48) - 1),
+            bytes: (first >> 48) as u32 & 511,
+            id: Id { number: (second >> 16) as u16, use_: meta.group },
+            sequence: (second >> 32) as u32 & 0xff_ffff,
+            is_last: second >> 63 != 0,
+            is_connected: second >> 62 & 1 != 0,
+            is_physical: meta.kind >> 7 != 0,
+            event: (first >> 63 != 0).then_some(meta.beyond),
+            status: Status::of(meta.kind >> 4 & 7),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_do_not_overlap() {
+        let full = Packet {
+            kind: Kind::Release,
+            vp: 39,
+            from_vp: 38,
+            key: 0xffff,
+            address: (1 << 48) - 1,
+            bytes: 256,
+            id: Id { number: 0xffff, use_: 255 },
+            sequence: (1 << 24) - 1,
+            is_last: true,
+            is_connected: true,
+            is_physical: true,
+            event: Some(u32::MAX),
+            status: Status::QueueFull,
+        };
+        assert_eq!(Packet::of(&full.to_meta(1, 2)), full);
+        let bare = Packet { address: 0, key: 0, event: None, is_last: false, is_physical: false, ..full };
+        assert_eq!(Packet::of(&bare.to_meta(1, 2)), bare);
+    }
+}

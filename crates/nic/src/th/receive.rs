@@ -1,0 +1,207 @@
+//! Packets at their destination: their keys and addresses are checked, their data written to memory or into the mini-packet queue, and
+//! both sides told (sections 2.3, 2.4 and 2.7).
+
+use super::checker::PAGE_B;
+use super::connection::Coming;
+use super::descriptor::{Address, Descriptor, Operation, Options};
+use super::engine::event_of;
+use super::node::{Common, Event, EventKind, MiniPacket, lock};
+use super::packet::{Kind, Packet};
+use super::status::Status;
+use super::{Action, Landing, Nic};
+use crate::agenda::{MILLI, TICK};
+use crate::pcie::Way;
+use netloom_engine::Time;
+use netloom_fabric::host::Delivery;
+use netloom_fabric::packet::Data;
+use netloom_fabric::router::tiled::{Class, TiledHeader};
+use std::collections::VecDeque;
+
+/// A packet that has arrived.
+pub(super) struct Arrival {
+    pub from: u32,
+    pub packet: Packet,
+    pub data: Option<Data>,
+}
+
+/// Bytes that the NIC lets wait for PCI-Express before it looks at no more packets **(ours)**.
+const BACKLOG_B: u64 = 1024;
+
+impl Nic {
+    /// A packet has come out of the network.
+    pub(super) fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery<TiledHeader>) {
+        let class = usize::from(delivery.header.class() == Class::Response);
+        let arrival = Arrival {
+            from: delivery.meta.source,
+            packet: Packet::of(&delivery.meta),
+            data: delivery.data.cloned(),
+        };
+        let t = now * TICK;
+        let a = &mut self.arrivals[class];
+        a.waiting.push_back((t + c.config.in_milliticks * MILLI, arrival));
+        if a.waiting.len() >= c.config.input_packets as usize && !a.is_closed {
+            a.is_closed = true;
+            self.opens.push((class, false));
+        }
+        self.serve(c, t, class);
+    }
+
+    /// Looks at what has arrived, as fast as the host interface takes it.
+    pub(super) fn serve(&mut self, c: &Common, t: u64, class: usize) {
+        let slack = BACKLOG_B * c.config.pcie.dword_microticks / 4;
+        while let Some(&(there, _)) = self.arrivals[class].waiting.front() {
+            let start = match class {
+                0 => there.max(self.pcie.free(Way::Up).saturating_sub(slack)),
+                _ => there,
+            };
+            if start > t {
+                if start < self.arrivals[class].serve_at {
+                    self.arrivals[class].serve_at = start;
+                    self.agenda.at(start, Action::Serve(class));
+                }
+                break;
+            }
+            let (_, arrival) = self.arrivals[class].waiting.pop_front().expect("it is there");
+            self.look_at(c, t, arrival);
+        }
+        let a = &mut self.arrivals[class];
+        if a.is_closed && a.waiting.len() <= c.config.input_packets as usize / 2 {
+            a.is_closed = false;
+            self.opens.push((class, true));
+        }
+    }
+
+    fn look_at(&mut self, c: &Common, t: u64, arrival: Arrival) {
+        let (from, packet) = (arrival.from, arrival.packet);
+        if self.is_lost(c, &packet) {
+            return;
+        }
+        if packet.kind == Kind::Setup {
+            return self.setup_arrived(c, t, from, packet.id);
+        }
+        if packet.kind.is_answer() {
+            return self.answer_arrived(c, t, from, &packet);
+        }
+        if packet.is_connected && !self.is_new(c, t, from, &packet) {
+            return;
+        }
+        let status = self.verdict(&packet);
+        let ready = match packet.kind {
+            Kind::Get => t,
+            Kind::Mini => t + c.config.translate_milliticks * MILLI,
+            _ if status != Status::Success => t,
+            _ => self.translate(c, t, packet.vp, (packet.address, packet.bytes), packet.is_physical),
+        };
+        self.agenda.at(ready, Action::Commit(Box::new(arrival), status));
+    }
+
+    /// Whether a packet may do what it is to do.
+    fn verdict(&self, packet: &Packet) -> Status {
+        let mut here = lock(&self.here);
+        match here.port(packet.vp) {
+            Some(port) if port.key == packet.key => {}
+            _ => return Status::Key,
+        }
+        let is_data = matches!(packet.kind, Kind::Put | Kind::Answer) && !packet.is_physical;
+        let (address, bytes) = (packet.address, packet.bytes.into());
+        if is_data && !here.checker.allows(packet.vp, packet.key, address, bytes, true) {
+            return Status::Memory;
+        }
+        Status::Success
+    }
+
+    /// A packet's address is known: what it is for is done.
+    pub(super) fn commit(&mut self, c: &Common, t: u64, arrival: Arrival, mut status: Status) {
+        let Arrival { from, packet, data } = arrival;
+        match packet.kind {
+            _ if status != Status::Success => self.counters.errors += 1,
+            Kind::Mini => {
+                let data = data.as_deref().unwrap_or(&[])[..packet.bytes as usize].to_vec();
+                let mut here = lock(&self.here);
+                let mini = here.port(packet.vp).and_then(|port| {
+                    let has_room = port.mini_packets.has_room(port.mini_under_way);
+                    port.mini_under_way += usize::from(has_room);
+                    has_room.then_some(MiniPacket { from: (from, packet.from_vp), data })
+                });
+                drop(here);
+                if mini.is_none() {
+                    status = Status::QueueFull;
+                    self.counters.overflows += 1;
+                }
+                // All of it is written, however long the data is.
+                self.write(c, t, c.config.mini_packet_B, Landing::Mini(packet.vp, mini));
+            }
+            Kind::Get => status = self.get_arrived(c, t, from, &packet, data.as_deref()),
+            _ => {
+                let process = lock(&self.here).port(packet.vp).map_or(0, |port| port.process);
+                let (address, bytes) = (packet.address, packet.bytes);
+                self.write(c, t, bytes, Landing::Data { process, address, bytes, data });
+            }
+        }
+        self.count(c, t, from, &packet, status);
+    }
+
+    /// One more packet of a transfer has been written; with the last, both sides are told.
+    fn count(&mut self, c: &Common, t: u64, from: u32, packet: &Packet, status: Status) {
+        let at = (from, packet.id);
+        let table = if packet.is_connected { &mut self.receivers } else { &mut self.coming };
+        let is_single = packet.is_last && packet.sequence == 0;
+        let coming = match packet.is_connected {
+            true => table.get_mut(&at),
+            false if is_single => None,
+            false => Some(table.entry(at).or_default()),
+        };
+        let mut single = Coming::default();
+        let coming = coming.unwrap_or(&mut single);
+        coming.written += 1;
+        if packet.is_last {
+            coming.packets = Some(packet.sequence + 1);
+        }
+        if coming.status == Status::Success {
+            coming.status = status;
+        }
+        let status = coming.status;
+        if coming.packets != Some(coming.written) {
+            return;
+        }
+        table.remove(&at);
+        if packet.is_connected {
+            self.done(c, t, from, packet.id, status);
+        }
+        let kind = if packet.kind == Kind::Answer { EventKind::Local } else { EventKind::Remote };
+        // Who must not write hears nothing here.
+        if let Some(user) = packet.event.filter(|_| packet.kind != Kind::Get && status == Status::Success) {
+            self.write(c, t, 16, Landing::Event(packet.vp, Event { kind, user, status }));
+        }
+    }
+
+    /// Another node asks for data: a transfer back, which the NIC submits to itself.
+    fn get_arrived(&mut self, c: &Common, t: u64, from: u32, packet: &Packet, data: Option<&[u8]>) -> Status {
+        let Some(data) = data else { return Status::Memory };
+        let word = |n: usize| u64::from_le_bytes(data[8 * n..8 * n + 8].try_into().expect("eight bytes"));
+        let (remote, bytes, event, key) = (word(0), word(1), word(2), word(3) as u16);
+        let may = packet.is_physical
+            || lock(&self.here).checker.allows(packet.vp, packet.key, packet.address, bytes, false);
+        if !may || packet.address + bytes > 1 << 36 << PAGE_B.ilog2() {
+            self.counters.errors += 1;
+            return Status::Memory;
+        }
+        self.answers.push_back(Descriptor {
+            vp: packet.vp,
+            operation: Operation::Answer,
+            to: Address { node: from, vp: packet.from_vp, key },
+            more: VecDeque::new(),
+            local: packet.address,
+            remote,
+            bytes,
+            options: Options {
+                local_event: packet.event,
+                remote_event: event_of(event),
+                connect: packet.is_connected,
+                physical: packet.is_physical,
+            },
+        });
+        self.feed(c, t);
+        Status::Success
+    }
+}

@@ -1,0 +1,125 @@
+//! How descriptors come to the NIC (section 2.2): by PIO writes into a port's HDQ; or by a doorbell, scheduling, and a read across
+//! PCI-Express into its SDQ buffer. What is buffered is taken from the ports in turn.
+
+use super::descriptor::{Descriptor, Operation};
+use super::node::{Common, PIO_PORTS, PORTS, lock};
+use super::{Action, Nic};
+use crate::agenda::MILLI;
+use crate::pcie::{Way, at_host};
+use std::collections::VecDeque;
+
+/// What a core stores to the NIC.
+pub(super) enum Write {
+    /// A descriptor, for the HDQ of its port.
+    Descriptor(Box<Descriptor>),
+    /// That there is one more descriptor in a port's SDQ.
+    Doorbell(u8),
+}
+
+impl Nic {
+    /// The last store of a core has left it: the lines go over PCI-Express.
+    pub(super) fn core_writes(&mut self, c: &Common, t: u64, write: Write) {
+        let bytes = match &write {
+            Write::Descriptor(descriptor) => descriptor.length(&c.config),
+            Write::Doorbell(_) => 8,
+        };
+        // All lines but the last have gone while the core stored the next.
+        let last = (bytes - 1) % 64 + 1;
+        for _ in 0..(bytes - last) / 64 {
+            self.pcie.send(&c.config.pcie, Way::Down, t, 64);
+        }
+        let (_, end) = self.pcie.send(&c.config.pcie, Way::Down, t, last);
+        self.agenda.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::Arrived(write));
+    }
+
+    /// A store has come to the NIC.
+    pub(super) fn write_arrived(&mut self, c: &Common, t: u64, write: Write) {
+        match write {
+            Write::Descriptor(descriptor) => {
+                self.buffers.entry(descriptor.vp).or_default().push_back(*descriptor);
+                self.feed(c, t);
+            }
+            Write::Doorbell(vp) => {
+                *self.doorbells.entry(vp).or_default() += 1;
+                self.agenda.at(t + c.config.schedule_milliticks * MILLI, Action::Schedule);
+            }
+        }
+    }
+
+    /// Asks for the next descriptor, of the DMA ports in turn; of one whose buffer has no room none.
+    pub(super) fn schedule(&mut self, c: &Common, t: u64) {
+        let ports = PORTS - PIO_PORTS;
+        for turn in 1..=ports {
+            let vp = PIO_PORTS + (self.fetch_turn + turn) % ports;
+            let asked = self.doorbells.get(&vp).copied().unwrap_or(0);
+            let mut here = lock(&self.here);
+            let Some(port) = here.port(vp) else { continue };
+            if asked == 0 || port.held >= c.config.port_descriptors {
+                continue;
+            }
+            let Some(descriptor) = port.sdq.pop_front() else { continue };
+            port.held += 1;
+            drop(here);
+            self.doorbells.insert(vp, asked - 1);
+            self.fetch_turn = vp - PIO_PORTS;
+            let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, t, 0);
+            self.agenda.at(end + at_host(&c.config.pcie), Action::DescriptorAtHost(Box::new(descriptor)));
+            return;
+        }
+    }
+
+    /// The host's memory has a descriptor, which takes its turn on the way back.
+    pub(super) fn descriptor_at_host(&mut self, c: &Common, t: u64, descriptor: Box<Descriptor>) {
+        let end = self.transfer(c, Way::Down, t, descriptor.length(&c.config));
+        let there = end + c.config.pcie.crossing_milliticks * MILLI;
+        self.agenda.at(there, Action::Arrived(Write::Descriptor(descriptor)));
+    }
+
+    /// Takes descriptors from their ports in turn, as many as can be carried out at once. Without a sender context for the next, none is.
+    pub(super) fn feed(&mut self, c: &Common, t: u64) {
+        while self.transfers.len() < c.config.transfers as usize {
+            // What other nodes wait for goes first.
+            let answer = self.answers.front().cloned();
+            let vp = (1..=PORTS)
+                .map(|turn| (self.serve_turn + turn) % PORTS)
+                .find(|vp| self.buffers.get(vp).is_some_and(|b| !b.is_empty()));
+            let next = answer.as_ref().or_else(|| vp.and_then(|vp| self.buffers.get(&vp)?.front()));
+            let Some(next) = next else { return };
+            if next.options.connect && self.senders >= c.config.sender_contexts {
+                self.counters.pauses += 1;
+                return;
+            }
+            let descriptor = if answer.is_some() {
+                self.answers.pop_front()
+            } else {
+                let vp = vp.expect("a port has one");
+                self.serve_turn = vp;
+                self.next_use(vp)
+            };
+            let Some(descriptor) = descriptor else { return };
+            let ready = match descriptor.operation {
+                Operation::Answer => t,
+                _ => t + c.config.process_milliticks * MILLI,
+            };
+            let id = self.new_transfer(descriptor);
+            self.agenda.at(ready, Action::Begin(id));
+            // A port may have room for its next.
+            self.agenda.at(t, Action::Schedule);
+        }
+    }
+
+    /// The next descriptor of a port, which a collective one is as often as it has children (section 2.5).
+    fn next_use(&mut self, vp: u8) -> Option<Descriptor> {
+        let buffer = self.buffers.get_mut(&vp)?;
+        let first = buffer.front_mut()?;
+        if let Some(next) = first.more.pop_front() {
+            let now = Descriptor { more: VecDeque::new(), ..first.clone() };
+            first.to = next;
+            return Some(now);
+        }
+        if let Some(port) = lock(&self.here).port(vp) {
+            port.held -= 1;
+        }
+        buffer.pop_front()
+    }
+}

@@ -1,0 +1,7 @@
+//! TH Express NICs: what they move, and what their limits are.
+
+mod collectives;
+mod connections;
+mod limits;
+mod machine;
+mod thin;

@@ -1,0 +1,105 @@
+//! Put bandwidth by size (Figure 2), one way or both.
+
+use super::{AT, Measured, Notes, Path, check_partner, of, refuse, set_up};
+use netloom_fabric::config::ConfigError;
+use netloom_nic::th::Options;
+use netloom_nic::th::glex::Glex;
+use serde::{Deserialize, Serialize};
+
+/// Many puts of one size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bandwidth {
+    /// The other node.
+    pub to: u32,
+    /// Data of a put.
+    pub bytes: u64,
+    /// Puts of each node.
+    pub puts: u32,
+    /// How descriptors come to the NIC.
+    pub path: Path,
+    /// Whether each put has a connection.
+    pub connect: bool,
+    /// Whether the other node puts too.
+    pub both_ways: bool,
+    /// Puts that may be without their events.
+    pub outstanding: u32,
+}
+
+impl Default for Bandwidth {
+    fn default() -> Self {
+        Bandwidth {
+            to: 1,
+            bytes: 65_536,
+            puts: 64,
+            path: Path::Dma,
+            connect: false,
+            both_ways: false,
+            outstanding: 16,
+        }
+    }
+}
+
+/// What beginnings and ends are noted as.
+const BEGIN: u64 = 0;
+const END: u64 = 1;
+
+impl Bandwidth {
+    pub(super) fn check(&self, nodes: u32) -> Result<(), ConfigError> {
+        check_partner(self.to, nodes)?;
+        if !(1..=1 << 30).contains(&self.bytes) {
+            return refuse("bytes", "expected 1 B to 1 GB");
+        }
+        if self.puts == 0 || !(1..=16).contains(&self.outstanding) {
+            return refuse("outstanding", "expected 1 to 16, and at least one put");
+        }
+        Ok(())
+    }
+
+    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+        let ways = if self.both_ways { 2 } else { 1 };
+        let bytes = self.bytes * u64::from(self.puts) * ways;
+        let begin = of(notes, BEGIN).fold(f64::INFINITY, f64::min);
+        let span = (of(notes, END).fold(0.0, f64::max) - begin) / second;
+        Measured {
+            title: "Put bandwidth".into(),
+            columns: ["B", "GB/s"].map(str::to_owned).to_vec(),
+            rows: vec![vec![self.bytes as f64, bytes as f64 / span / 1e9]],
+        }
+    }
+}
+
+/// From the first put to the event of the last at the other side.
+pub(super) async fn run(glex: Glex, config: Bandwidth) {
+    let Some((endpoint, to)) = set_up(&glex, config.path, config.to, config.bytes) else { return };
+    let (sends, receives) = (glex.node() == 0 || config.both_ways, glex.node() != 0 || config.both_ways);
+    let options = |user| Options {
+        local_event: Some(0),
+        remote_event: Some(user),
+        connect: config.connect,
+        ..Options::default()
+    };
+    // Puts that are not measured, for what is to be fetched once.
+    if sends {
+        glex.put(endpoint, to, (AT, AT, config.bytes), options(1)).await.expect("the first");
+    }
+    let (mut posted, mut ended, mut came) = (0, 0, 0);
+    let begins = u32::from(sends) + u32::from(receives);
+    for _ in 0..begins {
+        glex.wait_event(endpoint).await.expect("it comes");
+    }
+    glex.note(BEGIN, glex.now_microticks());
+    let puts = |is: bool| if is { config.puts } else { 0 };
+    while ended < puts(sends) || came < puts(receives) {
+        if posted < puts(sends) && posted - ended < config.outstanding {
+            glex.put(endpoint, to, (AT, AT, config.bytes), options(1)).await.expect("there is room");
+            posted += 1;
+            continue;
+        }
+        match glex.wait_event(endpoint).await.expect("there is room").user {
+            0 => ended += 1,
+            _ => came += 1,
+        }
+    }
+    glex.note(END, glex.now_microticks());
+}

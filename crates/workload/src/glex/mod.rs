@@ -1,0 +1,121 @@
+//! Programs on TH Express NICs, written on their programming interface: the benchmarks behind the figures of Pang et al., "The TH Express
+//! high performance interconnect networks", section 5.
+//!
+//! Each node runs one process, with an endpoint whose number and key are the same on all.
+
+pub mod bandwidth;
+pub mod latency;
+
+use crate::spi::Measured;
+use bandwidth::Bandwidth;
+use latency::Latency;
+use netloom_fabric::config::ConfigError;
+use netloom_nic::program::Note;
+use netloom_nic::th::glex::Glex;
+use netloom_nic::th::{Address, Submission};
+use serde::{Deserialize, Serialize};
+use std::future::Future;
+use std::pin::Pin;
+
+/// The key of all endpoints.
+const KEY: u16 = 1;
+
+/// Where each process' memory lies that others reach.
+const AT: u64 = 1 << 32;
+
+/// How endpoints get their descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Path {
+    /// Written by cores.
+    Pio,
+    /// Fetched by the NIC.
+    Dma,
+}
+
+impl Path {
+    fn submission(self) -> Submission {
+        match self {
+            Path::Pio => Submission::Pio,
+            Path::Dma => Submission::Dma,
+        }
+    }
+}
+
+/// Such a program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "program", rename_all = "kebab-case")]
+pub enum GlexConfig {
+    /// Immediate puts, puts and mini-packets between two nodes, one at a time.
+    Latency(Latency),
+    /// Many puts of a size between two nodes, one way or both.
+    Bandwidth(Bandwidth),
+}
+
+/// What each process noted: node, process, figures.
+pub type Notes = [(u32, u32, Vec<Note>)];
+
+impl GlexConfig {
+    /// Checks the values against the machine.
+    ///
+    /// # Errors
+    /// The first value that is impossible.
+    pub fn check(&self, nodes: u32) -> Result<(), ConfigError> {
+        match self {
+            GlexConfig::Latency(c) => c.check(nodes),
+            GlexConfig::Bandwidth(c) => c.check(nodes),
+        }
+    }
+
+    /// What the programs of all processes measured, in the order of nodes.
+    pub fn measured(&self, notes: &Notes, ticks_per_second: u64) -> Measured {
+        // Microticks of a second.
+        let second = ticks_per_second as f64 * 1e6;
+        match self {
+            GlexConfig::Latency(c) => c.measured(notes, second),
+            GlexConfig::Bandwidth(c) => c.measured(notes, second),
+        }
+    }
+}
+
+/// The program of a process.
+pub fn program(config: &GlexConfig, glex: Glex) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    match config {
+        GlexConfig::Latency(c) => Box::pin(latency::run(glex, c.clone())),
+        GlexConfig::Bandwidth(c) => Box::pin(bandwidth::run(glex, c.clone())),
+    }
+}
+
+/// An endpoint with memory, and the other's address; none for nodes that take no part.
+fn set_up(glex: &Glex, path: Path, to: u32, bytes: u64) -> Option<(u8, Address)> {
+    let node = match glex.node() {
+        0 => to,
+        node if node == to => 0,
+        _ => return None,
+    };
+    let endpoint = glex.create_endpoint(path.submission(), KEY, 1 << 12).expect("the first");
+    glex.register(endpoint, AT, bytes, true).expect("the first");
+    Some((endpoint, Address { node, vp: endpoint, key: KEY }))
+}
+
+/// Refuses a value of a key.
+fn refuse<T>(key: &str, message: &str) -> Result<T, ConfigError> {
+    Err(ConfigError { key: key.into(), message: message.into() })
+}
+
+/// Refuses a partner that the machine has not.
+fn check_partner(to: u32, nodes: u32) -> Result<(), ConfigError> {
+    if to == 0 || to >= nodes {
+        return Err(ConfigError {
+            key: "to".into(),
+            message: format!("expected a node other than 0 of {nodes}, found {to}"),
+        });
+    }
+    Ok(())
+}
+
+/// The figures of a kind that were noted, in order.
+fn of(notes: &Notes, kind: u64) -> impl Iterator<Item = f64> {
+    let all = notes.iter().flat_map(|(_, _, notes)| notes);
+    all.filter(move |n| n.of == kind).map(|n| n.microticks as f64)
+}
