@@ -5,6 +5,7 @@ mod traffic;
 
 pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 
+use crate::glex::GlexConfig;
 use crate::gni::GniConfig;
 use crate::skeleton::SkeletonConfig;
 use crate::spi::SpiConfig;
@@ -48,6 +49,8 @@ pub enum WorkloadConfig {
     Spi(SpiConfig),
     /// A program on Aries NICs.
     Gni(GniConfig),
+    /// A program on TH Express NICs.
+    Glex(GlexConfig),
 }
 
 /// The values of `kind`.
@@ -71,6 +74,7 @@ pub enum Kind {
     Trace,
     Spi,
     Gni,
+    Glex,
 }
 
 /// A workload that has nothing to set.
@@ -101,6 +105,7 @@ impl<'de> Tagged<'de> for WorkloadConfig {
             Kind::Trace => Trace::deserialize(rest).map(Self::Trace),
             Kind::Spi => SpiConfig::deserialize(rest).map(Self::Spi),
             Kind::Gni => GniConfig::deserialize(rest).map(Self::Gni),
+            Kind::Glex => GlexConfig::deserialize(rest).map(Self::Glex),
         }
     }
 }
@@ -211,8 +216,8 @@ fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
 impl WorkloadConfig {
     /// Whether it is programs that decide what is sent, rather than a pattern.
     pub fn is_program(&self) -> bool {
-        use WorkloadConfig::{Gni, Skeleton, Spi, Trace};
-        matches!(self, Skeleton(_) | Trace(_) | Spi(_) | Gni(_))
+        use WorkloadConfig::{Glex, Gni, Skeleton, Spi, Trace};
+        matches!(self, Skeleton(_) | Trace(_) | Spi(_) | Gni(_) | Glex(_))
     }
 
     /// The `kind` that selects it.
@@ -234,6 +239,7 @@ impl WorkloadConfig {
             WorkloadConfig::Trace(_) => "trace",
             WorkloadConfig::Spi(_) => "spi",
             WorkloadConfig::Gni(_) => "gni",
+            WorkloadConfig::Glex(_) => "glex",
         }
     }
 
@@ -322,7 +328,8 @@ impl WorkloadConfig {
             WorkloadConfig::RandomPermutation {}
             | WorkloadConfig::GroupShift(_)
             | WorkloadConfig::HotNode(_)
-            | WorkloadConfig::Gni(_) => {
+            | WorkloadConfig::Gni(_)
+            | WorkloadConfig::Glex(_) => {
                 let message = format!(
                     "expected a workload for tori, found \"{}\": that is for machines of switches",
                     self.kind()

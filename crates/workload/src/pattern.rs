@@ -86,7 +86,8 @@ impl Pattern {
             WorkloadConfig::Skeleton(_)
             | WorkloadConfig::Trace(_)
             | WorkloadConfig::Spi(_)
-            | WorkloadConfig::Gni(_) => {
+            | WorkloadConfig::Gni(_)
+            | WorkloadConfig::Glex(_) => {
                 return Ok(None);
             }
         };

@@ -14,7 +14,9 @@ pub mod bgq;
 pub mod claim;
 mod faults;
 pub mod figures;
+pub mod programs;
 pub mod runs;
+pub mod th;
 pub mod xc;
 pub mod xc_interface;
 
@@ -82,6 +84,7 @@ pub fn judges() -> Vec<Judge> {
     judges.extend(bgq::judges());
     judges.extend(xc::judges());
     judges.extend(xc_interface::judges());
+    judges.extend(th::judges());
     judges
 }
 

@@ -1,9 +1,8 @@
 //! The Cray XC paper's measurements of what nodes do through their network interface: programs on Aries NICs, in `studies/xc/`.
 
-use super::{Bench, Finding, Judge};
-use crate::diagnose::{Problem, SourceFile};
-use crate::resolve::{load_machine, resolve};
-use std::path::Path;
+use super::{Bench, Finding, Judge, programs::rows};
+use crate::diagnose::Problem;
+use crate::resolve::load_machine;
 
 macro_rules! study {
     ($name:literal) => {
@@ -46,17 +45,6 @@ fn mpi(table: &str) -> Result<Vec<Finding>, Problem> {
 
 fn figure(id: impl Into<String>, simulated: f64, note: impl Into<String>) -> Finding {
     Finding::Figure { id: format!("cray-xc.{}", id.into()), simulated, note: note.into() }
-}
-
-/// The rows that a study's program measured, with changes to the study.
-fn rows(bench: &Bench, (path, text): (&str, &str), sets: &[&str]) -> Result<Vec<Vec<f64>>, Problem> {
-    let sets: Vec<String> = sets.iter().map(|&s| s.into()).collect();
-    let study = resolve(SourceFile::new(path, text), Path::new("."), &sets)?;
-    let result = bench.simulator.simulate(&study, bench.progress, bench.threads)?;
-    if let (Some(why), false) = (&result.partial, bench.progress.stop()) {
-        return Err(Problem::new(format!("{path}: {why}")));
-    }
-    Ok(result.measured.into_iter().next().map(|table| table.rows).unwrap_or_default())
 }
 
 /// The last column of the first row.

@@ -51,6 +51,7 @@ pub const MACHINE_KEYS: &[&str] = &[
     "nic",
     "message_unit",
     "aries",
+    "th",
 ];
 
 /// A machine.

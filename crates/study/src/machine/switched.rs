@@ -7,6 +7,7 @@ use netloom_fabric::config::{
 };
 use netloom_fabric::topology::wiring::Wiring;
 use netloom_nic::aries::config::AriesConfig;
+use netloom_nic::th::config::ThConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,6 +37,9 @@ pub struct SwitchedMachine {
     /// The Aries NIC of a node, for programs that are written for such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aries: Option<AriesConfig>,
+    /// The TH Express NIC of a node, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub th: Option<ThConfig>,
 }
 
 /// What the layers above need to know of a network of switches.
@@ -74,7 +78,8 @@ impl SwitchedMachine {
     /// The first impossible value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.network().check()?;
-        self.aries.as_ref().map_or(Ok(()), AriesConfig::check)
+        self.aries.as_ref().map_or(Ok(()), AriesConfig::check)?;
+        self.th.as_ref().map_or(Ok(()), ThConfig::check)
     }
 
     /// The network with its wiring; of a checked machine.
@@ -222,6 +227,8 @@ mod tests {
     fn the_file_says_what_the_fabric_has() {
         assert_eq!(machine("xc").network(), TiledConfig::cray_xc(6, 12));
         assert_eq!(machine("th").network(), TiledConfig::th_express_2(2));
+        assert_eq!(machine("xc").aries, Some(AriesConfig::cray_xc()));
+        assert_eq!(machine("th").th, Some(ThConfig::th_express_2()));
     }
 
     #[test]

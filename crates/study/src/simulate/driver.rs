@@ -3,6 +3,8 @@
 use netloom_nic::aries::AriesNics;
 use netloom_nic::fifo::{FifoNic, Software};
 use netloom_nic::message_unit::MessageUnits;
+use netloom_nic::program::Note;
+use netloom_nic::th::ThNics;
 use netloom_workload::flits::{Counts as Counted, Nodes};
 use netloom_workload::messages::Programs;
 use netloom_workload::synthetic::Synthetic;
@@ -58,6 +60,52 @@ impl Driver for AriesNics {
     fn arrived_so_far(&self) -> (u64, u64) {
         // What programs move is in their own figures.
         (0, self.counters().map(|(_, c)| c.served).sum())
+    }
+}
+
+impl Driver for ThNics {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        (0, 0)
+    }
+}
+
+/// Network interfaces on which programs of several processes run.
+pub(crate) trait Processes {
+    /// What the programs measured: node, process, figures.
+    fn noted(&self) -> Vec<(u32, u32, Vec<Note>)>;
+
+    /// Processes that have not returned: node, process.
+    fn left(&self) -> Vec<(u32, u32)>;
+
+    /// Requests that had no answer in time.
+    fn timeouts(&self) -> u64;
+}
+
+impl Processes for AriesNics {
+    fn noted(&self) -> Vec<(u32, u32, Vec<Note>)> {
+        self.notes().collect()
+    }
+
+    fn left(&self) -> Vec<(u32, u32)> {
+        self.unfinished().collect()
+    }
+
+    fn timeouts(&self) -> u64 {
+        self.counters().map(|(_, c)| c.timeouts).sum()
+    }
+}
+
+impl Processes for ThNics {
+    fn noted(&self) -> Vec<(u32, u32, Vec<Note>)> {
+        self.notes().collect()
+    }
+
+    fn left(&self) -> Vec<(u32, u32)> {
+        self.unfinished().collect()
+    }
+
+    fn timeouts(&self) -> u64 {
+        self.counters().map(|(_, c)| c.timeouts).sum()
     }
 }
 

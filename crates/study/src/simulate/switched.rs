@@ -1,6 +1,7 @@
 //! Studies on machines of switches: nodes that put packets straight into the network, and programs on their network interfaces.
 
 use super::course::{Run, beside_the_study};
+use super::driver::{Driver, Processes};
 use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::measure::switched::SwitchedReadout;
@@ -8,12 +9,16 @@ use crate::resolve::ResolvedStudy;
 use crate::result::{MeasuredTable, RunResult};
 use crate::run::ProgressSink;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::router::tiled::TiledNetwork;
+use netloom_fabric::host::Host;
+use netloom_fabric::router::tiled::{TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_nic::aries::AriesNics;
 use netloom_nic::aries::address::Job;
+use netloom_nic::program::Note;
+use netloom_nic::th::ThNics;
 use netloom_workload::config::WorkloadConfig;
 use netloom_workload::flits::{Nodes, Plan};
+use netloom_workload::glex::{self, GlexConfig};
 use netloom_workload::gni::{self, GniConfig};
 use netloom_workload::spi::Measured;
 use std::sync::Arc;
@@ -25,8 +30,10 @@ pub(super) fn simulate(
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
-    if let WorkloadConfig::Gni(program) = &study.study.workload {
-        return on_aries(study, program, progress, threads);
+    match &study.study.workload {
+        WorkloadConfig::Gni(program) => return on_aries(study, program, progress, threads),
+        WorkloadConfig::Glex(program) => return on_th(study, program, progress, threads),
+        _ => {}
     }
     let begin = Instant::now();
     let problem = |e: ConfigError| study.impossible(e);
@@ -59,41 +66,80 @@ fn on_aries(
         let message = "this machine has no Aries NICs: give it a table [aries], or take xc".into();
         return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
     };
-    let options = BuildOptions {
+    let (network, nodes) = (&outline.config, outline.wiring.nodes());
+    let jobs: Arc<[Job]> = [gni::job(nodes)].into();
+    let built = TiledNetwork::new(network, &of_programs(study), |numbers| {
+        let program = |gni| gni::program(config, gni);
+        AriesNics::new(nic, network, &jobs, numbers, config.processes(), s.seed, program)
+    });
+    let measured = |notes: &_| config.measured(notes, study.machine.ticks_per_second());
+    run_programs(study, built, config.processes(), measured, (progress, threads), begin)
+}
+
+/// Runs programs on TH Express NICs.
+fn on_th(
+    study: &ResolvedStudy,
+    config: &GlexConfig,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let begin = Instant::now();
+    let (network, s) = (&study.switched().config, &study.study);
+    let Some(nic) = study.machine.switched().and_then(|m| m.th.as_ref()) else {
+        let message = "this machine has no TH Express NICs: give it a table [th], or take th".into();
+        return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
+    };
+    let built = TiledNetwork::new(network, &of_programs(study), |numbers| {
+        ThNics::new(nic, network, numbers, 1, s.seed, |glex| glex::program(config, glex))
+    });
+    let measured = |notes: &_| config.measured(notes, study.machine.ticks_per_second());
+    run_programs(study, built, 1, measured, (progress, threads), begin)
+}
+
+/// Requests and responses have an injection FIFO each.
+fn of_programs(study: &ResolvedStudy) -> BuildOptions {
+    let s = &study.study;
+    BuildOptions {
         seed: s.seed,
         injection_fifos: 2,
         window: s.measure.window_cycles,
         ..BuildOptions::default()
-    };
-    let (network, nodes) = (&outline.config, outline.wiring.nodes());
-    let jobs: Arc<[Job]> = [gni::job(nodes)].into();
-    let built = TiledNetwork::new(network, &options, |numbers| {
-        let program = |gni| gni::program(config, gni);
-        AriesNics::new(nic, network, &jobs, numbers, config.processes(), s.seed, program)
-    });
+    }
+}
+
+/// What the programs of all processes noted: node, process, figures.
+type Noted = [(u32, u32, Vec<Note>)];
+
+/// Runs programs of so many processes a node to their end; `measured` makes a table of what they noted.
+fn run_programs<H: Host<TiledHeader> + Driver + Processes>(
+    study: &ResolvedStudy,
+    built: Result<TiledNetwork<H>, ConfigError>,
+    processes: u32,
+    measured: impl Fn(&Noted) -> Measured,
+    (progress, threads): (&dyn ProgressSink, usize),
+    begin: Instant,
+) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| study.impossible(e))?;
     let readout = SwitchedReadout { offered: None };
     let mut run = Run::new(study, readout, built, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
-    let (mut notes, mut unfinished, mut timeouts) = (vec![], vec![], 0);
+    let (mut notes, mut left, mut timeouts) = (vec![], vec![], 0);
     for block in run.network.blocks() {
-        notes.extend(block.host().notes());
-        unfinished.extend(block.host().unfinished());
-        timeouts += block.host().counters().map(|(_, c)| c.timeouts).sum::<u64>();
+        notes.extend(block.host().noted());
+        left.extend(block.host().left());
+        timeouts += block.host().timeouts();
     }
     if result.partial.is_none() && timeouts != 0 {
-        result.partial = Some(format!("{timeouts} requests had no response in time"));
+        result.partial = Some(format!("{timeouts} requests had no answer in time"));
     }
-    if let (None, Some((node, process))) = (&result.partial, unfinished.iter().min()) {
-        let n = unfinished.len();
-        result.partial = Some(format!(
-            "{n} of {} processes never end, the first the process {process} of node {node}",
-            nodes * config.processes()
-        ));
+    if let (None, Some((node, process))) = (&result.partial, left.iter().min()) {
+        let (n, all) = (left.len(), study.switched().wiring.nodes() * processes);
+        result.partial =
+            Some(format!("{n} of {all} processes never end, the first the process {process} of node {node}"));
     }
     if result.partial.is_none() {
-        let Measured { title, columns, rows } = config.measured(&notes, study.machine.ticks_per_second());
-        let published = s.published.as_ref().map(Beside::curves).unwrap_or_default();
+        let Measured { title, columns, rows } = measured(&notes);
+        let published = study.study.published.as_ref().map(Beside::curves).unwrap_or_default();
         result.measured.push(MeasuredTable { title, columns, rows, published });
     }
     Ok(result)

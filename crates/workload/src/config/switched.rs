@@ -6,7 +6,7 @@ use netloom_fabric::router::tiled::Mode;
 use netloom_fabric::topology::wiring::Wiring;
 
 /// The workloads that machines of switches know.
-const KINDS: &str = "\"uniform\", \"shift\", \"group-shift\", \"permutation\", \"random-permutation\", \"hot-node\" or \"gni\"";
+const KINDS: &str = "\"uniform\", \"shift\", \"group-shift\", \"permutation\", \"random-permutation\", \"hot-node\", \"gni\" or \"glex\"";
 
 impl Routing {
     /// The word for it in a study.
@@ -96,6 +96,9 @@ impl WorkloadConfig {
                 Ok(())
             }
             WorkloadConfig::Gni(program) => {
+                program.check(nodes).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })
+            }
+            WorkloadConfig::Glex(program) => {
                 program.check(nodes).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })
             }
             _ => refuse(
