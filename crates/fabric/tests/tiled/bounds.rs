@@ -8,6 +8,9 @@ use netloom_fabric::config::{Cabling, DragonflyConfig, LinkClass, SwitchedTopolo
 use netloom_fabric::router::tiled::Mode;
 
 const FLIT_TICKS: u32 = 2;
+/// When what is measured has become steady: without, and with queues that fill slowly, ticks.
+const SOON: (u64, u64) = (2000, 4000);
+const LATER: (u64, u64) = (10_000, 14_000);
 /// Nodes of a group.
 const GROUP: u32 = 32;
 /// Global links of a router.
@@ -39,36 +42,37 @@ fn kim() -> TiledConfig {
 }
 
 /// What every node receives of what its link could bring, when all send as fast as they can to the group so much further on.
-fn accepted(mode: Mode, further: Option<u32>) -> f64 {
+fn accepted(mode: Mode, further: Option<u32>, span: (u64, u64)) -> f64 {
     let to = further.map_or(To::Anybody, |groups| To::Stretch { of: GROUP, further: groups * GROUP });
     let traffic = Traffic { to, mode, packets: 0, interval: 0.0, flits: 1, seed: 1 };
-    let rate = throughput(&kim(), traffic, (10_000, 14_000)).0 * f64::from(FLIT_TICKS);
+    let rate = throughput(&kim(), traffic, span).0 * f64::from(FLIT_TICKS);
     println!("{mode:?} to {further:?}: {rate:.3}");
     rate
 }
 
 #[test]
 fn minimal_routes_share_one_link_between_two_groups() {
-    assert!(accepted(Mode::Minimal, None) > 0.9, "uniform traffic loads all links alike");
+    assert!(accepted(Mode::Minimal, None, SOON) > 0.9, "uniform traffic loads all links alike");
     let bound = 1.0 / f64::from(GROUP);
-    assert!((accepted(Mode::Minimal, Some(1)) / bound - 1.0).abs() < 0.03);
+    assert!((accepted(Mode::Minimal, Some(1), SOON) / bound - 1.0).abs() < 0.03);
 }
 
 #[test]
 fn by_way_of_a_group_every_packet_takes_two_global_links() {
-    let found = accepted(Mode::ValiantGroup, Some(1));
+    let found = accepted(Mode::ValiantGroup, Some(1), LATER);
     assert!((0.45..0.51).contains(&found), "{found}");
     // What comes into the group at random from one of four groups all goes on over one local link: 4 x 32/31 of a group's packets, and half
     // of a node's load twice for what begins and ends in the group.
     let bound = 1.0 / (f64::from(H * GROUP) / 31.0 + 1.0);
-    let found = accepted(Mode::ValiantGroup, Some(H));
+    let found = accepted(Mode::ValiantGroup, Some(H), LATER);
     assert!((found / bound - 1.0).abs() < 0.1, "{found} for {bound}");
 }
 
 #[test]
 fn by_way_of_a_router_no_group_is_worse_than_another() {
-    for further in [H, 1] {
-        let found = accepted(Mode::Valiant, Some(further));
+    let long = std::env::var("NETLOOM_LONG").is_ok_and(|v| v == "1");
+    for further in if long { vec![H, 1] } else { vec![H] } {
+        let found = accepted(Mode::Valiant, Some(further), LATER);
         assert!((0.45..0.51).contains(&found), "{found} to the group {further} further on");
     }
 }
