@@ -8,6 +8,7 @@ pub mod detour;
 pub mod fifo;
 pub mod message_unit;
 pub mod pcie;
+mod places;
 pub mod program;
 pub mod th;
 mod window;

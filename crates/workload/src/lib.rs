@@ -14,6 +14,7 @@ pub mod matching;
 pub mod messages;
 pub mod pattern;
 pub mod permutation;
+pub mod processes;
 pub mod program;
 pub mod skeleton;
 pub mod spi;

@@ -179,16 +179,9 @@ impl Nic {
         let value = inputs.reduce(|a, b| Reduction::apply(operation, a, b)).unwrap_or([0; 2]);
         match tree.parent {
             Some((node, parent, child)) => {
-                self.collective_packet(
-                    c,
-                    t,
-                    Op::Join,
-                    tree.ptag,
-                    (node, parent),
-                    child.into(),
-                    operation,
-                    value,
-                );
+                let (ptag, to, command) = (tree.ptag, (node, parent), operation);
+                let op = Op::Join;
+                self.collective_packet(c, t, Partial { op, ptag, to, child: child.into(), command, value });
             }
             None => {
                 let status = engine.status;
@@ -205,7 +198,8 @@ impl Nic {
         let status = std::mem::take(&mut engine.status).and(status);
         engine.operation = None;
         for &child in &tree.children {
-            self.collective_packet(c, t, Op::Result, tree.ptag, child, 0, status as u8, value);
+            let (ptag, to, command) = (tree.ptag, child, status as u8);
+            self.collective_packet(c, t, Partial { op: Op::Result, ptag, to, child: 0, command, value });
         }
         self.write(c, t, 32, Landing::Result { engine: number as u8, value, status });
     }
@@ -224,18 +218,8 @@ impl Nic {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn collective_packet(
-        &mut self,
-        c: &Common,
-        t: u64,
-        op: Op,
-        ptag: u8,
-        (node, engine): (u32, u8),
-        child: u64,
-        command: u8,
-        value: [u64; 2],
-    ) {
+    fn collective_packet(&mut self, c: &Common, t: u64, partial: Partial) {
+        let Partial { op, ptag, to: (node, engine), child, command, value } = partial;
         let Some(node) = c.job(ptag).and_then(|job| job.node(node)) else { return };
         let request = Request {
             op,
@@ -258,6 +242,19 @@ impl Nic {
         self.ready.push_back(Ready { request, node, mode, data, tag: None, outstanding });
         self.feed(c, t);
     }
+}
+
+/// What one engine tells another: a partial result on its way up, or the result down.
+struct Partial {
+    op: Op,
+    ptag: u8,
+    /// Node and engine.
+    to: (u32, u8),
+    /// Which of its children tells it.
+    child: u64,
+    /// The operation, or how it ended.
+    command: u8,
+    value: [u64; 2],
 }
 
 #[cfg(test)]

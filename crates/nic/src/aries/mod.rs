@@ -48,6 +48,7 @@ pub use iommu::{PTE_CACHE_ENTRIES, PTE_CACHE_WAYS, PTES_PER_ENTRY};
 pub use node::{Event, EventKind, FMA_DESCRIPTORS};
 pub use orb::OUTSTANDING;
 
+use crate::places::{Asks, Outgoing};
 use config::{AriesConfig, MILLI};
 use fma::Command;
 use netloom_engine::Stream;
@@ -125,7 +126,7 @@ struct Ready {
 
 /// Packets on their way out.
 struct Port {
-    list: VecDeque<(u64, TiledHeader, Meta, Option<Data>)>,
+    list: Outgoing,
     free_at: u64,
     /// Whether the network must be told of a packet.
     is_hungry: bool,
@@ -189,9 +190,7 @@ struct Nic {
     engines: [collective::Engine; collective::ENGINES],
     /// What each process waits for, and since when.
     watches: BTreeMap<u8, (u64, Watch)>,
-    /// Processes that may go on, and when.
-    fills: [bool; 2],
-    opens: Vec<(usize, bool)>,
+    asks: Asks,
     counters: NicCounters,
 }
 
@@ -229,8 +228,7 @@ impl Nic {
             amo: amo_cache::AmoCache::default(),
             engines: Default::default(),
             watches: BTreeMap::new(),
-            fills: [false; 2],
-            opens: vec![],
+            asks: Asks::default(),
             counters: NicCounters::default(),
         }
     }
@@ -288,7 +286,7 @@ impl Nic {
         let start = port.free_at.max(t);
         port.free_at = start + c.config.passage(carried);
         port.list.push_back((start + c.config.out_milliticks * MILLI, header, meta, data));
-        self.fills[which] |= std::mem::take(&mut port.is_hungry);
+        self.asks.fills[which] |= std::mem::take(&mut port.is_hungry);
     }
 
     /// Sends a request, for which there is a place.

@@ -4,7 +4,8 @@ use super::config::ThConfig;
 use super::glex::{Call, Glex};
 use super::node::{Common, Node, lock};
 use super::{Action, Nic, Watch};
-use crate::agenda::{MILLI, TICK};
+use crate::agenda::{Agenda, MILLI};
+use crate::places::{Asks, Interface, Outgoing, Places};
 use crate::program::{Mailbox, Note, Task};
 use netloom_engine::Time;
 use netloom_fabric::config::TiledConfig;
@@ -46,21 +47,8 @@ pub struct NicCounters {
     pub pcie_bytes: [u64; 2],
 }
 
-/// A node: its processes, and its NIC once it has been used.
-struct Place {
-    number: u32,
-    here: Arc<Mutex<Node>>,
-    tasks: Box<[Task<Call>]>,
-    is_started: bool,
-    nic: Option<Box<Nic>>,
-}
-
 /// The nodes' side of a block: a NIC each, and so many processes.
-pub struct ThNics {
-    common: Arc<Common>,
-    places: Vec<Place>,
-    seed: u64,
-}
+pub struct ThNics(Places<Nic>);
 
 impl ThNics {
     /// For the nodes of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
@@ -84,39 +72,29 @@ impl ThNics {
             nodes: network.topology.nodes(),
             processes: u8::try_from(processes).expect("at most 255 processes a node"),
         });
-        let place = |&number: &u32| {
-            let here = Arc::default();
-            let task = |process| {
-                let mailbox: Arc<Mutex<Mailbox<Call>>> = Arc::default();
-                let glex = Glex::new(number, process, &mailbox, &here, &common);
-                Task::new(mailbox, program(glex))
-            };
-            let tasks = (0..common.processes).map(task).collect();
-            Place { number, here, tasks, is_started: false, nic: None }
+        let of = Arc::clone(&common);
+        let task = |number, process, here: &_| {
+            let mailbox: Arc<Mutex<Mailbox<Call>>> = Arc::default();
+            let glex = Glex::new(number, process, &mailbox, here, &of);
+            Task::new(mailbox, program(glex))
         };
-        let places = numbers.iter().map(place).collect();
-        ThNics { common, places, seed }
+        let processes = common.processes;
+        ThNics(Places::new(common, numbers, processes, seed, task))
     }
 
     /// What the programs measured: node, process, figures.
     pub fn notes(&self) -> impl Iterator<Item = (u32, u32, Vec<Note>)> {
-        self.places.iter().flat_map(|place| {
-            let tasks = place.tasks.iter().enumerate();
-            tasks.map(|(process, task)| (place.number, process as u32, lock(&task.mailbox).notes.clone()))
-        })
+        self.0.notes()
     }
 
     /// Processes that have not returned: node, process.
     pub fn unfinished(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.places.iter().flat_map(|place| {
-            let tasks = place.tasks.iter().enumerate().filter(|(_, task)| !task.is_done());
-            tasks.map(|(process, _)| (place.number, process as u32))
-        })
+        self.0.unfinished()
     }
 
     /// What the NICs have counted, by node.
     pub fn counters(&self) -> impl Iterator<Item = (u32, NicCounters)> {
-        self.places.iter().map(|place| {
+        self.0.list.iter().map(|place| {
             let Some(nic) = &place.nic else { return (place.number, NicCounters::default()) };
             let atc = &lock(&place.here).atc;
             let (cache_hits, cache_misses) = (atc.hits, atc.misses);
@@ -124,110 +102,84 @@ impl ThNics {
             (place.number, NicCounters { cache_hits, cache_misses, pcie_bytes, ..nic.counters })
         })
     }
-
-    /// Does what is due at a node, and tells the fabric what it needs to know.
-    fn run(&mut self, now: Time, node: u32, signals: &mut Signals) {
-        let place = &mut self.places[node as usize];
-        let Some(nic) = &mut place.nic else { return };
-        while let Some((t, action)) = nic.agenda.due(now) {
-            match action {
-                Action::Program(process) => {
-                    if let Some(call) = place.tasks[usize::from(process)].go_on(t, true) {
-                        do_call(&self.common, t, process, call, nic);
-                    }
-                }
-                other => nic.act(&self.common, t, other),
-            }
-        }
-        for (fifo, fill) in nic.fills.iter_mut().enumerate() {
-            if std::mem::take(fill) {
-                signals.fill(node, fifo);
-            }
-        }
-        for (class, open) in nic.opens.drain(..) {
-            signals.reception(node, 0, class == 1, open);
-        }
-        if let Some(at) = nic.agenda.arm(now) {
-            signals.wake(node, at, 0);
-        }
-    }
-
-    fn nic(&mut self, node: u32) -> &mut Nic {
-        let (place, seed) = (&mut self.places[node as usize], self.seed);
-        place.nic.get_or_insert_with(|| Box::new(Nic::new(place.number, &place.here, seed)))
-    }
-
-    /// Lets the processes of a node begin.
-    fn start(&mut self, now: Time, node: u32) {
-        let at = node as usize;
-        if std::mem::replace(&mut self.places[at].is_started, true) {
-            return;
-        }
-        for process in 0..self.places[at].tasks.len() {
-            if let Some(call) = self.places[at].tasks[process].go_on(now * TICK, false) {
-                let common = Arc::clone(&self.common);
-                do_call(&common, now * TICK, process as u8, call, self.nic(node));
-            }
-        }
-    }
 }
 
-/// Starts what a process has asked for.
-fn do_call(c: &Common, t: u64, process: u8, call: Call, nic: &mut Nic) {
-    match call {
-        Call::Compute(microticks) => nic.agenda.at(t + microticks, Action::Program(process)),
-        Call::Write { write, cost } => nic.agenda.at(t + cost, Action::CoreWrites(process, write)),
-        Call::Wait(watch) => {
-            let is_there = {
-                let mut here = lock(&nic.here);
-                match watch {
-                    Watch::Events(vp) => here.port(vp).is_none_or(|port| !port.events.is_quiet()),
-                    Watch::MiniPackets(vp) => here.port(vp).is_none_or(|port| !port.mini_packets.is_quiet()),
-                    Watch::Memory { .. } => false,
+impl Interface for Nic {
+    type Common = Common;
+    type Here = Node;
+    type Call = Call;
+    type Action = Action;
+
+    fn new(number: u32, here: &Arc<Mutex<Node>>, seed: u64) -> Self {
+        Nic::new(number, here, seed)
+    }
+
+    fn agenda(&mut self) -> &mut Agenda<Action> {
+        &mut self.agenda
+    }
+
+    fn asks(&mut self) -> &mut Asks {
+        &mut self.asks
+    }
+
+    fn way(&mut self, fifo: usize) -> (&mut Outgoing, &mut bool) {
+        let way = if fifo == 0 { &mut self.requests } else { &mut self.responses };
+        (way, &mut self.is_hungry[fifo])
+    }
+
+    fn goes_on(action: &Action) -> Option<u8> {
+        if let Action::Program(process) = action { Some(*process) } else { None }
+    }
+
+    fn act(&mut self, c: &Common, t: u64, action: Action) {
+        Nic::act(self, c, t, action);
+    }
+
+    fn call(&mut self, c: &Common, t: u64, process: u8, call: Call) {
+        match call {
+            Call::Compute(microticks) => self.agenda.at(t + microticks, Action::Program(process)),
+            Call::Write { write, cost } => self.agenda.at(t + cost, Action::CoreWrites(process, write)),
+            Call::Wait(watch) => {
+                let is_there = {
+                    let mut here = lock(&self.here);
+                    match watch {
+                        Watch::Events(vp) => here.port(vp).is_none_or(|port| !port.events.is_quiet()),
+                        Watch::MiniPackets(vp) => {
+                            here.port(vp).is_none_or(|port| !port.mini_packets.is_quiet())
+                        }
+                        Watch::Memory { .. } => false,
+                    }
+                };
+                if is_there {
+                    let core = &c.config.core;
+                    let at = t + (core.poll_milliticks + core.found_milliticks) * MILLI;
+                    self.agenda.at(at, Action::Program(process));
+                } else {
+                    self.watches.insert(process, (t, watch));
                 }
-            };
-            if is_there {
-                let core = &c.config.core;
-                let at = t + (core.poll_milliticks + core.found_milliticks) * MILLI;
-                nic.agenda.at(at, Action::Program(process));
-            } else {
-                nic.watches.insert(process, (t, watch));
             }
         }
+    }
+
+    fn left(&mut self, c: &Common, t: u64, _: usize) {
+        self.fetch(c, t);
+    }
+
+    fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery<TiledHeader>) {
+        Nic::arrived(self, c, now, delivery);
     }
 }
 
 impl Host<TiledHeader> for ThNics {
     fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
-        self.start(now, node);
-        self.run(now, node, signals);
-        let Some(nic) = &mut self.places[node as usize].nic else { return Pull::Empty };
-        let way = if fifo == 0 { &mut nic.requests } else { &mut nic.responses };
-        let answer = match way.front() {
-            None => {
-                nic.is_hungry[fifo] = true;
-                return Pull::Empty;
-            }
-            Some(&(ready, ..)) if ready > now * TICK => return Pull::NotBefore(ready.div_ceil(TICK)),
-            Some(_) => {
-                let (_, header, meta, data) = way.pop_front().expect("it is there");
-                data.into_iter().for_each(|data| signals.attach(data));
-                Pull::Packet(header, meta)
-            }
-        };
-        nic.fetch(&self.common, now * TICK);
-        self.run(now, node, signals);
-        answer
+        self.0.pull(now, node, fifo, signals)
     }
 
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery<TiledHeader>, signals: &mut Signals) {
-        self.run(now, node, signals);
-        let common = Arc::clone(&self.common);
-        self.nic(node).arrived(&common, now, delivery);
-        self.run(now, node, signals);
+        self.0.deliver(now, node, delivery, signals);
     }
 
-    fn wake(&mut self, now: Time, node: u32, _: u32, signals: &mut Signals) {
-        self.run(now, node, signals);
+    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
+        self.0.wake(now, node, token, signals);
     }
 }

@@ -38,12 +38,13 @@ pub use node::{Event, EventKind, MiniPacket, PIO_PORTS, PORTS, Submission};
 
 use crate::agenda::{Agenda, MILLI, TICK};
 use crate::pcie::Pcie;
+use crate::places::{Asks, Outgoing};
 use connection::Coming;
 use descriptor::Descriptor;
 use engine::{Read, Transfer};
 use memory::Landing;
 use netloom_engine::Stream;
-use netloom_fabric::packet::{Data, Meta};
+use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
 use node::{Common, Node};
 use packet::{Id, Packet};
@@ -104,9 +105,6 @@ impl Default for Arrivals {
     }
 }
 
-/// Packets on their way out, with the time from which the network may take them.
-type Way = VecDeque<(u64, TiledHeader, Meta, Option<Data>)>;
-
 /// The NIC of one node, once it has something to do.
 struct Nic {
     number: u32,
@@ -131,8 +129,8 @@ struct Nic {
     reads: usize,
     read_turn: u16,
     /// Towards the network: requests, answers; whether it must be told of the next.
-    requests: Way,
-    responses: Way,
+    requests: Outgoing,
+    responses: Outgoing,
     is_hungry: [bool; 2],
     arrivals: [Arrivals; 2],
     /// Transfers that come without a connection and have several packets; receiver contexts.
@@ -140,8 +138,7 @@ struct Nic {
     receivers: BTreeMap<(u32, Id), Coming>,
     /// What each process waits for, and since when.
     watches: BTreeMap<u8, (u64, Watch)>,
-    fills: [bool; 2],
-    opens: Vec<(usize, bool)>,
+    asks: Asks,
     counters: NicCounters,
 }
 
@@ -171,8 +168,7 @@ impl Nic {
             coming: BTreeMap::new(),
             receivers: BTreeMap::new(),
             watches: BTreeMap::new(),
-            fills: [false; 2],
-            opens: vec![],
+            asks: Asks::default(),
             counters: NicCounters::default(),
         }
     }
@@ -216,7 +212,7 @@ impl Nic {
         let way = if is_answer { &mut self.responses } else { &mut self.requests };
         let meta = packet.to_meta(self.number, t / TICK);
         way.push_back((t + c.config.out_milliticks * MILLI, header, meta, data));
-        self.fills[which] |= std::mem::take(&mut self.is_hungry[which]);
+        self.asks.fills[which] |= std::mem::take(&mut self.is_hungry[which]);
         self.counters.packets += 1;
     }
 }

@@ -41,7 +41,7 @@ impl Nic {
         a.waiting.push_back((t + c.config.in_milliticks * MILLI, arrival));
         if a.waiting.len() >= c.config.input_packets as usize && !a.is_closed {
             a.is_closed = true;
-            self.opens.push((class, false));
+            self.asks.opens.push((class, false));
         }
         self.serve(c, t, class);
     }
@@ -67,7 +67,7 @@ impl Nic {
         let a = &mut self.arrivals[class];
         if a.is_closed && a.waiting.len() <= c.config.input_packets as usize / 2 {
             a.is_closed = false;
-            self.opens.push((class, true));
+            self.asks.opens.push((class, true));
         }
     }
 

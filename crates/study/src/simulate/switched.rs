@@ -14,12 +14,12 @@ use netloom_fabric::router::tiled::{TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_nic::aries::AriesNics;
 use netloom_nic::aries::address::Job;
-use netloom_nic::program::Note;
 use netloom_nic::th::ThNics;
 use netloom_workload::config::WorkloadConfig;
 use netloom_workload::flits::{Nodes, Plan};
 use netloom_workload::glex::{self, GlexConfig};
 use netloom_workload::gni::{self, GniConfig};
+use netloom_workload::processes::Notes;
 use netloom_workload::spi::Measured;
 use std::sync::Arc;
 use std::time::Instant;
@@ -107,15 +107,12 @@ fn of_programs(study: &ResolvedStudy) -> BuildOptions {
     }
 }
 
-/// What the programs of all processes noted: node, process, figures.
-type Noted = [(u32, u32, Vec<Note>)];
-
 /// Runs programs of so many processes a node to their end; `measured` makes a table of what they noted.
 fn run_programs<H: Host<TiledHeader> + Driver + Processes>(
     study: &ResolvedStudy,
     built: Result<TiledNetwork<H>, ConfigError>,
     processes: u32,
-    measured: impl Fn(&Noted) -> Measured,
+    measured: impl Fn(&Notes) -> Measured,
     (progress, threads): (&dyn ProgressSink, usize),
     begin: Instant,
 ) -> Result<RunResult, Problem> {

@@ -1,6 +1,7 @@
 //! Put bandwidth by size (Figure 2), one way or both.
 
-use super::{AT, Measured, Notes, Path, check_partner, of, refuse, set_up};
+use super::{AT, Measured, Notes, Path, check_partner, refuse, set_up};
+use crate::processes::span;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::th::Options;
 use netloom_nic::th::glex::Glex;
@@ -59,8 +60,7 @@ impl Bandwidth {
     pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
         let ways = if self.both_ways { 2 } else { 1 };
         let bytes = self.bytes * u64::from(self.puts) * ways;
-        let begin = of(notes, BEGIN).fold(f64::INFINITY, f64::min);
-        let span = (of(notes, END).fold(0.0, f64::max) - begin) / second;
+        let span = span(notes, (BEGIN, END), second);
         Measured {
             title: "Put bandwidth".into(),
             columns: ["B", "GB/s"].map(str::to_owned).to_vec(),

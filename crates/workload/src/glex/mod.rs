@@ -6,11 +6,11 @@
 pub mod bandwidth;
 pub mod latency;
 
+use crate::processes::{Notes, check_partner, of, refuse};
 use crate::spi::Measured;
 use bandwidth::Bandwidth;
 use latency::Latency;
 use netloom_fabric::config::ConfigError;
-use netloom_nic::program::Note;
 use netloom_nic::th::glex::Glex;
 use netloom_nic::th::{Address, Submission};
 use serde::{Deserialize, Serialize};
@@ -51,9 +51,6 @@ pub enum GlexConfig {
     /// Many puts of a size between two nodes, one way or both.
     Bandwidth(Bandwidth),
 }
-
-/// What each process noted: node, process, figures.
-pub type Notes = [(u32, u32, Vec<Note>)];
 
 impl GlexConfig {
     /// Checks the values against the machine.
@@ -96,26 +93,4 @@ fn set_up(glex: &Glex, path: Path, to: u32, bytes: u64) -> Option<(u8, Address)>
     let endpoint = glex.create_endpoint(path.submission(), KEY, 1 << 12).expect("the first");
     glex.register(endpoint, AT, bytes, true).expect("the first");
     Some((endpoint, Address { node, vp: endpoint, key: KEY }))
-}
-
-/// Refuses a value of a key.
-fn refuse<T>(key: &str, message: &str) -> Result<T, ConfigError> {
-    Err(ConfigError { key: key.into(), message: message.into() })
-}
-
-/// Refuses a partner that the machine has not.
-fn check_partner(to: u32, nodes: u32) -> Result<(), ConfigError> {
-    if to == 0 || to >= nodes {
-        return Err(ConfigError {
-            key: "to".into(),
-            message: format!("expected a node other than 0 of {nodes}, found {to}"),
-        });
-    }
-    Ok(())
-}
-
-/// The figures of a kind that were noted, in order.
-fn of(notes: &Notes, kind: u64) -> impl Iterator<Item = f64> {
-    let all = notes.iter().flat_map(|(_, _, notes)| notes);
-    all.filter(move |n| n.of == kind).map(|n| n.microticks as f64)
 }

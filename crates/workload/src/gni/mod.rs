@@ -9,6 +9,7 @@ pub mod bandwidth;
 pub mod latency;
 pub mod put_rates;
 
+use crate::processes::{Notes, check_partner, of, refuse};
 use crate::spi::Measured;
 use allreduce::Allreduce;
 use amo_rates::AmoRates;
@@ -16,7 +17,7 @@ use bandwidth::Bandwidth;
 use latency::Latency;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::aries::address::{Job, MemHandle, PageSize};
-use netloom_nic::aries::gni::{Gni, MemOptions, Note};
+use netloom_nic::aries::gni::{Gni, MemOptions};
 use put_rates::PutRates;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -50,9 +51,6 @@ pub enum GniConfig {
     /// Sums over all nodes by the collective engine.
     Allreduce(Allreduce),
 }
-
-/// What each process noted: node, process, figures.
-pub type Notes = [(u32, u32, Vec<Note>)];
 
 impl GniConfig {
     /// Processes of each node.
@@ -113,34 +111,11 @@ fn set_up(gni: &Gni, bytes: u64, page: PageSize) -> MemHandle {
     gni.mem_register(AT, bytes, options).expect("nobody else has taken it")
 }
 
-/// Refuses a value of a key.
-fn refuse<T>(key: &str, message: &str) -> Result<T, ConfigError> {
-    Err(ConfigError { key: key.into(), message: message.into() })
-}
-
-/// Refuses a partner that the machine has not.
-fn check_partner(to: u32, nodes: u32) -> Result<(), ConfigError> {
-    if to == 0 || to >= nodes {
-        return Err(ConfigError {
-            key: "to".into(),
-            message: format!("expected a node other than 0 of {nodes}, found {to}"),
-        });
-    }
-    Ok(())
-}
-
-/// The figures of a kind that were noted, in order.
-fn of(notes: &Notes, kind: u64) -> impl Iterator<Item = f64> {
-    let all = notes.iter().flat_map(|(_, _, notes)| notes);
-    all.filter(move |n| n.of == kind).map(|n| n.microticks as f64)
-}
-
 /// What beginnings and ends are noted as.
 const BEGIN: u64 = 1 << 32;
 const END: u64 = BEGIN + 1;
 
 /// From the first beginning to the last end, seconds.
 fn span(notes: &Notes, second: f64) -> f64 {
-    let begin = of(notes, BEGIN).fold(f64::INFINITY, f64::min);
-    (of(notes, END).fold(0.0, f64::max) - begin) / second
+    crate::processes::span(notes, (BEGIN, END), second)
 }

@@ -73,21 +73,20 @@ pub struct TiledBlock<H> {
 }
 
 impl<H: Host<TiledHeader>> TiledBlock<H> {
-    #[allow(clippy::too_many_arguments)]
+    /// Routers from `first` on, as many as `inputs` and `outputs` have tiles for. `loads` are those of routers and of global links.
     pub(super) fn new(
         tables: &Arc<Tables>,
-        (first, routers): (u32, u32),
-        inputs: Vec<Input>,
-        outputs: Vec<Output>,
+        first: u32,
+        (inputs, outputs): (Vec<Input>, Vec<Output>),
         fifos: usize,
         recorder: Recorder,
         (router_loads, link_loads): (Loads, Loads),
         host: impl FnOnce(&[u32]) -> H,
     ) -> Self {
         let t = tables.constants;
+        let routers = inputs.len() / t.tiles;
         let wiring = &tables.wiring;
-        let routers = routers as usize;
-        let tiles = routers * t.tiles;
+        let tiles = inputs.len();
         let first_node = wiring.nodes_at(first).start;
         let numbers: Vec<u32> =
             (first..first + routers as u32).flat_map(|router| wiring.nodes_at(router)).collect();

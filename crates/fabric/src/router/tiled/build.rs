@@ -106,9 +106,8 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
             let fifos = options.injection_fifos;
             blocks.push(TiledBlock::new(
                 &tables,
-                (first, routers),
-                inputs,
-                outputs,
+                first,
+                (inputs, outputs),
                 fifos,
                 recorder,
                 loads,

@@ -1,0 +1,36 @@
+//! What benchmarks on network interfaces have in common, whatever the interface: what they refuse, and the figures that their processes
+//! noted.
+
+use crate::ConfigError;
+use netloom_nic::program::Note;
+
+/// What each process noted: node, process, figures.
+pub type Notes = [(u32, u32, Vec<Note>)];
+
+/// Refuses a value of a key.
+pub(crate) fn refuse<T>(key: &str, message: &str) -> Result<T, ConfigError> {
+    Err(ConfigError { key: key.into(), message: message.into() })
+}
+
+/// Refuses a partner that the machine has not.
+pub(crate) fn check_partner(to: u32, nodes: u32) -> Result<(), ConfigError> {
+    if to == 0 || to >= nodes {
+        return Err(ConfigError {
+            key: "to".into(),
+            message: format!("expected a node other than 0 of {nodes}, found {to}"),
+        });
+    }
+    Ok(())
+}
+
+/// The figures of a kind that were noted, in order.
+pub(crate) fn of(notes: &Notes, kind: u64) -> impl Iterator<Item = f64> {
+    let all = notes.iter().flat_map(|(_, _, notes)| notes);
+    all.filter(move |n| n.of == kind).map(|n| n.microticks as f64)
+}
+
+/// From the first of the notes of a kind to the last of another, seconds, of which one has so many microticks.
+pub(crate) fn span(notes: &Notes, (begin, end): (u64, u64), second: f64) -> f64 {
+    let first = of(notes, begin).fold(f64::INFINITY, f64::min);
+    (of(notes, end).fold(0.0, f64::max) - first) / second
+}
