@@ -5,6 +5,7 @@
 //! is used on the path of a packet: a block derives its own compact tables from it when the machine is built.
 
 mod dragonfly;
+mod failures;
 mod fat_tree;
 mod faults;
 mod io;
@@ -16,6 +17,8 @@ mod tiled;
 mod torus;
 
 pub use dragonfly::{Cabling, Cooling, DRAGONFLY_NODES_MAX, DragonflyConfig};
+pub(crate) use failures::{Change, What};
+pub use failures::{FailoverManager, Failure, LinkControl, RandomFailures, SwitchedFaults};
 pub use fat_tree::FatTreeConfig;
 pub(crate) use faults::PlacedFault;
 pub use faults::{LinkFault, SoftError};

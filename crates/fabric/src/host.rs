@@ -19,6 +19,9 @@ pub trait Host<H = Header>: Send {
     /// A time for which the host asked with [`Signals::wake`].
     fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals);
 
+    /// A node has failed: it is not asked for anything any more.
+    fn died(&mut self, _now: Time, _node: u32) {}
+
     /// The OR of what all nodes say of some barrier class has changed: that of all sixteen, four bits each, the first class lowest.
     fn interrupted(&mut self, _now: Time, _node: u32, _status: u64, _signals: &mut Signals) {}
 

@@ -1,7 +1,8 @@
 //! MilkyWay-2's network, TH Express-2 (Pang et al., "The TH Express high performance interconnect networks").
 
 use super::{
-    FatTreeConfig, FlitFormat, LinkClass, LoadWeights, MinimalWays, SwitchedRouting, SwitchedTopology,
+    FatTreeConfig, FlitFormat, LinkClass, LinkControl, LoadWeights, MinimalWays, SwitchedFaults,
+    SwitchedRouting, SwitchedTopology,
 };
 use super::{TiledConfig, TiledRouter};
 
@@ -50,6 +51,14 @@ impl TiledConfig {
                 vc_discrimination: false,
                 credit_round_trip: false,
             },
+            link_control: Some(LinkControl {
+                set_flits: 4,
+                set_bits: 264,
+                crc_bits: 16,
+                lanes: 8,
+                send_buffer_flits: 256,
+            }),
+            faults: SwitchedFaults::default(),
         }
     }
 }

@@ -2,8 +2,8 @@
 //! other high-radix routers told by the same parameters.
 
 use super::tagged::{Tagged, tagged};
-use super::{ConfigError, DragonflyConfig, FatTreeConfig, at_most, refuse};
-use crate::router::tiled::TiledHeader;
+use super::{ConfigError, DragonflyConfig, FatTreeConfig, LinkControl, SwitchedFaults, at_most, refuse};
+use crate::router::tiled::{Class, TiledHeader};
 use crate::topology::fat_tree::FatTree;
 use crate::topology::wiring::Wiring;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -109,6 +109,14 @@ impl FlitFormat {
     /// Flits of a request with so much data.
     pub fn request_flits(&self, bytes: u32) -> u32 {
         self.request_header_flits + self.data_flits(bytes)
+    }
+
+    /// Flits of the header of a packet of a class.
+    pub fn header_flits(&self, class: Class) -> u32 {
+        match class {
+            Class::Request => self.request_header_flits,
+            Class::Response => self.response_header_flits,
+        }
     }
 
     /// Flits of a response with so much data.
@@ -267,6 +275,10 @@ pub struct TiledConfig {
     pub router: TiledRouter,
     /// How packets are routed.
     pub routing: SwitchedRouting,
+    /// The link control blocks, where what they do can be seen.
+    pub link_control: Option<LinkControl>,
+    /// What goes wrong.
+    pub faults: SwitchedFaults,
 }
 
 impl TiledConfig {
@@ -318,6 +330,14 @@ impl TiledConfig {
                 vc_discrimination: false,
                 credit_round_trip: false,
             },
+            link_control: Some(LinkControl {
+                set_flits: 9,
+                set_bits: 480,
+                crc_bits: 20,
+                lanes: 3,
+                send_buffer_flits: 160,
+            }),
+            faults: SwitchedFaults::default(),
         }
     }
 
@@ -363,7 +383,36 @@ impl TiledConfig {
             }
         }
         self.check_router(&wiring)?;
-        self.check_routing()
+        self.check_routing()?;
+        self.check_link_control()?;
+        self.faults.check(&wiring, self.link_control.as_ref())
+    }
+
+    fn check_link_control(&self) -> Result<(), ConfigError> {
+        let Some(control) = &self.link_control else { return Ok(()) };
+        for (key, value, most) in [
+            ("link_control.set_flits", control.set_flits, 1000),
+            ("link_control.set_bits", control.set_bits, 65_536),
+            ("link_control.crc_bits", control.crc_bits, 64),
+            ("link_control.lanes", control.lanes, 64),
+        ] {
+            if !(1..=most).contains(&value) {
+                return refuse(key, format!("expected 1 to {most}, found {value}"));
+            }
+        }
+        // With less a link would wait for acknowledgements.
+        for (class, link) in self.link.iter().filter(|_| self.faults.bit_error_rate > 0.0) {
+            let round_trip = 2000 * u64::from(link.latency_ticks);
+            let flits = round_trip.div_ceil(link.flit_milliticks.into()) + u64::from(control.set_flits);
+            if u64::from(control.send_buffer_flits) < flits {
+                let message = format!(
+                    "expected at least the {flits} flits of a round trip on {class} links, found {}",
+                    control.send_buffer_flits
+                );
+                return refuse("link_control.send_buffer_flits", message);
+            }
+        }
+        Ok(())
     }
 
     fn check_router(&self, wiring: &Wiring) -> Result<(), ConfigError> {

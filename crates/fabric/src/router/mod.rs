@@ -16,7 +16,7 @@ pub mod tiled;
 pub mod torus;
 
 pub use errors::LinkCrcs;
-pub use network::{BuildOptions, Network, NodeBlock, RouterBlock};
+pub use network::{BuildOptions, Network, NodeBlock, Overseer, RouterBlock};
 pub use stall::{StallReport, StoppedUnit, WaitingPacket};
 pub use statistics::{LinkCounts, LinkErrors, Totals, VcClass, WindowRecord};
 

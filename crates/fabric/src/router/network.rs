@@ -43,7 +43,7 @@ impl Default for BuildOptions {
 }
 
 /// Routers that one thread simulates at a time, with the hosts of their nodes: what each family of routers has.
-pub trait RouterBlock: Block {
+pub trait RouterBlock: Block + Sized {
     /// The header of its packets.
     type Header;
 
@@ -52,6 +52,9 @@ pub trait RouterBlock: Block {
 
     /// What the network looks like from outside.
     type Shape;
+
+    /// Who watches over it.
+    type Overseer: Overseer<Self>;
 
     /// The nodes' side, to read it out.
     fn host(&self) -> &Self::Host;
@@ -87,6 +90,31 @@ pub trait RouterBlock: Block {
     /// What is not as it must be when nothing is under way, in words; nothing if all is well: every token back, every VC,
     /// link and bus free.
     fn unrest(&self) -> Vec<String>;
+}
+
+/// Who watches over a machine from outside, and changes it while all its blocks stand at the same time.
+pub trait Overseer<B: RouterBlock> {
+    /// When to act next, if at all.
+    fn next_time(&self) -> Option<Time>;
+
+    /// Whether something may happen again once it has acted, although nothing will happen before.
+    fn holds(&self) -> bool;
+
+    /// Acts. Everything before `now` has happened.
+    fn act(&mut self, now: Time, simulation: &mut Simulation<B>);
+}
+
+/// Nobody does.
+impl<B: RouterBlock> Overseer<B> for () {
+    fn next_time(&self) -> Option<Time> {
+        None
+    }
+
+    fn holds(&self) -> bool {
+        false
+    }
+
+    fn act(&mut self, _: Time, _: &mut Simulation<B>) {}
 }
 
 /// Nodes of a torus, each with a router of its own.
@@ -126,6 +154,7 @@ pub struct Network<B: RouterBlock> {
     shape: B::Shape,
     /// Block and place of each router, or of each node where every node has one.
     places: Vec<(u32, u32)>,
+    overseer: B::Overseer,
 }
 
 impl<B: RouterBlock> Network<B> {
@@ -136,8 +165,14 @@ impl<B: RouterBlock> Network<B> {
         lookahead: Time,
         shape: B::Shape,
         places: Vec<(u32, u32)>,
+        overseer: B::Overseer,
     ) -> Self {
-        Network { simulation: Simulation::new(blocks, lanes, lookahead), shape, places }
+        Network { simulation: Simulation::new(blocks, lanes, lookahead), shape, places, overseer }
+    }
+
+    /// Who watches over it.
+    pub fn overseer(&self) -> &B::Overseer {
+        &self.overseer
     }
 
     /// The shape.
@@ -152,7 +187,19 @@ impl<B: RouterBlock> Network<B> {
 
     /// Applies all events before `until`.
     pub fn run_until(&mut self, until: Time, threads: usize, progress: &Progress) -> Reached {
-        self.simulation.run_until(until, threads, progress)
+        loop {
+            let acts = self.overseer.next_time().filter(|&at| at < until);
+            let reached = self.simulation.run_until(acts.unwrap_or(until), threads, progress);
+            let goes_on = match reached {
+                Reached::Time => true,
+                Reached::Idle => self.overseer.holds(),
+                Reached::Stopped => false,
+            };
+            match acts {
+                Some(at) if goes_on => self.overseer.act(at, &mut self.simulation),
+                _ => return reached,
+            }
+        }
     }
 
     /// The blocks.

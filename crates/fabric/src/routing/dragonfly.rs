@@ -7,6 +7,7 @@
 //! black one only blue ones.
 
 use super::Target;
+use super::detours::Detours;
 use crate::config::MinimalWays;
 use crate::topology::wiring::Wiring;
 
@@ -22,6 +23,14 @@ pub struct LongestWay {
     pub by_class: Vec<u32>,
 }
 
+/// A router at the other end of a link of the group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neighbour {
+    pub dimension: usize,
+    pub port: usize,
+    pub router: u32,
+}
+
 /// The route tables of all routers. Outputs are a bit a port.
 #[derive(Clone, Debug)]
 pub struct DragonflyRoutes {
@@ -34,6 +43,8 @@ pub struct DragonflyRoutes {
     local: Vec<u64>,
     /// By stage, router and group.
     global: [Vec<u64>; GROUP_DIMENSIONS_MAX + 1],
+    /// By group, where there is any: those of groups with failures.
+    detours: Vec<Option<Box<Detours>>>,
 }
 
 impl DragonflyRoutes {
@@ -55,13 +66,17 @@ impl DragonflyRoutes {
         // Outputs to a group without a hop inside this one.
         let mut own = vec![0u64; (routers * groups) as usize];
         // Neighbours in each dimension, with the port.
-        let mut near: Vec<Vec<(usize, usize, u32)>> = vec![vec![]; routers as usize];
+        let mut near: Vec<Vec<Neighbour>> = vec![vec![]; routers as usize];
+        // How many of each router's links within its group have failed.
+        let mut faults = vec![0; routers as usize];
         for router in 0..routers {
-            for port in (0..wiring.ports()).filter(|&port| works(router, port)) {
+            for port in 0..wiring.ports() {
                 let Some(end) = wiring.end(router, port) else { continue };
-                let d = usize::from(end.class);
-                if d < dimensions {
-                    near[router as usize].push((d, port, end.router));
+                let dimension = usize::from(end.class);
+                if !works(router, port) {
+                    faults[router as usize] += u32::from(dimension < dimensions);
+                } else if dimension < dimensions {
+                    near[router as usize].push(Neighbour { dimension, port, router: end.router });
                 } else {
                     own[(router * groups + wiring.group(end.router)) as usize] |= 1 << port;
                 }
@@ -72,8 +87,8 @@ impl DragonflyRoutes {
                 let d = differs.expect("another router");
                 let ports = near[router as usize]
                     .iter()
-                    .filter(|n| n.0 == d && coordinate(n.2, d) == coordinate(to, d))
-                    .fold(0u64, |ports, n| ports | 1 << n.1);
+                    .filter(|n| n.dimension == d && coordinate(n.router, d) == coordinate(to, d))
+                    .fold(0u64, |ports, n| ports | 1 << n.port);
                 local[(router * group_routers + (to - members.start)) as usize] = ports;
             }
         }
@@ -83,34 +98,63 @@ impl DragonflyRoutes {
             dimensions,
             local,
             global: std::array::from_fn(|stage| if stage <= dimensions { own.clone() } else { vec![] }),
+            detours: vec![],
         };
         // What lies behind more dimensions is known before what lies behind fewer.
         for stage in (0..dimensions).rev() {
             routes.fill_global(stage, &own, &near, ways);
         }
+        if faults.iter().any(|&failed| failed != 0) {
+            let around = |group| {
+                let of = wiring.routers_of(group);
+                let members = of.start as usize..of.end as usize;
+                if faults[members.clone()].iter().all(|&failed| failed == 0) {
+                    return None;
+                }
+                let places =
+                    of.clone().map(|router| (0..dimensions).map(|d| coordinate(router, d)).collect());
+                let own = &own[members.start * groups as usize..members.end * groups as usize];
+                let places: Vec<Vec<u32>> = places.collect();
+                let (near, faults) = (&near[members.clone()], &faults[members]);
+                Some(Box::new(Detours::new(of.start, near, own, &places, faults)))
+            };
+            routes.detours = (0..groups).map(around).collect();
+        }
         routes
     }
 
+    /// The tables of a router's group, if it has failures.
+    #[inline]
+    fn detours(&self, wiring: &Wiring, router: u32) -> Option<&Detours> {
+        if self.detours.is_empty() {
+            return None;
+        }
+        self.detours[wiring.group(router) as usize].as_deref()
+    }
+
+    /// The stage of a packet behind a link of a group: how many dimensions lie behind it, or what the detours of a group with failures ask.
+    #[inline]
+    pub fn stage_after(&self, wiring: &Wiring, router: u32, port: usize, class: usize) -> usize {
+        match self.detours(wiring, router) {
+            None => class + 1,
+            Some(detours) => detours.stage_after(router, wiring.end(router, port).expect("a link").router),
+        }
+    }
+
     /// The outputs to other groups of packets that may still go through the dimensions from `stage` on.
-    fn fill_global(
-        &mut self,
-        stage: usize,
-        own: &[u64],
-        near: &[Vec<(usize, usize, u32)>],
-        ways: MinimalWays,
-    ) {
+    fn fill_global(&mut self, stage: usize, own: &[u64], near: &[Vec<Neighbour>], ways: MinimalWays) {
         let groups = self.groups as usize;
         for (router, near) in near.iter().enumerate() {
             for group in 0..groups {
                 let here = own[router * groups + group];
                 // One hop from a global link, and two.
                 let (mut one, mut two) = (0u64, 0u64);
-                for &(d, port, neighbour) in near.iter().filter(|n| n.0 >= stage) {
-                    let at = neighbour as usize * groups + group;
+                for n in near.iter().filter(|n| n.dimension >= stage) {
+                    let at = n.router as usize * groups + group;
                     if own[at] != 0 {
-                        one |= 1 << port;
-                    } else if self.global[d + 1][at] != 0 {
-                        two |= 1 << port;
+                        one |= 1 << n.port;
+                    } else if self.global[n.dimension + 1][at] != 0 {
+                        two |= 1 << n.port;
                     }
                 }
                 self.global[stage][router * groups + group] = match ways {
@@ -127,15 +171,22 @@ impl DragonflyRoutes {
     /// of the group behind it on this stretch.
     #[inline]
     pub fn ports(&self, wiring: &Wiring, router: u32, target: Target, stage: usize) -> u64 {
+        let detours = self.detours(wiring, router);
         let group = match target {
             Target::Router(to) if wiring.group(to) == wiring.group(router) => {
+                if let Some(detours) = detours {
+                    return detours.to_router(router, to, stage);
+                }
                 let place = to - wiring.routers_of(wiring.group(to)).start;
                 return self.local[(router * self.group_routers + place) as usize];
             }
             Target::Router(to) => wiring.group(to),
             Target::Group(group) => group,
         };
-        self.global[stage][(router * self.groups + group) as usize]
+        match detours {
+            None => self.global[stage][(router * self.groups + group) as usize],
+            Some(detours) => detours.to_group(router, group, stage),
+        }
     }
 
     /// The longest of a packet's ways to a target, where every router gives it any of its outputs: hops, and most links of each class on
@@ -169,9 +220,12 @@ impl DragonflyRoutes {
         let mut ports = self.ports(wiring, at, target, stage);
         let mut goes_on = ports != 0;
         while ports != 0 {
-            let end = wiring.end(at, ports.trailing_zeros() as usize).expect("tables lead over links");
+            let port = ports.trailing_zeros() as usize;
+            let end = wiring.end(at, port).expect("tables lead over links");
             ports &= ports - 1;
-            let stage = if usize::from(end.class) < self.dimensions { usize::from(end.class) + 1 } else { 0 };
+            let class = usize::from(end.class);
+            let is_local = class < self.dimensions;
+            let stage = if is_local { self.stage_after(wiring, at, port, class) } else { 0 };
             links.push(end.class);
             goes_on &= self.walk(wiring, (end.router, stage), target, links, longest);
             links.pop();
@@ -187,7 +241,8 @@ impl DragonflyRoutes {
 
     /// Bytes of the tables.
     pub fn bytes(&self) -> usize {
-        8 * (self.local.capacity() + self.global.iter().map(Vec::capacity).sum::<usize>())
+        let detours = self.detours.iter().flatten().map(|detours| detours.bytes()).sum::<usize>();
+        8 * (self.local.capacity() + self.global.iter().map(Vec::capacity).sum::<usize>()) + detours
     }
 }
 

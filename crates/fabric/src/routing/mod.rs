@@ -1,5 +1,6 @@
 //! For a packet at a node, where it may go.
 
+mod detours;
 pub mod dragonfly;
 pub mod fat_tree;
 pub mod faults;

@@ -150,7 +150,8 @@ mod tests {
     fn every_switch_reaches_every_leaf_up_and_then_down() {
         for (down, up) in [(vec![4, 4, 4], vec![4, 4]), (vec![3, 5, 2], vec![2, 3]), (vec![8, 6], vec![4])] {
             let t = tree(&down, &up);
-            let (w, routes) = (t.wiring(), crate::routing::fat_tree::FatTreeRoutes::new(&t));
+            let w = t.wiring();
+            let routes = crate::routing::fat_tree::FatTreeRoutes::new(&t, &w, |_, _| true);
             let leaves = w.routers_of(0);
             for from in leaves.clone() {
                 for to in leaves.clone().filter(|&to| to != from) {

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod fat_tree;
+mod faults;
 mod tiles;
 mod traffic;
 

@@ -8,7 +8,7 @@ const FLITS: u32 = 8;
 
 /// Two routers with a link between them, eight nodes each: tile 0 is the link's, tile 1 that of the first node and so on, in three rows and
 /// columns. Nodes take and bring four flits a tick, buses carry one.
-fn two_routers() -> TiledConfig {
+pub fn two_routers() -> TiledConfig {
     let mut config = TiledConfig::cray_xc(2, 1);
     config.topology = SwitchedTopology::Dragonfly(DragonflyConfig {
         nodes_per_router: 8,

@@ -3,7 +3,8 @@
 use super::Family;
 use super::packaging::PackagingFacts;
 use netloom_fabric::config::{
-    ConfigError, FlitFormat, LinkClass, SwitchedRouting, SwitchedTopology, TiledConfig, TiledRouter,
+    ConfigError, FlitFormat, LinkClass, LinkControl, SwitchedFaults, SwitchedRouting, SwitchedTopology,
+    TiledConfig, TiledRouter,
 };
 use netloom_fabric::topology::wiring::Wiring;
 use netloom_nic::aries::config::AriesConfig;
@@ -34,6 +35,12 @@ pub struct SwitchedMachine {
     pub router: TiledRouter,
     /// How packets are routed.
     pub routing: SwitchedRouting,
+    /// The link control blocks, where what they do can be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_control: Option<LinkControl>,
+    /// What goes wrong.
+    #[serde(default, skip_serializing_if = "SwitchedFaults::is_default")]
+    pub faults: SwitchedFaults,
     /// The Aries NIC of a node, for programs that are written for such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aries: Option<AriesConfig>,
@@ -69,6 +76,8 @@ impl SwitchedMachine {
             link: self.link.clone(),
             router: self.router.clone(),
             routing: self.routing.clone(),
+            link_control: self.link_control.clone(),
+            faults: self.faults.clone(),
         }
     }
 

@@ -67,7 +67,7 @@ impl<H: Host> Network<QueuedBlock<H>> {
             blocks.push(block);
         }
         let Partition { torus, places, .. } = partition;
-        Ok(Network::of(blocks, all_lanes, tables.lookahead(), torus, places))
+        Ok(Network::of(blocks, all_lanes, tables.lookahead(), torus, places, ()))
     }
 }
 

@@ -19,6 +19,7 @@ impl<H: Host> RouterBlock for QueuedBlock<H> {
     type Header = Header;
     type Host = H;
     type Shape = Torus;
+    type Overseer = ();
 
     fn host(&self) -> &H {
         &self.shared.host

@@ -6,6 +6,7 @@
 //! are read in the order of tiles.
 
 use super::event::{Event, Kind, Message};
+use super::faults::Faults;
 use super::header::TiledHeader;
 use super::loads::Loads;
 use super::round_trip::RoundTrips;
@@ -65,6 +66,8 @@ pub struct TiledBlock<H> {
     /// Loads of routers, and of their global links.
     pub(super) router_loads: Loads,
     pub(super) link_loads: Loads,
+    /// What goes wrong, where anything does.
+    pub(super) faults: Option<Box<Faults>>,
     /// The events of one tick, and those of them that are for hosts; kept for their memory.
     taken: Vec<Event>,
     pub(super) for_hosts: Vec<Event>,
@@ -78,9 +81,9 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         tables: &Arc<Tables>,
         first: u32,
         (inputs, outputs): (Vec<Input>, Vec<Output>),
-        fifos: usize,
-        recorder: Recorder,
+        (fifos, recorder): (usize, Recorder),
         (router_loads, link_loads): (Loads, Loads),
+        faults: Option<Box<Faults>>,
         host: impl FnOnce(&[u32]) -> H,
     ) -> Self {
         let t = tables.constants;
@@ -96,6 +99,10 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             for fifo in 0..fifos {
                 calendar.push(0, Event::of_packet(Kind::Fill, router - first, slot, fifo, 0));
             }
+        }
+        // What waits is discarded at the time of a failure, not when something happens next.
+        for at in faults.iter().flat_map(|faults| faults.times()) {
+            calendar.push(at, Event::at(Kind::WakeShare, 0, 0));
         }
         let (row_buffers, column_buffers) = (tiles * t.columns * VCS, tiles * t.rows * VCS);
         let r = &tables.config.router;
@@ -126,6 +133,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             round_trips: (tables.config.routing.credit_round_trip).then(|| Box::new(RoundTrips::new(tiles))),
             router_loads,
             link_loads,
+            faults,
             taken: vec![],
             for_hosts: vec![],
             numbers,
@@ -271,6 +279,10 @@ impl<H: Host<TiledHeader>> Block for TiledBlock<H> {
             self.calendar.take(now, &mut taken);
             self.recorder.reach(now);
             events += taken.len() as u64;
+            if self.faults.is_some() {
+                self.fail(now);
+                taken.retain(|event| !self.is_void(event));
+            }
             for (i, &event) in taken.iter().enumerate() {
                 if let Some(ahead) = taken.get(i + AHEAD) {
                     self.fetch(ahead);

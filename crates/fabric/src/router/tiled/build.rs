@@ -1,6 +1,8 @@
 //! Building a network: its routers, block by block.
 
 use super::block::TiledBlock;
+use super::failover::Failover;
+use super::faults::Faults;
 use super::header::TiledHeader;
 use super::loads::Loads;
 use super::state::*;
@@ -50,6 +52,8 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
         let router_loads = Loads::new(routers, config.routing.load_period_ticks.into(), age);
         let global_period: Time = config.routing.global_load_period_ticks.into();
         let link_loads = Loads::new(routers * k.globals, global_period, 2 * global_period);
+        let lanes = config.link_control.as_ref().map_or(1, |control| control.lanes);
+        let schedule = config.faults.schedule(wiring, lanes, config.ticks_per_second);
         let mut lookahead = Time::MAX;
         let (mut blocks, mut all_lanes) = (vec![], vec![]);
         for (b, &first) in starts.iter().enumerate() {
@@ -108,16 +112,17 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                 &tables,
                 first,
                 (inputs, outputs),
-                fifos,
-                recorder,
+                (fifos, recorder),
                 loads,
+                Faults::new(&tables, &schedule, (first, routers), options.seed),
                 &mut host,
             ));
             all_lanes.push(lanes);
         }
         // What routers tell of their loads is read an age later: where it is younger than a window, it must come from the same block.
         let lookahead = lookahead.min(global_period);
-        Ok(Network::of(blocks, all_lanes, lookahead, Shape(tables), places))
+        let failover = Failover::new(&tables, &schedule);
+        Ok(Network::of(blocks, all_lanes, lookahead, Shape(tables), places, failover))
     }
 }
 

@@ -32,17 +32,19 @@ impl Draw {
         (((self.0 >> 32) * u64::from(n)) >> 32) as u32
     }
 
-    /// A bit of a mask.
+    /// A bit of a mask, if it has any.
     #[inline]
-    fn bit(&mut self, mask: u64) -> usize {
-        debug_assert!(mask != 0);
+    fn bit(&mut self, mask: u64) -> Option<usize> {
         let mut left = mask;
         for _ in 0..self.below(mask.count_ones()) {
             left &= left - 1;
         }
-        left.trailing_zeros() as usize
+        (left != 0).then(|| left.trailing_zeros() as usize)
     }
 }
+
+/// How often a root is drawn until one is found that failures have left.
+const ROOTS: usize = 8;
 
 /// A mixing function (of SplitMix64).
 #[inline]
@@ -54,8 +56,9 @@ pub(super) fn mix(x: u64) -> u64 {
 }
 
 impl<H: Host<TiledHeader>> TiledBlock<H> {
-    /// Decides by which tile and VC a packet at the head of an input queue leaves.
-    pub(super) fn route(&mut self, router: u32, tile: usize, packet: u32, now: Time) {
+    /// Decides by which tile and VC a packet at the head of an input queue leaves; says whether there is a way, as there always is where
+    /// no link has failed.
+    pub(super) fn route(&mut self, router: u32, tile: usize, packet: u32, now: Time) -> bool {
         let number = self.first + router;
         let mut header = self.tables.come_to(self.cells[packet as usize].header, number);
         let (home, slot) = self.tables.wiring.home(header.destination());
@@ -67,21 +70,29 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         } else {
             let mut draw = Draw::new(header, number);
             let port = if header.is_decided() {
-                let ports = self.tables.ways(number, header.via(), home, header.stage());
+                let ports = self.ways(router, header.via(), home, header.stage());
                 self.pick_port(router, ports, header.mode(), &mut draw, now)
             } else {
                 let from_node = tile >= self.k.ports;
                 let chosen = self.decide(router, home, from_node, &mut header, &mut draw, now);
-                header = header.with_via(chosen.via);
-                chosen.port
+                header = header.with_via(chosen.and_then(|chosen| chosen.via));
+                chosen.map(|chosen| chosen.port)
             };
-            (header, vc) = self.tables.leave(header, self.class_of(router, port));
+            let Some(port) = port else { return false };
+            (header, vc) = self.tables.leave(header, (number, port), self.class_of(router, port));
             out = port;
         }
         let cell = &mut self.cells[packet as usize];
         (cell.header, cell.out, cell.vc) = (header, out as u8, vc as u8);
         let flits = i32::from(cell.flits);
         self.change_load(router, out, vc, flits, now);
+        true
+    }
+
+    /// The outputs on minimal ways to where a packet goes next, over links that work.
+    #[inline]
+    fn ways(&self, router: u32, via: Via, home: u32, stage: usize) -> u64 {
+        self.tables.ways(self.first + router, via, home, stage) & self.works(router)
     }
 
     /// The class of the link at a port.
@@ -104,15 +115,15 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     /// One of several outputs on a packet's way.
-    fn pick_port(&self, router: u32, ports: u64, mode: Mode, draw: &mut Draw, now: Time) -> usize {
-        if ports & (ports - 1) == 0 {
-            return ports.trailing_zeros() as usize;
+    fn pick_port(&self, router: u32, ports: u64, mode: Mode, draw: &mut Draw, now: Time) -> Option<usize> {
+        if ports.count_ones() < 2 {
+            return (ports != 0).then(|| ports.trailing_zeros() as usize);
         }
         match mode {
             Mode::Adaptive0 | Mode::Adaptive1 | Mode::Adaptive2 | Mode::Adaptive3 => {
                 let count = self.tables.config.routing.minimal_candidates;
-                let candidates = (0..count).map(|_| draw.bit(ports));
-                candidates.min_by_key(|&port| self.load_of(router, port, now)).expect("at least one")
+                let candidates = (0..count).filter_map(|_| draw.bit(ports));
+                candidates.min_by_key(|&port| self.load_of(router, port, now))
             }
             _ => draw.bit(ports),
         }
@@ -143,37 +154,37 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         header: &mut TiledHeader,
         draw: &mut Draw,
         now: Time,
-    ) -> Candidate {
+    ) -> Option<Candidate> {
         let mode = header.mode();
         let routing = &self.tables.config.routing;
         let stage = header.stage();
-        let minimal = |draw: &mut Draw| self.straight(self.first + router, home, stage, draw);
+        let minimal = |draw: &mut Draw| self.straight(router, home, stage, draw);
         if mode != Mode::Par {
             *header = header.decided();
         }
         if let Routes::FatTree(_) = self.tables.routes {
             // All ways are minimal.
-            let ports = self.tables.ways(self.first + router, None, home, 0);
+            let ports = self.ways(router, None, home, 0);
             *header = header.decided();
-            return Candidate { port: self.pick_port(router, ports, mode, draw, now), via: None };
+            return self.pick_port(router, ports, mode, draw, now).map(|port| Candidate { port, via: None });
         }
         match mode {
-            Mode::Minimal | Mode::MinimalHash => minimal(draw),
+            // Where links have failed a way round may be the only one.
+            Mode::Minimal | Mode::MinimalHash => minimal(draw).or_else(|| self.by_router(router, home, draw)),
             Mode::Valiant | Mode::NonminimalHash => self.by_router(router, home, draw),
             Mode::ValiantGroup => self.by_group(router, home, stage, draw),
             Mode::Adaptive0 | Mode::Adaptive1 | Mode::Adaptive2 | Mode::Adaptive3 => {
                 let (times, more) = routing.bias[mode as usize];
                 let light = (0..routing.minimal_candidates)
-                    .map(|_| minimal(draw))
+                    .filter_map(|_| minimal(draw))
                     .map(|c| (self.load_of(router, c.port, now), c))
-                    .min_by_key(|c| c.0)
-                    .expect("at least one candidate");
+                    .min_by_key(|c| c.0);
                 let far = (0..routing.nonminimal_candidates)
-                    .map(|_| self.by_router(router, home, draw))
+                    .filter_map(|_| self.by_router(router, home, draw))
                     .map(|c| (self.load_of(router, c.port, now) * times / 16 + more, c))
-                    .min_by_key(|c| c.0)
-                    .expect("at least one candidate");
-                if light.0 <= far.0 { light.1 } else { far.1 }
+                    .min_by_key(|c| c.0);
+                // Of two that are as light the minimal one.
+                light.into_iter().chain(far).min_by_key(|c| c.0).map(|c| c.1)
             }
             Mode::UgalL | Mode::UgalG | Mode::Par => {
                 let (near, far) = (minimal(draw), self.by_group(router, home, stage, draw));
@@ -184,7 +195,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                     };
                     queue * self.hops(router, home, c)
                 };
-                let chosen = if cost(near) <= cost(far) { near } else { far };
+                let chosen = near.into_iter().chain(far).min_by_key(|&c| cost(c))?;
                 if mode == Mode::Par {
                     *header = if chosen.via.is_some() { header.decided() } else { *header };
                     if chosen.via.is_some() && !from_node {
@@ -192,36 +203,44 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                         *header = header.at_level(1);
                     }
                 }
-                chosen
+                Some(chosen)
             }
         }
     }
 
     /// A way by a router at random: of the same group for a destination there, else of the whole system.
-    fn by_router(&self, router: u32, home: u32, draw: &mut Draw) -> Candidate {
+    fn by_router(&self, router: u32, home: u32, draw: &mut Draw) -> Option<Candidate> {
         let (number, wiring) = (self.first + router, &self.tables.wiring);
         let group = wiring.group(number);
         let among = if wiring.group(home) == group { wiring.routers_of(group) } else { 0..wiring.routers() };
-        let root = among.start + draw.below(among.end - among.start);
-        // Its own router, and the destination's, are on a minimal way anyhow.
-        let via = (root != number && root != home).then_some((root, false));
-        let ports = self.tables.ways(number, via, home, 0);
-        Candidate { port: draw.bit(ports), via }
+        for _ in 0..if self.tables.is_patched { ROOTS } else { 1 } {
+            let root = among.start + draw.below(among.end - among.start);
+            // Its own router, and the destination's, are on a minimal way anyhow.
+            let via = (root != number && root != home).then_some((root, false));
+            // Tables that lead around failures have no roots from which no way leads on.
+            let is_there = via.is_none()
+                || !self.tables.is_patched
+                || self.tables.ways(root, None, home, 0) != 0 && self.tables.ways(root, None, number, 0) != 0;
+            if let Some(port) = draw.bit(self.ways(router, via, home, 0)).filter(|_| is_there) {
+                return Some(Candidate { port, via });
+            }
+        }
+        None
     }
 
     /// A way by a group at random that is neither the packet's own nor its destination's; by a router where both are one.
-    fn by_group(&self, router: u32, home: u32, stage: usize, draw: &mut Draw) -> Candidate {
+    fn by_group(&self, router: u32, home: u32, stage: usize, draw: &mut Draw) -> Option<Candidate> {
         let (number, wiring) = (self.first + router, &self.tables.wiring);
         let (from, to) = (wiring.group(number), wiring.group(home));
         if from == to {
             return if stage == 0 {
                 self.by_router(router, home, draw)
             } else {
-                self.straight(number, home, stage, draw)
+                self.straight(router, home, stage, draw)
             };
         }
         if wiring.groups() < 3 {
-            return self.straight(number, home, stage, draw);
+            return self.straight(router, home, stage, draw);
         }
         let (low, high) = (from.min(to), from.max(to));
         let mut group = draw.below(wiring.groups() - 2);
@@ -229,12 +248,13 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         group += u32::from(group >= high);
         let via = Some((group, true));
         // A packet that changes its mind begins a stretch of its own.
-        let ports = self.tables.ways(number, via, home, 0);
-        Candidate { port: draw.bit(ports), via }
+        let port = draw.bit(self.ways(router, via, home, 0))?;
+        Some(Candidate { port, via })
     }
 
-    fn straight(&self, number: u32, home: u32, stage: usize, draw: &mut Draw) -> Candidate {
-        Candidate { port: draw.bit(self.tables.ways(number, None, home, stage)), via: None }
+    fn straight(&self, router: u32, home: u32, stage: usize, draw: &mut Draw) -> Option<Candidate> {
+        let port = draw.bit(self.ways(router, None, home, stage))?;
+        Some(Candidate { port, via: None })
     }
 
     /// Flits that wait for an output here and, as far as credits tell, behind it: all, or those of the packet's VC. What a long link has in
@@ -243,11 +263,16 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let output = &self.outputs[router as usize * self.k.tiles + c.port];
         let in_flight = self.k.in_flight[usize::from(output.class)];
         if self.tables.config.routing.vc_discrimination {
-            let vc = self.tables.leave(header.with_via(c.via), self.class_of(router, c.port)).1;
+            let vc = self.leave_by(router, header.with_via(c.via), c.port);
             return u32::from(output.load[vc]) + u32::from(output.room.used[vc]).saturating_sub(in_flight);
         }
         output.load.iter().map(|&x| u32::from(x)).sum::<u32>()
             + output.room.in_all().saturating_sub(in_flight)
+    }
+
+    /// The VC by which a packet would leave.
+    fn leave_by(&self, router: u32, header: TiledHeader, port: usize) -> usize {
+        self.tables.leave(header, (self.first + router, port), self.class_of(router, port)).1
     }
 
     /// Flits that wait for the first global link on a candidate's way, as they were known a while ago; for its output here on a way
@@ -287,15 +312,20 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             let end = wiring.end(at, port).expect("a link");
             let class = usize::from(end.class);
             tell(at, port, class);
+            let came = (at, port);
             at = end.router;
-            let mut stage = if class < self.tables.routes.dimensions() { class + 1 } else { 0 };
+            let mut stage = self.tables.stage_after(came.0, came.1, class);
             if via.is_some_and(|(to, is_group)| to == if is_group { wiring.group(at) } else { at }) {
                 (via, stage) = (None, 0);
             }
             if via.is_none() && at == home {
                 return;
             }
-            port = self.tables.ways(at, via, home, stage).trailing_zeros() as usize;
+            let ways = self.tables.ways(at, via, home, stage);
+            if ways == 0 {
+                return;
+            }
+            port = ways.trailing_zeros() as usize;
         }
     }
 }

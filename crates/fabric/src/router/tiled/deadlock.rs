@@ -4,6 +4,7 @@
 //! Every way that any packet may take is walked, whoever sends it to whom, by way of whomever, however it decides. A packet holds the
 //! channel that it came by and waits for the next; where no channel can come to wait for itself, there is no deadlock.
 
+use super::failover::around;
 use super::header::{Class, Mode, TiledHeader};
 use super::tables::Tables;
 use super::way::Via;
@@ -15,19 +16,27 @@ use std::collections::{HashMap, HashSet};
 /// A VC of a link: router and port that send, VC.
 pub type Channel = (u32, usize, usize);
 
-/// A ring of channels, each of which may wait for the next, if there is one. For networks of a few hundred routers: what is walked grows with
+/// A ring of channels, each of which may wait for the next, if there is one; where the configuration lets links fail, by the tables that lead
+/// around all of them. For networks of a few hundred routers: what is walked grows with
 /// the third power of them.
 ///
 /// # Errors
 /// A configuration that cannot be built.
 pub fn ring_of_channels(config: &TiledConfig) -> Result<Option<Vec<Channel>>, ConfigError> {
     config.check()?;
-    let tables = Tables::new(config);
+    let tables = tables_of(config);
     let mut waits: HashMap<Channel, HashSet<Channel>> = HashMap::new();
     for node in tables.wiring.routers_of(0).start..tables.wiring.routers() {
         walk_from(&tables, node, &mut waits);
     }
     Ok(find_ring(&waits))
+}
+
+/// The tables, around all that fails.
+fn tables_of(config: &TiledConfig) -> Tables {
+    let tables = Tables::new(config);
+    let failures = config.faults.schedule(&tables.wiring, 1, config.ticks_per_second);
+    if failures.is_empty() { tables } else { around(&tables, &failures) }
 }
 
 /// Walks all ways of packets to the nodes of a router.
@@ -57,7 +66,7 @@ fn walk_from(tables: &Tables, home: u32, waits: &mut HashMap<Channel, HashSet<Ch
         }
         for port in bits(tables.ways(router, header.via(), home, header.stage())) {
             let end = tables.wiring.end(router, port).expect("a link");
-            let (after, vc) = tables.leave(header, end.class.into());
+            let (after, vc) = tables.leave(header, (router, port), end.class.into());
             let channel = (router, port, vc);
             if let Some(came) = came {
                 waits.entry(came).or_default().insert(channel);
@@ -124,7 +133,9 @@ fn find_ring(waits: &HashMap<Channel, HashSet<Channel>>) -> Option<Vec<Channel>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Cabling, DragonflyConfig, FatTreeConfig, LinkClass, MinimalWays, SwitchedTopology};
+    use crate::config::{
+        Cabling, DragonflyConfig, FatTreeConfig, LinkClass, MinimalWays, RandomFailures, SwitchedTopology,
+    };
 
     fn config(topology: SwitchedTopology) -> TiledConfig {
         let mut config = TiledConfig::cray_xc(2, 1);
@@ -168,6 +179,62 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Nor around any failures; and whoever has a way at all, directly or by a root that has one, never comes to a dead end.
+    #[test]
+    fn nor_around_failures() {
+        for topology in [dragonfly(&[4], &[1], 2, 9), dragonfly(&[4, 3], &[1, 2], 2, 4)] {
+            for seed in 0..12 {
+                let mut config = config(topology.clone());
+                let (links, routers) = [(0.02, 0), (0.1, 1), (0.25, 2)][seed as usize % 3];
+                config.faults.random =
+                    vec![RandomFailures { at_us: 1.0, links, degraded: 0.0, routers, seed }];
+                assert_eq!(ring_of_channels(&config).unwrap(), None, "{topology:?} {seed}");
+                if seed % 3 < 2 {
+                    assert_eq!(dead_ends(&config), vec![], "{topology:?} {seed}");
+                }
+            }
+        }
+    }
+
+    /// Where packets come to that then have no way: router, header and destination. Routers that have lost all links of their group are left out.
+    fn dead_ends(config: &TiledConfig) -> Vec<(u32, TiledHeader, u32)> {
+        let tables = tables_of(config);
+        let w = &tables.wiring;
+        let mut found = vec![];
+        let is_joined = |home: u32| {
+            let others = w.routers_of(w.group(home)).filter(|&other| other != home);
+            others.into_iter().any(|other| tables.ways(other, None, home, 0) != 0)
+        };
+        for home in (0..w.routers()).filter(|&home| is_joined(home)) {
+            let header = TiledHeader::new(w.nodes_at(home).start, 1, Class::Request, Mode::Adaptive0, 0);
+            let mut seen = HashSet::new();
+            let mut left = vec![];
+            for router in (0..w.routers()).filter(|&router| router != home) {
+                for via in starts(&tables, router, home).into_iter().filter(|via| !via.is_some_and(|v| v.1)) {
+                    let leads = via.is_none_or(|(root, _)| tables.ways(root, None, home, 0) != 0);
+                    if leads && tables.ways(router, via, home, 0) != 0 {
+                        left.push((router, header.with_via(via)));
+                    }
+                }
+            }
+            while let Some((router, header)) = left.pop() {
+                let header = tables.come_to(header, router);
+                if header.via().is_none() && router == home || !seen.insert((router, header.bits())) {
+                    continue;
+                }
+                let ways = tables.ways(router, header.via(), home, header.stage());
+                if ways == 0 {
+                    found.push((router, header, home));
+                }
+                for port in bits(ways) {
+                    let end = w.end(router, port).expect("a link");
+                    left.push((end.router, tables.leave(header, (router, port), end.class.into()).0));
+                }
+            }
+        }
+        found
     }
 
     #[test]

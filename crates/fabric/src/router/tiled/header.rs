@@ -75,6 +75,7 @@ impl Mode {
 /// | 48..51 | level: how many stretches of its way lie behind it, and so its VC |
 /// | 51 | decided: minimal or not is settled |
 /// | 52..54 | stage: in which dimensions of a group it may still go |
+/// | 54 | damaged, as its CRC shows |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TiledHeader {
     word: u64,
@@ -96,6 +97,7 @@ impl TiledHeader {
     const LEVEL: u32 = 48;
     const DECIDED: u64 = 1 << 51;
     const STAGE: u32 = 52;
+    const DAMAGED: u64 = 1 << 54;
 
     /// A packet of `flits` to a node. `seed` decides its random choices: packets that are to take different paths need different ones.
     pub fn new(destination: u32, flits: u32, class: Class, mode: Mode, seed: u32) -> Self {
@@ -176,6 +178,17 @@ impl TiledHeader {
     #[inline]
     pub(super) fn decided(self) -> Self {
         TiledHeader { word: self.word | Self::DECIDED, ..self }
+    }
+
+    /// Whether something in it is wrong, as the CRC at its destination shows.
+    #[inline]
+    pub fn is_damaged(self) -> bool {
+        self.word & Self::DAMAGED != 0
+    }
+
+    #[inline]
+    pub(super) fn damaged(self) -> Self {
+        TiledHeader { word: self.word | Self::DAMAGED, ..self }
     }
 
     /// Whether a packet that has come to its destination went there minimally: `between_groups` says that its source is in another

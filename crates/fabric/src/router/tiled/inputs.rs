@@ -17,7 +17,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let at = router as usize * self.k.tiles + tile;
         let input = &self.inputs[at];
         for vc in bits(input.waiting & !input.routed) {
-            self.route_head(router, tile, vc, now);
+            self.route_head(router, tile, vc, now, out);
         }
         let input = &self.inputs[at];
         if input.waiting == 0 {
@@ -34,10 +34,29 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         }
     }
 
-    fn route_head(&mut self, router: u32, tile: usize, vc: usize, now: Time) {
+    /// Routes the packet at a VC's head. One that cannot be is discarded, and the next is the head.
+    fn route_head(&mut self, router: u32, tile: usize, vc: usize, now: Time, out: &mut Outbox<Message>) {
         let at = router as usize * self.k.tiles + tile;
-        let packet = self.inputs[at].queues[vc].first().expect("a VC with a packet at its head");
-        self.route(router, tile, packet, now);
+        let packet = loop {
+            let Some(packet) = self.inputs[at].queues[vc].first() else {
+                self.inputs[at].waiting &= !(1 << vc);
+                return;
+            };
+            let Cell { flits, tail_at, .. } = self.cells[packet as usize];
+            let is_read = self.reads_header(router, tile, packet, now);
+            if is_read && self.route(router, tile, packet, now) {
+                break packet;
+            }
+            self.inputs[at].queues[vc].pop(&mut self.cells);
+            self.recorder.leave(vc, flits, now);
+            let busy = self.k.bus_ticks(flits.into()).max(tail_at.saturating_sub(now));
+            self.give_room_back(router, tile, (vc, flits), now, (busy, 0), out);
+            if is_read {
+                self.lose_without_way(router, tile, packet, now);
+            } else {
+                self.lose_without_header(packet);
+            }
+        };
         let cell = &self.cells[packet as usize];
         let input = &mut self.inputs[at];
         input.heads[vc] = Head { out: cell.out, flits: cell.flits };
@@ -100,28 +119,44 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         (waiting.tail_at, waiting.since) = (now + busy + row_ticks, now as u32);
         let event = Event::of_packet(Kind::Switched, router, switch, queue, packet);
         self.calendar.push(now + row_ticks, event);
-        // Whoever sends here may send as many, each when one has left.
-        if tile >= self.k.ports {
-            self.give_back_entry(router, tile - self.k.ports, vc, cell.flits.into(), now, busy);
-        } else {
-            let back = &self.outputs[at];
-            let (from, class) = (back.to, usize::from(back.class));
-            let mut credit = Event::of_packet(Kind::Credit, from, back.to_tile.into(), vc, busy as u32);
-            credit.flits = cell.flits;
-            let mut at = now + self.k.latency[class];
-            if let (Some(trips), true) = (&self.round_trips, usize::from(cell.out) < self.k.ports) {
+        let held_back = match &self.round_trips {
+            Some(trips) if tile < self.k.ports && usize::from(cell.out) < self.k.ports => {
                 let first = router as usize * tiles;
-                at += trips.held_back(first + usize::from(cell.out), first..first + self.k.ports);
+                trips.held_back(first + usize::from(cell.out), first..first + self.k.ports)
             }
-            if from & REMOTE == 0 {
-                self.calendar.push(at, credit);
-            } else {
-                let event = Event { router: from & 0xffff, ..credit };
-                out.send(((from & !REMOTE) >> 16) as usize, at, Message { event, packet: None });
-            }
-        }
+            _ => 0,
+        };
+        self.give_room_back(router, tile, (vc, cell.flits), now, (busy, held_back), out);
         if more {
-            self.route_head(router, tile, vc, now);
+            self.route_head(router, tile, vc, now, out);
+        }
+    }
+
+    /// A packet leaves the queue of a VC: whoever sends here may send as many flits, each when one has left.
+    fn give_room_back(
+        &mut self,
+        router: u32,
+        tile: usize,
+        (vc, flits): (usize, u8),
+        now: Time,
+        (busy, held_back): (Time, Time),
+        out: &mut Outbox<Message>,
+    ) {
+        if tile >= self.k.ports {
+            return self.give_back_entry(router, tile - self.k.ports, vc, flits.into(), now, busy);
+        }
+        let at = router as usize * self.k.tiles + tile;
+        let late = self.credit_is_late(at, now);
+        let back = &self.outputs[at];
+        let (from, class) = (back.to, usize::from(back.class));
+        let mut credit = Event::of_packet(Kind::Credit, from, back.to_tile.into(), vc, busy as u32);
+        credit.flits = flits;
+        let comes = now + self.k.latency[class] + held_back + late;
+        if from & REMOTE == 0 {
+            self.calendar.push(comes, credit);
+        } else {
+            let event = Event { router: from & 0xffff, ..credit };
+            out.send(((from & !REMOTE) >> 16) as usize, comes, Message { event, packet: None });
         }
     }
 

@@ -14,6 +14,9 @@
 //! | `deadlock.rs` | whether packets could wait for each other in a ring |
 //! | `loads.rs` | loads that routers tell one another |
 //! | `round_trip.rs` | credits held back by what they are late |
+//! | `faults.rs` | what fails, and what is lost by it |
+//! | `link_control.rs` | sets of flits that come wrong and are sent again |
+//! | `failover.rs` | route tables that lead around failures, and when they are changed |
 //! | `tables.rs`, `build.rs`, `report.rs` | constants; building; figures |
 
 mod block;
@@ -21,8 +24,11 @@ mod build;
 mod choice;
 mod deadlock;
 mod event;
+mod failover;
+mod faults;
 mod header;
 mod inputs;
+mod link_control;
 mod loads;
 mod nodes;
 mod outputs;
@@ -36,5 +42,8 @@ mod way;
 pub use block::TiledBlock;
 pub use build::{Shape, TiledNetwork};
 pub use deadlock::{Channel, ring_of_channels};
+pub use failover::{Failover, Reroute};
+pub use faults::{ErrorKind, FaultCounts, FirstError};
 pub use header::{Class, Mode, TiledHeader};
+pub use link_control::LinkControlCounts;
 pub use report::TileCounts;

@@ -47,6 +47,9 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     fn deliver(&mut self, node: u32, port: usize, packet: u32, now: Time) {
         let (cell, mut meta, data) = self.remove(packet);
         meta.hops = cell.hops.into();
+        if let Some(faults) = self.faults.as_mut().filter(|_| cell.header.is_damaged()) {
+            faults.counts.delivered_damaged += 1;
+        }
         self.recorder.under_way -= 1;
         self.recorder.delivered(now, cell.flits.into(), &meta);
         let delivery = Delivery { port, header: cell.header, meta, data: data.as_ref() };
@@ -119,6 +122,9 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
 
     /// Deals the packets of a share's nodes to its tiles, in turn.
     pub(super) fn enter_tiles(&mut self, router: u32, share: usize, now: Time) {
+        if self.faults.as_ref().is_some_and(|faults| faults.quiesced) {
+            return;
+        }
         let t = self.k;
         let at = router as usize * t.shares + share;
         let (waiting, turn) = (self.shares[at].waiting, self.shares[at].turn);

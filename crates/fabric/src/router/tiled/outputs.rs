@@ -22,6 +22,12 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         if free_at > now {
             return self.wake_output(router, tile, free_at);
         }
+        if let Some(faults) = self.faults.as_ref().filter(|_| tile < self.k.ports) {
+            let open_at = faults.open_at(at, now * 1000).div_ceil(1000);
+            if open_at > now {
+                return self.wake_output(router, tile, open_at);
+            }
+        }
         match self.pick_waiting(router, tile, now) {
             Ok(queue) => {
                 self.send(router, tile, queue, now, out);
@@ -43,9 +49,13 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let output = &self.outputs[at];
         let buffers = &self.column_buffers[at * t.rows * VCS..][..t.rows * VCS];
         let mut soon = Time::MAX;
+        let is_dead = self.is_dead(router, tile);
         let behind = output.waiting & (!1 << output.turn);
         for queue in bits(behind).chain(bits(output.waiting & !behind)) {
             let first = &buffers[queue];
+            if is_dead {
+                return Ok(queue);
+            }
             if tile >= t.ports {
                 let packet = first.queue.first().expect("a packet that waits");
                 if self.takes(self.cells[packet as usize].header) {
@@ -82,22 +92,29 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let switch = queue / VCS * columns + self.k.column(tile);
         self.more_column_room(router, switch, (self.k.row(tile), vc), cell.flits, now);
         self.change_load(router, tile, vc, -i32::from(cell.flits), now);
-        let is_link = tile < ports;
+        let (is_link, is_dead) = (tile < ports, self.is_dead(router, tile));
+        let class = usize::from(self.outputs[at].class);
+        let mut flit = if is_link { self.k.flit[class] } else { netlink_flit };
+        if let Some(faults) = self.faults.as_ref().filter(|_| is_link) {
+            flit = faults.flit(at, flit);
+        }
         let output = &mut self.outputs[at];
         output.turn = queue as u8;
         if !more {
             output.waiting &= !(1 << queue);
         }
         // A link that became free within this tick goes on at once, so that its rate is what it is.
-        let takes =
-            u64::from(flits) * if is_link { self.k.flit[usize::from(output.class)] } else { netlink_flit };
+        let takes = u64::from(flits) * flit;
         let start = output.free_at.max((now * 1000).saturating_sub(999));
         // It is held until the last flit has come and gone.
         let end = (start + takes).max(cell.tail_at * 1000);
         output.free_at = end;
         output.leaving = Leaving::new(cell.flits, end.div_ceil(1000).saturating_sub(now));
-        output.packets += 1;
-        output.flits += u64::from(flits);
+        if is_dead {
+            return self.lose_on_link(packet);
+        }
+        self.outputs[at].packets += 1;
+        self.outputs[at].flits += u64::from(flits);
         let tail = end.div_ceil(1000).max(now + 1);
         if !is_link {
             let whole = tail + netlink_ticks;
@@ -105,20 +122,27 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             self.calendar.push(whole, Event::of_packet(Kind::Delivered, router, slot, tile, packet));
             return;
         }
-        output.room.take(vc, flits, rules);
+        self.outputs[at].room.take(vc, flits, rules);
         if let Some(trips) = &mut self.round_trips {
             trips.sent(at, vc, now);
             let least = self.k.row_ticks + self.k.column_ticks;
             trips.waited(at, Time::from((now as u32).wrapping_sub(cell.since)).saturating_sub(least));
         }
-        let latency = self.k.latency[usize::from(output.class)];
-        let (to, to_tile) = (output.to, output.to_tile);
+        // What is sent again comes later.
+        let carried = self.carry(at, start, flits.into(), flit, now);
+        let tail = tail.max(carried.end.div_ceil(1000));
+        let latency = self.k.latency[class] + (carried.start - start).div_ceil(1000);
+        let Output { to, to_tile, .. } = self.outputs[at];
         self.recorder.busy(start / 1000, end / 1000);
         self.recorder.current.hops += 1;
         self.recorder.current.chunks_by_vc[vc] += u64::from(flits);
         let arrives = now + latency + route_ticks;
         let next = &mut self.cells[packet as usize];
-        (next.came, next.hops, next.tail_at) = (cell.vc, cell.hops + 1, tail + latency + route_ticks);
+        (next.came, next.hops) = (cell.vc, cell.hops + 1);
+        next.tail_at = tail + self.k.latency[class] + route_ticks;
+        if carried.escaped {
+            next.header = next.header.damaged();
+        }
         let event = Event::of_packet(Kind::Arrived, to & !REMOTE, to_tile.into(), 0, packet);
         if to & REMOTE == 0 {
             self.calendar.push(arrives, event);

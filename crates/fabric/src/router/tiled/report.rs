@@ -2,6 +2,8 @@
 
 use super::block::TiledBlock;
 use super::build::Shape;
+use super::failover::Failover;
+use super::faults::{FaultCounts, FirstError};
 use super::header::TiledHeader;
 use super::state::*;
 use crate::host::Host;
@@ -26,6 +28,7 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
     type Header = TiledHeader;
     type Host = H;
     type Shape = Shape;
+    type Overseer = Failover;
 
     fn host(&self) -> &H {
         &self.host
@@ -75,7 +78,8 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
             + size_of_val(&*self.due)
             + size_of_val(&*self.load)
             + size_of_val(&*self.injecting)
-            + size_of_val(&*self.numbers);
+            + size_of_val(&*self.numbers)
+            + self.faults.as_ref().map_or(0, |faults| faults.bytes());
         (state, self.arena.bytes() + self.calendar.bytes() + self.cells.capacity() * size_of::<Cell>())
     }
 
@@ -127,6 +131,9 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
         let (k, mut found) = (&self.k, vec![]);
         for router in 0..self.due.len() {
             let number = self.first + router as u32;
+            if self.faults.as_ref().is_some_and(|faults| faults.dead[router]) {
+                continue;
+            }
             if self.load[router] != 0 {
                 found.push(format!("router {number}: a load of {} flits", self.load[router]));
             }
@@ -135,6 +142,10 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
                 let place = format!("router {number} tile {tile}");
                 if self.inputs[at].waiting != 0 || self.outputs[at].waiting != 0 {
                     found.push(format!("{place}: packets in queues"));
+                }
+                // What a link that failed had on the wire gives no room back.
+                if self.is_dead(router as u32, tile) {
+                    continue;
                 }
                 if self.outputs[at].room.in_all() != 0 || self.outputs[at].room.shared != k.shared {
                     found.push(format!("{place}: credits not back, {:?}", self.outputs[at].room.used));
@@ -145,6 +156,9 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
             }
         }
         let r = &self.tables.config.router;
+        if self.faults.as_ref().is_some_and(|faults| faults.dead.contains(&true)) {
+            return found;
+        }
         if self.inputs.iter().any(|input| input.room.iter().any(|&left| u32::from(left) != r.subswitch_flits))
         {
             found.push("sub-switches without their room".into());
@@ -160,6 +174,23 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
 }
 
 impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
+    /// What has gone wrong so far.
+    pub fn faults(&mut self) -> FaultCounts {
+        let mut sum = FaultCounts::default();
+        self.blocks().filter_map(|b| b.faults.as_ref()).for_each(|faults| sum.merge(&faults.counts));
+        sum
+    }
+
+    /// The first error that each router saw, the first of all first.
+    pub fn first_errors(&mut self) -> Vec<FirstError> {
+        let mut list: Vec<FirstError> = vec![];
+        for faults in self.blocks().filter_map(|b| b.faults.as_ref()) {
+            list.extend(faults.first.iter().flatten());
+        }
+        list.sort_unstable();
+        list
+    }
+
     /// What each tile has sent since counting began, as (router, tile, counts): links first, then what leads to nodes.
     pub fn tiles(&mut self) -> Vec<(u32, usize, TileCounts)> {
         let mut list = vec![];
@@ -171,8 +202,11 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                     continue;
                 }
                 let is_link = tile < block.k.ports;
-                let flit =
+                let mut flit =
                     if is_link { block.k.flit[usize::from(output.class)] } else { block.k.netlink_flit };
+                if let Some(faults) = block.faults.as_ref().filter(|_| is_link) {
+                    flit = faults.flit(i, flit);
+                }
                 let counts = TileCounts {
                     packets: output.packets,
                     flits: output.flits,

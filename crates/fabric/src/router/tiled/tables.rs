@@ -18,6 +18,8 @@ pub(super) struct Tables {
     pub wiring: Wiring,
     pub routes: Routes,
     pub constants: Constants,
+    /// Whether they lead around failures, so that not every way that is drawn leads on.
+    pub is_patched: bool,
 }
 
 /// The numbers that every step of a packet needs.
@@ -64,14 +66,7 @@ impl Tables {
     /// From a checked configuration.
     pub fn new(config: &TiledConfig) -> Self {
         let wiring = config.topology.wiring();
-        let routes = match &config.topology {
-            SwitchedTopology::Dragonfly(dragonfly) => {
-                let ways = config.routing.minimal_ways;
-                let works = |router, port| wiring.end(router, port).is_some();
-                Routes::Dragonfly(DragonflyRoutes::new(&wiring, &dragonfly.group, ways, works))
-            }
-            SwitchedTopology::FatTree(tree) => Routes::FatTree(FatTreeRoutes::new(&FatTree::new(tree))),
-        };
+        let routes = routes(config, &wiring, |_, _| true);
         let globals = match &config.topology {
             SwitchedTopology::Dragonfly(dragonfly) => dragonfly.global_ports as usize,
             SwitchedTopology::FatTree(_) => 0,
@@ -109,7 +104,31 @@ impl Tables {
             latency: std::array::from_fn(|i| class(i).map_or(0, |c| c.latency_ticks.into())),
             in_flight: std::array::from_fn(|i| class(i).map_or(0, |c| in_flight(config, c))),
         };
-        Tables { config: config.clone(), wiring, routes, constants }
+        Tables { config: config.clone(), wiring, routes, constants, is_patched: false }
+    }
+
+    /// The same with routes over the links alone that work, told by router and port.
+    pub fn around(&self, works: impl Fn(u32, usize) -> bool) -> Self {
+        Tables {
+            config: self.config.clone(),
+            wiring: self.wiring.clone(),
+            routes: routes(&self.config, &self.wiring, works),
+            constants: self.constants,
+            is_patched: true,
+        }
+    }
+}
+
+/// Fills the route tables.
+fn routes(config: &TiledConfig, wiring: &Wiring, works: impl Fn(u32, usize) -> bool) -> Routes {
+    match &config.topology {
+        SwitchedTopology::Dragonfly(dragonfly) => {
+            let ways = config.routing.minimal_ways;
+            Routes::Dragonfly(DragonflyRoutes::new(wiring, &dragonfly.group, ways, works))
+        }
+        SwitchedTopology::FatTree(tree) => {
+            Routes::FatTree(FatTreeRoutes::new(&FatTree::new(tree), wiring, works))
+        }
     }
 }
 

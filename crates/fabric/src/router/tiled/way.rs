@@ -35,7 +35,7 @@ impl Tables {
         header.with_via(None).at_level(level).at_stage(0)
     }
 
-    /// The outputs on minimal ways to where a packet goes next, which is not this router.
+    /// The outputs on minimal ways to where a packet goes next, which is not this router. None only where links have failed.
     #[inline]
     pub fn ways(&self, router: u32, via: Via, home: u32, stage: usize) -> u64 {
         let target = match via {
@@ -44,7 +44,10 @@ impl Tables {
             Some((to, true)) => Target::Group(to),
         };
         let ports = self.routes.ports(&self.wiring, router, target, stage);
-        debug_assert!(ports != 0, "no way from router {router} to {target:?} at stage {stage}");
+        debug_assert!(
+            ports != 0 || self.is_patched,
+            "no way from router {router} to {target:?} at stage {stage}"
+        );
         ports
     }
 
@@ -55,14 +58,30 @@ impl Tables {
         if header.class() == Class::Response { k.all_vcs - k.vcs } else { 0 }
     }
 
-    /// A packet's header as the router behind a link of this class sees it, and the VC of the link.
+    /// The stage of a packet behind a link.
     #[inline]
-    pub fn leave(&self, header: TiledHeader, class: usize) -> (TiledHeader, usize) {
+    pub fn stage_after(&self, router: u32, port: usize, class: usize) -> usize {
+        match &self.routes {
+            Routes::Dragonfly(routes) if class < routes.dimensions() => {
+                routes.stage_after(&self.wiring, router, port, class)
+            }
+            _ => 0,
+        }
+    }
+
+    /// A packet's header as the router behind a link sees it, which is of this class, and the VC of the link.
+    #[inline]
+    pub fn leave(
+        &self,
+        header: TiledHeader,
+        (router, port): (u32, usize),
+        class: usize,
+    ) -> (TiledHeader, usize) {
         let first = self.class_vcs(header);
         let Routes::Dragonfly(routes) = &self.routes else { return (header, first) };
         let (extra, level) = (self.constants.extra, header.level());
         if class < routes.dimensions() {
-            return (header.at_stage(class + 1), first + level as usize);
+            return (header.at_stage(self.stage_after(router, port, class)), first + level as usize);
         }
         let second = level > extra;
         let header = header.at_level(if second { 3 + extra } else { 1 + extra }).at_stage(0).decided();

@@ -78,7 +78,7 @@ impl<H: Host, const P: usize> Network<TorusBlock<H, P>> {
             blocks.push(block);
         }
         let Partition { torus, places, .. } = partition;
-        Ok(Network::of(blocks, all_lanes, tables.lookahead(), torus, places))
+        Ok(Network::of(blocks, all_lanes, tables.lookahead(), torus, places, ()))
     }
 }
 

@@ -17,6 +17,7 @@ impl<H: Host, const P: usize> RouterBlock for TorusBlock<H, P> {
     type Header = Header;
     type Host = H;
     type Shape = Torus;
+    type Overseer = ();
 
     fn host(&self) -> &H {
         &self.shared.host

@@ -1,0 +1,142 @@
+//! The link failover manager ("Network Reliability, Availability and Serviceability"): it hears of links and routers that have failed,
+//! computes route tables that lead around them, and hands them out while no packet is under way, so that old and new ways never meet
+//! ("HSS can quiesce network traffic so that route table changes can be deployed safely").
+
+use super::block::TiledBlock;
+use super::header::TiledHeader;
+use super::tables::Tables;
+use crate::config::{Change, What};
+use crate::host::Host;
+use crate::router::network::{Overseer, RouterBlock};
+use netloom_engine::{Simulation, Time};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// How often the manager looks whether packets are still under way **(ours)**, ticks.
+const LOOK: Time = 100;
+
+/// A change of all route tables, and what it was for. Times in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reroute {
+    /// When the first of the failures was that it is for.
+    pub failed_at: Time,
+    /// When the manager knew of it, and began to compute.
+    pub noticed_at: Time,
+    /// When it had computed, and nodes were told to hold packets back.
+    pub quiesced_at: Time,
+    /// When no packet was under way any more.
+    pub drained_at: Time,
+    /// Packets that were under way nevertheless, when it would not wait any longer.
+    pub left: u64,
+    /// When the tables were there, and nodes could send again.
+    pub released_at: Time,
+}
+
+/// What it is about.
+enum Doing {
+    Watching,
+    Computing(Reroute),
+    Draining(Reroute),
+}
+
+/// The manager of a machine.
+pub struct Failover {
+    /// Links and routers that fail, in the order of time, and how many of them it knows.
+    failures: Vec<Change>,
+    known: usize,
+    notice: Time,
+    compute: Time,
+    drain_max: Time,
+    doing: Doing,
+    next: Option<Time>,
+    /// What it has done.
+    pub done: Vec<Reroute>,
+    tables: Arc<Tables>,
+}
+
+impl Failover {
+    pub(super) fn new(tables: &Arc<Tables>, schedule: &[Change]) -> Self {
+        let config = &tables.config;
+        let ticks = |us: f64| (us * config.ticks_per_second as f64 / 1e6).round() as Time;
+        let is_failure = |change: &&Change| !matches!(change.what, What::Lanes(..));
+        let manager = config.faults.manager.as_ref();
+        let failures: Vec<Change> =
+            manager.map_or(vec![], |_| schedule.iter().filter(is_failure).copied().collect());
+        let of = |times: fn(&crate::config::FailoverManager) -> f64| manager.map_or(0, |m| ticks(times(m)));
+        let mut failover = Failover {
+            failures,
+            known: 0,
+            notice: of(|m| m.notice_us),
+            compute: of(|m| m.compute_us),
+            drain_max: of(|m| m.drain_max_us),
+            doing: Doing::Watching,
+            next: None,
+            done: vec![],
+            tables: Arc::clone(tables),
+        };
+        failover.watch(0);
+        failover
+    }
+
+    /// When it will hear of the next failure.
+    fn watch(&mut self, now: Time) {
+        self.doing = Doing::Watching;
+        self.next = self.failures.get(self.known).map(|change| (change.at + self.notice).max(now));
+    }
+
+    /// Tables that lead around all that it knows of.
+    fn compute(&self) -> Tables {
+        around(&self.tables, &self.failures[..self.known])
+    }
+}
+
+/// Tables that lead around failures.
+pub(super) fn around(tables: &Tables, failures: &[Change]) -> Tables {
+    let dead: HashSet<(u32, usize)> = failures
+        .iter()
+        .filter_map(|change| match change.what {
+            What::Link(port) => Some((change.router, port as usize)),
+            _ => None,
+        })
+        .collect();
+    tables.around(|router, port| !dead.contains(&(router, port)))
+}
+
+impl<H: Host<TiledHeader>> Overseer<TiledBlock<H>> for Failover {
+    fn next_time(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn holds(&self) -> bool {
+        matches!(self.doing, Doing::Draining(_))
+    }
+
+    fn act(&mut self, now: Time, simulation: &mut Simulation<TiledBlock<H>>) {
+        match std::mem::replace(&mut self.doing, Doing::Watching) {
+            Doing::Watching => {
+                let failed_at = self.failures[self.known].at;
+                self.known = self.failures.iter().take_while(|change| change.at + self.notice <= now).count();
+                self.doing = Doing::Computing(Reroute { failed_at, noticed_at: now, ..Reroute::default() });
+                self.next = Some(now + self.compute);
+            }
+            Doing::Computing(reroute) => {
+                simulation.blocks().for_each(TiledBlock::quiesce);
+                self.doing = Doing::Draining(Reroute { quiesced_at: now, ..reroute });
+                self.next = Some(now);
+            }
+            Doing::Draining(reroute) => {
+                let left: i64 = simulation.blocks().map(|block| block.under_way()).sum();
+                if left > 0 && now < reroute.quiesced_at + self.drain_max {
+                    self.doing = Doing::Draining(reroute);
+                    self.next = Some(now + LOOK);
+                    return;
+                }
+                let tables = Arc::new(self.compute());
+                simulation.blocks().for_each(|block| block.release(&tables, now));
+                simulation.refresh();
+                self.done.push(Reroute { drained_at: now, left: left as u64, released_at: now, ..reroute });
+                self.watch(now);
+            }
+        }
+    }
+}
