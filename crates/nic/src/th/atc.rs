@@ -1,7 +1,12 @@
 //! The address translation cache (section 2.3): a million physical addresses of pages, eight-way set associative, the least recently used
 //! replaced; or, as a buffer, all of them, written when memory is registered.
 
+use super::checker::Item;
+use super::node::{Common, lock};
 use super::status::Refusal;
+use super::{Action, Nic};
+use crate::agenda::MILLI;
+use crate::pcie::{Way, at_host};
 use std::collections::BTreeMap;
 
 /// A page of a virtual port.
@@ -73,9 +78,47 @@ impl Atc {
         if is_buffer {
             self.held -= top - base + 1;
         }
+        self.drop_tags(vp, base, top);
+    }
+
+    /// Tags between base and top leave.
+    pub fn drop_tags(&mut self, vp: u8, base: u64, top: u64) {
         for set in self.sets.values_mut() {
             set.retain(|e| e.page.0 != vp || !(base..=top).contains(&e.page.1));
         }
+    }
+}
+
+impl Nic {
+    /// The first step of a refresh (section 2.3): an item of the memory checker is valid now, or no longer. The second: tags of its pages are
+    /// sought in the cache, a set in the time of a check **(ours)**. A buffer is written first, a line of eight items at a time.
+    pub(super) fn refresh(&mut self, c: &Common, t: u64, item: u16, is_valid: bool) {
+        let (config, sets) = (&c.config, u64::from((c.config.cache_entries / c.config.cache_ways).max(1)));
+        let pages = {
+            let mut here = lock(&self.here);
+            let Some(item) = here.checker.item(item) else { return };
+            item.is_valid = is_valid;
+            item.top - item.base + 1
+        };
+        let mut start = self.refresh_free.max(t);
+        if config.is_buffer && is_valid {
+            let mut end = start;
+            for _ in 0..pages.div_ceil(8) {
+                end = self.pcie.send(&config.pcie, Way::Down, start, 64).1;
+            }
+            start = end + at_host(&config.pcie) + config.pcie.crossing_milliticks * MILLI;
+        }
+        self.refresh_free = start + pages.min(sets) * config.check_milliticks * MILLI;
+        self.agenda.at(self.refresh_free, Action::Refreshed(item));
+    }
+
+    /// The third step: tags that were found are removed, and the global register says so.
+    pub(super) fn refreshed(&mut self, item: u16) {
+        let mut here = lock(&self.here);
+        if let Some(&mut Item { vp, base, top, .. }) = here.checker.item(item) {
+            here.atc.drop_tags(vp, base, top);
+        }
+        here.refreshes_done += 1;
     }
 }
 

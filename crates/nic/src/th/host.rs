@@ -21,10 +21,12 @@ pub struct NicCounters {
     pub packets: u64,
     /// Packets of others that it has refused, by key or address.
     pub errors: u64,
-    /// Mini-packets and events that were lost in full queues.
+    /// What was lost for want of room: in queues of events, mini-packets, interrupts, error packets, and of control packets.
     pub overflows: u64,
     /// Times at which descriptors waited for a sender context.
     pub pauses: u64,
+    /// Times at which it has interrupted a core.
+    pub interrupts: u64,
     /// Connections that it has refused for want of a receiver context.
     pub refused: u64,
     /// Most sender contexts in use, and receiver contexts.
@@ -139,7 +141,7 @@ impl Interface for Nic {
         match call {
             Call::Compute(microticks) => self.agenda.at(t + microticks, Action::Program(process)),
             Call::Write { write, cost } => self.agenda.at(t + cost, Action::CoreWrites(process, write)),
-            Call::Wait(watch) => {
+            Call::Wait(watch, most) => {
                 let is_there = {
                     let mut here = lock(&self.here);
                     match watch {
@@ -147,6 +149,7 @@ impl Interface for Nic {
                         Watch::MiniPackets(vp) => {
                             here.port(vp).is_none_or(|port| !port.mini_packets.is_quiet())
                         }
+                        Watch::Interrupts => !here.interrupts.is_quiet(),
                         Watch::Memory { .. } => false,
                     }
                 };
@@ -156,6 +159,7 @@ impl Interface for Nic {
                     self.agenda.at(at, Action::Program(process));
                 } else {
                     self.watches.insert(process, (t, watch));
+                    most.into_iter().for_each(|most| self.agenda.at(t + most, Action::GiveUp(process, t)));
                 }
             }
         }

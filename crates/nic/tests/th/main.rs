@@ -4,4 +4,6 @@ mod collectives;
 mod connections;
 mod limits;
 mod machine;
+mod queues;
+mod sequences;
 mod thin;
