@@ -145,6 +145,30 @@ mod tests {
         assert_eq!((atc.hits, atc.misses), (2, 11));
     }
 
+    /// All of its 2^20 entries: each page finds its own again, and one more page costs only the oldest of its set.
+    #[test]
+    fn a_full_cache_loses_one_page_for_one_more() {
+        let (mut atc, shape) = (Atc::default(), (1 << 17, 8));
+        let pages = 1 << 20;
+        assert_eq!(atc.sets.len(), 0, "memory only as it is used");
+        for _ in 0..2 {
+            (0..pages).for_each(|page| {
+                atc.translate((3, page), 0, shape, || 1);
+            });
+        }
+        assert_eq!((atc.hits, atc.misses), (pages, pages));
+        let mut look = |page: u64| {
+            let before = atc.misses;
+            atc.translate((3, page), 0, shape, || 1);
+            atc.misses > before
+        };
+        assert!(look(pages), "it is new");
+        assert!(!look(1) && !look(2 << 17), "others are still there");
+        assert!(look(0), "the oldest of its set has left for it");
+        assert!(look(1 << 17), "and the next oldest for that");
+        assert!(!look(2 << 17), "which was used in between");
+    }
+
     #[test]
     fn a_buffer_holds_no_more_than_its_entries() {
         let mut atc = Atc::default();

@@ -2,6 +2,7 @@
 
 mod collectives;
 mod connections;
+mod full;
 mod limits;
 mod machine;
 mod queues;
