@@ -49,7 +49,7 @@ impl Collectives {
         if !(1..=CHILDREN as u32).contains(&self.degree) {
             return refuse("degree", "expected 1 to 14, the children of a collective descriptor");
         }
-        if !(1..=WORDS).contains(&(self.bytes / 8)) || self.bytes % 8 != 0 {
+        if !(1..=WORDS).contains(&(self.bytes / 8)) || !self.bytes.is_multiple_of(8) {
             return refuse("bytes", "expected a multiple of 8 up to 48, which a NIC sums at once");
         }
         if self.rounds == 0 {
