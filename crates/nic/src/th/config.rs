@@ -104,6 +104,9 @@ impl ThConfig {
                 memory_milliticks: 70_000,
                 // (ours), as Aries': 60 ns.
                 qpi_milliticks: 60_000,
+                // (ours)
+                bit_errors_per_Tbit: 0,
+                retry_milliticks: 400_000,
             },
             // (ours), to the next fitted one.
             pcie_payload_max_B: 128,
@@ -158,11 +161,6 @@ impl ThConfig {
     /// The first impossible value, with its key (`th.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         for (key, value, least, most) in [
-            ("pcie.dword_microticks", self.pcie.dword_microticks, 1, 1 << 40),
-            ("pcie.overhead_B", self.pcie.overhead_B.into(), 0, 4096),
-            ("pcie.flow_control_B", self.pcie.flow_control_B.into(), 0, 4096),
-            ("pcie.crossing_milliticks", self.pcie.crossing_milliticks, 0, 1 << 40),
-            ("pcie.memory_milliticks", self.pcie.memory_milliticks, 0, 1 << 40),
             ("pcie_payload_max_B", self.pcie_payload_max_B.into(), 64, 4096),
             ("port_descriptors", self.port_descriptors.into(), 1, 1 << 16),
             ("sdq_descriptors", self.sdq_descriptors.into(), 1, 1 << 20),
@@ -185,7 +183,10 @@ impl ThConfig {
             ("corrupted_per_million", self.corrupted_per_million.into(), 0, 500_000),
             ("lost_per_million", self.lost_per_million.into(), 0, 500_000),
             ("core.poll_milliticks", self.core.poll_milliticks, 1, 1 << 40),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.pcie.limits())
+        {
             if !(least..=most).contains(&value) {
                 let message = format!("expected {least} to {most}, found {value}");
                 return Err(ConfigError { key: format!("th.{key}"), message });

@@ -47,6 +47,8 @@ pub struct NicCounters {
     pub cache_misses: u64,
     /// Bytes over PCI-Express, from the host and to it, with all that it adds.
     pub pcie_bytes: [u64; 2],
+    /// Transfers over it that came broken and were sent again, likewise.
+    pub pcie_retries: [u64; 2],
 }
 
 /// The nodes' side of a block: a NIC each, and so many processes.
@@ -100,8 +102,8 @@ impl ThNics {
             let Some(nic) = &place.nic else { return (place.number, NicCounters::default()) };
             let atc = &lock(&place.here).atc;
             let (cache_hits, cache_misses) = (atc.hits, atc.misses);
-            let pcie_bytes = nic.pcie.carried;
-            (place.number, NicCounters { cache_hits, cache_misses, pcie_bytes, ..nic.counters })
+            let (pcie_bytes, pcie_retries) = (nic.pcie.carried, nic.pcie.retries);
+            (place.number, NicCounters { cache_hits, cache_misses, pcie_bytes, pcie_retries, ..nic.counters })
         })
     }
 }

@@ -168,7 +168,7 @@ impl Nic {
             here: Arc::clone(here),
             random: Stream::new(seed, 12, number.into()),
             agenda: Agenda::default(),
-            pcie: Pcie::default(),
+            pcie: Pcie::new(seed, number),
             checker_free: 0,
             refresh_free: 0,
             doorbells: BTreeMap::new(),
