@@ -1,8 +1,12 @@
-//! The host interface: PCI-Express, two directions that each carry writes, read requests and completions, so that
-//! reads and writes in one direction stand in each other's way, and what each transfer adds to its data (24 B: Alverson et al., "Cray XC Series
-//! Network", "Aries Performance").
+//! The host interface: PCI-Express, two directions that each carry writes, read requests and completions, so that reads and writes in one
+//! direction stand in each other's way, and what each transfer adds to its data (24 B: Alverson et al., "Cray XC Series Network", "Aries
+//! Performance").
+//!
+//! Each transfer has a CRC of 32 bits, by which the other side sees that it is broken and asks for it again (the same, "Reliability,
+//! Availability and Serviceability"): it is sent once more with all behind it, so that nothing is lost and nothing overtakes.
 
 use crate::agenda::MILLI;
+use netloom_engine::Stream;
 use serde::{Deserialize, Serialize};
 
 /// What a machine says of the host interface.
@@ -22,6 +26,30 @@ pub struct PcieConfig {
     pub memory_milliticks: u64,
     /// What the way from or to the other CPU of the node takes longer.
     pub qpi_milliticks: u64,
+    /// Bits of 10^12 that are broken on their way.
+    pub bit_errors_per_Tbit: u64,
+    /// From the last of a broken transfer until it is sent again, with all behind it.
+    pub retry_milliticks: u64,
+}
+
+/// Most chance, of 10^12, of a transfer to be broken: the machine must get on.
+const TBIT: u64 = 1_000_000_000_000;
+const CHANCE_MAX: u64 = TBIT / 2;
+
+impl PcieConfig {
+    /// Its values with their keys, and what each may be.
+    pub(crate) fn limits(&self) -> [(&'static str, u64, u64, u64); 8] {
+        [
+            ("pcie.dword_microticks", self.dword_microticks, 1, 1 << 40),
+            ("pcie.overhead_B", self.overhead_B.into(), 0, 4096),
+            ("pcie.flow_control_B", self.flow_control_B.into(), 0, 4096),
+            ("pcie.crossing_milliticks", self.crossing_milliticks, 0, 1 << 40),
+            ("pcie.memory_milliticks", self.memory_milliticks, 0, 1 << 40),
+            ("pcie.qpi_milliticks", self.qpi_milliticks, 0, 1 << 40),
+            ("pcie.bit_errors_per_Tbit", self.bit_errors_per_Tbit, 0, 1_000_000_000),
+            ("pcie.retry_milliticks", self.retry_milliticks, 0, 1 << 40),
+        ]
+    }
 }
 
 /// Which way.
@@ -34,29 +62,49 @@ pub(crate) enum Way {
 }
 
 /// A node's host interface.
-#[derive(Default)]
 pub(crate) struct Pcie {
+    random: Stream,
     /// When each way is free, microticks.
     free: [u64; 2],
     /// Bytes that each has carried, of data and in all.
     pub carried_data: [u64; 2],
     pub carried: [u64; 2],
+    /// Transfers that came broken, and were sent again.
+    pub retries: [u64; 2],
 }
 
 impl Pcie {
-    /// Sends a transfer with so much data; returns when it starts, and when its last has left.
+    /// That of a node.
+    pub fn new(seed: u64, node: u32) -> Self {
+        let random = Stream::new(seed, 13, node.into());
+        Pcie { random, free: [0; 2], carried_data: [0; 2], carried: [0; 2], retries: [0; 2] }
+    }
+
+    /// Sends a transfer with so much data, until it comes whole; returns when it starts, and when its last has left.
     pub fn send(&mut self, c: &PcieConfig, way: Way, now: u64, data: u32) -> (u64, u64) {
         let bytes = data.next_multiple_of(4) + c.overhead_B;
         let (mine, other) = (way as usize, 1 - way as usize);
         let time = |bytes: u32| u64::from(bytes) * c.dword_microticks / 4;
         let start = self.free[mine].max(now);
         self.free[mine] = start + time(bytes);
+        // What goes behind a broken transfer until it is asked for again goes in vain: the way has nothing else to do.
+        while self.is_broken(c, bytes) {
+            self.retries[mine] += 1;
+            self.carried[mine] += u64::from(bytes);
+            self.free[mine] += c.retry_milliticks * MILLI + time(bytes);
+        }
         // What the other side says of it goes in between there.
         self.free[other] = self.free[other].max(now) + time(c.flow_control_B);
         self.carried_data[mine] += u64::from(data);
         self.carried[mine] += u64::from(bytes);
         self.carried[other] += u64::from(c.flow_control_B);
         (start, self.free[mine])
+    }
+
+    /// Whether a transfer comes with a wrong CRC. No broken one has a right CRC **(ours: of 32 bits one in four billion would)**.
+    fn is_broken(&mut self, c: &PcieConfig, bytes: u32) -> bool {
+        let chance = (8 * u64::from(bytes) * c.bit_errors_per_Tbit).min(CHANCE_MAX);
+        self.random.chance(((u128::from(chance) << 64) / u128::from(TBIT)) as u64)
     }
 
     /// When a way is free.
@@ -78,7 +126,7 @@ mod tests {
     /// What 64 B each way leave for data: reads and writes together.
     #[test]
     fn symmetric_traffic_gets_about_8_gb_per_s_each_way() {
-        let (c, mut pcie) = (AriesConfig::cray_xc().pcie, Pcie::default());
+        let (c, mut pcie) = (AriesConfig::cray_xc().pcie, Pcie::new(1, 0));
         let mut end = 0;
         for _ in 0..1000 {
             pcie.send(&c, Way::Up, 0, 0);
@@ -93,9 +141,26 @@ mod tests {
 
     #[test]
     fn each_transfer_has_24_bytes_more() {
-        let (c, mut pcie) = (AriesConfig::cray_xc().pcie, Pcie::default());
+        let (c, mut pcie) = (AriesConfig::cray_xc().pcie, Pcie::new(1, 0));
         let (_, end) = pcie.send(&c, Way::Down, 0, 64);
         assert_eq!(end, 88 * 218_750 / 4);
         assert_eq!(pcie.carried, [88, 16]);
+    }
+
+    /// As many as the rate says, each a transfer and a wait longer.
+    #[test]
+    fn broken_transfers_are_sent_again() {
+        let c = PcieConfig { bit_errors_per_Tbit: 20_000_000, ..AriesConfig::cray_xc().pcie };
+        let mut pcie = Pcie::new(1, 0);
+        for _ in 0..10_000 {
+            pcie.send(&c, Way::Up, 0, 64);
+        }
+        // 704 bits, 20 of a million broken.
+        let retries = pcie.retries[1];
+        assert!((110..175).contains(&retries), "{retries}");
+        let transfers = 10_000 + retries;
+        assert_eq!(pcie.carried[1], 88 * transfers);
+        let times = transfers * 88 * c.dword_microticks / 4 + retries * c.retry_milliticks * MILLI;
+        assert_eq!(pcie.free(Way::Up), times);
     }
 }

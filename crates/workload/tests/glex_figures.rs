@@ -8,6 +8,7 @@ use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_nic::th::ThNics;
 use netloom_nic::th::config::ThConfig;
 use netloom_workload::glex::bandwidth::Bandwidth;
+use netloom_workload::glex::collectives::Collectives;
 use netloom_workload::glex::latency::Latency;
 use netloom_workload::glex::{GlexConfig, Path, program};
 
@@ -67,6 +68,24 @@ fn bandwidths() {
                     _ => {}
                 }
             }
+        }
+    }
+}
+
+/// By NICs and by hosts: NICs need not wait for their hosts at each level of the tree. The programs check what they get.
+#[test]
+fn collectives() {
+    for path in [Path::Pio, Path::Dma] {
+        for bytes in [8, 48] {
+            let of = |offload| {
+                let config = Collectives { path, bytes, offload, ..Collectives::default() };
+                run(&GlexConfig::Collectives(config))
+            };
+            let (nics, hosts) = (of(true), of(false));
+            println!(
+                "{path:?} {bytes} B: barrier, broadcast, sum by NICs {nics:.2?} us, by hosts {hosts:.2?} us"
+            );
+            assert!(nics.iter().zip(&hosts).all(|(nics, hosts)| nics < hosts));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a machine says of its Aries NICs and of the software on them.
 
+use super::clock::ClockConfig;
 use crate::pcie::PcieConfig;
 use netloom_fabric::config::ConfigError;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,8 @@ pub struct AriesConfig {
     pub pio_writes: u32,
     /// Sequences of packets that the receive message table follows at once.
     pub message_table_entries: u32,
+    /// Its timer, and the pulses that synchronise it.
+    pub clock: ClockConfig,
     /// The cores and their instructions.
     pub core: CoreConfig,
 }
@@ -82,6 +85,9 @@ impl AriesConfig {
                 crossing_milliticks: 175_000,
                 memory_milliticks: 87_500,
                 qpi_milliticks: 52_500,
+                // (ours): 400 ns.
+                bit_errors_per_Tbit: 0,
+                retry_milliticks: 350_000,
             },
             amo_lazy_milliticks: 0,
             // (ours) from here to the cores.
@@ -90,6 +96,13 @@ impl AriesConfig {
             input_packets: 64,
             pio_writes: 64,
             message_table_entries: 256,
+            // (ours): a pulse a millisecond, ten flits of 48 bits at 5.25 GB/s, 50 millionths, a second.
+            clock: ClockConfig {
+                pulse_milliticks: 875_000_000,
+                link_milliticks: 10_000,
+                drift_ppb: 50_000,
+                offset_milliticks: 875_000_000_000,
+            },
             core: CoreConfig {
                 cores_per_cpu: 8,
                 // fitted: together 7.5 million a second; the second is what 5 million take longer.
@@ -115,18 +128,16 @@ impl AriesConfig {
             ("datapath_B", self.datapath_B.into(), 1, 64),
             ("out_milliticks", self.out_milliticks, 0, 1 << 40),
             ("in_milliticks", self.in_milliticks, 0, 1 << 40),
-            ("pcie.dword_microticks", self.pcie.dword_microticks, 1, 1 << 40),
-            ("pcie.overhead_B", self.pcie.overhead_B.into(), 0, 4096),
-            ("pcie.flow_control_B", self.pcie.flow_control_B.into(), 0, 4096),
-            ("pcie.crossing_milliticks", self.pcie.crossing_milliticks, 0, 1 << 40),
-            ("pcie.memory_milliticks", self.pcie.memory_milliticks, 0, 1 << 40),
-            ("pcie.qpi_milliticks", self.pcie.qpi_milliticks, 0, 1 << 40),
             ("amo_lazy_milliticks", self.amo_lazy_milliticks, 0, 1 << 40),
             ("collective_cycles", self.collective_cycles.into(), 0, 1 << 20),
             ("timeout_milliticks", self.timeout_milliticks, 1000, 1 << 44),
             ("input_packets", self.input_packets.into(), 2, 1 << 16),
             ("pio_writes", self.pio_writes.into(), 1, 1 << 16),
             ("message_table_entries", self.message_table_entries.into(), 0, 1 << 16),
+            ("clock.pulse_milliticks", self.clock.pulse_milliticks, 0, 1 << 44),
+            ("clock.link_milliticks", self.clock.link_milliticks, 0, 1 << 30),
+            ("clock.drift_ppb", self.clock.drift_ppb, 0, 1_000_000),
+            ("clock.offset_milliticks", self.clock.offset_milliticks, 0, 1 << 50),
             ("core.cores_per_cpu", self.core.cores_per_cpu.into(), 1, 1 << 10),
             ("core.library_milliticks", self.core.library_milliticks, 0, 1 << 40),
             ("core.store_milliticks", self.core.store_milliticks, 0, 1 << 40),
@@ -134,7 +145,10 @@ impl AriesConfig {
             ("core.poll_milliticks", self.core.poll_milliticks, 1, 1 << 40),
             ("core.found_milliticks", self.core.found_milliticks, 0, 1 << 40),
             ("core.system_call_milliticks", self.core.system_call_milliticks, 0, 1 << 40),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.pcie.limits())
+        {
             if !(least..=most).contains(&value) {
                 return refuse(key, format!("expected {least} to {most}, found {value}"));
             }

@@ -12,7 +12,7 @@ use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::router::tiled::TiledHeader;
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a NIC has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct NicCounters {
     pub amo_writes: u64,
     /// Bytes over PCI-Express, from the host and to it, with all that it adds.
     pub pcie_bytes: [u64; 2],
+    /// Transfers over it that came broken and were sent again, likewise.
+    pub pcie_retries: [u64; 2],
 }
 
 /// The nodes' side of a block: a NIC each, and so many processes.
@@ -68,6 +70,9 @@ impl AriesNics {
             packet: network.packet.clone(),
             jobs: Arc::clone(jobs),
             processes: u8::try_from(processes).expect("at most 255 processes a node"),
+            seed,
+            topology: network.topology.clone(),
+            links: OnceLock::new(),
         });
         let of = Arc::clone(&common);
         let task = |number, process, here: &_| task(number, process, &of, here, &mut program);
@@ -104,6 +109,7 @@ impl AriesNics {
                 amo_hits: nic.amo.hits,
                 amo_misses: nic.amo.misses,
                 pcie_bytes: nic.pcie.carried,
+                pcie_retries: nic.pcie.retries,
                 ..nic.counters
             };
             (place.number, counters)

@@ -16,6 +16,7 @@
 //! | network addresses, handles, jobs; address translation | `address.rs`, `iommu.rs` |
 //! | atomic operations and their cache | `atomic.rs`, `amo_cache.rs` |
 //! | reductions and barriers | `collective.rs` |
+//! | event timers and the global clock | `clock.rs` |
 //! | memory, completion queues | `node.rs` |
 //! | times of less than a tick; programs; the fabric's side | `../agenda.rs`, `../program.rs`, `host.rs` |
 
@@ -23,6 +24,7 @@ pub mod address;
 mod amo_cache;
 pub mod atomic;
 mod bte;
+pub mod clock;
 pub mod collective;
 pub mod config;
 pub mod dmapp;
@@ -207,7 +209,7 @@ impl Nic {
             here: Arc::clone(here),
             random: Stream::new(seed, 11, number.into()),
             agenda: crate::agenda::Agenda::default(),
-            pcie: crate::pcie::Pcie::default(),
+            pcie: crate::pcie::Pcie::new(seed, number),
             read_free: 0,
             write_free: 0,
             iommu: iommu::Iommu::default(),

@@ -7,9 +7,9 @@ use super::config::AriesConfig;
 use super::status::{Refusal, Status};
 use crate::contents::Contents;
 pub(super) use crate::program::lock;
-use netloom_fabric::config::FlitFormat;
+use netloom_fabric::config::{FlitFormat, SwitchedTopology};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// FMA descriptors of a NIC.
 pub const FMA_DESCRIPTORS: usize = 127;
@@ -20,6 +20,10 @@ pub(super) struct Common {
     pub packet: FlitFormat,
     pub jobs: Arc<[Job]>,
     pub processes: u8,
+    pub seed: u64,
+    /// The network, and the links to each node from where pulses come, once they are asked for.
+    pub topology: SwitchedTopology,
+    pub links: OnceLock<Box<[u8]>>,
 }
 
 impl Common {

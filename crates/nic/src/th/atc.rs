@@ -1,7 +1,12 @@
 //! The address translation cache (section 2.3): a million physical addresses of pages, eight-way set associative, the least recently used
 //! replaced; or, as a buffer, all of them, written when memory is registered.
 
+use super::checker::Item;
+use super::node::{Common, lock};
 use super::status::Refusal;
+use super::{Action, Nic};
+use crate::agenda::MILLI;
+use crate::pcie::{Way, at_host};
 use std::collections::BTreeMap;
 
 /// A page of a virtual port.
@@ -73,9 +78,47 @@ impl Atc {
         if is_buffer {
             self.held -= top - base + 1;
         }
+        self.drop_tags(vp, base, top);
+    }
+
+    /// Tags between base and top leave.
+    pub fn drop_tags(&mut self, vp: u8, base: u64, top: u64) {
         for set in self.sets.values_mut() {
             set.retain(|e| e.page.0 != vp || !(base..=top).contains(&e.page.1));
         }
+    }
+}
+
+impl Nic {
+    /// The first step of a refresh (section 2.3): an item of the memory checker is valid now, or no longer. The second: tags of its pages are
+    /// sought in the cache, a set in the time of a check **(ours)**. A buffer is written first, a line of eight items at a time.
+    pub(super) fn refresh(&mut self, c: &Common, t: u64, item: u16, is_valid: bool) {
+        let (config, sets) = (&c.config, u64::from((c.config.cache_entries / c.config.cache_ways).max(1)));
+        let pages = {
+            let mut here = lock(&self.here);
+            let Some(item) = here.checker.item(item) else { return };
+            item.is_valid = is_valid;
+            item.top - item.base + 1
+        };
+        let mut start = self.refresh_free.max(t);
+        if config.is_buffer && is_valid {
+            let mut end = start;
+            for _ in 0..pages.div_ceil(8) {
+                end = self.pcie.send(&config.pcie, Way::Down, start, 64).1;
+            }
+            start = end + at_host(&config.pcie) + config.pcie.crossing_milliticks * MILLI;
+        }
+        self.refresh_free = start + pages.min(sets) * config.check_milliticks * MILLI;
+        self.agenda.at(self.refresh_free, Action::Refreshed(item));
+    }
+
+    /// The third step: tags that were found are removed, and the global register says so.
+    pub(super) fn refreshed(&mut self, item: u16) {
+        let mut here = lock(&self.here);
+        if let Some(&mut Item { vp, base, top, .. }) = here.checker.item(item) {
+            here.atc.drop_tags(vp, base, top);
+        }
+        here.refreshes_done += 1;
     }
 }
 
@@ -100,6 +143,30 @@ mod tests {
         atc.forget(0, 0, 0, false);
         look(&mut atc, 0);
         assert_eq!((atc.hits, atc.misses), (2, 11));
+    }
+
+    /// All of its 2^20 entries: each page finds its own again, and one more page costs only the oldest of its set.
+    #[test]
+    fn a_full_cache_loses_one_page_for_one_more() {
+        let (mut atc, shape) = (Atc::default(), (1 << 17, 8));
+        let pages = 1 << 20;
+        assert_eq!(atc.sets.len(), 0, "memory only as it is used");
+        for _ in 0..2 {
+            (0..pages).for_each(|page| {
+                atc.translate((3, page), 0, shape, || 1);
+            });
+        }
+        assert_eq!((atc.hits, atc.misses), (pages, pages));
+        let mut look = |page: u64| {
+            let before = atc.misses;
+            atc.translate((3, page), 0, shape, || 1);
+            atc.misses > before
+        };
+        assert!(look(pages), "it is new");
+        assert!(!look(1) && !look(2 << 17), "others are still there");
+        assert!(look(0), "the oldest of its set has left for it");
+        assert!(look(1 << 17), "and the next oldest for that");
+        assert!(!look(2 << 17), "which was used in between");
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(super) struct Item {
     pub vp: u8,
     pub key: u16,
     pub may_write: bool,
+    /// Not before the NIC has it, and no longer than that.
+    pub is_valid: bool,
     pub base: u64,
     pub top: u64,
 }
@@ -42,11 +44,23 @@ impl Checker {
         slot.take_if(|item| item.vp == vp).ok_or(Refusal::NotOwned)
     }
 
+    /// An item of a virtual port.
+    pub fn owned(&mut self, number: u16, vp: u8) -> Result<&mut Item, Refusal> {
+        let item = self.items.get_mut(usize::from(number)).and_then(Option::as_mut);
+        item.filter(|item| item.vp == vp).ok_or(Refusal::NotOwned)
+    }
+
+    /// An item, whosever it is.
+    pub fn item(&mut self, number: u16) -> Option<&mut Item> {
+        self.items.get_mut(usize::from(number))?.as_mut()
+    }
+
     /// Whether all bytes may be read, or written, with a key of a virtual port.
     pub fn allows(&self, vp: u8, key: u16, address: u64, bytes: u64, write: bool) -> bool {
         let (first, last) = (address / PAGE_B, (address + bytes.max(1) - 1) / PAGE_B);
         self.items.iter().flatten().any(|item| {
-            (item.vp, item.key) == (vp, key)
+            item.is_valid
+                && (item.vp, item.key) == (vp, key)
                 && (item.may_write || !write)
                 && item.base <= first
                 && last <= item.top
@@ -61,7 +75,7 @@ mod tests {
     #[test]
     fn what_is_registered_is_allowed_until_it_is_not() {
         let mut checker = Checker::default();
-        let item = Item { vp: 3, key: 9, may_write: false, base: 4, top: 5 };
+        let item = Item { vp: 3, key: 9, may_write: false, is_valid: true, base: 4, top: 5 };
         let number = checker.insert(item, 1).expect("free");
         assert_eq!(checker.insert(item, 1), Err(Refusal::Exhausted));
         assert!(checker.allows(3, 9, 4 * PAGE_B, 2 * PAGE_B, false));

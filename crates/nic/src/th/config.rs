@@ -53,6 +53,12 @@ pub struct ThConfig {
     pub sender_contexts: u32,
     /// Connections that it can have accepted at once.
     pub receiver_contexts: u32,
+    /// Control packets that a port keeps until a sequence takes them.
+    pub control_packets: u32,
+    /// Interrupts that their queue in host memory has room for.
+    pub interrupt_entries: u32,
+    /// Most memory in one piece that a queue of physical addresses can have.
+    pub pinned_max_B: u64,
     /// How long a sender waits after a NACK before it asks again.
     pub retry_milliticks: u64,
     /// How long a sender waits for an answer.
@@ -79,6 +85,8 @@ pub struct ThCoreConfig {
     pub poll_milliticks: u64,
     /// From the poll that finds something until the program goes on.
     pub found_milliticks: u64,
+    /// From a hardware interrupt until its handler goes on.
+    pub interrupt_milliticks: u64,
 }
 
 impl ThConfig {
@@ -94,7 +102,11 @@ impl ThConfig {
                 // fitted, together: what PUT takes longer than immediate PUT over PIO, and over DMA.
                 crossing_milliticks: 140_000,
                 memory_milliticks: 70_000,
-                qpi_milliticks: 0,
+                // (ours), as Aries': 60 ns.
+                qpi_milliticks: 60_000,
+                // (ours)
+                bit_errors_per_Tbit: 0,
+                retry_milliticks: 400_000,
             },
             // (ours), to the next fitted one.
             pcie_payload_max_B: 128,
@@ -124,6 +136,9 @@ impl ThConfig {
             input_packets: 64,
             sender_contexts: 64,
             receiver_contexts: 64,
+            control_packets: 64,
+            interrupt_entries: 1024,
+            pinned_max_B: 1 << 22,
             retry_milliticks: 1_000_000,
             timeout_milliticks: 1_000_000_000,
             corrupted_per_million: 0,
@@ -135,6 +150,7 @@ impl ThConfig {
                 copy_line_milliticks: 7_000,
                 poll_milliticks: 10_000,
                 found_milliticks: 30_000,
+                interrupt_milliticks: 1_000_000,
             },
         }
     }
@@ -145,11 +161,6 @@ impl ThConfig {
     /// The first impossible value, with its key (`th.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         for (key, value, least, most) in [
-            ("pcie.dword_microticks", self.pcie.dword_microticks, 1, 1 << 40),
-            ("pcie.overhead_B", self.pcie.overhead_B.into(), 0, 4096),
-            ("pcie.flow_control_B", self.pcie.flow_control_B.into(), 0, 4096),
-            ("pcie.crossing_milliticks", self.pcie.crossing_milliticks, 0, 1 << 40),
-            ("pcie.memory_milliticks", self.pcie.memory_milliticks, 0, 1 << 40),
             ("pcie_payload_max_B", self.pcie_payload_max_B.into(), 64, 4096),
             ("port_descriptors", self.port_descriptors.into(), 1, 1 << 16),
             ("sdq_descriptors", self.sdq_descriptors.into(), 1, 1 << 20),
@@ -164,12 +175,18 @@ impl ThConfig {
             ("input_packets", self.input_packets.into(), 2, 1 << 16),
             ("sender_contexts", self.sender_contexts.into(), 1, 1 << 16),
             ("receiver_contexts", self.receiver_contexts.into(), 1, 1 << 16),
+            ("control_packets", self.control_packets.into(), 1, 1 << 16),
+            ("interrupt_entries", self.interrupt_entries.into(), 1, 1 << 20),
+            ("pinned_max_B", self.pinned_max_B, 4096, 1 << 40),
             ("retry_milliticks", self.retry_milliticks, 1000, 1 << 40),
             ("timeout_milliticks", self.timeout_milliticks, 1000, 1 << 44),
             ("corrupted_per_million", self.corrupted_per_million.into(), 0, 500_000),
             ("lost_per_million", self.lost_per_million.into(), 0, 500_000),
             ("core.poll_milliticks", self.core.poll_milliticks, 1, 1 << 40),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.pcie.limits())
+        {
             if !(least..=most).contains(&value) {
                 let message = format!("expected {least} to {most}, found {value}");
                 return Err(ConfigError { key: format!("th.{key}"), message });

@@ -8,6 +8,7 @@
 use super::engine::Link;
 use super::node::Common;
 use super::packet::{Id, Kind, Packet};
+use super::queue::ErrorKind;
 use super::status::Status;
 use super::{Action, Nic};
 use crate::agenda::MILLI;
@@ -40,6 +41,7 @@ impl Nic {
             is_connected: true,
             is_physical: false,
             event: None,
+            interrupt: false,
             status,
         };
         self.send(c, t, to, packet, 0, None);
@@ -144,7 +146,13 @@ impl Nic {
     }
 
     /// A packet of a connection has come: whether it is new and whole. What is not is asked for again; what is lost nobody sees.
-    pub(super) fn is_new(&mut self, c: &Common, t: u64, from: u32, packet: &Packet) -> bool {
+    pub(super) fn is_new(
+        &mut self,
+        c: &Common,
+        t: u64,
+        (from, packet): (u32, &Packet),
+        data: Option<&[u8]>,
+    ) -> bool {
         let Some(coming) = self.receivers.get_mut(&(from, packet.id)) else {
             self.done(c, t, from, packet.id, Status::Success);
             return false;
@@ -153,6 +161,7 @@ impl Nic {
             && (self.random.draw() % 1_000_000) < c.config.corrupted_per_million.into()
         {
             self.counters.corrupted += 1;
+            self.save_error(c, t, (from, packet), data, ErrorKind::Crc);
             self.say(c, t, from, Kind::Resend, packet.id, (packet.sequence, Status::Success));
             return false;
         }

@@ -1,6 +1,7 @@
 //! Descriptors: what programs submit to a virtual port (sections 2.2 and 2.4).
 
 use super::config::ThConfig;
+use super::sequence::Step;
 use netloom_fabric::packet::Data;
 use std::collections::VecDeque;
 
@@ -26,6 +27,13 @@ pub struct Options {
     pub connect: bool,
     /// Whether addresses are physical, and neither checked nor translated: for the kernel, whose buffers are contiguous.
     pub physical: bool,
+    /// Whether it waits until all that was submitted to the port before it has ended: what needs no connection, with its last packet in
+    /// the pipeline; what has one, and a get, with its data in memory.
+    pub fence: bool,
+    /// Whether its end interrupts this node's system software, and that of the other (section 2.7).
+    pub local_interrupt: bool,
+    /// See `local_interrupt`.
+    pub remote_interrupt: bool,
 }
 
 /// What is to be done.
@@ -35,6 +43,12 @@ pub(super) enum Operation {
     Put,
     Mini(Data),
     Get,
+    /// A control packet; whether its data is to be a mini-packet too.
+    Control(Data, bool),
+    /// Only its event.
+    Nothing,
+    /// A mini-packet for the port itself.
+    Tell(Data),
     /// The answer to a get, which the NIC submits to itself.
     Answer,
 }
@@ -54,6 +68,8 @@ pub(super) struct Descriptor {
     pub remote: u64,
     pub bytes: u64,
     pub options: Options,
+    /// What it is in a sequence, if it is in one.
+    pub step: Step,
 }
 
 impl Descriptor {
@@ -63,8 +79,8 @@ impl Descriptor {
             + CHILD_B * self.more.len() as u32
             + match &self.operation {
                 Operation::Immediate(data) => data.len() as u32,
-                Operation::Mini(_) => c.mini_packet_B,
-                Operation::Put | Operation::Get | Operation::Answer => 0,
+                Operation::Mini(_) | Operation::Control(..) | Operation::Tell(_) => c.mini_packet_B,
+                Operation::Put | Operation::Get | Operation::Nothing | Operation::Answer => 0,
             }
     }
 }

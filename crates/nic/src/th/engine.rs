@@ -2,9 +2,10 @@
 //! connection is set up (section 2.6), and sent when there is one.
 
 use super::checker::PAGE_B;
-use super::descriptor::{Descriptor, Operation};
-use super::node::{Common, Event, EventKind, lock, place};
+use super::descriptor::{Descriptor, Operation, Options};
+use super::node::{Common, Event, EventKind, FailedRequest, MiniPacket, lock, place};
 use super::packet::{Id, Kind, Packet};
+use super::queue::EVENT_B;
 use super::status::Status;
 use super::{Action, Landing, Nic};
 use crate::agenda::MILLI;
@@ -37,6 +38,23 @@ pub(super) struct Transfer {
     pub ready: VecDeque<(u32, Option<Data>)>,
     /// Which attempt a time-out is of.
     pub attempt: u32,
+    /// The number under which a get's data is expected.
+    pub ticket: u32,
+}
+
+/// A get whose data has not come.
+pub(super) struct Expected {
+    pub vp: u8,
+    pub event: Option<u32>,
+    pub interrupt: bool,
+}
+
+/// Who is told of the end of an operation, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Ended {
+    pub event: bool,
+    pub interrupt: bool,
+    pub from: (u32, u8),
 }
 
 /// A packet's data on its way from the host's memory.
@@ -50,7 +68,17 @@ pub(super) struct Read {
 impl Nic {
     /// A place for a transfer, with a number of its own.
     pub(super) fn new_transfer(&mut self, descriptor: Descriptor) -> Id {
-        let connect = descriptor.options.connect;
+        let d = &descriptor;
+        let connect = d.options.connect;
+        if d.operation != Operation::Answer {
+            *self.under_way.entry(d.vp).or_default() += 1;
+        }
+        if d.operation == Operation::Get {
+            self.ticket = self.ticket.wrapping_add(1);
+            let Options { local_event: event, local_interrupt: interrupt, .. } = d.options;
+            self.expected.insert(self.ticket, Expected { vp: d.vp, event, interrupt });
+        }
+        let ticket = self.ticket;
         let number = (0..=u16::MAX).find(|n| !self.transfers.contains_key(n)).expect("few at once");
         let use_ = self.uses.entry(number).or_default();
         *use_ = use_.wrapping_add(1);
@@ -66,6 +94,7 @@ impl Nic {
             again: VecDeque::new(),
             ready: VecDeque::new(),
             attempt: 0,
+            ticket,
         };
         self.transfers.insert(number, transfer);
         id
@@ -82,8 +111,20 @@ impl Nic {
     /// A descriptor has been looked at: its keys are checked, and its connection asked for.
     pub(super) fn begin(&mut self, c: &Common, t: u64, id: Id) {
         let most = u64::from(c.packet.data_max_B);
+        let number = self.number;
         let Some(transfer) = self.transfer_of(id) else { return };
         let d = &transfer.descriptor;
+        if let Operation::Nothing | Operation::Tell(_) = d.operation {
+            let (vp, from) = (d.vp, (number, d.vp));
+            let told = match &d.operation {
+                Operation::Tell(data) => {
+                    let data = data.to_vec();
+                    self.queue_mini_packet(c, t, vp, MiniPacket { from, data })
+                }
+                _ => Status::Success,
+            };
+            return self.end_transfer(c, t, id, told);
+        }
         transfer.packets = match d.operation {
             Operation::Put | Operation::Answer => d.bytes.div_ceil(most).max(1) as u32,
             _ => 1,
@@ -98,7 +139,7 @@ impl Nic {
             && !d.options.physical
         {
             let mut here = lock(&self.here);
-            let key = here.port(vp).map(|port| port.key);
+            let key = here.port(vp).map(|port| port.config.key);
             if !key.is_some_and(|key| here.checker.allows(vp, key, local, bytes, write)) {
                 drop(here);
                 return self.end_transfer(c, t, id, Status::Memory);
@@ -131,17 +172,18 @@ impl Nic {
             });
             let d = &transfer.descriptor;
             match &d.operation {
-                Operation::Immediate(data) | Operation::Mini(data) => {
+                Operation::Immediate(data) | Operation::Mini(data) | Operation::Control(data, _) => {
                     let data = Some(data.clone());
                     self.have(c, t, id, sequence, data);
                 }
                 Operation::Get => {
-                    let words = [d.local, d.bytes, event_word(d.options.local_event)];
-                    let key = lock(&self.here).port(d.vp).map_or(0, |port| port.key);
+                    let words = [d.local, d.bytes, transfer.ticket.into()];
+                    let key = lock(&self.here).port(d.vp).map_or(0, |port| port.config.key);
                     let words = words.into_iter().chain([u64::from(key)]);
                     let data: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
                     self.have(c, t, id, sequence, Some(data.into()));
                 }
+                Operation::Nothing | Operation::Tell(_) => {}
                 Operation::Put | Operation::Answer => {
                     let offset = u64::from(sequence) * u64::from(most);
                     let (vp, at, physical) = (d.vp, d.local + offset, d.options.physical);
@@ -204,7 +246,11 @@ impl Nic {
             }
             Operation::Immediate(data) => (Kind::Put, data.len() as u32, data.len() as u32),
             Operation::Mini(data) => (Kind::Mini, data.len() as u32, c.config.mini_packet_B),
-            Operation::Get => (Kind::Get, 32, 32),
+            Operation::Control(data, tell) => {
+                let kind = if *tell { Kind::ControlMini } else { Kind::Control };
+                (kind, data.len() as u32, c.config.mini_packet_B)
+            }
+            Operation::Get | Operation::Nothing | Operation::Tell(_) => (Kind::Get, 32, 32),
         };
         let packet = Packet {
             kind,
@@ -219,6 +265,7 @@ impl Nic {
             is_connected: link == Link::Connected,
             is_physical: d.options.physical,
             event: d.options.remote_event,
+            interrupt: d.options.remote_interrupt,
             status: Status::Success,
         };
         let to = d.to.node;
@@ -237,12 +284,41 @@ impl Nic {
         if d.options.connect {
             self.senders -= 1;
         }
-        let told_later = matches!(d.operation, Operation::Get) && status == Status::Success;
-        if let Some(user) = d.options.local_event.filter(|_| !told_later) {
-            let kind = if d.operation == Operation::Answer { EventKind::Remote } else { EventKind::Local };
-            let event = Event { kind, user, status };
-            self.write(c, t, 16, Landing::Event(d.vp, event));
+        let is_answer = d.operation == Operation::Answer;
+        if !is_answer {
+            if d.operation == Operation::Get {
+                if status == Status::Success {
+                    return self.feed(c, t);
+                }
+                self.expected.remove(&transfer.ticket);
+            }
+            self.one_less(d.vp);
         }
+        let kind = if is_answer { EventKind::Remote } else { EventKind::Local };
+        if status != Status::Success {
+            let failed = FailedRequest { to: d.to, status, event: d.options.local_event };
+            self.write(c, t, EVENT_B, Landing::Failed(d.vp, failed));
+        }
+        let Options { local_event: event, local_interrupt: interrupt, .. } = d.options;
+        let from = if is_answer { (d.to.node, d.to.vp) } else { (self.number, d.vp) };
+        let ended = Ended { event: event.is_some(), interrupt, from };
+        self.tell(c, t, d.vp, ended, Event { kind, user: event.unwrap_or(0), status });
+        self.feed(c, t);
+    }
+
+    /// A port has one operation less under way.
+    fn one_less(&mut self, vp: u8) {
+        if let Some(count) = self.under_way.get_mut(&vp) {
+            *count -= 1;
+        }
+    }
+
+    /// The data of a get has all come, or could not be written.
+    pub(super) fn got(&mut self, c: &Common, t: u64, from: (u32, u8), ticket: u32, status: Status) {
+        let Some(Expected { vp, event, interrupt }) = self.expected.remove(&ticket) else { return };
+        self.one_less(vp);
+        let ended = Ended { event: event.is_some(), interrupt, from };
+        self.tell(c, t, vp, ended, Event { kind: EventKind::Local, user: event.unwrap_or(0), status });
         self.feed(c, t);
     }
 
@@ -281,14 +357,4 @@ impl Nic {
         }
         at
     }
-}
-
-/// An event that there may be, as a word.
-pub(super) fn event_word(event: Option<u32>) -> u64 {
-    event.map_or(0, |user| u64::from(user) | 1 << 32)
-}
-
-/// The event of a word.
-pub(super) fn event_of(word: u64) -> Option<u32> {
-    (word >> 32 != 0).then_some(word as u32)
 }

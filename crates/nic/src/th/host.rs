@@ -21,10 +21,12 @@ pub struct NicCounters {
     pub packets: u64,
     /// Packets of others that it has refused, by key or address.
     pub errors: u64,
-    /// Mini-packets and events that were lost in full queues.
+    /// What was lost for want of room: in queues of events, mini-packets, interrupts, error packets, and of control packets.
     pub overflows: u64,
     /// Times at which descriptors waited for a sender context.
     pub pauses: u64,
+    /// Times at which it has interrupted a core.
+    pub interrupts: u64,
     /// Connections that it has refused for want of a receiver context.
     pub refused: u64,
     /// Most sender contexts in use, and receiver contexts.
@@ -45,6 +47,8 @@ pub struct NicCounters {
     pub cache_misses: u64,
     /// Bytes over PCI-Express, from the host and to it, with all that it adds.
     pub pcie_bytes: [u64; 2],
+    /// Transfers over it that came broken and were sent again, likewise.
+    pub pcie_retries: [u64; 2],
 }
 
 /// The nodes' side of a block: a NIC each, and so many processes.
@@ -98,8 +102,8 @@ impl ThNics {
             let Some(nic) = &place.nic else { return (place.number, NicCounters::default()) };
             let atc = &lock(&place.here).atc;
             let (cache_hits, cache_misses) = (atc.hits, atc.misses);
-            let pcie_bytes = nic.pcie.carried;
-            (place.number, NicCounters { cache_hits, cache_misses, pcie_bytes, ..nic.counters })
+            let (pcie_bytes, pcie_retries) = (nic.pcie.carried, nic.pcie.retries);
+            (place.number, NicCounters { cache_hits, cache_misses, pcie_bytes, pcie_retries, ..nic.counters })
         })
     }
 }
@@ -139,7 +143,7 @@ impl Interface for Nic {
         match call {
             Call::Compute(microticks) => self.agenda.at(t + microticks, Action::Program(process)),
             Call::Write { write, cost } => self.agenda.at(t + cost, Action::CoreWrites(process, write)),
-            Call::Wait(watch) => {
+            Call::Wait(watch, most) => {
                 let is_there = {
                     let mut here = lock(&self.here);
                     match watch {
@@ -147,6 +151,7 @@ impl Interface for Nic {
                         Watch::MiniPackets(vp) => {
                             here.port(vp).is_none_or(|port| !port.mini_packets.is_quiet())
                         }
+                        Watch::Interrupts => !here.interrupts.is_quiet(),
                         Watch::Memory { .. } => false,
                     }
                 };
@@ -156,6 +161,7 @@ impl Interface for Nic {
                     self.agenda.at(at, Action::Program(process));
                 } else {
                     self.watches.insert(process, (t, watch));
+                    most.into_iter().for_each(|most| self.agenda.at(t + most, Action::GiveUp(process, t)));
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Writes to the host's memory, and the processes that poll for them.
 
-use super::node::{Common, Event, MiniPacket, lock, place};
+use super::node::{Common, Event, FailedRequest, MiniPacket, lock, place};
+use super::queue::{ErrorPacket, Interrupt};
 use super::{Action, Nic, Watch};
 use crate::agenda::MILLI;
 use crate::pcie::Way;
@@ -14,6 +15,14 @@ pub(super) enum Landing {
     Event(u8, Event),
     /// A mini-packet, in a port's mini-packet queue; none if that has no room.
     Mini(u8, Option<MiniPacket>),
+    /// A request that failed, among those of its port.
+    Failed(u8, FailedRequest),
+    /// An interrupt, in the node's interrupt queue.
+    Interrupt(Interrupt),
+    /// What interrupts a core.
+    Wake,
+    /// A packet that was refused, in the node's error packet queue.
+    Error(Box<ErrorPacket>),
 }
 
 impl Nic {
@@ -53,22 +62,30 @@ impl Nic {
                 });
             }
             Landing::Event(vp, event) => {
-                let had_room = lock(&self.here).port(vp).is_none_or(|port| port.events.push(event));
-                self.counters.overflows += u64::from(!had_room);
+                self.event_landed(c, t, vp, event);
                 self.found(c, t, |_, watch| watch == Watch::Events(vp));
             }
             Landing::Mini(vp, mini) => {
-                if let Some(port) = lock(&self.here).port(vp) {
-                    match mini {
-                        Some(mini) => {
-                            port.mini_under_way -= 1;
-                            port.mini_packets.push(mini);
-                        }
-                        None => port.mini_packets.overflow(),
-                    }
-                }
+                self.mini_packet_landed(c, t, vp, mini);
                 self.found(c, t, |_, watch| watch == Watch::MiniPackets(vp));
             }
+            Landing::Failed(vp, failed) => {
+                if let Some(port) = lock(&self.here).port(vp) {
+                    port.failed.push(failed);
+                }
+            }
+            Landing::Interrupt(interrupt) => self.interrupt_landed(c, t, interrupt),
+            Landing::Wake => {
+                let agenda = &mut self.agenda;
+                self.watches.retain(|&process, &mut (_, watch)| {
+                    let is_it = watch == Watch::Interrupts;
+                    if is_it {
+                        agenda.at(t + c.config.core.interrupt_milliticks * MILLI, Action::Program(process));
+                    }
+                    !is_it
+                });
+            }
+            Landing::Error(error) => self.error_landed(*error),
         }
     }
 

@@ -7,13 +7,15 @@
 //! |---|---|
 //! | what programs call, after libglex (section 3.1) | `glex.rs` |
 //! | descriptors; how they come to the NIC, by PIO or by DMA | `descriptor.rs`, `submit.rs` |
+//! | sequences of descriptors, and control packets | `sequence.rs` |
 //! | the RDMA engine: packets and their data | `engine.rs` |
 //! | end-to-end connections | `connection.rs` |
 //! | what packets say | `packet.rs` |
 //! | packets at their destination | `receive.rs` |
 //! | keys and the memory checker; address translation | `checker.rs`, `atc.rs` |
 //! | the host interface; writes to memory, and who polls for them | `../pcie.rs`, `memory.rs` |
-//! | memory, virtual ports, queues | `node.rs` |
+//! | queues of events, mini-packets, interrupts and error packets | `queue.rs` |
+//! | memory, virtual ports | `node.rs` |
 //! | times of less than a tick; programs; the fabric's side | `../agenda.rs`, `../program.rs`, `host.rs` |
 
 mod atc;
@@ -27,21 +29,25 @@ mod host;
 mod memory;
 mod node;
 mod packet;
+mod queue;
 mod receive;
+mod sequence;
 pub mod status;
 mod submit;
 
 pub use checker::PAGE_B;
 pub use descriptor::{Address, Options};
 pub use host::{NicCounters, ThNics};
-pub use node::{Event, EventKind, MiniPacket, PIO_PORTS, PORTS, Submission};
+pub use node::{EndpointConfig, Event, EventKind, FailedRequest, MiniPacket, PIO_PORTS, PORTS, Submission};
+pub use queue::{ErrorKind, ErrorPacket, Interrupt, InterruptKind, QueueConfig};
+pub use sequence::{Reduction, Request, Swap, swap_address};
 
 use crate::agenda::{Agenda, MILLI, TICK};
 use crate::pcie::Pcie;
 use crate::places::{Asks, Outgoing};
 use connection::Coming;
 use descriptor::Descriptor;
-use engine::{Read, Transfer};
+use engine::{Expected, Read, Transfer};
 use memory::Landing;
 use netloom_engine::Stream;
 use netloom_fabric::packet::Data;
@@ -75,8 +81,14 @@ enum Action {
     Serve(usize),
     /// What one is for is done.
     Commit(Box<receive::Arrival>, status::Status),
+    /// Something is written whose place in memory is known.
+    Write(u32, Box<Landing>),
     /// Something that was written has come to memory.
     Landed(Box<Landing>),
+    /// The cache has been looked through for the pages of an item.
+    Refreshed(u16),
+    /// A process no longer waits for what it has waited for since a time.
+    GiveUp(u8, u64),
     /// A connection is asked for again.
     Retry(Id),
     /// A transfer has no answer.
@@ -88,6 +100,7 @@ enum Action {
 enum Watch {
     Events(u8),
     MiniPackets(u8),
+    Interrupts,
     Memory { address: u64, bytes: u64 },
 }
 
@@ -113,6 +126,8 @@ struct Nic {
     agenda: Agenda<Action>,
     pcie: Pcie,
     checker_free: u64,
+    /// When the cache can be looked through for the next refresh.
+    refresh_free: u64,
     /// Of the DMA ports: descriptors that the doorbells have told of, less those asked for; whose turn it was.
     doorbells: BTreeMap<u8, u32>,
     fetch_turn: u8,
@@ -125,6 +140,10 @@ struct Nic {
     uses: BTreeMap<u16, u8>,
     /// Those of them that have a connection.
     senders: u32,
+    /// Operations of each port that have not ended; gets among them whose data has not come, by number; the last such number.
+    under_way: BTreeMap<u8, u32>,
+    expected: BTreeMap<u32, Expected>,
+    ticket: u32,
     /// Packets whose data is on its way; whose turn it is.
     reads: usize,
     read_turn: u16,
@@ -149,8 +168,9 @@ impl Nic {
             here: Arc::clone(here),
             random: Stream::new(seed, 12, number.into()),
             agenda: Agenda::default(),
-            pcie: Pcie::default(),
+            pcie: Pcie::new(seed, number),
             checker_free: 0,
+            refresh_free: 0,
             doorbells: BTreeMap::new(),
             fetch_turn: 0,
             buffers: BTreeMap::new(),
@@ -159,6 +179,9 @@ impl Nic {
             transfers: BTreeMap::new(),
             uses: BTreeMap::new(),
             senders: 0,
+            under_way: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            ticket: 0,
             reads: 0,
             read_turn: 0,
             requests: VecDeque::new(),
@@ -192,7 +215,15 @@ impl Nic {
                 self.serve(c, t, class);
             }
             Action::Commit(arrival, status) => self.commit(c, t, *arrival, status),
+            Action::Write(bytes, landing) => self.write(c, t, bytes, *landing),
             Action::Landed(landing) => self.landed(c, t, *landing),
+            Action::Refreshed(item) => self.refreshed(item),
+            Action::GiveUp(process, since) => {
+                if self.watches.get(&process).is_some_and(|&(from, _)| from == since) {
+                    self.watches.remove(&process);
+                    self.agenda.at(t, Action::Program(process));
+                }
+            }
             Action::Retry(id) => self.ask_for_connection(c, t, id),
             Action::Timeout(id, attempt) => self.timeout(c, t, id, attempt),
             Action::Program(_) => unreachable!("the host's"),

@@ -4,7 +4,9 @@
 use super::atc::Atc;
 use super::checker::{Checker, Item, PAGE_B};
 use super::config::ThConfig;
-use super::descriptor::Descriptor;
+use super::descriptor::{Address, Descriptor};
+use super::queue::{ErrorPacket, Interrupt, Queue, QueueConfig};
+use super::sequence::Control;
 use super::status::{Refusal, Status};
 use crate::contents::Contents;
 pub(super) use crate::program::lock;
@@ -62,56 +64,49 @@ pub struct MiniPacket {
     pub data: Vec<u8>,
 }
 
-/// A queue in host memory, which the NIC writes and software reads.
-pub(super) struct Queue<T> {
-    room: usize,
-    list: VecDeque<T>,
-    is_overflown: bool,
+/// An endpoint, as it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointConfig {
+    /// How it gets its descriptors.
+    pub submission: Submission,
+    /// Its key.
+    pub key: u16,
+    /// Its event queue.
+    pub events: QueueConfig,
+    /// Its mini-packet queue.
+    pub mini_packets: QueueConfig,
+    /// Whether its queues lie in the memory of the CPU that the NIC is not attached to (section 3.1).
+    pub is_far: bool,
 }
 
-impl<T> Queue<T> {
-    pub fn new(room: usize) -> Self {
-        Queue { room, list: VecDeque::new(), is_overflown: false }
-    }
-
-    /// Whether there was room.
-    pub fn push(&mut self, item: T) -> bool {
-        let fits = self.list.len() < self.room;
-        if fits {
-            self.list.push_back(item);
-        }
-        self.is_overflown |= !fits;
-        fits
-    }
-
-    /// Something was lost for want of room.
-    pub fn overflow(&mut self) {
-        self.is_overflown = true;
-    }
-
-    pub fn has_room(&self, under_way: usize) -> bool {
-        self.list.len() + under_way < self.room
-    }
-
-    pub fn is_quiet(&self) -> bool {
-        self.list.is_empty() && !self.is_overflown
-    }
-
-    /// What software finds. That something was lost it hears once, behind what came before.
-    pub fn pop(&mut self) -> Result<T, Refusal> {
-        match self.list.pop_front() {
-            Some(item) => Ok(item),
-            None if std::mem::take(&mut self.is_overflown) => Err(Refusal::Overflow),
-            None => Err(Refusal::Empty),
-        }
+impl EndpointConfig {
+    /// With queues of physical memory next to the NIC, for so many events and as many mini-packets.
+    pub fn new(submission: Submission, key: u16, entries: usize) -> Self {
+        let queue = QueueConfig::pinned(entries);
+        EndpointConfig { submission, key, events: queue, mini_packets: queue, is_far: false }
     }
 }
+
+/// A request that did not end as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedRequest {
+    /// The port that it was for.
+    pub to: Address,
+    /// How it ended.
+    pub status: Status,
+    /// The number of its local event, if it was to have one.
+    pub event: Option<u32>,
+}
+
+/// Failed requests that an endpoint keeps **(ours)**.
+const FAILED: usize = 64;
 
 /// A virtual port.
 pub(super) struct Port {
     pub process: u8,
-    pub key: u16,
+    pub config: EndpointConfig,
     pub events: Queue<Event>,
+    pub failed: Queue<FailedRequest>,
     pub mini_packets: Queue<MiniPacket>,
     /// Mini-packets on their way to memory.
     pub mini_under_way: usize,
@@ -119,6 +114,27 @@ pub(super) struct Port {
     pub sdq: VecDeque<Descriptor>,
     /// Descriptors on their way to the chip, or there.
     pub held: u32,
+    /// Control packets that have come for its sequences.
+    pub control: Control,
+    /// Whether its queues interrupt when they are no longer empty: of events, of mini-packets.
+    pub interrupts: [bool; 2],
+}
+
+impl Port {
+    pub fn new(process: u8, config: EndpointConfig) -> Self {
+        Port {
+            process,
+            config,
+            events: Queue::new(config.events),
+            failed: Queue::new(QueueConfig::pinned(FAILED)),
+            mini_packets: Queue::new(config.mini_packets),
+            mini_under_way: 0,
+            sdq: VecDeque::new(),
+            held: 0,
+            control: Control::default(),
+            interrupts: [false; 2],
+        }
+    }
 }
 
 /// A node.
@@ -129,6 +145,13 @@ pub(super) struct Node {
     pub ports: Vec<Option<Port>>,
     pub checker: Checker,
     pub atc: Atc,
+    /// The interrupt queue, and the queue of error packets, which has room once it has been set up.
+    pub interrupts: Queue<Interrupt>,
+    pub errors: Queue<ErrorPacket>,
+    pub error_interrupts: bool,
+    /// Refreshes of the cache that software has asked for, and those that are done: the global register.
+    pub refreshes_asked: u64,
+    pub refreshes_done: u64,
 }
 
 /// Where an address of a process lies among the contents of its node.
@@ -163,11 +186,11 @@ impl Node {
         c: &ThConfig,
         vp: u8,
         (address, bytes): (u64, u64),
-        may_write: bool,
+        (may_write, is_valid): (bool, bool),
     ) -> Result<u16, Refusal> {
-        let key = self.port(vp).ok_or(Refusal::NotOwned)?.key;
+        let key = self.port(vp).ok_or(Refusal::NotOwned)?.config.key;
         let (base, top) = (address / PAGE_B, (address + bytes - 1) / PAGE_B);
-        let item = self.checker.insert(Item { vp, key, may_write, base, top }, c.checker_items)?;
+        let item = self.checker.insert(Item { vp, key, may_write, is_valid, base, top }, c.checker_items)?;
         if c.is_buffer
             && let Err(refusal) = self.atc.hold(top - base + 1, c.cache_entries)
         {

@@ -1,6 +1,7 @@
 //! What packets say, in the words that the fabric carries along with them: data with its address, keys and place in its transfer, and
 //! what sender and receiver contexts tell each other (sections 2.4 and 2.6).
 
+use super::node::PORTS;
 use super::status::Status;
 use netloom_fabric::packet::Meta;
 
@@ -28,9 +29,13 @@ pub(super) enum Kind {
     Resend,
     /// A connection was granted that nobody waits for.
     Release,
+    /// A control packet, which may set off a sequence of descriptors.
+    Control,
+    /// The same, whose data is a mini-packet too.
+    ControlMini,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 12] = [
     Kind::Put,
     Kind::Answer,
     Kind::Mini,
@@ -41,12 +46,19 @@ const KINDS: [Kind; 10] = [
     Kind::Done,
     Kind::Resend,
     Kind::Release,
+    Kind::Control,
+    Kind::ControlMini,
 ];
 
 impl Kind {
     /// Whether it is an answer, which travels in VCs of its own and never waits for memory.
     pub fn is_answer(self) -> bool {
-        !matches!(self, Kind::Put | Kind::Answer | Kind::Mini | Kind::Get | Kind::Setup)
+        matches!(self, Kind::Accept | Kind::Nack | Kind::Done | Kind::Resend | Kind::Release)
+    }
+
+    /// Whether it always has a mini-packet's length.
+    pub fn is_mini(self) -> bool {
+        matches!(self, Kind::Mini | Kind::Control | Kind::ControlMini)
     }
 }
 
@@ -77,20 +89,30 @@ pub(super) struct Packet {
     pub is_physical: bool,
     /// The event at the end, if there is to be one.
     pub event: Option<u32>,
+    /// Whether the end interrupts.
+    pub interrupt: bool,
     pub status: Status,
+}
+
+/// Both ports of a packet, as a number of eleven bits.
+fn pair(vp: u8, from_vp: u8) -> u64 {
+    u64::from(vp) * u64::from(PORTS) + u64::from(from_vp)
 }
 
 impl Packet {
     pub fn to_meta(self, source: u32, made: u64) -> Meta {
-        debug_assert!(self.address < 1 << 48 && self.bytes < 512 && self.sequence < 1 << 24 && self.vp < 64);
+        debug_assert!(self.address < 1 << 48 && self.bytes < 512 && self.sequence < 1 << 24);
+        debug_assert!(self.vp < PORTS && self.from_vp < PORTS);
+        let pair = pair(self.vp, self.from_vp);
         let first = self.address
             | u64::from(self.bytes) << 48
-            | u64::from(self.vp) << 57
+            | (pair & 63) << 57
             | u64::from(self.event.is_some()) << 63;
         let second = u64::from(self.key)
             | u64::from(self.id.number) << 16
             | u64::from(self.sequence) << 32
-            | u64::from(self.from_vp) << 56
+            | (pair >> 6) << 56
+            | u64::from(self.interrupt) << 61
             | u64::from(self.is_connected) << 62
             | u64::from(self.is_last) << 63;
         Meta {
@@ -106,10 +128,11 @@ impl Packet {
 
     pub fn of(meta: &Meta) -> Self {
         let [first, second] = meta.message;
+        let pair = (first >> 57 & 63) | (second >> 56 & 31) << 6;
         Packet {
             kind: KINDS[usize::from(meta.kind & 15) % KINDS.len()],
-            vp: (first >> 57) as u8 & 63,
-            from_vp: (second >> 56) as u8 & 63,
+            vp: (pair / u64::from(PORTS)) as u8,
+            from_vp: (pair % u64::from(PORTS)) as u8,
             key: second as u16,
             address: first & ((1 << 48) - 1),
             bytes: (first >> 48) as u32 & 511,
@@ -119,6 +142,7 @@ impl Packet {
             is_connected: second >> 62 & 1 != 0,
             is_physical: meta.kind >> 7 != 0,
             event: (first >> 63 != 0).then_some(meta.beyond),
+            interrupt: second >> 61 & 1 != 0,
             status: Status::of(meta.kind >> 4 & 7),
         }
     }
@@ -131,7 +155,7 @@ mod tests {
     #[test]
     fn fields_do_not_overlap() {
         let full = Packet {
-            kind: Kind::Release,
+            kind: Kind::ControlMini,
             vp: 39,
             from_vp: 38,
             key: 0xffff,
@@ -143,10 +167,12 @@ mod tests {
             is_connected: true,
             is_physical: true,
             event: Some(u32::MAX),
+            interrupt: true,
             status: Status::QueueFull,
         };
         assert_eq!(Packet::of(&full.to_meta(1, 2)), full);
         let bare = Packet { address: 0, key: 0, event: None, is_last: false, is_physical: false, ..full };
+        let bare = Packet { vp: 0, from_vp: 39, interrupt: false, ..bare };
         assert_eq!(Packet::of(&bare.to_meta(1, 2)), bare);
     }
 }

@@ -4,9 +4,11 @@
 use super::checker::PAGE_B;
 use super::connection::Coming;
 use super::descriptor::{Address, Descriptor, Operation, Options};
-use super::engine::event_of;
+use super::engine::Ended;
 use super::node::{Common, Event, EventKind, MiniPacket, lock};
 use super::packet::{Kind, Packet};
+use super::queue::ErrorKind;
+use super::sequence::Step;
 use super::status::Status;
 use super::{Action, Landing, Nic};
 use crate::agenda::{MILLI, TICK};
@@ -82,13 +84,13 @@ impl Nic {
         if packet.kind.is_answer() {
             return self.answer_arrived(c, t, from, &packet);
         }
-        if packet.is_connected && !self.is_new(c, t, from, &packet) {
+        if packet.is_connected && !self.is_new(c, t, (from, &packet), arrival.data.as_deref()) {
             return;
         }
         let status = self.verdict(&packet);
         let ready = match packet.kind {
             Kind::Get => t,
-            Kind::Mini => t + c.config.translate_milliticks * MILLI,
+            kind if kind.is_mini() => t + c.config.translate_milliticks * MILLI,
             _ if status != Status::Success => t,
             _ => self.translate(c, t, packet.vp, (packet.address, packet.bytes), packet.is_physical),
         };
@@ -99,7 +101,7 @@ impl Nic {
     fn verdict(&self, packet: &Packet) -> Status {
         let mut here = lock(&self.here);
         match here.port(packet.vp) {
-            Some(port) if port.key == packet.key => {}
+            Some(port) if port.config.key == packet.key => {}
             _ => return Status::Key,
         }
         let is_data = matches!(packet.kind, Kind::Put | Kind::Answer) && !packet.is_physical;
@@ -114,22 +116,19 @@ impl Nic {
     pub(super) fn commit(&mut self, c: &Common, t: u64, arrival: Arrival, mut status: Status) {
         let Arrival { from, packet, data } = arrival;
         match packet.kind {
-            _ if status != Status::Success => self.counters.errors += 1,
-            Kind::Mini => {
-                let data = data.as_deref().unwrap_or(&[])[..packet.bytes as usize].to_vec();
-                let mut here = lock(&self.here);
-                let mini = here.port(packet.vp).and_then(|port| {
-                    let has_room = port.mini_packets.has_room(port.mini_under_way);
-                    port.mini_under_way += usize::from(has_room);
-                    has_room.then_some(MiniPacket { from: (from, packet.from_vp), data })
-                });
-                drop(here);
-                if mini.is_none() {
-                    status = Status::QueueFull;
-                    self.counters.overflows += 1;
+            _ if status != Status::Success => self.refused(c, t, (from, &packet), data.as_deref(), status),
+            Kind::Control => status = self.control_arrived(c, t, (from, &packet), data.as_deref()),
+            Kind::Mini | Kind::ControlMini => {
+                if packet.kind == Kind::ControlMini {
+                    status = self.control_arrived(c, t, (from, &packet), data.as_deref());
                 }
-                // All of it is written, however long the data is.
-                self.write(c, t, c.config.mini_packet_B, Landing::Mini(packet.vp, mini));
+                let data = data.as_deref().unwrap_or(&[])[..packet.bytes as usize].to_vec();
+                let mini = MiniPacket { from: (from, packet.from_vp), data: data.clone() };
+                let queued = self.queue_mini_packet(c, t, packet.vp, mini);
+                if queued != Status::Success {
+                    status = queued;
+                    self.save_error(c, t, (from, &packet), Some(&data), ErrorKind::Refused(status));
+                }
             }
             Kind::Get => status = self.get_arrived(c, t, from, &packet, data.as_deref()),
             _ => {
@@ -139,6 +138,12 @@ impl Nic {
             }
         }
         self.count(c, t, from, &packet, status);
+    }
+
+    /// A packet is refused: it is counted, and saved if that is wanted.
+    fn refused(&mut self, c: &Common, t: u64, packet: (u32, &Packet), data: Option<&[u8]>, status: Status) {
+        self.counters.errors += 1;
+        self.save_error(c, t, packet, data, ErrorKind::Refused(status));
     }
 
     /// One more packet of a transfer has been written; with the last, both sides are told.
@@ -168,10 +173,15 @@ impl Nic {
         if packet.is_connected {
             self.done(c, t, from, packet.id, status);
         }
-        let kind = if packet.kind == Kind::Answer { EventKind::Local } else { EventKind::Remote };
-        // Who must not write hears nothing here.
-        if let Some(user) = packet.event.filter(|_| packet.kind != Kind::Get && status == Status::Success) {
-            self.write(c, t, 16, Landing::Event(packet.vp, Event { kind, user, status }));
+        let from = (from, packet.from_vp);
+        if packet.kind == Kind::Answer {
+            return packet.event.into_iter().for_each(|ticket| self.got(c, t, from, ticket, status));
+        }
+        // Who must not write tells nobody here. Of a get the end of its answer tells.
+        if packet.kind != Kind::Get && status == Status::Success {
+            let ended = Ended { event: packet.event.is_some(), interrupt: packet.interrupt, from };
+            let user = packet.event.unwrap_or(0);
+            self.tell(c, t, packet.vp, ended, Event { kind: EventKind::Remote, user, status });
         }
     }
 
@@ -179,11 +189,11 @@ impl Nic {
     fn get_arrived(&mut self, c: &Common, t: u64, from: u32, packet: &Packet, data: Option<&[u8]>) -> Status {
         let Some(data) = data else { return Status::Memory };
         let word = |n: usize| u64::from_le_bytes(data[8 * n..8 * n + 8].try_into().expect("eight bytes"));
-        let (remote, bytes, event, key) = (word(0), word(1), word(2), word(3) as u16);
+        let (remote, bytes, ticket, key) = (word(0), word(1), word(2) as u32, word(3) as u16);
         let may = packet.is_physical
             || lock(&self.here).checker.allows(packet.vp, packet.key, packet.address, bytes, false);
         if !may || packet.address + bytes > 1 << 36 << PAGE_B.ilog2() {
-            self.counters.errors += 1;
+            self.refused(c, t, (from, packet), Some(data), Status::Memory);
             return Status::Memory;
         }
         self.answers.push_back(Descriptor {
@@ -196,10 +206,13 @@ impl Nic {
             bytes,
             options: Options {
                 local_event: packet.event,
-                remote_event: event_of(event),
+                remote_event: Some(ticket),
                 connect: packet.is_connected,
                 physical: packet.is_physical,
+                local_interrupt: packet.interrupt,
+                ..Options::default()
             },
+            step: Step::default(),
         });
         self.feed(c, t);
         Status::Success

@@ -14,6 +14,8 @@ pub(super) enum Write {
     Descriptor(Box<Descriptor>),
     /// That there is one more descriptor in a port's SDQ.
     Doorbell(u8),
+    /// That an item of the memory checker is valid from now on, or no longer.
+    Refresh(u16, bool),
 }
 
 impl Nic {
@@ -22,6 +24,7 @@ impl Nic {
         let bytes = match &write {
             Write::Descriptor(descriptor) => descriptor.length(&c.config),
             Write::Doorbell(_) => 8,
+            Write::Refresh(..) => 32,
         };
         // All lines but the last have gone while the core stored the next.
         let last = (bytes - 1) % 64 + 1;
@@ -39,6 +42,7 @@ impl Nic {
                 self.buffers.entry(descriptor.vp).or_default().push_back(*descriptor);
                 self.feed(c, t);
             }
+            Write::Refresh(item, is_valid) => self.refresh(c, t, item, is_valid),
             Write::Doorbell(vp) => {
                 *self.doorbells.entry(vp).or_default() += 1;
                 self.agenda.at(t + c.config.schedule_milliticks * MILLI, Action::Schedule);
@@ -59,11 +63,14 @@ impl Nic {
             }
             let Some(descriptor) = port.sdq.pop_front() else { continue };
             port.held += 1;
+            let port_is_far = port.config.is_far;
             drop(here);
             self.doorbells.insert(vp, asked - 1);
             self.fetch_turn = vp - PIO_PORTS;
+            let far = u64::from(port_is_far) * c.config.pcie.qpi_milliticks * MILLI;
             let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, t, 0);
-            self.agenda.at(end + at_host(&c.config.pcie), Action::DescriptorAtHost(Box::new(descriptor)));
+            let at = end + at_host(&c.config.pcie) + 2 * far;
+            self.agenda.at(at, Action::DescriptorAtHost(Box::new(descriptor)));
             return;
         }
     }
@@ -80,9 +87,7 @@ impl Nic {
         while self.transfers.len() < c.config.transfers as usize {
             // What other nodes wait for goes first.
             let answer = self.answers.front().cloned();
-            let vp = (1..=PORTS)
-                .map(|turn| (self.serve_turn + turn) % PORTS)
-                .find(|vp| self.buffers.get(vp).is_some_and(|b| !b.is_empty()));
+            let vp = (1..=PORTS).map(|turn| (self.serve_turn + turn) % PORTS).find(|&vp| self.is_ready(vp));
             let next = answer.as_ref().or_else(|| vp.and_then(|vp| self.buffers.get(&vp)?.front()));
             let Some(next) = next else { return };
             if next.options.connect && self.senders >= c.config.sender_contexts {
@@ -94,7 +99,7 @@ impl Nic {
             } else {
                 let vp = vp.expect("a port has one");
                 self.serve_turn = vp;
-                self.next_use(vp)
+                self.next_use(c, vp)
             };
             let Some(descriptor) = descriptor else { return };
             let ready = match descriptor.operation {
@@ -109,7 +114,8 @@ impl Nic {
     }
 
     /// The next descriptor of a port, which a collective one is as often as it has children (section 2.5).
-    fn next_use(&mut self, vp: u8) -> Option<Descriptor> {
+    fn next_use(&mut self, c: &Common, vp: u8) -> Option<Descriptor> {
+        self.set_off(c, vp);
         let buffer = self.buffers.get_mut(&vp)?;
         let first = buffer.front_mut()?;
         if let Some(next) = first.more.pop_front() {

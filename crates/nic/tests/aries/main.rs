@@ -2,6 +2,7 @@
 
 mod atomics;
 mod blocks;
+mod clocks;
 mod collectives;
 mod crowd;
 mod dmapp;

@@ -72,5 +72,5 @@ fn a_collective_descriptor_has_so_many_children_and_no_more() {
             }
         })
     });
-    assert_eq!(outcome.counters[&0].senders_peak, 16);
+    assert_eq!(outcome.counters[&0].senders_peak, CHILDREN as u32);
 }

@@ -82,3 +82,11 @@ fn packets_that_do_not_come_are_sent_again_after_a_time_out() {
     let outcome = run(&nic, |glex| Box::pin(crowd(glex, 8, true)));
     assert!(sum(&outcome, |c| c.lost) > 5 && sum(&outcome, |c| c.timeouts) > 0);
 }
+
+#[test]
+fn transfers_that_break_on_pci_express_are_sent_again() {
+    let mut nic = ThConfig::th_express_2();
+    nic.pcie.bit_errors_per_Tbit = 5_000_000;
+    let outcome = run(&nic, |glex| Box::pin(crowd(glex, 8, false)));
+    assert!(sum(&outcome, |c| c.pcie_retries.iter().sum()) > 5);
+}

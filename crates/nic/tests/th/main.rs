@@ -2,6 +2,9 @@
 
 mod collectives;
 mod connections;
+mod full;
 mod limits;
 mod machine;
+mod queues;
+mod sequences;
 mod thin;

@@ -4,11 +4,13 @@
 //! Each node runs one process, with an endpoint whose number and key are the same on all.
 
 pub mod bandwidth;
+pub mod collectives;
 pub mod latency;
 
 use crate::processes::{Notes, check_partner, of, refuse};
 use crate::spi::Measured;
 use bandwidth::Bandwidth;
+use collectives::Collectives;
 use latency::Latency;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::th::glex::Glex;
@@ -50,6 +52,8 @@ pub enum GlexConfig {
     Latency(Latency),
     /// Many puts of a size between two nodes, one way or both.
     Bandwidth(Bandwidth),
+    /// Barriers, broadcasts and sums of all nodes.
+    Collectives(Collectives),
 }
 
 impl GlexConfig {
@@ -61,6 +65,7 @@ impl GlexConfig {
         match self {
             GlexConfig::Latency(c) => c.check(nodes),
             GlexConfig::Bandwidth(c) => c.check(nodes),
+            GlexConfig::Collectives(c) => c.check(),
         }
     }
 
@@ -71,6 +76,7 @@ impl GlexConfig {
         match self {
             GlexConfig::Latency(c) => c.measured(notes, second),
             GlexConfig::Bandwidth(c) => c.measured(notes, second),
+            GlexConfig::Collectives(c) => c.measured(notes, second),
         }
     }
 }
@@ -80,6 +86,7 @@ pub fn program(config: &GlexConfig, glex: Glex) -> Pin<Box<dyn Future<Output = (
     match config {
         GlexConfig::Latency(c) => Box::pin(latency::run(glex, c.clone())),
         GlexConfig::Bandwidth(c) => Box::pin(bandwidth::run(glex, c.clone())),
+        GlexConfig::Collectives(c) => Box::pin(collectives::run(glex, c.clone())),
     }
 }
 

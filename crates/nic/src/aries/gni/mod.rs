@@ -52,7 +52,7 @@ pub struct Gni {
     process: u8,
     mailbox: Arc<Mutex<Mailbox>>,
     here: Arc<Mutex<Node>>,
-    common: Arc<Common>,
+    pub(super) common: Arc<Common>,
     /// The process' own FMA descriptor.
     descriptor: Arc<OnceLock<u8>>,
 }

@@ -1,0 +1,138 @@
+//! Clocks ("System Functionality"): each NIC's event timer, which nobody has set and whose frequency is a little off; and the global clock,
+//! which pulses synchronise that come over the network.
+//!
+//! Of the pulses the paper tells no more than that they exist, and that a link's tenth flit carries them. Here **(ours)** the first node's router
+//! makes them at a period. At each link a pulse waits for the next tenth flit, any time up to that of ten flits. What a pulse takes besides is
+//! the same each time, and known since the machine was started; so is the mean of what it waits. Between pulses a NIC's own timer counts.
+//! Pulses take no room from packets and are never lost.
+
+use super::gni::Gni;
+use super::node::Common;
+use crate::agenda::MILLI;
+use netloom_engine::Stream;
+use netloom_fabric::topology::wiring::Wiring;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// What a machine says of its clocks. Times in thousandths of a tick.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockConfig {
+    /// From one pulse to the next; 0: there are none.
+    pub pulse_milliticks: u64,
+    /// Most that a pulse waits at a link.
+    pub link_milliticks: u64,
+    /// Most that a timer's frequency is off, parts of 10^9.
+    pub drift_ppb: u64,
+    /// Most that a timer is ahead when the machine starts.
+    pub offset_milliticks: u64,
+}
+
+/// Links from the first node's router to each.
+pub(super) fn links(wiring: &Wiring) -> Box<[u8]> {
+    let first = wiring.home(0).0;
+    let mut links = vec![u8::MAX; wiring.routers() as usize];
+    links[first as usize] = 0;
+    let mut seen = VecDeque::from([first]);
+    while let Some(router) = seen.pop_front() {
+        let far = links[router as usize] + 1;
+        for end in (0..wiring.ports()).filter_map(|port| wiring.end(router, port)) {
+            let known = &mut links[end.router as usize];
+            if *known == u8::MAX {
+                *known = far;
+                seen.push_back(end.router);
+            }
+        }
+    }
+    links.into()
+}
+
+/// A timer that is so much off, after so long.
+fn drifted(elapsed: u64, ppb: i64) -> u64 {
+    let off = i128::from(elapsed) * i128::from(ppb) / 1_000_000_000;
+    (i128::from(elapsed) + off) as u64
+}
+
+/// What is not the same at any two nodes.
+struct Own {
+    offset: u64,
+    ppb: i64,
+}
+
+impl Common {
+    fn own(&self, node: u32) -> Own {
+        let c = &self.config.clock;
+        let mut random = Stream::new(self.seed, 14, node.into());
+        let offset = random.below(c.offset_milliticks + 1) * MILLI;
+        Own { offset, ppb: random.below(2 * c.drift_ppb + 1).cast_signed() - c.drift_ppb.cast_signed() }
+    }
+
+    /// A node's event timer at a time, microticks.
+    fn timer(&self, node: u32, now: u64) -> u64 {
+        let own = self.own(node);
+        own.offset + drifted(now, own.ppb)
+    }
+
+    /// How late a pulse comes to a node, beyond what is known: may be less than nothing.
+    fn lateness(&self, node: u32, pulse: u64) -> i64 {
+        let most = self.config.clock.link_milliticks * MILLI;
+        let links = self.links.get_or_init(|| {
+            let wiring = self.topology.wiring();
+            let links = links(&wiring);
+            (0..wiring.nodes()).map(|node| links[wiring.home(node).0 as usize]).collect()
+        });
+        let links = u64::from(links[node as usize]);
+        let mut random = Stream::new(self.seed ^ pulse, 15, node.into());
+        let waits: u64 = (0..links).map(|_| random.below(most + 1)).sum();
+        waits.cast_signed() - (links * most / 2).cast_signed()
+    }
+
+    /// A node's global clock at a time, microticks.
+    fn global_clock(&self, node: u32, now: u64) -> u64 {
+        let period = self.config.clock.pulse_milliticks * MILLI;
+        let Own { ppb, .. } = self.own(node);
+        // The last pulse that has come; that of the machine's start has come everywhere.
+        let newest = now.checked_div(period).map_or(0, |pulse| pulse + 1);
+        let come = |pulse: u64| (pulse * period).checked_add_signed(self.lateness(node, pulse)).unwrap_or(0);
+        let pulse = (newest.saturating_sub(2)..=newest).rev().find(|&pulse| come(pulse) <= now).unwrap_or(0);
+        pulse * period + drifted(now.saturating_sub(come(pulse)), ppb)
+    }
+}
+
+impl Gni {
+    /// Reads the NIC's event timer, millionths of a tick since some time: a load from the NIC, which crosses the host interface twice.
+    pub async fn timer_microticks(&self) -> u64 {
+        self.read_clock(Common::timer).await
+    }
+
+    /// Reads the global clock, which all nodes have nearly the same, millionths of a tick.
+    pub async fn global_clock_microticks(&self) -> u64 {
+        self.read_clock(Common::global_clock).await
+    }
+
+    async fn read_clock(&self, clock: fn(&Common, u32, u64) -> u64) -> u64 {
+        let crossing = self.common.config.pcie.crossing_milliticks;
+        self.compute_milliticks(crossing).await;
+        let time = clock(&self.common, self.node(), self.now_microticks());
+        self.compute_milliticks(crossing).await;
+        time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_fabric::config::TiledConfig;
+
+    #[test]
+    fn links_are_counted() {
+        let wiring = TiledConfig::cray_xc(2, 1).topology.wiring();
+        let links = links(&wiring);
+        let own = |router: u32| links[router as usize];
+        assert_eq!(own(wiring.home(0).0), 0);
+        // In the group: one link along a row or a column, two otherwise.
+        assert!(wiring.routers_of(0).all(|router| own(router) <= 2));
+        let far = wiring.routers_of(1).map(own);
+        assert!(far.clone().all(|links| links >= 1) && far.max() <= Some(5));
+    }
+}

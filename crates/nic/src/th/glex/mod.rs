@@ -1,0 +1,197 @@
+//! What programs on nodes with TH Express NICs call, after libglex (section 3.1): endpoints, which are virtual ports; registered memory;
+//! mini-packets, puts and gets, all of which are submitted and not waited for; events.
+//!
+//! A program is an `async fn`, one for each process. There is no runtime: its node's host polls it when what it waits for has happened.
+//!
+//! ```
+//! use netloom_nic::th::glex::Glex;
+//! use netloom_nic::th::{Address, Options, Submission};
+//!
+//! /// Node 0 puts 8 bytes into node 1's memory, and node 1 hears of it by an event.
+//! async fn put(glex: Glex) {
+//!     let endpoint = glex.create_endpoint(Submission::Pio, 7, 64).expect("free");
+//!     glex.register(endpoint, 0x1000, 4096, true).expect("free");
+//!     if glex.node() == 0 {
+//!         let to = Address { node: 1, vp: endpoint, key: 7 };
+//!         let options = Options { remote_event: Some(1), ..Options::default() };
+//!         glex.put_immediate(endpoint, to, 0x1000, &7u64.to_le_bytes(), options).await.expect("possible");
+//!     } else if glex.node() == 1 {
+//!         glex.wait_event(endpoint).await.expect("it comes");
+//!         assert_eq!(glex.load(0x1000, 1), [7]);
+//!     }
+//! }
+//! # let _ = put;
+//! ```
+
+mod memory;
+mod post;
+mod queues;
+
+use super::Watch;
+use super::config::{ThConfig, ThCoreConfig};
+use super::descriptor::Address;
+use super::node::{Common, Node, Port, lock, place};
+use super::queue::EVENT_B;
+use super::status::Refusal;
+use super::submit::Write;
+use super::{EndpointConfig, Submission};
+use crate::agenda::MILLI;
+use crate::program::{Mailbox, Note, call};
+use std::sync::{Arc, Mutex};
+
+pub use memory::Memory;
+
+/// What a program waits for.
+pub(super) enum Call {
+    /// Its own instructions, microticks.
+    Compute(u64),
+    /// A store to the NIC, which leaves the core at the end of so long.
+    Write { write: Write, cost: u64 },
+    /// Something to be seen in memory, until so long from now, if there is an end.
+    Wait(Watch, Option<u64>),
+}
+
+/// Most children of a collective descriptor: as `glex.h` (Xie, 2012) has for a set of addresses.
+pub const CHILDREN: usize = 14;
+
+/// A process, as its program sees it.
+#[derive(Clone)]
+pub struct Glex {
+    node: u32,
+    process: u8,
+    mailbox: Arc<Mutex<Mailbox<Call>>>,
+    here: Arc<Mutex<Node>>,
+    common: Arc<Common>,
+}
+
+impl Glex {
+    pub(super) fn new(
+        node: u32,
+        process: u8,
+        mailbox: &Arc<Mutex<Mailbox<Call>>>,
+        here: &Arc<Mutex<Node>>,
+        common: &Arc<Common>,
+    ) -> Self {
+        let (mailbox, here, common) = (Arc::clone(mailbox), Arc::clone(here), Arc::clone(common));
+        Glex { node, process, mailbox, here, common }
+    }
+
+    /// The machine's number of the node.
+    pub fn node(&self) -> u32 {
+        self.node
+    }
+
+    /// Which of the node's processes this is.
+    pub fn process(&self) -> u8 {
+        self.process
+    }
+
+    /// Processes of each node.
+    pub fn processes(&self) -> u8 {
+        self.common.processes
+    }
+
+    /// Nodes of the machine.
+    pub fn nodes(&self) -> u32 {
+        self.common.nodes
+    }
+
+    /// What its instructions cost.
+    pub fn core(&self) -> &ThCoreConfig {
+        &self.common.config.core
+    }
+
+    /// The time, millionths of a tick: the core's own counter.
+    pub fn now_microticks(&self) -> u64 {
+        lock(&self.mailbox).now
+    }
+
+    /// Keeps a figure that the program measured.
+    pub fn note(&self, of: u64, microticks: u64) {
+        lock(&self.mailbox).notes.push(Note { of, microticks });
+    }
+
+    /// Limits of the NIC and its software.
+    pub fn device(&self) -> &ThConfig {
+        &self.common.config
+    }
+
+    /// Makes an endpoint: a virtual port with a key and queues for so many events and as many mini-packets (the kernel's part: not timed).
+    ///
+    /// # Errors
+    /// If all ports of the kind are taken, or the queues are too large for memory in one piece.
+    pub fn create_endpoint(&self, submission: Submission, key: u16, entries: usize) -> Result<u8, Refusal> {
+        self.create_endpoint_with(EndpointConfig::new(submission, key, entries))
+    }
+
+    /// Makes an endpoint with queues of their own sizes, at virtual addresses if wanted, and in the memory of either CPU.
+    ///
+    /// # Errors
+    /// As [`Self::create_endpoint`]; if a queue has no room at all, or no address at the begin of a page.
+    pub fn create_endpoint_with(&self, config: EndpointConfig) -> Result<u8, Refusal> {
+        let c = &self.common.config;
+        config.events.check(c, EVENT_B)?;
+        config.mini_packets.check(c, c.mini_packet_B)?;
+        lock(&self.here).take_port(config.submission, Port::new(self.process, config))
+    }
+
+    /// How an endpoint was made.
+    ///
+    /// # Errors
+    /// If it is not the process' own.
+    pub fn endpoint(&self, endpoint: u8) -> Result<EndpointConfig, Refusal> {
+        Ok(self.own(&mut lock(&self.here), endpoint)?.config)
+    }
+
+    /// The address by which others reach an endpoint.
+    ///
+    /// # Errors
+    /// If it is not the process' own.
+    pub fn address(&self, endpoint: u8) -> Result<Address, Refusal> {
+        let key = self.own(&mut lock(&self.here), endpoint)?.config.key;
+        Ok(Address { node: self.node, vp: endpoint, key })
+    }
+
+    /// Gives an endpoint back.
+    ///
+    /// # Errors
+    /// If it is not the process' own.
+    pub fn destroy_endpoint(&self, endpoint: u8) -> Result<(), Refusal> {
+        self.own(&mut lock(&self.here), endpoint)?;
+        lock(&self.here).ports[usize::from(endpoint)] = None;
+        Ok(())
+    }
+
+    fn own<'a>(&self, here: &'a mut Node, endpoint: u8) -> Result<&'a mut Port, Refusal> {
+        here.port(endpoint).filter(|port| port.process == self.process).ok_or(Refusal::NotOwned)
+    }
+
+    /// Waits for something in memory, for so long at most.
+    async fn wait(&self, watch: Watch, milliticks: Option<u64>) {
+        call(&self.mailbox, Call::Wait(watch, milliticks.map(|m| m * MILLI))).await;
+    }
+
+    /// Polls memory until what lies there is what is waited for.
+    pub async fn wait_memory(&self, address: u64, bytes: u64, is_it: impl Fn(&[u8]) -> bool) {
+        while !is_it(&self.load(address, bytes as usize)) {
+            self.wait(Watch::Memory { address, bytes }, None).await;
+        }
+    }
+
+    /// Runs instructions of its own for so long.
+    pub async fn compute_milliticks(&self, milliticks: u64) {
+        if milliticks > 0 {
+            call(&self.mailbox, Call::Compute(milliticks * MILLI)).await;
+        }
+    }
+
+    /// Stores bytes in the process' memory (not timed: see [`Self::compute_milliticks`]).
+    pub fn store(&self, address: u64, bytes: &[u8]) {
+        lock(&self.here).contents.store(place(self.process, address), bytes.len(), Some(bytes));
+    }
+
+    /// Bytes of the process' memory; zeros where nothing was ever stored.
+    pub fn load(&self, address: u64, length: usize) -> Vec<u8> {
+        lock(&self.here).contents.load_all(place(self.process, address), length)
+    }
+}

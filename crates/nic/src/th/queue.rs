@@ -1,0 +1,326 @@
+//! Queues in host memory, which the NIC writes and software reads (section 2.7): of events, mini-packets, interrupts and error packets.
+//! Those of events and mini-packets may lie at virtual addresses, so that they can be larger than one piece of physical memory.
+
+use super::checker::PAGE_B;
+use super::config::ThConfig;
+use super::engine::Ended;
+use super::node::{Common, Event, MiniPacket, lock};
+use super::packet::Packet;
+use super::status::{Refusal, Status};
+use super::{Action, Landing, Nic};
+use crate::agenda::MILLI;
+use std::collections::VecDeque;
+
+/// An event in memory.
+pub(super) const EVENT_B: u32 = 16;
+/// An interrupt in memory **(ours)**, and the write that interrupts a core.
+const INTERRUPT_B: u32 = 16;
+const MESSAGE_B: u32 = 4;
+
+/// A queue of an endpoint, as it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// How many it has room for.
+    pub entries: usize,
+    /// The virtual address at which it lies; otherwise it is in one piece of physical memory.
+    pub at: Option<u64>,
+}
+
+impl QueueConfig {
+    /// A queue in one piece of physical memory.
+    pub fn pinned(entries: usize) -> Self {
+        QueueConfig { entries, at: None }
+    }
+
+    /// Whether it can be, with entries of so many bytes.
+    pub(super) fn check(&self, c: &ThConfig, entry_bytes: u32) -> Result<(), Refusal> {
+        let bytes = (self.entries as u64).checked_mul(entry_bytes.into());
+        let fits = bytes.is_some_and(|bytes| match self.at {
+            None => bytes <= c.pinned_max_B,
+            Some(at) => at % PAGE_B == 0 && at.checked_add(bytes).is_some_and(|end| end <= 1 << 48),
+        });
+        if self.entries > 0 && fits { Ok(()) } else { Err(Refusal::Invalid) }
+    }
+}
+
+/// A queue in host memory.
+pub(super) struct Queue<T> {
+    room: usize,
+    list: VecDeque<T>,
+    is_overflown: bool,
+    /// Where it lies, if that must be translated; the next place that is written; when what was written last may go.
+    at: Option<u64>,
+    next: usize,
+    ready_at: u64,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Queue::new(QueueConfig::pinned(0))
+    }
+}
+
+impl<T> Queue<T> {
+    pub fn new(config: QueueConfig) -> Self {
+        Queue {
+            room: config.entries,
+            list: VecDeque::new(),
+            is_overflown: false,
+            at: config.at,
+            next: 0,
+            ready_at: 0,
+        }
+    }
+
+    /// Has room for so many from now on.
+    pub fn resize(&mut self, room: usize) {
+        self.room = room;
+    }
+
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Whether there was room.
+    pub fn push(&mut self, item: T) -> bool {
+        let fits = self.list.len() < self.room;
+        if fits {
+            self.list.push_back(item);
+        }
+        self.is_overflown |= !fits;
+        fits
+    }
+
+    /// Something was lost for want of room.
+    pub fn overflow(&mut self) {
+        self.is_overflown = true;
+    }
+
+    pub fn has_room(&self, under_way: usize) -> bool {
+        self.list.len() + under_way < self.room
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.list.is_empty() && !self.is_overflown
+    }
+
+    /// What lies so far behind the first, and stays there.
+    pub fn peek(&self, place: usize) -> Option<&T> {
+        self.list.get(place)
+    }
+
+    /// What software finds. That something was lost it hears once, behind what came before.
+    pub fn pop(&mut self) -> Result<T, Refusal> {
+        match self.list.pop_front() {
+            Some(item) => Ok(item),
+            None if std::mem::take(&mut self.is_overflown) => Err(Refusal::Overflow),
+            None => Err(Refusal::Empty),
+        }
+    }
+
+    /// Takes so many, if there are so many.
+    pub fn discard(&mut self, count: usize) -> Result<(), Refusal> {
+        if count > self.list.len() {
+            return Err(Refusal::Empty);
+        }
+        self.list.drain(..count);
+        Ok(())
+    }
+
+    /// The virtual address of the next place, if the queue has such.
+    fn next_place(&mut self, entry_bytes: u32) -> Option<u64> {
+        let at = self.at? + self.next as u64 * u64::from(entry_bytes);
+        self.next = (self.next + 1) % self.room.max(1);
+        Some(at)
+    }
+}
+
+/// What an interrupt is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterruptKind {
+    /// A descriptor asked for it: the number of its event, 0 without one.
+    Descriptor(u32),
+    /// An event queue is no longer empty.
+    Events,
+    /// A mini-packet queue is no longer empty.
+    MiniPackets,
+    /// A packet came that was refused.
+    Error,
+}
+
+/// What lies in the interrupt queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    /// What it is of.
+    pub kind: InterruptKind,
+    /// The node and port that sent what set it off; the port itself for what is its own.
+    pub from: (u32, u8),
+    /// The port that it is of.
+    pub vp: u8,
+}
+
+/// What is wrong with a packet that was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Its user-level CRC.
+    Crc,
+    /// Its key, address, or the queue that it is for.
+    Refused(Status),
+}
+
+/// A packet in the error packet queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorPacket {
+    /// What is wrong with it.
+    pub kind: ErrorKind,
+    /// The node and port that it is from.
+    pub from: (u32, u8),
+    /// The port that it is for.
+    pub vp: u8,
+    /// Where its data was to go.
+    pub address: u64,
+    /// Its data.
+    pub data: Vec<u8>,
+}
+
+impl Nic {
+    /// Writes to a port's queue, whose place is translated where it is virtual. What comes later stays behind.
+    pub(super) fn write_queue(&mut self, c: &Common, t: u64, vp: u8, (bytes, landing): (u32, Landing)) {
+        let (place, far, before) = {
+            let mut here = lock(&self.here);
+            let Some(port) = here.port(vp) else { return };
+            match landing {
+                // What has no room takes no place.
+                Landing::Mini(_, None) => (None, port.config.is_far, t),
+                Landing::Mini(..) => {
+                    let queue = &mut port.mini_packets;
+                    (queue.next_place(bytes), port.config.is_far, queue.ready_at)
+                }
+                _ => {
+                    let queue = &mut port.events;
+                    (queue.next_place(bytes), port.config.is_far, queue.ready_at)
+                }
+            }
+        };
+        if place.is_none() && !far {
+            return self.write(c, t, bytes, landing);
+        }
+        let known = place.map_or(t, |at| self.translate(c, t, vp, (at, bytes), false));
+        let qpi = u64::from(far) * c.config.pcie.qpi_milliticks * MILLI;
+        let ready = (known + qpi).max(before);
+        if let Some(port) = lock(&self.here).port(vp) {
+            match landing {
+                Landing::Mini(..) => port.mini_packets.ready_at = ready,
+                _ => port.events.ready_at = ready,
+            }
+        }
+        self.agenda.at(ready, Action::Write(bytes, Box::new(landing)));
+    }
+
+    /// Tells a port of the end of an operation: by its event, and by an interrupt.
+    pub(super) fn tell(&mut self, c: &Common, t: u64, vp: u8, ended: Ended, event: Event) {
+        if ended.event {
+            self.write_queue(c, t, vp, (EVENT_B, Landing::Event(vp, event)));
+        }
+        if ended.interrupt {
+            let kind = InterruptKind::Descriptor(event.user);
+            self.interrupt(c, t, Interrupt { kind, from: ended.from, vp });
+        }
+    }
+
+    /// Saves an interrupt.
+    pub(super) fn interrupt(&mut self, c: &Common, t: u64, interrupt: Interrupt) {
+        self.write(c, t, INTERRUPT_B, Landing::Interrupt(interrupt));
+    }
+
+    /// An interrupt has come to its queue. When that was empty the hardware interrupt follows, a write to the core.
+    pub(super) fn interrupt_landed(&mut self, c: &Common, t: u64, interrupt: Interrupt) {
+        let (was_empty, had_room) = {
+            let queue = &mut lock(&self.here).interrupts;
+            queue.resize(c.config.interrupt_entries as usize);
+            (queue.is_empty(), queue.push(interrupt))
+        };
+        self.counters.overflows += u64::from(!had_room);
+        if was_empty {
+            self.counters.interrupts += 1;
+            self.write(c, t, MESSAGE_B, Landing::Wake);
+        }
+    }
+
+    /// An event has come to its queue.
+    pub(super) fn event_landed(&mut self, c: &Common, t: u64, vp: u8, event: Event) {
+        let mut here = lock(&self.here);
+        let Some(port) = here.port(vp) else { return };
+        let asks = port.interrupts[0] && port.events.is_empty();
+        let had_room = port.events.push(event);
+        drop(here);
+        self.counters.overflows += u64::from(!had_room);
+        if asks {
+            let from = (self.number, vp);
+            self.interrupt(c, t, Interrupt { kind: InterruptKind::Events, from, vp });
+        }
+    }
+
+    /// Writes a mini-packet to a port's queue, if that has room. All of it is written, however long the data is.
+    pub(super) fn queue_mini_packet(&mut self, c: &Common, t: u64, vp: u8, mini: MiniPacket) -> Status {
+        let has_room = lock(&self.here).port(vp).is_some_and(|port| {
+            let has_room = port.mini_packets.has_room(port.mini_under_way);
+            port.mini_under_way += usize::from(has_room);
+            has_room
+        });
+        self.counters.overflows += u64::from(!has_room);
+        let mini = has_room.then_some(mini);
+        self.write_queue(c, t, vp, (c.config.mini_packet_B, Landing::Mini(vp, mini)));
+        if has_room { Status::Success } else { Status::QueueFull }
+    }
+
+    /// A mini-packet has come to its queue, or found no room there.
+    pub(super) fn mini_packet_landed(&mut self, c: &Common, t: u64, vp: u8, mini: Option<MiniPacket>) {
+        let mut here = lock(&self.here);
+        let Some(port) = here.port(vp) else { return };
+        let Some(mini) = mini else { return port.mini_packets.overflow() };
+        let asks = port.interrupts[1] && port.mini_packets.is_empty();
+        let from = mini.from;
+        port.mini_under_way -= 1;
+        port.mini_packets.push(mini);
+        drop(here);
+        if asks {
+            self.interrupt(c, t, Interrupt { kind: InterruptKind::MiniPackets, from, vp });
+        }
+    }
+
+    /// Saves a packet that was refused, if the error packet queue has been set up.
+    pub(super) fn save_error(
+        &mut self,
+        c: &Common,
+        t: u64,
+        (from, packet): (u32, &Packet),
+        data: Option<&[u8]>,
+        kind: ErrorKind,
+    ) {
+        let (room, interrupts) = {
+            let here = lock(&self.here);
+            (here.errors.room(), here.error_interrupts)
+        };
+        let (from, vp) = ((from, packet.from_vp), packet.vp);
+        if room > 0 {
+            let data = data.unwrap_or(&[]).to_vec();
+            let bytes = c.packet.request_header_flits * c.packet.flit_bits / 8 + data.len() as u32;
+            let error = ErrorPacket { kind, from, vp, address: packet.address, data };
+            self.write(c, t, bytes, Landing::Error(Box::new(error)));
+        }
+        if interrupts {
+            self.interrupt(c, t, Interrupt { kind: InterruptKind::Error, from, vp });
+        }
+    }
+
+    /// A refused packet has come to its queue.
+    pub(super) fn error_landed(&mut self, error: ErrorPacket) {
+        let had_room = lock(&self.here).errors.push(error);
+        self.counters.overflows += u64::from(!had_room);
+    }
+}

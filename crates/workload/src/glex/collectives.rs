@@ -1,0 +1,204 @@
+//! Barriers, broadcasts and sums of all nodes in a tree (sections 2.5 and 4.7): by sequences of descriptors that control packets set off, or
+//! by hosts, which wait for mini-packets and send the next. What each node gets is checked.
+
+use super::{KEY, Measured, Notes, Path, of, refuse};
+use netloom_fabric::config::ConfigError;
+use netloom_nic::th::glex::{CHILDREN, Glex};
+use netloom_nic::th::{Address, Options, Reduction, Request, Swap};
+use serde::{Deserialize, Serialize};
+
+/// Collective operations of all nodes, one after another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(non_snake_case)]
+pub struct Collectives {
+    /// Children of a node in the tree.
+    pub degree: u32,
+    /// Data of a broadcast and of a sum, whole words of 8.
+    pub bytes: u64,
+    /// How descriptors come to the NIC.
+    pub path: Path,
+    /// Whether NICs do it by themselves.
+    pub offload: bool,
+    /// Times that are measured, after one that is not.
+    pub rounds: u32,
+}
+
+impl Default for Collectives {
+    fn default() -> Self {
+        Collectives { degree: 4, bytes: 8, path: Path::Dma, offload: true, rounds: 5 }
+    }
+}
+
+/// What is measured: a broadcast, a sum, and a barrier, which also parts one from another (section 4.7).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Barrier,
+    Broadcast,
+    Sum,
+}
+
+const OPERATIONS: [Operation; 4] =
+    [Operation::Barrier, Operation::Broadcast, Operation::Barrier, Operation::Sum];
+
+/// Words that a NIC sums at once.
+const WORDS: u64 = 6;
+
+impl Collectives {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if !(1..=CHILDREN as u32).contains(&self.degree) {
+            return refuse("degree", "expected 1 to 14, the children of a collective descriptor");
+        }
+        if !(1..=WORDS).contains(&(self.bytes / 8)) || !self.bytes.is_multiple_of(8) {
+            return refuse("bytes", "expected a multiple of 8 up to 48, which a NIC sums at once");
+        }
+        if self.rounds == 0 {
+            return refuse("rounds", "expected at least 1");
+        }
+        Ok(())
+    }
+
+    /// From when the last has come to it, or for a broadcast its first, until the last is done: the mean.
+    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+        let mean = |which: u64| {
+            let one = |round: u64| {
+                let kind = 2 * (round * OPERATIONS.len() as u64 + which);
+                let last = |kind| of(notes, kind).fold(0.0, f64::max);
+                (last(kind + 1) - last(kind)) / second * 1e6
+            };
+            (1..=u64::from(self.rounds)).map(one).sum::<f64>() / f64::from(self.rounds)
+        };
+        Measured {
+            title: "Collective operations".into(),
+            columns: ["barrier us", "broadcast us", "sum us"].map(str::to_owned).to_vec(),
+            rows: vec![vec![mean(2), mean(1), mean(3)]],
+        }
+    }
+}
+
+/// A node's place in the tree.
+struct Place {
+    endpoint: u8,
+    parent: Option<Address>,
+    children: Vec<Address>,
+}
+
+impl Place {
+    fn new(glex: &Glex, config: &Collectives) -> Self {
+        let endpoint = glex.create_endpoint(config.path.submission(), KEY, 64).expect("the first");
+        let (node, degree) = (u64::from(glex.node()), u64::from(config.degree));
+        let of = |node: u64| Address { node: node as u32, vp: endpoint, key: KEY };
+        let below = (degree * node + 1..=degree * node + degree).filter(|&n| n < u64::from(glex.nodes()));
+        let parent = (node > 0).then(|| of((node - 1) / degree));
+        Place { endpoint, parent, children: below.map(of).collect() }
+    }
+
+    /// What a NIC is to do by itself: up the tree with what is summed, and down again. At the end the port tells itself of it.
+    fn sequences(&self, operation: Operation, mine: &[u8]) -> Vec<Request> {
+        let count = self.children.len() as u32;
+        let mine = if operation == Operation::Barrier { &[] } else { mine };
+        let swap = Swap { data: true, ..Swap::default() };
+        let up = |to: &[Address]| {
+            let request = Request::control(to, mine).after(count);
+            if operation == Operation::Sum { request.reduce(Reduction::SumFloat) } else { request }
+        };
+        let mut list = vec![];
+        match self.parent {
+            None if operation == Operation::Broadcast => list.push(Request::control(&self.children, mine)),
+            None => list.push(up(&self.children)),
+            Some(parent) => {
+                if operation != Operation::Broadcast {
+                    list.push(up(&[parent]));
+                }
+                if count > 0 {
+                    list.push(Request::control(&self.children, &[]).after(1).swap(swap));
+                }
+            }
+        }
+        if self.parent.is_none() && operation == Operation::Broadcast {
+            return list;
+        }
+        let told = match operation {
+            Operation::Barrier => {
+                Request::nothing().with(Options { local_event: Some(0), ..Options::default() })
+            }
+            _ => Request::tell(&[]).swap(swap),
+        };
+        list.push(if self.parent.is_some() && count == 0 { told.after(1) } else { told });
+        list
+    }
+
+    /// The same by hosts. Returns what came down.
+    async fn by_hosts(&self, glex: &Glex, operation: Operation, mine: &[u8]) -> Vec<u8> {
+        let options = Options::default();
+        let mut data = mine.to_vec();
+        if operation != Operation::Broadcast {
+            for _ in &self.children {
+                let came = glex.wait_mini_packet(self.endpoint).await.expect("it comes").data;
+                if operation == Operation::Sum {
+                    data = words(&data).zip(words(&came)).flat_map(|(a, b)| (a + b).to_le_bytes()).collect();
+                }
+            }
+            if let Some(parent) = self.parent {
+                glex.send_mini_packet(self.endpoint, parent, &data, options).await.expect("one at a time");
+            }
+        }
+        if self.parent.is_some() {
+            data = glex.wait_mini_packet(self.endpoint).await.expect("it comes").data;
+        }
+        if !self.children.is_empty() {
+            let request = Request::mini_packet(&self.children, &data);
+            glex.post(self.endpoint, request).await.expect("one at a time");
+        }
+        data
+    }
+
+    async fn by_nics(&self, glex: &Glex, operation: Operation, mine: &[u8]) -> Vec<u8> {
+        let list = self.sequences(operation, mine);
+        glex.post_list(self.endpoint, list).await.expect("few at once");
+        match operation {
+            Operation::Broadcast if self.parent.is_none() => mine.to_vec(),
+            Operation::Barrier => {
+                glex.wait_event(self.endpoint).await.expect("it comes");
+                vec![]
+            }
+            _ => glex.wait_mini_packet(self.endpoint).await.expect("it comes").data,
+        }
+    }
+}
+
+fn words(data: &[u8]) -> impl Iterator<Item = f64> {
+    data.chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().expect("eight bytes")))
+}
+
+pub(super) async fn run(glex: Glex, config: Collectives) {
+    let place = Place::new(&glex, &config);
+    let nodes = f64::from(glex.nodes());
+    for round in 0..=config.rounds {
+        for (which, operation) in OPERATIONS.into_iter().enumerate() {
+            let kind = 2 * (u64::from(round) * OPERATIONS.len() as u64 + which as u64);
+            // A sum of halves is exact.
+            let scale = f64::from(round + 1) / 2.0;
+            let word = |n: u64, node: f64| (scale * (node + n as f64)).to_le_bytes();
+            let of = |node: f64| (0..config.bytes / 8).flat_map(|n| word(n, node)).collect::<Vec<u8>>();
+            let mine = of(f64::from(glex.node()));
+            if operation != Operation::Broadcast || glex.node() == 0 {
+                glex.note(kind, glex.now_microticks());
+            }
+            let came = match config.offload {
+                true => place.by_nics(&glex, operation, &mine).await,
+                false => place.by_hosts(&glex, operation, &mine).await,
+            };
+            glex.note(kind + 1, glex.now_microticks());
+            let sum = |n: u64| scale * nodes * ((nodes - 1.0) / 2.0 + n as f64);
+            match operation {
+                Operation::Barrier => {}
+                Operation::Broadcast => assert_eq!(came, of(0.0), "node {}", glex.node()),
+                Operation::Sum => {
+                    let expected = (0..config.bytes / 8).map(sum);
+                    assert!(words(&came).eq(expected), "node {}", glex.node());
+                }
+            }
+        }
+    }
+}
