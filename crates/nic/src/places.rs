@@ -200,4 +200,10 @@ impl<N: Interface> Host<TiledHeader> for Places<N> {
     fn wake(&mut self, now: Time, node: u32, _: u32, signals: &mut Signals) {
         self.run(now, node, signals);
     }
+
+    fn died(&mut self, _: Time, node: u32) {
+        let place = &mut self.list[node as usize];
+        self.dead.insert(place.number);
+        place.tasks.iter().for_each(Task::end);
+    }
 }

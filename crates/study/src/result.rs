@@ -93,6 +93,9 @@ pub struct SwitchedFigures {
     pub responses: Option<ResponseFigures>,
     /// The links by class.
     pub classes: Vec<ClassUse>,
+    /// What went wrong, where anything was to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultFigures>,
 }
 
 impl SwitchedFigures {
@@ -100,6 +103,67 @@ impl SwitchedFigures {
     pub fn global(&self) -> Option<&ClassUse> {
         self.classes.last()
     }
+}
+
+/// What went wrong in a network of switches, and what was done about it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FaultFigures {
+    /// Sets of flits that came wrong over a link and were sent again, with those behind them.
+    pub corrupted_sets: u64,
+    /// Flits of packets that were in them.
+    pub repeated_flits: u64,
+    /// Sets whose CRC did not show that they were wrong.
+    pub escaped_sets: u64,
+    /// Packets lost on links that failed, or that waited for them.
+    pub lost_on_links: u64,
+    /// Packets lost in routers that failed, or at their nodes.
+    pub lost_in_routers: u64,
+    /// Packets discarded for want of a way.
+    pub without_way: u64,
+    /// Packets discarded since their headers could not be read.
+    pub without_header: u64,
+    /// Upset words of memories: corrected.
+    pub words_corrected: u64,
+    /// The same: with two wrong bits, contained.
+    pub words_contained: u64,
+    /// Packets that came damaged, as their CRCs showed.
+    pub damaged: u64,
+    /// Requests without an answer in time, at network interfaces.
+    pub timeouts: u64,
+    /// Changes of all route tables.
+    pub reroutes: Vec<RerouteFigures>,
+    /// The first error that each router saw, the earliest first; at most 20.
+    pub first_errors: Vec<FirstErrorFigures>,
+}
+
+/// A change of all route tables, times in us.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RerouteFigures {
+    /// When the first of the failures was that it is for.
+    pub failed_at_us: f64,
+    /// From then until the failover manager knew.
+    pub notice_us: f64,
+    /// How long it computed, while traffic went on.
+    pub compute_us: f64,
+    /// From when nodes held packets back until none was under way.
+    pub quiesce_us: f64,
+    /// Packets that were under way nevertheless.
+    pub left: u64,
+    /// When the tables were there and nodes could send again.
+    pub released_at_us: f64,
+}
+
+/// The first error that a router saw.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FirstErrorFigures {
+    /// When, us.
+    pub at_us: f64,
+    /// Where.
+    pub place: String,
+    /// The tile.
+    pub tile: u32,
+    /// What it was.
+    pub what: String,
 }
 
 /// Requests and responses apart.

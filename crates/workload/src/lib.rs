@@ -5,6 +5,7 @@
 //! ones, [`matching`] is the receive side that both need, and [`mapping`] says which node each rank runs on.
 
 pub mod config;
+pub mod exchange;
 pub mod flits;
 pub mod glex;
 pub mod gni;

@@ -19,7 +19,7 @@ fn run(config: &GlexConfig) -> Vec<f64> {
     let options = BuildOptions { injection_fifos: 2, ..BuildOptions::default() };
     let nic = ThConfig::th_express_2();
     let mut machine = TiledNetwork::new(&network, &options, |numbers| {
-        ThNics::new(&nic, &network, numbers, 1, 1, |glex| program(config, glex))
+        ThNics::new(&nic, &network, numbers, 1, 1, |glex| program(config, glex, network.ticks_per_second))
     })
     .expect("buildable");
     assert_eq!(machine.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);

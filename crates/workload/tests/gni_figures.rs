@@ -26,7 +26,9 @@ fn run(config: &GniConfig, blades: u32, chassis: u32) -> Vec<Vec<f64>> {
     let jobs = [job(nodes)].into();
     let nic = AriesConfig::cray_xc();
     let mut machine = TiledNetwork::new(&network, &options, |numbers| {
-        AriesNics::new(&nic, &network, &jobs, numbers, config.processes(), 1, |gni| program(config, gni))
+        AriesNics::new(&nic, &network, &jobs, numbers, config.processes(), 1, |gni| {
+            program(config, gni, network.ticks_per_second)
+        })
     })
     .expect("buildable");
     assert_eq!(machine.run_until(1 << 40, 2, &Progress::default()), Reached::Idle);

@@ -25,6 +25,8 @@ pub struct NicCounters {
     pub served: u64,
     /// Requests that had no response in time.
     pub timeouts: u64,
+    /// Packets that came damaged.
+    pub damaged: u64,
     /// Most requests outstanding at once.
     pub outstanding_peak: u64,
     /// Most block transfers at once.
@@ -203,5 +205,9 @@ impl Host<TiledHeader> for AriesNics {
 
     fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
         self.0.wake(now, node, token, signals);
+    }
+
+    fn died(&mut self, now: Time, node: u32) {
+        self.0.died(now, node);
     }
 }

@@ -19,7 +19,10 @@ pub(super) struct Deposit {
 
 impl Nic {
     pub(super) fn response_arrived(&mut self, c: &Common, t: u64, arrival: &Arrival) {
-        let response = Response::of(&arrival.meta);
+        let mut response = Response::of(&arrival.meta);
+        if arrival.is_damaged {
+            response.status = Status::Corrupt;
+        }
         // What came too late has been given up already.
         let Some(what) = self.orb.remove(response.tag) else { return };
         self.counters.responses += 1;

@@ -46,10 +46,12 @@ pub enum Status {
     ReceiveTooShort,
     /// The operation or operand is impossible.
     IllegalOp,
+    /// A packet came damaged, as its CRC showed: nothing of it was written.
+    Corrupt,
 }
 
 impl Status {
-    const ALL: [Status; 9] = [
+    const ALL: [Status; 10] = [
         Status::Success,
         Status::Timeout,
         Status::Permission,
@@ -59,6 +61,7 @@ impl Status {
         Status::NoReceive,
         Status::ReceiveTooShort,
         Status::IllegalOp,
+        Status::Corrupt,
     ];
 
     pub(super) fn of(number: u8) -> Self {

@@ -18,6 +18,8 @@ pub(super) struct Arrival {
     pub request: Request,
     pub mode: Mode,
     pub data: Option<Data>,
+    /// Whether its CRC is wrong.
+    pub is_damaged: bool,
 }
 
 /// A request whose address is known.
@@ -41,7 +43,9 @@ impl Nic {
             request: Request::of(&delivery.meta),
             mode: delivery.header.mode(),
             data: delivery.data.cloned(),
+            is_damaged: delivery.header.is_damaged(),
         };
+        self.counters.damaged += u64::from(arrival.is_damaged);
         let t = now * TICK;
         let a = &mut self.arrivals[class];
         a.waiting.push_back((t + c.config.in_milliticks * MILLI, arrival));
@@ -97,6 +101,10 @@ impl Nic {
     fn request_arrived(&mut self, c: &Common, t: u64, arrival: Arrival) {
         self.counters.served += 1;
         let r = arrival.request;
+        if arrival.is_damaged {
+            // "Data payload errors are reported directly to the user".
+            return self.respond(c, t, &arrival, Status::Corrupt, false);
+        }
         match r.op {
             Op::Join => {
                 self.respond(c, t, &arrival, Status::Success, false);

@@ -63,6 +63,8 @@ pub struct ThConfig {
     pub retry_milliticks: u64,
     /// How long a sender waits for an answer.
     pub timeout_milliticks: u64,
+    /// How often a sender hears nothing in that time before it gives up.
+    pub attempts_max: u32,
     /// Packets of a million whose user-level CRC is wrong when they arrive.
     pub corrupted_per_million: u32,
     /// Packets of a million that do not arrive.
@@ -141,6 +143,7 @@ impl ThConfig {
             pinned_max_B: 1 << 22,
             retry_milliticks: 1_000_000,
             timeout_milliticks: 1_000_000_000,
+            attempts_max: 8,
             corrupted_per_million: 0,
             lost_per_million: 0,
             core: ThCoreConfig {
@@ -180,6 +183,7 @@ impl ThConfig {
             ("pinned_max_B", self.pinned_max_B, 4096, 1 << 40),
             ("retry_milliticks", self.retry_milliticks, 1000, 1 << 40),
             ("timeout_milliticks", self.timeout_milliticks, 1000, 1 << 44),
+            ("attempts_max", self.attempts_max.into(), 1, 1 << 16),
             ("corrupted_per_million", self.corrupted_per_million.into(), 0, 500_000),
             ("lost_per_million", self.lost_per_million.into(), 0, 500_000),
             ("core.poll_milliticks", self.core.poll_milliticks, 1, 1 << 40),

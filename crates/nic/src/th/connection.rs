@@ -23,6 +23,8 @@ pub(super) struct Coming {
     /// How many there are, once the last has come.
     pub packets: Option<u32>,
     pub status: Status,
+    /// When something of it came last.
+    pub heard_at: u64,
 }
 
 impl Nic {
@@ -75,7 +77,17 @@ impl Nic {
         if transfer.attempt != attempt {
             return;
         }
-        let link = transfer.link;
+        let (link, to) = (transfer.link, transfer.descriptor.to.node);
+        transfer.silent += 1;
+        let gives_up = transfer.silent >= c.config.attempts_max;
+        if gives_up {
+            self.counters.timeouts += 1;
+            // Nobody may be there; who is has a context free again.
+            self.counters.given_up += 1;
+            self.answer(c, t, to, Kind::Release, id);
+            self.end_transfer(c, t, id, Status::NoAnswer);
+            return self.fetch(c, t);
+        }
         if link == Link::Connected {
             // Which packets are missing it does not know.
             transfer.again = (0..transfer.packets).collect();
@@ -93,11 +105,17 @@ impl Nic {
     /// Another node asks for a connection.
     pub(super) fn setup_arrived(&mut self, c: &Common, t: u64, from: u32, id: Id) {
         let has_it = self.receivers.contains_key(&(from, id));
-        if !has_it && self.receivers.len() >= c.config.receiver_contexts as usize {
+        let is_full = |nic: &Nic| nic.receivers.len() >= c.config.receiver_contexts as usize;
+        if !has_it && is_full(self) {
+            // Of senders that have been silent for longer than they would wait themselves nothing is to be expected.
+            let patience = u64::from(c.config.attempts_max) * c.config.timeout_milliticks * MILLI;
+            self.receivers.retain(|_, coming| coming.heard_at + patience > t);
+        }
+        if !has_it && is_full(self) {
             self.counters.refused += 1;
             return self.answer(c, t, from, Kind::Nack, id);
         }
-        self.receivers.entry((from, id)).or_default();
+        self.receivers.entry((from, id)).or_default().heard_at = t;
         self.counters.receivers_peak = self.counters.receivers_peak.max(self.receivers.len() as u32);
         self.answer(c, t, from, Kind::Accept, id);
     }
@@ -105,6 +123,9 @@ impl Nic {
     /// What a receiver context says.
     pub(super) fn answer_arrived(&mut self, c: &Common, t: u64, from: u32, packet: &Packet) {
         let id = packet.id;
+        if let Some(transfer) = self.transfer_of(id).filter(|_| packet.kind != Kind::Release) {
+            transfer.silent = 0;
+        }
         match packet.kind {
             Kind::Accept => {
                 let Some(transfer) = self.transfer_of(id) else {
@@ -152,14 +173,17 @@ impl Nic {
         t: u64,
         (from, packet): (u32, &Packet),
         data: Option<&[u8]>,
+        is_damaged: bool,
     ) -> bool {
         let Some(coming) = self.receivers.get_mut(&(from, packet.id)) else {
             self.done(c, t, from, packet.id, Status::Success);
             return false;
         };
-        if c.config.corrupted_per_million > 0
-            && (self.random.draw() % 1_000_000) < c.config.corrupted_per_million.into()
-        {
+        coming.heard_at = t;
+        let is_damaged = is_damaged
+            || c.config.corrupted_per_million > 0
+                && (self.random.draw() % 1_000_000) < c.config.corrupted_per_million.into();
+        if is_damaged {
             self.counters.corrupted += 1;
             self.save_error(c, t, (from, packet), data, ErrorKind::Crc);
             self.say(c, t, from, Kind::Resend, packet.id, (packet.sequence, Status::Success));

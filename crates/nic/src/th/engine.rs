@@ -38,6 +38,8 @@ pub(super) struct Transfer {
     pub ready: VecDeque<(u32, Option<Data>)>,
     /// Which attempt a time-out is of.
     pub attempt: u32,
+    /// Attempts since the other side was heard.
+    pub silent: u32,
     /// The number under which a get's data is expected.
     pub ticket: u32,
 }
@@ -94,6 +96,7 @@ impl Nic {
             again: VecDeque::new(),
             ready: VecDeque::new(),
             attempt: 0,
+            silent: 0,
             ticket,
         };
         self.transfers.insert(number, transfer);

@@ -41,6 +41,8 @@ pub struct NicCounters {
     pub resent: u64,
     /// See `corrupted`.
     pub timeouts: u64,
+    /// Transfers that were given up, since the other side did not answer.
+    pub given_up: u64,
     /// Translations that the cache had, and that it had not.
     pub cache_hits: u64,
     /// See `cache_hits`.
@@ -187,5 +189,9 @@ impl Host<TiledHeader> for ThNics {
 
     fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
         self.0.wake(now, node, token, signals);
+    }
+
+    fn died(&mut self, now: Time, node: u32) {
+        self.0.died(now, node);
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Arrival {
     pub from: u32,
     pub packet: Packet,
     pub data: Option<Data>,
+    /// Whether its user-level CRC is wrong.
+    pub is_damaged: bool,
 }
 
 /// Bytes that the NIC lets wait for PCI-Express before it looks at no more packets **(ours)**.
@@ -37,6 +39,7 @@ impl Nic {
             from: delivery.meta.source,
             packet: Packet::of(&delivery.meta),
             data: delivery.data.cloned(),
+            is_damaged: delivery.header.is_damaged(),
         };
         let t = now * TICK;
         let a = &mut self.arrivals[class];
@@ -78,13 +81,22 @@ impl Nic {
         if self.is_lost(c, &packet) {
             return;
         }
+        // Of a packet of a connection the sender is told; any other, and what contexts say to each other, is as if it had not come.
+        if arrival.is_damaged
+            && (!packet.is_connected || packet.kind == Kind::Setup || packet.kind.is_answer())
+        {
+            self.counters.corrupted += 1;
+            return self.save_error(c, t, (from, &packet), arrival.data.as_deref(), ErrorKind::Crc);
+        }
         if packet.kind == Kind::Setup {
             return self.setup_arrived(c, t, from, packet.id);
         }
         if packet.kind.is_answer() {
             return self.answer_arrived(c, t, from, &packet);
         }
-        if packet.is_connected && !self.is_new(c, t, (from, &packet), arrival.data.as_deref()) {
+        if packet.is_connected
+            && !self.is_new(c, t, (from, &packet), arrival.data.as_deref(), arrival.is_damaged)
+        {
             return;
         }
         let status = self.verdict(&packet);
@@ -114,7 +126,7 @@ impl Nic {
 
     /// A packet's address is known: what it is for is done.
     pub(super) fn commit(&mut self, c: &Common, t: u64, arrival: Arrival, mut status: Status) {
-        let Arrival { from, packet, data } = arrival;
+        let Arrival { from, packet, data, .. } = arrival;
         match packet.kind {
             _ if status != Status::Success => self.refused(c, t, (from, &packet), data.as_deref(), status),
             Kind::Control => status = self.control_arrived(c, t, (from, &packet), data.as_deref()),

@@ -15,10 +15,13 @@ pub enum Status {
     Memory,
     /// The mini-packet queue had no room.
     QueueFull,
+    /// The other side did not answer, however often it was asked.
+    NoAnswer,
 }
 
 impl Status {
     pub(super) fn of(number: u8) -> Self {
+        // What one side alone can tell is not said to the other.
         [Status::Success, Status::Key, Status::Memory, Status::QueueFull][usize::from(number & 3)]
     }
 }

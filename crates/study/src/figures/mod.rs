@@ -70,6 +70,7 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
         groups.extend(switched::throughput(switched));
         groups.push(latency(result));
         groups.push(switched::links(result, switched));
+        groups.extend(switched.faults.as_ref().map(switched::faults));
     }
     groups
 }

@@ -1,7 +1,7 @@
 //! Figures that only machines of switches have.
 
 use super::{Group, count, group, stats};
-use crate::result::{RunResult, SwitchedFigures};
+use crate::result::{FaultFigures, RunResult, SwitchedFigures};
 use crate::write::number::{percent, short};
 
 /// What nodes offered and took, and by which ways it came.
@@ -41,6 +41,54 @@ pub(super) fn throughput(s: &SwitchedFigures) -> Vec<Group> {
         ));
     }
     groups
+}
+
+/// What went wrong, and what was done about it.
+pub(super) fn faults(f: &FaultFigures) -> Group {
+    let mut rows = vec![
+        (
+            "wrong on links",
+            format!(
+                "{} sets of flits, sent again with what went behind them; {} that no CRC showed",
+                count(f.corrupted_sets),
+                count(f.escaped_sets)
+            ),
+        ),
+        (
+            "packets lost",
+            format!(
+                "{} with links, {} with routers, {} without a way, {} without a header",
+                count(f.lost_on_links),
+                count(f.lost_in_routers),
+                count(f.without_way),
+                count(f.without_header)
+            ),
+        ),
+        (
+            "upset words",
+            format!("{} corrected, {} contained", count(f.words_corrected), count(f.words_contained)),
+        ),
+        ("packets damaged", format!("{}, as their CRCs showed", count(f.damaged))),
+        ("time-outs", count(f.timeouts)),
+    ];
+    rows.extend(f.reroutes.iter().map(|r| {
+        let left = if r.left == 0 { String::new() } else { format!(", with {} left", count(r.left)) };
+        let told = format!(
+            "of what failed at {} us: known after {} us, computed in {} us, quiet in {} us{left}, released at {} us",
+            short(r.failed_at_us),
+            short(r.notice_us),
+            short(r.compute_us),
+            short(r.quiesce_us),
+            short(r.released_at_us)
+        );
+        ("new route tables", told)
+    }));
+    if let Some(first) = f.first_errors.first() {
+        let told =
+            format!("{} at {} us, {} tile {}", first.what, short(first.at_us), first.place, first.tile);
+        rows.push(("first error", told));
+    }
+    group("Faults", rows)
 }
 
 /// Use of the links, all and by class.

@@ -3,12 +3,13 @@
 use super::{Readout, Span, common, curve, latency, utilization};
 use crate::resolve::ResolvedStudy;
 use crate::result::{
-    ClassUse, LinkSummary, PortRow, ResponseFigures, RunResult, Series, StallReport, SwitchedFigures,
-    WaitingPacket,
+    ClassUse, FaultFigures, FirstErrorFigures, LinkSummary, PortRow, RerouteFigures, ResponseFigures,
+    RunResult, Series, StallReport, SwitchedFigures, WaitingPacket,
 };
 use crate::simulate::driver::Driver;
 use netloom_engine::Time;
 use netloom_fabric::host::Host;
+use netloom_fabric::router::tiled::{ErrorKind, FirstError, Reroute};
 use netloom_fabric::router::tiled::{TileCounts, TiledBlock, TiledHeader, TiledNetwork};
 use netloom_fabric::router::{self, RouterBlock, WindowRecord};
 use netloom_fabric::topology::wiring::Wiring;
@@ -62,6 +63,7 @@ impl<H: Host<TiledHeader> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
                 round_trip: latency(study, &counts.round_trip),
             }),
             classes: wiring.classes().iter().map(|class| class_use(class, &rows, packets)).collect(),
+            faults: faults(study, network, &wiring),
         });
         if study.study.measure.per_link {
             result.ports = rows;
@@ -73,6 +75,55 @@ impl<H: Host<TiledHeader> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
         }
         result
     }
+}
+
+/// What went wrong, where anything was to.
+fn faults<H: Host<TiledHeader>>(
+    study: &ResolvedStudy,
+    network: &mut TiledNetwork<H>,
+    wiring: &Wiring,
+) -> Option<FaultFigures> {
+    if study.switched().config.faults.is_none() {
+        return None;
+    }
+    let f = network.faults();
+    let reroute = |r: &Reroute| RerouteFigures {
+        failed_at_us: study.micros(r.failed_at),
+        notice_us: study.micros(r.noticed_at - r.failed_at),
+        compute_us: study.micros(r.quiesced_at - r.noticed_at),
+        quiesce_us: study.micros(r.drained_at - r.quiesced_at),
+        left: r.left,
+        released_at_us: study.micros(r.released_at),
+    };
+    let first = |e: FirstError| FirstErrorFigures {
+        at_us: study.micros(e.at),
+        place: wiring.place(e.router).into(),
+        tile: e.tile as u32,
+        what: match e.kind {
+            ErrorKind::Link => "a link failed",
+            ErrorKind::Lane => "lanes failed",
+            ErrorKind::Set => "a set with a wrong CRC",
+            ErrorKind::Corrected => "a wrong bit in a memory, corrected",
+            ErrorKind::Contained => "two wrong bits in a memory, contained",
+            ErrorKind::NoWay => "a packet without a way",
+        }
+        .into(),
+    };
+    Some(FaultFigures {
+        corrupted_sets: f.links.corrupted_sets,
+        repeated_flits: f.links.repeated_flits,
+        escaped_sets: f.links.escaped_sets,
+        lost_on_links: f.lost_on_links,
+        lost_in_routers: f.lost_in_routers,
+        without_way: f.without_way,
+        without_header: f.without_header,
+        words_corrected: f.words_corrected,
+        words_contained: f.words_contained,
+        damaged: f.delivered_damaged,
+        timeouts: 0,
+        reroutes: network.overseer().done.iter().map(reroute).collect(),
+        first_errors: network.first_errors().into_iter().take(20).map(first).collect(),
+    })
 }
 
 /// Links, each direction counted.

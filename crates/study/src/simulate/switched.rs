@@ -69,7 +69,7 @@ fn on_aries(
     let (network, nodes) = (&outline.config, outline.wiring.nodes());
     let jobs: Arc<[Job]> = [gni::job(nodes)].into();
     let built = TiledNetwork::new(network, &of_programs(study), |numbers| {
-        let program = |gni| gni::program(config, gni);
+        let program = |gni| gni::program(config, gni, network.ticks_per_second);
         AriesNics::new(nic, network, &jobs, numbers, config.processes(), s.seed, program)
     });
     let measured = |notes: &_| config.measured(notes, study.machine.ticks_per_second());
@@ -90,7 +90,8 @@ fn on_th(
         return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
     };
     let built = TiledNetwork::new(network, &of_programs(study), |numbers| {
-        ThNics::new(nic, network, numbers, 1, s.seed, |glex| glex::program(config, glex))
+        let program = |glex| glex::program(config, glex, network.ticks_per_second);
+        ThNics::new(nic, network, numbers, 1, s.seed, program)
     });
     let measured = |notes: &_| config.measured(notes, study.machine.ticks_per_second());
     run_programs(study, built, 1, measured, (progress, threads), begin)
@@ -126,7 +127,9 @@ fn run_programs<H: Host<TiledHeader> + Driver + Processes>(
         left.extend(block.host().left());
         timeouts += block.host().timeouts();
     }
-    if result.partial.is_none() && timeouts != 0 {
+    if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {
+        faults.timeouts = timeouts;
+    } else if result.partial.is_none() && timeouts != 0 {
         result.partial = Some(format!("{timeouts} requests had no answer in time"));
     }
     if let (None, Some((node, process))) = (&result.partial, left.iter().min()) {

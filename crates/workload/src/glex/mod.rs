@@ -5,8 +5,10 @@
 
 pub mod bandwidth;
 pub mod collectives;
+mod exchange;
 pub mod latency;
 
+use crate::exchange::Exchange;
 use crate::processes::{Notes, check_partner, of, refuse};
 use crate::spi::Measured;
 use bandwidth::Bandwidth;
@@ -54,6 +56,8 @@ pub enum GlexConfig {
     Bandwidth(Bandwidth),
     /// Barriers, broadcasts and sums of all nodes.
     Collectives(Collectives),
+    /// Puts at random, each of which is looked at.
+    Exchange(Exchange),
 }
 
 impl GlexConfig {
@@ -66,6 +70,7 @@ impl GlexConfig {
             GlexConfig::Latency(c) => c.check(nodes),
             GlexConfig::Bandwidth(c) => c.check(nodes),
             GlexConfig::Collectives(c) => c.check(),
+            GlexConfig::Exchange(c) => c.check(nodes),
         }
     }
 
@@ -77,16 +82,22 @@ impl GlexConfig {
             GlexConfig::Latency(c) => c.measured(notes, second),
             GlexConfig::Bandwidth(c) => c.measured(notes, second),
             GlexConfig::Collectives(c) => c.measured(notes, second),
+            GlexConfig::Exchange(c) => c.measured(notes, second),
         }
     }
 }
 
-/// The program of a process.
-pub fn program(config: &GlexConfig, glex: Glex) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+/// The program of a process, on a machine of so many ticks a second.
+pub fn program(
+    config: &GlexConfig,
+    glex: Glex,
+    ticks_per_second: u64,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     match config {
         GlexConfig::Latency(c) => Box::pin(latency::run(glex, c.clone())),
         GlexConfig::Bandwidth(c) => Box::pin(bandwidth::run(glex, c.clone())),
         GlexConfig::Collectives(c) => Box::pin(collectives::run(glex, c.clone())),
+        GlexConfig::Exchange(c) => Box::pin(exchange::run(glex, c.clone(), ticks_per_second)),
     }
 }
 

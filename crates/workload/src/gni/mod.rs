@@ -6,9 +6,11 @@
 pub mod allreduce;
 pub mod amo_rates;
 pub mod bandwidth;
+mod exchange;
 pub mod latency;
 pub mod put_rates;
 
+use crate::exchange::Exchange;
 use crate::processes::{Notes, check_partner, of, refuse};
 use crate::spi::Measured;
 use allreduce::Allreduce;
@@ -50,13 +52,15 @@ pub enum GniConfig {
     AmoRates(AmoRates),
     /// Sums over all nodes by the collective engine.
     Allreduce(Allreduce),
+    /// Puts at random, each of which is looked at.
+    Exchange(Exchange),
 }
 
 impl GniConfig {
     /// Processes of each node.
     pub fn processes(&self) -> u32 {
         match self {
-            GniConfig::Latency(_) | GniConfig::Allreduce(_) => 1,
+            GniConfig::Latency(_) | GniConfig::Allreduce(_) | GniConfig::Exchange(_) => 1,
             GniConfig::Bandwidth(c) => c.processes,
             GniConfig::PutRates(c) => c.processes,
             GniConfig::AmoRates(c) => c.processes,
@@ -74,6 +78,7 @@ impl GniConfig {
             GniConfig::PutRates(c) => c.check(nodes),
             GniConfig::AmoRates(c) => c.check(nodes),
             GniConfig::Allreduce(c) => c.check(nodes),
+            GniConfig::Exchange(c) => c.check(nodes),
         }
     }
 
@@ -87,18 +92,24 @@ impl GniConfig {
             GniConfig::PutRates(c) => c.measured(notes, second),
             GniConfig::AmoRates(c) => c.measured(notes, second),
             GniConfig::Allreduce(c) => c.measured(notes, second),
+            GniConfig::Exchange(c) => c.measured(notes, second),
         }
     }
 }
 
-/// The program of a process.
-pub fn program(config: &GniConfig, gni: Gni) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+/// The program of a process, on a machine of so many ticks a second.
+pub fn program(
+    config: &GniConfig,
+    gni: Gni,
+    ticks_per_second: u64,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     match config {
         GniConfig::Latency(c) => Box::pin(latency::run(gni, c.clone())),
         GniConfig::Bandwidth(c) => Box::pin(bandwidth::run(gni, c.clone())),
         GniConfig::PutRates(c) => Box::pin(put_rates::run(gni, c.clone())),
         GniConfig::AmoRates(c) => Box::pin(amo_rates::run(gni, c.clone())),
         GniConfig::Allreduce(c) => Box::pin(allreduce::run(gni, c.clone())),
+        GniConfig::Exchange(c) => Box::pin(exchange::run(gni, c.clone(), ticks_per_second)),
     }
 }
 

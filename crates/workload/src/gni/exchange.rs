@@ -1,0 +1,78 @@
+//! Puts at random on Aries NICs: see [`crate::exchange`].
+
+use super::{AT, set_up};
+use crate::exchange::{Exchange, Interface};
+use netloom_nic::aries::address::{MemHandle, PageSize};
+use netloom_nic::aries::gni::{Endpoint, Gni, Post, PostKind};
+use netloom_nic::aries::status::Status;
+
+/// Longest put by the core's own stores, bytes: others are the block transfer engine's.
+const FMA_MAX_B: u64 = 4096;
+
+struct OnAries {
+    gni: Gni,
+    memory: MemHandle,
+    queue: u16,
+    ns_per_microtick: f64,
+}
+
+impl Interface for OnAries {
+    fn node(&self) -> u32 {
+        self.gni.place()
+    }
+
+    fn nodes(&self) -> u32 {
+        self.gni.job().nodes()
+    }
+
+    fn now_ns(&self) -> f64 {
+        self.gni.now_microticks() as f64 * self.ns_per_microtick
+    }
+
+    fn now_microticks(&self) -> u64 {
+        self.gni.now_microticks()
+    }
+
+    fn note(&self, of: u64, value: u64) {
+        self.gni.note(of, value);
+    }
+
+    fn store(&self, at: u64, bytes: &[u8]) {
+        self.gni.store(AT + at, bytes);
+    }
+
+    fn load(&self, at: u64, bytes: usize) -> Vec<u8> {
+        self.gni.load(AT + at, bytes)
+    }
+
+    async fn sleep_ns(&self, ns: f64) {
+        self.gni.compute_milliticks((ns.max(0.0) / self.ns_per_microtick / 1000.0) as u64).await;
+    }
+
+    async fn put(&self, to: u32, local: u64, remote: u64, bytes: u64, slot: u32) {
+        let kind = if bytes <= FMA_MAX_B { PostKind::FmaPut } else { PostKind::RdmaPut };
+        let post = Post {
+            queue: Some(self.queue),
+            id: slot.into(),
+            ..Post::new(kind, AT + local, AT + remote, self.memory, bytes)
+        };
+        let to = Endpoint::new(to, self.gni.process());
+        let posted = match kind {
+            PostKind::FmaPut => self.gni.post_fma(to, post).await,
+            _ => self.gni.post_rdma(to, post).await,
+        };
+        posted.expect("possible");
+    }
+
+    async fn ended(&self) -> (u32, bool) {
+        let event = self.gni.cq_wait_event(self.queue).await.expect("there is room for all");
+        (event.user as u32, event.status == Status::Success)
+    }
+}
+
+pub(super) async fn run(gni: Gni, config: Exchange, ticks_per_second: u64) {
+    let memory = set_up(&gni, config.memory(gni.job().nodes()), PageSize::HUGE);
+    let queue = gni.cq_create(2 * config.outstanding as usize);
+    let nic = OnAries { gni, memory, queue, ns_per_microtick: 1e3 / ticks_per_second as f64 };
+    crate::exchange::run(nic, config).await;
+}
