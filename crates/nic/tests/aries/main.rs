@@ -10,5 +10,6 @@ mod domains;
 mod limits;
 mod machine;
 mod messages;
+mod queues;
 mod thin;
 mod windows;
