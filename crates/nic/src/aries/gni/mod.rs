@@ -26,12 +26,21 @@
 //! # let _ = put;
 //! ```
 
+mod datagrams;
 mod engines;
+mod letters;
+mod msgq;
 mod post;
 mod queues;
 mod task;
 mod windows;
 
+pub(super) use datagrams::Posted;
+pub use datagrams::{Datagram, DatagramKey, DatagramState};
+pub use letters::LETTER_MAX_B;
+pub(super) use letters::{Letters, SYSTEM};
+pub(super) use msgq::Link;
+pub use msgq::{Msgq, QueuedMessage};
 pub use post::{Post, PostKind};
 pub use queues::QueueMode;
 pub use task::Note;
