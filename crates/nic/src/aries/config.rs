@@ -60,6 +60,8 @@ pub struct CoreConfig {
     pub found_milliticks: u64,
     /// A system call.
     pub system_call_milliticks: u64,
+    /// From an event that interrupts until who slept goes on.
+    pub interrupt_milliticks: u64,
 }
 
 impl AriesConfig {
@@ -113,6 +115,8 @@ impl AriesConfig {
                 poll_milliticks: 8_750,
                 found_milliticks: 26_250,
                 system_call_milliticks: 437_500,
+                // (ours): 1 us.
+                interrupt_milliticks: 875_000,
             },
         }
     }
@@ -145,6 +149,7 @@ impl AriesConfig {
             ("core.poll_milliticks", self.core.poll_milliticks, 1, 1 << 40),
             ("core.found_milliticks", self.core.found_milliticks, 0, 1 << 40),
             ("core.system_call_milliticks", self.core.system_call_milliticks, 0, 1 << 40),
+            ("core.interrupt_milliticks", self.core.interrupt_milliticks, 0, 1 << 40),
         ]
         .into_iter()
         .chain(self.pcie.limits())

@@ -103,6 +103,8 @@ pub(super) enum Command {
     Open { descriptor: u8, ptag: u8, window: Window, notice: Notice, packets: u32 },
     /// A request.
     Remote { descriptor: u8, target: Target, what: What },
+    /// What follows waits until all of the transaction before it is back.
+    Chain { descriptor: u8 },
     /// No more requests are part of the transaction.
     Close { descriptor: u8 },
     /// A block transfer, written to the NIC whole, or (`false`) lying in a queue in memory.
@@ -131,6 +133,13 @@ impl Nic {
     /// Does what needs no packet, as far as it comes first; says whether a request is next.
     fn next_is_request(&mut self, c: &Common, t: u64) -> bool {
         loop {
+            let chained = match self.commands.front() {
+                Some(Command::Chain { descriptor }) => Some(*descriptor),
+                _ => None,
+            };
+            if chained.is_some_and(|descriptor| self.is_open(descriptor)) {
+                return false;
+            }
             let is_request = match self.commands.front() {
                 None => return false,
                 Some(Command::Open { .. }) if self.transactions.is_full() => return false,
@@ -157,6 +166,7 @@ impl Nic {
                     (d.packets, d.left) = (packets, packets);
                 }
                 Command::Close { descriptor } => self.close(c, t, descriptor),
+                Command::Chain { .. } => {}
                 Command::Transfer(transfer, true) => self.post_transfer(c, t, *transfer),
                 Command::Transfer(transfer, false) => self.fetch_transfer(c, t, transfer),
                 Command::Join { engine, operation, value } => {
@@ -166,6 +176,12 @@ impl Nic {
             }
             self.return_credit(c, t);
         }
+    }
+
+    /// Whether something of the descriptor's transaction has no response yet.
+    fn is_open(&mut self, descriptor: u8) -> bool {
+        let ssid = self.descriptors.get(&descriptor).and_then(|d| d.open);
+        ssid.is_some_and(|ssid| self.transactions.get(ssid).outstanding > 0)
     }
 
     fn close(&mut self, c: &Common, t: u64, descriptor: u8) {

@@ -23,6 +23,8 @@ pub struct NicCounters {
     pub responses: u64,
     /// Requests of others that it has looked at.
     pub served: u64,
+    /// Processes that it has woken.
+    pub interrupts: u64,
     /// Requests that had no response in time.
     pub timeouts: u64,
     /// Packets that came damaged.
@@ -162,21 +164,24 @@ impl Interface for Nic {
                 self.asked(&command);
                 self.agenda.at(t + cost, Action::CoreWrites(process, bytes, command));
             }
-            Call::Wait(watch) => {
+            Call::Wait(watch, most) => {
+                let core = &c.config.core;
+                let found = (core.poll_milliticks + core.found_milliticks) * MILLI;
                 let is_there = match watch {
-                    Watch::Queue(queue) => {
-                        lock(&self.here).queue(queue).is_none_or(|q| !q.events.is_empty() || q.is_overrun)
-                    }
+                    Watch::Queue(queue) => lock(&self.here).queue(queue).is_none_or(|q| q.wakes().0),
                     Watch::Sync(descriptor) => self.outstanding_of(descriptor) == 0,
-                    Watch::Memory { .. } => false,
+                    Watch::Memory { .. } | Watch::AnyQueue => false,
                 };
                 if is_there {
-                    let core = &c.config.core;
-                    let at = t + (core.poll_milliticks + core.found_milliticks) * MILLI;
-                    self.agenda.at(at, Action::Program(process));
+                    self.agenda.at(t + found, Action::Program(process));
                 } else {
                     self.watches.insert(process, (t, watch));
+                    most.into_iter().for_each(|most| self.agenda.at(t + most, Action::GiveUp(process, t)));
                 }
+            }
+            Call::IsSynced(descriptor) => {
+                lock(&self.here).is_synced = self.outstanding_of(descriptor) == 0;
+                self.agenda.at(t + c.config.core.poll_milliticks * MILLI, Action::Program(process));
             }
         }
     }

@@ -141,8 +141,15 @@ impl Nic {
                 } else {
                     q.is_overrun = true;
                 }
+                let (owner, (wakes, by_interrupt)) = (q.process, q.wakes());
                 drop(here);
-                self.found(c, t, |_, watch| watch == Watch::Queue(queue));
+                let is_it =
+                    |who, watch| watch == Watch::Queue(queue) || watch == Watch::AnyQueue && who == owner;
+                if wakes && by_interrupt {
+                    self.interrupt(c, t, is_it);
+                } else if wakes {
+                    self.found(c, t, is_it);
+                }
             }
             Landing::Sync(descriptor) => self.found(c, t, |_, watch| watch == Watch::Sync(descriptor)),
             Landing::Result { engine, value, status } => self.has_result(c, t, engine, value, status),
@@ -158,6 +165,20 @@ impl Nic {
                 let turn = core.poll_milliticks * MILLI;
                 let at = since + t.saturating_sub(since).div_ceil(turn).max(1) * turn;
                 agenda.at(at + core.found_milliticks * MILLI, Action::Program(process));
+            }
+            !is_it
+        });
+    }
+
+    /// Processes that sleep until this is there are woken.
+    fn interrupt(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
+        let (agenda, core) = (&mut self.agenda, &c.config.core);
+        let counters = &mut self.counters;
+        self.watches.retain(|&process, &mut (_, watch)| {
+            let is_it = is_it(process, watch);
+            if is_it {
+                counters.interrupts += 1;
+                agenda.at(t + core.interrupt_milliticks * MILLI, Action::Program(process));
             }
             !is_it
         });

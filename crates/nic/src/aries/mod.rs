@@ -6,7 +6,7 @@
 //! | station | file |
 //! |---|---|
 //! | what programs call, and the time that their own instructions take | `gni/` |
-//! | short messages, by puts into mailboxes; the library of SHMEM and compilers | `smsg.rs`, `dmapp.rs` |
+//! | short messages, by puts into mailboxes; the library of SHMEM and compilers | `smsg.rs`, `dmapp/` |
 //! | the host interface; reads and writes of memory over it | `../pcie.rs`, `memory.rs` |
 //! | FMA: descriptors, windows, launch | `fma.rs` |
 //! | block transfers | `bte.rs` |
@@ -92,6 +92,8 @@ enum Action {
     WriteWord(u64),
     /// A collective engine has all contributions.
     Reduced(u8),
+    /// A process no longer waits for what it has waited for since a time.
+    GiveUp(u8, u64),
     /// Requests without a response are looked for.
     Sweep,
 }
@@ -112,6 +114,7 @@ enum Landing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
     Queue(u16),
+    AnyQueue,
     Memory { address: u64, bytes: u64 },
     Sync(u8),
 }
@@ -258,6 +261,12 @@ impl Nic {
             Action::Step => self.step(c, t),
             Action::WriteWord(word) => self.write_word(c, t, word),
             Action::Reduced(engine) => self.reduced(c, t, engine.into()),
+            Action::GiveUp(process, since) => {
+                if self.watches.get(&process).is_some_and(|&(from, _)| from == since) {
+                    self.watches.remove(&process);
+                    self.agenda.at(t, Action::Program(process));
+                }
+            }
             Action::Sweep => self.sweep(c, t),
             Action::Program(_) => unreachable!("the host's"),
         }

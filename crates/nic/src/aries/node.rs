@@ -4,6 +4,7 @@
 use super::address::{Domains, Job};
 use super::collective::Tree;
 use super::config::AriesConfig;
+use super::gni::{Letters, Link, Posted, QueueMode};
 use super::status::{Refusal, Status};
 use crate::contents::Contents;
 pub(super) use crate::program::lock;
@@ -64,6 +65,8 @@ pub(super) struct Queue {
     pub room: usize,
     pub events: VecDeque<Event>,
     pub is_overrun: bool,
+    pub mode: QueueMode,
+    pub is_masked: bool,
 }
 
 /// Memory that waits for a message.
@@ -92,6 +95,13 @@ pub(super) struct Node {
     /// What their last operations came to, and whether one is pending.
     pub results: [Option<([u64; 2], Status)>; super::collective::ENGINES],
     pub is_pending: [bool; super::collective::ENGINES],
+    /// The answer to who asked whether an FMA descriptor has nothing outstanding.
+    pub is_synced: bool,
+    /// Letters between nodes, the datagrams of its processes and how many there ever were, and what it knows of messages to other nodes.
+    pub letters: Letters,
+    pub datagrams: Vec<Posted>,
+    pub datagram_numbers: u64,
+    pub links: BTreeMap<u32, Link>,
 }
 
 /// Where an address of a process lies among the contents of its node.

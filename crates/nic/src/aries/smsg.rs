@@ -145,6 +145,15 @@ impl Smsg {
         self.next().ok_or(Refusal::NotDone)
     }
 
+    /// Looks once whether the next message has come with a tag that is asked for (`GNI_SmsgGetNextWTag`).
+    ///
+    /// # Errors
+    /// [`Refusal::NotDone`] if it has not; [`Refusal::NoMatch`] if its tag is another.
+    pub async fn get_next_with_tag(&self, tag: u8) -> Result<Message, Refusal> {
+        let message = self.get_next().await?;
+        if message.tag == tag { Ok(message) } else { Err(Refusal::NoMatch) }
+    }
+
     /// Polls the mailbox until the next message has come. It stays until it is released.
     ///
     /// # Panics

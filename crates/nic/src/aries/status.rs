@@ -19,6 +19,8 @@ pub enum Refusal {
     IllegalOp,
     /// Longer than it can be.
     Size,
+    /// What is there is not what was asked for.
+    NoMatch,
     /// Events were lost, since their queue was full.
     Overrun,
 }

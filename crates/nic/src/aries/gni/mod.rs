@@ -26,12 +26,23 @@
 //! # let _ = put;
 //! ```
 
+mod datagrams;
 mod engines;
+mod letters;
+mod msgq;
 mod post;
+mod queues;
 mod task;
 mod windows;
 
+pub(super) use datagrams::Posted;
+pub use datagrams::{Datagram, DatagramKey, DatagramState};
+pub use letters::LETTER_MAX_B;
+pub(super) use letters::{Letters, SYSTEM};
+pub(super) use msgq::Link;
+pub use msgq::{Msgq, QueuedMessage};
 pub use post::{Post, PostKind};
+pub use queues::QueueMode;
 pub use task::Note;
 pub(super) use task::{Call, Task, task};
 
@@ -39,9 +50,8 @@ use super::Watch;
 use super::address::{Job, MemHandle, PageSize, Segment};
 use super::config::{CoreConfig, MILLI};
 use super::fma::Command;
-use super::node::{Common, Event, Node, Queue, lock, place};
+use super::node::{Common, Node, lock, place};
 use super::status::Refusal;
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 use task::Mailbox;
 
@@ -195,53 +205,6 @@ impl Gni {
         lock(&self.here).domains.deregister(ptag, memory)
     }
 
-    /// Makes a completion queue for so many events (the kernel's part).
-    pub fn cq_create(&self, entries: usize) -> u16 {
-        let mut here = lock(&self.here);
-        let queue =
-            Queue { process: self.process, room: entries, events: VecDeque::new(), is_overrun: false };
-        here.queues.push(Some(queue));
-        (here.queues.len() - 1) as u16
-    }
-
-    /// Takes a completion queue away.
-    ///
-    /// # Errors
-    /// If it is not the process' own.
-    pub fn cq_destroy(&self, queue: u16) -> Result<(), Refusal> {
-        let mut here = lock(&self.here);
-        here.queue(queue).filter(|q| q.process == self.process).ok_or(Refusal::InvalidParam)?;
-        here.queues[usize::from(queue)] = None;
-        Ok(())
-    }
-
-    /// Looks once whether an event lies in a queue, and takes it.
-    ///
-    /// # Errors
-    /// If none does; if the queue was full and events were lost; if it is not the process' own.
-    pub async fn cq_get_event(&self, queue: u16) -> Result<Event, Refusal> {
-        self.compute_milliticks(self.core().poll_milliticks).await;
-        self.take_event(queue)
-    }
-
-    fn take_event(&self, queue: u16) -> Result<Event, Refusal> {
-        let mut here = lock(&self.here);
-        let q = here.queue(queue).filter(|q| q.process == self.process).ok_or(Refusal::InvalidParam)?;
-        if std::mem::take(&mut q.is_overrun) {
-            return Err(Refusal::Overrun);
-        }
-        q.events.pop_front().ok_or(Refusal::NotDone)
-    }
-
-    /// Polls a queue until an event lies there, and takes it.
-    ///
-    /// # Errors
-    /// If events were lost; if it is not the process' own.
-    pub async fn cq_wait_event(&self, queue: u16) -> Result<Event, Refusal> {
-        self.call(Call::Wait(Watch::Queue(queue))).await;
-        self.take_event(queue)
-    }
-
     /// Stores bytes in the process' memory (not timed: see [`Self::compute_milliticks`]).
     pub fn store(&self, address: u64, bytes: &[u8]) {
         lock(&self.here).contents.store(place(self.process, address), bytes.len(), Some(bytes));
@@ -265,7 +228,7 @@ impl Gni {
     /// Polls memory until what lies there is what is waited for.
     pub async fn wait_memory(&self, address: u64, bytes: u64, is_it: impl Fn(&[u8]) -> bool) {
         while !is_it(&self.load(address, bytes as usize)) {
-            self.call(Call::Wait(Watch::Memory { address, bytes })).await;
+            self.call(Call::Wait(Watch::Memory { address, bytes }, None)).await;
         }
     }
 

@@ -103,9 +103,51 @@ impl Gni {
     /// # Errors
     /// What cannot be posted.
     pub async fn post_fma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
-        let (ptag, offset) = (self.ptag()?, Self::offset(&post)?);
-        let in_line = offset % LINE_B;
-        let count = lines(in_line, post.bytes).count() as u32;
+        let ptag = self.ptag()?;
+        let single = self.single(&post)?;
+        let in_line = Self::offset(&post)? % LINE_B;
+        let packets = if single.is_some() { 1 } else { lines(in_line, post.bytes).count() as u32 };
+        let descriptor = self.open_posted(to, &post, ptag, packets).await?;
+        self.store_posted(descriptor, &post, single).await
+    }
+
+    /// Posts a chain of operations by the core's own stores as one transaction (`GNI_CtPostFma`): each starts when all before it have ended
+    /// at their destinations, and one event tells the end of all. A [`PostKind::CqWrite`] at its end is `GNI_CtPostCqWrite`.
+    ///
+    /// # Errors
+    /// What cannot be posted, before anything is.
+    pub async fn post_chain(
+        &self,
+        to: Endpoint,
+        posts: &[Post],
+        queue: Option<u16>,
+        id: u64,
+    ) -> Result<(), Refusal> {
+        let ptag = self.ptag()?;
+        let whats: Result<Vec<_>, _> = posts.iter().map(|post| self.single(post)).collect();
+        let whats = whats?;
+        let Some(first) = posts.first() else { return Err(Refusal::InvalidParam) };
+        let descriptor = self.descriptor();
+        let notice = Notice { queue, user: id, ..Notice::default() };
+        let core = self.core();
+        let cost = core.library_milliticks + core.store_milliticks;
+        let window = Self::window(to, first)?;
+        let open = Command::Open { descriptor, ptag, window, notice, packets: 0 };
+        self.write(DESCRIPTOR_B, open, cost).await;
+        for (n, (post, what)) in posts.iter().zip(whats).enumerate() {
+            if n > 0 {
+                self.fma_chain(descriptor).await;
+                self.fma_set(descriptor, Self::window(to, post)?).await?;
+            }
+            self.store_posted(descriptor, post, what).await?;
+        }
+        self.fma_close(descriptor).await;
+        Ok(())
+    }
+
+    /// What a post of a single request asks for; none of puts and gets, which may be of several.
+    fn single(&self, post: &Post) -> Result<Option<What>, Refusal> {
+        Self::offset(post)?;
         let single = match post.kind {
             PostKind::FmaPut | PostKind::FmaGet => None,
             PostKind::Amo(amo, operands) => Some(self.amo(amo, operands, post.remote, post.local)?),
@@ -119,8 +161,25 @@ impl Gni {
             aligned(&[post.local, post.remote, post.bytes], 4)?;
             self.is_registered(post.local, post.bytes)?;
         }
-        let descriptor =
-            self.open_posted(to, &post, (ptag, offset), if single.is_some() { 1 } else { count }).await;
+        Ok(single)
+    }
+
+    /// The window that a post needs.
+    fn window(to: Endpoint, post: &Post) -> Result<Window, Refusal> {
+        let offset = Self::offset(post)?;
+        Ok(Window {
+            node: to.node,
+            mdh: post.memory.mdh,
+            is_virtual: post.memory.is_virtual,
+            offset: offset - offset % LINE_B,
+            mode: post.mode,
+            ..Window::default()
+        })
+    }
+
+    /// The stores of a post, once its window is set.
+    async fn store_posted(&self, descriptor: u8, post: &Post, single: Option<What>) -> Result<(), Refusal> {
+        let in_line = Self::offset(post)? % LINE_B;
         match (post.kind, single) {
             (_, Some(what)) => {
                 let command = Command::Remote { descriptor, target: Target::Window(in_line), what };
@@ -138,21 +197,13 @@ impl Gni {
     }
 
     /// Sets the process' own descriptor for what is posted, which will be so many requests.
-    async fn open_posted(&self, to: Endpoint, post: &Post, (ptag, offset): (u8, u64), packets: u32) -> u8 {
-        let descriptor = self.descriptor();
-        let window = Window {
-            node: to.node,
-            mdh: post.memory.mdh,
-            is_virtual: post.memory.is_virtual,
-            offset: offset - offset % LINE_B,
-            mode: post.mode,
-            ..Window::default()
-        };
+    async fn open_posted(&self, to: Endpoint, post: &Post, ptag: u8, packets: u32) -> Result<u8, Refusal> {
+        let (descriptor, window) = (self.descriptor(), Self::window(to, post)?);
         let notice = self.notice(to, post, ptag);
         let core = self.core();
         let command = Command::Open { descriptor, ptag, window, notice, packets };
         self.write(DESCRIPTOR_B, command, core.library_milliticks + core.store_milliticks).await;
-        descriptor
+        Ok(descriptor)
     }
 
     /// Posts a put of bytes that lie in no registered memory, in place of those at the post's local address.
@@ -165,10 +216,9 @@ impl Gni {
         post: Post,
         bytes: &[u8],
     ) -> Result<(), Refusal> {
-        let (ptag, offset) = (self.ptag()?, Self::offset(&post)?);
-        let in_line = offset % LINE_B;
+        let (ptag, in_line) = (self.ptag()?, Self::offset(&post)? % LINE_B);
         let count = lines(in_line, bytes.len() as u64).count() as u32;
-        let descriptor = self.open_posted(to, &post, (ptag, offset), count).await;
+        let descriptor = self.open_posted(to, &post, ptag, count).await?;
         self.fma_store(descriptor, in_line, bytes).await
     }
 

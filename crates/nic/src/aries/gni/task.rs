@@ -15,8 +15,10 @@ pub(in crate::aries) enum Call {
     Compute(u64),
     /// A store to the NIC, which leaves the core at the end of so long.
     Write { bytes: u32, command: Box<Command>, cost: u64 },
-    /// Something to be seen in memory.
-    Wait(Watch),
+    /// Something to be seen in memory, for so long at most if there is an end, microticks.
+    Wait(Watch, Option<u64>),
+    /// Whether an FMA descriptor has nothing outstanding: the answer lies in the node.
+    IsSynced(u8),
 }
 
 /// What a program and its host tell each other.

@@ -4,6 +4,7 @@ use super::{Call, Gni};
 use crate::aries::address::MemHandle;
 use crate::aries::atomic::Amo;
 use crate::aries::fma::{Command, LINE_B, Target, What, Window};
+use crate::aries::node::lock;
 use crate::aries::orb::Notice;
 use crate::aries::status::Refusal;
 use crate::aries::{WINDOW_B, Watch};
@@ -179,7 +180,18 @@ impl Gni {
 
     /// Waits until all that was asked for by way of an FMA descriptor has its response.
     pub async fn fma_sync(&self, descriptor: u8) {
-        self.call(Call::Wait(Watch::Sync(descriptor))).await;
+        self.call(Call::Wait(Watch::Sync(descriptor), None)).await;
+    }
+
+    /// Looks once whether that is so.
+    pub async fn fma_is_synced(&self, descriptor: u8) -> bool {
+        self.call(Call::IsSynced(descriptor)).await;
+        lock(&self.here).is_synced
+    }
+
+    /// Lets what is asked for next by way of an FMA descriptor wait until all of its transaction before it has its responses.
+    pub(super) async fn fma_chain(&self, descriptor: u8) {
+        self.write(8, Command::Chain { descriptor }, self.core().store_milliticks).await;
     }
 }
 
