@@ -3,6 +3,7 @@
 mod bounds;
 mod fat_tree;
 mod tiles;
+mod torus;
 mod traffic;
 
 use netloom_fabric::config::{Cabling, DragonflyConfig, SwitchedTopology, TiledConfig};

@@ -75,7 +75,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 header = header.with_via(chosen.via);
                 chosen.port
             };
-            (header, vc) = self.tables.leave(header, self.class_of(router, port));
+            (header, vc) = self.tables.leave(header, number, port, self.class_of(router, port));
             out = port;
         }
         let cell = &mut self.cells[packet as usize];
@@ -148,7 +148,8 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let routing = &self.tables.config.routing;
         let stage = header.stage();
         let minimal = |draw: &mut Draw| self.straight(self.first + router, home, stage, draw);
-        if mode != Mode::Par {
+        // Only in a dragonfly's first group a packet may change its mind.
+        if mode != Mode::Par || matches!(self.tables.routes, Routes::Torus(_)) {
             *header = header.decided();
         }
         if let Routes::FatTree(_) = self.tables.routes {
@@ -185,7 +186,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                     queue * self.hops(router, home, c)
                 };
                 let chosen = if cost(near) <= cost(far) { near } else { far };
-                if mode == Mode::Par {
+                if mode == Mode::Par && !header.is_decided() {
                     *header = if chosen.via.is_some() { header.decided() } else { *header };
                     if chosen.via.is_some() && !from_node {
                         // It changes its mind, on a stretch of its own.
@@ -243,7 +244,10 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let output = &self.outputs[router as usize * self.k.tiles + c.port];
         let in_flight = self.k.in_flight[usize::from(output.class)];
         if self.tables.config.routing.vc_discrimination {
-            let vc = self.tables.leave(header.with_via(c.via), self.class_of(router, c.port)).1;
+            let vc = {
+                let (number, class) = (self.first + router, self.class_of(router, c.port));
+                self.tables.leave(header.with_via(c.via), number, c.port, class).1
+            };
             return u32::from(output.load[vc]) + u32::from(output.room.used[vc]).saturating_sub(in_flight);
         }
         output.load.iter().map(|&x| u32::from(x)).sum::<u32>()

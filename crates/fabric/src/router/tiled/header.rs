@@ -74,7 +74,7 @@ impl Mode {
 /// | 44..48 | mode |
 /// | 48..51 | level: how many stretches of its way lie behind it, and so its VC |
 /// | 51 | decided: minimal or not is settled |
-/// | 52..54 | stage: in which dimensions of a group it may still go |
+/// | 52..56 | stage: how many dimensions of a group lie behind it; on a torus in which dimension it last went, and whether over the dateline |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TiledHeader {
     word: u64,
@@ -186,15 +186,16 @@ impl TiledHeader {
         self.level() == if between_groups { 1 + u32::from(vcs > 4) } else { 0 }
     }
 
-    /// How many dimensions of the group lie behind it on this stretch.
+    /// How many dimensions of the group lie behind it on this stretch. On a torus 0 at its beginning, then 1 and twice the dimension in which
+    /// it last went, and 1 more if that was over the dateline.
     #[inline]
     pub fn stage(self) -> usize {
-        (self.word >> Self::STAGE) as usize % 4
+        (self.word >> Self::STAGE) as usize % 16
     }
 
     #[inline]
     pub(super) fn at_stage(self, stage: usize) -> Self {
-        TiledHeader { word: self.word & !(3 << Self::STAGE) | (stage as u64) << Self::STAGE, ..self }
+        TiledHeader { word: self.word & !(15 << Self::STAGE) | (stage as u64) << Self::STAGE, ..self }
     }
 }
 
