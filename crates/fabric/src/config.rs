@@ -11,6 +11,7 @@ mod faults;
 mod io;
 mod outline;
 mod queued;
+mod router_torus;
 pub mod tagged;
 mod th_express;
 mod tiled;
@@ -25,6 +26,7 @@ pub use faults::{LinkFault, SoftError};
 pub use io::{EXITS_MAX, IoNodes};
 pub use outline::{Outline, VcOutline};
 pub use queued::{CollectiveLogic, QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES};
+pub use router_torus::RouterTorusConfig;
 pub use tiled::{
     FLITS_MAX, FlitFormat, LinkClass, LoadWeights, MinimalWays, SwitchedRouting, SwitchedTopology,
     TILED_VCS_MAX, TiledConfig, TiledRouter,

@@ -51,6 +51,8 @@ pub struct ResolvedStudy {
     pub axes: Vec<Axis>,
     study_tree: Tree,
     machine_tree: Tree,
+    /// What the study and flags change of its machine.
+    changes: Vec<Entry>,
 }
 
 /// Everything that a run follows from, as it is written out.
@@ -125,21 +127,24 @@ pub fn resolve(
             .help("add `machine = \"bgl\"`, or the path of a machine's TOML file")
             .at(&study_tree.origin)
     })?;
-    let mut machine_tree = match &machine.value.value {
+    let mut changes = changes.map_or(vec![], |changes| flatten(&changes.value));
+    changes.extend(machine_sets);
+    let machine_tree = changed_machine(&machine.value, directory, &changes)?;
+    Ok(ResolvedStudy { axes, changes, ..finish(study_tree, machine_tree, directory.to_owned())? })
+}
+
+/// The tree of a machine by name, path or as a table, with changes laid over it.
+fn changed_machine(machine: &Tree, directory: &Path, changes: &[Entry]) -> Result<Tree, Problem> {
+    let mut tree = match &machine.value {
         Value::Text(name) => {
-            let source = machine_source(name, directory).map_err(|p| p.at(&machine.value.origin))?;
+            let source = machine_source(name, directory).map_err(|p| p.at(&machine.origin))?;
             Tree::parse(&source)?
         }
-        Value::Table(_) => machine.value.clone(),
-        _ => return Err(not_a("`machine` is no machine", "a name or a path in quotes", &machine.value)),
+        Value::Table(_) => machine.clone(),
+        _ => return Err(not_a("`machine` is no machine", "a name or a path in quotes", machine)),
     };
-    if let Some(changes) = &changes {
-        for change in flatten(&changes.value) {
-            machine_tree.lay(&change);
-        }
-    }
-    machine_sets.iter().for_each(|entry| machine_tree.lay(entry));
-    finish(study_tree, machine_tree, directory.to_owned(), axes)
+    changes.iter().for_each(|change| tree.lay(change));
+    Ok(tree)
 }
 
 /// Reads and checks a machine by name or path, with changes.
@@ -344,12 +349,7 @@ fn ends(study: &Study) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn finish(
-    study_tree: Tree,
-    machine_tree: Tree,
-    directory: PathBuf,
-    axes: Vec<Axis>,
-) -> Result<ResolvedStudy, Problem> {
+fn finish(study_tree: Tree, machine_tree: Tree, directory: PathBuf) -> Result<ResolvedStudy, Problem> {
     let machine = checked_machine(&machine_tree).map_err(of_the_study)?;
     let mut study: Study = decode(&study_tree).map_err(|p| elsewhere(p, STUDY_KEYS))?;
     let network = machine.outline();
@@ -368,7 +368,8 @@ fn finish(
         problem.label = "expected a plain word, such as \"all-to-all\"".into();
         return Err(problem);
     }
-    Ok(ResolvedStudy { study, machine, network, directory, axes, study_tree, machine_tree })
+    let (axes, changes) = (vec![], vec![]);
+    Ok(ResolvedStudy { study, machine, network, directory, axes, study_tree, machine_tree, changes })
 }
 
 /// Checks what a study says against its torus.
@@ -384,11 +385,18 @@ fn fits_torus(
         study.traffic.packet_chunks.or_full(network.packet.chunks_max);
     }
     checked(study.workload.check(dims), study_tree)?;
+    checked(order_watched(study.measure.reordering), study_tree)?;
     checked(io_program(&study.workload, network), study_tree)?;
     checked(io_nodes(&study.workload, network), machine_tree)?;
     checked(study.traffic.check(network), study_tree)?;
     checked(dealing(&machine.nic, &study.workload), machine_tree)?;
     checked(study.mapping.check(dims), study_tree)
+}
+
+/// Tori have nobody who counts by how much packets arrive out of order.
+fn order_watched(reordering: bool) -> Result<(), ConfigError> {
+    let message = "expected false on a torus, found true: it is counted on machines of switches".into();
+    if reordering { Err(ConfigError { key: "measure.reordering".into(), message }) } else { Ok(()) }
 }
 
 /// Checks what a study says against its network of switches.
@@ -401,6 +409,12 @@ fn fits_switched(study: &mut Study, network: &SwitchedOutline) -> Result<(), Con
     }
     if study.measure.unblocking {
         return refuse("measure.unblocking", "expected false: routers of this machine send no token-acks");
+    }
+    if study.measure.reordering && study.workload.is_program() {
+        return refuse(
+            "measure.reordering",
+            "expected false with programs, whose NICs keep the order that they promise",
+        );
     }
     if study.measure.counters {
         return refuse("measure.counters", "expected false: only Blue Gene/Q's routers have such counters");
@@ -444,14 +458,18 @@ impl ResolvedStudy {
                 CURVE => flatten(value).into_iter().filter(|e| e.key != "name").collect(),
                 _ => vec![entry_at(path, value.origin.clone(), value.clone())],
             };
-            for entry in changes {
+            // A machine comes before what is changed of it.
+            for entry in changes.iter().filter(|entry| entry.key == "machine") {
+                machine = changed_machine(&entry.value, &self.directory, &self.changes)?;
+            }
+            for entry in changes.into_iter().filter(|entry| entry.key != "machine") {
                 match side(&entry)? {
                     Side::Study => study.lay(&entry),
                     Side::Machine => machine.lay(&entry),
                 }
             }
         }
-        finish(study, machine, self.directory.clone(), vec![])
+        finish(study, machine, self.directory.clone())
     }
 
     /// What is found impossible only when the study is built, in its place.

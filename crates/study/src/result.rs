@@ -91,11 +91,20 @@ pub struct SwitchedFigures {
     /// Packets that asked and packets that answered, where packets are answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responses: Option<ResponseFigures>,
+    /// By how much packets arrived out of order, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<Reordering>,
+    /// Jobs side by side, where there are such.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobFigures>,
     /// The links by class.
     pub classes: Vec<ClassUse>,
     /// What went wrong, where anything was to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultFigures>,
+    /// The links of a fat tree by level, up and down.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelUse>,
 }
 
 impl SwitchedFigures {
@@ -181,6 +190,77 @@ pub struct ResponseFigures {
     pub round_trip: LatencyStats,
 }
 
+/// A job among others. Rates are a mean over its nodes; answers to its packets are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobFigures {
+    /// Its name.
+    pub name: String,
+    /// Its nodes.
+    pub nodes: u32,
+    /// Routers that they are at.
+    pub routers: u32,
+    /// Groups that they are in.
+    pub groups: u32,
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Flits that its nodes offered in a tick; none where it was as many as went.
+    pub offered_flits_per_tick: Option<f64>,
+    /// Flits that arrived in a tick.
+    pub accepted_flits_per_tick: f64,
+    /// Time of its packets, since they were made.
+    pub latency: LatencyStats,
+    /// When the last of them arrived, us.
+    pub last_arrival_us: f64,
+    /// The same job on the same nodes without the others, where it was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<JobAlone>,
+}
+
+/// A job without the others, and what they cost it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobAlone {
+    /// Flits that arrived in a tick.
+    pub accepted_flits_per_tick: f64,
+    /// Time of its packets, since they were made.
+    pub latency: LatencyStats,
+    /// When the last of them arrived, us.
+    pub last_arrival_us: f64,
+    /// Mean latency among the others, in times of that alone.
+    pub latency_slowdown: f64,
+    /// Throughput among the others, as a fraction of that alone.
+    pub throughput_share: f64,
+}
+
+/// By how much packets arrived out of order, as RFC 4737 has it: among those from one node to another a packet is reordered if one that
+/// was sent later has arrived before it, and its extent is the number of arrivals from the first of those to itself. Requests and
+/// responses apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reordering {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Those of them that were reordered, fraction.
+    pub reordered_share: f64,
+    /// Mean extent of those.
+    pub extent_mean: f64,
+    /// 99 of 100 of all packets have no greater extent.
+    pub extent_p99: u64,
+    /// The greatest.
+    pub extent_max: u64,
+    /// Packets by extent, 0 for those that were not reordered.
+    pub histogram: Vec<ExtentBin>,
+}
+
+/// A bin of the histogram of extents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExtentBin {
+    /// Least extent.
+    pub from: u64,
+    /// Greatest extent.
+    pub to: u64,
+    /// Packets.
+    pub packets: u64,
+}
+
 /// Use of the links of a class, fractions of what they can carry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassUse {
@@ -196,6 +276,23 @@ pub struct ClassUse {
     pub max_utilization: f64,
     /// Links of the class on a packet's way, mean.
     pub hops: f64,
+}
+
+/// Use of the links between a level of a fat tree and the next, one way; fractions of what they can carry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelUse {
+    /// The lower level; leaves are 0.
+    pub level: u32,
+    /// `up` or `down`.
+    pub way: String,
+    /// Links.
+    pub links: u64,
+    /// Mean over all.
+    pub mean_utilization: f64,
+    /// Half of them are used no more than this.
+    pub median_utilization: f64,
+    /// The most used.
+    pub max_utilization: f64,
 }
 
 /// Figures of one link of a machine of switches.

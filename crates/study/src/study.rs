@@ -147,6 +147,8 @@ pub struct MeasureConfig {
     pub per_link: bool,
     /// Whether to find out which token-acks free a blocked packet (takes time).
     pub unblocking: bool,
+    /// Whether it is counted by how much packets arrive out of order (machines of switches; takes time and memory).
+    pub reordering: bool,
     /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.
     pub counters: bool,
     /// A run that has not ended by itself ends here, us. None: no limit.
@@ -164,6 +166,7 @@ impl Default for MeasureConfig {
             half_width: 0.005,
             per_link: true,
             unblocking: false,
+            reordering: false,
             counters: false,
             max_time_us: None,
         }

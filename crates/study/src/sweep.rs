@@ -253,6 +253,10 @@ fn kept(folder: &Path, point: &Point) -> Option<RunResult> {
     (same && version && whole).then(|| serde_json::from_value(summary).ok())?
 }
 
+/// By how much jobs are slowed down, the first of them.
+const SLOWDOWNS: [&str; 4] =
+    ["slowdown_of_job_1", "slowdown_of_job_2", "slowdown_of_job_3", "slowdown_of_job_4"];
+
 /// The figures of a point that the sweep's table shows: column name and value. Results of machines of one kind have the same.
 pub fn columns(result: &RunResult) -> Vec<(&'static str, f64)> {
     let (links, network) = (&result.links, &result.latency.network);
@@ -282,6 +286,9 @@ pub fn columns(result: &RunResult) -> Vec<(&'static str, f64)> {
             ("global_mean_utilization", global.mean_utilization),
             ("global_max_utilization", global.max_utilization),
         ]);
+        let slowdowns = s.jobs.iter().filter_map(|job| Some(job.alone.as_ref()?.latency_slowdown));
+        all.extend(SLOWDOWNS.into_iter().zip(slowdowns));
+        all.extend(s.reordering.iter().map(|r| ("reordered_share", r.reordered_share)));
     }
     all.push(("simulated_us", result.simulated.us));
     all.push(("packets_delivered", result.totals.packets_delivered as f64));
@@ -349,8 +356,9 @@ fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
             numbers.map_or_else(|| Column::Texts(values.iter().map(|v| shown(v)).collect()), Column::Numbers),
         ));
     }
-    for (i, (name, _)) in done.first().map_or(vec![], |(_, r)| columns(r)).iter().enumerate() {
-        table.0.push(((*name).into(), Column::Numbers(done.iter().map(|(_, r)| columns(r)[i].1).collect())));
+    for (name, _) in done.first().map_or(vec![], |(_, r)| columns(r)).iter() {
+        let of = |r: &RunResult| columns(r).iter().find(|c| c.0 == *name).map_or(0.0, |c| c.1);
+        table.0.push(((*name).into(), Column::Numbers(done.iter().map(|(_, r)| of(r)).collect())));
     }
     table
 }

@@ -132,6 +132,9 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult) -> String {
         let _ = writeln!(text, "\nNOT AS EXPECTED: {line}");
     }
     let host = &result.host;
+    if result.simulated.ticks == 0 {
+        return text;
+    }
     let _ = writeln!(
         text,
         "\n{} on {}: {} packet-hops/s, {} simulated us/s",

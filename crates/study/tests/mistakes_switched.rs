@@ -76,6 +76,8 @@ fn what_only_tori_have() {
     told(&refused(STUDY, &["traffic.priority=high"]), &["`traffic.priority`", "found \"high\""]);
     told(&refused(STUDY, &["measure.unblocking=true"]), &["`measure.unblocking`"]);
     told(&refused(STUDY, &["measure.counters=true"]), &["`measure.counters`"]);
+    let program = "name = 'mine'\nmachine = 'th'\nworkload = { kind = 'glex', program = 'latency' }\nmeasure.reordering = true\n";
+    told(&refused(program, &[]), &["`measure.reordering`", "study.toml:4:22", "with programs"]);
 }
 
 #[test]
@@ -90,6 +92,7 @@ fn what_tori_do_not_have() {
     told(&on(&["traffic.load.GB_per_s=2.0"]), &["`traffic.load.GB_per_s`"]);
     told(&on(&["traffic.routing=valiant"]), &["`traffic.routing`", "found \"valiant\""]);
     told(&on(&["traffic.packet_flits=2"]), &["`traffic.packet_flits`", "found 2"]);
+    told(&on(&["measure.reordering=true"]), &["`measure.reordering`", "on a torus, found true"]);
     told(&on(&["traffic.data_B=64"]), &["`traffic.data_B`", "found 64"]);
     told(&on(&["traffic.responses=true"]), &["`traffic.responses`", "found true"]);
 }

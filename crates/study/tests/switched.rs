@@ -104,6 +104,30 @@ fn threads_do_not_matter() {
 }
 
 #[test]
+fn packets_of_one_way_keep_their_order() {
+    let reordering = |routing: &str, threads| {
+        let sets = [
+            "measure.reordering=true",
+            "workload.kind=random-permutation",
+            "traffic.load.injection=0.4",
+            &format!("traffic.routing={routing}"),
+        ];
+        run(&sets, threads).switched.unwrap().reordering.expect("asked for")
+    };
+    for routing in ["minimal-hash", "nonminimal-hash"] {
+        let in_order = reordering(routing, 1);
+        let bins: Vec<_> = in_order.histogram.iter().map(|bin| (bin.from, bin.to, bin.packets)).collect();
+        assert_eq!(bins, [(0, 0, in_order.packets)], "{routing}");
+        assert_eq!((in_order.reordered_share, in_order.extent_max), (0.0, 0));
+    }
+    let valiant = reordering("valiant", 1);
+    assert!(valiant.reordered_share > 0.2 && valiant.extent_mean > 1.0, "{valiant:?}");
+    assert_eq!(valiant.histogram.iter().map(|bin| bin.packets).sum::<u64>(), valiant.packets);
+    assert_eq!(valiant, reordering("valiant", 3));
+    assert!(run(&[], 1).switched.unwrap().reordering.is_none(), "nobody asked");
+}
+
+#[test]
 fn requests_are_answered() {
     let result = run(
         &[
@@ -131,7 +155,7 @@ fn a_hot_node_takes_what_it_can() {
 
 #[test]
 fn a_folder_holds_what_was_found() {
-    let (study, folder) = (study(&[]), tempfile::tempdir().unwrap());
+    let (study, folder) = (study(&["measure.reordering=true"]), tempfile::tempdir().unwrap());
     let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 2).unwrap();
     write::write_all(folder.path(), &study, &result).unwrap();
     let text = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
@@ -152,6 +176,7 @@ fn a_folder_holds_what_was_found() {
         "Utilization of the links between groups",
         "Utilization of the links of group",
         "Latency of packets",
+        "Packets that arrive out of order",
         "by way of others",
         "9 groups of 4 routers",
     ] {

@@ -1,8 +1,12 @@
 //! What a study may say that the nodes do, and with what traffic.
 
+mod jobs;
+mod packaging;
 mod switched;
 mod traffic;
 
+pub use jobs::{JobConfig, JobsConfig, Placement};
+pub use packaging::PackagingConfig;
 pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 
 use crate::glex::GlexConfig;
@@ -41,6 +45,10 @@ pub enum WorkloadConfig {
     GroupShift(GroupShift),
     /// Some of the packets to one node, the rest anywhere.
     HotNode(HotNode),
+    /// Several jobs side by side, each on nodes of its own.
+    Jobs(JobsConfig),
+    /// Nothing is sent: what systems of several sizes are made of.
+    Packaging(PackagingConfig),
     /// The communication of a program, with its computation as time.
     Skeleton(SkeletonConfig),
     /// What a recorded program did.
@@ -70,6 +78,8 @@ pub enum Kind {
     RandomPermutation,
     GroupShift,
     HotNode,
+    Jobs,
+    Packaging,
     Skeleton,
     Trace,
     Spi,
@@ -101,6 +111,8 @@ impl<'de> Tagged<'de> for WorkloadConfig {
             Kind::RandomPermutation => nothing(Self::RandomPermutation {}, rest),
             Kind::GroupShift => GroupShift::deserialize(rest).map(Self::GroupShift),
             Kind::HotNode => HotNode::deserialize(rest).map(Self::HotNode),
+            Kind::Jobs => JobsConfig::deserialize(rest).map(Self::Jobs),
+            Kind::Packaging => PackagingConfig::deserialize(rest).map(Self::Packaging),
             Kind::Skeleton => SkeletonConfig::deserialize(rest).map(Self::Skeleton),
             Kind::Trace => Trace::deserialize(rest).map(Self::Trace),
             Kind::Spi => SpiConfig::deserialize(rest).map(Self::Spi),
@@ -214,10 +226,10 @@ fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
 }
 
 impl WorkloadConfig {
-    /// Whether it is programs that decide what is sent, rather than a pattern.
+    /// Whether it is programs that decide what is sent, if anything is, rather than a pattern.
     pub fn is_program(&self) -> bool {
-        use WorkloadConfig::{Glex, Gni, Skeleton, Spi, Trace};
-        matches!(self, Skeleton(_) | Trace(_) | Spi(_) | Gni(_) | Glex(_))
+        use WorkloadConfig::{Glex, Gni, Packaging, Skeleton, Spi, Trace};
+        matches!(self, Packaging(_) | Skeleton(_) | Trace(_) | Spi(_) | Gni(_) | Glex(_))
     }
 
     /// The `kind` that selects it.
@@ -235,6 +247,8 @@ impl WorkloadConfig {
             WorkloadConfig::RandomPermutation {} => "random-permutation",
             WorkloadConfig::GroupShift(_) => "group-shift",
             WorkloadConfig::HotNode(_) => "hot-node",
+            WorkloadConfig::Jobs(_) => "jobs",
+            WorkloadConfig::Packaging(_) => "packaging",
             WorkloadConfig::Skeleton(_) => "skeleton",
             WorkloadConfig::Trace(_) => "trace",
             WorkloadConfig::Spi(_) => "spi",
@@ -328,6 +342,8 @@ impl WorkloadConfig {
             WorkloadConfig::RandomPermutation {}
             | WorkloadConfig::GroupShift(_)
             | WorkloadConfig::HotNode(_)
+            | WorkloadConfig::Jobs(_)
+            | WorkloadConfig::Packaging(_)
             | WorkloadConfig::Gni(_)
             | WorkloadConfig::Glex(_) => {
                 let message = format!(

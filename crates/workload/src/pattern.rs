@@ -80,7 +80,9 @@ impl Pattern {
             }
             WorkloadConfig::RandomPermutation {}
             | WorkloadConfig::GroupShift(_)
-            | WorkloadConfig::HotNode(_) => {
+            | WorkloadConfig::HotNode(_)
+            | WorkloadConfig::Jobs(_)
+            | WorkloadConfig::Packaging(_) => {
                 unreachable!("a torus refused it")
             }
             WorkloadConfig::Skeleton(_)

@@ -2,9 +2,13 @@
 //! other high-radix routers told by the same parameters.
 
 use super::tagged::{Tagged, tagged};
-use super::{ConfigError, DragonflyConfig, FatTreeConfig, LinkControl, SwitchedFaults, at_most, refuse};
+use super::{
+    ConfigError, DragonflyConfig, FatTreeConfig, LinkControl, RouterTorusConfig, SwitchedFaults, at_most,
+    refuse,
+};
 use crate::router::tiled::{Class, TiledHeader};
 use crate::topology::fat_tree::FatTree;
+use crate::topology::router_torus;
 use crate::topology::wiring::Wiring;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -23,6 +27,8 @@ pub enum SwitchedTopology {
     Dragonfly(DragonflyConfig),
     /// Levels of switches above the nodes.
     FatTree(FatTreeConfig),
+    /// Rings of routers in several dimensions.
+    Torus(RouterTorusConfig),
 }
 
 /// The values of `kind`.
@@ -33,6 +39,8 @@ pub enum TopologyKind {
     Dragonfly,
     /// See [`SwitchedTopology::FatTree`].
     FatTree,
+    /// See [`SwitchedTopology::Torus`].
+    Torus,
 }
 
 impl<'de> Tagged<'de> for SwitchedTopology {
@@ -43,6 +51,7 @@ impl<'de> Tagged<'de> for SwitchedTopology {
         match kind {
             TopologyKind::Dragonfly => DragonflyConfig::deserialize(rest).map(Self::Dragonfly),
             TopologyKind::FatTree => FatTreeConfig::deserialize(rest).map(Self::FatTree),
+            TopologyKind::Torus => RouterTorusConfig::deserialize(rest).map(Self::Torus),
         }
     }
 }
@@ -62,6 +71,7 @@ impl SwitchedTopology {
         match self {
             SwitchedTopology::Dragonfly(config) => config.check(),
             SwitchedTopology::FatTree(config) => config.check(),
+            SwitchedTopology::Torus(config) => config.check(),
         }
     }
 
@@ -70,6 +80,7 @@ impl SwitchedTopology {
         match self {
             SwitchedTopology::Dragonfly(config) => config.wiring(),
             SwitchedTopology::FatTree(config) => FatTree::new(config).wiring(),
+            SwitchedTopology::Torus(config) => router_torus::wiring(config),
         }
     }
 
@@ -78,6 +89,7 @@ impl SwitchedTopology {
         match self {
             SwitchedTopology::Dragonfly(config) => config.routers(),
             SwitchedTopology::FatTree(config) => FatTree::new(config).switches(),
+            SwitchedTopology::Torus(config) => config.routers(),
         }
     }
 
@@ -86,6 +98,7 @@ impl SwitchedTopology {
         match self {
             SwitchedTopology::Dragonfly(config) => config.nodes(),
             SwitchedTopology::FatTree(config) => config.down.iter().product(),
+            SwitchedTopology::Torus(config) => config.nodes(),
         }
     }
 }
@@ -385,6 +398,12 @@ impl TiledConfig {
         self.check_router(&wiring)?;
         self.check_routing()?;
         self.check_link_control()?;
+        if matches!(self.topology, SwitchedTopology::Torus(_)) && self.faults.manager.is_some() {
+            return refuse(
+                "faults.manager",
+                "expected none on a torus, whose route tables lead around nothing",
+            );
+        }
         self.faults.check(&wiring, self.link_control.as_ref())
     }
 
@@ -429,6 +448,13 @@ impl TiledConfig {
         let vcs = self.vcs();
         if r.vcs == 0 || vcs > TILED_VCS_MAX {
             let message = format!("expected 1 to {TILED_VCS_MAX} VCs of all classes, found {vcs}");
+            return refuse("router.vcs", message);
+        }
+        if matches!(self.topology, SwitchedTopology::Torus(_)) && r.vcs < 4 {
+            let message = format!(
+                "expected at least 4 on a torus, two on each side of a dateline for each part of a way, found {}",
+                r.vcs
+            );
             return refuse("router.vcs", message);
         }
         for (key, side) in [("router.rows", r.rows), ("router.columns", r.columns)] {

@@ -5,6 +5,7 @@ pub mod dragonfly;
 pub mod fat_tree;
 pub mod faults;
 pub mod hints;
+pub mod router_torus;
 mod tables;
 
 pub use tables::{Routes, Target};

@@ -2,6 +2,7 @@
 
 use super::dragonfly::DragonflyRoutes;
 use super::fat_tree::FatTreeRoutes;
+use super::router_torus::RouterTorusRoutes;
 use crate::topology::wiring::Wiring;
 
 /// Where a packet is to go.
@@ -20,6 +21,8 @@ pub enum Routes {
     Dragonfly(DragonflyRoutes),
     /// Of a fat tree.
     FatTree(FatTreeRoutes),
+    /// Of a torus.
+    Torus(RouterTorusRoutes),
 }
 
 impl Routes {
@@ -30,16 +33,17 @@ impl Routes {
         match (self, target) {
             (Routes::Dragonfly(routes), _) => routes.ports(wiring, router, target, stage),
             (Routes::FatTree(routes), Target::Router(to)) => routes.ports(router, to),
-            (Routes::FatTree(_), Target::Group(_)) => 0,
+            (Routes::Torus(routes), Target::Router(to)) => routes.ports(router, to),
+            (Routes::FatTree(_) | Routes::Torus(_), Target::Group(_)) => 0,
         }
     }
 
-    /// Dimensions of a dragonfly's group: links of a class of at least this many are global ones. All classes of a fat tree's are local.
+    /// Dimensions of a dragonfly's group: links of a class of at least this many are global ones. All classes of fat trees and tori are local.
     #[inline]
     pub fn dimensions(&self) -> usize {
         match self {
             Routes::Dragonfly(routes) => routes.dimensions(),
-            Routes::FatTree(_) => usize::MAX,
+            Routes::FatTree(_) | Routes::Torus(_) => usize::MAX,
         }
     }
 
@@ -48,6 +52,7 @@ impl Routes {
         match self {
             Routes::Dragonfly(routes) => routes.bytes(),
             Routes::FatTree(routes) => routes.bytes(),
+            Routes::Torus(routes) => routes.bytes(),
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod fat_tree;
 pub mod io;
 pub mod partitions;
 pub mod places;
+pub mod router_torus;
 pub mod torus;
 pub mod wiring;
 pub mod xc;

@@ -4,6 +4,7 @@ mod bounds;
 mod fat_tree;
 mod faults;
 mod tiles;
+mod torus;
 mod traffic;
 
 use netloom_fabric::config::{Cabling, DragonflyConfig, SwitchedTopology, TiledConfig};

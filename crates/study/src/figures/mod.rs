@@ -6,6 +6,7 @@ mod torus;
 use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, LatencyStats, RunResult};
 use crate::write::number::{grouped, scaled, short};
+use netloom_workload::config::WorkloadConfig;
 
 /// Figures that belong together.
 pub struct Group {
@@ -17,6 +18,9 @@ pub struct Group {
 
 /// The figures of a result, for people.
 pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
+    if let WorkloadConfig::Packaging(_) = study.study.workload {
+        return vec![];
+    }
     let (s, totals) = (&result.simulated, &result.totals);
     let ended = match s.ended {
         Ended::Done => "all traffic had arrived",

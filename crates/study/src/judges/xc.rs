@@ -50,7 +50,7 @@ fn machine(groups: u32, cables: u32) -> Result<(SwitchedMachine, DragonflyConfig
     match load_machine("xc", &sets)? {
         Machine::Switched(machine) => match machine.topology.clone() {
             SwitchedTopology::Dragonfly(dragonfly) => Ok((*machine, dragonfly)),
-            SwitchedTopology::FatTree(_) => Err(Problem::new("xc is a fat tree")),
+            _ => Err(Problem::new("xc is no dragonfly")),
         },
         Machine::Torus(_) => Err(Problem::new("xc is a torus")),
     }

@@ -25,6 +25,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("xc", include_str!("../../../../machines/xc.toml")),
     ("th", include_str!("../../../../machines/th.toml")),
     ("dragonfly", include_str!("../../../../machines/dragonfly.toml")),
+    ("fat-tree", include_str!("../../../../machines/fat-tree.toml")),
+    ("torus", include_str!("../../../../machines/torus.toml")),
 ];
 
 /// The families of networks that the fabric can build.
@@ -195,7 +197,7 @@ impl Machine {
     pub fn cables_when(&self, after: &Machine) -> Option<CableFacts> {
         let of = |m: &Machine| match &m.switched()?.topology {
             SwitchedTopology::Dragonfly(d) if d.cabling == Cabling::Bundles => Some(d.clone()),
-            SwitchedTopology::Dragonfly(_) | SwitchedTopology::FatTree(_) => None,
+            _ => None,
         };
         Some(CableFacts::of_upgrade(&of(self)?, &of(after)?))
     }

@@ -108,6 +108,10 @@ impl SwitchedMachine {
                 let down = tree.down.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
                 format!("{} levels of switches above {down} nodes", tree.down.len())
             }
+            SwitchedTopology::Torus(torus) => {
+                let dims = torus.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+                format!("{dims} routers of {} nodes", torus.nodes_per_router)
+            }
         }
     }
 
@@ -153,7 +157,7 @@ impl SwitchedMachine {
         let tiles = f64::from(r.rows * r.columns);
         let dragonfly = match &self.topology {
             SwitchedTopology::Dragonfly(dragonfly) => Some(dragonfly),
-            SwitchedTopology::FatTree(_) => None,
+            _ => None,
         };
         SwitchedFacts {
             nodes: wiring.nodes().into(),

@@ -1,5 +1,6 @@
 //! From what the fabric counted to the figures of a result: what networks of all kinds have in common.
 
+mod jobs;
 pub(crate) mod switched;
 pub(crate) mod torus;
 

@@ -1,25 +1,31 @@
 //! From what a network of switches and its nodes counted to the figures of a result.
 
-use super::{Readout, Span, common, curve, latency, utilization};
+use super::{Readout, Span, common, curve, jobs, latency, utilization};
 use crate::resolve::ResolvedStudy;
 use crate::result::{
-    ClassUse, FaultFigures, FirstErrorFigures, LinkSummary, PortRow, RerouteFigures, ResponseFigures,
-    RunResult, Series, StallReport, SwitchedFigures, WaitingPacket,
+    ClassUse, ExtentBin, FaultFigures, FirstErrorFigures, LevelUse, LinkSummary, PortRow, Reordering,
+    RerouteFigures, ResponseFigures, RunResult, Series, StallReport, SwitchedFigures, WaitingPacket,
 };
 use crate::simulate::driver::Driver;
 use netloom_engine::Time;
+use netloom_fabric::config::SwitchedTopology;
+use netloom_fabric::histogram::Histogram;
 use netloom_fabric::host::Host;
 use netloom_fabric::router::tiled::{ErrorKind, FirstError, Reroute};
 use netloom_fabric::router::tiled::{TileCounts, TiledBlock, TiledHeader, TiledNetwork};
 use netloom_fabric::router::{self, RouterBlock, WindowRecord};
 use netloom_fabric::topology::wiring::Wiring;
-use netloom_workload::flits::Counts;
+use netloom_workload::config::WorkloadConfig;
+use netloom_workload::flits::{Counts, Plan};
+use std::sync::Arc;
 
 /// How networks of tiled routers are read out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SwitchedReadout {
     /// Flits that a node offers in a tick; none for as many as go.
     pub offered: Option<f64>,
+    /// What nodes send that have no programs.
+    pub plan: Option<Arc<Plan>>,
 }
 
 impl<H: Host<TiledHeader> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
@@ -62,8 +68,16 @@ impl<H: Host<TiledHeader> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
                 response_flits_per_tick: per_tick(counts.responses.flits),
                 round_trip: latency(study, &counts.round_trip),
             }),
+            reordering: study.study.measure.reordering.then(|| reordering(&counts.reordering)),
+            jobs: match (&study.study.workload, &self.plan) {
+                (WorkloadConfig::Jobs(config), Some(plan)) => {
+                    jobs::figures(study, config, plan, &counts, ticks)
+                }
+                _ => vec![],
+            },
             classes: wiring.classes().iter().map(|class| class_use(class, &rows, packets)).collect(),
             faults: faults(study, network, &wiring),
+            levels: levels(&study.switched().config.topology, &rows),
         });
         if study.study.measure.per_link {
             result.ports = rows;
@@ -173,6 +187,29 @@ fn class_use(class: &str, rows: &[PortRow], packets: f64) -> ClassUse {
     let (links, mean_utilization, min_utilization, max_utilization) = spread(of());
     let hops = of().map(|row| row.packets).sum::<u64>() as f64 / packets;
     ClassUse { class: class.into(), links, mean_utilization, min_utilization, max_utilization, hops }
+}
+
+/// By how much packets arrived out of order.
+fn reordering(extents: &Histogram) -> Reordering {
+    let histogram: Vec<ExtentBin> =
+        extents.bins().map(|(from, to, packets)| ExtentBin { from, to: to - 1, packets }).collect();
+    let in_order = histogram.iter().filter(|bin| bin.from == 0).map(|bin| bin.packets).sum::<u64>();
+    let (packets, reordered) = (extents.count(), (extents.count() - in_order) as f64);
+    Reordering {
+        packets,
+        reordered_share: reordered / (packets as f64).max(1.0),
+        extent_mean: extents.mean() * packets as f64 / reordered.max(1.0),
+        extent_p99: extents.quantile(0.99),
+        extent_max: extents.max(),
+        histogram,
+    }
+}
+
+/// The levels of a fat tree; none of other machines.
+fn levels(topology: &SwitchedTopology, rows: &[PortRow]) -> Vec<LevelUse> {
+    let SwitchedTopology::FatTree(tree) = topology else { return vec![] };
+    let both = |level| [true, false].map(|up| LevelUse::of(level as u32, up, rows));
+    (0..tree.up.len()).flat_map(both).collect()
 }
 
 /// The curves over time.

@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `torus.rs`, `switched.rs` | what is built, by the kind of machine |
+//! | `packaging.rs` | machines of cabinets counted, without a run |
 //! | `family.rs` | tori of any family of routers, built for any hosts |
 //! | `driver.rs` | what a run asks of the nodes' side |
 //! | `course.rs`, `steady.rs` | the run itself; when it has settled |
@@ -11,6 +12,7 @@
 mod course;
 pub(crate) mod driver;
 mod family;
+mod packaging;
 mod reach;
 mod steady;
 mod switched;

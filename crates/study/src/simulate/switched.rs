@@ -2,6 +2,7 @@
 
 use super::course::{Run, beside_the_study};
 use super::driver::{Driver, Processes};
+use super::packaging;
 use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::measure::switched::SwitchedReadout;
@@ -33,22 +34,47 @@ pub(super) fn simulate(
     match &study.study.workload {
         WorkloadConfig::Gni(program) => return on_aries(study, program, progress, threads),
         WorkloadConfig::Glex(program) => return on_th(study, program, progress, threads),
+        WorkloadConfig::Packaging(sizes) => return packaging::count(study, sizes),
         _ => {}
     }
-    let begin = Instant::now();
     let problem = |e: ConfigError| study.impossible(e);
     let (outline, s) = (study.switched(), &study.study);
     let plan = Plan::new(&beside_the_study(study), &s.traffic, &outline.config, &outline.wiring, s.seed);
-    let plan = Arc::new(plan.map_err(problem)?);
+    let plan = Arc::new(plan.map_err(problem)?.watch_order(s.measure.reordering));
+    let mut result = run(study, &plan, progress, threads)?;
+    let alone = matches!(&s.workload, WorkloadConfig::Jobs(jobs) if jobs.alone && jobs.jobs.len() > 1);
+    let Some(switched) = result.switched.as_mut().filter(|_| alone && result.partial.is_none()) else {
+        return Ok(result);
+    };
+    for (number, job) in switched.jobs.iter_mut().enumerate() {
+        let alone = run(study, &Arc::new(plan.alone(number)), progress, threads)?;
+        if let Some(reason) = alone.partial {
+            result.partial = Some(format!("{} alone: {reason}", job.name));
+            result.simulated.ended = alone.simulated.ended;
+            break;
+        }
+        job.beside(&alone.switched.expect("of a machine of switches").jobs[number]);
+    }
+    Ok(result)
+}
+
+/// Runs the nodes of a machine of switches.
+fn run(
+    study: &ResolvedStudy,
+    plan: &Arc<Plan>,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let (begin, outline, s) = (Instant::now(), study.switched(), &study.study);
     let options = BuildOptions {
         seed: s.seed,
         injection_fifos: plan.injection_fifos(),
         window: s.measure.window_cycles,
         ..BuildOptions::default()
     };
-    let built = TiledNetwork::new(&outline.config, &options, |numbers| Nodes::new(&plan, numbers));
-    let readout = SwitchedReadout { offered: plan.offered() };
-    let built = built.map_err(problem)?;
+    let built = TiledNetwork::new(&outline.config, &options, |numbers| Nodes::new(plan, numbers));
+    let readout = SwitchedReadout { offered: plan.offered(), plan: Some(Arc::clone(plan)) };
+    let built = built.map_err(|e| study.impossible(e))?;
     let mut run = Run::new(study, readout, built, plan.packets(), threads, begin.elapsed().as_secs_f64());
     Ok(run.until_the_end(progress))
 }
@@ -118,7 +144,7 @@ fn run_programs<H: Host<TiledHeader> + Driver + Processes>(
     begin: Instant,
 ) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| study.impossible(e))?;
-    let readout = SwitchedReadout { offered: None };
+    let readout = SwitchedReadout { offered: None, plan: None };
     let mut run = Run::new(study, readout, built, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
     let (mut notes, mut left, mut timeouts) = (vec![], vec![], 0);

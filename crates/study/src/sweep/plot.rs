@@ -52,7 +52,7 @@ const OF_TORI: [Figure; 4] = [
     Figure::new("dynamic_buffer_fraction", "Filling of the dynamic VCs", "%", 100.0),
 ];
 
-const OF_SWITCHES: [Figure; 4] = [
+const OF_SWITCHES: [Figure; 7] = [
     Figure {
         ends_at: 10.0,
         ..Figure::new("total_latency_mean_ns", "Mean latency, the wait for injection included", "ns", 1.0)
@@ -60,6 +60,9 @@ const OF_SWITCHES: [Figure; 4] = [
     Figure::new("accepted_flits_per_tick", "Accepted throughput", "flits/tick a node", 1.0),
     Figure::new("nonminimal_share", "Packets by way of others", "%", 100.0),
     Figure::new("global_max_utilization", "Utilization of the busiest global link", "%", 100.0),
+    Figure::new("slowdown_of_job_1", "Latency of the first job, in times of that alone", "times", 1.0),
+    Figure::new("slowdown_of_job_2", "Latency of the second job, in times of that alone", "times", 1.0),
+    Figure::new("reordered_share", "Packets that arrive out of order", "%", 100.0),
 ];
 
 /// The drawings: curves over time of all points if they are few, then figures over the parameters if those are one or two.
@@ -88,15 +91,38 @@ fn over_time(outcomes: &[Outcome], folder: &Path) -> Vec<Plot> {
     compared(&runs)
 }
 
-/// Figures over one or two parameters; runs that differ in nothing but their seed count as one.
+/// Figures over one or two parameters, or over two for each value of the first of three; runs that differ in nothing but their seed count as one.
 fn over_parameters(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Plot> {
     let mut axes: Vec<usize> = (0..study.axes.len()).filter(|&i| study.axes[i].path != "seed").collect();
     if axes.is_empty() {
         axes = (0..study.axes.len()).collect();
     }
-    if axes.len() > 2 || outcomes.iter().all(|o| o.result.is_none()) {
+    if outcomes.iter().all(|o| o.result.is_none()) {
         return vec![];
     }
+    match axes[..] {
+        [first, .., _, _] if axes.len() == 3 => {
+            let one = |(number, value): (usize, &Tree)| {
+                let of: Vec<Outcome> =
+                    outcomes.iter().filter(|o| o.point.values[first] == *value).cloned().collect();
+                let name = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
+                let which = format!("{} {}", name[first], shown(value));
+                over(study, &of, axes[1..].to_vec(), Some((number + 1, &which)))
+            };
+            study.axes[first].values.iter().enumerate().flat_map(one).collect()
+        }
+        [] | [_] | [_, _] => over(study, outcomes, axes, None),
+        _ => vec![],
+    }
+}
+
+/// Figures over one or two parameters, of those points at which another one has a value: its number and what it is.
+fn over(
+    study: &ResolvedStudy,
+    outcomes: &[Outcome],
+    mut axes: Vec<usize>,
+    at: Option<(usize, &str)>,
+) -> Vec<Plot> {
     // Numbers go across, names tell curves apart.
     let numeric = |axis: &usize| study.axes[*axis].values.iter().all(|v| number(v).is_some());
     if axes.len() == 2 && !numeric(&axes[0]) && numeric(&axes[1]) {
@@ -110,18 +136,28 @@ fn over_parameters(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<Plot> {
         apart: axes.get(1).map(|&i| (i, names[i].as_str(), study.axes[i].values.as_slice())),
         outcomes,
     };
-    let seeds = match study.axes.iter().find(|a| a.path == "seed" && axes.len() < study.axes.len()) {
-        Some(axis) => format!(", mean of {} seeds", axis.values.len()),
-        None => String::new(),
+    let seeds = match study.axes.iter().find(|a| a.path == "seed") {
+        Some(axis) if axes.iter().all(|&i| study.axes[i].path != "seed") => {
+            format!(", mean of {} seeds", axis.values.len())
+        }
+        _ => String::new(),
+    };
+    let (number, where_) = match at {
+        Some((number, which)) => (format!("-{number}"), format!(", {which}")),
+        None => (String::new(), String::new()),
     };
     let plot = |figure: &Figure| Plot {
-        name: format!("sweep-{}", figure.column.replace('_', "-")),
-        caption: format!("{} at each point of the sweep{seeds}.{}", figure.title, figure.ends()),
-        svg: sheet.draw(figure),
+        name: format!("sweep-{}{number}", figure.column.replace('_', "-")),
+        caption: format!("{} at each point of the sweep{where_}{seeds}.{}", figure.title, figure.ends()),
+        svg: sheet.draw(figure, &where_),
     };
     match study.network {
         NetworkOutline::Torus(_) => OF_TORI.iter().map(plot).collect(),
-        NetworkOutline::Switched(_) => OF_SWITCHES.iter().map(plot).collect(),
+        NetworkOutline::Switched(_) => {
+            let known = outcomes.iter().filter_map(|o| o.result.as_ref()).flat_map(columns);
+            let known: Vec<&str> = known.map(|(name, _)| name).collect();
+            OF_SWITCHES.iter().filter(|figure| known.contains(&figure.column)).map(plot).collect()
+        }
     }
 }
 
@@ -170,7 +206,7 @@ impl Sheet<'_> {
         }
     }
 
-    fn draw(&self, figure: &Figure) -> String {
+    fn draw(&self, figure: &Figure, at: &str) -> String {
         let mut curves = self.curves(figure);
         let least = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(f64::INFINITY, f64::min);
         let most = least * figure.ends_at;
@@ -183,7 +219,7 @@ impl Sheet<'_> {
         let room = if !numeric || most == least { 0.5 } else { (most - least) * 0.05 };
         let top = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(0.0, f64::max);
         let mut svg = Svg::new(310.0);
-        svg.text(14.0, 22.0, "start", "t", figure.title);
+        svg.text(14.0, 22.0, "start", "t", &format!("{}{at}", figure.title));
         let mut upper = 62.0;
         if curves.len() > 1 {
             upper += svg.legend(14.0, 44.0, &curves.iter().map(|c| c.0.as_str()).collect::<Vec<_>>());

@@ -1,8 +1,8 @@
 //! Link utilization of a dragonfly: between each two groups, and inside one of them, as matrices of who sends to whom.
 
 use super::Plot;
-use super::colour::picture;
 use super::links::{legend, range};
+use super::matrix::Matrix;
 use super::number::percent;
 use super::svg::{Svg, WIDTH};
 use crate::result::PortRow;
@@ -25,42 +25,6 @@ pub fn plots(topology: &SwitchedTopology, rows: &[PortRow]) -> Vec<Plot> {
     between(dragonfly, rows).into_iter().chain(inside(dragonfly, rows)).collect()
 }
 
-/// A matrix of means, row by row from the top.
-struct Matrix {
-    columns: usize,
-    sums: Vec<(f64, u32)>,
-}
-
-impl Matrix {
-    fn new(columns: usize, rows: usize) -> Matrix {
-        Matrix { columns, sums: vec![(0.0, 0); columns * rows] }
-    }
-
-    fn add(&mut self, row: usize, column: usize, value: f64) {
-        let cell = &mut self.sums[row * self.columns + column];
-        *cell = (cell.0 + value, cell.1 + 1);
-    }
-
-    fn means(&self) -> impl Iterator<Item = Option<f64>> {
-        self.sums.iter().map(|&(sum, count)| (count > 0).then(|| sum / f64::from(count)))
-    }
-
-    fn size(&self, cell: f64) -> (f64, f64) {
-        (self.columns as f64 * cell, (self.sums.len() / self.columns) as f64 * cell)
-    }
-
-    /// Draws it with its upper left corner there.
-    fn draw(&self, svg: &mut Svg, (x, y): (f64, f64), cell: f64, (low, high): (f64, f64)) {
-        let values: Vec<Option<f64>> =
-            self.means().map(|mean| mean.map(|mean| (mean - low) / (high - low))).collect();
-        let (width, height) = self.size(cell);
-        svg.raw(&format!(
-            r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" style="fill:var(--empty)"/><image x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" preserveAspectRatio="none" style="image-rendering:pixelated" href="{}"/>"#,
-            picture(self.columns, &values)
-        ));
-    }
-}
-
 /// Mean, least and most, in words.
 fn told(values: impl Iterator<Item = f64> + Clone) -> String {
     let count = values.clone().count().max(1) as f64;
@@ -77,14 +41,14 @@ fn between(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<Plot> {
     let mut matrix = Matrix::new(groups, groups);
     global().for_each(|r| matrix.add(r.group as usize, r.to_group as usize, r.utilization));
     let cell = (SIDE_MAX / groups as f64).min(CELL_MAX);
-    let (width, height) = matrix.size(cell);
+    let (width, height) = matrix.size((cell, cell));
     let (left, top) = ((WIDTH - width) / 2.0, 92.0);
     let mut svg = Svg::new(top + height + 20.0);
     let title = "Utilization of the links between groups";
     svg.text(14.0, 22.0, "start", "t", title);
     legend(&mut svg, colours.0, colours.1);
     svg.text(14.0, 60.0, "start", "", &told(global().map(|r| r.utilization)));
-    matrix.draw(&mut svg, (left, top), cell, colours);
+    matrix.draw(&mut svg, (left, top), (cell, cell), colours);
     // As many numbers as there is room for.
     let step = ((20.0 / cell).ceil() as usize).max(1);
     for group in (0..groups).step_by(step) {
@@ -115,13 +79,14 @@ impl Panel {
     }
 
     fn cell(&self) -> f64 {
-        let widest = self.matrices.iter().map(|m| m.1.columns).max().unwrap_or(1) as f64;
+        let widest = self.matrices.iter().map(|m| m.1.columns()).max().unwrap_or(1) as f64;
         let room = (WIDTH - 2.0 * MARGIN + GAP) / self.columns() as f64 - GAP;
         (room / widest).min(CELL_MAX)
     }
 
     fn height(&self) -> f64 {
-        let tallest = self.matrices.iter().map(|m| m.1.size(self.cell()).1).fold(0.0, f64::max);
+        let tallest =
+            self.matrices.iter().map(|m| m.1.size((self.cell(), self.cell())).1).fold(0.0, f64::max);
         let rows = self.matrices.len().div_ceil(self.columns()) as f64;
         34.0 + rows * (tallest + NAME + GAP)
     }
@@ -129,13 +94,13 @@ impl Panel {
     fn draw(&self, svg: &mut Svg, top: f64, colours: (f64, f64)) {
         svg.text(14.0, top + 14.0, "start", "", &self.title);
         let cell = self.cell();
-        let (width, height) = self.matrices.first().map_or((0.0, 0.0), |m| m.1.size(cell));
+        let (width, height) = self.matrices.first().map_or((0.0, 0.0), |m| m.1.size((cell, cell)));
         for (i, (name, matrix)) in self.matrices.iter().enumerate() {
             let (column, row) = (i % self.columns(), i / self.columns());
             let x = MARGIN + column as f64 * (width + GAP);
             let y = top + 24.0 + row as f64 * (height + NAME + GAP) + NAME;
             svg.text(x, y - 4.0, "start", "s", name);
-            matrix.draw(svg, (x, y), cell, colours);
+            matrix.draw(svg, (x, y), (cell, cell), colours);
         }
     }
 }

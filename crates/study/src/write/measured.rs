@@ -1,7 +1,7 @@
 //! What programs measured themselves: drawings of each table, with published points beside its curves, and the table for people.
 
 use super::Plot;
-use super::number::short;
+use super::number::{grouped, short};
 use super::svg::{Axis, Frame, Svg, WIDTH, line, ring};
 use crate::compare::aligned;
 use crate::result::MeasuredTable;
@@ -83,9 +83,20 @@ fn plot(table: &MeasuredTable, x: usize, columns: &[usize], unit: Option<&str>) 
 
 /// The table in aligned columns.
 pub fn text(table: &MeasuredTable) -> String {
-    let rows: Vec<Vec<String>> =
-        table.rows.iter().map(|row| row.iter().copied().map(short).collect()).collect();
-    format!("{}\n{}", table.title, aligned(&table.columns, &rows))
+    format!("{}\n{}", table.title, aligned(&table.columns, &cells(table)))
+}
+
+/// The cells of a table for people, row by row. Columns of whole numbers have no decimals.
+pub fn cells(table: &MeasuredTable) -> Vec<Vec<String>> {
+    let is_whole = |column: usize| {
+        let of_column = table.rows.iter().filter_map(|row| row.get(column));
+        of_column.clone().all(|value| value.fract() == 0.0 && value.abs() < 1e15)
+    };
+    let cell = |(column, &value): (usize, &f64)| match is_whole(column) {
+        true => grouped(value as i64),
+        false => short(value),
+    };
+    table.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect()
 }
 
 #[cfg(test)]
@@ -116,6 +127,12 @@ mod tests {
         // The one that is within the run's rows.
         assert_eq!(plots[0].svg.matches("class=\"ring\"").count(), 1);
         assert!(!plots[1].caption.contains("Rings"));
+    }
+
+    #[test]
+    fn whole_numbers_have_no_decimals() {
+        let table = table(&["nodes", "ns"], &[&[1056.0, 2.0], &[12.0, 2.5]]);
+        assert_eq!(cells(&table), [["1,056", "2.00"], ["12", "2.50"]]);
     }
 
     #[test]

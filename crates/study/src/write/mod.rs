@@ -5,10 +5,13 @@ pub mod curves;
 pub mod directions;
 pub mod groups;
 mod histogram;
+pub mod levels;
 pub mod links;
+mod matrix;
 pub mod measured;
 pub mod number;
 pub mod page;
+mod reordering;
 pub mod report;
 pub mod summary;
 pub mod svg;
@@ -36,12 +39,14 @@ pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
     let mut plots: Vec<Plot> = result.measured.iter().flat_map(measured::plots).collect();
     plots.extend(curves::plots(result));
     plots.extend(histogram::plot(&result.latency));
+    plots.extend(result.switched.iter().filter_map(|s| reordering::plot(s.reordering.as_ref()?)));
     if let Some(torus) = study.network.torus() {
         plots.extend(directions::plot(&torus.topology.dims, &result.per_link));
         plots.extend(links::plots(&torus.topology.dims, &result.per_link));
     }
     if let Some(machine) = study.machine.switched() {
         plots.extend(groups::plots(&machine.topology, &result.ports));
+        plots.extend(levels::plots(&machine.topology, &study.switched().wiring, &result.ports));
     }
     plots
 }
@@ -58,8 +63,12 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
     // What an earlier run of another shape would leave among these.
     for stale in [
         "links.parquet",
+        "reordering.parquet",
+        "reordering.svg",
         "links-between-groups.svg",
         "links-of-a-group.svg",
+        "links-by-level.svg",
+        "links-by-load.svg",
         "links-by-direction.svg",
         "links-x.svg",
         "links-y.svg",

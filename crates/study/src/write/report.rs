@@ -7,6 +7,7 @@ use crate::figures::figures;
 use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, RunResult};
 use crate::run::unmet;
+use netloom_workload::config::WorkloadConfig;
 use std::fmt::Write;
 
 /// The page.
@@ -14,14 +15,21 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot]) -> Str
     let mut html = page::begin(&study.heading(), &subtitle(study, result), false);
     page::description(&mut html, &study.study.description);
     warnings(&mut html, study, result);
-    tiles(&mut html, result);
+    tables(&mut html, result);
+    if !matches!(study.study.workload, WorkloadConfig::Packaging(_)) {
+        tiles(&mut html, result);
+    }
     let maps = |plot: &&Plot| plot.name.starts_with("links-");
     section(&mut html, "Over time and by packet", plots.iter().filter(|p| !maps(p)));
     let over =
         if study.network.torus().is_some() { "Link utilization over the torus" } else { "Link utilization" };
     section(&mut html, over, plots.iter().filter(maps));
-    html.push_str("<h2>Figures</h2>\n<div class=\"card\"><table>\n");
-    for group in figures(study, result) {
+    let groups = figures(study, result);
+    if !groups.is_empty() {
+        html.push_str("<h2>Figures</h2>\n");
+    }
+    html.push_str("<div class=\"card\"><table>\n");
+    for group in groups {
         let _ = writeln!(html, "<tr class=\"head\"><th colspan=\"2\">{}</th></tr>", escape(&group.title));
         for (name, value) in &group.rows {
             let _ = writeln!(html, "<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value));
@@ -37,7 +45,7 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot]) -> Str
          on any computer, with any number of threads.</p>\n\
          <details><summary>Complete configuration</summary><pre>{toml}</pre></details>\n\
          <p class=\"soft\">Files beside this page: <code>summary.json</code>, <code>study.toml</code>, tables as Parquet \
-         (<code>series</code>, <code>latency</code>, <code>links</code>), and every drawing as SVG. Simulated by netloom \
+         (<code>series</code>, <code>latency</code>, <code>links</code> and others), and every drawing as SVG. Simulated by netloom \
          {version} on {threads} in {wall}: {rate} packet-hops a second.</p>\n{end}",
         version = escape(env!("CARGO_PKG_VERSION")),
         threads = counted(result.host.threads as usize, "thread"),
@@ -88,6 +96,23 @@ fn tiles(html: &mut String, result: &RunResult) {
         let _ = writeln!(html, "<div class=\"tile\"><b>{value}</b><span class=\"soft\">{name}</span></div>");
     }
     html.push_str("</div>\n");
+}
+
+/// What was measured, in tables.
+fn tables(html: &mut String, result: &RunResult) {
+    for table in &result.measured {
+        let heads: String = table.columns.iter().map(|name| format!("<th>{}</th>", escape(name))).collect();
+        let _ = writeln!(
+            html,
+            "<h2>{}</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">{heads}</tr>",
+            escape(&table.title)
+        );
+        for row in super::measured::cells(table) {
+            let cells: String = row.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+            let _ = writeln!(html, "<tr>{cells}</tr>");
+        }
+        html.push_str("</table></div>\n");
+    }
 }
 
 fn section<'a>(html: &mut String, title: &str, plots: impl Iterator<Item = &'a Plot>) {

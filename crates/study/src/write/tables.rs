@@ -1,7 +1,9 @@
-//! Tables as Parquet: `series.parquet`, `links.parquet`, `latency.parquet`.
+//! Tables as Parquet: `series.parquet`, `links.parquet`, `latency.parquet`, `reordering.parquet`.
 
 use crate::diagnose::Problem;
-use crate::result::{LatencyStats, LinkErrorRow, LinkRow, PortRow, RunResult, Series, direction_name};
+use crate::result::{
+    ExtentBin, LatencyStats, LinkErrorRow, LinkRow, PortRow, RunResult, Series, direction_name,
+};
 use netloom_fabric::router::LinkErrors;
 use netloom_workload::config::letter;
 use parquet::basic::Compression;
@@ -87,7 +89,20 @@ pub fn tables(result: &RunResult) -> Vec<(&'static str, Table)> {
     if !result.ports.is_empty() {
         tables.push(("links.parquet", ports(&result.ports)));
     }
+    if let Some(r) = result.switched.as_ref().and_then(|s| s.reordering.as_ref()) {
+        tables.push(("reordering.parquet", reordering(&r.histogram)));
+    }
     tables
+}
+
+/// One row for each bin of the histogram of extents.
+fn reordering(bins: &[ExtentBin]) -> Table {
+    let integers = |of: fn(&ExtentBin) -> u64| Column::Integers(bins.iter().map(|b| of(b) as i64).collect());
+    let mut table = Table::default();
+    table.add("extent_from", integers(|b| b.from));
+    table.add("extent_to", integers(|b| b.to));
+    table.add("packets", integers(|b| b.packets));
+    table
 }
 
 /// One row for each window of each curve.

@@ -24,6 +24,25 @@ impl ClassCounts {
     }
 }
 
+/// Packets of a job, answers left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobCounts {
+    /// What arrived.
+    pub arrived: ClassCounts,
+    /// From when a packet was made until it had arrived, ticks.
+    pub latency: Histogram,
+    /// When the last of them had arrived, ticks.
+    pub last: u64,
+}
+
+impl JobCounts {
+    fn add(&mut self, other: &Self) {
+        self.arrived.add(&other.arrived);
+        self.latency.add(&other.latency);
+        self.last = self.last.max(other.last);
+    }
+}
+
 /// What arrived since counting began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -37,6 +56,10 @@ pub struct Counts {
     pub nonminimal: u64,
     /// From when a request was made until its response had arrived, ticks.
     pub round_trip: Histogram,
+    /// By how much packets came out of order, see [`order`](super::order); of those that came in order 0. Empty where nobody asks.
+    pub reordering: Histogram,
+    /// Packets by job, where there are jobs.
+    pub jobs: Vec<JobCounts>,
 }
 
 impl Counts {
@@ -47,6 +70,9 @@ impl Counts {
         self.hops.iter_mut().zip(other.hops).for_each(|(a, b)| *a += b);
         self.nonminimal += other.nonminimal;
         self.round_trip.add(&other.round_trip);
+        self.reordering.add(&other.reordering);
+        self.jobs.resize(self.jobs.len().max(other.jobs.len()), JobCounts::default());
+        self.jobs.iter_mut().zip(&other.jobs).for_each(|(job, other)| job.add(other));
     }
 
     /// Packets of both classes.

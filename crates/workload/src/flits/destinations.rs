@@ -1,5 +1,6 @@
 //! Who sends to whom on a machine of switches.
 
+use super::jobs::Jobs;
 use crate::config::WorkloadConfig;
 use crate::pattern::read_permutation;
 use netloom_engine::Stream;
@@ -34,6 +35,8 @@ enum Kind {
         node: u32,
         fraction: f64,
     },
+    /// Each to nodes of its own job.
+    Jobs(Arc<Jobs>),
 }
 
 impl Destinations {
@@ -45,9 +48,7 @@ impl Destinations {
         config.check_switched(wiring)?;
         let nodes = wiring.nodes();
         let kind = match config {
-            WorkloadConfig::Shift(s) => Kind::Shift(further(s.by[0], nodes)),
             WorkloadConfig::Permutation(file) => Kind::Fixed(read_permutation(&file.file, nodes)?),
-            WorkloadConfig::RandomPermutation {} => Kind::Fixed(one_circle(nodes, seed)),
             WorkloadConfig::GroupShift(s) => {
                 let groups = wiring.groups();
                 let nodes_of = |group: u32| {
@@ -60,10 +61,32 @@ impl Destinations {
                     to: (0..groups).map(|group| nodes_of((group + by) % groups)).collect(),
                 }
             }
+            WorkloadConfig::Jobs(jobs) => Kind::Jobs(Arc::new(Jobs::new(jobs, wiring, seed)?)),
+            _ => return Self::among(config, nodes, seed),
+        };
+        Ok(Destinations { nodes, kind })
+    }
+
+    /// Of a pattern among so many nodes, whatever their places.
+    ///
+    /// # Errors
+    /// None of a pattern that was checked against the number of nodes.
+    pub fn among(config: &WorkloadConfig, nodes: u32, seed: u64) -> Result<Self, ConfigError> {
+        let kind = match config {
+            WorkloadConfig::Shift(s) => Kind::Shift(further(s.by[0], nodes)),
+            WorkloadConfig::RandomPermutation {} => Kind::Fixed(one_circle(nodes, seed)),
             WorkloadConfig::HotNode(h) => Kind::HotNode { node: h.node, fraction: h.fraction },
             _ => Kind::Uniform,
         };
         Ok(Destinations { nodes, kind })
+    }
+
+    /// The jobs, if there are several side by side.
+    pub fn jobs(&self) -> Option<&Arc<Jobs>> {
+        match &self.kind {
+            Kind::Jobs(jobs) => Some(jobs),
+            _ => None,
+        }
     }
 
     /// The destination of a node's next packet; none if it sends none.
@@ -77,6 +100,7 @@ impl Destinations {
                 let among = &to[of[from as usize] as usize];
                 Some(among.start + stream.below(u64::from(among.end - among.start)) as u32)
             }
+            Kind::Jobs(jobs) => jobs.draw(from, stream),
             Kind::HotNode { node, fraction } => {
                 let hot = stream.unit() < *fraction;
                 match hot {

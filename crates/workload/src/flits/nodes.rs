@@ -1,6 +1,7 @@
 //! The nodes of a block: what they send, and what they answer.
 
-use super::counts::{Counts, HOPS_MAX};
+use super::counts::{Counts, HOPS_MAX, JobCounts};
+use super::order::{Flow, Order};
 use super::plan::Plan;
 use netloom_engine::{Stream, Time};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
@@ -41,6 +42,8 @@ pub struct Nodes {
     pub counts: Counts,
     /// Packets that arrived since the start, and their data, bytes.
     pub delivered: (u64, u64),
+    /// The order of packets, where somebody asks for it.
+    order: Option<Order>,
 }
 
 impl Nodes {
@@ -48,7 +51,8 @@ impl Nodes {
     pub fn new(plan: &Arc<Plan>, numbers: &[u32]) -> Self {
         let sender = |&number: &u32| {
             let mut stream = Stream::new(plan.seed, TRAFFIC, number.into());
-            let next = if plan.interval > 0.0 { plan.interval * stream.exponential() } else { 0.0 };
+            let interval = plan.rate(number).map_or(0.0, |rate| rate.interval);
+            let next = if interval > 0.0 { interval * stream.exponential() } else { 0.0 };
             Sender { stream, made: 0, next, answers: VecDeque::new(), closed: false }
         };
         Nodes {
@@ -57,6 +61,7 @@ impl Nodes {
             senders: numbers.iter().map(sender).collect(),
             counts: Counts::default(),
             delivered: (0, 0),
+            order: plan.reordering.then(Order::default),
         }
     }
 
@@ -68,17 +73,18 @@ impl Nodes {
     /// The next request, or packet that nobody answers.
     fn request(&mut self, now: Time, node: u32) -> Pull<TiledHeader> {
         let (plan, own) = (&*self.plan, self.first + node);
+        let Some(rate) = plan.rate(own) else { return Pull::Empty };
         let sender = &mut self.senders[node as usize];
         if plan.limit.is_some_and(|limit| sender.made >= limit) {
             return Pull::Empty;
         }
-        let mut made = if plan.burst { 0 } else { now };
-        if plan.interval > 0.0 {
+        let mut made = if rate.burst { 0 } else { now };
+        if rate.interval > 0.0 {
             made = sender.next.ceil() as Time;
             if made > now {
                 return Pull::NotBefore(made);
             }
-            sender.next += plan.interval * sender.stream.exponential();
+            sender.next += rate.interval * sender.stream.exponential();
         }
         sender.made += 1;
         let Some(to) = plan.destinations.draw(own, &mut sender.stream) else { return Pull::Empty };
@@ -89,7 +95,8 @@ impl Nodes {
             plan.mode,
             seed(plan, own, to, &mut sender.stream),
         );
-        Pull::Packet(header, Meta { made, source: own, ..Meta::default() })
+        let message = [0, self.number(own, to, false)];
+        Pull::Packet(header, Meta { made, source: own, message, ..Meta::default() })
     }
 
     /// The next response.
@@ -105,7 +112,13 @@ impl Nodes {
         }
         let header =
             TiledHeader::new(to, flits, Class::Response, plan.mode, seed(plan, own, to, &mut sender.stream));
-        Pull::Packet(header, Meta { made: now, source: own, message: [asked, 0], ..Meta::default() })
+        let message = [asked, self.number(own, to, true)];
+        Pull::Packet(header, Meta { made: now, source: own, message, ..Meta::default() })
+    }
+
+    /// The place of a packet among those that a node sends to another, where order is watched.
+    fn number(&mut self, from: u32, to: u32, responses: bool) -> u64 {
+        self.order.as_mut().map_or(0, |order| order.send(Flow { from, to, responses }).into())
     }
 }
 
@@ -134,6 +147,21 @@ impl Host<TiledHeader> for Nodes {
         counts.flits += u64::from(header.flits());
         counts.payload_bytes += u64::from(data);
         self.counts.hops[usize::from(meta.hops).min(HOPS_MAX)] += 1;
+        if let Some(order) = &mut self.order {
+            let flow = Flow { from: meta.source, to: self.first + node, responses: is_response };
+            let extent = order.arrive(flow, meta.message[1] as u32);
+            self.counts.reordering.record(extent.into());
+        }
+        if let (Some(jobs), false) = (plan.jobs(), is_response) {
+            let job = jobs.of(meta.source).expect("only jobs send");
+            let of = &mut self.counts.jobs;
+            of.resize(of.len().max(job + 1), JobCounts::default());
+            of[job].arrived.packets += 1;
+            of[job].arrived.flits += u64::from(header.flits());
+            of[job].arrived.payload_bytes += u64::from(data);
+            of[job].latency.record(now - meta.made);
+            of[job].last = now;
+        }
         let group = |node: u32| plan.wiring.group(plan.wiring.home(node).0);
         let between_groups = group(meta.source) != group(self.first + node);
         self.counts.nonminimal += u64::from(!header.went_minimally(between_groups, plan.vcs));

@@ -1,6 +1,7 @@
 //! What all nodes of a machine do: whom they send to, how much, how often.
 
 use super::destinations::Destinations;
+use super::jobs::Jobs;
 use crate::config::{Load, TrafficConfig, WorkloadConfig};
 use netloom_fabric::config::{ConfigError, TiledConfig};
 use netloom_fabric::router::tiled::Mode;
@@ -20,13 +21,30 @@ pub struct Plan {
     pub(super) response_flits: Option<u32>,
     /// VCs of a class: a packet's level at the end of its way depends on them.
     pub(super) vcs: u32,
-    /// Mean ticks between two packets of a node; 0 for as fast as they go.
-    pub(super) interval: f64,
-    /// Whether all packets are there at the start.
-    pub(super) burst: bool,
+    /// How often nodes send: all, or those of each job.
+    rates: Vec<Rate>,
+    /// The only job that sends, where the others are silent.
+    only: Option<usize>,
     /// Packets of a node.
     pub(super) limit: Option<u64>,
+    /// Whether it is counted by how much packets arrive out of order.
+    pub(super) reordering: bool,
     pub(super) seed: u64,
+}
+
+/// How often a node sends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rate {
+    /// Mean ticks between two packets; 0 for as fast as they go.
+    pub interval: f64,
+    /// Whether all packets are there at the start.
+    pub burst: bool,
+}
+
+impl Rate {
+    fn new(traffic: &TrafficConfig, network: &TiledConfig) -> Self {
+        Rate { interval: interval(traffic, network), burst: traffic.load == Load::Burst }
+    }
 }
 
 impl Plan {
@@ -42,6 +60,12 @@ impl Plan {
         seed: u64,
     ) -> Result<Self, ConfigError> {
         let (flits, data) = traffic.size(network);
+        let rates = match workload {
+            WorkloadConfig::Jobs(all) => {
+                all.jobs.iter().map(|job| Rate::new(&job.traffic(traffic), network)).collect()
+            }
+            _ => vec![Rate::new(traffic, network)],
+        };
         Ok(Plan {
             destinations: Destinations::new(workload, wiring, seed)?,
             wiring: Arc::clone(wiring),
@@ -50,11 +74,42 @@ impl Plan {
             data,
             response_flits: traffic.responses.then(|| network.packet.response_flits(0)),
             vcs: network.router.vcs,
-            interval: interval(traffic, network),
-            burst: traffic.load == Load::Burst,
+            rates,
+            only: None,
             limit: traffic.packets_per_node,
+            reordering: false,
             seed,
         })
+    }
+
+    /// The same, where it is counted, or not, by how much packets arrive out of order.
+    pub fn watch_order(self, reordering: bool) -> Self {
+        Plan { reordering, ..self }
+    }
+
+    /// The same where only one job sends.
+    pub fn alone(&self, job: usize) -> Self {
+        Plan { only: Some(job), ..self.clone() }
+    }
+
+    /// The jobs, if there are several side by side.
+    pub fn jobs(&self) -> Option<&Jobs> {
+        self.destinations.jobs().map(|jobs| &**jobs)
+    }
+
+    /// How often a node sends; none if it is silent.
+    pub(super) fn rate(&self, node: u32) -> Option<&Rate> {
+        let Some(jobs) = self.jobs() else { return self.rates.first() };
+        let job = jobs.of(node)?;
+        (self.only.is_none_or(|only| only == job)).then(|| &self.rates[job])
+    }
+
+    /// Nodes that send, and how often.
+    fn senders(&self) -> Vec<(u64, &Rate)> {
+        let Some(jobs) = self.jobs() else { return vec![(self.wiring.nodes().into(), &self.rates[0])] };
+        let sends = |job: &usize| self.only.is_none_or(|only| only == *job);
+        let of = |job: usize| (jobs.nodes(job).len() as u64, &self.rates[job]);
+        (0..self.rates.len()).filter(sends).map(of).collect()
     }
 
     /// Injection FIFOs of a node: answers have one of their own.
@@ -65,12 +120,21 @@ impl Plan {
     /// Packets that the whole machine will send, answers included; none if there is no end.
     pub fn packets(&self) -> Option<u64> {
         let each = self.limit? * (1 + u64::from(self.response_flits.is_some()));
-        Some(each * u64::from(self.wiring.nodes()))
+        Some(each * self.senders().iter().map(|(nodes, _)| nodes).sum::<u64>())
     }
 
-    /// Flits that a node offers in a tick, of requests; none if it is as many as go.
+    /// Flits that a node offers in a tick, of requests, mean over the machine; none if it is as many as go.
     pub fn offered(&self) -> Option<f64> {
-        (self.interval > 0.0).then(|| f64::from(self.flits) / self.interval)
+        let senders = self.senders();
+        let rate = |interval: f64| f64::from(self.flits) / interval;
+        let sum: f64 = senders.iter().map(|&(nodes, r)| nodes as f64 * rate(r.interval)).sum();
+        senders.iter().all(|(_, r)| r.interval > 0.0).then(|| sum / f64::from(self.wiring.nodes()))
+    }
+
+    /// The same of a job's nodes.
+    pub fn offered_by(&self, job: usize) -> Option<f64> {
+        let interval = self.rates[job].interval;
+        (interval > 0.0).then(|| f64::from(self.flits) / interval)
     }
 }
 

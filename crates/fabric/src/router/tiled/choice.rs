@@ -159,7 +159,8 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let routing = &self.tables.config.routing;
         let stage = header.stage();
         let minimal = |draw: &mut Draw| self.straight(router, home, stage, draw);
-        if mode != Mode::Par {
+        // Only in a dragonfly's first group a packet may change its mind.
+        if mode != Mode::Par || matches!(self.tables.routes, Routes::Torus(_)) {
             *header = header.decided();
         }
         if let Routes::FatTree(_) = self.tables.routes {
@@ -196,7 +197,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                     queue * self.hops(router, home, c)
                 };
                 let chosen = near.into_iter().chain(far).min_by_key(|&c| cost(c))?;
-                if mode == Mode::Par {
+                if mode == Mode::Par && !header.is_decided() {
                     *header = if chosen.via.is_some() { header.decided() } else { *header };
                     if chosen.via.is_some() && !from_node {
                         // It changes its mind, on a stretch of its own.

@@ -74,7 +74,8 @@ fn walk_from(tables: &Tables, home: u32, waits: &mut HashMap<Channel, HashSet<Ch
             left.push((end.router, Some(channel), after));
             // With a VC for it, a packet may change its mind at the next router of its first group.
             let first_group = tables.wiring.group(end.router) == tables.wiring.group(router);
-            if tables.constants.extra == 1 && header.level() == 0 && header.via().is_none() && first_group {
+            let may_change = tables.constants.extra == 1 && matches!(tables.routes, Routes::Dragonfly(_));
+            if may_change && header.level() == 0 && header.via().is_none() && first_group {
                 for via in starts(tables, end.router, home).into_iter().filter(Option::is_some) {
                     let again = header.with_via(via).at_level(1).at_stage(0);
                     left.push((end.router, Some(channel), again));
@@ -88,7 +89,7 @@ fn walk_from(tables: &Tables, home: u32, waits: &mut HashMap<Channel, HashSet<Ch
 fn starts(tables: &Tables, router: u32, home: u32) -> Vec<Via> {
     let w = &tables.wiring;
     let mut list = vec![None];
-    if let Routes::Dragonfly(_) = tables.routes {
+    if !matches!(tables.routes, Routes::FatTree(_)) {
         let local = w.group(router) == w.group(home);
         let routers = if local { w.routers_of(w.group(home)) } else { 0..w.routers() };
         list.extend(routers.filter(|&via| via != router && via != home).map(|via| Some((via, false))));
@@ -134,7 +135,8 @@ fn find_ring(waits: &HashMap<Channel, HashSet<Channel>>) -> Option<Vec<Channel>>
 mod tests {
     use super::*;
     use crate::config::{
-        Cabling, DragonflyConfig, FatTreeConfig, LinkClass, MinimalWays, RandomFailures, SwitchedTopology,
+        Cabling, DragonflyConfig, FatTreeConfig, LinkClass, MinimalWays, RandomFailures, RouterTorusConfig,
+        SwitchedTopology,
     };
 
     fn config(topology: SwitchedTopology) -> TiledConfig {
@@ -241,6 +243,18 @@ mod tests {
     fn nor_do_those_of_a_fat_tree() {
         let tree = FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3] };
         assert_eq!(ring_of_channels(&config(SwitchedTopology::FatTree(tree))).unwrap(), None);
+    }
+
+    #[test]
+    fn nor_do_those_of_a_torus() {
+        for (dims, links, vcs) in
+            [(vec![5, 4], vec![], 4), (vec![3, 2, 4], vec![1, 2, 1], 5), (vec![7], vec![], 4)]
+        {
+            let torus = RouterTorusConfig { dims, nodes_per_router: 1, links_per_neighbour: links };
+            let mut config = config(SwitchedTopology::Torus(torus));
+            (config.router.vcs, config.router.response_vcs) = (vcs, false);
+            assert_eq!(ring_of_channels(&config).unwrap(), None, "{:?}", config.topology);
+        }
     }
 
     #[test]

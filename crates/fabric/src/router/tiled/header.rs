@@ -74,8 +74,8 @@ impl Mode {
 /// | 44..48 | mode |
 /// | 48..51 | level: how many stretches of its way lie behind it, and so its VC |
 /// | 51 | decided: minimal or not is settled |
-/// | 52..54 | stage: in which dimensions of a group it may still go |
-/// | 54 | damaged, as its CRC shows |
+/// | 52..56 | stage: how many dimensions of a group lie behind it; on a torus in which dimension it last went, and whether over the dateline |
+/// | 56 | damaged, as its CRC shows |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TiledHeader {
     word: u64,
@@ -97,7 +97,7 @@ impl TiledHeader {
     const LEVEL: u32 = 48;
     const DECIDED: u64 = 1 << 51;
     const STAGE: u32 = 52;
-    const DAMAGED: u64 = 1 << 54;
+    const DAMAGED: u64 = 1 << 56;
 
     /// A packet of `flits` to a node. `seed` decides its random choices: packets that are to take different paths need different ones.
     pub fn new(destination: u32, flits: u32, class: Class, mode: Mode, seed: u32) -> Self {
@@ -199,15 +199,16 @@ impl TiledHeader {
         self.level() == if between_groups { 1 + u32::from(vcs > 4) } else { 0 }
     }
 
-    /// How many dimensions of the group lie behind it on this stretch.
+    /// How many dimensions of the group lie behind it on this stretch. On a torus 0 at its beginning, then 1 and twice the dimension in which
+    /// it last went, and 1 more if that was over the dateline.
     #[inline]
     pub fn stage(self) -> usize {
-        (self.word >> Self::STAGE) as usize % 4
+        (self.word >> Self::STAGE) as usize % 16
     }
 
     #[inline]
     pub(super) fn at_stage(self, stage: usize) -> Self {
-        TiledHeader { word: self.word & !(3 << Self::STAGE) | (stage as u64) << Self::STAGE, ..self }
+        TiledHeader { word: self.word & !(15 << Self::STAGE) | (stage as u64) << Self::STAGE, ..self }
     }
 }
 

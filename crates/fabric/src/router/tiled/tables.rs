@@ -5,6 +5,7 @@ use crate::config::{LinkClass, SwitchedTopology, TiledConfig};
 use crate::routing::Routes;
 use crate::routing::dragonfly::DragonflyRoutes;
 use crate::routing::fat_tree::FatTreeRoutes;
+use crate::routing::router_torus::RouterTorusRoutes;
 use crate::topology::fat_tree::FatTree;
 use crate::topology::wiring::Wiring;
 use netloom_engine::Time;
@@ -69,7 +70,7 @@ impl Tables {
         let routes = routes(config, &wiring, |_, _| true);
         let globals = match &config.topology {
             SwitchedTopology::Dragonfly(dragonfly) => dragonfly.global_ports as usize,
-            SwitchedTopology::FatTree(_) => 0,
+            SwitchedTopology::FatTree(_) | SwitchedTopology::Torus(_) => 0,
         };
         let r = &config.router;
         let most = (0..wiring.routers()).map(|router| wiring.nodes_at(router).len()).max().unwrap_or(0);
@@ -129,6 +130,7 @@ fn routes(config: &TiledConfig, wiring: &Wiring, works: impl Fn(u32, usize) -> b
         SwitchedTopology::FatTree(tree) => {
             Routes::FatTree(FatTreeRoutes::new(&FatTree::new(tree), wiring, works))
         }
+        SwitchedTopology::Torus(torus) => Routes::Torus(RouterTorusRoutes::new(torus)),
     }
 }
 

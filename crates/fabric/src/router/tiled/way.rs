@@ -13,7 +13,8 @@
 //! | last group | 3 |
 //!
 //! **(ours: the paper gives four VCs, not what each is for.)** PAR, which may change its mind in the first group, has one VC more there,
-//! and what follows is one higher. In a fat tree all ways lead up and then down, for which one VC does.
+//! and what follows is one higher. In a fat tree all ways lead up and then down, for which one VC does. On a torus each part of a way, to the
+//! router at random and on from there, has two VCs: up to the dateline of a ring, and from there on.
 
 use super::header::{Class, TiledHeader};
 use super::tables::Tables;
@@ -58,7 +59,7 @@ impl Tables {
         if header.class() == Class::Response { k.all_vcs - k.vcs } else { 0 }
     }
 
-    /// The stage of a packet behind a link.
+    /// The stage of a packet behind a link, if it is a local one of a dragonfly's.
     #[inline]
     pub fn stage_after(&self, router: u32, port: usize, class: usize) -> usize {
         match &self.routes {
@@ -69,7 +70,7 @@ impl Tables {
         }
     }
 
-    /// A packet's header as the router behind a link sees it, which is of this class, and the VC of the link.
+    /// A packet's header as the router behind the link at a router's port, of this class, sees it, and the VC of the link.
     #[inline]
     pub fn leave(
         &self,
@@ -78,7 +79,17 @@ impl Tables {
         class: usize,
     ) -> (TiledHeader, usize) {
         let first = self.class_vcs(header);
-        let Routes::Dragonfly(routes) = &self.routes else { return (header, first) };
+        let routes = match &self.routes {
+            Routes::Dragonfly(routes) => routes,
+            Routes::FatTree(_) => return (header, first),
+            Routes::Torus(routes) => {
+                // Behind the dateline of the ring that it is in.
+                let was = header.stage() == 2 * class + 2;
+                let crossed = usize::from(was || routes.crosses(router, port, class));
+                let second = usize::from(header.level() > self.constants.extra);
+                return (header.at_stage(2 * class + 1 + crossed), first + 2 * second + crossed);
+            }
+        };
         let (extra, level) = (self.constants.extra, header.level());
         if class < routes.dimensions() {
             return (header.at_stage(self.stage_after(router, port, class)), first + level as usize);

@@ -1,0 +1,59 @@
+//! Tori of tiled routers.
+
+use super::traffic::{To, Traffic, run, throughput};
+use netloom_fabric::config::{LinkClass, RouterTorusConfig, SwitchedTopology, TiledConfig};
+use netloom_fabric::router::tiled::Mode;
+
+/// A torus with a flit a tick on every link.
+fn torus(dims: &[u32], nodes_per_router: u32) -> TiledConfig {
+    let mut config = TiledConfig::cray_xc(2, 1);
+    let torus = RouterTorusConfig { dims: dims.to_vec(), nodes_per_router, links_per_neighbour: vec![] };
+    let class = || LinkClass { latency_ticks: 20, flit_milliticks: 1000 };
+    config.link = torus.classes().iter().map(|&name| (name.into(), class())).collect();
+    config.topology = SwitchedTopology::Torus(torus);
+    let r = &mut config.router;
+    (r.rows, r.columns, r.nodes_per_share, r.tiles_per_share) = (4, 4, 1, 1);
+    (r.vcs, r.response_vcs, r.bus_flits_per_tick) = (4, false, 2);
+    (r.subswitch_flits, r.column_flits) = (64, 64);
+    config
+}
+
+fn traffic(to: To, mode: Mode) -> Traffic {
+    Traffic { to, mode, packets: 100, interval: 0.0, flits: 14, seed: 2 }
+}
+
+#[test]
+fn everything_arrives_in_any_blocks() {
+    let config = torus(&[4, 3, 2], 2);
+    for mode in [
+        Mode::Adaptive0,
+        Mode::Minimal,
+        Mode::Valiant,
+        Mode::NonminimalHash,
+        Mode::UgalL,
+        Mode::UgalG,
+        Mode::Par,
+    ] {
+        let expected = run(&config, traffic(To::Anybody, mode), 48, 1);
+        for (block, threads) in [(5, 2), (16, 3)] {
+            assert!(
+                run(&config, traffic(To::Anybody, mode), block, threads).arrived == expected.arrived,
+                "{mode:?}"
+            );
+        }
+    }
+    let minimal = run(&config, traffic(To::Anybody, Mode::Minimal), 48, 1);
+    assert_eq!(minimal.hops.iter().max(), Some(&4), "half-way round each ring");
+}
+
+#[test]
+fn a_tornado_fills_one_way_round() {
+    // Everybody sends three routers further on: each link to the plus side carries the packets of three, those to the minus side none. By
+    // way of a router at random both sides carry two hops of each part of a way on average, half of each way round: one flit in two ticks.
+    let further = To::Stretch { of: 1, further: 3 };
+    let rate = |mode| throughput(&torus(&[8], 1), traffic(further, mode), (4000, 8000)).0;
+    let (minimal, valiant) = (rate(Mode::Minimal), rate(Mode::Valiant));
+    println!("{minimal:.3} minimally, {valiant:.3} by way of others");
+    assert!((minimal * 3.0 - 1.0).abs() < 0.03, "{minimal}");
+    assert!((0.4..0.51).contains(&valiant), "{valiant}");
+}

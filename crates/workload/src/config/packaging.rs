@@ -1,0 +1,29 @@
+//! What a machine of cabinets and bundles of cables is made of, counted for several sizes; nothing is sent.
+
+use super::refuse;
+use netloom_fabric::config::ConfigError;
+use serde::{Deserialize, Serialize};
+
+/// Which sizes are counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackagingConfig {
+    /// The systems, by their groups; each is also an upgrade of the one before it.
+    pub groups: Vec<u32>,
+}
+
+impl PackagingConfig {
+    /// Refuses a list without sizes. What cannot be built is told when it is counted.
+    ///
+    /// # Errors
+    /// The impossible value, with its key and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        match self.groups.iter().find(|&&groups| groups < 2) {
+            Some(groups) => refuse("workload.groups", format!("expected 2 groups or more, found {groups}")),
+            None if self.groups.is_empty() => {
+                refuse("workload.groups", "expected at least one number of groups, found none")
+            }
+            None => Ok(()),
+        }
+    }
+}

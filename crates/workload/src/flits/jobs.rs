@@ -1,0 +1,166 @@
+//! Jobs side by side: which nodes each has, and whom a node of it sends to.
+
+use super::destinations::Destinations;
+use crate::config::{JobsConfig, Placement};
+use netloom_engine::Stream;
+use netloom_fabric::config::ConfigError;
+use netloom_fabric::topology::wiring::Wiring;
+
+/// What a placement at random is drawn for, among the streams of a run.
+const PLACEMENT: u64 = 14;
+
+/// Stands for a node without a job.
+const IDLE: u32 = u32::MAX;
+
+/// The jobs of a machine.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    /// The job of each node, and the node's number in it.
+    of: Vec<(u32, u32)>,
+    jobs: Vec<Job>,
+}
+
+/// A job.
+#[derive(Clone, Debug)]
+struct Job {
+    /// Its nodes.
+    nodes: Vec<u32>,
+    /// Who sends to whom among them.
+    destinations: Destinations,
+}
+
+impl Jobs {
+    /// Gives each job its nodes; of a checked configuration.
+    ///
+    /// # Errors
+    /// A job whose pattern is none among its nodes.
+    pub fn new(config: &JobsConfig, wiring: &Wiring, seed: u64) -> Result<Self, ConfigError> {
+        let mut of = vec![(IDLE, 0); wiring.nodes() as usize];
+        let mut jobs = vec![];
+        for (number, job) in (0..).zip(&config.jobs) {
+            let mut stream = Stream::new(seed, PLACEMENT, u64::from(number));
+            let free = |node: &u32| of[*node as usize].0 == IDLE;
+            let order = order(job.placement.unwrap_or(config.placement), wiring, &mut stream);
+            let nodes: Vec<u32> = order.into_iter().filter(free).take(job.nodes as usize).collect();
+            for (rank, &node) in (0..).zip(&nodes) {
+                of[node as usize] = (number, rank);
+            }
+            // Two jobs of one pattern at random are not the same.
+            let destinations = Destinations::among(&job.workload, job.nodes, seed ^ u64::from(number) << 32)?;
+            jobs.push(Job { nodes, destinations });
+        }
+        Ok(Jobs { of, jobs })
+    }
+
+    /// The job of a node, if it has one.
+    #[inline]
+    pub fn of(&self, node: u32) -> Option<usize> {
+        let job = self.of[node as usize].0;
+        (job != IDLE).then_some(job as usize)
+    }
+
+    /// The nodes of a job.
+    pub fn nodes(&self, job: usize) -> &[u32] {
+        &self.jobs[job].nodes
+    }
+
+    /// The destination of a node's next packet; none if it sends none.
+    pub fn draw(&self, from: u32, stream: &mut Stream) -> Option<u32> {
+        let (_, rank) = self.of[from as usize];
+        let job = &self.jobs[self.of(from)?];
+        job.destinations.draw(rank, stream).map(|to| job.nodes[to as usize])
+    }
+}
+
+/// All nodes, in the order in which a job is to have them.
+fn order(placement: Placement, wiring: &Wiring, stream: &mut Stream) -> Vec<u32> {
+    match placement {
+        Placement::Contiguous => (0..wiring.nodes()).collect(),
+        Placement::RandomNodes => shuffled((0..wiring.nodes()).collect(), stream),
+        Placement::RandomRouters => {
+            let routers = shuffled((0..wiring.routers()).collect(), stream);
+            routers.into_iter().flat_map(|router| wiring.nodes_at(router)).collect()
+        }
+        Placement::RoundRobin => {
+            let of_group = |group| -> Vec<u32> {
+                wiring.routers_of(group).flat_map(|router| wiring.nodes_at(router)).collect()
+            };
+            let with_nodes = |among: Vec<Vec<u32>>| -> Vec<Vec<u32>> {
+                among.into_iter().filter(|nodes| !nodes.is_empty()).collect()
+            };
+            let mut among = with_nodes((0..wiring.groups()).map(of_group).collect());
+            if among.len() == 1 {
+                among = with_nodes((0..wiring.routers()).map(|r| wiring.nodes_at(r).collect()).collect());
+            }
+            let most = among.iter().map(Vec::len).max().unwrap_or(0);
+            (0..most).flat_map(|i| among.iter().filter_map(move |nodes| nodes.get(i).copied())).collect()
+        }
+    }
+}
+
+/// A list in an order at random (Fisher and Yates).
+fn shuffled(mut list: Vec<u32>, stream: &mut Stream) -> Vec<u32> {
+    for last in (1..list.len()).rev() {
+        list.swap(last, stream.below(last as u64 + 1) as usize);
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{JobConfig, Shift, WorkloadConfig};
+    use netloom_fabric::config::{DragonflyConfig, FatTreeConfig, SwitchedTopology};
+    use std::collections::HashSet;
+
+    /// Two jobs of eighty nodes that each send to their next node.
+    fn jobs(placement: Placement, wiring: &Wiring) -> Jobs {
+        let job = JobConfig {
+            name: String::new(),
+            nodes: 80,
+            placement: None,
+            load: None,
+            workload: Box::new(WorkloadConfig::Shift(Shift { by: vec![1] })),
+        };
+        let config = JobsConfig { placement, alone: true, jobs: vec![job.clone(), job] };
+        config.check(wiring.nodes()).expect("fits");
+        Jobs::new(&config, wiring, 3).expect("fits")
+    }
+
+    #[test]
+    fn every_job_has_its_nodes_and_sends_among_them() {
+        let wiring = DragonflyConfig::cray_xc(3, 12).wiring();
+        for placement in
+            [Placement::Contiguous, Placement::RandomNodes, Placement::RandomRouters, Placement::RoundRobin]
+        {
+            let jobs = jobs(placement, &wiring);
+            let mut seen = HashSet::new();
+            for job in 0..2 {
+                assert_eq!(jobs.nodes(job).len(), 80);
+                let mut stream = Stream::new(1, 0, 0);
+                for (i, &node) in jobs.nodes(job).iter().enumerate() {
+                    assert!(seen.insert(node) && jobs.of(node) == Some(job), "{placement:?}");
+                    assert_eq!(jobs.draw(node, &mut stream), Some(jobs.nodes(job)[(i + 1) % 80]));
+                }
+            }
+            assert_eq!((0..wiring.nodes()).filter(|&node| jobs.of(node).is_none()).count(), 1152 - 160);
+        }
+    }
+
+    #[test]
+    fn placements_take_what_they_say() {
+        let wiring = DragonflyConfig::cray_xc(3, 12).wiring();
+        let group = |node: u32| wiring.group(wiring.home(node).0);
+        assert_eq!(jobs(Placement::Contiguous, &wiring).nodes(1), (80..160).collect::<Vec<_>>());
+        let in_turn = jobs(Placement::RoundRobin, &wiring);
+        assert!(in_turn.nodes(0).iter().enumerate().all(|(i, &node)| group(node) == i as u32 % 3));
+        let routers: HashSet<u32> =
+            jobs(Placement::RandomRouters, &wiring).nodes(0).iter().map(|&n| wiring.home(n).0).collect();
+        assert_eq!(routers.len(), 20, "four nodes of each");
+        // The leaves of a fat tree in turn, since all of its nodes are on one level.
+        let tree = SwitchedTopology::FatTree(FatTreeConfig { down: vec![8, 4, 5], up: vec![2, 2] }).wiring();
+        let leaves: Vec<u32> =
+            jobs(Placement::RoundRobin, &tree).nodes(0)[..5].iter().map(|&n| tree.home(n).0).collect();
+        assert_eq!(leaves, [0, 1, 2, 3, 4]);
+    }
+}
