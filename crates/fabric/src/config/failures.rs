@@ -74,9 +74,9 @@ pub struct RandomFailures {
     /// Routers that fail.
     #[serde(default)]
     pub routers: u32,
-    /// Decides which.
-    #[serde(default)]
-    pub seed: u64,
+    /// Decides which; left out: the run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// The link failover manager: hears of failures, quiesces the network, computes route tables, hands them out and releases the traffic.
@@ -201,8 +201,14 @@ impl SwitchedFaults {
         time("faults.manager.drain_max_us", manager.drain_max_us)
     }
 
-    /// What becomes of routers, in the order of time; of a checked configuration.
-    pub(crate) fn schedule(&self, wiring: &Wiring, lanes: u32, ticks_per_second: u64) -> Vec<Change> {
+    /// What becomes of routers, in the order of time; of a checked configuration, in a run with this seed.
+    pub(crate) fn schedule(
+        &self,
+        wiring: &Wiring,
+        lanes: u32,
+        ticks_per_second: u64,
+        seed: u64,
+    ) -> Vec<Change> {
         let ticks = |us: f64| (us * ticks_per_second as f64 / 1e6).round() as Time;
         let mut list = vec![];
         let link = |list: &mut Vec<Change>, at, router, port: u32, what: &dyn Fn(u32) -> What| {
@@ -226,7 +232,7 @@ impl SwitchedFaults {
         }
         for (i, random) in self.random.iter().enumerate() {
             let at = ticks(random.at_us);
-            let mut stream = Stream::new(random.seed, FAILURES, i as u64);
+            let mut stream = Stream::new(random.seed.unwrap_or(seed), FAILURES, i as u64);
             // Each link once: from the lower of its ends.
             let mut links: Vec<(u32, u32)> = (0..wiring.routers())
                 .flat_map(|router| (0..wiring.ports() as u32).map(move |port| (router, port)))

@@ -58,7 +58,7 @@ fn run(config: &TiledConfig, traffic: Traffic, block: u32, threads: usize) -> Ou
 
 fn random(links: f64, routers: u32, seed: u64) -> SwitchedFaults {
     SwitchedFaults {
-        random: vec![RandomFailures { at_us: 2.0, links, degraded: 0.0, routers, seed }],
+        random: vec![RandomFailures { at_us: 2.0, links, degraded: 0.0, routers, seed: Some(seed) }],
         manager: Some(FailoverManager { notice_us: 0.5, compute_us: 0.5, drain_max_us: 20.0 }),
         ..SwitchedFaults::default()
     }

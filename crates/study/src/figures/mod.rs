@@ -37,9 +37,11 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
             "packets delivered",
             format!("{} of {}", count(totals.packets_delivered), count(totals.packets_injected)),
         ),
-        ("payload delivered", format!("{}B", scaled(totals.payload_bytes as f64))),
         ("packet-hops", count(totals.packet_hops)),
     ];
+    if totals.payload_bytes > 0 {
+        run.insert(3, ("payload delivered", format!("{}B", scaled(totals.payload_bytes as f64))));
+    }
     if let Some(c) = &result.confidence {
         let mean =
             format!("{} \u{b1} {} (95%, {} windows)", short(c.mean), short(c.half_width_95), c.windows);
@@ -71,7 +73,9 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
         groups.extend(torus::buffers(study, torus));
     }
     if let Some(switched) = &result.switched {
-        groups.extend(switched::throughput(switched));
+        if switched.accepted_flits_per_tick > 0.0 {
+            groups.extend(switched::throughput(switched));
+        }
         groups.push(latency(result));
         groups.push(switched::links(result, switched));
         groups.extend(switched.faults.as_ref().map(switched::faults));

@@ -145,13 +145,15 @@ pub(super) fn links(result: &RunResult, s: &SwitchedFigures) -> Group {
         ],
     );
     group.rows.extend(s.classes.iter().map(|c| {
-        let used = format!(
-            "mean {}, least {}, most {}; {} a packet",
+        let mut used = format!(
+            "mean {}, least {}, most {}",
             percent(c.mean_utilization),
             percent(c.min_utilization),
-            percent(c.max_utilization),
-            short(c.hops)
+            percent(c.max_utilization)
         );
+        if s.accepted_flits_per_tick > 0.0 {
+            used += &format!("; {} a packet", short(c.hops));
+        }
         (c.class.clone(), used)
     }));
     group.rows.extend(s.levels.iter().map(|level| (level.name(), level.told())));

@@ -1,6 +1,6 @@
 //! Puts at random on Aries NICs: see [`crate::exchange`].
 
-use super::{AT, set_up};
+use super::{AT, register, sign_on};
 use crate::exchange::{Exchange, Interface};
 use netloom_nic::aries::address::{MemHandle, PageSize};
 use netloom_nic::aries::gni::{Endpoint, Gni, Post, PostKind};
@@ -71,7 +71,8 @@ impl Interface for OnAries {
 }
 
 pub(super) async fn run(gni: Gni, config: Exchange, ticks_per_second: u64) {
-    let memory = set_up(&gni, config.memory(gni.job().nodes()), PageSize::HUGE);
+    sign_on(&gni);
+    let memory = register(&gni, config.memory(gni.job().nodes()), PageSize::HUGE);
     let queue = gni.cq_create(2 * config.outstanding as usize);
     let nic = OnAries { gni, memory, queue, ns_per_microtick: 1e3 / ticks_per_second as f64 };
     crate::exchange::run(nic, config).await;

@@ -115,7 +115,15 @@ pub fn program(
 
 /// Signs on and registers memory, which has the same handle on all nodes: the process' number among the job's virtual ones.
 fn set_up(gni: &Gni, bytes: u64, page: PageSize) -> MemHandle {
+    sign_on(gni);
+    register(gni, bytes, page)
+}
+
+fn sign_on(gni: &Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("the job is that of all nodes");
+}
+
+fn register(gni: &Gni, bytes: u64, page: PageSize) -> MemHandle {
     // The first process of a node to come here does it for all.
     let _ = gni.reserve_virtual_handles(gni.processes().into());
     let options = MemOptions { page, virtual_mdh: Some(gni.process().into()), ..MemOptions::default() };

@@ -53,7 +53,7 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
         let global_period: Time = config.routing.global_load_period_ticks.into();
         let link_loads = Loads::new(routers * k.globals, global_period, 2 * global_period);
         let lanes = config.link_control.as_ref().map_or(1, |control| control.lanes);
-        let schedule = config.faults.schedule(wiring, lanes, config.ticks_per_second);
+        let schedule = config.faults.schedule(wiring, lanes, config.ticks_per_second, options.seed);
         let mut lookahead = Time::MAX;
         let (mut blocks, mut all_lanes) = (vec![], vec![]);
         for (b, &first) in starts.iter().enumerate() {

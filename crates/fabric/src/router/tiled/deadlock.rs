@@ -35,7 +35,7 @@ pub fn ring_of_channels(config: &TiledConfig) -> Result<Option<Vec<Channel>>, Co
 /// The tables, around all that fails.
 fn tables_of(config: &TiledConfig) -> Tables {
     let tables = Tables::new(config);
-    let failures = config.faults.schedule(&tables.wiring, 1, config.ticks_per_second);
+    let failures = config.faults.schedule(&tables.wiring, 1, config.ticks_per_second, 1);
     if failures.is_empty() { tables } else { around(&tables, &failures) }
 }
 
@@ -191,7 +191,7 @@ mod tests {
                 let mut config = config(topology.clone());
                 let (links, routers) = [(0.02, 0), (0.1, 1), (0.25, 2)][seed as usize % 3];
                 config.faults.random =
-                    vec![RandomFailures { at_us: 1.0, links, degraded: 0.0, routers, seed }];
+                    vec![RandomFailures { at_us: 1.0, links, degraded: 0.0, routers, seed: Some(seed) }];
                 assert_eq!(ring_of_channels(&config).unwrap(), None, "{topology:?} {seed}");
                 if seed % 3 < 2 {
                     assert_eq!(dead_ends(&config), vec![], "{topology:?} {seed}");

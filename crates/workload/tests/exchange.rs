@@ -1,0 +1,191 @@
+//! Faults in numbers: puts at random at about half load, on both machines of switches, while links and routers fail, lanes are lost, or
+//! bits come wrong. Whatever was issued has completed, and is there byte by byte, or has been reported as failed to who issued it.
+
+use netloom_engine::{Progress, Reached};
+use netloom_fabric::config::{
+    Cabling, DragonflyConfig, FailoverManager, FatTreeConfig, RandomFailures, SwitchedFaults,
+    SwitchedTopology, TiledConfig,
+};
+use netloom_fabric::host::Host;
+use netloom_fabric::router::tiled::{FaultCounts, TiledHeader, TiledNetwork};
+use netloom_fabric::router::{BuildOptions, RouterBlock};
+use netloom_nic::aries::AriesNics;
+use netloom_nic::aries::address::Job;
+use netloom_nic::aries::config::AriesConfig;
+use netloom_nic::program::Note;
+use netloom_nic::th::ThNics;
+use netloom_nic::th::config::ThConfig;
+use netloom_workload::exchange::Exchange;
+use netloom_workload::{glex, gni};
+use std::sync::Arc;
+
+/// What came of a run: the figures of its table by name, and what went wrong.
+struct Outcome {
+    columns: Vec<String>,
+    row: Vec<f64>,
+    faults: FaultCounts,
+    reroutes: usize,
+}
+
+impl Outcome {
+    fn of(&self, name: &str) -> f64 {
+        self.row[self.columns.iter().position(|column| column == name).expect("a column")]
+    }
+
+    /// Nothing is unaccounted for, and what is said to have come has.
+    fn is_true(&self) {
+        let told: Vec<_> = self.columns.iter().zip(&self.row).collect();
+        assert_eq!(self.of("unaccounted"), 0.0, "{told:?}");
+        assert_eq!(self.of("missing"), 0.0, "{told:?}");
+        assert!(self.of("partly there") <= self.of("reported as failed"), "{told:?}");
+    }
+}
+
+type Notes = Vec<(u32, u32, Vec<Note>)>;
+
+fn run<H: Host<TiledHeader>>(
+    network: &TiledConfig,
+    seed: u64,
+    host: impl FnMut(&[u32]) -> H,
+    notes: impl Fn(&H) -> Notes,
+) -> (Notes, FaultCounts, usize) {
+    let options = BuildOptions { seed, injection_fifos: 2, ..BuildOptions::default() };
+    let mut network = TiledNetwork::new(network, &options, host).expect("a machine");
+    assert_eq!(network.run_until(1 << 40, 2, &Progress::default()), Reached::Idle);
+    assert!(network.stall().is_none(), "{:?}", network.stall());
+    let (faults, reroutes) = (network.faults(), network.overseer().done.len());
+    (network.blocks().flat_map(|block| notes(block.host())).collect(), faults, reroutes)
+}
+
+fn exchange(bytes: u64, interval_ns: f64) -> Exchange {
+    Exchange { puts: 40, bytes, interval_ns, outstanding: 16, check_at_us: 600.0, ..Exchange::default() }
+}
+
+fn on_aries(faults: SwitchedFaults, seed: u64) -> Outcome {
+    let mut network = TiledConfig::cray_xc(2, 1);
+    network.topology = SwitchedTopology::Dragonfly(DragonflyConfig {
+        nodes_per_router: 4,
+        group: vec![4, 2],
+        links_per_peer: vec![1, 2],
+        global_ports: 2,
+        groups: 4,
+        cabling: Cabling::Absolute,
+        cabling_seed: 0,
+        cables: None,
+        last_group_chassis: None,
+        cooling: None,
+    });
+    let classes = network.topology.wiring().classes().to_vec();
+    network.link = classes
+        .iter()
+        .zip(["green", "black", "blue"])
+        .map(|(c, of)| (c.clone(), network.link[of].clone()))
+        .collect();
+    network.faults = faults;
+    let nic = AriesConfig { timeout_milliticks: 26_250_000, ..AriesConfig::cray_xc() };
+    let config = gni::GniConfig::Exchange(exchange(512, 160.0));
+    let jobs: Arc<[Job]> = [gni::job(network.topology.nodes())].into();
+    let ticks = network.ticks_per_second;
+    let program = |g| gni::program(&config, g, ticks);
+    let nics = |numbers: &[u32]| AriesNics::new(&nic, &network, &jobs, numbers, 1, seed, program);
+    let (notes, faults, reroutes) = run(&network, seed, nics, |host| host.notes().collect());
+    let measured = config.measured(&notes, ticks);
+    Outcome { columns: measured.columns, row: measured.rows[0].clone(), faults, reroutes }
+}
+
+fn on_th(faults: SwitchedFaults, seed: u64, connect: bool) -> Outcome {
+    let mut network = TiledConfig::th_express_2(2);
+    network.topology = SwitchedTopology::FatTree(FatTreeConfig { down: vec![8, 4, 4], up: vec![4, 3] });
+    network.faults = faults;
+    let nic = ThConfig { timeout_milliticks: 20_000_000, ..ThConfig::th_express_2() };
+    let config = glex::GlexConfig::Exchange(Exchange { connect, ..exchange(1024, 180.0) });
+    let ticks = network.ticks_per_second;
+    let program = |g| glex::program(&config, g, ticks);
+    let nics = |numbers: &[u32]| ThNics::new(&nic, &network, numbers, 1, seed, program);
+    let (notes, faults, reroutes) = run(&network, seed, nics, |host| host.notes().collect());
+    let measured = config.measured(&notes, ticks);
+    Outcome { columns: measured.columns, row: measured.rows[0].clone(), faults, reroutes }
+}
+
+/// 1% of the links is less than one of a machine of this size: 4%.
+fn failures(links: f64, degraded: f64, routers: u32) -> SwitchedFaults {
+    SwitchedFaults {
+        random: vec![RandomFailures { at_us: 3.0, links, degraded, routers, seed: None }],
+        manager: Some(FailoverManager { notice_us: 0.5, compute_us: 1.0, drain_max_us: 50.0 }),
+        ..SwitchedFaults::default()
+    }
+}
+
+fn wrong_bits(rate: f64) -> SwitchedFaults {
+    SwitchedFaults { bit_error_rate: rate, ..SwitchedFaults::default() }
+}
+
+#[test]
+fn links_and_routers_fail_under_an_xc() {
+    for seed in 1..=10 {
+        let o = on_aries(failures(0.04, 0.0, 3), seed);
+        o.is_true();
+        // Three of 32 routers, with four nodes each.
+        assert_eq!((o.of("nodes"), o.reroutes), (116.0, 1));
+        assert!(o.faults.lost() > 0 && o.of("reported as failed") > 0.0);
+        assert!(o.of("completed") > 0.7 * o.of("issued"), "{seed}: {:?}", o.row);
+    }
+}
+
+#[test]
+fn links_and_routers_fail_under_a_th() {
+    for seed in 1..=10 {
+        let o = on_th(failures(0.04, 0.0, 3), seed, true);
+        o.is_true();
+        assert!(o.faults.lost() > 0 && o.reroutes == 1);
+        // Only puts to nodes that are no more fail: connections make good all else.
+        let dead = 1.0 - o.of("nodes") / 128.0;
+        let failed = o.of("reported as failed") / o.of("issued");
+        assert!(failed <= 1.5 * dead, "{seed}: {failed} failed where {dead} of the nodes did");
+    }
+}
+
+#[test]
+fn without_connections_losses_are_seen_where_they_are() {
+    let mut missing = 0.0;
+    for seed in 1..=4 {
+        let o = on_th(failures(0.04, 0.0, 0), seed, false);
+        assert_eq!((o.of("unaccounted"), o.of("reported as failed")), (0.0, 0.0));
+        assert!(o.of("missing") <= o.faults.lost() as f64, "{:?}", o.row);
+        missing += o.of("missing");
+    }
+    assert!(missing > 0.0);
+}
+
+#[test]
+fn wrong_bits_and_lost_lanes_cost_time_only() {
+    let (mut ended_xc, mut ended_th) = (0.0, 0.0);
+    for (i, rate) in [0.0, 1e-7, 1e-6, 1e-5, 1e-4].into_iter().enumerate() {
+        let (xc, th) = (on_aries(wrong_bits(rate), 3), on_th(wrong_bits(rate), 3, true));
+        for o in [&xc, &th] {
+            o.is_true();
+            assert_eq!(o.of("completed"), o.of("issued"));
+            assert!((o.faults.links.corrupted_sets > 0) == (i >= 2) || i == 1, "{rate}: {:?}", o.faults);
+        }
+        assert!(xc.of("ended at us") >= ended_xc * 0.99 && th.of("ended at us") >= ended_th * 0.99);
+        (ended_xc, ended_th) = (xc.of("ended at us"), th.of("ended at us"));
+    }
+    for o in [on_aries(failures(0.0, 0.3, 0), 5), on_th(failures(0.0, 0.3, 0), 5, true)] {
+        o.is_true();
+        assert_eq!((o.of("completed"), o.reroutes), (o.of("issued"), 0));
+    }
+}
+
+/// What the links' CRC misses the packets' finds, since sets are checked with too few bits here.
+#[test]
+fn a_packet_s_crc_finds_what_a_link_s_missed() {
+    let rare = SwitchedFaults { soft_error_rate: 1e-3, soft_double_share: 0.5, ..SwitchedFaults::default() };
+    let (xc, th) = (on_aries(rare.clone(), 1), on_th(rare, 1, true));
+    for o in [&xc, &th] {
+        o.is_true();
+        assert!(o.faults.delivered_damaged > 0 && o.faults.words_corrected > 0);
+    }
+    // One machine tells the program, the other sends again.
+    assert!(xc.of("reported as failed") > 0.0);
+    assert_eq!(th.of("reported as failed"), 0.0);
+}
