@@ -644,6 +644,9 @@ pub struct Host {
     pub simulated_us_per_s: f64,
     /// Memory of the simulated machine, bytes a node.
     pub bytes_per_node: f64,
+    /// Most memory that the program has had so far, bytes, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
     /// Version of Netloom.
     pub version: String,
 }

@@ -135,7 +135,7 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult) -> String {
     if result.simulated.ticks == 0 {
         return text;
     }
-    let _ = writeln!(
+    let _ = write!(
         text,
         "\n{} on {}: {} packet-hops/s, {} simulated us/s",
         duration(host.wall_s),
@@ -143,5 +143,8 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult) -> String {
         scaled(host.packet_hops_per_s),
         short(host.simulated_us_per_s)
     );
+    let memory = host.peak_memory_bytes.map(|bytes| format!("; at most {}B of memory", scaled(bytes as f64)));
+    text += &memory.unwrap_or_default();
+    text.push('\n');
     text
 }

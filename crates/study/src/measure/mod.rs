@@ -141,5 +141,13 @@ pub(crate) fn host<B: RouterBlock>(
     result.host.packet_hops_per_s = (result.totals.packet_hops - first.hops) as f64 / span;
     result.host.simulated_us_per_s = study.micros(result.simulated.ticks - first.ticks) / span;
     result.host.bytes_per_node = network.bytes().0 as f64 / nodes;
+    result.host.peak_memory_bytes = peak_memory_bytes();
     result.host.version = env!("CARGO_PKG_VERSION").into();
+}
+
+/// Most memory that this process has had, as Linux tells it.
+fn peak_memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(1024 * line.split_whitespace().next()?.parse::<u64>().ok()?)
 }
