@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+mod cost;
 mod plot;
 mod report;
 
@@ -72,10 +73,14 @@ pub fn points(study: &ResolvedStudy) -> Result<Vec<Point>, Problem> {
         .collect()
 }
 
-/// A value as people read it: text without quotes, changes by their name.
+/// A value as people read it: text without quotes, changes by their name, what has a kind by that and the rest.
 pub fn shown(value: &Tree) -> String {
-    let name = value.get("name").and_then(Tree::text).or(value.text());
-    name.map_or_else(|| value.inline(), str::to_owned)
+    if let Some(name) = value.get("name").and_then(Tree::text).or(value.text()) {
+        return name.to_owned();
+    }
+    let Some(kind) = value.get("kind").and_then(Tree::text) else { return value.inline() };
+    let rest = value.entries().iter().filter(|e| e.key != "kind");
+    rest.fold(kind.to_owned(), |all, e| format!("{all}, {} {}", e.key, shown(&e.value)))
 }
 
 /// The last parts of dotted paths, as many as it takes to tell them apart.
@@ -380,5 +385,9 @@ pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome]) -> String {
     let mut head = names;
     head.extend(report::head(study).iter().map(|&name| name.to_owned()));
     let rows = outcomes.iter().map(report::row);
-    crate::compare::aligned(&head, &rows.collect::<Vec<_>>())
+    let points = crate::compare::aligned(&head, &rows.collect::<Vec<_>>());
+    match cost::table(study, outcomes) {
+        Some((head, rows)) => format!("{points}\n{}", crate::compare::aligned(&head, &rows)),
+        None => points,
+    }
 }

@@ -98,6 +98,46 @@ fn what_tori_do_not_have() {
 }
 
 #[test]
+fn jobs_that_do_not_fit() {
+    let jobs = |jobs: &str| {
+        refused(&changed("kind = \"group-shift\"\nby = 1", &format!("kind = \"jobs\"\njobs = [{jobs}]")), &[])
+    };
+    let uniform = "workload = { kind = 'uniform' }";
+    let many = jobs(&format!("{{ nodes = 1000, {uniform} }}, {{ nodes = 100, {uniform} }}"));
+    told(&many, &["`workload.jobs`", "study.toml:6:8", "expected 2 to 56 nodes of job 2", "found 100"]);
+    told(&jobs(""), &["expected 1 to 64 jobs, found 0"]);
+    told(
+        &jobs("{ nodes = 9, workload = { kind = 'group-shift', by = 1 } }"),
+        &["job 1, workload.kind", "found \"group-shift\""],
+    );
+    let lead_back = jobs("{ name = 'A', nodes = 9, workload = { kind = 'shift', by = [18] } }");
+    told(&lead_back, &["A, workload.by", "another of 9 nodes, found 18"]);
+    told(
+        &jobs(&format!("{{ nodes = 9, load = {{ injection = -1.0 }}, {uniform} }}")),
+        &["above 0, found -1"],
+    );
+    told(
+        &jobs(&format!("{{ nodes = 9, placement = 'continuous', {uniform} }}")),
+        &["did you mean `contiguous`?"],
+    );
+    told(&jobs(&format!("{{ node = 9, {uniform} }}")), &["`workload.jobs", "did you mean `nodes`?"]);
+}
+
+#[test]
+fn groups_without_nodes_have_nobody_to_send_to() {
+    let text = refused(&changed("machine = \"dragonfly\"", "machine = \"fat-tree\""), &[]);
+    told(&text, &["`workload.kind`", "levels without nodes, found \"group-shift\""]);
+}
+
+#[test]
+fn a_machine_of_a_sweep_that_there_is_not() {
+    let text = format!("{STUDY}\n[sweep]\nmachine = [\"dragonfly\", \"dragnofly\"]\n");
+    let study = resolve(SourceFile::new("study.toml", text), Path::new("."), &[]).unwrap();
+    let problem = netloom_study::sweep::points(&study).unwrap_err().render(false);
+    told(&problem, &["unknown machine `dragnofly`", "study.toml:17:25", "did you mean `dragonfly`?"]);
+}
+
+#[test]
 fn packets_that_do_not_fit() {
     told(&refused(STUDY, &["traffic.packet_flits=6"]), &["expected 1 to 5 flits, found 6"]);
     told(&refused(STUDY, &["traffic.data_B=8"]), &["expected this or data_B, found both"]);
@@ -136,4 +176,12 @@ fn machines_that_cannot_be() {
     told(&problem(&["routing.bias=[]"]), &["`routing.bias`", "four policies, found 0"]);
     told(&problem(&["family=tilde"]), &["did you mean `tiled`?"]);
     told(&problem(&["nic.mode=coprocessor"]), &["unknown key `nic`"]);
+    let torus = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        load_machine("torus", &sets).expect_err("refused").render(false)
+    };
+    told(&torus(&["topology.dims=[4,1]"]), &["`topology.dims`", "expected 2 to 128 routers, found 1"]);
+    told(&torus(&["topology.links_per_neighbour=[1]"]), &["each of the 3 dimensions, found 1"]);
+    told(&torus(&["topology.dims=[128,128,128,128]"]), &["`topology.dims`", "nodes, these are 1073741824"]);
+    told(&torus(&["router.vcs=2"]), &["`router.vcs`", "at least 4 on a torus", "found 2"]);
 }

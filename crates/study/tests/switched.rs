@@ -2,9 +2,10 @@
 
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{ResolvedStudy, resolve};
-use netloom_study::result::{Ended, RunResult};
+use netloom_study::result::{Ended, JobFigures, RunResult};
 use netloom_study::run::{Quiet, Simulate};
 use netloom_study::simulate::Fabric;
+use netloom_study::sweep::{self, Outcome};
 use netloom_study::write;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::path::Path;
@@ -144,6 +145,77 @@ fn requests_are_answered() {
     assert_eq!(result.totals.payload_bytes, 768 * 20 * 64);
     // Fourteen flits and one.
     assert!((r.request_flits_per_tick / r.response_flits_per_tick - 14.0).abs() < 1e-9);
+}
+
+/// Two jobs on a dragonfly of nine groups of eight nodes.
+fn jobs(placement: &str, routing: &str, threads: usize) -> Vec<JobFigures> {
+    let jobs = format!(
+        "workload = {{ kind = 'jobs', placement = '{placement}', jobs = [
+            {{ name = 'quiet', nodes = 16, load = {{ injection = 0.1 }}, workload = {{ kind = 'random-permutation' }} }},
+            {{ nodes = 48, load = {{ injection = 0.9 }}, workload = {{ kind = 'uniform' }} }},
+        ] }}"
+    );
+    let text = STUDY.replace("workload.kind = 'uniform'", &jobs).replace("time_us = 4", "time_us = 3");
+    let sets = [format!("traffic.routing={routing}")];
+    let study = resolve(SourceFile::new("jobs.toml", text), Path::new("."), &sets).unwrap();
+    let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), threads).unwrap();
+    let s = result.switched.unwrap();
+    assert!((s.offered_flits_per_tick.unwrap() - (16.0 * 0.1 + 48.0 * 0.9) / 72.0).abs() < 1e-9);
+    let accepted = s.jobs.iter().map(|j| f64::from(j.nodes) * j.accepted_flits_per_tick).sum::<f64>();
+    assert!((accepted / 72.0 - s.accepted_flits_per_tick).abs() < 1e-9, "nobody else sends");
+    s.jobs
+}
+
+#[test]
+fn jobs_slow_each_other_down_where_they_meet() {
+    let found = jobs("round-robin", "valiant", 1);
+    let names: Vec<_> = found.iter().map(|j| (j.name.as_str(), j.nodes, j.groups)).collect();
+    assert_eq!(names, [("quiet", 16, 9), ("job 2", 48, 9)]);
+    assert_eq!(found, jobs("round-robin", "valiant", 3), "threads do not matter");
+    let slowdown = |job: &JobFigures| job.alone.as_ref().expect("each runs alone").latency_slowdown;
+    assert!(slowdown(&found[0]) > 1.1, "{}", slowdown(&found[0]));
+    // Minimal ways between nodes of whole groups have no link in common with those of other groups.
+    let apart = jobs("contiguous", "minimal", 1);
+    assert_eq!(apart.iter().map(slowdown).collect::<Vec<_>>(), [1.0, 1.0]);
+}
+
+#[test]
+fn cabinets_and_cables_are_those_of_the_paper() {
+    let text = include_str!("../../../studies/xc/tables.toml");
+    let count = |sets: &[String]| {
+        let study = resolve(SourceFile::new("tables.toml", text), Path::new("."), sets).unwrap();
+        Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1)
+    };
+    let tables = count(&[]).unwrap().measured;
+    assert_eq!(tables[0].rows[0], [12.0, 96.0, 240.0, 120.0, 0.25, 0.625, 0.3125]);
+    assert_eq!(tables[1].rows, [[12.0, 6.0, 12.0, 180.0], [16.0, 8.0, 12.0, 336.0]]);
+    assert_eq!(tables[2].rows[0], [12.0, 6.0, 180.0, 720.0, 108.0, 432.0, 4050.0, 16200.0]);
+    assert_eq!(tables[2].rows[1], [16.0, 8.0, 336.0, 952.0, 192.0, 544.0, 7200.0, 20400.0]);
+    assert_eq!(tables[3].rows, [[12.0, 16.0, 180.0, 180.0, 0.0, 156.0]]);
+    let told = |set: &str| count(&[set.to_owned()]).unwrap_err().render(false);
+    let many = told("workload.groups=[6,40]");
+    assert!(many.contains("`workload.groups`") && many.contains("40 groups, topology.cables"), "{many}");
+    assert!(told("machine=th").contains("this machine is no dragonfly of cabinets"));
+    assert!(told("machine=dragonfly").contains("no bundles of cables"));
+}
+
+#[test]
+fn a_sweep_goes_over_machines() {
+    let text = include_str!("../../../studies/topologies/same-cost.toml");
+    let study = resolve(SourceFile::new("same-cost.toml", text), Path::new("."), &[]).unwrap();
+    let points = sweep::points(&study).unwrap();
+    assert!(points.iter().all(|p| p.study.network.nodes() == 1056));
+    let outcomes: Vec<Outcome> =
+        points.into_iter().map(|point| Outcome { point, result: None, kept: false }).collect();
+    let summary = sweep::summary(&study, &outcomes);
+    for text in [
+        "924 local, 528 global",
+        "1,056 up-1, 384 up-2",
+        "528 x, 528 y, 528 z",
+        "most accepted, shift, by [32]",
+    ] {
+        assert!(summary.contains(text), "{text} in {summary}");
+    }
 }
 
 #[test]

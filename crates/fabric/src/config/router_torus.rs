@@ -75,6 +75,11 @@ impl RouterTorusConfig {
         if self.nodes_per_router == 0 {
             return refuse("topology.nodes_per_router", "expected at least 1, found 0");
         }
-        at_most(&[("topology.nodes_per_router", self.nodes_per_router, PORTS_MAX)])
+        at_most(&[("topology.nodes_per_router", self.nodes_per_router, PORTS_MAX)])?;
+        let nodes: u64 = self.dims.iter().chain([&self.nodes_per_router]).map(|&k| u64::from(k)).product();
+        if nodes > 1 << 20 {
+            return refuse("topology.dims", format!("expected at most {} nodes, these are {nodes}", 1 << 20));
+        }
+        Ok(())
     }
 }

@@ -76,6 +76,21 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot]) -> S
     for plot in plots {
         page::figure(&mut html, plot);
     }
+    if let Some((head, rows)) = super::cost::table(study, outcomes) {
+        let cells = |tag: &str, row: &[String]| -> String {
+            row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
+        };
+        let _ = writeln!(
+            html,
+            "<h2>What the networks are made of</h2>\n<p class=\"soft\">Links count once for both directions; what is accepted, flits a tick and \
+             node, is the most of all points.</p>\n<div class=\"card\"><table>\n<tr class=\"head\">{}</tr>",
+            cells("th", &head)
+        );
+        for row in &rows {
+            let _ = writeln!(html, "<tr>{}</tr>", cells("td", row));
+        }
+        html.push_str("</table></div>\n");
+    }
     html.push_str("<h2>Points</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">");
     for name in short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>())
         .iter()

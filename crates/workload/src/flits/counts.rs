@@ -56,7 +56,7 @@ pub struct Counts {
     pub nonminimal: u64,
     /// From when a request was made until its response had arrived, ticks.
     pub round_trip: Histogram,
-    /// By how much packets came out of order, see [`order`](super::order); of those that came in order 0. Empty where nobody asks.
+    /// By how much packets came out of order, as RFC 4737 has it; of those that came in order 0. Empty where nobody asks.
     pub reordering: Histogram,
     /// Packets by job, where there are jobs.
     pub jobs: Vec<JobCounts>,
