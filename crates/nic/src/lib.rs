@@ -2,6 +2,7 @@
 
 mod agenda;
 pub mod aries;
+mod arrivals;
 pub mod config;
 mod contents;
 pub mod detour;
@@ -11,6 +12,7 @@ pub mod pcie;
 mod places;
 pub mod program;
 pub mod th;
+mod watches;
 mod window;
 
 pub use window::ACKNOWLEDGEMENT;

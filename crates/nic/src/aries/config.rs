@@ -2,6 +2,7 @@
 
 use super::clock::ClockConfig;
 use crate::pcie::PcieConfig;
+use crate::watches::Polling;
 use netloom_fabric::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,13 @@ pub struct CoreConfig {
     pub system_call_milliticks: u64,
     /// From an event that interrupts until who slept goes on.
     pub interrupt_milliticks: u64,
+}
+
+impl CoreConfig {
+    pub(super) fn polling(&self) -> Polling {
+        let CoreConfig { poll_milliticks, found_milliticks, .. } = *self;
+        Polling { poll_milliticks, found_milliticks }
+    }
 }
 
 impl AriesConfig {

@@ -321,7 +321,7 @@ impl Nic {
     /// A process waits until a descriptor has nothing outstanding: its count is written to memory when that is so.
     pub(super) fn sync_changed(&mut self, c: &Common, t: u64, descriptor: u8) {
         let d = self.descriptors.entry(descriptor).or_default();
-        if d.outstanding == 0 && self.watches.values().any(|w| w.1 == super::Watch::Sync(descriptor)) {
+        if d.outstanding == 0 && self.watches.any(|watch| watch == super::Watch::Sync(descriptor)) {
             self.write(c, t, 8, super::Landing::Sync(descriptor));
         }
     }

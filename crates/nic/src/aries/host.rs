@@ -175,7 +175,7 @@ impl Interface for Nic {
                 if is_there {
                     self.agenda.at(t + found, Action::Program(process));
                 } else {
-                    self.watches.insert(process, (t, watch));
+                    self.watches.wait(process, t, watch);
                     most.into_iter().for_each(|most| self.agenda.at(t + most, Action::GiveUp(process, t)));
                 }
             }

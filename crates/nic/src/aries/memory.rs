@@ -158,30 +158,17 @@ impl Nic {
 
     /// Processes that poll for this go on at the end of the turn in which it is there.
     pub(super) fn found(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
-        let (agenda, core) = (&mut self.agenda, &c.config.core);
-        self.watches.retain(|&process, &mut (since, watch)| {
-            let is_it = is_it(process, watch);
-            if is_it {
-                let turn = core.poll_milliticks * MILLI;
-                let at = since + t.saturating_sub(since).div_ceil(turn).max(1) * turn;
-                agenda.at(at + core.found_milliticks * MILLI, Action::Program(process));
-            }
-            !is_it
-        });
+        for (process, at) in self.watches.found(t, c.config.core.polling(), is_it) {
+            self.agenda.at(at, Action::Program(process));
+        }
     }
 
     /// Processes that sleep until this is there are woken.
     fn interrupt(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
-        let (agenda, core) = (&mut self.agenda, &c.config.core);
-        let counters = &mut self.counters;
-        self.watches.retain(|&process, &mut (_, watch)| {
-            let is_it = is_it(process, watch);
-            if is_it {
-                counters.interrupts += 1;
-                agenda.at(t + core.interrupt_milliticks * MILLI, Action::Program(process));
-            }
-            !is_it
-        });
+        for (process, _) in self.watches.take(is_it) {
+            self.counters.interrupts += 1;
+            self.agenda.at(t + c.config.core.interrupt_milliticks * MILLI, Action::Program(process));
+        }
     }
 
     /// What a read has brought.

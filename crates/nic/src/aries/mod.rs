@@ -50,7 +50,9 @@ pub use iommu::{PTE_CACHE_ENTRIES, PTE_CACHE_WAYS, PTES_PER_ENTRY};
 pub use node::{Event, EventKind, FMA_DESCRIPTORS};
 pub use orb::OUTSTANDING;
 
+use crate::arrivals::Arrivals;
 use crate::places::{Asks, Outgoing};
+use crate::watches::Watches;
 use config::{AriesConfig, MILLI};
 use fma::Command;
 use netloom_engine::Stream;
@@ -149,21 +151,6 @@ impl Port {
     }
 }
 
-/// Packets that have arrived.
-struct Arrivals {
-    waiting: VecDeque<(u64, target::Arrival)>,
-    free_at: u64,
-    /// When they will be looked at.
-    serve_at: u64,
-    is_closed: bool,
-}
-
-impl Default for Arrivals {
-    fn default() -> Self {
-        Arrivals { waiting: VecDeque::new(), free_at: 0, serve_at: u64::MAX, is_closed: false }
-    }
-}
-
 /// The NIC of one node, once it has something to do.
 struct Nic {
     number: u32,
@@ -188,13 +175,14 @@ struct Nic {
     /// Towards the network: requests, responses. From it, likewise.
     requests: Port,
     responses: Port,
-    arrivals: [Arrivals; 2],
+    arrivals: [Arrivals<target::Arrival>; 2],
+    /// When the data path takes the next of each.
+    arrivals_free: [u64; 2],
     bte: bte::Bte,
     table: message_table::MessageTable,
     amo: amo_cache::AmoCache,
     engines: [collective::Engine; collective::ENGINES],
-    /// What each process waits for, and since when.
-    watches: BTreeMap<u8, (u64, Watch)>,
+    watches: Watches<Watch>,
     asks: Asks,
     counters: NicCounters,
 }
@@ -228,11 +216,12 @@ impl Nic {
             requests: Port::default(),
             responses: Port::default(),
             arrivals: Default::default(),
+            arrivals_free: [0; 2],
             bte: bte::Bte::default(),
             table: message_table::MessageTable::default(),
             amo: amo_cache::AmoCache::default(),
             engines: Default::default(),
-            watches: BTreeMap::new(),
+            watches: Watches::default(),
             asks: Asks::default(),
             counters: NicCounters::default(),
         }
@@ -247,9 +236,7 @@ impl Nic {
                 self.feed(c, t);
             }
             Action::Serve(class) => {
-                if self.arrivals[class].serve_at <= t {
-                    self.arrivals[class].serve_at = u64::MAX;
-                }
+                self.arrivals[class].called(t);
                 self.serve(c, t, class);
             }
             Action::Commit(located) => self.commit(c, t, *located),
@@ -262,8 +249,7 @@ impl Nic {
             Action::WriteWord(word) => self.write_word(c, t, word),
             Action::Reduced(engine) => self.reduced(c, t, engine.into()),
             Action::GiveUp(process, since) => {
-                if self.watches.get(&process).is_some_and(|&(from, _)| from == since) {
-                    self.watches.remove(&process);
+                if self.watches.give_up(process, since) {
                     self.agenda.at(t, Action::Program(process));
                 }
             }

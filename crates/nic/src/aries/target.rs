@@ -47,56 +47,43 @@ impl Nic {
             is_damaged: delivery.header.is_damaged(),
         };
         self.counters.damaged += u64::from(arrival.is_damaged);
-        let t = now * TICK;
-        let a = &mut self.arrivals[class];
-        a.waiting.push_back((t + c.config.in_milliticks * MILLI, arrival));
-        if a.waiting.len() >= c.config.input_packets as usize && !a.is_closed {
-            a.is_closed = true;
-            self.asks.opens.push((class, false));
-        }
-        self.serve(c, t, class);
-    }
-
-    fn serve_at(&mut self, class: usize, at: u64) {
-        if at < self.arrivals[class].serve_at {
-            self.arrivals[class].serve_at = at;
-            self.agenda.at(at, Action::Serve(class));
-        }
+        let limit = (class, c.config.input_packets);
+        let after = c.config.in_milliticks * MILLI;
+        self.arrivals[class].push(now, after, arrival, limit, &mut self.asks);
+        self.serve(c, now * TICK, class);
     }
 
     /// Looks at what has arrived, as fast as the data path and the host interface take it.
     pub(super) fn serve(&mut self, c: &Common, t: u64, class: usize) {
         let slack = BACKLOG_B * c.config.pcie.dword_microticks / 4;
-        while let Some(&(there, _)) = self.arrivals[class].waiting.front() {
-            let start = there.max(self.arrivals[class].free_at);
+        while let Some(there) = self.arrivals[class].first() {
+            let start = there.max(self.arrivals_free[class]);
             let start = start.max(self.pcie.free(Way::Up).saturating_sub(slack));
             if start > t {
-                self.serve_at(class, start);
+                if self.arrivals[class].is_first_call(start) {
+                    self.agenda.at(start, Action::Serve(class));
+                }
                 break;
             }
             // These are looked at again when there is room.
             if class == 0 && (self.responses.is_full() || self.amo.is_stalled()) {
                 break;
             }
-            let (_, arrival) = self.arrivals[class].waiting.pop_front().expect("it is there");
+            let arrival = self.arrivals[class].pop().expect("it is there");
             let bytes = match arrival.request.op {
                 Op::Response => Response::of(&arrival.meta).bytes,
                 Op::Get | Op::Event => 0,
                 Op::Put | Op::Send => arrival.request.bytes,
                 Op::Amo | Op::Join | Op::Result => arrival.data.as_ref().map_or(8, |d| d.len() as u32),
             };
-            self.arrivals[class].free_at = start + c.config.passage(bytes);
+            self.arrivals_free[class] = start + c.config.passage(bytes);
             if class == 0 {
                 self.request_arrived(c, t, arrival);
             } else {
                 self.response_arrived(c, t, &arrival);
             }
         }
-        let a = &mut self.arrivals[class];
-        if a.is_closed && a.waiting.len() <= c.config.input_packets as usize / 2 {
-            a.is_closed = false;
-            self.asks.opens.push((class, true));
-        }
+        self.arrivals[class].reopen((class, c.config.input_packets), &mut self.asks);
     }
 
     fn request_arrived(&mut self, c: &Common, t: u64, arrival: Arrival) {

@@ -1,6 +1,7 @@
 //! What a machine says of its TH Express NICs and of the software on them.
 
 use crate::pcie::PcieConfig;
+use crate::watches::Polling;
 use netloom_fabric::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +90,13 @@ pub struct ThCoreConfig {
     pub found_milliticks: u64,
     /// From a hardware interrupt until its handler goes on.
     pub interrupt_milliticks: u64,
+}
+
+impl ThCoreConfig {
+    pub(super) fn polling(&self) -> Polling {
+        let ThCoreConfig { poll_milliticks, found_milliticks, .. } = *self;
+        Polling { poll_milliticks, found_milliticks }
+    }
 }
 
 impl ThConfig {

@@ -162,7 +162,7 @@ impl Interface for Nic {
                     let at = t + (core.poll_milliticks + core.found_milliticks) * MILLI;
                     self.agenda.at(at, Action::Program(process));
                 } else {
-                    self.watches.insert(process, (t, watch));
+                    self.watches.wait(process, t, watch);
                     most.into_iter().for_each(|most| self.agenda.at(t + most, Action::GiveUp(process, t)));
                 }
             }

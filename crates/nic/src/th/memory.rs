@@ -76,14 +76,10 @@ impl Nic {
             }
             Landing::Interrupt(interrupt) => self.interrupt_landed(c, t, interrupt),
             Landing::Wake => {
-                let agenda = &mut self.agenda;
-                self.watches.retain(|&process, &mut (_, watch)| {
-                    let is_it = watch == Watch::Interrupts;
-                    if is_it {
-                        agenda.at(t + c.config.core.interrupt_milliticks * MILLI, Action::Program(process));
-                    }
-                    !is_it
-                });
+                let at = t + c.config.core.interrupt_milliticks * MILLI;
+                for (process, _) in self.watches.take(|_, watch| watch == Watch::Interrupts) {
+                    self.agenda.at(at, Action::Program(process));
+                }
             }
             Landing::Error(error) => self.error_landed(*error),
         }
@@ -91,15 +87,8 @@ impl Nic {
 
     /// Processes that poll for this go on at the end of the turn in which it is there.
     fn found(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
-        let (agenda, core) = (&mut self.agenda, &c.config.core);
-        self.watches.retain(|&process, &mut (since, watch)| {
-            let is_it = is_it(process, watch);
-            if is_it {
-                let turn = core.poll_milliticks * MILLI;
-                let at = since + t.saturating_sub(since).div_ceil(turn).max(1) * turn;
-                agenda.at(at + core.found_milliticks * MILLI, Action::Program(process));
-            }
-            !is_it
-        });
+        for (process, at) in self.watches.found(t, c.config.core.polling(), is_it) {
+            self.agenda.at(at, Action::Program(process));
+        }
     }
 }

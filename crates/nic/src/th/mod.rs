@@ -43,8 +43,10 @@ pub use queue::{ErrorKind, ErrorPacket, Interrupt, InterruptKind, QueueConfig};
 pub use sequence::{Reduction, Request, Swap, swap_address};
 
 use crate::agenda::{Agenda, MILLI, TICK};
+use crate::arrivals::Arrivals;
 use crate::pcie::Pcie;
 use crate::places::{Asks, Outgoing};
+use crate::watches::Watches;
 use connection::Coming;
 use descriptor::Descriptor;
 use engine::{Expected, Read, Transfer};
@@ -104,20 +106,6 @@ enum Watch {
     Memory { address: u64, bytes: u64 },
 }
 
-/// Packets that have arrived.
-struct Arrivals {
-    waiting: VecDeque<(u64, receive::Arrival)>,
-    /// When they will be looked at.
-    serve_at: u64,
-    is_closed: bool,
-}
-
-impl Default for Arrivals {
-    fn default() -> Self {
-        Arrivals { waiting: VecDeque::new(), serve_at: u64::MAX, is_closed: false }
-    }
-}
-
 /// The NIC of one node, once it has something to do.
 struct Nic {
     number: u32,
@@ -151,12 +139,11 @@ struct Nic {
     requests: Outgoing,
     responses: Outgoing,
     is_hungry: [bool; 2],
-    arrivals: [Arrivals; 2],
+    arrivals: [Arrivals<receive::Arrival>; 2],
     /// Transfers that come without a connection and have several packets; receiver contexts.
     coming: BTreeMap<(u32, Id), Coming>,
     receivers: BTreeMap<(u32, Id), Coming>,
-    /// What each process waits for, and since when.
-    watches: BTreeMap<u8, (u64, Watch)>,
+    watches: Watches<Watch>,
     asks: Asks,
     counters: NicCounters,
 }
@@ -190,7 +177,7 @@ impl Nic {
             arrivals: Default::default(),
             coming: BTreeMap::new(),
             receivers: BTreeMap::new(),
-            watches: BTreeMap::new(),
+            watches: Watches::default(),
             asks: Asks::default(),
             counters: NicCounters::default(),
         }
@@ -211,7 +198,7 @@ impl Nic {
             Action::AtHost(read) => self.at_host(c, t, read),
             Action::ReadDone(read) => self.read_done(c, t, &read),
             Action::Serve(class) => {
-                self.arrivals[class].serve_at = u64::MAX;
+                self.arrivals[class].called(t);
                 self.serve(c, t, class);
             }
             Action::Commit(arrival, status) => self.commit(c, t, *arrival, status),
@@ -219,8 +206,7 @@ impl Nic {
             Action::Landed(landing) => self.landed(c, t, *landing),
             Action::Refreshed(item) => self.refreshed(item),
             Action::GiveUp(process, since) => {
-                if self.watches.get(&process).is_some_and(|&(from, _)| from == since) {
-                    self.watches.remove(&process);
+                if self.watches.give_up(process, since) {
                     self.agenda.at(t, Action::Program(process));
                 }
             }

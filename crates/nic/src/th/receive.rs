@@ -41,39 +41,30 @@ impl Nic {
             data: delivery.data.cloned(),
             is_damaged: delivery.header.is_damaged(),
         };
-        let t = now * TICK;
-        let a = &mut self.arrivals[class];
-        a.waiting.push_back((t + c.config.in_milliticks * MILLI, arrival));
-        if a.waiting.len() >= c.config.input_packets as usize && !a.is_closed {
-            a.is_closed = true;
-            self.asks.opens.push((class, false));
-        }
-        self.serve(c, t, class);
+        let limit = (class, c.config.input_packets);
+        let after = c.config.in_milliticks * MILLI;
+        self.arrivals[class].push(now, after, arrival, limit, &mut self.asks);
+        self.serve(c, now * TICK, class);
     }
 
     /// Looks at what has arrived, as fast as the host interface takes it.
     pub(super) fn serve(&mut self, c: &Common, t: u64, class: usize) {
         let slack = BACKLOG_B * c.config.pcie.dword_microticks / 4;
-        while let Some(&(there, _)) = self.arrivals[class].waiting.front() {
+        while let Some(there) = self.arrivals[class].first() {
             let start = match class {
                 0 => there.max(self.pcie.free(Way::Up).saturating_sub(slack)),
                 _ => there,
             };
             if start > t {
-                if start < self.arrivals[class].serve_at {
-                    self.arrivals[class].serve_at = start;
+                if self.arrivals[class].is_first_call(start) {
                     self.agenda.at(start, Action::Serve(class));
                 }
                 break;
             }
-            let (_, arrival) = self.arrivals[class].waiting.pop_front().expect("it is there");
+            let arrival = self.arrivals[class].pop().expect("it is there");
             self.look_at(c, t, arrival);
         }
-        let a = &mut self.arrivals[class];
-        if a.is_closed && a.waiting.len() <= c.config.input_packets as usize / 2 {
-            a.is_closed = false;
-            self.asks.opens.push((class, true));
-        }
+        self.arrivals[class].reopen((class, c.config.input_packets), &mut self.asks);
     }
 
     fn look_at(&mut self, c: &Common, t: u64, arrival: Arrival) {

@@ -1,0 +1,87 @@
+//! Packets that have come out of the network and wait until a NIC looks at them: so many, and then it takes no more of their class.
+
+use crate::agenda::TICK;
+use crate::places::Asks;
+use netloom_engine::Time;
+use std::collections::VecDeque;
+
+/// Those of a class.
+pub(crate) struct Arrivals<T> {
+    waiting: VecDeque<(u64, T)>,
+    /// When they will be looked at.
+    serve_at: u64,
+    is_closed: bool,
+}
+
+impl<T> Default for Arrivals<T> {
+    fn default() -> Self {
+        Arrivals { waiting: VecDeque::new(), serve_at: u64::MAX, is_closed: false }
+    }
+}
+
+impl<T> Arrivals<T> {
+    /// One has come, which may be looked at so long after; tells the fabric if it is the last that there is room for.
+    pub fn push(&mut self, now: Time, after: u64, item: T, (class, room): (usize, u32), asks: &mut Asks) {
+        self.waiting.push_back((now * TICK + after, item));
+        if self.waiting.len() >= room as usize && !self.is_closed {
+            self.is_closed = true;
+            asks.opens.push((class, false));
+        }
+    }
+
+    /// When the first may be looked at.
+    pub fn first(&self) -> Option<u64> {
+        self.waiting.front().map(|&(there, _)| there)
+    }
+
+    /// Takes it.
+    pub fn pop(&mut self) -> Option<T> {
+        self.waiting.pop_front().map(|(_, item)| item)
+    }
+
+    /// They are to be looked at again at a time: whether nobody will do so before.
+    pub fn is_first_call(&mut self, at: u64) -> bool {
+        let is_first = at < self.serve_at;
+        self.serve_at = self.serve_at.min(at);
+        is_first
+    }
+
+    /// They are looked at now.
+    pub fn called(&mut self, t: u64) {
+        if self.serve_at <= t {
+            self.serve_at = u64::MAX;
+        }
+    }
+
+    /// So many have been looked at that there is room again, half of it.
+    pub fn reopen(&mut self, (class, room): (usize, u32), asks: &mut Asks) {
+        if self.is_closed && self.waiting.len() <= room as usize / 2 {
+            self.is_closed = false;
+            asks.opens.push((class, true));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_is_closed_while_there_is_no_room() {
+        let (mut arrivals, mut asks) = (Arrivals::default(), Asks::default());
+        for n in 0..4 {
+            arrivals.push(1, 500, n, (1, 4), &mut asks);
+        }
+        assert_eq!((std::mem::take(&mut asks.opens), arrivals.first()), (vec![(1, false)], Some(TICK + 500)));
+        for n in 0..2 {
+            arrivals.reopen((1, 4), &mut asks);
+            assert!(asks.opens.is_empty());
+            assert_eq!(arrivals.pop(), Some(n));
+        }
+        arrivals.reopen((1, 4), &mut asks);
+        assert_eq!(asks.opens, [(1, true)]);
+        assert!(arrivals.is_first_call(9) && !arrivals.is_first_call(9) && arrivals.is_first_call(8));
+        arrivals.called(8);
+        assert!(arrivals.is_first_call(9));
+    }
+}
