@@ -254,18 +254,29 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         }
     }
 
+    /// Something in a packet is wrong from now on: in its data, where it has any.
+    pub(super) fn damage(&mut self, packet: u32) {
+        let cell = &mut self.cells[packet as usize];
+        cell.header = cell.header.damaged();
+        if let Some(data) = self.data.get_mut(packet as usize).and_then(Option::as_mut)
+            && !data.is_empty()
+        {
+            let mut bytes = data.to_vec();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            *data = bytes.into();
+        }
+    }
+
     /// A link has failed: what has not come whole is damaged, and what waits for it is to be discarded.
     fn cut(&mut self, router: u32, port: usize, now: Time) {
-        let input = &self.inputs[router as usize * self.k.tiles + port];
-        for vc in bits(input.waiting) {
-            let mut next = input.queues[vc].first();
-            while let Some(packet) = next {
-                let last = self.cells[input.queues[vc].first().expect("it has one") as usize].last;
-                let cell = &mut self.cells[packet as usize];
-                if cell.tail_at > now {
-                    cell.header = cell.header.damaged();
-                }
-                next = (packet != last).then_some(cell.next);
+        let at = router as usize * self.k.tiles + port;
+        for vc in bits(self.inputs[at].waiting) {
+            // What comes last is the last of its queue.
+            let first = self.inputs[at].queues[vc].first().expect("a VC with a packet");
+            let last = self.cells[first as usize].last;
+            if self.cells[last as usize].tail_at > now {
+                self.damage(last);
             }
         }
         self.due(router).outputs |= 1 << port;
@@ -361,7 +372,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         if is_in_header {
             return false;
         }
-        cell.header = cell.header.damaged();
+        self.damage(packet);
         true
     }
 

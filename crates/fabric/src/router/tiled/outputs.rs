@@ -141,7 +141,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         (next.came, next.hops) = (cell.vc, cell.hops + 1);
         next.tail_at = tail + self.k.latency[class] + route_ticks;
         if carried.escaped {
-            next.header = next.header.damaged();
+            self.damage(packet);
         }
         let event = Event::of_packet(Kind::Arrived, to & !REMOTE, to_tile.into(), 0, packet);
         if to & REMOTE == 0 {
