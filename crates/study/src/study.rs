@@ -149,7 +149,7 @@ pub struct MeasureConfig {
     pub unblocking: bool,
     /// Whether it is counted by how much packets arrive out of order (machines of switches; takes time and memory).
     pub reordering: bool,
-    /// Whether it is told what links can bear, where routing does not follow loads (machines of switches; takes time).
+    /// Whether it is told at what rate the first link is full, where routing does not follow loads (machines of switches; takes time).
     pub bound: bool,
     /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.
     pub counters: bool,

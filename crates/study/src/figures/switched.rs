@@ -15,8 +15,8 @@ pub(super) fn throughput(s: &SwitchedFigures) -> Vec<Group> {
         short(s.accepted_payload_GB_per_s)
     );
     let mut rates = vec![("offered", offered), ("accepted", accepted)];
-    let bound = |bound: f64| format!("{} flits/tick a node, by the load of each link", short(bound));
-    rates.extend(s.bound_flits_per_tick.map(|most| ("at most", bound(most))));
+    let bound = |bound: f64| format!("{} flits/tick a node", short(bound));
+    rates.extend(s.bound_flits_per_tick.map(|most| ("first link is full at", bound(most))));
     let mut groups = vec![
         group("Throughput", rates),
         group(

@@ -58,7 +58,12 @@ const OF_SWITCHES: [Figure; 8] = [
         ..Figure::new("total_latency_mean_ns", "Mean latency, the wait for injection included", "ns", 1.0)
     },
     Figure::new("accepted_flits_per_tick", "Accepted throughput", "flits/tick a node", 1.0),
-    Figure::new("bound_flits_per_tick", "Throughput that links can bear", "flits/tick a node", 1.0),
+    Figure::new(
+        "bound_flits_per_tick",
+        "Throughput at which the first link is full",
+        "flits/tick a node",
+        1.0,
+    ),
     Figure::new("nonminimal_share", "Packets by way of others", "%", 100.0),
     Figure::new("global_max_utilization", "Utilization of the busiest global link", "%", 100.0),
     Figure::new("slowdown_of_job_1", "Latency of the first job, in times of that alone", "times", 1.0),

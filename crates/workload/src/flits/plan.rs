@@ -134,7 +134,7 @@ impl Plan {
         senders.iter().all(|(_, r)| r.interval > 0.0).then(|| sum / f64::from(self.wiring.nodes()))
     }
 
-    /// The most flits that a node can send in a tick, by what links can bear, where that can be told: of ways that do not follow loads.
+    /// Flits that a node can send in a tick until the first link is full, where that can be told: of ways that do not follow loads.
     pub fn bound(&self, network: &TiledConfig) -> Option<f64> {
         if self.response_flits.is_some() || self.wiring.nodes() > BOUND_NODES_MAX {
             return None;

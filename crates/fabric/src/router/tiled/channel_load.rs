@@ -1,5 +1,6 @@
 //! What links can bear: the load of each channel if packets take their ways at random, without a look at loads (Dally and Towles, Principles and
-//! Practices of Interconnection Networks, 3.3.1). The most loaded one bounds what nodes can send.
+//! Practices of Interconnection Networks, 3.3.1). The most loaded one is full first, which bounds what all nodes
+//! can send alike.
 //!
 //! Ways are walked as routers would choose them, with probabilities in place of draws: a non-minimal way is two minimal ones, to the router
 //! or group at random and on from there, and what all packets do on one of them adds up.
@@ -16,7 +17,7 @@ const ROUTERS_MAX: u32 = 1024;
 /// Stages that a header can tell.
 const STAGES: usize = 16;
 
-/// The most flits in a tick that nodes can send, bounded by their links and those of the network, where each node that sends at all sends as
+/// Flits that nodes can send in a tick until the first of their links and those of the network is full, where each node that sends at all sends as
 /// much as any other: `rates` tells, for a node, which nodes it sends to and with which share of its packets. None for ways that follow loads,
 /// and for networks that are too large.
 pub fn channel_bound(
