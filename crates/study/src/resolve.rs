@@ -5,7 +5,7 @@ use crate::beside::Beside;
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest, suggest};
 use crate::machine::{MACHINE_KEYS, Machine, NetworkOutline, SwitchedOutline, TorusMachine, machine_source};
-use crate::study::{STUDY_KEYS, Study, Until};
+use crate::study::{MeasureConfig, STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::write::number::grouped;
 use netloom_fabric::config::{ConfigError, Outline};
@@ -385,7 +385,7 @@ fn fits_torus(
         study.traffic.packet_chunks.or_full(network.packet.chunks_max);
     }
     checked(study.workload.check(dims), study_tree)?;
-    checked(order_watched(study.measure.reordering), study_tree)?;
+    checked(of_switches(&study.measure), study_tree)?;
     checked(io_program(&study.workload, network), study_tree)?;
     checked(io_nodes(&study.workload, network), machine_tree)?;
     checked(study.traffic.check(network), study_tree)?;
@@ -393,10 +393,14 @@ fn fits_torus(
     checked(study.mapping.check(dims), study_tree)
 }
 
-/// Tori have nobody who counts by how much packets arrive out of order.
-fn order_watched(reordering: bool) -> Result<(), ConfigError> {
-    let message = "expected false on a torus, found true: it is counted on machines of switches".into();
-    if reordering { Err(ConfigError { key: "measure.reordering".into(), message }) } else { Ok(()) }
+/// Refuses what is measured of machines of switches only.
+fn of_switches(measure: &MeasureConfig) -> Result<(), ConfigError> {
+    let asked = [("measure.reordering", measure.reordering), ("measure.bound", measure.bound)];
+    let message = "expected false on a torus, found true: it is for machines of switches".into();
+    match asked.iter().find(|(_, asked)| *asked) {
+        Some((key, _)) => Err(ConfigError { key: (*key).into(), message }),
+        None => Ok(()),
+    }
 }
 
 /// Checks what a study says against its network of switches.

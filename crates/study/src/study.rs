@@ -149,6 +149,8 @@ pub struct MeasureConfig {
     pub unblocking: bool,
     /// Whether it is counted by how much packets arrive out of order (machines of switches; takes time and memory).
     pub reordering: bool,
+    /// Whether it is told at what rate the first link is full, where routing does not follow loads (machines of switches; takes time).
+    pub bound: bool,
     /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.
     pub counters: bool,
     /// A run that has not ended by itself ends here, us. None: no limit.
@@ -167,6 +169,7 @@ impl Default for MeasureConfig {
             per_link: true,
             unblocking: false,
             reordering: false,
+            bound: false,
             counters: false,
             max_time_us: None,
         }

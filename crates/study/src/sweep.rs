@@ -262,7 +262,8 @@ fn kept(folder: &Path, point: &Point) -> Option<RunResult> {
 const SLOWDOWNS: [&str; 4] =
     ["slowdown_of_job_1", "slowdown_of_job_2", "slowdown_of_job_3", "slowdown_of_job_4"];
 
-/// The figures of a point that the sweep's table shows: column name and value. Results of machines of one kind have the same.
+/// The figures of a point that the sweep's table shows: column name and value. Results of machines of one kind have the same, but for what only some
+/// are asked for or can tell.
 pub fn columns(result: &RunResult) -> Vec<(&'static str, f64)> {
     let (links, network) = (&result.links, &result.latency.network);
     let us = result.simulated.us.max(1e-12);
@@ -291,6 +292,7 @@ pub fn columns(result: &RunResult) -> Vec<(&'static str, f64)> {
             ("global_mean_utilization", global.mean_utilization),
             ("global_max_utilization", global.max_utilization),
         ]);
+        all.extend(s.bound_flits_per_tick.map(|bound| ("bound_flits_per_tick", bound)));
         let slowdowns = s.jobs.iter().filter_map(|job| Some(job.alone.as_ref()?.latency_slowdown));
         all.extend(SLOWDOWNS.into_iter().zip(slowdowns));
         all.extend(s.reordering.iter().map(|r| ("reordered_share", r.reordered_share)));
@@ -361,9 +363,16 @@ fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
             numbers.map_or_else(|| Column::Texts(values.iter().map(|v| shown(v)).collect()), Column::Numbers),
         ));
     }
-    for (name, _) in done.first().map_or(vec![], |(_, r)| columns(r)).iter() {
-        let of = |r: &RunResult| columns(r).iter().find(|c| c.0 == *name).map_or(0.0, |c| c.1);
-        table.0.push(((*name).into(), Column::Numbers(done.iter().map(|(_, r)| of(r)).collect())));
+    let mut names: Vec<&str> = vec![];
+    for (name, _) in done.iter().flat_map(|(_, r)| columns(r)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        // Not all points have all: some were asked for more, or can tell more.
+        let of = |r: &RunResult| columns(r).iter().find(|c| c.0 == name).map_or(f64::NAN, |c| c.1);
+        table.0.push((name.into(), Column::Numbers(done.iter().map(|(_, r)| of(r)).collect())));
     }
     table
 }

@@ -93,6 +93,7 @@ fn what_tori_do_not_have() {
     told(&on(&["traffic.routing=valiant"]), &["`traffic.routing`", "found \"valiant\""]);
     told(&on(&["traffic.packet_flits=2"]), &["`traffic.packet_flits`", "found 2"]);
     told(&on(&["measure.reordering=true"]), &["`measure.reordering`", "on a torus, found true"]);
+    told(&on(&["measure.bound=true"]), &["`measure.bound`", "on a torus, found true"]);
     told(&on(&["traffic.data_B=64"]), &["`traffic.data_B`", "found 64"]);
     told(&on(&["traffic.responses=true"]), &["`traffic.responses`", "found true"]);
 }
@@ -182,6 +183,6 @@ fn machines_that_cannot_be() {
     };
     told(&torus(&["topology.dims=[4,1]"]), &["`topology.dims`", "expected 2 to 128 routers, found 1"]);
     told(&torus(&["topology.links_per_neighbour=[1]"]), &["each of the 3 dimensions, found 1"]);
-    told(&torus(&["topology.dims=[128,128,128,128]"]), &["`topology.dims`", "nodes, these are 1073741824"]);
+    told(&torus(&["topology.dims=[128,128,128]"]), &["`topology.dims`", "nodes, these are 8388608"]);
     told(&torus(&["router.vcs=2"]), &["`router.vcs`", "at least 4 on a torus", "found 2"]);
 }

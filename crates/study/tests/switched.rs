@@ -155,7 +155,7 @@ fn jobs(placement: &str, routing: &str, threads: usize) -> Vec<JobFigures> {
             {{ nodes = 48, load = {{ injection = 0.9 }}, workload = {{ kind = 'uniform' }} }},
         ] }}"
     );
-    let text = STUDY.replace("workload.kind = 'uniform'", &jobs).replace("time_us = 4", "time_us = 3");
+    let text = STUDY.replace("workload.kind = 'uniform'", &jobs).replace("time_us = 4", "time_us = 2");
     let sets = [format!("traffic.routing={routing}")];
     let study = resolve(SourceFile::new("jobs.toml", text), Path::new("."), &sets).unwrap();
     let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), threads).unwrap();

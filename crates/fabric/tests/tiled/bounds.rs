@@ -5,7 +5,7 @@
 
 use super::traffic::{To, Traffic, throughput};
 use netloom_fabric::config::{Cabling, DragonflyConfig, LinkClass, SwitchedTopology, TiledConfig};
-use netloom_fabric::router::tiled::Mode;
+use netloom_fabric::router::tiled::{Mode, channel_bound};
 
 const FLIT_TICKS: u32 = 2;
 /// When what is measured has become steady: without, and with queues that fill slowly, ticks.
@@ -48,6 +48,30 @@ fn accepted(mode: Mode, further: Option<u32>, span: (u64, u64)) -> f64 {
     let rate = throughput(&kim(), traffic, span).0 * f64::from(FLIT_TICKS);
     println!("{mode:?} to {further:?}: {rate:.3}");
     rate
+}
+
+/// The most that nodes can send of what a link could carry, to anybody or to the group so much further on.
+fn bound(mode: Mode, further: Option<u32>) -> f64 {
+    let nodes = 33 * GROUP;
+    let rates = |from: u32, tell: &mut dyn FnMut(u32, f64)| match further {
+        None => (0..nodes).filter(|&to| to != from).for_each(|to| tell(to, 1.0 / f64::from(nodes - 1))),
+        Some(groups) => {
+            let group = (from / GROUP + groups) % 33;
+            (0..GROUP).for_each(|to| tell(group * GROUP + to, 1.0 / f64::from(GROUP)));
+        }
+    };
+    channel_bound(&kim(), mode, rates).expect("told") * f64::from(FLIT_TICKS)
+}
+
+#[test]
+fn bounds_are_those_worked_out_by_hand() {
+    let near =
+        |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}");
+    near(bound(Mode::Minimal, Some(1)), 1.0 / f64::from(GROUP));
+    near(bound(Mode::Minimal, None), 1.0);
+    near(bound(Mode::ValiantGroup, Some(1)), 0.5 * 31.0 / 32.0);
+    near(bound(Mode::ValiantGroup, Some(H)), 1.0 / (f64::from(H * GROUP) / 31.0 + 1.0));
+    near(bound(Mode::Valiant, Some(1)), bound(Mode::Valiant, Some(H)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::traffic::{To, Traffic, run, throughput};
 use netloom_fabric::config::{LinkClass, RouterTorusConfig, SwitchedTopology, TiledConfig};
-use netloom_fabric::router::tiled::Mode;
+use netloom_fabric::router::tiled::{Mode, channel_bound};
 
 /// A torus with a flit a tick on every link.
 fn torus(dims: &[u32], nodes_per_router: u32) -> TiledConfig {
@@ -55,6 +55,12 @@ fn a_tornado_fills_one_way_round() {
         let load = Traffic { packets: 0, interval: 5.0 / offered, flits: 5, ..traffic(further, mode) };
         throughput(&torus(&[8], 1), load, (4000, 12_000)).0
     };
+    let bound =
+        |mode| channel_bound(&torus(&[8], 1), mode, |from, tell| tell((from + 3) % 8, 1.0)).expect("told");
+    assert!(
+        (bound(Mode::Minimal) * 3.0 - 1.0).abs() < 1e-9 && (bound(Mode::Valiant) * 2.0 - 1.0).abs() < 1e-9
+    );
+    assert_eq!(channel_bound(&torus(&[8], 1), Mode::UgalL, |_, _| {}), None, "it follows loads");
     let (below, beyond) = (rate(Mode::Minimal, 0.28), rate(Mode::Minimal, 0.4));
     let valiant = rate(Mode::Valiant, 0.4);
     println!("{below:.3} and {beyond:.3} minimally, {valiant:.3} by way of others");

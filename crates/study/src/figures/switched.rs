@@ -14,8 +14,11 @@ pub(super) fn throughput(s: &SwitchedFigures) -> Vec<Group> {
         short(s.accepted_flits_per_tick),
         short(s.accepted_payload_GB_per_s)
     );
+    let mut rates = vec![("offered", offered), ("accepted", accepted)];
+    let bound = |bound: f64| format!("{} flits/tick a node", short(bound));
+    rates.extend(s.bound_flits_per_tick.map(|most| ("first link is full at", bound(most))));
     let mut groups = vec![
-        group("Throughput", vec![("offered", offered), ("accepted", accepted)]),
+        group("Throughput", rates),
         group(
             "Ways",
             vec![

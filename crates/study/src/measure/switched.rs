@@ -60,6 +60,11 @@ impl<H: Host<TiledHeader> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
         result.switched = Some(SwitchedFigures {
             offered_flits_per_tick: self.offered,
             accepted_flits_per_tick: per_tick(counts.requests.flits + counts.responses.flits),
+            bound_flits_per_tick: self
+                .plan
+                .as_ref()
+                .filter(|_| study.study.measure.bound)
+                .and_then(|plan| plan.bound(&study.switched().config)),
             accepted_payload_GB_per_s: payload as f64 / 1e9 / (seconds * nodes).max(f64::MIN_POSITIVE),
             hops_mean: counts.mean_hops(),
             hops_max: counts.max_hops(),

@@ -52,12 +52,18 @@ const OF_TORI: [Figure; 4] = [
     Figure::new("dynamic_buffer_fraction", "Filling of the dynamic VCs", "%", 100.0),
 ];
 
-const OF_SWITCHES: [Figure; 7] = [
+const OF_SWITCHES: [Figure; 8] = [
     Figure {
         ends_at: 10.0,
         ..Figure::new("total_latency_mean_ns", "Mean latency, the wait for injection included", "ns", 1.0)
     },
     Figure::new("accepted_flits_per_tick", "Accepted throughput", "flits/tick a node", 1.0),
+    Figure::new(
+        "bound_flits_per_tick",
+        "Throughput at which the first link is full",
+        "flits/tick a node",
+        1.0,
+    ),
     Figure::new("nonminimal_share", "Packets by way of others", "%", 100.0),
     Figure::new("global_max_utilization", "Utilization of the busiest global link", "%", 100.0),
     Figure::new("slowdown_of_job_1", "Latency of the first job, in times of that alone", "times", 1.0),

@@ -111,6 +111,31 @@ impl Destinations {
         }
     }
 
+    /// Whom a node sends to, and with which share of its packets. None of jobs side by side, whose loads differ.
+    pub fn shares(&self, from: u32, tell: &mut dyn FnMut(u32, f64)) {
+        let others = f64::from(self.nodes) - 1.0;
+        let anybody = |share: f64, tell: &mut dyn FnMut(u32, f64)| {
+            (0..self.nodes).filter(|&to| to != from).for_each(|to| tell(to, share / others));
+        };
+        match &self.kind {
+            Kind::Uniform => anybody(1.0, tell),
+            Kind::Shift(by) => tell((from + by) % self.nodes, 1.0),
+            Kind::Fixed(to) if to[from as usize] == from => {}
+            Kind::Fixed(to) => tell(to[from as usize], 1.0),
+            Kind::Groups { of, to } => {
+                let among = &to[of[from as usize] as usize];
+                among.clone().for_each(|to| tell(to, 1.0 / f64::from(among.end - among.start)));
+            }
+            Kind::HotNode { node, fraction } => {
+                anybody(1.0 - fraction, tell);
+                if *node != from {
+                    tell(*node, *fraction);
+                }
+            }
+            Kind::Jobs(_) => {}
+        }
+    }
+
     fn anybody(&self, from: u32, stream: &mut Stream) -> u32 {
         (from + 1 + stream.below(u64::from(self.nodes) - 1) as u32) % self.nodes
     }

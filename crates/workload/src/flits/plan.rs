@@ -4,9 +4,12 @@ use super::destinations::Destinations;
 use super::jobs::Jobs;
 use crate::config::{Load, TrafficConfig, WorkloadConfig};
 use netloom_fabric::config::{ConfigError, TiledConfig};
-use netloom_fabric::router::tiled::Mode;
+use netloom_fabric::router::tiled::{Mode, channel_bound};
 use netloom_fabric::topology::wiring::Wiring;
 use std::sync::Arc;
+
+/// Most nodes of a machine of which a bound is told: what there is to do grows with the square of them.
+const BOUND_NODES_MAX: u32 = 8192;
 
 /// What all nodes of a machine do.
 #[derive(Clone, Debug)]
@@ -131,7 +134,15 @@ impl Plan {
         senders.iter().all(|(_, r)| r.interval > 0.0).then(|| sum / f64::from(self.wiring.nodes()))
     }
 
-    /// The same of a job's nodes.
+    /// Flits that a node can send in a tick until the first link is full, where that can be told: of ways that do not follow loads.
+    pub fn bound(&self, network: &TiledConfig) -> Option<f64> {
+        if self.response_flits.is_some() || self.wiring.nodes() > BOUND_NODES_MAX {
+            return None;
+        }
+        channel_bound(network, self.mode, |from, tell| self.destinations.shares(from, tell))
+    }
+
+    /// Flits that a job's node offers in a tick, likewise.
     pub fn offered_by(&self, job: usize) -> Option<f64> {
         let interval = self.rates[job].interval;
         (interval > 0.0).then(|| f64::from(self.flits) / interval)

@@ -11,6 +11,7 @@
 //! | `nodes.rs` | Netlink, and what passes between the fabric and hosts |
 //! | `way.rs` | a packet's way: outputs, header and VC hop by hop |
 //! | `choice.rs` | routing: candidates and their loads |
+//! | `channel_load.rs` | what links can bear |
 //! | `deadlock.rs` | whether packets could wait for each other in a ring |
 //! | `loads.rs` | loads that routers tell one another |
 //! | `round_trip.rs` | credits held back by what they are late |
@@ -21,6 +22,7 @@
 
 mod block;
 mod build;
+mod channel_load;
 mod choice;
 mod deadlock;
 mod event;
@@ -41,6 +43,7 @@ mod way;
 
 pub use block::TiledBlock;
 pub use build::{Shape, TiledNetwork};
+pub use channel_load::channel_bound;
 pub use deadlock::{Channel, ring_of_channels};
 pub use failover::{Failover, Reroute};
 pub use faults::{ErrorKind, FaultCounts, FirstError};
