@@ -177,6 +177,16 @@ impl Domains {
         self.segments.remove(&mdh).map(|_| ()).ok_or(Refusal::InvalidParam)
     }
 
+    /// Forgets all of a process.
+    pub fn forget(&mut self, process: u8) {
+        self.segments.retain(|_, segment| segment.process != process);
+    }
+
+    /// Handles with memory.
+    pub fn segments(&self) -> usize {
+        self.segments.len()
+    }
+
     /// The handle that a packet's means here: the CAM adds what its job's begin at.
     fn translate(&self, ptag: u8, mdh: u16, is_virtual: bool) -> Option<u16> {
         if !is_virtual {

@@ -170,7 +170,7 @@ impl Interface for Nic {
                 let is_there = match watch {
                     Watch::Queue(queue) => lock(&self.here).queue(queue).is_none_or(|q| q.wakes().0),
                     Watch::Sync(descriptor) => self.outstanding_of(descriptor) == 0,
-                    Watch::Memory { .. } | Watch::AnyQueue => false,
+                    Watch::Memory { .. } | Watch::AnyQueue | Watch::Errors => false,
                 };
                 if is_there {
                     self.agenda.at(t + found, Action::Program(process));

@@ -2,6 +2,7 @@
 
 use super::config::MILLI;
 use super::fma::Command;
+use super::gni::ErrorKind;
 use super::node::{Event, EventKind};
 use super::orb::{Outstanding, Then};
 use super::packet::{Response, Tag};
@@ -108,6 +109,7 @@ impl Nic {
         for tag in old {
             if let Some(what) = self.orb.remove(tag) {
                 self.counters.timeouts += 1;
+                self.report(c, t, ErrorKind::Timeout, None);
                 let response = Response { tag, status: Status::Timeout, event_missed: false, bytes: 0 };
                 self.responded(c, t, &what, response);
             }

@@ -164,7 +164,7 @@ impl Nic {
     }
 
     /// Processes that sleep until this is there are woken.
-    fn interrupt(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
+    pub(super) fn interrupt(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
         for (process, _) in self.watches.take(is_it) {
             self.counters.interrupts += 1;
             self.agenda.at(t + c.config.core.interrupt_milliticks * MILLI, Action::Program(process));

@@ -117,6 +117,7 @@ enum Landing {
 enum Watch {
     Queue(u16),
     AnyQueue,
+    Errors,
     Memory { address: u64, bytes: u64 },
     Sync(u8),
 }

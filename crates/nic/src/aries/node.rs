@@ -4,7 +4,7 @@
 use super::address::{Domains, Job};
 use super::collective::Tree;
 use super::config::AriesConfig;
-use super::gni::{Letters, Link, Posted, QueueMode};
+use super::gni::{Letters, Link, Posted, QueueMode, Subscription};
 use super::status::{Refusal, Status};
 use crate::contents::Contents;
 pub(super) use crate::program::lock;
@@ -102,6 +102,8 @@ pub(super) struct Node {
     pub datagrams: Vec<Posted>,
     pub datagram_numbers: u64,
     pub links: BTreeMap<u32, Link>,
+    /// Who hears of errors.
+    pub subscriptions: Vec<Option<Subscription>>,
 }
 
 /// Where an address of a process lies among the contents of its node.

@@ -1,6 +1,6 @@
 //! Requests at their destination: the network address is checked and translated, what is asked for is done, and a response returned.
 
-use super::gni::SYSTEM;
+use super::gni::{ErrorKind, SYSTEM};
 use super::message_table::Followed;
 use super::node::{Event, EventKind, lock};
 use super::packet::{Op, Request, Response};
@@ -46,7 +46,10 @@ impl Nic {
             data: delivery.data.cloned(),
             is_damaged: delivery.header.is_damaged(),
         };
-        self.counters.damaged += u64::from(arrival.is_damaged);
+        if arrival.is_damaged {
+            self.counters.damaged += 1;
+            self.report(c, now * TICK, ErrorKind::Damaged, Some(arrival.meta.source));
+        }
         let limit = (class, c.config.input_packets);
         let after = c.config.in_milliticks * MILLI;
         self.arrivals[class].push(now, after, arrival, limit, &mut self.asks);
@@ -227,6 +230,9 @@ impl Nic {
         bytes: u32,
         data: Option<Data>,
     ) {
+        if status != Status::Success && !arrival.is_damaged {
+            self.report(c, t, ErrorKind::Refused(status), Some(arrival.meta.source));
+        }
         let response = Response { tag: arrival.request.tag, status, event_missed, bytes };
         let meta = response.to_meta(self.number, Self::tick(t));
         let way = (arrival.meta.source, Class::Response, arrival.mode);

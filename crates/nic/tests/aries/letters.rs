@@ -137,3 +137,36 @@ fn shared_queues_serve_all_processes_of_a_node() {
     let blocks = Machine { block: 1, threads: 2, ..machine };
     assert!(run(&blocks, program).notes == outcome.notes);
 }
+
+/// More messages than a node has receives for, while it does nothing: they are sent again until it looks.
+#[test]
+fn letters_that_find_no_receive_are_sent_again() {
+    const EACH: u8 = 20;
+    let outcome = run(&chassis(2), |gni| {
+        Box::pin(async move {
+            gni.cdm_attach(PTAG, COOKIE).expect("of the job");
+            let queue = Msgq::init(&gni, EACH.into()).expect("signed on");
+            if gni.place() > 0 {
+                for n in 0..EACH {
+                    queue.send((0, 0), &[], &[n], 0).await.expect("so many credits");
+                }
+                queue.idle().await;
+                gni.note(0, gni.now_microticks());
+                return;
+            }
+            gni.compute_milliticks(60 * MICROSECOND).await;
+            let mut came: Vec<(u32, u8)> = vec![];
+            for _ in 1..gni.job().nodes() {
+                for _ in 0..EACH {
+                    let message = queue.progress(None).await.expect("it comes");
+                    came.push((message.from.0, message.data[0]));
+                }
+            }
+            came.sort_unstable();
+            let all = (1..gni.job().nodes()).flat_map(|node| (0..EACH).map(move |n| (node, n)));
+            assert!(came.into_iter().eq(all), "each once");
+        })
+    });
+    let last = outcome.notes.values().flatten().map(|n| n.microticks).max().expect("seven notes");
+    assert!(last > 60 * MICROSECOND * 1000, "some had to wait until node 0 looked");
+}

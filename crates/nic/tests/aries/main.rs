@@ -7,6 +7,7 @@ mod collectives;
 mod crowd;
 mod dmapp;
 mod domains;
+mod errors;
 mod letters;
 mod limits;
 mod machine;

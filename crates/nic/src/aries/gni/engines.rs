@@ -20,6 +20,20 @@ impl Gni {
         Ok(())
     }
 
+    /// Takes an engine's tree away.
+    ///
+    /// # Errors
+    /// If it has none of this process' job, or an operation is pending on it.
+    pub fn ce_destroy(&self, engine: u8) -> Result<(), Refusal> {
+        let (ptag, number) = (self.ptag()?, usize::from(engine));
+        let mut here = lock(&self.here);
+        let is_pending = *here.is_pending.get(number).ok_or(Refusal::InvalidParam)?;
+        if is_pending {
+            return Err(Refusal::InvalidState);
+        }
+        here.trees[number].take_if(|tree| tree.ptag == ptag).map(|_| ()).ok_or(Refusal::InvalidParam)
+    }
+
     /// Joins an engine's next operation with a contribution: a value of 64 bits, or 32, and an identifier.
     ///
     /// # Errors

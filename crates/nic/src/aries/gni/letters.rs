@@ -177,6 +177,11 @@ impl Gni {
         self.write(bytes, Command::Transfer(Box::new(transfer), !by_kernel), cost).await;
     }
 
+    /// Whether letters of this node are on their way, or must be sent again.
+    pub(super) fn has_letters_out(&self) -> bool {
+        !lock(&self.here).letters.sent.is_empty()
+    }
+
     /// Takes what has come and puts it where it is looked for; sends again what found no receive.
     pub(super) async fn sort_letters(&self) {
         let mut again = vec![];

@@ -28,6 +28,7 @@
 
 mod datagrams;
 mod engines;
+mod errors;
 mod letters;
 mod msgq;
 mod post;
@@ -37,6 +38,8 @@ mod windows;
 
 pub(super) use datagrams::Posted;
 pub use datagrams::{Datagram, DatagramKey, DatagramState};
+pub(super) use errors::Subscription;
+pub use errors::{ErrorEvent, ErrorKind, ErrorMask};
 pub use letters::LETTER_MAX_B;
 pub(super) use letters::{Letters, SYSTEM};
 pub(super) use msgq::Link;
@@ -50,7 +53,7 @@ use super::Watch;
 use super::address::{Job, MemHandle, PageSize, Segment};
 use super::config::{CoreConfig, MILLI};
 use super::fma::Command;
-use super::node::{Common, Node, lock, place};
+use super::node::{Common, Node, Queue, lock, place};
 use super::status::Refusal;
 use std::sync::{Arc, Mutex, OnceLock};
 use task::Mailbox;
@@ -102,6 +105,17 @@ impl Default for MemOptions {
     fn default() -> Self {
         MemOptions { queue: None, page: PageSize::HUGE, is_read_only: false, virtual_mdh: None }
     }
+}
+
+/// How much of a NIC is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// FMA descriptors, of 127.
+    pub descriptors: usize,
+    /// Memory domain handles with memory, of 4,096.
+    pub segments: usize,
+    /// Completion queues.
+    pub queues: usize,
 }
 
 impl Gni {
@@ -171,6 +185,30 @@ impl Gni {
         self.descriptor.set(descriptor).map_err(|_| Refusal::InvalidState)?;
         here.attached.insert(self.process, ptag);
         Ok(())
+    }
+
+    /// Signs off (the kernel's part): the process' memory, queues and FMA descriptor are free again. It does not sign on once more.
+    ///
+    /// # Errors
+    /// If it has not signed on.
+    pub fn cdm_destroy(&self) -> Result<(), Refusal> {
+        self.ptag()?;
+        let mut here = lock(&self.here);
+        here.attached.remove(&self.process);
+        here.domains.forget(self.process);
+        here.receives.remove(&self.process);
+        here.descriptors &= !(1 << self.descriptor());
+        let own = |queue: &mut Option<Queue>| queue.take_if(|q| q.process == self.process);
+        here.queues.iter_mut().for_each(|queue| drop(own(queue)));
+        Ok(())
+    }
+
+    /// What of the NIC is in use (`GNI_GetDevResInfo`).
+    pub fn resources(&self) -> Resources {
+        let here = lock(&self.here);
+        let queues = here.queues.iter().flatten().count();
+        let (descriptors, segments) = (here.descriptors.count_ones() as usize, here.domains.segments());
+        Resources { descriptors, segments, queues }
     }
 
     /// Sets aside memory domain handles of this NIC for the job's virtual ones (the kernel's part). One process of a node does it.

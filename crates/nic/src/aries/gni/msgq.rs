@@ -1,9 +1,10 @@
 //! Shared message queues (`GNI_Msgq…`): all processes of a node send and receive short messages by one queue a pair of nodes, so that what they
 //! need grows with nodes and not with processes.
 
-use super::Gni;
 use super::letters::{LETTER_MAX_B, Letter, Service};
+use super::{Call, Gni};
 use crate::agenda::MILLI;
+use crate::aries::Watch;
 use crate::aries::node::lock;
 use crate::aries::status::Refusal;
 
@@ -120,6 +121,16 @@ impl Msgq {
                 return Ok(QueuedMessage { from, tag, header: letter.data, data });
             }
             gni.wait_for_letters(end).await?;
+        }
+    }
+
+    /// `GNI_MsgqIdle`: waits until all that this node has sent has come, which may be to sleep until the others look at what came before.
+    pub async fn idle(&self) {
+        self.sort().await;
+        while self.gni.has_letters_out() {
+            let queue = self.gni.letter_queue();
+            self.gni.call(Call::Wait(Watch::Queue(queue), None)).await;
+            self.sort().await;
         }
     }
 
