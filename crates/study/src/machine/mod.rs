@@ -52,6 +52,8 @@ pub const MACHINE_KEYS: &[&str] = &[
     "routing",
     "nic",
     "message_unit",
+    "link_control",
+    "faults",
     "aries",
     "th",
 ];

@@ -155,7 +155,7 @@ impl Walk<'_> {
                 let share = rate / f64::from(ports.count_ones());
                 for port in bits(ports) {
                     let end = w.end(router, port).expect("a link");
-                    let after = self.tables.leave(header.at_stage(stage), router, port, end.class.into()).0;
+                    let after = self.tables.leave(header.at_stage(stage), (router, port), end.class.into()).0;
                     self.loads[router as usize * w.ports() + port] += share;
                     add(&mut rates, &mut next, end.router as usize * STAGES + after.stage(), share);
                 }
