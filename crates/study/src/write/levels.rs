@@ -3,7 +3,7 @@
 use super::Plot;
 use super::links::{legend, range};
 use super::matrix::Matrix;
-use super::number::percent;
+use super::number::{grouped, percent};
 use super::svg::{Axis, COLOURS, Frame, Svg, WIDTH, path};
 use crate::result::{LevelUse, PortRow};
 use netloom_fabric::config::SwitchedTopology;
@@ -122,7 +122,13 @@ fn pictures(levels: &[Level], colours: (f64, f64)) -> Plot {
     for level in levels.iter().rev() {
         for (i, (used, matrix, _)) in level.ways.iter().enumerate() {
             let x = MARGIN + i as f64 * ((WIDTH - 2.0 * MARGIN - GAP) / 2.0 + GAP);
-            svg.text(x, top + 8.0, "start", "", &format!("{}: {} links", used.name(), used.links));
+            svg.text(
+                x,
+                top + 8.0,
+                "start",
+                "",
+                &format!("{}: {} links", used.name(), grouped(used.links as i64)),
+            );
             svg.text(x, top + 24.0, "start", "s", &used.told());
             matrix.draw(&mut svg, (x, top + 32.0), level.cell(), colours);
         }
