@@ -66,6 +66,7 @@ pub struct Smsg {
     theirs: Mailbox,
     sent: u64,
     taken: u64,
+    mode: Mode,
 }
 
 impl Smsg {
@@ -84,7 +85,19 @@ impl Smsg {
                 return Err(Refusal::Alignment);
             }
         }
-        Ok(Smsg { gni: gni.clone(), to, mine, theirs, sent: 0, taken: 0 })
+        Ok(Smsg { gni: gni.clone(), to, mine, theirs, sent: 0, taken: 0, mode: Mode::MinimalHash })
+    }
+
+    /// Chooses how messages are routed from now on (`GNI_SmsgSetDeliveryMode`).
+    ///
+    /// # Errors
+    /// If packets could overtake one another: a message's last packet tells that it is there.
+    pub fn set_delivery_mode(&mut self, mode: Mode) -> Result<(), Refusal> {
+        if !mode.is_in_order() {
+            return Err(Refusal::InvalidParam);
+        }
+        self.mode = mode;
+        Ok(())
     }
 
     /// Sends a message. `queue` and `id` are of the event that tells when the put has ended; the receiver has an event where its mailbox' memory has a queue.
@@ -117,7 +130,7 @@ impl Smsg {
             queue,
             id,
             remote_event: true,
-            mode: Mode::MinimalHash,
+            mode: self.mode,
             ..Post::new(PostKind::FmaPut, 0, at, self.theirs.memory, bytes.len() as u64)
         };
         self.gni.put_bytes(self.to, post, &bytes).await
@@ -171,7 +184,7 @@ impl Smsg {
     pub async fn release(&mut self) -> Result<(), Refusal> {
         self.taken += 1;
         let post = Post {
-            mode: Mode::MinimalHash,
+            mode: self.mode,
             ..Post::new(PostKind::FmaPut, 0, self.theirs.credits(), self.theirs.memory, 8)
         };
         self.gni.put_bytes(self.to, post, &self.taken.to_le_bytes()).await

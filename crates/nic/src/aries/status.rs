@@ -1,5 +1,7 @@
 //! What a call refuses, and how an operation ended.
 
+use std::fmt;
+
 /// Why a call was refused at once, in the words of `gni_return_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -70,9 +72,31 @@ impl Status {
         Self::ALL[usize::from(number) % Self::ALL.len()]
     }
 
+    /// Whether the same operation may succeed when it is asked for again (`GNI_CqErrorRecoverable`).
+    pub fn is_recoverable(self) -> bool {
+        matches!(self, Status::Timeout | Status::Corrupt | Status::NoReceive)
+    }
+
     /// The first of two that is not a success.
     #[must_use]
     pub(super) fn and(self, other: Status) -> Self {
         if self == Status::Success { other } else { self }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Status::Success => "it went well",
+            Status::Timeout => "there was no response in time",
+            Status::Permission => "the memory is another job's, or may only be read",
+            Status::NoSuchMemory => "there is no such memory",
+            Status::OutOfBounds => "it goes beyond the end of its memory",
+            Status::NoSuchNode => "there is no such node",
+            Status::NoReceive => "nobody had posted a receive",
+            Status::ReceiveTooShort => "the receive is too short",
+            Status::IllegalOp => "there is no such operation",
+            Status::Corrupt => "a packet came damaged",
+        })
     }
 }

@@ -36,6 +36,7 @@ async fn put_wrongly(gni: Gni) {
         assert_eq!(gni.release_errors(errors), Err(Refusal::InvalidParam));
     } else if gni.node() == 4 {
         let errors = gni.subscribe_errors(ErrorMask::ALL);
+        let others = gni.subscribe_errors(ErrorMask { refused: false, ..ErrorMask::ALL });
         let first = gni.wait_error_event(errors, None).await.expect("it comes");
         assert_eq!((first.kind, first.from), (ErrorKind::Refused(Status::OutOfBounds), Some(0)));
         // An interrupt and a system call later.
@@ -49,6 +50,7 @@ async fn put_wrongly(gni: Gni) {
             }
         };
         assert_eq!((more, end), (64, Refusal::Overrun), "so many are kept");
+        assert_eq!(gni.get_error_event(others).await, Err(Refusal::NotDone));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Short messages: all come, in order, and no more are under way than there are slots.
 
 use crate::machine::{COOKIE, PTAG, chassis, ns, run};
+use netloom_fabric::router::tiled::Mode;
 use netloom_nic::aries::gni::{Endpoint, Gni, MemOptions};
 use netloom_nic::aries::smsg::{Mailbox, Message, Smsg};
 use netloom_nic::aries::status::Refusal;
@@ -23,6 +24,8 @@ async fn messages(gni: Gni) {
         _ => return,
     };
     let mut smsg = Smsg::init(&gni, Endpoint::new(other, 0), mailbox, mailbox).expect("it fits");
+    assert_eq!(smsg.set_delivery_mode(Mode::Adaptive0), Err(Refusal::InvalidParam));
+    smsg.set_delivery_mode(Mode::NonminimalHash).expect("in order");
     if gni.node() == 0 {
         let mut refused = 0;
         for i in 0..40 {
@@ -42,6 +45,9 @@ async fn messages(gni: Gni) {
         gni.compute_milliticks(20_000_000).await;
         for i in 0..40 {
             assert_eq!(smsg.wait_next().await, message(i));
+            let other = smsg.get_next_with_tag(i as u8 + 1).await;
+            assert_eq!(other, Err(Refusal::NoMatch));
+            assert_eq!(smsg.get_next_with_tag(i as u8).await, Ok(message(i)));
             smsg.release().await.expect("signed on");
         }
         smsg.send(&[], &[9; 9], 0, None, 0).await.expect("a credit");

@@ -19,9 +19,9 @@ async fn tell(gni: &Gni, memories: [netloom_nic::aries::address::MemHandle; 2]) 
     }
 }
 
-fn two(gni: &Gni, mode: QueueMode) -> ([u16; 2], [netloom_nic::aries::address::MemHandle; 2]) {
+fn two(gni: &Gni, modes: [QueueMode; 2]) -> ([u16; 2], [netloom_nic::aries::address::MemHandle; 2]) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
-    let queues = [gni.cq_create_with(16, mode), gni.cq_create_with(16, mode)];
+    let queues = modes.map(|mode| gni.cq_create_with(16, mode));
     let memories = [0, 1].map(|n: usize| {
         let options = MemOptions { queue: Some(queues[n]), ..MemOptions::default() };
         gni.mem_register(AT + n as u64 * 4096, 4096, options).expect("free")
@@ -33,7 +33,7 @@ fn two(gni: &Gni, mode: QueueMode) -> ([u16; 2], [netloom_nic::aries::address::M
 fn many_queues_are_watched_at_once() {
     run(&chassis(2), |gni| {
         Box::pin(async move {
-            let (queues, memories) = two(&gni, QueueMode::Polled);
+            let (queues, memories) = two(&gni, [QueueMode::Polled; 2]);
             if gni.node() == 0 {
                 tell(&gni, memories).await;
             } else if gni.node() == 4 {
@@ -61,7 +61,7 @@ fn many_queues_are_watched_at_once() {
 fn blocking_queues_interrupt() {
     let outcome = run(&chassis(2), |gni| {
         Box::pin(async move {
-            let (queues, memories) = two(&gni, QueueMode::Blocking { delay_count: 2 });
+            let (queues, memories) = two(&gni, [2, 1].map(|delay_count| QueueMode::Blocking { delay_count }));
             if gni.node() == 0 {
                 tell(&gni, memories).await;
             } else if gni.node() == 4 {
@@ -69,11 +69,15 @@ fn blocking_queues_interrupt() {
                 assert_eq!(gni.cq_wait_event(queues[0]).await.map(|e| e.user), Ok(0));
                 gni.note(0, gni.now_microticks() / 1000 / MICROSECOND);
                 assert_eq!(gni.cq_get_event(queues[0]).await.map(|e| e.user), Ok(1));
-                // The third alone does not; masked, nothing would.
-                gni.cq_interrupt_mask(queues[0]).expect("blocking");
-                let third = gni.cq_wait_event_for(queues[0], 30 * MICROSECOND).await;
+                // The third alone does not, and where it is masked none does.
+                let third = gni.cq_wait_event_for(queues[0], 10 * MICROSECOND).await;
                 assert_eq!(third.map(|e| e.user), Ok(2), "at the end of the time");
-                gni.cq_interrupt_unmask(queues[0]).expect("blocking");
+                gni.cq_interrupt_mask(queues[1]).expect("blocking");
+                let begin = gni.now_microticks();
+                let last = gni.cq_wait_event_for(queues[1], 30 * MICROSECOND).await;
+                assert_eq!(last.map(|e| e.user), Ok(3));
+                assert_eq!(gni.now_microticks() - begin, 30 * MICROSECOND * 1000, "and so for the last");
+                gni.cq_interrupt_unmask(queues[1]).expect("blocking");
             }
         })
     });
@@ -87,7 +91,7 @@ fn blocking_queues_interrupt() {
 fn a_chain_goes_link_by_link() {
     run(&chassis(2), |gni| {
         Box::pin(async move {
-            let ([here, _], [memory, second]) = two(&gni, QueueMode::Polled);
+            let ([here, _], [memory, second]) = two(&gni, [QueueMode::Polled; 2]);
             let bytes: Vec<u8> = (0..1000u32).map(|i| (i * 3 + 1) as u8).collect();
             if gni.node() == 0 {
                 gni.store(AT, &bytes);
