@@ -392,8 +392,9 @@ fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> 
 pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome]) -> String {
     let names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
     let mut head = names;
-    head.extend(report::head(study).iter().map(|&name| name.to_owned()));
-    let rows = outcomes.iter().map(report::row);
+    let figures = report::head(study, outcomes);
+    let rows = outcomes.iter().map(|outcome| report::row(outcome, figures.len()));
+    head.extend(figures.iter().cloned());
     let points = crate::compare::aligned(&head, &rows.collect::<Vec<_>>());
     match cost::table(study, outcomes) {
         Some((head, rows)) => format!("{points}\n{}", crate::compare::aligned(&head, &rows)),

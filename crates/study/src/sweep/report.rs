@@ -3,7 +3,7 @@
 use super::{Outcome, short_names, shown};
 use crate::machine::NetworkOutline;
 use crate::resolve::ResolvedStudy;
-use crate::result::Ended;
+use crate::result::{Ended, MeasuredTable};
 use crate::write::number::{counted, percent, short};
 use crate::write::svg::escape;
 use crate::write::{Plot, page};
@@ -15,23 +15,53 @@ const OF_TORI: [&str; 6] = ["utilization", "payload", "latency ns", "p99 ns", "o
 const OF_SWITCHES: [&str; 7] =
     ["offered", "accepted", "latency ns", "p99 ns", "by way of others", "busiest global", "ended"];
 
-/// The names of a table's figures.
-pub fn head(study: &ResolvedStudy) -> &'static [&'static str] {
-    match study.network {
-        NetworkOutline::Torus(_) => &OF_TORI,
-        NetworkOutline::Switched(_) => &OF_SWITCHES,
+/// The names of a table's figures: those of the network, or what programs measured, if that is one row in each point.
+pub fn head(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<String> {
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let mut measured = outcomes.iter().filter_map(|o| Some(&o.result.as_ref()?.measured));
+    match (measured.next().and_then(|tables| one_row(tables)), &study.network) {
+        (Some((columns, _)), _) => columns.iter().cloned().chain(["ended".into()]).collect(),
+        (None, NetworkOutline::Torus(_)) => names(&OF_TORI),
+        (None, NetworkOutline::Switched(_)) => names(&OF_SWITCHES),
     }
 }
 
-/// A point as a row of text: parameters, then the figures of [`head`].
-pub fn row(outcome: &Outcome) -> Vec<String> {
+/// What programs measured, if it is one row.
+fn one_row(tables: &[MeasuredTable]) -> Option<(&[String], &[f64])> {
+    match tables {
+        [MeasuredTable { columns, rows, .. }] if rows.len() == 1 => Some((columns, &rows[0])),
+        _ => None,
+    }
+}
+
+/// A point as a row of text: parameters, then so many figures, those of [`head`].
+pub fn row(outcome: &Outcome, figures: usize) -> Vec<String> {
     let mut row: Vec<String> = outcome.point.values.iter().map(shown).collect();
     let Some(r) = &outcome.result else {
-        let figures = head(&outcome.point.study).len() - 1;
-        row.extend((0..figures).map(|_| "-".to_owned()));
+        row.extend((1..figures).map(|_| "-".to_owned()));
         row.push("not run".into());
         return row;
     };
+    let ended = match r.simulated.ended {
+        Ended::Done => "done",
+        Ended::Steady => "steady",
+        Ended::Time => "time",
+        Ended::Stopped => "stopped",
+        Ended::Stalled => "stalled",
+        Ended::Failed => "failed",
+    };
+    if let Some((_, measured)) = one_row(&r.measured) {
+        row.extend(measured.iter().map(|&value| short(value)));
+        row.push(ended.into());
+        return row;
+    }
+    let of_network = if r.torus.is_some() { OF_TORI.len() } else { OF_SWITCHES.len() };
+    if figures != of_network {
+        // Programs that have not ended have measured nothing.
+        row.extend((1..figures).map(|_| "-".to_owned()));
+        row.push(ended.into());
+        return row;
+    }
     let latency = [short(r.latency.network.mean_ns), short(r.latency.network.p99_ns)];
     if let (Some(links), Some(torus)) = (&r.links.torus, &r.torus) {
         row.extend([percent(r.links.mean_utilization), percent(links.payload_utilization)]);
@@ -48,14 +78,6 @@ pub fn row(outcome: &Outcome) -> Vec<String> {
             s.global().map_or("-".into(), |c| percent(c.max_utilization)),
         ]);
     }
-    let ended = match r.simulated.ended {
-        Ended::Done => "done",
-        Ended::Steady => "steady",
-        Ended::Time => "time",
-        Ended::Stopped => "stopped",
-        Ended::Stalled => "stalled",
-        Ended::Failed => "failed",
-    };
     row.push(ended.into());
     row
 }
@@ -91,17 +113,17 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot]) -> S
         }
         html.push_str("</table></div>\n");
     }
+    let figures = head(study, outcomes);
     html.push_str("<h2>Points</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">");
-    for name in short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>())
-        .iter()
-        .map(String::as_str)
-        .chain(head(study).iter().copied())
+    for name in
+        short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>()).iter().chain(&figures)
     {
         let _ = write!(html, "<th>{}</th>", escape(name));
     }
     html.push_str("<th></th></tr>\n");
     for outcome in outcomes {
-        let cells: Vec<String> = row(outcome).iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
+        let cells: Vec<String> =
+            row(outcome, figures.len()).iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
         let link = match outcome.result {
             Some(_) => format!("<a href=\"points/{}/report.html\">report</a>", escape(&outcome.point.name)),
             None => String::new(),
