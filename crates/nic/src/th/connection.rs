@@ -102,6 +102,20 @@ impl Nic {
         }
     }
 
+    /// A get has been asked for: its data comes over a connection of the other side's. Where that gives up nobody tells this side, which waits
+    /// for as long as the other would try, twice **(ours)**.
+    pub(super) fn await_answer(&mut self, c: &Common, t: u64, ticket: u32, from: (u32, u8)) {
+        let patience = 2 * u64::from(c.config.attempts_max) * c.config.timeout_milliticks * MILLI;
+        self.agenda.at(t + patience, Action::GetTimeout(ticket, from));
+    }
+
+    pub(super) fn get_timeout(&mut self, c: &Common, t: u64, ticket: u32, from: (u32, u8)) {
+        if self.is_expected(ticket) {
+            self.counters.given_up += 1;
+            self.got(c, t, from, ticket, Status::NoAnswer);
+        }
+    }
+
     /// Another node asks for a connection.
     pub(super) fn setup_arrived(&mut self, c: &Common, t: u64, from: u32, id: Id) {
         let has_it = self.receivers.contains_key(&(from, id));

@@ -291,6 +291,9 @@ impl Nic {
         if !is_answer {
             if d.operation == Operation::Get {
                 if status == Status::Success {
+                    if d.options.connect {
+                        self.await_answer(c, t, transfer.ticket, (d.to.node, d.to.vp));
+                    }
                     return self.feed(c, t);
                 }
                 self.expected.remove(&transfer.ticket);
@@ -316,7 +319,12 @@ impl Nic {
         }
     }
 
-    /// The data of a get has all come, or could not be written.
+    /// Whether a get's data is still to come.
+    pub(super) fn is_expected(&self, ticket: u32) -> bool {
+        self.expected.contains_key(&ticket)
+    }
+
+    /// The data of a get has all come, or could not be written, or will not come.
     pub(super) fn got(&mut self, c: &Common, t: u64, from: (u32, u8), ticket: u32, status: Status) {
         let Some(Expected { vp, event, interrupt }) = self.expected.remove(&ticket) else { return };
         self.one_less(vp);

@@ -95,6 +95,8 @@ enum Action {
     Retry(Id),
     /// A transfer has no answer.
     Timeout(Id, u32),
+    /// The data of a get, by its ticket, should have come from there by now.
+    GetTimeout(u32, (u32, u8)),
 }
 
 /// What a process waits for.
@@ -212,6 +214,7 @@ impl Nic {
             }
             Action::Retry(id) => self.ask_for_connection(c, t, id),
             Action::Timeout(id, attempt) => self.timeout(c, t, id, attempt),
+            Action::GetTimeout(ticket, from) => self.get_timeout(c, t, ticket, from),
             Action::Program(_) => unreachable!("the host's"),
         }
     }

@@ -90,3 +90,39 @@ fn transfers_that_break_on_pci_express_are_sent_again() {
     let outcome = run(&nic, |glex| Box::pin(crowd(glex, 8, false)));
     assert!(sum(&outcome, |c| c.pcie_retries.iter().sum()) > 5);
 }
+
+/// Gets while many packets are lost and nobody tries for long: each is told of, and those that are said to have come have.
+#[test]
+fn a_get_whose_answer_is_given_up_is_told_of() {
+    async fn gets(glex: Glex) {
+        let ep = glex.create_endpoint(Submission::Dma, KEY, 256).expect("free");
+        glex.register(ep, AT, 1 << 22, true).expect("free");
+        glex.store(AT, &bytes(BYTES));
+        if glex.node() >= RECEIVERS {
+            return;
+        }
+        let other = port(glex.node() + RECEIVERS, ep);
+        for number in 0..GETS {
+            let options = Options { local_event: Some(number), connect: true, ..Options::default() };
+            let here = AT + 0x1_0000 * u64::from(number + 1);
+            glex.get(ep, other, (here, AT, 3000), options).await.expect("possible");
+        }
+        for _ in 0..GETS {
+            let event = glex.wait_event(ep).await.expect("it comes");
+            let there = glex.load(AT + 0x1_0000 * u64::from(event.user + 1), 3000);
+            assert!(event.status != Status::Success || there == bytes(BYTES)[..3000]);
+            glex.note(u64::from(event.status == Status::Success), 0);
+        }
+    }
+    const GETS: u32 = 12;
+    let nic = ThConfig {
+        lost_per_million: 100_000,
+        attempts_max: 2,
+        timeout_milliticks: 20_000_000,
+        ..ThConfig::th_express_2()
+    };
+    let outcome = run(&nic, |glex| Box::pin(gets(glex)));
+    let ended = |well: u64| outcome.notes.values().flatten().filter(|n| n.of == well).count();
+    assert_eq!(ended(0) + ended(1), (GETS * RECEIVERS) as usize);
+    assert!(ended(0) > 0 && ended(1) > 0, "{} of {} well", ended(1), ended(0) + ended(1));
+}
