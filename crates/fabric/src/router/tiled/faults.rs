@@ -228,6 +228,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     /// Lets fail what fails by now.
+    #[inline(never)]
     pub(super) fn fail(&mut self, now: Time) {
         loop {
             let Some(faults) = &mut self.faults else { return };
@@ -255,6 +256,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     /// Something in a packet is wrong from now on: in its data, where it has any.
+    #[cold]
     pub(super) fn damage(&mut self, packet: u32) {
         let cell = &mut self.cells[packet as usize];
         cell.header = cell.header.damaged();
@@ -329,6 +331,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     /// Discards a packet for which the tables have no link that works.
+    #[cold]
     pub(super) fn lose_without_way(&mut self, router: u32, tile: usize, packet: u32, now: Time) {
         let first = self.first;
         let faults = self.faults.as_mut().expect("tables have ways where nothing fails");
@@ -338,12 +341,14 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     /// Discards a packet whose header cannot be read.
+    #[cold]
     pub(super) fn lose_without_header(&mut self, packet: u32) {
         self.faults.as_mut().expect("a word is upset").counts.without_header += 1;
         self.lose(packet);
     }
 
     /// Discards a packet that waited for a link that has failed.
+    #[cold]
     pub(super) fn lose_on_link(&mut self, packet: u32) {
         self.faults.as_mut().expect("a link has failed").counts.lost_on_links += 1;
         self.lose(packet);
@@ -352,6 +357,11 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     /// A packet comes to the head of an input queue, out of its memory: whether its header can be read.
     #[inline]
     pub(super) fn reads_header(&mut self, router: u32, tile: usize, packet: u32, now: Time) -> bool {
+        self.faults.is_none() || self.reads_doubtful_header(router, tile, packet, now)
+    }
+
+    #[inline(never)]
+    fn reads_doubtful_header(&mut self, router: u32, tile: usize, packet: u32, now: Time) -> bool {
         let first = self.first;
         let Some(faults) = &mut self.faults else { return true };
         let stream = &mut faults.streams[router as usize];
@@ -379,6 +389,14 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     /// How a packet that leaves by a link at `start` gets over; `flit` is what a flit takes.
     #[inline]
     pub(super) fn carry(&mut self, at: usize, start: u64, flits: u64, flit: u64, now: Time) -> Carried {
+        if self.faults.is_some() {
+            return self.carry_doubtfully(at, start, flits, flit, now);
+        }
+        Carried { start, end: start + flits * flit, escaped: false }
+    }
+
+    #[inline(never)]
+    fn carry_doubtfully(&mut self, at: usize, start: u64, flits: u64, flit: u64, now: Time) -> Carried {
         let straight = Carried { start, end: start + flits * flit, escaped: false };
         let (first, tiles) = (self.first, self.k.tiles);
         let Some(faults) = &mut self.faults else { return straight };
@@ -398,6 +416,11 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     /// How late a credit leaves that is to leave now by a tile's link, ticks.
     #[inline]
     pub(super) fn credit_is_late(&mut self, at: usize, now: Time) -> Time {
+        if self.faults.is_none() { 0 } else { self.doubtful_credit_is_late(at, now) }
+    }
+
+    #[inline(never)]
+    fn doubtful_credit_is_late(&mut self, at: usize, now: Time) -> Time {
         let Some(faults) = &mut self.faults else { return 0 };
         let (Some(rates), Some(sender)) = (faults.rates, faults.senders.get_mut(at)) else { return 0 };
         let class = usize::from(self.outputs[at].class);

@@ -133,6 +133,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     /// A packet leaves the queue of a VC: whoever sends here may send as many flits, each when one has left.
+    #[inline]
     fn give_room_back(
         &mut self,
         router: u32,
