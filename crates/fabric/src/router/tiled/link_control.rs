@@ -126,8 +126,12 @@ impl Sender {
             if before > 0 {
                 head.get_or_insert(at);
             }
-            self.heard = at + through * flit + round_trip;
-            at = self.heard;
+            let heard = at + through * flit + round_trip;
+            // What goes wrong when it is sent again finds the sender at that already.
+            if at == start {
+                self.heard = heard;
+            }
+            at = heard;
             left -= before;
             self.right = gap(&mut self.stream, rates);
         }
@@ -204,6 +208,27 @@ mod tests {
         }
         let share = counts.escaped_sets as f64 / (counts.escaped_sets + counts.corrupted_sets) as f64;
         assert!((share / 0.125 - 1.0).abs() < 0.05 && escaped <= counts.escaped_sets, "{share} {escaped}");
+    }
+
+    /// Until the sender hears of a wrong set it goes on; then it takes nothing new before all of that has been sent again.
+    #[test]
+    fn a_link_takes_no_new_packet_while_it_sends_again() {
+        let rates = Rates::new(1e-4, &CONTROL).expect("errors");
+        let (mut sender, mut counts) = (Sender::new(1, 2, 3, rates), LinkControlCounts::default());
+        let (mut now, mut held) = (0, 0);
+        for _ in 0..10_000 {
+            let opens = sender.open_at(now);
+            if sender.heard > now {
+                assert_eq!(opens, now, "it does not know yet");
+            } else if sender.behind > now {
+                assert_eq!(opens, sender.behind);
+                held += 1;
+            }
+            now = opens;
+            sender.carry(now, 14, (1111, 124_000), rates, &mut counts);
+            now += 14 * 1111;
+        }
+        assert!(held > counts.corrupted_sets / 2 && held > 100, "{held} of {}", counts.corrupted_sets);
     }
 
     #[test]
