@@ -6,8 +6,15 @@
 //! down waits for links further down or up ones, and a link up only for links further up (up*/down* routing, Schroeder et al. 1991,
 //! "Autonet") **(ours: the paper says that routes are computed, not how)**. Of the ways that are left each is the shortest.
 
-use super::dragonfly::Neighbour;
 use std::collections::VecDeque;
+
+/// A router at the other end of a link of the group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neighbour {
+    pub dimension: usize,
+    pub port: usize,
+    pub router: u32,
+}
 
 /// The tables of one group.
 #[derive(Clone, Debug)]

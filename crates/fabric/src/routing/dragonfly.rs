@@ -7,7 +7,7 @@
 //! black one only blue ones.
 
 use super::Target;
-use super::detours::Detours;
+use super::detours::{Detours, Neighbour};
 use crate::config::MinimalWays;
 use crate::topology::wiring::Wiring;
 
@@ -21,14 +21,6 @@ pub struct LongestWay {
     pub hops: u32,
     /// Most links of each class on one way.
     pub by_class: Vec<u32>,
-}
-
-/// A router at the other end of a link of the group.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Neighbour {
-    pub dimension: usize,
-    pub port: usize,
-    pub router: u32,
 }
 
 /// The route tables of all routers. Outputs are a bit a port.
