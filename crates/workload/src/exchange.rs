@@ -7,7 +7,7 @@ use crate::processes::{Notes, refuse};
 use crate::spi::Measured;
 use netloom_engine::Stream;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What is sent, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,8 @@ const FAILED: u64 = COMPLETED + 1;
 const FOUND: u64 = COMPLETED + 2;
 const WRONG: u64 = COMPLETED + 3;
 const RETURNED: u64 = COMPLETED + 4;
+const ISSUED: u64 = COMPLETED + 5;
+const CHECKED: u64 = COMPLETED + 6;
 
 /// What the puts of a process draw from, among the streams of a run.
 const PUTS: u64 = 31;
@@ -124,17 +126,22 @@ impl Exchange {
                 notes.iter().filter(move |n| n.of == kind).map(move |n| (*node, n.microticks))
             })
         };
-        let alive: HashSet<u32> = all(RETURNED).map(|(node, _)| node).collect();
+        let nodes_of = |kind: u64| -> HashSet<u32> { all(kind).map(|(node, _)| node).collect() };
+        // Who has failed tells nobody how its puts ended.
+        let (alive, checked) = (nodes_of(RETURNED), nodes_of(CHECKED));
         let found: HashSet<u64> = all(FOUND).map(|(_, put)| put).collect();
-        let of_alive = |kind| all(kind).filter(|(node, _)| alive.contains(node)).count() as u64;
-        let (completed, failed) = (of_alive(COMPLETED), of_alive(FAILED));
-        let issued = alive.len() as u64 * u64::from(self.puts);
-        let checks = self.check_at_us > 0.0;
+        let of_alive = |kind: u64| all(kind).filter(|(node, _)| alive.contains(node)).map(|(_, put)| put);
+        let issued = of_alive(ISSUED).count() as u64;
+        let (completed, failed) = (of_alive(COMPLETED).count() as u64, of_alive(FAILED).count() as u64);
+        let mut ends: HashMap<u64, u32> = HashMap::new();
+        of_alive(COMPLETED).chain(of_alive(FAILED)).for_each(|put| *ends.entry(put).or_default() += 1);
+        // Each ends once.
+        let unaccounted = of_alive(ISSUED).filter(|put| ends.get(put) != Some(&1)).count() as u64;
         // Of what ended well the data must be there, where the node still is.
         let nodes = notes.iter().map(|(node, ..)| node + 1).max().unwrap_or(0);
         let missing = all(COMPLETED).filter(|&(node, put)| {
             let to = self.destination_of(node, (put - self.number(node, 0)) as u32, nodes);
-            checks && alive.contains(&node) && alive.contains(&to) && !found.contains(&put)
+            alive.contains(&node) && checked.contains(&to) && !found.contains(&put)
         });
         let missing = missing.count() as u64;
         let wrong = all(WRONG).count() as u64;
@@ -149,8 +156,7 @@ impl Exchange {
             "ended at us",
         ];
         let ended = all(RETURNED).map(|(_, at)| at).max().unwrap_or(0) as f64 / second * 1e6;
-        let counts =
-            [alive.len() as u64, issued, completed, failed, issued - completed - failed, missing, wrong];
+        let counts = [alive.len() as u64, issued, completed, failed, unaccounted, missing, wrong];
         let mut row: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
         row.push(ended);
         Measured {
@@ -221,6 +227,7 @@ pub(crate) async fn run(nic: impl Interface, c: Exchange) {
             let local = c.source(nodes, slot);
             nic.store(local, &c.data(node, issued));
             nic.put(to, local, c.place(node, issued), c.bytes, slot).await;
+            nic.note(ISSUED, c.number(node, issued));
             under_way[slot as usize] = issued;
             issued += 1;
             continue;
@@ -246,5 +253,6 @@ pub(crate) async fn run(nic: impl Interface, c: Exchange) {
                 }
             }
         }
+        nic.note(CHECKED, nic.now_microticks());
     }
 }
