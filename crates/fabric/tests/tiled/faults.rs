@@ -118,7 +118,7 @@ fn links_and_routers_that_fail_are_avoided_at_once_and_then_routed_around() {
             assert_eq!(reroute.failed_at, us(2.0));
             assert_eq!(reroute.noticed_at, us(2.0) + us(0.5));
             assert_eq!(reroute.quiesced_at, reroute.noticed_at + us(0.5));
-            assert!(reroute.drained_at > reroute.quiesced_at && reroute.left == 0, "{reroute:?}");
+            assert!(reroute.released_at > reroute.quiesced_at && reroute.left == 0, "{reroute:?}");
             // Once there are new tables only packets to nodes that are no more are lost.
             let alive = (nodes - 8) as usize;
             let busy = o.arrived.iter().filter(|node| node.iter().any(|a| a.2 > reroute.released_at)).count();

@@ -114,7 +114,7 @@ fn faults<H: Host<TiledHeader>>(
         failed_at_us: study.micros(r.failed_at),
         notice_us: study.micros(r.noticed_at - r.failed_at),
         compute_us: study.micros(r.quiesced_at - r.noticed_at),
-        quiesce_us: study.micros(r.drained_at - r.quiesced_at),
+        quiesce_us: study.micros(r.released_at - r.quiesced_at),
         left: r.left,
         released_at_us: study.micros(r.released_at),
     };

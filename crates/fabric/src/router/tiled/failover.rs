@@ -24,12 +24,10 @@ pub struct Reroute {
     pub noticed_at: Time,
     /// When it had computed, and nodes were told to hold packets back.
     pub quiesced_at: Time,
-    /// When no packet was under way any more.
-    pub drained_at: Time,
+    /// When no packet was under way any more, the tables were handed out, and nodes could send again.
+    pub released_at: Time,
     /// Packets that were under way nevertheless, when it would not wait any longer.
     pub left: u64,
-    /// When the tables were there, and nodes could send again.
-    pub released_at: Time,
 }
 
 /// What it is about.
@@ -134,7 +132,7 @@ impl<H: Host<TiledHeader>> Overseer<TiledBlock<H>> for Failover {
                 let tables = Arc::new(self.compute());
                 simulation.blocks().for_each(|block| block.release(&tables, now));
                 simulation.refresh();
-                self.done.push(Reroute { drained_at: now, left: left as u64, released_at: now, ..reroute });
+                self.done.push(Reroute { left: left as u64, released_at: now, ..reroute });
                 self.watch(now);
             }
         }

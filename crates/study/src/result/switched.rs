@@ -1,0 +1,256 @@
+//! What a run on a network of switches found, beside what all runs do.
+
+use super::LatencyStats;
+use serde::{Deserialize, Serialize};
+
+/// What only machines of switches have. Rates are a node's mean.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(non_snake_case)]
+pub struct SwitchedFigures {
+    /// Flits that nodes offered in a tick, of requests; none where it was as many as went.
+    pub offered_flits_per_tick: Option<f64>,
+    /// Flits that arrived in a tick, of requests and responses.
+    pub accepted_flits_per_tick: f64,
+    /// Flits that nodes can send in a tick until the first link is full, where that was asked for and can be told. Where not all links are
+    /// loaded alike, the mean over all nodes may come out above it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_flits_per_tick: Option<f64>,
+    /// Data that arrived, GB/s.
+    pub accepted_payload_GB_per_s: f64,
+    /// Mean links on a packet's way.
+    pub hops_mean: f64,
+    /// Most links on a packet's way.
+    pub hops_max: u32,
+    /// Packets that arrived, by the links on their way.
+    pub packets_by_hops: Vec<u64>,
+    /// Fraction of the packets that went by way of somewhere else.
+    pub nonminimal_share: f64,
+    /// Packets that asked and packets that answered, where packets are answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responses: Option<ResponseFigures>,
+    /// By how much packets arrived out of order, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<Reordering>,
+    /// Jobs side by side, where there are such.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobFigures>,
+    /// The links by class.
+    pub classes: Vec<ClassUse>,
+    /// What went wrong, where anything was to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<FaultFigures>,
+    /// The links of a fat tree by level, up and down.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelUse>,
+}
+
+impl SwitchedFigures {
+    /// The links that lead to other groups: the last class.
+    pub fn global(&self) -> Option<&ClassUse> {
+        self.classes.last()
+    }
+}
+
+/// What went wrong in a network of switches, and what was done about it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FaultFigures {
+    /// Sets of flits that came wrong over a link and were sent again, with those behind them.
+    pub corrupted_sets: u64,
+    /// Flits of packets that were in them.
+    pub repeated_flits: u64,
+    /// Sets whose CRC did not show that they were wrong.
+    pub escaped_sets: u64,
+    /// Packets lost on links that failed, or that waited for them.
+    pub lost_on_links: u64,
+    /// Packets lost in routers that failed, or at their nodes.
+    pub lost_in_routers: u64,
+    /// Packets discarded for want of a way.
+    pub without_way: u64,
+    /// Packets discarded since their headers could not be read.
+    pub without_header: u64,
+    /// Upset words of memories: corrected.
+    pub words_corrected: u64,
+    /// The same: with two wrong bits, contained.
+    pub words_contained: u64,
+    /// Packets that came damaged, as their CRCs showed.
+    pub damaged: u64,
+    /// Requests without an answer in time, at network interfaces.
+    pub timeouts: u64,
+    /// Changes of all route tables.
+    pub reroutes: Vec<RerouteFigures>,
+    /// The first error that each router saw, the earliest first; at most 20.
+    pub first_errors: Vec<FirstErrorFigures>,
+}
+
+/// A change of all route tables, times in us.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RerouteFigures {
+    /// When the first of the failures was that it is for.
+    pub failed_at_us: f64,
+    /// From then until the failover manager knew.
+    pub notice_us: f64,
+    /// How long it computed, while traffic went on.
+    pub compute_us: f64,
+    /// From when nodes held packets back until none was under way.
+    pub quiesce_us: f64,
+    /// Packets that were under way nevertheless.
+    pub left: u64,
+    /// When the tables were there and nodes could send again.
+    pub released_at_us: f64,
+}
+
+/// The first error that a router saw.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FirstErrorFigures {
+    /// When, us.
+    pub at_us: f64,
+    /// Where.
+    pub place: String,
+    /// The tile.
+    pub tile: u32,
+    /// What it was.
+    pub what: String,
+}
+
+/// Requests and responses apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResponseFigures {
+    /// Requests that arrived.
+    pub requests: u64,
+    /// Responses that arrived.
+    pub responses: u64,
+    /// Flits of requests that arrived at a node in a tick.
+    pub request_flits_per_tick: f64,
+    /// The same of responses.
+    pub response_flits_per_tick: f64,
+    /// From when a request was made until its response had arrived.
+    pub round_trip: LatencyStats,
+}
+
+/// A job among others. Rates are a mean over its nodes; answers to its packets are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobFigures {
+    /// Its name.
+    pub name: String,
+    /// Its nodes.
+    pub nodes: u32,
+    /// Routers that they are at.
+    pub routers: u32,
+    /// Groups that they are in.
+    pub groups: u32,
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Flits that its nodes offered in a tick; none where it was as many as went.
+    pub offered_flits_per_tick: Option<f64>,
+    /// Flits that arrived in a tick.
+    pub accepted_flits_per_tick: f64,
+    /// Time of its packets, since they were made.
+    pub latency: LatencyStats,
+    /// When the last of them arrived, us.
+    pub last_arrival_us: f64,
+    /// The same job on the same nodes without the others, where it was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<JobAlone>,
+}
+
+/// A job without the others, and what they cost it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobAlone {
+    /// Flits that arrived in a tick.
+    pub accepted_flits_per_tick: f64,
+    /// Time of its packets, since they were made.
+    pub latency: LatencyStats,
+    /// When the last of them arrived, us.
+    pub last_arrival_us: f64,
+    /// Mean latency among the others, in times of that alone.
+    pub latency_slowdown: f64,
+    /// Throughput among the others, as a fraction of that alone.
+    pub throughput_share: f64,
+}
+
+/// By how much packets arrived out of order, as RFC 4737 has it: among those from one node to another a packet is reordered if one that
+/// was sent later has arrived before it, and its extent is the number of arrivals from the first of those to itself. Requests and
+/// responses apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reordering {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Those of them that were reordered, fraction.
+    pub reordered_share: f64,
+    /// Mean extent of those.
+    pub extent_mean: f64,
+    /// 99 of 100 of all packets have no greater extent.
+    pub extent_p99: u64,
+    /// The greatest.
+    pub extent_max: u64,
+    /// Packets by extent, 0 for those that were not reordered.
+    pub histogram: Vec<ExtentBin>,
+}
+
+/// A bin of the histogram of extents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExtentBin {
+    /// Least extent.
+    pub from: u64,
+    /// Greatest extent.
+    pub to: u64,
+    /// Packets.
+    pub packets: u64,
+}
+
+/// Use of the links of a class, fractions of what they can carry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassUse {
+    /// The class: `green`, `global`.
+    pub class: String,
+    /// Links, each direction counted.
+    pub links: u64,
+    /// Mean over all.
+    pub mean_utilization: f64,
+    /// The least used.
+    pub min_utilization: f64,
+    /// The most used.
+    pub max_utilization: f64,
+    /// Links of the class on a packet's way, mean.
+    pub hops: f64,
+}
+
+/// Use of the links between a level of a fat tree and the next, one way; fractions of what they can carry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelUse {
+    /// The lower level; leaves are 0.
+    pub level: u32,
+    /// `up` or `down`.
+    pub way: String,
+    /// Links.
+    pub links: u64,
+    /// Mean over all.
+    pub mean_utilization: f64,
+    /// Half of them are used no more than this.
+    pub median_utilization: f64,
+    /// The most used.
+    pub max_utilization: f64,
+}
+
+/// Figures of one link of a machine of switches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PortRow {
+    /// The router that sends.
+    pub router: u32,
+    /// Its port.
+    pub port: u8,
+    /// The group of that router.
+    pub group: u32,
+    /// The class of the link.
+    pub class: String,
+    /// The router that receives.
+    pub to: u32,
+    /// The group of that router.
+    pub to_group: u32,
+    /// Time spent sending, fraction.
+    pub utilization: f64,
+    /// Flits that began to leave.
+    pub flits: u64,
+    /// Their packets.
+    pub packets: u64,
+}
