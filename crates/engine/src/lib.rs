@@ -16,6 +16,7 @@ mod prefetch;
 mod progress;
 mod random;
 mod simulation;
+mod stretches;
 
 pub use calendar::Calendar;
 pub use huge_pages::HugePages;
@@ -23,6 +24,7 @@ pub use prefetch::prefetch;
 pub use progress::Progress;
 pub use random::{Stream, chance_threshold};
 pub use simulation::{Block, Outbox, Reached, Simulation};
+pub use stretches::{Owned, Stretches};
 
 /// A point in simulated time or a span of it, in ticks that the machine names. 64 bits do not wrap: at 175 MHz they last
 /// 3,340 years.

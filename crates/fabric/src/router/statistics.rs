@@ -201,10 +201,7 @@ impl Recorder {
 
     #[cold]
     fn close(&mut self) {
-        for vc in 0..8 {
-            self.current.occupancy[vc] += self.occupied[vc] * (self.window_end - self.since[vc]);
-            self.since[vc] = self.window_end;
-        }
+        (0..8).for_each(|vc| self.count_occupancy(vc, self.window_end));
         self.windows.push(std::mem::take(&mut self.current));
         self.current.busy = self.ahead.pop_front().unwrap_or(0);
         self.window_end += self.window;
@@ -264,17 +261,33 @@ impl Recorder {
         self.totals.waits[class].record(ticks.into());
     }
 
+    /// Chunks enter a VC. The time may be before that of the last call, within the window: the sum is right once time is
+    /// [settled](Self::settle).
     #[inline]
     pub fn enter(&mut self, vc: usize, chunks: u8, now: Time) {
-        self.current.occupancy[vc] += self.occupied[vc] * (now - self.since[vc]);
-        self.since[vc] = now;
-        self.occupied[vc] += u64::from(chunks);
+        self.count_occupancy(vc, now);
+        self.occupied[vc] = self.occupied[vc].wrapping_add(chunks.into());
+    }
+
+    /// Chunks leave a VC; see [`Self::enter`].
+    #[inline]
+    pub fn leave(&mut self, vc: usize, chunks: u8, now: Time) {
+        self.count_occupancy(vc, now);
+        self.occupied[vc] = self.occupied[vc].wrapping_sub(chunks.into());
     }
 
     #[inline]
-    pub fn leave(&mut self, vc: usize, chunks: u8, now: Time) {
-        self.current.occupancy[vc] += self.occupied[vc] * (now - self.since[vc]);
+    fn count_occupancy(&mut self, vc: usize, now: Time) {
+        let ticks = now.wrapping_sub(self.since[vc]);
+        let sum = &mut self.current.occupancy[vc];
+        *sum = sum.wrapping_add(self.occupied[vc].wrapping_mul(ticks));
         self.since[vc] = now;
-        self.occupied[vc] -= u64::from(chunks);
+    }
+
+    /// Everything before `now` has been counted.
+    pub fn settle(&mut self, now: Time) {
+        // Of windows that have ended it is known already.
+        self.reach(now);
+        (0..8).for_each(|vc| self.count_occupancy(vc, now));
     }
 }

@@ -1,9 +1,9 @@
 //! A block of routers: its events, tick by tick.
 //!
-//! The events of a tick are applied in any order; none of them touches what another does. Then packets are handed to their nodes, and
-//! each router concerned acts once: nodes' packets enter, inputs route and take their row's bus, sub-switches the column's, and
-//! column buffers the link. What an act frees is seen a tick later, so that the order of acts does not matter but for loads, which
-//! are read in the order of tiles.
+//! Each router goes through a stretch of ticks by itself, as long as the shortest link ([`Stretches`]). The events of a tick are applied
+//! in any order; none of them touches what another does. Then packets are handed to their nodes, and the router acts once: nodes'
+//! packets enter, inputs route and take their row's bus, sub-switches the column's, and column buffers the link. What an act frees is
+//! seen a tick later, so that the order of acts does not matter but for loads, which are read in the order of tiles.
 
 use super::event::{Event, Kind, Message};
 use super::faults::Faults;
@@ -16,11 +16,11 @@ use crate::host::{Host, Signals};
 use crate::packet::{Arena, Data, Meta};
 use crate::router::bits::bits;
 use crate::router::statistics::Recorder;
-use netloom_engine::{Block, Calendar, Outbox, Time, prefetch};
+use netloom_engine::{Block, Outbox, Stretches, Time, prefetch};
 use std::sync::Arc;
 
 /// How many events ahead memory is fetched.
-const AHEAD: usize = 6;
+const AHEAD: usize = 12;
 
 /// Routers that one thread simulates at a time, with the hosts of their nodes.
 pub struct TiledBlock<H> {
@@ -42,11 +42,10 @@ pub struct TiledBlock<H> {
     /// By router, share and processor tile of it.
     pub(super) shares: Vec<Share>,
     pub(super) entries: Vec<Entry>,
-    /// By router: what it has to do; flits in it that are to leave over links.
-    pub(super) due: Vec<Due>,
+    /// By router: flits in it that are to leave over links.
     pub(super) load: Vec<u32>,
-    /// Routers that have something to do in this tick.
-    pub(super) active: Vec<u32>,
+    /// What the router at hand has to do in this tick.
+    pub(super) due: Due,
     /// By node and injection FIFO: the packet that waits there.
     pub(super) injecting: Vec<u32>,
     pub(super) fifos: usize,
@@ -57,7 +56,7 @@ pub struct TiledBlock<H> {
     pub(super) cells: Vec<Cell>,
     /// What packets carry, likewise; as long as any has carried anything.
     pub(super) data: Vec<Option<Data>>,
-    pub(super) calendar: Calendar<Event>,
+    pub(super) calendar: Stretches<Event>,
     pub(super) recorder: Recorder,
     pub(super) host: H,
     pub(super) signals: Signals,
@@ -93,7 +92,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let first_node = wiring.nodes_at(first).start;
         let numbers: Vec<u32> =
             (first..first + routers as u32).flat_map(|router| wiring.nodes_at(router)).collect();
-        let mut calendar = Calendar::new();
+        let mut calendar = Stretches::new(routers, tables.shortest());
         for &node in &numbers {
             let (router, slot) = wiring.home(node);
             for fifo in 0..fifos {
@@ -117,9 +116,8 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             column_buffers: vec![Buffer::EMPTY; column_buffers],
             shares: vec![Share::default(); routers * t.shares],
             entries: vec![Entry { free_at: 0, room: t.room() }; routers * t.shares * t.tiles_per_share],
-            due: vec![Due::default(); routers],
             load: vec![0; routers],
-            active: vec![],
+            due: Due::default(),
             injecting: vec![NONE; numbers.len() * fifos],
             fifos,
             closed: vec![0; numbers.len()],
@@ -163,20 +161,122 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         (self.cells[packet as usize], self.arena.remove(packet), data)
     }
 
-    /// Notes that a router has something to do in this tick.
-    #[inline]
-    pub(super) fn due(&mut self, router: u32) -> &mut Due {
-        let due = &mut self.due[router as usize];
-        if due.is_idle() {
-            self.active.push(router);
+    fn apply(&mut self, event: Event, now: Time) {
+        let Constants { tiles, rows, columns, rules, .. } = self.k;
+        let Event { router, packet, tile, queue, flits, .. } = event;
+        let at = router as usize * tiles + usize::from(tile);
+        let bit = 1u64 << tile;
+        match event.kind {
+            Kind::Arrived => {
+                let Cell { came, flits, .. } = self.cells[packet as usize];
+                let input = &mut self.inputs[at];
+                if input.queues[usize::from(came)].push(packet, &mut self.cells) {
+                    input.waiting |= 1 << came;
+                }
+                self.recorder.enter(came.into(), flits, now);
+                self.due.inputs |= bit;
+            }
+            Kind::Switched => {
+                let buffer = &mut self.row_buffers[at * columns * VCS + usize::from(queue)];
+                if buffer.queue.push(packet, &mut self.cells) {
+                    buffer.note_first(&self.cells);
+                    let row = self.k.row(buffer.out.into());
+                    self.buses[at * rows + row].wanted |= 1 << queue;
+                }
+                self.due.switches |= bit;
+            }
+            Kind::Buffered => {
+                let buffer = &mut self.column_buffers[at * rows * VCS + usize::from(queue)];
+                if buffer.queue.push(packet, &mut self.cells) {
+                    buffer.note_first(&self.cells);
+                    self.outputs[at].waiting |= 1 << queue;
+                }
+                self.due.outputs |= bit;
+            }
+            Kind::Credit => {
+                let busy = Time::from(packet);
+                let output = &mut self.outputs[at];
+                output.room.give_back(queue.into(), flits.into(), rules);
+                output.room.leaving = (queue, Leaving::new(flits, busy), now + busy);
+                if let Some(trips) = &mut self.round_trips {
+                    let link = 2 * self.k.latency[usize::from(output.class)] + self.k.route_ticks;
+                    trips.came_back(at, queue.into(), now, link);
+                }
+                if output.waiting != 0 {
+                    self.due.outputs |= bit;
+                }
+            }
+            Kind::WakeInput => self.due.inputs |= bit,
+            Kind::WakeSwitch => self.due.switches |= bit,
+            Kind::WakeOutput => self.due.outputs |= bit,
+            Kind::WakeShare => self.due.shares |= bit,
+            Kind::Delivered | Kind::Wake | Kind::Fill => self.for_hosts.push(event),
         }
-        due
     }
 
+    /// A router goes through a stretch. Returns how many events that were.
+    fn go_through(&mut self, router: u32, out: &mut Outbox<Message>) -> u64 {
+        let mut events = 0;
+        let mut taken = std::mem::take(&mut self.taken);
+        while let Some(now) = self.calendar.take(&mut taken) {
+            let fetch = Fetch {
+                k: &self.k,
+                inputs: &self.inputs,
+                outputs: &self.outputs,
+                buses: &self.buses,
+                row_buffers: &self.row_buffers,
+                column_buffers: &self.column_buffers,
+                cells: &self.cells,
+            };
+            self.calendar.look_ahead(AHEAD, |event| fetch.fetch(event));
+            events += taken.len() as u64;
+            if self.faults.is_some() {
+                taken.retain(|event| !self.is_void(event));
+            }
+            for &event in &taken {
+                self.apply(event, now);
+            }
+            self.serve_hosts(now);
+            self.act(router, now, out);
+        }
+        self.taken = taken;
+        events
+    }
+
+    /// What a router does in a tick.
+    fn act(&mut self, router: u32, now: Time, out: &mut Outbox<Message>) {
+        let due = std::mem::take(&mut self.due);
+        for share in bits(due.shares) {
+            self.enter_tiles(router, share, now);
+        }
+        for tile in bits(due.inputs) {
+            self.act_input(router, tile, now, out);
+        }
+        for tile in bits(due.switches) {
+            self.act_switch(router, tile, now);
+        }
+        for tile in bits(due.outputs) {
+            self.act_output(router, tile, now, out);
+        }
+    }
+}
+
+/// What is fetched ahead.
+struct Fetch<'a> {
+    k: &'a Constants,
+    inputs: &'a [Input],
+    outputs: &'a [Output],
+    buses: &'a [Bus],
+    row_buffers: &'a [Buffer],
+    column_buffers: &'a [Buffer],
+    cells: &'a [Cell],
+}
+
+impl Fetch<'_> {
     /// Brings what an event will touch into the cache.
     #[inline]
     fn fetch(&self, event: &Event) {
-        let (t, queue) = (&self.k, usize::from(event.queue));
+        let (t, queue) = (self.k, usize::from(event.queue));
         let at = event.router as usize * t.tiles + usize::from(event.tile);
         match event.kind {
             Kind::Arrived => self.inputs.get(at).into_iter().for_each(prefetch),
@@ -193,76 +293,6 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         }
         self.cells.get(event.packet as usize).into_iter().for_each(prefetch);
     }
-
-    fn apply(&mut self, event: Event, now: Time) {
-        let Constants { tiles, rows, columns, rules, .. } = self.k;
-        let Event { router, packet, tile, queue, flits, .. } = event;
-        let at = router as usize * tiles + usize::from(tile);
-        let bit = 1u64 << tile;
-        match event.kind {
-            Kind::Arrived => {
-                let Cell { came, flits, .. } = self.cells[packet as usize];
-                let input = &mut self.inputs[at];
-                if input.queues[usize::from(came)].push(packet, &mut self.cells) {
-                    input.waiting |= 1 << came;
-                }
-                self.recorder.enter(came.into(), flits, now);
-                self.due(router).inputs |= bit;
-            }
-            Kind::Switched => {
-                let buffer = &mut self.row_buffers[at * columns * VCS + usize::from(queue)];
-                if buffer.queue.push(packet, &mut self.cells) {
-                    buffer.note_first(&self.cells);
-                    let row = self.k.row(buffer.out.into());
-                    self.buses[at * rows + row].wanted |= 1 << queue;
-                }
-                self.due(router).switches |= bit;
-            }
-            Kind::Buffered => {
-                let buffer = &mut self.column_buffers[at * rows * VCS + usize::from(queue)];
-                if buffer.queue.push(packet, &mut self.cells) {
-                    buffer.note_first(&self.cells);
-                    self.outputs[at].waiting |= 1 << queue;
-                }
-                self.due(router).outputs |= bit;
-            }
-            Kind::Credit => {
-                let busy = Time::from(packet);
-                let output = &mut self.outputs[at];
-                output.room.give_back(queue.into(), flits.into(), rules);
-                output.room.leaving = (queue, Leaving::new(flits, busy), now + busy);
-                if let Some(trips) = &mut self.round_trips {
-                    let link = 2 * self.k.latency[usize::from(output.class)] + self.k.route_ticks;
-                    trips.came_back(at, queue.into(), now, link);
-                }
-                if output.waiting != 0 {
-                    self.due(router).outputs |= bit;
-                }
-            }
-            Kind::WakeInput => self.due(router).inputs |= bit,
-            Kind::WakeSwitch => self.due(router).switches |= bit,
-            Kind::WakeOutput => self.due(router).outputs |= bit,
-            Kind::WakeShare => self.due(router).shares |= bit,
-            Kind::Delivered | Kind::Wake | Kind::Fill => self.for_hosts.push(event),
-        }
-    }
-
-    /// What a router does in a tick.
-    fn act(&mut self, router: u32, now: Time, out: &mut Outbox<Message>) {
-        let due = std::mem::take(&mut self.due[router as usize]);
-        for share in bits(due.shares) {
-            self.enter_tiles(router, share, now);
-        }
-        for tile in bits(due.inputs) {
-            self.act_input(router, tile, now, out);
-        }
-        for tile in bits(due.switches) {
-            self.act_switch(router, tile, now);
-        }
-        for tile in bits(due.outputs) {
-            self.act_output(router, tile, now, out);
-        }
-    }
 }
 
 impl<H: Host<TiledHeader>> Block for TiledBlock<H> {
@@ -274,30 +304,19 @@ impl<H: Host<TiledHeader>> Block for TiledBlock<H> {
 
     fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
         let mut events = 0;
-        while let Some(now) = self.calendar.next_time().filter(|&t| t < until) {
-            let mut taken = std::mem::take(&mut self.taken);
-            self.calendar.take(now, &mut taken);
-            self.recorder.reach(now);
-            events += taken.len() as u64;
+        while let Some(start) = self.calendar.next_time().filter(|&time| time < until) {
+            self.recorder.reach(start);
+            let mut end = until.min(self.recorder.window_end);
             if self.faults.is_some() {
-                self.fail(now);
-                taken.retain(|event| !self.is_void(event));
+                self.fail(start);
+                end = end.min(self.fails_next());
             }
-            for (i, &event) in taken.iter().enumerate() {
-                if let Some(ahead) = taken.get(i + AHEAD) {
-                    self.fetch(ahead);
-                }
-                self.apply(event, now);
+            self.calendar.begin(end);
+            while let Some(router) = self.calendar.next_owner() {
+                events += self.go_through(router, out);
             }
-            self.taken = taken;
-            self.serve_hosts(now);
-            let mut active = std::mem::take(&mut self.active);
-            for &router in &active {
-                self.act(router, now, out);
-            }
-            active.clear();
-            self.active = active;
         }
+        self.recorder.settle(until);
         events
     }
 

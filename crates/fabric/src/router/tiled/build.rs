@@ -84,6 +84,7 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                         routed: 0,
                         turn: 0,
                         blocked: false,
+                        gone: Gone::default(),
                         free_at: 0,
                         wake_at: 0,
                     });
@@ -93,6 +94,7 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                         wake_at: 0,
                         room: k.room(),
                         load: [0; VCS],
+                        load_all: 0,
                         to,
                         to_tile: there,
                         to_number: end.map_or(NONE, |end| end.router),

@@ -107,7 +107,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             return tiles.start + header.seed as usize % self.k.tiles_per_share;
         }
         let first = router as usize * self.k.tiles;
-        let load = |tile: &usize| self.outputs[first + tile].load.iter().map(|&x| u32::from(x)).sum::<u32>();
+        let load = |tile: &usize| self.outputs[first + tile].load_all;
         // Whichever is first among equals would do, were it not always the same.
         let turn = header.seed as usize % self.k.tiles_per_share;
         let count = self.k.tiles_per_share;
@@ -133,8 +133,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     fn load_of(&self, router: u32, port: usize, now: Time) -> u32 {
         let weights = &self.tables.config.routing.weights;
         let output = &self.outputs[router as usize * self.k.tiles + port];
-        let near: u32 = output.load.iter().map(|&x| u32::from(x)).sum();
-        let mut load = weights.near * near;
+        let mut load = weights.near * u32::from(output.load_all);
         if weights.far != 0 {
             load += weights.far * output.room.in_all();
         }
@@ -267,8 +266,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             let vc = self.leave_by(router, header.with_via(c.via), c.port);
             return u32::from(output.load[vc]) + u32::from(output.room.used[vc]).saturating_sub(in_flight);
         }
-        output.load.iter().map(|&x| u32::from(x)).sum::<u32>()
-            + output.room.in_all().saturating_sub(in_flight)
+        u32::from(output.load_all) + output.room.in_all().saturating_sub(in_flight)
     }
 
     /// The VC by which a packet would leave.
@@ -292,9 +290,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 let link = at as usize * self.k.globals + port - self.k.first_global;
                 self.link_loads.at(link, then).into()
             }
-            None => {
-                self.outputs[router as usize * self.k.tiles + c.port].load.iter().map(|&x| u32::from(x)).sum()
-            }
+            None => self.outputs[router as usize * self.k.tiles + c.port].load_all.into(),
         }
     }
 

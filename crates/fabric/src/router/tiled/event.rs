@@ -2,6 +2,7 @@
 
 use super::state::Cell;
 use crate::packet::{Data, Meta};
+use netloom_engine::Owned;
 
 /// What happens.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -41,6 +42,13 @@ pub(super) struct Event {
     pub tile: u8,
     pub queue: u8,
     pub flits: u8,
+}
+
+impl Owned for Event {
+    #[inline]
+    fn owner(&self) -> u32 {
+        self.router
+    }
 }
 
 impl Event {

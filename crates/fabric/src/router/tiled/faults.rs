@@ -255,6 +255,12 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         }
     }
 
+    /// When something fails next.
+    pub(super) fn fails_next(&self) -> Time {
+        let next = self.faults.as_ref().and_then(|faults| faults.schedule.get(faults.passed));
+        next.map_or(Time::MAX, |change| change.at)
+    }
+
     /// Something in a packet is wrong from now on: in its data, where it has any.
     #[cold]
     pub(super) fn damage(&mut self, packet: u32) {
@@ -281,7 +287,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 self.damage(last);
             }
         }
-        self.due(router).outputs |= 1 << port;
+        self.calendar.push(now, Event::at(Kind::WakeOutput, router, port));
     }
 
     /// A router has failed: everything in it is lost.
@@ -307,7 +313,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             }
             self.buses[at * k.rows..(at + 1) * k.rows].iter_mut().for_each(|bus| bus.wanted = 0);
             let output = &mut self.outputs[at];
-            (output.waiting, output.load) = (0, [0; VCS]);
+            (output.waiting, output.load, output.load_all) = (0, [0; VCS], 0);
         }
         self.load[router as usize] = 0;
         let number = (self.first + router) as usize;
@@ -442,7 +448,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         if let Some(faults) = &mut self.faults {
             faults.quiesced = false;
         }
-        for router in 0..self.due.len() {
+        for router in 0..self.load.len() {
             for share in 0..self.k.shares {
                 if self.shares[router * self.k.shares + share].waiting != 0 {
                     self.calendar.push(now, Event::at(Kind::WakeShare, router as u32, share));

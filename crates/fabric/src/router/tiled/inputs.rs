@@ -6,10 +6,9 @@ use super::event::{Event, Kind, Message};
 use super::header::TiledHeader;
 use super::state::*;
 use super::tables::Constants;
-use crate::config::FLITS_MAX;
 use crate::host::Host;
 use crate::router::bits::bits;
-use netloom_engine::{Outbox, Time};
+use netloom_engine::{Outbox, Time, prefetch};
 
 impl<H: Host<TiledHeader>> TiledBlock<H> {
     /// Routes what is at the heads, and lets one packet have the row bus.
@@ -78,7 +77,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 self.inputs[at].blocked = true;
                 continue;
             }
-            if room >= flits + FLITS_MAX {
+            if !self.inputs[at].gone.may_leave(column, now) {
                 return Some(vc);
             }
             let switch = self.k.row(tile) * self.k.columns + column;
@@ -119,6 +118,10 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         (waiting.tail_at, waiting.since) = (now + busy + row_ticks, now as u32);
         let event = Event::of_packet(Kind::Switched, router, switch, queue, packet);
         self.calendar.push(now + row_ticks, event);
+        // By the time that it is there what it meets is in the cache.
+        let switch = router as usize * tiles + switch;
+        prefetch(&self.row_buffers[switch * columns * VCS + queue]);
+        self.buses[switch * self.k.rows..][..self.k.rows].iter().step_by(2).for_each(prefetch);
         let held_back = match &self.round_trips {
             Some(trips) if tile < self.k.ports && usize::from(cell.out) < self.k.ports => {
                 let first = router as usize * tiles;
@@ -161,16 +164,17 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         }
     }
 
-    /// The sub-switch of a column has more room for what comes from a tile by a VC.
+    /// The sub-switch of a column has more room for what comes from a tile by a VC, all of it from `gone_at` on.
     pub(super) fn more_row_room(
         &mut self,
         router: u32,
         tile: usize,
         (column, vc): (usize, usize),
-        flits: u8,
+        (flits, gone_at): (u8, Time),
         now: Time,
     ) {
         let input = &mut self.inputs[router as usize * self.k.tiles + tile];
+        input.gone.leaves(column, gone_at, now);
         input.room[column * VCS + vc] += flits;
         if input.blocked {
             input.blocked = false;

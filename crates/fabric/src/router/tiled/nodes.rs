@@ -26,7 +26,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                     self.host.wake(now, node, event.packet, &mut self.signals);
                     self.obey(now);
                 }
-                _ => self.pull(node, event.queue.into(), now),
+                _ => self.pull(node, (event.router, event.tile.into()), event.queue.into(), now),
             }
         }
         events.clear();
@@ -94,7 +94,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     /// Asks a node for the next packet of an injection FIFO, if there is none at its head.
-    fn pull(&mut self, node: u32, fifo: usize, now: Time) {
+    fn pull(&mut self, node: u32, (router, slot): (u32, usize), fifo: usize, now: Time) {
         let place = node as usize * self.fifos + fifo;
         if self.injecting[place] != NONE {
             return;
@@ -104,15 +104,13 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 let data = self.signals.data.take();
                 let cell = Cell { header, flits: header.flits() as u8, ..Cell::default() };
                 self.injecting[place] = self.insert(cell, meta, data);
-                let (router, slot) = self.home(node);
                 let t = &self.k;
                 let share = slot / t.nodes_per_share;
                 let bit = slot % t.nodes_per_share * self.fifos + fifo;
                 self.shares[router as usize * t.shares + share].waiting |= 1 << bit;
-                self.due(router).shares |= 1 << share;
+                self.due.shares |= 1 << share;
             }
             Pull::NotBefore(at) => {
-                let (router, slot) = self.home(node);
                 self.calendar.push(at.max(now + 1), Event::of_packet(Kind::Fill, router, slot, fifo, 0));
             }
             Pull::Empty => {}
@@ -125,8 +123,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         if self.faults.as_ref().is_some_and(|faults| faults.quiesced) {
             return;
         }
-        let t = self.k;
-        let at = router as usize * t.shares + share;
+        let at = router as usize * self.k.shares + share;
         let (waiting, turn) = (self.shares[at].waiting, self.shares[at].turn);
         let behind = waiting & (!1 << turn);
         let mut next = Time::MAX;
@@ -182,7 +179,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 
     fn enter(&mut self, router: u32, share: usize, bit: usize, place: usize, now: Time) {
-        let t = self.k;
+        let t = &self.k;
         let at = router as usize * t.shares + share;
         self.shares[at].waiting &= !(1 << bit);
         self.shares[at].turn = bit as u8;
@@ -201,7 +198,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         self.arena.get_mut(packet).entered = now;
         self.recorder.current.injected += 1;
         self.recorder.under_way += 1;
-        let (_, slot) = self.home(node);
+        let slot = share * self.k.nodes_per_share + bit / self.fifos;
         self.calendar.push(now + 1, Event::of_packet(Kind::Fill, router, slot, fifo, 0));
     }
 

@@ -163,8 +163,9 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     /// Flits in a router that are to leave by a tile become more or fewer; who asks for loads hears of it.
     pub(super) fn change_load(&mut self, router: u32, tile: usize, vc: usize, by: i32, now: Time) {
         let t = &self.k;
-        let load = &mut self.outputs[router as usize * t.tiles + tile].load;
-        load[vc] = (i32::from(load[vc]) + by) as u16;
+        let output = &mut self.outputs[router as usize * t.tiles + tile];
+        output.load[vc] = (i32::from(output.load[vc]) + by) as u16;
+        output.load_all = (i32::from(output.load_all) + by) as u16;
         if tile >= t.ports {
             return;
         }
@@ -173,8 +174,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         *all = (*all as i32 + by) as u32;
         self.router_loads.change(number, now, (*all / t.ports as u32) as u16);
         if let Some(link) = tile.checked_sub(t.first_global) {
-            let sum = load.iter().sum();
-            self.link_loads.change(number * t.globals + link, now, sum);
+            self.link_loads.change(number * t.globals + link, now, output.load_all);
         }
     }
 

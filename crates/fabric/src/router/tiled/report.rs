@@ -75,7 +75,6 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
             + size_of_val(&*self.column_buffers)
             + size_of_val(&*self.shares)
             + size_of_val(&*self.entries)
-            + size_of_val(&*self.due)
             + size_of_val(&*self.load)
             + size_of_val(&*self.injecting)
             + size_of_val(&*self.numbers)
@@ -101,7 +100,7 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
                 ports: out.into_iter().collect(),
             });
         };
-        for router in 0..self.due.len() {
+        for router in 0..self.load.len() {
             for tile in 0..k.tiles {
                 let at = router * k.tiles + tile;
                 for vc in bits(self.inputs[at].waiting) {
@@ -129,7 +128,7 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
 
     fn unrest(&self) -> Vec<String> {
         let (k, mut found) = (&self.k, vec![]);
-        for router in 0..self.due.len() {
+        for router in 0..self.load.len() {
             let number = self.first + router as u32;
             if self.faults.as_ref().is_some_and(|faults| faults.dead[router]) {
                 continue;
@@ -208,7 +207,7 @@ impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
                     flit = faults.flit(i, flit);
                 }
                 let counts = TileCounts {
-                    packets: output.packets,
+                    packets: output.packets.into(),
                     flits: output.flits,
                     busy_milliticks: output.flits * flit,
                 };

@@ -82,10 +82,12 @@ pub(super) struct Buffer {
     pub flits: u8,
     pub vc: u8,
     pub out: u8,
+    /// Of a sub-switch: the row to which the last packet left.
+    pub left_to: u8,
 }
 
 impl Buffer {
-    pub const EMPTY: Buffer = Buffer { queue: Queue::EMPTY, flits: 0, vc: 0, out: 0 };
+    pub const EMPTY: Buffer = Buffer { queue: Queue::EMPTY, flits: 0, vc: 0, out: 0, left_to: 0 };
 
     /// Notes what is first now; whether anything is.
     #[inline]
@@ -119,9 +121,43 @@ pub(super) struct Input {
     pub turn: u8,
     /// Whether a head lacks room in its sub-switch.
     pub blocked: bool,
+    /// Where its packets may be leaving sub-switches.
+    pub gone: Gone,
     /// When the row bus is free, and when the tile is to be looked at again.
     pub free_at: Time,
     pub wake_at: Time,
+}
+
+/// Of which columns' sub-switches the packets of an input may be leaving, a bit each above 24 bits of the time when the last of them has gone:
+/// what an input would otherwise have to look up far away, mostly to find nothing. It may say yes where there is nothing, never no where
+/// there is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Gone(u32);
+
+impl Gone {
+    const TIME: u32 = (1 << 24) - 1;
+
+    /// Whether that time is to come, or long past.
+    #[inline]
+    fn is_ahead(self, now: Time) -> bool {
+        let ahead = self.0.wrapping_sub(now as u32) & Self::TIME;
+        ahead != 0 && ahead < 1 << 23
+    }
+
+    /// Whether a packet may be leaving the sub-switch of a column.
+    #[inline]
+    pub fn may_leave(self, column: usize, now: Time) -> bool {
+        self.0 >> (24 + column) & 1 != 0 && self.is_ahead(now)
+    }
+
+    /// A packet leaves that of a column until `until`, 2^23 ticks from now at most.
+    #[inline]
+    pub fn leaves(&mut self, column: usize, until: Time, now: Time) {
+        let until = until as u32 & Self::TIME;
+        let was = if self.is_ahead(now) { self.0 } else { until };
+        let later = if was.wrapping_sub(until) & Self::TIME < 1 << 23 { was & Self::TIME } else { until };
+        self.0 = was & !Self::TIME | 1 << (24 + column) | later;
+    }
 }
 
 /// The buses of a tile's sub-switch to the rows of its column have arrays of the block, and so have its queues. This is the rest.
@@ -181,6 +217,8 @@ pub(super) struct Room {
     pub used: [u16; VCS],
     /// What is left of what all VCs share.
     pub shared: u32,
+    /// Flits there in all.
+    pub all: u16,
     /// The VC from which a packet leaves there, already given back, and when its last flit goes.
     pub leaving: (u8, Leaving, Time),
 }
@@ -189,10 +227,15 @@ impl Room {
     /// Whether there is room.
     #[inline]
     pub fn has(&self, vc: usize, flits: u32, rules: Rules) -> bool {
-        let used = u32::from(self.used[vc]);
+        Self::is_enough(self.used[vc].into(), flits, self.shared, rules)
+    }
+
+    /// Whether there is room for a VC that uses so much.
+    #[inline]
+    fn is_enough(used: u32, flits: u32, shared: u32, rules: Rules) -> bool {
         let will = beyond(used + flits, rules.reserved);
         let more = will - beyond(used, rules.reserved);
-        more == 0 || more <= self.shared && will <= rules.times * (self.shared - more)
+        more == 0 || more <= shared && will <= rules.times * (shared - more)
     }
 
     /// The tick from which there is room, while a packet leaves, as far as is known now.
@@ -205,24 +248,20 @@ impl Room {
         if until <= now {
             return Some(now);
         }
-        // So many may still be there: as many as leave room enough.
-        let mut there = leaving.left(until, now);
+        let from = usize::from(from);
+        // With so many still there.
         let fits = |there: u32| {
-            let mut room = self.clone();
-            let used = u32::from(room.used[usize::from(from)]);
+            let used = u32::from(self.used[from]);
             let more = beyond(used + there, rules.reserved) - beyond(used, rules.reserved);
-            room.used[usize::from(from)] += there as u16;
-            room.shared = room.shared.saturating_sub(more);
-            room.has(vc, flits, rules)
+            let own = u32::from(self.used[vc]) + if vc == from { there } else { 0 };
+            Self::is_enough(own, flits, self.shared.saturating_sub(more), rules)
         };
-        while there > 0 && !fits(there) {
-            there -= 1;
+        let there = leaving.left(until, now);
+        if fits(there) {
+            return Some(now);
         }
-        Some(if there == leaving.left(until, now) {
-            now
-        } else {
-            leaving.when_left(until, there).max(now + 1)
-        })
+        let fitting = (0..there).rev().find(|&there| there == 0 || fits(there)).unwrap_or(0);
+        Some(leaving.when_left(until, fitting).max(now + 1))
     }
 
     /// Takes room.
@@ -232,6 +271,7 @@ impl Room {
         let used = u32::from(self.used[vc]);
         self.shared -= beyond(used + flits, reserved) - beyond(used, reserved);
         self.used[vc] += flits as u16;
+        self.all += flits as u16;
     }
 
     /// Gives room back.
@@ -241,12 +281,13 @@ impl Room {
         let used = u32::from(self.used[vc]);
         self.shared += beyond(used, reserved) - beyond(used - flits, reserved);
         self.used[vc] -= flits as u16;
+        self.all -= flits as u16;
     }
 
     /// Flits there in all.
     #[inline]
     pub fn in_all(&self) -> u32 {
-        self.used.iter().map(|&used| u32::from(used)).sum()
+        self.all.into()
     }
 }
 
@@ -275,8 +316,9 @@ pub(super) struct Output {
     pub wake_at: Time,
     /// Room at the other end.
     pub room: Room,
-    /// Flits in this router that are to leave here, by VC.
+    /// Flits in this router that are to leave here, by VC and in all.
     pub load: [u16; VCS],
+    pub load_all: u16,
     /// The router at the other end: [`NONE`] for nodes or nobody; see [`REMOTE`]. Its tile; its number in the machine.
     pub to: u32,
     pub to_tile: u8,
@@ -287,7 +329,7 @@ pub(super) struct Output {
     pub turn: u8,
     pub leaving: Leaving,
     /// Statistics of the link: what it has carried.
-    pub packets: u64,
+    pub packets: u32,
     pub flits: u64,
 }
 
@@ -318,12 +360,6 @@ pub(super) struct Due {
     pub outputs: u64,
 }
 
-impl Due {
-    pub fn is_idle(&self) -> bool {
-        self.shares | self.inputs | self.switches | self.outputs == 0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,9 +377,37 @@ mod tests {
     }
 
     #[test]
+    fn what_leaves_is_never_forgotten_too_early() {
+        let mut gone = Gone::default();
+        let mut leaving: Vec<(usize, Time)> = vec![];
+        let mut now = 0;
+        for i in 0..100_000u64 {
+            // Now and then a long rest.
+            now += i * 7 % 11 + if i % 5000 == 0 { 3 << 22 } else { 0 };
+            let (column, until) = ((i * 5 % 8) as usize, now + 1 + i * 13 % 40);
+            leaving.retain(|leaves| leaves.1 > now);
+            for column in 0..8 {
+                let leaves = leaving.iter().any(|leaves| leaves.0 == column);
+                assert!(gone.may_leave(column, now) || !leaves);
+            }
+            if i % 3 == 0 {
+                gone.leaves(column, until, now);
+                leaving.push((column, until));
+            }
+        }
+        let mut gone = Gone::default();
+        gone.leaves(3, 120, 100);
+        gone.leaves(5, 110, 105);
+        assert!(gone.may_leave(3, 119) && gone.may_leave(5, 119) && !gone.may_leave(4, 110));
+        assert!(!gone.may_leave(3, 120) && !gone.may_leave(5, 1_000_000));
+        gone.leaves(1, 140, 130);
+        assert!(gone.may_leave(1, 130) && !gone.may_leave(3, 130));
+    }
+
+    #[test]
     fn every_vc_keeps_its_own_room_and_one_alone_may_have_most_of_what_is_shared() {
         let rules = Rules { reserved: 14, times: 3 };
-        let mut room = Room { used: [0; VCS], shared: 100, leaving: (0, Leaving::default(), 0) };
+        let mut room = Room { used: [0; VCS], shared: 100, all: 0, leaving: (0, Leaving::default(), 0) };
         let fill = |room: &mut Room, vc| {
             let mut taken = 0;
             while room.has(vc, 1, rules) {

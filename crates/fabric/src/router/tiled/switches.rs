@@ -9,7 +9,7 @@ use super::tables::Constants;
 use crate::config::FLITS_MAX;
 use crate::host::Host;
 use crate::router::bits::bits;
-use netloom_engine::Time;
+use netloom_engine::{Time, prefetch};
 
 impl<H: Host<TiledHeader>> TiledBlock<H> {
     /// Lets a packet have each bus that is free and wanted.
@@ -17,31 +17,30 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let (rows, tiles) = (self.k.rows, self.k.tiles);
         let at = router as usize * tiles + tile;
         let mut next = Time::MAX;
-        // A queue is read by one bus at a time.
+        // A queue is read by one bus at a time: those that are, and when the first of them no longer is. All buses in one pass without
+        // branches, since nobody can foresee which are busy.
         let (mut leaving, mut gone) = (0u64, Time::MAX);
-        for bus in self.buses[at * rows..][..rows].iter().filter(|bus| bus.free_at > now) {
-            leaving |= 1 << bus.turn;
-            gone = gone.min(bus.free_at);
+        let (mut wanted, mut busy) = (0u32, 0u32);
+        for (row, bus) in self.buses[at * rows..][..rows].iter().enumerate() {
+            let is_busy = bus.free_at > now;
+            leaving |= u64::from(is_busy) << bus.turn;
+            gone = gone.min(if is_busy { bus.free_at } else { Time::MAX });
+            busy |= u32::from(is_busy) << row;
+            wanted |= u32::from(bus.wanted != 0) << row;
+            next = next.min(if is_busy && bus.wanted != 0 { bus.free_at } else { Time::MAX });
         }
-        for row in 0..rows {
-            let bus = &self.buses[at * rows + row];
-            if bus.wanted == 0 {
-                continue;
-            }
-            if bus.free_at > now {
-                next = next.min(bus.free_at);
-                continue;
-            }
-            if bus.wanted & leaving != 0 {
+        for row in bits(wanted & !busy) {
+            if self.buses[at * rows + row].wanted & leaving != 0 {
                 next = next.min(gone);
             }
             match self.pick_queue(router, tile, row, leaving, now) {
                 Ok(queue) => {
                     self.send_along_column(router, tile, row, queue, now);
                     leaving |= 1 << queue;
-                    gone = gone.min(self.buses[at * rows + row].free_at);
-                    if self.buses[at * rows + row].wanted != 0 {
-                        next = next.min(self.buses[at * rows + row].free_at);
+                    let bus = &self.buses[at * rows + row];
+                    gone = gone.min(bus.free_at);
+                    if bus.wanted != 0 {
+                        next = next.min(bus.free_at);
                     }
                 }
                 Err(soon) => next = next.min(soon),
@@ -92,10 +91,11 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
 
     /// The packet that leaves a queue of a sub-switch, which is noted as gone, and when its last flit goes.
     pub(super) fn leaving_row_queue(&self, router: u32, tile: usize, queue: usize) -> (Leaving, Time) {
-        let Constants { tiles, rows, .. } = self.k;
-        let buses = &self.buses[(router as usize * tiles + tile) * rows..][..rows];
-        let its = buses.iter().filter(|bus| usize::from(bus.turn) == queue).max_by_key(|bus| bus.free_at);
-        its.map_or((Leaving::default(), 0), |bus| (bus.leaving, bus.free_at))
+        let Constants { tiles, rows, columns, .. } = self.k;
+        let at = router as usize * tiles + tile;
+        let row = self.row_buffers[at * columns * VCS + queue].left_to;
+        let bus = &self.buses[at * rows + usize::from(row)];
+        if usize::from(bus.turn) == queue { (bus.leaving, bus.free_at) } else { (Leaving::default(), 0) }
     }
 
     fn send_along_column(&mut self, router: u32, tile: usize, row: usize, queue: usize, now: Time) {
@@ -104,6 +104,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let buffer = &mut self.row_buffers[at * columns * VCS + queue];
         let packet = buffer.queue.pop(&mut self.cells);
         let more = buffer.note_first(&self.cells);
+        buffer.left_to = row as u8;
         let wants = self.k.row(buffer.out.into());
         let cell = &mut self.cells[packet as usize];
         let busy = self.k.bus_ticks(cell.flits.into()).max(cell.tail_at.saturating_sub(now));
@@ -123,8 +124,15 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let (here, column) = (self.k.row(tile), self.k.column(tile));
         let event = Event::of_packet(Kind::Buffered, router, row * columns + column, here * VCS + vc, packet);
         self.calendar.push(now + column_ticks, event);
+        let there = router as usize * tiles + row * columns + column;
+        prefetch(&self.column_buffers[there * rows * VCS + here * VCS + vc]);
+        prefetch(&self.outputs[there]);
+        if row * columns + column >= self.k.first_global {
+            // It is about to leave the block.
+            self.arena.fetch(packet);
+        }
         let from = (column, queue % VCS);
-        self.more_row_room(router, here * columns + queue / VCS, from, flits, now);
+        self.more_row_room(router, here * columns + queue / VCS, from, (flits, now + busy), now);
     }
 
     /// The column buffer of a row has more room for what comes from a sub-switch by a VC.

@@ -108,6 +108,14 @@ impl Tables {
         Tables { config: config.clone(), wiring, routes, constants, is_patched: false }
     }
 
+    /// The shortest time in which routers hear of one another, ticks.
+    pub fn shortest(&self) -> Time {
+        let links = self.constants.latency.iter().take(self.wiring.classes().len());
+        // Of far routers' links they know what these were a period ago at least.
+        let period = self.config.routing.global_load_period_ticks.into();
+        links.fold(period, |shortest, &latency| latency.min(shortest))
+    }
+
     /// The same with routes over the links alone that work, told by router and port.
     pub fn around(&self, works: impl Fn(u32, usize) -> bool) -> Self {
         Tables {
@@ -145,7 +153,7 @@ fn in_flight(config: &TiledConfig, link: &LinkClass) -> u32 {
 impl Constants {
     /// The room of an input queue of which nothing is used.
     pub fn room(&self) -> Room {
-        Room { used: [0; VCS], shared: self.shared, leaving: (0, Leaving::default(), 0) }
+        Room { used: [0; VCS], shared: self.shared, all: 0, leaving: (0, Leaving::default(), 0) }
     }
 
     /// The row of a tile.

@@ -1,0 +1,223 @@
+//! Time in stretches: as many ticks as no part of a block hears of what another does in them, since whatever passes between two parts
+//! takes longer. Each part goes through all of a stretch by itself, tick by tick, before the next part does, so that what it needs is in
+//! the cache: the windows of [`Simulation`](crate::Simulation), within a block. Nobody can tell the outcome from that of all parts
+//! together, tick by tick.
+
+use crate::{Calendar, Time};
+
+/// An event that happens at one part of a block.
+pub trait Owned {
+    /// That part's number in the block.
+    fn owner(&self) -> u32;
+}
+
+/// Most ticks of a stretch: a bit each.
+const TICKS_MAX: Time = 64;
+
+/// The calendar of a block of parts. First [`begin`](Self::begin) a stretch; then, for each [`next_owner`](Self::next_owner), [`take`](Self::take)
+/// tick after tick.
+pub struct Stretches<E> {
+    calendar: Calendar<E>,
+    /// Most ticks of a stretch.
+    most: Time,
+    /// The stretch under way; its end is 0 where there is none.
+    start: Time,
+    end: Time,
+    /// What was known at its beginning, each with its tick: in the order of ticks, and by owner in the order of ticks.
+    known: Vec<(u32, E)>,
+    by_owner: Vec<(u32, E)>,
+    /// Where the events of each owner end there; those who have any, and how many of them have begun.
+    ends: Vec<u32>,
+    owners: Vec<u32>,
+    begun: usize,
+    /// What is left of the events of the owner at hand, and up to where they have been looked at ahead.
+    left: std::ops::Range<usize>,
+    looked_at: usize,
+    /// What it has made happen to itself since, by tick; and a bit for each tick with any.
+    own: Vec<Vec<E>>,
+    occupied: u64,
+    /// The events of a tick; kept for its memory.
+    taken: Vec<E>,
+}
+
+impl<E: Copy + Default + Owned> Stretches<E> {
+    /// Of so many parts, between which nothing passes in less than `shortest` ticks.
+    pub fn new(owners: usize, shortest: Time) -> Self {
+        let most = shortest.clamp(1, TICKS_MAX);
+        Stretches {
+            calendar: Calendar::new(),
+            most,
+            start: 0,
+            end: 0,
+            known: vec![],
+            by_owner: vec![],
+            ends: vec![0; owners],
+            owners: vec![],
+            begun: 0,
+            left: 0..0,
+            looked_at: 0,
+            own: (0..most).map(|_| vec![]).collect(),
+            occupied: 0,
+            taken: vec![],
+        }
+    }
+
+    /// Adds an event: within a stretch, one of the owner at hand or behind its end.
+    #[inline]
+    pub fn push(&mut self, time: Time, event: E) {
+        if time < self.end {
+            let tick = (time - self.start) as usize;
+            self.own[tick].push(event);
+            self.occupied |= 1 << tick;
+        } else {
+            self.calendar.push(time, event);
+        }
+    }
+
+    /// The earliest time at which something waits, between stretches.
+    #[inline]
+    pub fn next_time(&self) -> Option<Time> {
+        self.calendar.next_time()
+    }
+
+    /// Begins a stretch with the earliest event, which ends at `until` at the latest.
+    pub fn begin(&mut self, until: Time) {
+        let Some(start) = self.next_time() else { return };
+        (self.start, self.end) = (start, until.min(start + self.most));
+        self.known.clear();
+        while let Some(now) = self.next_time().filter(|&time| time < self.end) {
+            self.calendar.take(now, &mut self.taken);
+            for &event in &self.taken {
+                let count = &mut self.ends[event.owner() as usize];
+                if *count == 0 {
+                    self.owners.push(event.owner());
+                }
+                *count += 1;
+                self.known.push(((now - start) as u32, event));
+            }
+        }
+        self.owners.sort_unstable();
+        let mut place = 0;
+        for &owner in &self.owners {
+            place += std::mem::replace(&mut self.ends[owner as usize], place);
+        }
+        if self.by_owner.len() < self.known.len() {
+            self.by_owner.resize(self.known.len(), Default::default());
+        }
+        for &known in &self.known {
+            let place = &mut self.ends[known.1.owner() as usize];
+            self.by_owner[*place as usize] = known;
+            *place += 1;
+        }
+        (self.begun, self.left, self.looked_at) = (0, 0..0, 0);
+    }
+
+    /// Whose turn it is next; none ends the stretch.
+    #[inline]
+    pub fn next_owner(&mut self) -> Option<u32> {
+        let Some(&owner) = self.owners.get(self.begun) else {
+            self.owners.clear();
+            self.end = 0;
+            return None;
+        };
+        self.begun += 1;
+        self.left = self.left.end..std::mem::take(&mut self.ends[owner as usize]) as usize;
+        Some(owner)
+    }
+
+    /// Takes the events of the next tick at which the owner at hand has any into `into`, which it clears first.
+    #[inline]
+    pub fn take(&mut self, into: &mut Vec<E>) -> Option<Time> {
+        into.clear();
+        let known = &self.by_owner[self.left.clone()];
+        let first = known.first().map_or(u32::MAX, |event| event.0);
+        let tick = first.min(self.occupied.trailing_zeros());
+        if u64::from(tick) >= TICKS_MAX {
+            return None;
+        }
+        let count = known.iter().take_while(|event| event.0 == tick).count();
+        into.extend(known[..count].iter().map(|event| event.1));
+        self.left.start += count;
+        if self.occupied >> tick & 1 != 0 {
+            self.occupied &= !(1 << tick);
+            into.append(&mut self.own[tick as usize]);
+        }
+        Some(self.start + Time::from(tick))
+    }
+
+    /// Tells the events up to so many behind those taken, each once: to fetch ahead what they will need.
+    #[inline]
+    pub fn look_ahead(&mut self, count: usize, mut tell: impl FnMut(&E)) {
+        let upto = (self.left.start + count).min(self.known.len());
+        while self.looked_at < upto {
+            tell(&self.by_owner[self.looked_at].1);
+            self.looked_at += 1;
+        }
+    }
+
+    /// Bytes that it occupies.
+    pub fn bytes(&self) -> usize {
+        let lists = self.known.capacity() + self.by_owner.capacity();
+        self.calendar.bytes() + lists * size_of::<(u32, E)>() + self.ends.len() * 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stream;
+
+    #[derive(Clone, Copy, Default)]
+    struct Hop {
+        at: u32,
+        number: u64,
+    }
+
+    impl Owned for Hop {
+        fn owner(&self) -> u32 {
+            self.at
+        }
+    }
+
+    /// Parts that pass numbers on to others after `SHORTEST` ticks or more, and to themselves after any time: what each has seen, in its order.
+    fn run(most: Time, until: &[Time]) -> Vec<Vec<(Time, u64)>> {
+        const PARTS: u32 = 7;
+        const SHORTEST: Time = 9;
+        let mut stretches = Stretches::<Hop>::new(PARTS as usize, most.min(SHORTEST));
+        (0..PARTS).for_each(|at| stretches.push(u64::from(at) % 3, Hop { at, number: 0 }));
+        let mut streams: Vec<Stream> = (0..PARTS).map(|at| Stream::new(1, 0, at.into())).collect();
+        let mut seen = vec![vec![]; PARTS as usize];
+        let mut taken = vec![];
+        for &until in until {
+            while stretches.next_time().is_some_and(|time| time < until) {
+                stretches.begin(until);
+                while let Some(owner) = stretches.next_owner() {
+                    while let Some(now) = stretches.take(&mut taken) {
+                        assert!(now < until && !taken.is_empty());
+                        // As a router's tick: whatever the order of its events.
+                        let sum = taken.iter().fold(0u64, |sum, hop| sum.wrapping_add(hop.number + 1));
+                        assert!(taken.iter().all(|hop| hop.at == owner));
+                        seen[owner as usize].push((now, sum));
+                        let stream = &mut streams[owner as usize];
+                        for _ in 0..taken.len() {
+                            let to = stream.below(PARTS.into()) as u32;
+                            let far = if to == owner { 1 } else { SHORTEST };
+                            stretches.push(now + far + stream.below(40), Hop { at: to, number: sum });
+                        }
+                    }
+                }
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn nobody_sees_how_long_a_stretch_is() {
+        let expected = run(1, &[5_000]);
+        assert!(expected.iter().all(|seen| seen.len() > 100));
+        for most in [2, 5, 9] {
+            assert_eq!(run(most, &[5_000]), expected, "{most} ticks");
+        }
+        assert_eq!(run(9, &[1, 17, 18, 4_321, 5_000]), expected);
+    }
+}
