@@ -14,6 +14,10 @@ use netloom_fabric::router::{BuildOptions, RouterBlock};
 use std::collections::VecDeque;
 use std::time::Instant;
 
+// As the program itself does.
+#[global_allocator]
+static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
+
 /// Nodes that put to one another at random.
 struct Puts {
     nodes: u32,

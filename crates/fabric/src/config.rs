@@ -29,7 +29,7 @@ pub use queued::{CollectiveLogic, QUEUES_MAX, QueuedConfig, QueuedRouter, ZONES}
 pub use router_torus::RouterTorusConfig;
 pub use tiled::{
     FLITS_MAX, FlitFormat, LinkClass, LoadWeights, MinimalWays, SwitchedRouting, SwitchedTopology,
-    TILED_VCS_MAX, TiledConfig, TiledRouter,
+    TILED_VCS_MAX, TiledConfig, TiledRouter, VcDiscrimination,
 };
 pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};
 

@@ -4,7 +4,7 @@ use super::{
     FatTreeConfig, FlitFormat, LinkClass, LinkControl, LoadWeights, MinimalWays, SwitchedFaults,
     SwitchedRouting, SwitchedTopology,
 };
-use super::{TiledConfig, TiledRouter};
+use super::{TiledConfig, TiledRouter, VcDiscrimination};
 
 impl TiledConfig {
     /// So many frames of MilkyWay-2 below its 13 top-level switches; the same values as `machines/th.toml`, whose comments give each
@@ -48,7 +48,7 @@ impl TiledConfig {
                 bias: vec![(16, 0); 4],
                 load_period_ticks: 10,
                 global_load_period_ticks: 50,
-                vc_discrimination: false,
+                vc_discrimination: VcDiscrimination::Off,
                 credit_round_trip: false,
             },
             link_control: Some(LinkControl {

@@ -236,6 +236,20 @@ pub enum MinimalWays {
     Any,
 }
 
+/// Whether UGAL-L tells the queues of minimal packets from those of others (Kim et al. 2008, section 4.3.1): minimal ones then begin where the
+/// last stretch of others' ways does, in other VCs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VcDiscrimination {
+    /// It takes all that waits for an output.
+    #[default]
+    Off,
+    /// It takes what waits in the packet's own VC (their UGAL-L VC).
+    Always,
+    /// The same where both ways begin with the same output, else all that waits (their UGAL-L VC H).
+    SameOutput,
+}
+
 /// How adaptive routing weighs what it knows of loads ("Cray XC Routing").
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -268,7 +282,7 @@ pub struct SwitchedRouting {
     /// How often UGAL-G hears of the loads of other routers' global links, ticks.
     pub global_load_period_ticks: u32,
     /// Whether UGAL-L counts only the VC that a packet would take (Kim et al., "VC discrimination").
-    pub vc_discrimination: bool,
+    pub vc_discrimination: VcDiscrimination,
     /// Whether credits are held back by what they are late, so that a full link behind a link is felt sooner (Kim et al., "credit round trip").
     pub credit_round_trip: bool,
 }
@@ -340,7 +354,7 @@ impl TiledConfig {
                 bias: vec![(32, 16), (24, 8), (16, 0), (8, 0)],
                 load_period_ticks: 10,
                 global_load_period_ticks: 50,
-                vc_discrimination: false,
+                vc_discrimination: VcDiscrimination::Off,
                 credit_round_trip: false,
             },
             link_control: Some(LinkControl {

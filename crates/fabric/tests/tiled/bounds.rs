@@ -4,7 +4,9 @@
 //! carries a flit in two ticks, and the routers' buses are twice as fast. Input queues cover the round trip of a global link for each VC.
 
 use super::traffic::{To, Traffic, throughput};
-use netloom_fabric::config::{Cabling, DragonflyConfig, LinkClass, SwitchedTopology, TiledConfig};
+use netloom_fabric::config::{
+    Cabling, DragonflyConfig, LinkClass, SwitchedTopology, TiledConfig, VcDiscrimination,
+};
 use netloom_fabric::router::tiled::{Mode, channel_bound};
 
 const FLIT_TICKS: u32 = 2;
@@ -119,4 +121,25 @@ fn local_queues_learn_late_that_a_link_is_full() {
     println!("UGAL-G {global:.0}, UGAL-L {local:.0}, with credit round trips {cured:.0} ticks");
     assert!(local > 1.7 * global, "the hump");
     assert!(cured < 1.35 * global, "its cure");
+}
+
+/// Kim et al.'s UGAL-L VC and UGAL-L VC H: by the queues of all VCs together a packet cannot tell a minimal way from another that begins with the same
+/// link. By those of its own VC alone, uniform traffic goes round for nothing; by these where the first link is the same, neither.
+#[test]
+fn queues_by_vc_tell_ways_that_begin_with_the_same_link() {
+    let throughput = |told, further: Option<u32>, load: f64| {
+        let mut config = kim();
+        config.routing.vc_discrimination = told;
+        let to = further.map_or(To::Anybody, |groups| To::Stretch { of: GROUP, further: groups * GROUP });
+        let interval = f64::from(FLIT_TICKS) / load;
+        let traffic = Traffic { to, mode: Mode::UgalL, packets: 0, interval, flits: 1, seed: 1 };
+        let (rate, latency) = throughput(&config, traffic, (6000, 8000));
+        let rate = rate * f64::from(FLIT_TICKS);
+        println!("{told:?} to {further:?} at {load}: {rate:.3} in {latency:.0} ticks");
+        rate
+    };
+    assert!(throughput(VcDiscrimination::Off, Some(1), 0.5) < 0.475, "what UGAL-L loses");
+    assert!(throughput(VcDiscrimination::SameOutput, Some(1), 0.5) > 0.49, "its cure");
+    assert!(throughput(VcDiscrimination::Always, None, 0.8) < 0.6, "what it costs uniform traffic");
+    assert!(throughput(VcDiscrimination::SameOutput, None, 0.8) > 0.74, "and where it does not");
 }

@@ -6,6 +6,7 @@
 use super::block::TiledBlock;
 use super::header::{Mode, TiledHeader};
 use super::way::Via;
+use crate::config::VcDiscrimination;
 use crate::host::Host;
 use crate::routing::Routes;
 use netloom_engine::Time;
@@ -75,7 +76,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             } else {
                 let from_node = tile >= self.k.ports;
                 let chosen = self.decide(router, home, from_node, &mut header, &mut draw, now);
-                header = header.with_via(chosen.and_then(|chosen| chosen.via));
+                header = self.settled(router, home, header, chosen.and_then(|chosen| chosen.via));
                 chosen.map(|chosen| chosen.port)
             };
             let Some(port) = port else { return false };
@@ -188,10 +189,16 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             }
             Mode::UgalL | Mode::UgalG | Mode::Par => {
                 let (near, far) = (minimal(draw), self.by_group(router, home, stage, draw));
+                let same_output = near.zip(far).is_some_and(|(near, far)| near.port == far.port);
+                let by_vc = match routing.vc_discrimination {
+                    VcDiscrimination::Off => false,
+                    VcDiscrimination::Always => true,
+                    VcDiscrimination::SameOutput => same_output,
+                };
                 let cost = |c: Candidate| {
                     let queue = match mode {
                         Mode::UgalG => self.global_queue(router, home, c, now),
-                        _ => self.local_queue(router, *header, c),
+                        _ => self.local_queue(router, home, by_vc.then_some(*header), c),
                     };
                     queue * self.hops(router, home, c)
                 };
@@ -257,21 +264,29 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         Some(Candidate { port, via: None })
     }
 
-    /// Flits that wait for an output here and, as far as credits tell, behind it: all, or those of the packet's VC. What a long link has in
-    /// flight waits for nothing: taken for a queue, it would drive packets away from every global link that is in use **(ours)**.
-    fn local_queue(&self, router: u32, header: TiledHeader, c: Candidate) -> u32 {
+    /// Flits that wait for an output here and, as far as credits tell, behind it: all, or those of the VC that a packet with this header would
+    /// take. What a long link has in flight waits for nothing: taken for a queue, it would drive packets away from every global link
+    /// that is in use **(ours)**.
+    fn local_queue(&self, router: u32, home: u32, of: Option<TiledHeader>, c: Candidate) -> u32 {
         let output = &self.outputs[router as usize * self.k.tiles + c.port];
-        let in_flight = self.k.in_flight[usize::from(output.class)];
-        if self.tables.config.routing.vc_discrimination {
-            let vc = self.leave_by(router, header.with_via(c.via), c.port);
-            return u32::from(output.load[vc]) + u32::from(output.room.used[vc]).saturating_sub(in_flight);
-        }
-        u32::from(output.load_all) + output.room.in_all().saturating_sub(in_flight)
+        let class = usize::from(output.class);
+        let in_flight = self.k.in_flight[class];
+        let Some(header) = of else {
+            return u32::from(output.load_all) + output.room.in_all().saturating_sub(in_flight);
+        };
+        let header = self.settled(router, home, header, c.via);
+        let (_, vc) = self.tables.leave(header, (self.first + router, c.port), class);
+        u32::from(output.load[vc]) + u32::from(output.room.used[vc]).saturating_sub(in_flight)
     }
 
-    /// The VC by which a packet would leave.
-    fn leave_by(&self, router: u32, header: TiledHeader, port: usize) -> usize {
-        self.tables.leave(header, (self.first + router, port), self.class_of(router, port)).1
+    /// A packet's header once it is settled by way of whom it goes.
+    #[inline]
+    fn settled(&self, router: u32, home: u32, header: TiledHeader, via: Via) -> TiledHeader {
+        let wiring = &self.tables.wiring;
+        if wiring.group(home) == wiring.group(self.first + router) {
+            return header.with_via(via);
+        }
+        self.tables.settled(header, via)
     }
 
     /// Flits that wait for the first global link on a candidate's way, as they were known a while ago; for its output here on a way

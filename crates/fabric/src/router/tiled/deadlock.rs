@@ -49,10 +49,14 @@ fn walk_from(tables: &Tables, home: u32, waits: &mut HashMap<Channel, HashSet<Ch
     let mut seen: HashSet<(u32, Option<Channel>, u64)> = HashSet::new();
     let mut left = vec![];
     let header = TiledHeader::new(nodes.start, 1, Class::Request, Mode::Adaptive0, 0);
+    let ugal = TiledHeader::new(nodes.start, 1, Class::Request, Mode::UgalL, 0);
     for router in 0..tables.wiring.routers() {
         if router != home && !tables.wiring.nodes_at(router).is_empty() {
             for via in starts(tables, router, home) {
                 left.push((router, None, header.with_via(via)));
+            }
+            if tables.wiring.group(router) != tables.wiring.group(home) {
+                left.push((router, None, tables.settled(ugal, None)));
             }
         }
     }

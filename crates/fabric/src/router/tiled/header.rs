@@ -76,6 +76,7 @@ impl Mode {
 /// | 51 | decided: minimal or not is settled |
 /// | 52..56 | stage: how many dimensions of a group lie behind it; on a torus in which dimension it last went, and whether over the dateline |
 /// | 56 | damaged, as its CRC shows |
+/// | 57 | minimal, and by VCs of its own |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TiledHeader {
     word: u64,
@@ -98,6 +99,7 @@ impl TiledHeader {
     const DECIDED: u64 = 1 << 51;
     const STAGE: u32 = 52;
     const DAMAGED: u64 = 1 << 56;
+    const APART: u64 = 1 << 57;
 
     /// A packet of `flits` to a node. `seed` decides its random choices: packets that are to take different paths need different ones.
     pub fn new(destination: u32, flits: u32, class: Class, mode: Mode, seed: u32) -> Self {
@@ -191,12 +193,20 @@ impl TiledHeader {
         TiledHeader { word: self.word | Self::DAMAGED, ..self }
     }
 
+    /// On its last stretch from the beginning, as a minimal packet is where queues of those are to be told from others'.
+    #[inline]
+    pub(super) fn apart(self, level: u32) -> Self {
+        let header = self.at_level(level);
+        TiledHeader { word: header.word | Self::APART, ..header }
+    }
+
     /// Whether a packet that has come to its destination went there minimally: `between_groups` says that its source is in another
     /// group, `vcs` how many VCs its class has.
     pub fn went_minimally(self, between_groups: bool, vcs: u32) -> bool {
         // A global link ends a stretch, and so does the place by way of which a packet goes. Where PAR may change its mind, the
         // first group is two stretches.
-        self.level() == if between_groups { 1 + u32::from(vcs > 4) } else { 0 }
+        let is_apart = self.word & Self::APART != 0;
+        is_apart || self.level() == if between_groups { 1 + u32::from(vcs > 4) } else { 0 }
     }
 
     /// How many dimensions of the group lie behind it on this stretch. On a torus 0 at its beginning, then 1 and twice the dimension in which

@@ -13,11 +13,13 @@
 //! | last group | 3 |
 //!
 //! **(ours: the paper gives four VCs, not what each is for.)** PAR, which may change its mind in the first group, has one VC more there,
-//! and what follows is one higher. In a fat tree all ways lead up and then down, for which one VC does. On a torus each part of a way, to the
+//! and what follows is one higher. Where UGAL-L tells the queues of minimal packets from others' (`vc_discrimination`), minimal ones take VC 2 up to their
+//! global link and over it, and VC 3 in the last group. In a fat tree all ways lead up and then down, for which one VC does. On a torus each part of a way, to the
 //! router at random and on from there, has two VCs: up to the dateline of a ring, and from there on.
 
-use super::header::{Class, TiledHeader};
+use super::header::{Class, Mode, TiledHeader};
 use super::tables::Tables;
+use crate::config::VcDiscrimination;
 use crate::routing::{Routes, Target};
 
 /// By way of whom a packet goes: a router, or (`true`) a group.
@@ -57,6 +59,17 @@ impl Tables {
     pub fn class_vcs(&self, header: TiledHeader) -> usize {
         let k = &self.constants;
         if header.class() == Class::Response { k.all_vcs - k.vcs } else { 0 }
+    }
+
+    /// A packet's header once it is settled by way of whom it goes to another group. Where minimal packets are to be told from others they begin
+    /// where the last stretch of the others' ways does, in VCs behind theirs: no ring can come of it.
+    #[inline]
+    pub fn settled(&self, header: TiledHeader, via: Via) -> TiledHeader {
+        let tells = self.config.routing.vc_discrimination != VcDiscrimination::Off;
+        if tells && via.is_none() && header.mode() == Mode::UgalL {
+            return header.apart(2 + self.constants.extra);
+        }
+        header.with_via(via)
     }
 
     /// The stage of a packet behind a link, if it is a local one of a dragonfly's.
