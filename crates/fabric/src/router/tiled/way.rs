@@ -52,6 +52,19 @@ impl Tables {
         ports
     }
 
+    /// Whether a packet that goes by way of a router or group, if it has a way there, then has one on to its destination's router.
+    #[inline]
+    pub fn leads_on(&self, (by, is_group): (u32, bool), home: u32) -> bool {
+        match &self.routes {
+            // Failures may have cut it off.
+            Routes::Dragonfly(routes) if self.is_patched => match is_group {
+                true => routes.leads_on(&self.wiring, by, self.wiring.group(home)),
+                false => routes.is_joined(by) && self.ways(by, None, home, 0) != 0,
+            },
+            _ => true,
+        }
+    }
+
     /// The first VC of a packet's class.
     #[inline]
     pub fn class_vcs(&self, header: TiledHeader) -> usize {
