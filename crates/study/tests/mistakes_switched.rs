@@ -162,6 +162,21 @@ fn routings_that_the_machine_cannot_do() {
 }
 
 #[test]
+fn transactions_that_a_machine_has_not() {
+    let study = "name = \"mine\"\nmachine = \"th\"\n\n[workload]\nkind = \"glex\"\nprogram = \"exchange\"\nkinds = [\"put\", \"atomic\"]\n\n[measure]\nuntil = \"done\"\n";
+    told(
+        &refused(study, &[]),
+        &["`workload.kinds`", "study.toml:7:9", "expected \"put\" or \"get\"", "\"atomic\""],
+    );
+    let gets = study.replace("\"put\", \"atomic\"", "\"get\"");
+    resolve(SourceFile::new("study.toml", &gets), Path::new("."), &[]).unwrap();
+    told(&refused(&gets, &["workload.connect=false"]), &["`workload.give_up_us`", "more than 0", "found 0"]);
+    told(&refused(&study.replace("\"put\", \"atomic\"", "\"pot\""), &[]), &["pot", "put"]);
+    let on_aries = study.replace("\"th\"", "\"xc\"").replace("\"glex\"", "\"gni\"");
+    resolve(SourceFile::new("study.toml", &on_aries), Path::new("."), &[]).unwrap();
+}
+
+#[test]
 fn machines_that_cannot_be() {
     let problem = |sets: &[&str]| {
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();

@@ -1,67 +1,99 @@
-//! Puts of all nodes to nodes at random, each to a place of its own and with data of its own, so that at the end every byte of each can
-//! be looked at: how many were issued, how many ended well, how many were reported as failed, and whether that is true. The same on
-//! any network interface; what calls it is beside the other programs of each.
+//! Puts, gets and atomic additions between nodes at random, each at a place of its own and with data of its own, so that at the end every
+//! byte of each can be looked at: how many were issued, how many ended well, how many were reported as failed, and whether that is true.
+//! The same on any network interface; what calls it is beside the other programs of each.
+
+mod tally;
 
 use crate::ConfigError;
-use crate::processes::{Notes, refuse};
-use crate::spi::Measured;
+use crate::processes::refuse;
 use netloom_engine::Stream;
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+
+/// What a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Data is brought to a place of its own at another node.
+    Put,
+    /// Data that lies at another node is brought to a place of its own here.
+    Get,
+    /// A number is added to a word of its own at another node, which was 0, and what was there comes back.
+    Atomic,
+}
 
 /// What is sent, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Exchange {
-    /// Puts of each process.
-    pub puts: u32,
-    /// Data of a put, bytes: a multiple of 8.
+    /// Transactions of each process.
+    #[serde(alias = "puts")]
+    pub transactions: u32,
+    /// What they are: each one of these at random, as likely as any other of the list.
+    pub kinds: Vec<Kind>,
+    /// Data of a put or a get, bytes: a multiple of 8.
     pub bytes: u64,
-    /// Mean time between a process' puts, ns; 0: as fast as they go.
+    /// Mean time between a process' transactions, ns; 0: as fast as they go.
     pub interval_ns: f64,
-    /// Puts of a process that may be without their events.
+    /// Transactions of a process that may be without their events.
     pub outstanding: u32,
     /// When each process looks at what has come to its memory, us: after all has ended. 0: never.
     pub check_at_us: f64,
-    /// Whether each put has a connection, on interfaces that have such.
+    /// Whether each transaction has a connection, on interfaces that have such.
     pub connect: bool,
-    /// Decides who puts to whom.
+    /// How long a process waits for a get without a connection, us: of one that is lost nobody tells it.
+    pub give_up_us: f64,
+    /// Decides who does what with whom.
     pub seed: u64,
 }
 
 impl Default for Exchange {
     fn default() -> Self {
         Exchange {
-            puts: 32,
+            transactions: 32,
+            kinds: vec![Kind::Put],
             bytes: 1024,
             interval_ns: 0.0,
             outstanding: 8,
             check_at_us: 0.0,
             connect: true,
+            give_up_us: 0.0,
             seed: 1,
         }
     }
 }
 
-/// What is noted, and of which put: its number, or how it ended.
+/// What is noted, and of which transaction: its number, or how it ended.
 const COMPLETED: u64 = 1 << 33;
 const FAILED: u64 = COMPLETED + 1;
 const FOUND: u64 = COMPLETED + 2;
-const WRONG: u64 = COMPLETED + 3;
+const PARTLY: u64 = COMPLETED + 3;
 const RETURNED: u64 = COMPLETED + 4;
 const ISSUED: u64 = COMPLETED + 5;
 const CHECKED: u64 = COMPLETED + 6;
+const WRONG: u64 = COMPLETED + 7;
+const GIVEN_UP: u64 = COMPLETED + 8;
 
-/// What the puts of a process draw from, among the streams of a run.
-const PUTS: u64 = 31;
+/// What a process' choices are drawn from, among the streams of a run; what its transactions bring; what they are.
+const CHOICES: u64 = 31;
+const DATA: u64 = 32;
+const KINDS: u64 = 33;
+/// What lies at each node for others to get.
+const KNOWN: u64 = 34;
+
+/// Where a fetched word comes to, before it does: no word is that.
+const NOTHING_FETCHED: u64 = u64::MAX;
 
 impl Exchange {
     pub(crate) fn check(&self, nodes: u32) -> Result<(), ConfigError> {
         if nodes < 2 {
-            return refuse("puts", "expected at least two nodes");
+            return refuse("transactions", "expected at least two nodes");
         }
-        if self.puts == 0 || self.outstanding == 0 {
-            return refuse("puts", "expected at least 1, also of outstanding");
+        if self.transactions == 0 || self.outstanding == 0 {
+            return refuse("transactions", "expected at least 1, also of outstanding");
+        }
+        if self.kinds.is_empty() {
+            return refuse("kinds", "expected at least one of \"put\", \"get\" and \"atomic\"");
         }
         if self.bytes == 0 || self.bytes > 1 << 20 || !self.bytes.is_multiple_of(8) {
             return refuse("bytes", "expected a multiple of 8, up to 1 MiB");
@@ -69,126 +101,129 @@ impl Exchange {
         if !(0.0..=1e9).contains(&self.interval_ns) || !(0.0..=1e9).contains(&self.check_at_us) {
             return refuse("interval_ns", "expected 0 to 1e9, also of check_at_us");
         }
-        if u64::from(nodes) * u64::from(self.puts) * self.bytes > 1 << 38 {
-            return refuse("puts", "expected at most 256 GiB of places at each node");
+        if !(0.0..=1e9).contains(&self.give_up_us) {
+            return refuse("give_up_us", &format!("expected 0 to 1e9, found {}", self.give_up_us));
+        }
+        if u64::from(nodes) * u64::from(self.transactions) * self.bytes > 1 << 38 {
+            return refuse("transactions", "expected at most 256 GiB of places at each node");
         }
         Ok(())
     }
 
-    /// Memory of a process: a place for each put of each node, and behind them those from which its own leave.
+    /// Whether any transaction may be of a kind.
+    pub(crate) fn has(&self, kind: Kind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// Memory of a process: a place for each transaction of each node, those from which its own puts leave, and what lies there for others.
     pub(crate) fn memory(&self, nodes: u32) -> u64 {
-        self.source(nodes, self.outstanding)
+        self.known(nodes, if self.has(Kind::Get) { self.transactions } else { 0 })
     }
 
-    /// Where a put lies at its destination.
-    pub(crate) fn place(&self, from: u32, put: u32) -> u64 {
-        self.number(from, put) * self.bytes
+    /// Where what a node's transaction brings comes to lie: at its destination, or here what it fetches.
+    pub(crate) fn place(&self, from: u32, n: u32) -> u64 {
+        self.number(from, n) * self.bytes
     }
 
-    /// From where it leaves, which is one of so many places.
+    /// From where a put leaves, which is one of so many places.
     pub(crate) fn source(&self, nodes: u32, slot: u32) -> u64 {
-        (u64::from(nodes) * u64::from(self.puts) + u64::from(slot)) * self.bytes
+        (u64::from(nodes) * u64::from(self.transactions) + u64::from(slot)) * self.bytes
     }
 
-    fn number(&self, from: u32, put: u32) -> u64 {
-        u64::from(from) * u64::from(self.puts) + u64::from(put)
+    /// What every process' so manyth get reads.
+    pub(crate) fn known(&self, nodes: u32, n: u32) -> u64 {
+        self.source(nodes, self.outstanding) + u64::from(n) * self.bytes
+    }
+
+    fn number(&self, from: u32, n: u32) -> u64 {
+        u64::from(from) * u64::from(self.transactions) + u64::from(n)
+    }
+
+    /// Words none of which is that of memory to which nothing has come.
+    fn words(&self, purpose: u64, node: u32, n: u32, bytes: u64) -> Vec<u8> {
+        let mut stream = Stream::new(self.seed, purpose, self.number(node, n));
+        (0..bytes / 8).flat_map(|_| (stream.draw() | 1).to_le_bytes()).collect()
     }
 
     /// What a put brings.
-    pub(crate) fn data(&self, from: u32, put: u32) -> Vec<u8> {
-        let mut stream = Stream::new(self.seed, PUTS + 1, self.number(from, put));
-        // None of its words is that of memory to which nothing has come.
-        (0..self.bytes / 8).flat_map(|_| (stream.draw() | 1).to_le_bytes()).collect()
+    pub(crate) fn data(&self, from: u32, n: u32) -> Vec<u8> {
+        self.words(DATA, from, n, self.bytes)
+    }
+
+    /// What an atomic operation adds.
+    pub(crate) fn addend(&self, from: u32, n: u32) -> u64 {
+        u64::from_le_bytes(self.words(DATA, from, n, 8).try_into().expect("a word"))
+    }
+
+    /// What lies at a node to be got.
+    pub(crate) fn known_data(&self, node: u32, n: u32) -> Vec<u8> {
+        self.words(KNOWN, node, n, self.bytes)
     }
 
     /// A process' own choices.
-    pub(crate) fn plan(&self, node: u32, nodes: u32) -> Plan {
+    pub(crate) fn plan(&self, node: u32, nodes: u32) -> Plan<'_> {
         Plan {
-            stream: Stream::new(self.seed, PUTS, node.into()),
+            stream: Stream::new(self.seed, CHOICES, node.into()),
+            // A stream of their own: with whom and when does not depend on what.
+            kinds_stream: Stream::new(self.seed, KINDS, node.into()),
+            kinds: &self.kinds,
             node,
             nodes,
             mean: self.interval_ns,
             due: 0.0,
         }
     }
-
-    /// What came of a look at one put's place: nothing has come, all of it, or something else.
-    fn look(&self, from: u32, put: u32, found: &[u8]) -> Option<bool> {
-        if found.iter().all(|&byte| byte == 0) {
-            return None;
-        }
-        Some(found == self.data(from, put))
-    }
-
-    pub(crate) fn measured(&self, notes: &Notes, second: f64) -> Measured {
-        let all = |kind: u64| {
-            notes.iter().flat_map(move |(node, _, notes)| {
-                notes.iter().filter(move |n| n.of == kind).map(move |n| (*node, n.microticks))
-            })
-        };
-        let nodes_of = |kind: u64| -> HashSet<u32> { all(kind).map(|(node, _)| node).collect() };
-        // Who has failed tells nobody how its puts ended.
-        let (alive, checked) = (nodes_of(RETURNED), nodes_of(CHECKED));
-        let found: HashSet<u64> = all(FOUND).map(|(_, put)| put).collect();
-        let of_alive = |kind: u64| all(kind).filter(|(node, _)| alive.contains(node)).map(|(_, put)| put);
-        let issued = of_alive(ISSUED).count() as u64;
-        let (completed, failed) = (of_alive(COMPLETED).count() as u64, of_alive(FAILED).count() as u64);
-        let mut ends: HashMap<u64, u32> = HashMap::new();
-        of_alive(COMPLETED).chain(of_alive(FAILED)).for_each(|put| *ends.entry(put).or_default() += 1);
-        // Each ends once.
-        let unaccounted = of_alive(ISSUED).filter(|put| ends.get(put) != Some(&1)).count() as u64;
-        // Of what ended well the data must be there, where the node still is.
-        let nodes = notes.iter().map(|(node, ..)| node + 1).max().unwrap_or(0);
-        let missing = all(COMPLETED).filter(|&(node, put)| {
-            let to = self.destination_of(node, (put - self.number(node, 0)) as u32, nodes);
-            alive.contains(&node) && checked.contains(&to) && !found.contains(&put)
-        });
-        let missing = missing.count() as u64;
-        let wrong = all(WRONG).count() as u64;
-        let columns = [
-            "nodes",
-            "issued",
-            "completed",
-            "reported as failed",
-            "unaccounted",
-            "missing",
-            "partly there",
-            "ended at us",
-        ];
-        let ended = all(RETURNED).map(|(_, at)| at).max().unwrap_or(0) as f64 / second * 1e6;
-        let counts = [alive.len() as u64, issued, completed, failed, unaccounted, missing, wrong];
-        let mut row: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
-        row.push(ended);
-        Measured {
-            title: "Puts at random".into(),
-            columns: columns.map(str::to_owned).to_vec(),
-            rows: vec![row],
-        }
-    }
-
-    /// To whom a put went, drawn again.
-    fn destination_of(&self, from: u32, put: u32, nodes: u32) -> u32 {
-        let mut plan = self.plan(from, nodes);
-        (0..=put).map(|_| plan.next().0).last().expect("at least one")
-    }
 }
 
-/// To whom a process puts, and when.
-pub(crate) struct Plan {
+/// What comes of a look at a place: a note, if anything has come. What comes in packets may have come in part, but by whole words.
+fn seen(found: &[u8], expected: &[u8]) -> Option<u64> {
+    if found == expected {
+        return Some(FOUND);
+    }
+    let mut words = found.chunks(8).zip(expected.chunks(8));
+    let is_nothing = |word: &[u8]| word.iter().all(|&byte| byte == 0);
+    if words.any(|(found, expected)| found != expected && !is_nothing(found)) {
+        return Some(WRONG);
+    }
+    (!is_nothing(found)).then_some(PARTLY)
+}
+
+/// What a process does, with whom, and when.
+pub(crate) struct Plan<'a> {
     stream: Stream,
+    kinds_stream: Stream,
+    kinds: &'a [Kind],
     node: u32,
     nodes: u32,
     mean: f64,
     due: f64,
 }
 
-impl Plan {
-    /// The next put's destination, and the time from which it may go, ns.
-    pub fn next(&mut self) -> (u32, f64) {
+/// A transaction as it was drawn.
+#[derive(Clone, Copy)]
+pub(crate) struct Drawn {
+    pub to: u32,
+    pub kind: Kind,
+    /// From when on it may be issued, ns.
+    pub due: f64,
+}
+
+impl Plan<'_> {
+    /// The next transaction.
+    pub fn next(&mut self) -> Drawn {
         self.due += self.mean * self.stream.exponential();
         let further = 1 + self.stream.below(u64::from(self.nodes) - 1) as u32;
-        ((self.node + further) % self.nodes, self.due)
+        let kind = self.kinds[self.kinds_stream.below(self.kinds.len() as u64) as usize];
+        Drawn { to: (self.node + further) % self.nodes, kind, due: self.due }
     }
+}
+
+/// Where a transaction's data lies, here and there, and how much it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    pub local: u64,
+    pub remote: u64,
+    pub bytes: u64,
 }
 
 /// A network interface as this program uses it.
@@ -204,55 +239,177 @@ pub(crate) trait Interface {
     fn load(&self, at: u64, bytes: usize) -> Vec<u8>;
     /// Waits for so long.
     async fn sleep_ns(&self, ns: f64);
-    /// Puts memory here to memory there; its event will say `slot`.
-    async fn put(&self, to: u32, local: u64, remote: u64, bytes: u64, slot: u32);
-    /// Waits for the event of a put: which, and whether it ended well.
+    /// Puts memory here to memory there; its event will say `id`, as that of the others.
+    async fn put(&self, to: u32, places: Places, id: u32);
+    /// Gets memory there to memory here.
+    async fn get(&self, to: u32, places: Places, id: u32);
+    /// Adds to a word there, and fetches what was there to memory here.
+    async fn add(&self, to: u32, places: Places, addend: u64, id: u32);
+    /// Waits for the event of a transaction: which, and whether it ended well.
     async fn ended(&self) -> (u32, bool);
+    /// The same for so long at most.
+    async fn ended_within(&self, ns: f64) -> Option<(u32, bool)>;
+    /// Whether this side is told if a get is lost.
+    fn tells_of_gets(&self) -> bool;
+}
+
+/// A transaction without its event.
+struct UnderWay {
+    slot: u32,
+    kind: Kind,
+    to: u32,
+    /// When it is given up, ns.
+    until: Option<f64>,
+}
+
+/// A process.
+struct Process<'a, I> {
+    nic: I,
+    c: &'a Exchange,
+    /// Places from which puts may leave.
+    free: Vec<u32>,
+    under_way: HashMap<u32, UnderWay>,
+    /// Gets that did not end well, and from whom they were.
+    not_got: Vec<(u32, u32)>,
 }
 
 /// The program of a process.
 pub(crate) async fn run(nic: impl Interface, c: Exchange) {
     let (node, nodes) = (nic.node(), nic.nodes());
-    let mut plan = c.plan(node, nodes);
-    let mut free: Vec<u32> = (0..c.outstanding.min(c.puts)).rev().collect();
-    let mut under_way = vec![0; free.len()];
-    let all = free.len();
-    let mut issued = 0;
-    while issued < c.puts || free.len() < all {
-        if issued < c.puts
-            && let Some(slot) = free.pop()
-        {
-            let (to, due) = plan.next();
-            nic.sleep_ns(due - nic.now_ns()).await;
-            let local = c.source(nodes, slot);
-            nic.store(local, &c.data(node, issued));
-            nic.put(to, local, c.place(node, issued), c.bytes, slot).await;
-            nic.note(ISSUED, c.number(node, issued));
-            under_way[slot as usize] = issued;
-            issued += 1;
-            continue;
-        }
-        let (slot, well) = nic.ended().await;
-        nic.note(if well { COMPLETED } else { FAILED }, c.number(node, under_way[slot as usize]));
-        free.push(slot);
+    if c.has(Kind::Get) {
+        (0..c.transactions).for_each(|n| nic.store(c.known(nodes, n), &c.known_data(node, n)));
     }
+    let mut plan = c.plan(node, nodes);
+    let free: Vec<u32> = (0..c.outstanding.min(c.transactions)).rev().collect();
+    let mut process = Process { nic, c: &c, free, under_way: HashMap::new(), not_got: vec![] };
+    let mut issued = 0;
+    while issued < c.transactions || !process.under_way.is_empty() {
+        if issued < c.transactions
+            && let Some(slot) = process.free.pop()
+        {
+            process.issue(issued, plan.next(), slot).await;
+            issued += 1;
+        } else {
+            process.one_ends().await;
+        }
+    }
+    let Process { nic, not_got, .. } = process;
     nic.note(RETURNED, nic.now_microticks());
     if c.check_at_us > 0.0 {
         nic.sleep_ns(c.check_at_us * 1000.0 - nic.now_ns()).await;
-        for from in (0..nodes).filter(|&from| from != node) {
-            let mut plan = c.plan(from, nodes);
-            for put in 0..c.puts {
-                if plan.next().0 != node {
-                    continue;
-                }
-                let found = nic.load(c.place(from, put), c.bytes as usize);
-                match c.look(from, put, &found) {
-                    Some(true) => nic.note(FOUND, c.number(from, put)),
-                    Some(false) => nic.note(WRONG, c.number(from, put)),
-                    None => {}
-                }
+        look(&nic, &c, &not_got);
+        nic.note(CHECKED, nic.now_microticks());
+    }
+}
+
+impl<I: Interface> Process<'_, I> {
+    async fn issue(&mut self, n: u32, Drawn { to, kind, due }: Drawn, slot: u32) {
+        let (nic, c) = (&self.nic, self.c);
+        let (node, nodes) = (nic.node(), nic.nodes());
+        nic.sleep_ns(due - nic.now_ns()).await;
+        let own = c.place(node, n);
+        match kind {
+            Kind::Put => {
+                let local = c.source(nodes, slot);
+                nic.store(local, &c.data(node, n));
+                nic.put(to, Places { local, remote: own, bytes: c.bytes }, n).await;
+            }
+            Kind::Get => {
+                nic.get(to, Places { local: own, remote: c.known(nodes, n), bytes: c.bytes }, n).await;
+            }
+            Kind::Atomic => {
+                nic.store(own, &NOTHING_FETCHED.to_le_bytes());
+                nic.add(to, Places { local: own, remote: own, bytes: 8 }, c.addend(node, n), n).await;
             }
         }
-        nic.note(CHECKED, nic.now_microticks());
+        nic.note(ISSUED, c.number(node, n));
+        let is_silent = kind == Kind::Get && !nic.tells_of_gets();
+        let until = is_silent.then(|| nic.now_ns() + c.give_up_us * 1000.0);
+        self.under_way.insert(n, UnderWay { slot, kind, to, until });
+    }
+
+    /// Waits until a transaction has ended, or is given up.
+    async fn one_ends(&mut self) {
+        let given_up = self.under_way.iter().filter_map(|(&n, one)| Some((one.until?, n)));
+        let first = given_up.min_by(|a, b| a.partial_cmp(b).expect("times"));
+        let ended = match first {
+            None => Some(self.nic.ended().await),
+            Some((until, _)) => self.nic.ended_within((until - self.nic.now_ns()).max(0.0)).await,
+        };
+        let (n, note) = match (ended, first) {
+            (Some((n, well)), _) => (n, if well { COMPLETED } else { FAILED }),
+            (None, Some((_, n))) => (n, GIVEN_UP),
+            (None, None) => unreachable!("without an end it waits for an event"),
+        };
+        // What comes after it has been given up is no longer waited for.
+        let Some(UnderWay { slot, kind, to, .. }) = self.under_way.remove(&n) else { return };
+        let (nic, c) = (&self.nic, self.c);
+        let (place, number) = (c.place(nic.node(), n), c.number(nic.node(), n));
+        nic.note(note, number);
+        match (kind, note) {
+            (Kind::Get, COMPLETED) => {
+                // At once: what comes later came too late.
+                let found = nic.load(place, c.bytes as usize);
+                seen(&found, &c.known_data(to, n)).into_iter().for_each(|of| nic.note(of, number));
+            }
+            (Kind::Get, _) => self.not_got.push((n, to)),
+            (Kind::Atomic, COMPLETED) if nic.load(place, 8) != [0; 8] => nic.note(WRONG, number),
+            _ => {}
+        }
+        self.free.push(slot);
+    }
+}
+
+/// Looks at all that has come to a process' memory, and at what has come of the gets that did not end well.
+fn look(nic: &impl Interface, c: &Exchange, not_got: &[(u32, u32)]) {
+    let (node, nodes) = (nic.node(), nic.nodes());
+    for from in (0..nodes).filter(|&from| from != node) {
+        let mut plan = c.plan(from, nodes);
+        for n in 0..c.transactions {
+            let drawn = plan.next();
+            if drawn.to != node || drawn.kind == Kind::Get {
+                continue;
+            }
+            let expected = match drawn.kind {
+                Kind::Atomic => c.addend(from, n).to_le_bytes().to_vec(),
+                _ => c.data(from, n),
+            };
+            let found = nic.load(c.place(from, n), expected.len());
+            seen(&found, &expected).into_iter().for_each(|of| nic.note(of, c.number(from, n)));
+        }
+    }
+    for &(n, to) in not_got {
+        let found = nic.load(c.place(node, n), c.bytes as usize);
+        seen(&found, &c.known_data(to, n)).into_iter().for_each(|of| nic.note(of, c.number(node, n)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_tells_all_nothing_a_part_and_what_should_not_be_there() {
+        let words = |words: [u64; 3]| words.map(u64::to_le_bytes).concat();
+        let expected = words([5, 7, 9]);
+        let of = |found: [u64; 3]| seen(&words(found), &expected);
+        assert_eq!((of([5, 7, 9]), of([0, 0, 0])), (Some(FOUND), None));
+        assert_eq!((of([5, 0, 9]), of([0, 0, 9])), (Some(PARTLY), Some(PARTLY)));
+        assert_eq!((of([7, 5, 9]), of([5, 7, 1]), of([10, 0, 0])), (Some(WRONG), Some(WRONG), Some(WRONG)));
+    }
+
+    /// Otherwise two runs that differ only in what is done would not do it at the same times.
+    #[test]
+    fn what_is_drawn_does_not_change_with_whom() {
+        let all = [Kind::Put, Kind::Get, Kind::Atomic];
+        let (one, mixed) = (Exchange::default(), Exchange { kinds: all.to_vec(), ..Exchange::default() });
+        let (mut a, mut b) = (one.plan(3, 16), mixed.plan(3, 16));
+        let mut kinds = vec![];
+        for _ in 0..60 {
+            let (a, b) = (a.next(), b.next());
+            assert_eq!((a.to, a.due, a.kind), (b.to, b.due, Kind::Put));
+            kinds.push(b.kind);
+        }
+        assert!(all.iter().all(|kind| kinds.iter().filter(|k| *k == kind).count() > 8), "{kinds:?}");
     }
 }

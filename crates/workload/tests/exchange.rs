@@ -1,5 +1,6 @@
-//! Faults in numbers: puts at random at about half load, on both machines of switches, while links and routers fail, lanes are lost, or
-//! bits come wrong. Whatever was issued has completed, and is there byte by byte, or has been reported as failed to who issued it.
+//! Faults in numbers: puts, gets and atomic operations at random at about half load, on both machines of switches, while links and routers
+//! fail, lanes are lost, or bits come wrong. Whatever was issued has completed, and is there byte by byte, or has been reported as failed to
+//! who issued it.
 
 use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::{
@@ -15,7 +16,7 @@ use netloom_nic::aries::config::AriesConfig;
 use netloom_nic::program::Note;
 use netloom_nic::th::ThNics;
 use netloom_nic::th::config::ThConfig;
-use netloom_workload::exchange::Exchange;
+use netloom_workload::exchange::{Exchange, Kind};
 use netloom_workload::{glex, gni};
 use std::sync::Arc;
 
@@ -36,7 +37,8 @@ impl Outcome {
     fn is_true(&self) {
         let told: Vec<_> = self.columns.iter().zip(&self.row).collect();
         assert_eq!(self.of("unaccounted"), 0.0, "{told:?}");
-        assert_eq!(self.of("missing"), 0.0, "{told:?}");
+        assert_eq!((self.of("missing"), self.of("wrong")), (0.0, 0.0), "{told:?}");
+        assert_eq!(self.of("issued"), self.of("completed") + self.of("reported as failed"), "{told:?}");
         assert!(self.of("partly there") <= self.of("reported as failed"), "{told:?}");
     }
 }
@@ -64,10 +66,28 @@ fn run<H: Host<TiledHeader>>(
 }
 
 fn exchange(bytes: u64, interval_ns: f64) -> Exchange {
-    Exchange { puts: 40, bytes, interval_ns, outstanding: 16, check_at_us: 600.0, ..Exchange::default() }
+    Exchange {
+        transactions: 40,
+        bytes,
+        interval_ns,
+        outstanding: 16,
+        check_at_us: 600.0,
+        ..Exchange::default()
+    }
 }
 
+/// Longer than all time-outs in a row.
+fn mixed(kinds: &[Kind], of: Exchange) -> Exchange {
+    Exchange { kinds: kinds.to_vec(), check_at_us: 3000.0, ..of }
+}
+
+const ALL: [Kind; 3] = [Kind::Put, Kind::Get, Kind::Atomic];
+
 fn on_aries(faults: SwitchedFaults, seed: u64) -> Outcome {
+    aries_does(exchange(512, 160.0), faults, seed)
+}
+
+fn aries_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
     let mut network = TiledConfig::cray_xc(2, 1);
     network.topology = SwitchedTopology::Dragonfly(DragonflyConfig {
         nodes_per_router: 4,
@@ -89,7 +109,8 @@ fn on_aries(faults: SwitchedFaults, seed: u64) -> Outcome {
         .collect();
     network.faults = faults;
     let nic = AriesConfig { timeout_milliticks: 26_250_000, ..AriesConfig::cray_xc() };
-    let config = gni::GniConfig::Exchange(exchange(512, 160.0));
+    let config = gni::GniConfig::Exchange(what);
+    config.check(network.topology.nodes()).expect("possible");
     let jobs: Arc<[Job]> = [gni::job(network.topology.nodes())].into();
     let ticks = network.ticks_per_second;
     let program = |g| gni::program(&config, g, ticks);
@@ -101,11 +122,16 @@ fn on_aries(faults: SwitchedFaults, seed: u64) -> Outcome {
 }
 
 fn on_th(faults: SwitchedFaults, seed: u64, connect: bool) -> Outcome {
+    th_does(Exchange { connect, ..exchange(1024, 180.0) }, faults, seed)
+}
+
+fn th_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
     let mut network = TiledConfig::th_express_2(2);
     network.topology = SwitchedTopology::FatTree(FatTreeConfig { down: vec![8, 4, 4], up: vec![4, 3] });
     network.faults = faults;
     let nic = ThConfig { timeout_milliticks: 20_000_000, ..ThConfig::th_express_2() };
-    let config = glex::GlexConfig::Exchange(Exchange { connect, ..exchange(1024, 180.0) });
+    let config = glex::GlexConfig::Exchange(what);
+    config.check(network.topology.nodes()).expect("possible");
     let ticks = network.ticks_per_second;
     let program = |g| glex::program(&config, g, ticks);
     let nics = |numbers: &[u32]| ThNics::new(&nic, &network, numbers, 1, seed, program);
@@ -196,4 +222,86 @@ fn a_packet_s_crc_finds_what_a_link_s_missed() {
     // One machine tells the program, the other sends again.
     assert!(xc.of("reported as failed") > 0.0);
     assert_eq!(th.of("reported as failed"), 0.0);
+}
+
+/// Each kind is drawn about as often, and of each some complete and some fail.
+fn each_has_its_share(o: &Outcome, kinds: &[&str]) {
+    for kind in kinds {
+        let of = |what: &str| o.of(&format!("{kind} {what}"));
+        assert!(of("issued") * kinds.len() as f64 > 0.85 * o.of("issued"), "{kind}: {:?}", o.row);
+        assert_eq!(of("issued"), of("completed") + of("failed"), "{kind}: {:?}", o.row);
+        assert!(of("completed") > 0.6 * of("issued") && of("failed") > 0.0, "{kind}: {:?}", o.row);
+    }
+}
+
+#[test]
+fn gets_and_atomics_are_as_true_when_links_and_routers_fail() {
+    for seed in 1..=4 {
+        let xc = aries_does(mixed(&ALL, exchange(512, 160.0)), failures(0.04, 0.0, 1), seed);
+        xc.is_true();
+        each_has_its_share(&xc, &["puts", "gets", "atomics"]);
+        let puts_and_gets = [Kind::Put, Kind::Get];
+        let th = th_does(mixed(&puts_and_gets, exchange(1024, 180.0)), failures(0.04, 0.0, 3), seed);
+        th.is_true();
+        each_has_its_share(&th, &["puts", "gets"]);
+        assert!(xc.faults.lost() > 0 && th.faults.lost() > 0);
+    }
+}
+
+#[test]
+fn gets_and_atomics_are_as_true_when_bits_are_wrong() {
+    for rate in [1e-5, 1e-4] {
+        for o in [
+            aries_does(mixed(&ALL, exchange(512, 160.0)), wrong_bits(rate), 3),
+            th_does(mixed(&[Kind::Put, Kind::Get], exchange(1024, 180.0)), wrong_bits(rate), 3),
+        ] {
+            o.is_true();
+            assert!(o.faults.links.corrupted_sets > 0);
+            assert!(o.of("completed") >= 0.999 * o.of("issued"), "{rate}: {:?}", o.row);
+        }
+    }
+}
+
+/// Packets that come damaged: data of gets among them, and the answers of atomic operations that have been done.
+#[test]
+fn no_damaged_get_is_taken_for_whole() {
+    let rare = SwitchedFaults { soft_error_rate: 1e-3, soft_double_share: 0.5, ..SwitchedFaults::default() };
+    let xc = aries_does(mixed(&ALL, exchange(512, 160.0)), rare.clone(), 1);
+    let th = th_does(mixed(&[Kind::Get], exchange(1024, 180.0)), rare, 1);
+    xc.is_true();
+    th.is_true();
+    each_has_its_share(&xc, &["puts", "gets", "atomics"]);
+    assert!(xc.faults.delivered_damaged > 0 && th.faults.delivered_damaged > 0);
+    assert_eq!(th.of("reported as failed"), 0.0);
+}
+
+/// Of a get that is lost nobody tells who waits for it: it is given up, and missing.
+#[test]
+fn gets_without_connections_that_never_come_are_missing() {
+    let gets = Exchange { connect: false, give_up_us: 40.0, ..mixed(&[Kind::Get], exchange(1024, 180.0)) };
+    let whole = th_does(gets.clone(), SwitchedFaults::default(), 1);
+    whole.is_true();
+    assert_eq!(whole.of("completed"), 128.0 * 40.0);
+    let mut missing = 0.0;
+    for seed in 1..=4 {
+        let o = th_does(gets.clone(), failures(0.04, 0.0, 0), seed);
+        let ends = ["unaccounted", "reported as failed", "wrong"].map(|name| o.of(name));
+        assert_eq!(ends, [0.0; 3], "{:?}", o.row);
+        assert_eq!(o.of("issued"), o.of("completed") + o.of("missing"), "{:?}", o.row);
+        assert!(o.of("missing") <= o.faults.lost() as f64, "{:?}", o.row);
+        missing += o.of("missing");
+    }
+    assert!(missing > 0.0);
+}
+
+#[test]
+fn what_a_machine_has_not_is_refused() {
+    let refused = |what: Exchange| glex::GlexConfig::Exchange(what).check(128).expect_err("impossible");
+    let error = refused(mixed(&ALL, Exchange::default()));
+    assert_eq!(error.key, "kinds");
+    assert!(error.message.contains("expected \"put\" or \"get\"") && error.message.contains("\"atomic\""));
+    let error = refused(Exchange { kinds: vec![Kind::Get], connect: false, ..Exchange::default() });
+    assert_eq!(error.key, "give_up_us");
+    let nothing = gni::GniConfig::Exchange(Exchange { kinds: vec![], ..Exchange::default() });
+    assert_eq!(nothing.check(128).expect_err("nothing to do").key, "kinds");
 }

@@ -37,6 +37,8 @@ pub struct DragonflyRoutes {
     global: [Vec<u64>; GROUP_DIMENSIONS_MAX + 1],
     /// By group, where there is any: those of groups with failures.
     detours: Vec<Option<Box<Detours>>>,
+    /// Whether each router is one of those of its group that failures have left joined, most of them.
+    is_joined: Vec<bool>,
 }
 
 impl DragonflyRoutes {
@@ -69,7 +71,16 @@ impl DragonflyRoutes {
                     faults[router as usize] += u32::from(dimension < dimensions);
                 } else if dimension < dimensions {
                     near[router as usize].push(Neighbour { dimension, port, router: end.router });
-                } else {
+                }
+            }
+        }
+        let is_joined = joined(wiring, &near);
+        for router in 0..routers {
+            for port in 0..wiring.ports() {
+                let Some(end) = wiring.end(router, port) else { continue };
+                // Behind a link to a router that is cut off from its group there would be no way on.
+                let leads_on = works(router, port) && is_joined[end.router as usize];
+                if usize::from(end.class) >= dimensions && leads_on {
                     own[(router * groups + wiring.group(end.router)) as usize] |= 1 << port;
                 }
             }
@@ -91,6 +102,7 @@ impl DragonflyRoutes {
             local,
             global: std::array::from_fn(|stage| if stage <= dimensions { own.clone() } else { vec![] }),
             detours: vec![],
+            is_joined,
         };
         // What lies behind more dimensions is known before what lies behind fewer.
         for stage in (0..dimensions).rev() {
@@ -113,6 +125,18 @@ impl DragonflyRoutes {
             routes.detours = (0..groups).map(around).collect();
         }
         routes
+    }
+
+    /// Whether a router can be reached from the others of its group, or from most of them.
+    pub fn is_joined(&self, router: u32) -> bool {
+        self.is_joined[router as usize]
+    }
+
+    /// Whether packets that come to a group from elsewhere have a way on to another.
+    pub fn leads_on(&self, wiring: &Wiring, group: u32, to: u32) -> bool {
+        // From one of the routers at which they come, as from all of them.
+        let anybody = wiring.routers_of(group).find(|&router| self.is_joined(router));
+        anybody.is_some_and(|router| self.ports(wiring, router, Target::Group(to), 0) != 0)
     }
 
     /// The tables of a router's group, if it has failures.
@@ -234,8 +258,32 @@ impl DragonflyRoutes {
     /// Bytes of the tables.
     pub fn bytes(&self) -> usize {
         let detours = self.detours.iter().flatten().map(|detours| detours.bytes()).sum::<usize>();
-        8 * (self.local.capacity() + self.global.iter().map(Vec::capacity).sum::<usize>()) + detours
+        let tables = self.local.capacity() + self.global.iter().map(Vec::capacity).sum::<usize>();
+        8 * tables + detours + self.is_joined.capacity()
     }
+}
+
+/// Whether each router is among the most of its group that have ways to each other: `near` has its working links there.
+fn joined(wiring: &Wiring, near: &[Vec<Neighbour>]) -> Vec<bool> {
+    let (mut is_joined, mut seen) = (vec![false; near.len()], vec![false; near.len()]);
+    for group in 0..wiring.groups() {
+        let mut most = vec![];
+        for router in wiring.routers_of(group) {
+            let mut part = vec![];
+            let mut left = vec![router];
+            while let Some(router) = left.pop() {
+                if !std::mem::replace(&mut seen[router as usize], true) {
+                    part.push(router);
+                    left.extend(near[router as usize].iter().map(|n| n.router));
+                }
+            }
+            if part.len() > most.len() {
+                most = part;
+            }
+        }
+        most.into_iter().for_each(|router| is_joined[router as usize] = true);
+    }
+    is_joined
 }
 
 #[cfg(test)]

@@ -48,6 +48,16 @@ struct Outcome {
     cycles: u64,
     latency: f64,
     carried: Vec<(u32, usize, u64)>,
+    /// When each packet was there.
+    arrived: Vec<u64>,
+}
+
+impl Outcome {
+    fn of(script: &[Spec], arrived: Vec<u64>, carried: Vec<(u32, usize, u64)>) -> Self {
+        let latency: u64 = arrived.iter().zip(script).map(|(at, s)| at - s.at).sum();
+        let latency = latency as f64 / script.len() as f64;
+        Outcome { cycles: three_quarters(arrived.clone()), latency, carried, arrived }
+    }
 }
 
 fn three_quarters(mut arrived: Vec<u64>) -> u64 {
@@ -67,22 +77,17 @@ fn fabric(config: &TiledConfig, script: &[Spec]) -> Outcome {
     let ports = config.topology.wiring().ports();
     let tiles = network.tiles();
     let carried = tiles.into_iter().filter(|t| t.1 < ports).map(|(r, p, c)| (r, p, c.flits)).collect();
-    let arrived: Vec<_> = network.blocks().flat_map(|b| b.host().arrived.clone()).collect();
+    let mut arrived: Vec<_> = network.blocks().flat_map(|b| b.host().arrived.clone()).collect();
     assert_eq!(arrived.len(), script.len());
-    let latency: u64 = arrived.iter().map(|&(i, at)| at - script[i].at).sum();
-    Outcome {
-        cycles: three_quarters(arrived.iter().map(|a| a.1).collect()),
-        latency: latency as f64 / script.len() as f64,
-        carried,
-    }
+    arrived.sort_unstable();
+    Outcome::of(script, arrived.into_iter().map(|(_, at)| at).collect(), carried)
 }
 
 fn reference(config: &TiledConfig, script: &[Spec]) -> Outcome {
     let mut model = Reference::new(config, script);
     model.run();
-    let cycles = three_quarters(model.arrived.iter().flatten().copied().collect());
-    let latency: u64 = model.arrived.iter().zip(script).map(|(at, s)| at.expect("it arrived") - s.at).sum();
-    Outcome { cycles, latency: latency as f64 / script.len() as f64, carried: model.carried() }
+    let arrived = model.arrived.iter().map(|at| at.expect("it arrived")).collect();
+    Outcome::of(script, arrived, model.carried())
 }
 
 /// Random packets of requests and responses, each node's so many at this mean distance in time.
@@ -158,6 +163,23 @@ fn alone_a_packet_takes_the_same_time() {
             assert!(ours.cycles.abs_diff(theirs.cycles) <= 1, "{flits} flits");
         }
     }
+}
+
+/// A packet that is behind another in a queue of a sub-switch leaves it behind that one's last flit, although the bus to its row is free.
+#[test]
+fn a_queue_is_read_by_one_bus_at_a_time() {
+    let mut config = group(2, 8);
+    (config.router.rows, config.router.columns) = (3, 3);
+    let spec = |at, from, to, flits| Spec { at, from, to, flits, response: false };
+    // Tiles are the link's and then the nodes': 0 and 1 are in the first row, 4 and 7 in the last column, in rows of their own.
+    let script = [spec(100, 1, 4, 14), spec(103, 0, 4, 8), spec(103, 0, 7, 3)];
+    let (ours, theirs) = (fabric(&config, &script), reference(&config, &script));
+    println!("{:?} and {:?}", ours.arrived, theirs.arrived);
+    let is_near = |(a, b): (&u64, &u64)| a.abs_diff(*b) <= 1;
+    assert!(ours.arrived.iter().zip(&theirs.arrived).all(is_near), "{:?} {:?}", ours.arrived, theirs.arrived);
+    // The last waits for the first of another queue, and then for the one before it in its own.
+    let alone = fabric(&config, &script[1..]).arrived;
+    assert!(ours.arrived[2] >= alone[1] + 10, "{:?} alone {alone:?}", ours.arrived);
 }
 
 #[test]

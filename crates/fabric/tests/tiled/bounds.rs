@@ -83,6 +83,29 @@ fn minimal_routes_share_one_link_between_two_groups() {
     assert!((accepted(Mode::Minimal, Some(1), SOON) / bound - 1.0).abs() < 0.03);
 }
 
+/// Aries' adaptive ways, whichever way they lean: where all of a group's packets want one link, most go by way of others; where nobody else
+/// sends, hardly any of the most minimal ones.
+#[test]
+fn adaptive_ways_leave_a_link_that_all_want() {
+    let config = crate::small();
+    let found = |mode, interval| {
+        // Eight nodes of a group to those of the next.
+        let to = To::Stretch { of: 8, further: 8 };
+        let traffic = Traffic { to, mode, packets: 0, interval, flits: 14, seed: 1 };
+        throughput(&config, traffic, (4000, 12_000))
+    };
+    // A flit in 1.111 ticks for eight nodes.
+    let link = 0.9 / 8.0;
+    assert!((found(Mode::Minimal, 0.0).0 / link - 1.0).abs() < 0.03);
+    let alone = found(Mode::Minimal, 20_000.0).1;
+    for mode in [Mode::Adaptive0, Mode::Adaptive1, Mode::Adaptive2, Mode::Adaptive3] {
+        let ((rate, _), (_, latency)) = (found(mode, 0.0), found(mode, 20_000.0));
+        println!("{mode:?}: {:.2} times the link's rate; {latency:.0} and {alone:.0} ticks", rate / link);
+        assert!(rate > 2.0 * link, "{mode:?}: {rate}");
+    }
+    assert!(found(Mode::Adaptive0, 20_000.0).1 < 1.1 * alone);
+}
+
 #[test]
 fn by_way_of_a_group_every_packet_takes_two_global_links() {
     let found = accepted(Mode::ValiantGroup, Some(1), LATER);

@@ -1,8 +1,8 @@
 //! What goes wrong in networks of tiled routers: every packet either comes, once, or is counted as lost.
 
-use super::small;
 use super::tiles::two_routers;
 use super::traffic::{Senders, To, Traffic};
+use super::{modes, small};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{
     FailoverManager, Failure, FatTreeConfig, RandomFailures, SwitchedFaults, SwitchedTopology, TiledConfig,
@@ -129,18 +129,22 @@ fn links_and_routers_that_fail_are_avoided_at_once_and_then_routed_around() {
     }
 }
 
-/// Once the tables lead around what has failed, whoever is alive reaches whoever is.
+/// Once the tables lead around what has failed, whoever is alive reaches whoever is, however packets are routed.
 #[test]
 fn nothing_more_is_lost_behind_new_tables() {
-    for mut config in [small(), tree()] {
-        for seed in 0..4 {
-            config.faults = random(0.04, 0, seed);
-            config.faults.random[0].at_us = 0.0;
-            let manager = config.faults.manager.as_mut().expect("one");
-            (manager.notice_us, manager.compute_us) = (0.0, 0.0);
-            let o = run(&config, Traffic { mode: Mode::Adaptive0, ..traffic(100, 40.0) }, 8, 1);
-            assert_eq!(o.faults.lost_on_links, 0, "nothing was under way yet");
-            assert_eq!(o.faults.without_way, 0, "{seed}");
+    let mut par = small();
+    (par.router.vcs, par.router.response_vcs) = (5, false);
+    for mut config in [small(), par, tree()] {
+        for mode in modes(&config) {
+            for seed in 0..4 {
+                config.faults = random(0.04, 0, seed);
+                config.faults.random[0].at_us = 0.0;
+                let manager = config.faults.manager.as_mut().expect("one");
+                (manager.notice_us, manager.compute_us) = (0.0, 0.0);
+                let o = run(&config, Traffic { mode, ..traffic(60, 40.0) }, 8, 1);
+                assert_eq!(o.faults.lost_on_links, 0, "nothing was under way yet");
+                assert_eq!(o.faults.without_way, 0, "{mode:?} {seed}");
+            }
         }
     }
 }

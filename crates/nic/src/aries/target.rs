@@ -8,6 +8,7 @@ use super::status::Status;
 use super::{Action, Common, Landing, Nic};
 use crate::aries::config::{MILLI, TICK};
 use crate::pcie::Way;
+use crate::places::data_of;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::{Data, Meta};
@@ -43,7 +44,7 @@ impl Nic {
             meta: delivery.meta,
             request: Request::of(&delivery.meta),
             mode: delivery.header.mode(),
-            data: delivery.data.cloned(),
+            data: data_of(delivery),
             is_damaged: delivery.header.is_damaged(),
         };
         if arrival.is_damaged {

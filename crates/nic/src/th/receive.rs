@@ -13,6 +13,7 @@ use super::status::Status;
 use super::{Action, Landing, Nic};
 use crate::agenda::{MILLI, TICK};
 use crate::pcie::Way;
+use crate::places::data_of;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::Data;
@@ -38,7 +39,7 @@ impl Nic {
         let arrival = Arrival {
             from: delivery.meta.source,
             packet: Packet::of(&delivery.meta),
-            data: delivery.data.cloned(),
+            data: data_of(delivery),
             is_damaged: delivery.header.is_damaged(),
         };
         let limit = (class, c.config.input_packets);

@@ -1,10 +1,11 @@
-//! Puts at random on TH Express NICs: see [`crate::exchange`].
+//! Transactions at random on TH Express NICs: see [`crate::exchange`].
 
-use super::{AT, KEY};
-use crate::exchange::{Exchange, Interface};
+use super::{AT, KEY, refuse};
+use crate::exchange::{Exchange, Interface, Kind, Places};
+use netloom_fabric::config::ConfigError;
 use netloom_nic::th::glex::Glex;
-use netloom_nic::th::status::Status;
-use netloom_nic::th::{Address, Options, Submission};
+use netloom_nic::th::status::{Refusal, Status};
+use netloom_nic::th::{Address, Event, Options, Submission};
 
 struct OnTh {
     glex: Glex,
@@ -46,17 +47,67 @@ impl Interface for OnTh {
         self.glex.compute_milliticks((ns.max(0.0) / self.ns_per_microtick / 1000.0) as u64).await;
     }
 
-    async fn put(&self, to: u32, local: u64, remote: u64, bytes: u64, slot: u32) {
-        let options = Options { local_event: Some(slot), connect: self.connect, ..Options::default() };
-        let to = Address { node: to, vp: self.endpoint, key: KEY };
-        let places = (AT + local, AT + remote, bytes);
-        self.glex.put(self.endpoint, to, places, options).await.expect("fewer than the port has room for");
+    async fn put(&self, to: u32, places: Places, id: u32) {
+        let (to, places, options) = self.request(to, places, id);
+        let put = self.glex.put(self.endpoint, to, places, options).await;
+        put.expect("fewer than the port has room for");
+    }
+
+    async fn get(&self, to: u32, places: Places, id: u32) {
+        let (to, places, options) = self.request(to, places, id);
+        let get = self.glex.get(self.endpoint, to, places, options).await;
+        get.expect("fewer than the port has room for");
+    }
+
+    async fn add(&self, _: u32, _: Places, _: u64, _: u32) {
+        unreachable!("it is refused: see `check`");
     }
 
     async fn ended(&self) -> (u32, bool) {
-        let event = self.glex.wait_event(self.endpoint).await.expect("there is room for all");
-        (event.user, event.status == Status::Success)
+        Self::told(self.glex.wait_event(self.endpoint).await).expect("it was waited for")
     }
+
+    async fn ended_within(&self, ns: f64) -> Option<(u32, bool)> {
+        let milliticks = (ns / self.ns_per_microtick / 1000.0) as u64;
+        Self::told(self.glex.wait_event_for(self.endpoint, milliticks).await)
+    }
+
+    fn tells_of_gets(&self) -> bool {
+        self.connect
+    }
+}
+
+impl OnTh {
+    fn request(&self, to: u32, places: Places, id: u32) -> (Address, (u64, u64, u64), Options) {
+        let options = Options { local_event: Some(id), connect: self.connect, ..Options::default() };
+        let to = Address { node: to, vp: self.endpoint, key: KEY };
+        (to, (AT + places.local, AT + places.remote, places.bytes), options)
+    }
+
+    fn told(event: Result<Event, Refusal>) -> Option<(u32, bool)> {
+        match event {
+            Ok(event) => Some((event.user, event.status == Status::Success)),
+            Err(Refusal::Empty) => None,
+            Err(why) => panic!("there is room for all: {why}"),
+        }
+    }
+}
+
+/// Refuses what this interface has not.
+pub(super) fn check(config: &Exchange) -> Result<(), ConfigError> {
+    if config.has(Kind::Atomic) {
+        return refuse(
+            "kinds",
+            "expected \"put\" or \"get\", since TH Express NICs have no atomic operations, found \"atomic\"",
+        );
+    }
+    if config.has(Kind::Get) && !config.connect && config.give_up_us == 0.0 {
+        return refuse(
+            "give_up_us",
+            "expected more than 0 for gets without connections, since of a lost one nobody hears, found 0",
+        );
+    }
+    Ok(())
 }
 
 pub(super) async fn run(glex: Glex, config: Exchange, ticks_per_second: u64) {

@@ -56,7 +56,7 @@ pub enum GlexConfig {
     Bandwidth(Bandwidth),
     /// Barriers, broadcasts and sums of all nodes.
     Collectives(Collectives),
-    /// Puts at random, each of which is looked at.
+    /// Puts and gets at random, each of which is looked at.
     Exchange(Exchange),
 }
 
@@ -70,7 +70,7 @@ impl GlexConfig {
             GlexConfig::Latency(c) => c.check(nodes),
             GlexConfig::Bandwidth(c) => c.check(nodes),
             GlexConfig::Collectives(c) => c.check(),
-            GlexConfig::Exchange(c) => c.check(nodes),
+            GlexConfig::Exchange(c) => c.check(nodes).and_then(|()| exchange::check(c)),
         }
     }
 

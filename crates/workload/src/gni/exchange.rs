@@ -1,12 +1,13 @@
-//! Puts at random on Aries NICs: see [`crate::exchange`].
+//! Transactions at random on Aries NICs: see [`crate::exchange`].
 
 use super::{AT, register, sign_on};
-use crate::exchange::{Exchange, Interface};
+use crate::exchange::{Exchange, Interface, Places};
 use netloom_nic::aries::address::{MemHandle, PageSize};
+use netloom_nic::aries::atomic::{Amo, AmoKind};
 use netloom_nic::aries::gni::{Endpoint, Gni, Post, PostKind};
 use netloom_nic::aries::status::Status;
 
-/// Longest put by the core's own stores, bytes: others are the block transfer engine's.
+/// Longest put or get by the core's own stores, bytes: others are the block transfer engine's.
 const FMA_MAX_B: u64 = 4096;
 
 struct OnAries {
@@ -49,24 +50,51 @@ impl Interface for OnAries {
         self.gni.compute_milliticks((ns.max(0.0) / self.ns_per_microtick / 1000.0) as u64).await;
     }
 
-    async fn put(&self, to: u32, local: u64, remote: u64, bytes: u64, slot: u32) {
-        let kind = if bytes <= FMA_MAX_B { PostKind::FmaPut } else { PostKind::RdmaPut };
-        let post = Post {
-            queue: Some(self.queue),
-            id: slot.into(),
-            ..Post::new(kind, AT + local, AT + remote, self.memory, bytes)
-        };
-        let to = Endpoint::new(to, self.gni.process());
-        let posted = match kind {
-            PostKind::FmaPut => self.gni.post_fma(to, post).await,
-            _ => self.gni.post_rdma(to, post).await,
-        };
-        posted.expect("possible");
+    async fn put(&self, to: u32, places: Places, id: u32) {
+        self.post(to, places, id, (PostKind::FmaPut, PostKind::RdmaPut)).await;
+    }
+
+    async fn get(&self, to: u32, places: Places, id: u32) {
+        self.post(to, places, id, (PostKind::FmaGet, PostKind::RdmaGet)).await;
+    }
+
+    async fn add(&self, to: u32, places: Places, addend: u64, id: u32) {
+        let add = PostKind::Amo(Amo::new(AmoKind::Add).fetching(), [addend, 0]);
+        self.post(to, places, id, (add, add)).await;
     }
 
     async fn ended(&self) -> (u32, bool) {
         let event = self.gni.cq_wait_event(self.queue).await.expect("there is room for all");
         (event.user as u32, event.status == Status::Success)
+    }
+
+    async fn ended_within(&self, _: f64) -> Option<(u32, bool)> {
+        Some(self.ended().await)
+    }
+
+    fn tells_of_gets(&self) -> bool {
+        // A request without a response has a time-out.
+        true
+    }
+}
+
+impl OnAries {
+    /// Posts an operation, which may be of two kinds: a short one, and one of the block transfer engine.
+    async fn post(&self, to: u32, places: Places, id: u32, (short, long): (PostKind, PostKind)) {
+        let Places { local, remote, bytes } = places;
+        let is_short = bytes <= FMA_MAX_B;
+        let kind = if is_short { short } else { long };
+        let post = Post {
+            queue: Some(self.queue),
+            id: id.into(),
+            ..Post::new(kind, AT + local, AT + remote, self.memory, bytes)
+        };
+        let to = Endpoint::new(to, self.gni.process());
+        let posted = match is_short {
+            true => self.gni.post_fma(to, post).await,
+            false => self.gni.post_rdma(to, post).await,
+        };
+        posted.expect("possible");
     }
 }
 

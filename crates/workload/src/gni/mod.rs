@@ -52,7 +52,7 @@ pub enum GniConfig {
     AmoRates(AmoRates),
     /// Sums over all nodes by the collective engine.
     Allreduce(Allreduce),
-    /// Puts at random, each of which is looked at.
+    /// Puts, gets and atomic additions at random, each of which is looked at.
     Exchange(Exchange),
 }
 

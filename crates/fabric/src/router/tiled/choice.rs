@@ -172,8 +172,10 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         match mode {
             // Where links have failed a way round may be the only one.
             Mode::Minimal | Mode::MinimalHash => minimal(draw).or_else(|| self.by_router(router, home, draw)),
-            Mode::Valiant | Mode::NonminimalHash => self.by_router(router, home, draw),
-            Mode::ValiantGroup => self.by_group(router, home, stage, draw),
+            Mode::Valiant | Mode::NonminimalHash => {
+                self.by_router(router, home, draw).or_else(|| minimal(draw))
+            }
+            Mode::ValiantGroup => self.by_group(router, home, stage, draw).or_else(|| minimal(draw)),
             Mode::Adaptive0 | Mode::Adaptive1 | Mode::Adaptive2 | Mode::Adaptive3 => {
                 let (times, more) = routing.bias[mode as usize];
                 let light = (0..routing.minimal_candidates)
@@ -220,15 +222,12 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let (number, wiring) = (self.first + router, &self.tables.wiring);
         let group = wiring.group(number);
         let among = if wiring.group(home) == group { wiring.routers_of(group) } else { 0..wiring.routers() };
-        for _ in 0..if self.tables.is_patched { ROOTS } else { 1 } {
+        for _ in 0..self.draws() {
             let root = among.start + draw.below(among.end - among.start);
             // Its own router, and the destination's, are on a minimal way anyhow.
             let via = (root != number && root != home).then_some((root, false));
-            // Tables that lead around failures have no roots from which no way leads on.
-            let is_there = via.is_none()
-                || !self.tables.is_patched
-                || self.tables.ways(root, None, home, 0) != 0 && self.tables.ways(root, None, number, 0) != 0;
-            if let Some(port) = draw.bit(self.ways(router, via, home, 0)).filter(|_| is_there) {
+            let leads_on = via.is_none_or(|via| self.tables.leads_on(via, home));
+            if let Some(port) = draw.bit(self.ways(router, via, home, 0)).filter(|_| leads_on) {
                 return Some(Candidate { port, via });
             }
         }
@@ -250,13 +249,23 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             return self.straight(router, home, stage, draw);
         }
         let (low, high) = (from.min(to), from.max(to));
-        let mut group = draw.below(wiring.groups() - 2);
-        group += u32::from(group >= low);
-        group += u32::from(group >= high);
-        let via = Some((group, true));
-        // A packet that changes its mind begins a stretch of its own.
-        let port = draw.bit(self.ways(router, via, home, 0))?;
-        Some(Candidate { port, via })
+        for _ in 0..self.draws() {
+            let mut group = draw.below(wiring.groups() - 2);
+            group += u32::from(group >= low);
+            group += u32::from(group >= high);
+            let via = (group, true);
+            let leads_on = self.tables.leads_on(via, home);
+            // A packet that changes its mind begins a stretch of its own.
+            if let Some(port) = draw.bit(self.ways(router, Some(via), home, 0)).filter(|_| leads_on) {
+                return Some(Candidate { port, via: Some(via) });
+            }
+        }
+        None
+    }
+
+    /// How often a root is drawn: tables that lead around failures do not lead on from everywhere.
+    fn draws(&self) -> usize {
+        if self.tables.is_patched { ROOTS } else { 1 }
     }
 
     fn straight(&self, router: u32, home: u32, stage: usize, draw: &mut Draw) -> Option<Candidate> {

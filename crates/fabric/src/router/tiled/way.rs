@@ -54,6 +54,19 @@ impl Tables {
         ports
     }
 
+    /// Whether a packet that goes by way of a router or group, if it has a way there, then has one on to its destination's router.
+    #[inline]
+    pub fn leads_on(&self, (by, is_group): (u32, bool), home: u32) -> bool {
+        match &self.routes {
+            // Failures may have cut it off.
+            Routes::Dragonfly(routes) if self.is_patched => match is_group {
+                true => routes.leads_on(&self.wiring, by, self.wiring.group(home)),
+                false => routes.is_joined(by) && self.ways(by, None, home, 0) != 0,
+            },
+            _ => true,
+        }
+    }
+
     /// The first VC of a packet's class.
     #[inline]
     pub fn class_vcs(&self, header: TiledHeader) -> usize {
@@ -110,5 +123,69 @@ impl Tables {
         let second = level > extra;
         let header = header.at_level(if second { 3 + extra } else { 1 + extra }).at_stage(0).decided();
         (header, first + (if second { 2 + extra } else { extra }) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::header::Mode;
+    use super::*;
+    use crate::config::TiledConfig;
+
+    /// The VC of each link of a packet's way, and what the link is of: group, links between groups behind it, and whether its root is.
+    fn links(tables: &Tables, from: u32, via: Via, home: u32) -> Vec<(bool, usize, bool, usize)> {
+        let w = &tables.wiring;
+        let mut header = TiledHeader::new(w.nodes_at(home).start, 1, Class::Request, Mode::Valiant, 0);
+        header = header.with_via(via);
+        let (mut at, mut globals, mut list) = (from, 0, vec![]);
+        loop {
+            header = tables.come_to(header, at);
+            if header.via().is_none() && at == home {
+                return list;
+            }
+            let port = tables.ways(at, header.via(), home, header.stage()).trailing_zeros() as usize;
+            let end = w.end(at, port).expect("a link");
+            let is_global = w.group(end.router) != w.group(at);
+            let (after, vc) = tables.leave(header, (at, port), end.class.into());
+            list.push((is_global, globals, header.via().is_none(), vc));
+            globals += usize::from(is_global);
+            (header, at) = (after, end.router);
+        }
+    }
+
+    /// The table above, for the packets of all pairs of some routers by way of some others.
+    #[test]
+    fn vcs_count_the_stretches_of_a_way() {
+        for extra in [0, 1] {
+            let mut config = TiledConfig::cray_xc(3, 12);
+            (config.router.vcs, config.router.response_vcs) = (4 + extra, false);
+            let (tables, extra) = (Tables::new(&config), extra as usize);
+            let mut met = [0; 8];
+            for (from, root, home) in (0..3000).map(|i| (i * 7 % 288, i * 31 % 288, i * 101 % 288)) {
+                let group = |router| tables.wiring.group(router);
+                // Within a group the root is of it.
+                if root == from || root == home || group(from) == group(home) && group(root) != group(from) {
+                    continue;
+                }
+                let root_is_here = group(root) == group(from);
+                for (is_global, globals, is_down, vc) in links(&tables, from, Some((root, false)), home) {
+                    let stretch = match (is_global, globals, is_down) {
+                        (false, 0, false) => 0,
+                        (true, 0, false) => extra,
+                        // Down from a root of the first group.
+                        (false, 0, true) => 1 + extra,
+                        (true, 0, true) => 2 + extra,
+                        (false, 1, false) => 1 + extra,
+                        (false, 1, true) if root_is_here => 3 + extra,
+                        (false | true, 1, true) => 2 + extra,
+                        (false, 2, true) => 3 + extra,
+                        other => panic!("{other:?} on the way from {from} by {root} to {home}"),
+                    };
+                    assert_eq!(vc, stretch, "from {from} by {root} to {home}");
+                    met[vc] += 1;
+                }
+            }
+            assert!(met[..4].iter().all(|&links| links > 100), "{met:?}");
+        }
     }
 }

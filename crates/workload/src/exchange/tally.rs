@@ -1,0 +1,113 @@
+//! What the processes noted of their transactions, added up.
+
+use super::{
+    CHECKED, COMPLETED, Drawn, Exchange, FAILED, FOUND, GIVEN_UP, ISSUED, Kind, PARTLY, RETURNED, WRONG,
+};
+use crate::processes::Notes;
+use crate::spi::Measured;
+use std::collections::{HashMap, HashSet};
+
+/// Of how many transactions what is true.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    issued: u64,
+    completed: u64,
+    failed: u64,
+    /// Neither ended nor given up, or more than once.
+    unaccounted: u64,
+    /// Ended well, but not all there; or given up, since nobody would have told.
+    missing: u64,
+}
+
+impl Tally {
+    fn and(self, other: Tally) -> Tally {
+        Tally {
+            issued: self.issued + other.issued,
+            completed: self.completed + other.completed,
+            failed: self.failed + other.failed,
+            unaccounted: self.unaccounted + other.unaccounted,
+            missing: self.missing + other.missing,
+        }
+    }
+}
+
+impl Exchange {
+    pub(crate) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+        let all = |kind: u64| {
+            notes.iter().flat_map(move |(node, _, notes)| {
+                notes.iter().filter(move |n| n.of == kind).map(move |n| (*node, n.microticks))
+            })
+        };
+        let nodes_of = |kind: u64| -> HashSet<u32> { all(kind).map(|(node, _)| node).collect() };
+        let numbers_of = |kind: u64| -> HashSet<u64> { all(kind).map(|(_, number)| number).collect() };
+        // Who has failed tells nobody how its transactions ended.
+        let (alive, checked, found) = (nodes_of(RETURNED), nodes_of(CHECKED), numbers_of(FOUND));
+        let nodes = notes.iter().map(|(node, ..)| node + 1).max().unwrap_or(0);
+        let drawn: HashMap<u64, Drawn> = alive.iter().flat_map(|&from| self.all_of(from, nodes)).collect();
+        let of_alive = |of: u64| all(of).filter(|(node, _)| alive.contains(node)).map(|(_, number)| number);
+        let mut ends: HashMap<u64, u32> = HashMap::new();
+        for of in [COMPLETED, FAILED, GIVEN_UP] {
+            of_alive(of).for_each(|number| *ends.entry(number).or_default() += 1);
+        }
+        let tally = |kind: Kind| {
+            let is_kind = |number: &u64| drawn[number].kind == kind;
+            let count = |of: u64| of_alive(of).filter(is_kind).count() as u64;
+            // The data must be there, where the node still is. A get's was looked at when it ended.
+            let is_missing = |number: &u64| {
+                (kind == Kind::Get || checked.contains(&drawn[number].to)) && !found.contains(number)
+            };
+            let missing = of_alive(COMPLETED).filter(is_kind).filter(is_missing).count() as u64;
+            Tally {
+                issued: count(ISSUED),
+                completed: count(COMPLETED),
+                failed: count(FAILED),
+                unaccounted: of_alive(ISSUED).filter(is_kind).filter(|n| ends.get(n) != Some(&1)).count()
+                    as u64,
+                missing: missing + count(GIVEN_UP),
+            }
+        };
+        let by_kind: Vec<(&str, Tally)> =
+            [(Kind::Put, "puts"), (Kind::Get, "gets"), (Kind::Atomic, "atomics")]
+                .into_iter()
+                .filter(|(kind, _)| self.has(*kind))
+                .map(|(kind, name)| (name, tally(kind)))
+                .collect();
+        let sum = by_kind.iter().fold(Tally::default(), |sum, (_, tally)| sum.and(*tally));
+        let ended = all(RETURNED).map(|(_, at)| at).max().unwrap_or(0) as f64 / second * 1e6;
+        let mut cells: Vec<(String, f64)> = [
+            ("nodes", alive.len() as u64),
+            ("issued", sum.issued),
+            ("completed", sum.completed),
+            ("reported as failed", sum.failed),
+            ("unaccounted", sum.unaccounted),
+            ("missing", sum.missing),
+            ("partly there", numbers_of(PARTLY).len() as u64),
+            ("wrong", numbers_of(WRONG).len() as u64),
+        ]
+        .map(|(name, count)| (name.to_owned(), count as f64))
+        .to_vec();
+        cells.push(("ended at us".into(), ended));
+        if by_kind.len() > 1 {
+            for (name, tally) in &by_kind {
+                for (what, count) in [
+                    ("issued", tally.issued),
+                    ("completed", tally.completed),
+                    ("failed", tally.failed),
+                    ("missing", tally.missing),
+                ] {
+                    cells.push((format!("{name} {what}"), count as f64));
+                }
+            }
+        }
+        let title = if by_kind.len() > 1 { "transactions" } else { by_kind[0].0 };
+        let title = format!("{}{} at random", title[..1].to_uppercase(), &title[1..]);
+        let (columns, row) = cells.into_iter().unzip();
+        Measured { title, columns, rows: vec![row] }
+    }
+
+    /// All transactions of a node by their numbers, drawn again.
+    fn all_of(&self, from: u32, nodes: u32) -> Vec<(u64, Drawn)> {
+        let mut plan = self.plan(from, nodes);
+        (0..self.transactions).map(|n| (self.number(from, n), plan.next())).collect()
+    }
+}
