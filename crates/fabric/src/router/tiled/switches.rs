@@ -90,12 +90,13 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         Err(soon)
     }
 
-    /// The packet that leaves a queue of a sub-switch, which is noted as gone, and when its last flit goes.
+    /// The packet that leaves a queue of a sub-switch, which is noted as gone, and until when flits of it are there for who sends there:
+    /// what an act frees is seen a tick later.
     pub(super) fn leaving_row_queue(&self, router: u32, tile: usize, queue: usize) -> (Leaving, Time) {
         let Constants { tiles, rows, .. } = self.k;
         let buses = &self.buses[(router as usize * tiles + tile) * rows..][..rows];
         let its = buses.iter().filter(|bus| usize::from(bus.turn) == queue).max_by_key(|bus| bus.free_at);
-        its.map_or((Leaving::default(), 0), |bus| (bus.leaving, bus.free_at))
+        its.map_or((Leaving::default(), 0), |bus| (bus.leaving, bus.free_at + 1))
     }
 
     fn send_along_column(&mut self, router: u32, tile: usize, row: usize, queue: usize, now: Time) {
