@@ -1,8 +1,10 @@
 //! The tiled router beside its clocked model, on the same packets.
 
+mod links;
 mod models;
 #[path = "../reference_tiled/mod.rs"]
 mod reference_tiled;
+mod torus;
 
 use models::{Comparison, fabric, reference};
 use netloom_fabric::config::{

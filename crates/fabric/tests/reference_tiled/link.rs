@@ -14,8 +14,8 @@ pub struct LinkCounts {
     /// Sets that the other end found wrong; that were wrong and it did not find.
     pub wrong_sets: u64,
     pub escaped_sets: u64,
-    /// Flits that were sent again.
-    pub flits_again: u64,
+    /// Flits of packets in the first.
+    pub flits_in_wrong: u64,
     /// Sets without flits whose credits had to be sent again.
     pub wrong_idle_sets: u64,
 }
@@ -24,7 +24,7 @@ impl LinkCounts {
     pub fn add(&mut self, other: &LinkCounts) {
         self.wrong_sets += other.wrong_sets;
         self.escaped_sets += other.escaped_sets;
-        self.flits_again += other.flits_again;
+        self.flits_in_wrong += other.flits_in_wrong;
         self.wrong_idle_sets += other.wrong_idle_sets;
     }
 }
@@ -67,6 +67,8 @@ pub struct Link {
     waits_for: Option<u64>,
     /// Where no flits are sent: the end of the idle set on the wire.
     idle_until: u64,
+    /// Credits (VCs) of this cycle.
+    credits: Vec<usize>,
     set_flits: usize,
     buffer_flits: usize,
     /// Cycles of an idle set, and from a set's end to the news of it.
@@ -109,6 +111,7 @@ impl Link {
             to_go: 0,
             waits_for: None,
             idle_until: 0,
+            credits: vec![],
             set_flits: control.set_flits as usize,
             buffer_flits: control.send_buffer_flits as usize,
             idle_ticks: (u64::from(control.set_flits) * costs).div_ceil(1000),
@@ -177,7 +180,9 @@ impl Link {
         }
         let at = now + 1 + self.round_trip;
         if self.is_wrong {
-            self.counts.wrong_sets += 1;
+            let flits = self.buffer[(number - self.first) as usize].flits.len() as u64;
+            self.counts.wrong_sets += u64::from(flits > 0);
+            self.counts.flits_in_wrong += flits;
             self.waits_for = Some(number);
             return Some((at, News::Wrong(number)));
         }
@@ -199,7 +204,6 @@ impl Link {
         let passes = !self.is_wrong && self.waits_for.is_none();
         let set = &mut self.buffer[at];
         let flit = set.flits.get(slot).copied();
-        self.counts.flits_again += u64::from(flit.is_some());
         let credits = if passes { std::mem::take(&mut set.credits) } else { vec![] };
         // The last set may have flits that have never been sent.
         let is_behind = slot + 1 == set.flits.len().max(1);
@@ -209,37 +213,50 @@ impl Link {
         Some(Sent { flit: flit.filter(|_| passes), credits, news })
     }
 
-    /// A credit of a VC is to go now: whether it gets over, and when there will be news of an idle set.
-    pub fn credit(&mut self, vc: usize, now: u64) -> (bool, Option<(u64, News)>) {
-        let last = self.first + self.buffer.len() as u64;
-        if self.again.is_none() && self.left > 0 {
-            // With the set of new flits.
-            let passes = !self.is_wrong && self.waits_for.is_none();
-            if !passes {
-                self.buffer.back_mut().expect("a set on the wire").credits.push(vc);
-            }
-            return (passes, None);
+    /// A credit of a VC is to go in this cycle.
+    pub fn take_credit(&mut self, vc: usize) {
+        self.credits.push(vc);
+    }
+
+    /// The credits of this cycle go, with what is on the wire now (a flit, where it `is_busy`): those that get over, and when there will be news of an idle set.
+    pub fn send_credits(&mut self, now: u64, is_busy: bool) -> Sent {
+        if self.credits.is_empty() {
+            return Sent::default();
         }
-        let is_idle = self.again.is_none() && self.waits_for.is_none();
-        if is_idle && now < self.idle_until {
-            return (true, None);
-        }
+        let mut credits = std::mem::take(&mut self.credits);
         let mut news = None;
-        if is_idle {
-            self.idle_until = now + self.idle_ticks;
-            if !self.goes_wrong(self.set_flits) {
-                return (true, None);
+        let is_new = self.again.is_none();
+        let passes = if is_new && self.left > 0 {
+            !self.is_wrong && self.waits_for.is_none()
+        } else if is_new && self.waits_for.is_none() {
+            // With the last flit of a set, between two sets of a packet, or with an idle set.
+            is_busy || self.to_go > 0 || now < self.idle_until || {
+                self.idle_until = now + self.idle_ticks;
+                let is_wrong = self.goes_wrong(self.set_flits);
+                if is_wrong {
+                    let number = self.first + self.buffer.len() as u64;
+                    self.counts.wrong_idle_sets += 1;
+                    self.waits_for = Some(number);
+                    news = Some((self.idle_until + self.round_trip, News::Wrong(number)));
+                }
+                !is_wrong
             }
-            self.counts.wrong_idle_sets += 1;
-            self.waits_for = Some(last);
-            news = Some((self.idle_until + self.round_trip, News::Wrong(last)));
+        } else {
+            false
+        };
+        if passes {
+            return Sent { credits, ..Sent::default() };
         }
-        // Behind all that is to be sent again; a set of which flits are to come is the last.
-        match self.buffer.back_mut().filter(|set| set.flits.len() < set.slots) {
-            Some(set) if news.is_none() => set.credits.push(vc),
-            _ => self.buffer.push_back(Set { flits: vec![], slots: 1, credits: vec![vc] }),
+        // With the last set that will be sent again, or behind all of them.
+        let last = self.first + self.buffer.len() as u64;
+        let is_to_come = |set: &Set, again: (u64, usize)| set.flits.len() < set.slots || again.0 + 1 < last;
+        match self.buffer.back_mut() {
+            Some(set) if news.is_none() && self.again.is_none_or(|again| is_to_come(set, again)) => {
+                set.credits.append(&mut credits);
+            }
+            _ => self.buffer.push_back(Set { flits: vec![], slots: 1, credits }),
         }
-        (false, news)
+        Sent { news, ..Sent::default() }
     }
 
     /// News of a set.

@@ -219,7 +219,8 @@ impl Tile {
             costs,
             budget: 0,
             room: Room::new(config),
-            link: class.and_then(|class| Link::new(config, class, costs, seed ^ (router << 8 | tile) as u64)),
+            link: class
+                .and_then(|class| Link::new(config, class, costs, seed << 32 | (router << 8 | tile) as u64)),
             sent: 0,
         }
     }

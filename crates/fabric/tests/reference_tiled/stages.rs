@@ -87,17 +87,10 @@ impl Reference {
         let to = (end.router as usize, usize::from(end.port));
         let latency =
             u64::from(self.config.link[&self.wiring.classes()[usize::from(end.class)]].latency_ticks);
-        let now = self.now;
         if let Some(link) = &mut self.tiles[router][tile].link {
-            let (passes, news) = link.credit(vc, now);
-            if let Some((at, news)) = news {
-                self.later(at, Due::News { router, tile, news });
-            }
-            if !passes {
-                return;
-            }
+            return link.take_credit(vc);
         }
-        self.later(now + latency, Due::Credit { router: to.0, tile: to.1, vc });
+        self.later(self.now + latency, Due::Credit { router: to.0, tile: to.1, vc });
     }
 
     /// The buses from a sub-switch to the rows of its column move a flit each.
@@ -149,16 +142,28 @@ impl Reference {
         Some(queue)
     }
 
-    /// A link, or the way to a node, sends what it may in this cycle.
+    /// A link, or the way to a node, sends what it may in this cycle, and then the credits of the same cycle.
     pub(super) fn output(&mut self, router: usize, tile: usize) {
-        let now = self.now;
-        let is_link = tile < self.wiring.ports();
         let t = &mut self.tiles[router][tile];
         // It may be ahead by less than a cycle; what it could not use it has lost.
         t.budget = (t.budget + 1000).min(t.costs + 999);
-        if t.budget < t.costs {
-            return;
+        let budget = t.budget;
+        // Otherwise a flit is still on the wire.
+        let is_free = t.budget >= t.costs;
+        if is_free {
+            self.send_flit(router, tile);
         }
+        let is_busy = !is_free || self.tiles[router][tile].budget < budget;
+        if let Some(link) = &mut self.tiles[router][tile].link {
+            let sent = link.send_credits(self.now, is_busy);
+            self.on_the_wire(router, tile, sent);
+        }
+    }
+
+    fn send_flit(&mut self, router: usize, tile: usize) {
+        let now = self.now;
+        let is_link = tile < self.wiring.ports();
+        let t = &mut self.tiles[router][tile];
         if let Some(link) = &mut t.link {
             if let Some(sent) = link.send_again(now) {
                 t.budget -= t.costs;
