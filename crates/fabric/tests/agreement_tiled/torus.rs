@@ -41,10 +41,11 @@ fn tori_of_small_queues_agree() {
         let mut config = torus(dims, 2, 1000);
         (config.router.input_flits, config.router.input_reserved_flits) = (8 * 20, 20);
         let mut comparison = Comparison::default();
-        for seed in 1..=16 {
+        for seed in 1..=6 {
             comparison.add(&config, 80, 0.0, seed);
         }
-        comparison.mean_within(0.01);
+        // Links of a flit a tick: nothing is left to chance.
+        comparison.each_within(0.001);
     }
 }
 
