@@ -171,7 +171,7 @@ impl Sender {
                 return (0, self.wrong_at);
             }
             counts.late_credits += 1;
-            let over = over.max(self.behind);
+            debug_assert!(over >= self.behind, "what goes behind it is sent again");
             return (over - now, over);
         }
         if self.behind > now || self.idle_until > now {
