@@ -67,6 +67,8 @@ pub struct TiledBlock<H> {
     pub(super) link_loads: Loads,
     /// What goes wrong, where anything does.
     pub(super) faults: Option<Box<Faults>>,
+    /// Credits that are to leave in this tick, and by how much they are held back: where bits may be wrong.
+    pub(super) credits: Vec<(Event, Time)>,
     /// The events of one tick, and those of them that are for hosts; kept for their memory.
     taken: Vec<Event>,
     pub(super) for_hosts: Vec<Event>,
@@ -132,6 +134,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             router_loads,
             link_loads,
             faults,
+            credits: vec![],
             taken: vec![],
             for_hosts: vec![],
             numbers,
@@ -206,6 +209,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                     self.due.outputs |= bit;
                 }
             }
+            Kind::Credits => self.credits.push((event, 0)),
             Kind::WakeInput => self.due.inputs |= bit,
             Kind::WakeSwitch => self.due.switches |= bit,
             Kind::WakeOutput => self.due.outputs |= bit,
@@ -238,6 +242,9 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             }
             self.serve_hosts(now);
             self.act(router, now, out);
+            if !self.credits.is_empty() {
+                self.send_doubtful_credits(now, out);
+            }
         }
         self.taken = taken;
         events

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Buffered,
     /// `flits` of the VC `queue` leave the input queue at the other end of the tile's link, for which they take `packet` ticks.
     Credit,
+    /// Credits of `flits` of the VC `queue` are to leave by the tile's link from now on, for `packet` ticks.
+    Credits,
     /// A tile's input is to be looked at again.
     WakeInput,
     /// The same of its sub-switch.

@@ -181,6 +181,11 @@ impl Faults {
         self.senders.get(at).map_or(now, |sender| sender.open_at(now))
     }
 
+    /// Whether bits on links may be wrong.
+    pub fn has_wrong_bits(&self) -> bool {
+        self.rates.is_some()
+    }
+
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.senders) + self.lanes.len() + self.works.len() * (9 + size_of::<FirstError>())
     }
@@ -419,20 +424,15 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         carried
     }
 
-    /// How late a credit leaves that is to leave now by a tile's link, ticks.
-    #[inline]
-    pub(super) fn credit_is_late(&mut self, at: usize, now: Time) -> Time {
-        if self.faults.is_none() { 0 } else { self.doubtful_credit_is_late(at, now) }
-    }
-
-    #[inline(never)]
-    fn doubtful_credit_is_late(&mut self, at: usize, now: Time) -> Time {
-        let Some(faults) = &mut self.faults else { return 0 };
-        let (Some(rates), Some(sender)) = (faults.rates, faults.senders.get_mut(at)) else { return 0 };
+    /// How late credits leave that are to leave now by a tile's link, and for how long this holds, ticks.
+    pub(super) fn credits_are_late(&mut self, router: u32, tile: usize, now: Time) -> (Time, Time) {
+        let at = router as usize * self.k.tiles + tile;
+        let faults = self.faults.as_mut().expect("bits are wrong");
         let class = usize::from(self.outputs[at].class);
-        let times = (self.k.flit[class], 2000 * self.k.latency[class]);
-        let leaves = sender.carry_credit(1000 * now, times, rates, &mut faults.counts.links);
-        (leaves - 1000 * now).div_ceil(1000)
+        let times = (faults.flit(at, self.k.flit[class]), 2000 * self.k.latency[class]);
+        let (rates, sender) = (faults.rates.expect("bits are wrong"), &mut faults.senders[at]);
+        let (late, until) = sender.carry_credits(1000 * now, times, rates, &mut faults.counts.links);
+        (late.div_ceil(1000), until.div_ceil(1000) - now)
     }
 
     /// Holds packets back at their nodes, and notes it.

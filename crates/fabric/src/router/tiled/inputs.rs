@@ -149,19 +149,60 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         if tile >= self.k.ports {
             return self.give_back_entry(router, tile - self.k.ports, vc, flits.into(), now, busy);
         }
-        let at = router as usize * self.k.tiles + tile;
-        let late = self.credit_is_late(at, now);
-        let back = &self.outputs[at];
+        if self.faults.as_ref().is_some_and(|faults| faults.has_wrong_bits()) {
+            let credits = Event::of_packet(Kind::Credits, router, tile, vc, busy as u32);
+            return self.credits.push((Event { flits, ..credits }, held_back));
+        }
+        self.send_credits(router, tile, (vc, flits, busy), now + held_back, out);
+    }
+
+    /// Credits of flits that leave from now on, for so long, go by a tile's link: the first at `leave`.
+    fn send_credits(
+        &mut self,
+        router: u32,
+        tile: usize,
+        (vc, flits, busy): (usize, u8, Time),
+        leave: Time,
+        out: &mut Outbox<Message>,
+    ) {
+        let back = &self.outputs[router as usize * self.k.tiles + tile];
         let (from, class) = (back.to, usize::from(back.class));
         let mut credit = Event::of_packet(Kind::Credit, from, back.to_tile.into(), vc, busy as u32);
         credit.flits = flits;
-        let comes = now + self.k.latency[class] + held_back + late;
+        let comes = leave + self.k.latency[class];
         if from & REMOTE == 0 {
             self.calendar.push(comes, credit);
         } else {
             let event = Event { router: from & 0xffff, ..credit };
             out.send(((from & !REMOTE) >> 16) as usize, comes, Message { event, packet: None });
         }
+    }
+
+    /// Sends the credits of this tick where bits may be wrong: after all else, when it is known what is on the links.
+    pub(super) fn send_doubtful_credits(&mut self, now: Time, out: &mut Outbox<Message>) {
+        let mut list = std::mem::take(&mut self.credits);
+        for (event, held_back) in list.drain(..) {
+            let Event { router, tile, queue, flits, .. } = event;
+            let busy = Time::from(event.packet);
+            let (late, holds) = self.credits_are_late(router, tile.into(), now);
+            let leave = now + late + held_back;
+            // Routers that measure round trips of credits do so packet by packet.
+            if holds >= busy || self.round_trips.is_some() {
+                self.send_credits(router, tile.into(), (queue.into(), flits, busy), leave, out);
+                continue;
+            }
+            // The others go in other sets. Where they are that late, they are in a set that came wrong, and come together.
+            let left = if busy > 2 * self.k.bus_ticks(flits.into()) {
+                u32::from(flits).saturating_sub(holds as u32).max(1)
+            } else {
+                Leaving::new(flits, busy).left(now + busy, now + holds - 1)
+            };
+            let after = holds.max(busy.saturating_sub(self.k.bus_ticks(left)));
+            let others = Event { flits: left as u8, packet: (busy - after).max(1) as u32, ..event };
+            self.calendar.push(now + after, others);
+            self.send_credits(router, tile.into(), (queue.into(), flits - left as u8, holds), leave, out);
+        }
+        self.credits = list;
     }
 
     /// The sub-switch of a column has more room for what comes from a tile by a VC, all of it from `gone_at` on.

@@ -4,7 +4,8 @@
 //! The sender draws at once which set will come wrong. It goes on sending until it could hear of that, a round trip after the
 //! set's end; the other end takes none of what comes in the meantime. From then on it sends the set and all behind it once more, and
 //! takes no new packet before that is done. What a link is late is told by two times: `heard`, until which what is
-//! sent is in vain, and `behind`, up to which the link is busy with what it sends again. The send buffer holds a round trip,
+//! sent is in vain, and `behind`, up to which the link is busy with what it sends again. Credits ride in sets of packets or, where there are
+//! none, in idle ones, which come wrong as well and hold up what is behind them. The send buffer holds a round trip,
 //! so that a link never waits for acknowledgements (`LinkControl::send_buffer_flits`). Sets are counted from a packet's first flit **(ours)**.
 
 use crate::config::LinkControl;
@@ -13,16 +14,21 @@ use netloom_engine::{Stream, chance_threshold};
 /// What link control draws from, among the streams of a run.
 const LINK_CONTROL: u64 = 22;
 
+/// A tick, in thousandths.
+const TICK: u64 = 1000;
+
 /// What has gone wrong on links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkControlCounts {
     /// Sets that came wrong and were sent again, with those behind them.
     pub corrupted_sets: u64,
-    /// Flits of packets that were sent in vain.
+    /// Flits of packets in them.
     pub repeated_flits: u64,
     /// Sets that came wrong without the CRC's showing it.
     pub escaped_sets: u64,
-    /// Credits that came late, since the set that carried them came wrong.
+    /// Sets without flits of packets that came wrong, and credits that came late: with these, or behind a wrong set.
+    pub corrupted_idle_sets: u64,
+    /// See `corrupted_idle_sets`.
     pub late_credits: u64,
 }
 
@@ -32,6 +38,7 @@ impl LinkControlCounts {
         self.corrupted_sets += other.corrupted_sets;
         self.repeated_flits += other.repeated_flits;
         self.escaped_sets += other.escaped_sets;
+        self.corrupted_idle_sets += other.corrupted_idle_sets;
         self.late_credits += other.late_credits;
     }
 }
@@ -65,8 +72,14 @@ pub(super) struct Sender {
     stream: Stream,
     /// Flits that will come right before one that does not.
     right: u64,
+    /// What goes out from `wrong_at` on is refused; until `heard` the sender does not know.
+    wrong_at: u64,
     heard: u64,
+    /// When all that has been begun is over, and the same of what is sent again.
     behind: u64,
+    again_until: u64,
+    /// The end of the idle set that carries credits.
+    idle_until: u64,
 }
 
 /// How a packet comes over.
@@ -84,7 +97,7 @@ impl Sender {
     pub fn new(seed: u64, router: u32, port: usize, rates: Rates) -> Self {
         let mut stream = Stream::new(seed, LINK_CONTROL, u64::from(router) << 8 | port as u64);
         let right = gap(&mut stream, rates);
-        Sender { stream, right, heard: 0, behind: 0 }
+        Sender { stream, right, wrong_at: 0, heard: 0, behind: 0, again_until: 0, idle_until: 0 }
     }
 
     /// When the link takes another packet that could leave at `now`: at once, or when what went wrong has been sent again.
@@ -102,11 +115,17 @@ impl Sender {
         counts: &mut LinkControlCounts,
     ) -> Carried {
         let mut at = start.max(self.behind);
+        // One that begins in the tick in which all else is over is new.
+        let is_new = start + TICK > at.max(self.heard);
+        let mut is_again = !is_new;
         let (mut left, mut head, mut escaped) = (flits, None, false);
         loop {
             if self.right >= left {
                 self.right -= left;
                 self.behind = at + left * flit;
+                if is_again {
+                    self.again_until = self.behind;
+                }
                 return Carried { start: head.unwrap_or(at), end: self.behind, escaped };
             }
             let before = self.right / rates.set_flits * rates.set_flits;
@@ -128,31 +147,52 @@ impl Sender {
             }
             let heard = at + through * flit + round_trip;
             // What goes wrong when it is sent again finds the sender at that already.
-            if at == start {
-                self.heard = heard;
+            if is_new && !is_again {
+                (self.wrong_at, self.heard) = (at + before * flit, heard);
             }
-            at = heard;
+            (at, is_again) = (heard, true);
             left -= before;
             self.right = gap(&mut self.stream, rates);
         }
     }
 
-    /// When a credit that is to leave at `now` does, for good.
-    pub fn carry_credit(
+    /// Credits that are to leave from `now` on: how late they do, and until when that holds. They ride in what is on the wire: sets of
+    /// packets, which are known already, or idle ones; what comes behind a wrong one waits until all has been sent again.
+    pub fn carry_credits(
         &mut self,
         now: u64,
         (flit, round_trip): (u64, u64),
         rates: Rates,
         counts: &mut LinkControlCounts,
-    ) -> u64 {
-        let mut at = if now < self.heard { self.heard } else { now };
-        while self.right == 0 {
+    ) -> (u64, u64) {
+        let over = self.heard.max(self.again_until);
+        if over > now {
+            if self.wrong_at > now {
+                return (0, self.wrong_at);
+            }
             counts.late_credits += 1;
-            at += rates.set_flits * flit + round_trip;
-            self.right = gap(&mut self.stream, rates);
+            debug_assert!(over >= self.behind, "what goes behind it is sent again");
+            return (over - now, over);
         }
-        self.right -= 1;
-        at
+        if self.behind > now || self.idle_until > now {
+            return (0, self.behind.max(self.idle_until));
+        }
+        self.idle_until = now + rates.set_flits * flit;
+        if self.right >= rates.set_flits {
+            self.right -= rates.set_flits;
+            return (0, self.idle_until);
+        }
+        self.right = gap(&mut self.stream, rates);
+        if self.stream.chance(rates.missed) {
+            counts.escaped_sets += 1;
+            return (0, self.idle_until);
+        }
+        counts.corrupted_idle_sets += 1;
+        counts.late_credits += 1;
+        (self.wrong_at, self.heard) = (now, self.idle_until + round_trip);
+        self.again_until = self.heard + flit;
+        self.behind = self.again_until;
+        (self.behind - now, self.behind)
     }
 }
 
@@ -229,6 +269,69 @@ mod tests {
             now += 14 * 1111;
         }
         assert!(held > counts.corrupted_sets / 2 && held > 100, "{held} of {}", counts.corrupted_sets);
+    }
+
+    /// Credits on a link without packets: as many of their sets come wrong as the rate says, and those are late by a set and a round trip.
+    #[test]
+    fn credits_are_as_late_as_the_sets_that_carry_them() {
+        let rates = Rates::new(1e-4, &CONTROL).expect("errors");
+        let (mut sender, mut counts) = (Sender::new(1, 2, 3, rates), LinkControlCounts::default());
+        let (times, runs) = ((1111, 124_000), 100_000u64);
+        let mut wrong = 0;
+        for now in (1..=runs).map(|run| run * 1_000_000) {
+            // Long after those before.
+            let (late, until) = sender.carry_credits(now, times, rates, &mut counts);
+            // What leaves before its end is in the same set.
+            let again = sender.carry_credits(now + 5000, times, rates, &mut counts);
+            if late == 0 {
+                assert_eq!((until, again), (now + 9 * 1111, (0, until)));
+            } else {
+                wrong += 1;
+                assert_eq!((late, until), (9 * 1111 + 124_000 + 1111, now + late));
+                assert_eq!(again, (late - 5000, until));
+            }
+        }
+        let expected = -(480.0 * (-1e-4f64).ln_1p()).exp_m1() * runs as f64;
+        assert!((wrong as f64 - expected).abs() < 4.0 * expected.sqrt(), "{wrong} of {expected}");
+        assert_eq!((counts.corrupted_idle_sets, counts.late_credits), (wrong, 2 * wrong));
+        assert_eq!(counts.corrupted_sets, 0);
+    }
+
+    /// A packet behind an idle set that is wrong waits for it; credits go with the sets of a packet, and wait for those that are wrong.
+    #[test]
+    fn packets_and_credits_hold_each_other_up() {
+        let rates = Rates::new(1e-4, &CONTROL).expect("errors");
+        let (mut sender, mut counts) = (Sender::new(1, 2, 3, rates), LinkControlCounts::default());
+        let times = (1111, 124_000);
+        let (mut held, mut parts) = ([0, 0], [0, 0]);
+        for now in (1..=20_000).map(|run| run * 1_000_000) {
+            let (late, _) = sender.carry_credits(now, times, rates, &mut counts);
+            let wrong = counts.corrupted_sets;
+            let packet = sender.carry(now + 5000, 14, times, rates, &mut counts);
+            let drawn = counts.corrupted_idle_sets;
+            let (with, until) = sender.carry_credits(now + 10_000, times, rates, &mut counts);
+            assert_eq!(counts.corrupted_idle_sets, drawn, "no set but the packet's is on the wire");
+            if late > 0 {
+                held[0] += 1;
+                assert!(packet.start >= now + late && with >= late - 10_000);
+            } else if counts.corrupted_sets == wrong {
+                assert_eq!((packet.start, with, until), (now + 5000, 0, packet.end));
+            } else if packet.start > now + 5000 {
+                // Its first set: the credit is refused with it.
+                held[1] += 1;
+                assert_eq!((with, until), (packet.end - now - 10_000, packet.end));
+            } else {
+                // Its second: the credit is before it.
+                parts[0] += 1;
+                assert_eq!((with, until), (0, now + 5000 + 9 * 1111));
+                let (late, _) = sender.carry_credits(until, times, rates, &mut counts);
+                parts[1] += u64::from(late == packet.end - until);
+            }
+        }
+        assert!(
+            held[0] > 700 && held[1] > 700 && parts[0] > 300 && parts[0] == parts[1],
+            "{held:?} {parts:?}"
+        );
     }
 
     #[test]

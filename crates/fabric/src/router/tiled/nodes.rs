@@ -215,7 +215,8 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         let Constants { shares, tiles_per_share, rules, .. } = self.k;
         let room = &mut self.entries[router as usize * shares * tiles_per_share + place].room;
         room.give_back(vc, flits, rules);
-        room.leaving = (vc as u8, Leaving::new(flits as u8, busy), now + busy);
+        // What an act frees is seen a tick later.
+        room.leaving = (vc as u8, Leaving::new(flits as u8, busy), now + busy + 1);
         let share = place / tiles_per_share;
         if self.shares[router as usize * shares + share].waiting != 0 {
             self.wake_share(router, share, now + 1);

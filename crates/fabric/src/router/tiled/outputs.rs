@@ -153,11 +153,12 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         }
     }
 
-    /// The packet that leaves a queue of a column buffer, which is noted as gone, and when its last flit goes.
+    /// The packet that leaves a queue of a column buffer, which is noted as gone, and until when flits of it are there for who sends there:
+    /// what an act frees is seen a tick later.
     pub(super) fn leaving_column_queue(&self, router: u32, tile: usize, queue: usize) -> (Leaving, Time) {
         let output = &self.outputs[router as usize * self.k.tiles + tile];
         let is_its = usize::from(output.turn) == queue;
-        (output.leaving, if is_its { output.free_at.div_ceil(1000) } else { 0 })
+        (output.leaving, if is_its { output.free_at.div_ceil(1000) + 1 } else { 0 })
     }
 
     /// Flits in a router that are to leave by a tile become more or fewer; who asks for loads hears of it.

@@ -193,17 +193,32 @@ impl Leaving {
         Leaving { flits, ticks: ticks.clamp(1, u16::MAX.into()) as u16 }
     }
 
-    /// Flits that are still there at the end of this tick, where the last goes in the one before `until`.
+    /// Flits that are still there at the end of this tick, where the last goes in the one before `until`. Where some are late the first goes
+    /// at once all the same, and the others evenly.
     #[inline]
     pub fn left(self, until: Time, now: Time) -> u32 {
         let to_go = until.saturating_sub(now + 1) as u32;
-        (u32::from(self.flits) * to_go).div_ceil(u32::from(self.ticks).max(1)).min(self.flits.into())
+        let (flits, ticks) = (u32::from(self.flits), u32::from(self.ticks).max(1));
+        if flits >= ticks || flits < 2 {
+            return (flits * to_go).div_ceil(ticks).min(flits);
+        }
+        // To the nearest, but the last is there to the end.
+        let even = (2 * (flits - 1) * to_go + ticks - 1) / (2 * (ticks - 1));
+        even.clamp(to_go.min(1), flits)
     }
 
     /// When no more than so many are left.
     #[inline]
     pub fn when_left(self, until: Time, left: u32) -> Time {
-        until.saturating_sub(Time::from(left * u32::from(self.ticks) / u32::from(self.flits).max(1)) + 1)
+        let (flits, ticks) = (u32::from(self.flits), u32::from(self.ticks).max(1));
+        let to_go = if left == 0 {
+            0
+        } else if flits >= ticks || flits < 2 {
+            left * ticks / flits.max(1)
+        } else {
+            ((2 * left + 1) * (ticks - 1) - 1) / (2 * (flits - 1))
+        };
+        until.saturating_sub(Time::from(to_go) + 1)
     }
 }
 
@@ -402,6 +417,38 @@ mod tests {
         assert!(!gone.may_leave(3, 120) && !gone.may_leave(5, 1_000_000));
         gone.leaves(1, 140, 130);
         assert!(gone.may_leave(1, 130) && !gone.may_leave(3, 130));
+    }
+
+    #[test]
+    fn flits_leave_one_by_one() {
+        for (flits, ticks) in
+            [(14, 14), (14, 7), (14, 15), (14, 40), (12, 13), (1, 1), (1, 5), (2, 9), (63, 70)]
+        {
+            let (leaving, until) = (Leaving::new(flits, ticks), 100 + ticks);
+            let mut before = u32::from(flits);
+            for now in 100..until {
+                let left = leaving.left(until, now);
+                assert!(
+                    left <= before && (left > 0) == (now + 1 < until),
+                    "{flits} in {ticks} at {now}: {left}"
+                );
+                assert!(
+                    before - left <= u32::from(flits).div_ceil(ticks as u32),
+                    "{flits} in {ticks} at {now}"
+                );
+                before = left;
+            }
+            let first = leaving.left(until, 100);
+            assert!(flits == 1 || first < u32::from(flits), "the first goes at once");
+            for left in 0..u32::from(flits) {
+                let at = leaving.when_left(until, left);
+                assert!(leaving.left(until, at) <= left, "{flits} in {ticks}: {left} left at {at}");
+                assert!(
+                    at <= 100 || leaving.left(until, at - 1) > left,
+                    "{flits} in {ticks}: {left} left before {at}"
+                );
+            }
+        }
     }
 
     #[test]

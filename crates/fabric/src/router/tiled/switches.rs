@@ -89,13 +89,14 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         Err(soon)
     }
 
-    /// The packet that leaves a queue of a sub-switch, which is noted as gone, and when its last flit goes.
+    /// The packet that leaves a queue of a sub-switch, which is noted as gone, and until when flits of it are there for who sends there:
+    /// what an act frees is seen a tick later.
     pub(super) fn leaving_row_queue(&self, router: u32, tile: usize, queue: usize) -> (Leaving, Time) {
         let Constants { tiles, rows, columns, .. } = self.k;
         let at = router as usize * tiles + tile;
         let row = self.row_buffers[at * columns * VCS + queue].left_to;
         let bus = &self.buses[at * rows + usize::from(row)];
-        if usize::from(bus.turn) == queue { (bus.leaving, bus.free_at) } else { (Leaving::default(), 0) }
+        if usize::from(bus.turn) == queue { (bus.leaving, bus.free_at + 1) } else { (Leaving::default(), 0) }
     }
 
     fn send_along_column(&mut self, router: u32, tile: usize, row: usize, queue: usize, now: Time) {
@@ -132,7 +133,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             self.arena.fetch(packet);
         }
         let from = (column, queue % VCS);
-        self.more_row_room(router, here * columns + queue / VCS, from, (flits, now + busy), now);
+        self.more_row_room(router, here * columns + queue / VCS, from, (flits, now + busy + 1), now);
     }
 
     /// The column buffer of a row has more room for what comes from a sub-switch by a VC.

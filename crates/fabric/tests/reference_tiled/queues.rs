@@ -1,0 +1,73 @@
+//! What flits wait in, who may go next, and what room there is.
+
+use super::{Flit, Spec};
+use netloom_fabric::config::TiledConfig;
+use std::collections::VecDeque;
+
+/// A queue of flits and what room is left in it, as who fills it knows.
+pub struct Queue {
+    pub flits: VecDeque<Flit>,
+    pub room: u32,
+}
+
+impl Queue {
+    pub fn new(room: u32) -> Self {
+        Queue { flits: VecDeque::new(), room }
+    }
+
+    /// The first flit, if it is there by now.
+    pub fn ready(&self, now: u64) -> Option<Flit> {
+        self.flits.front().filter(|f| f.at <= now).copied()
+    }
+}
+
+/// Who holds a bus or a link, and who had it last.
+#[derive(Clone, Copy, Default)]
+pub struct Arbiter {
+    pub holder: Option<usize>,
+    last: usize,
+}
+
+impl Arbiter {
+    /// Who holds it, or else the next in turn of so many that may have it.
+    pub fn choose(&mut self, of: usize, may: impl Fn(usize) -> bool) -> Option<usize> {
+        if self.holder.is_none() {
+            self.holder = (1..=of).map(|step| (self.last + step) % of).find(|&i| may(i));
+        }
+        self.holder
+    }
+
+    pub fn let_go(&mut self, who: usize) {
+        (self.holder, self.last) = (None, who);
+    }
+}
+
+/// The room of an input queue as its sender knows it: flits there by VC.
+pub struct Room {
+    pub used: Vec<u32>,
+    reserved: u32,
+    shared: u32,
+    share: u32,
+}
+
+impl Room {
+    pub fn new(config: &TiledConfig) -> Self {
+        let (r, vcs) = (&config.router, config.vcs());
+        Room {
+            used: vec![0; vcs as usize],
+            reserved: r.input_reserved_flits,
+            shared: r.input_flits - vcs * r.input_reserved_flits,
+            share: r.input_share,
+        }
+    }
+
+    /// Whether there is room for a packet: what its VC has reserved, or so many times what is then left of what all share.
+    pub fn fits(&self, vc: usize, packet: &Spec) -> bool {
+        let beyond = |used: u32| used.saturating_sub(self.reserved);
+        let taken: u32 = self.used.iter().map(|&used| beyond(used)).sum();
+        let will = beyond(self.used[vc] + packet.flits);
+        let more = will - beyond(self.used[vc]);
+        let left = self.shared - taken;
+        more == 0 || more <= left && will <= self.share * (left - more)
+    }
+}
