@@ -1,7 +1,7 @@
 //! Packets that have come out of the network and wait until a NIC looks at them: so many, and then it takes no more of their class.
 
 use crate::agenda::TICK;
-use crate::places::Asks;
+use crate::nics::Asks;
 use netloom_engine::Time;
 use std::collections::VecDeque;
 

@@ -2,11 +2,11 @@
 
 use super::address::Job;
 use super::config::{AriesConfig, MILLI};
-use super::gni::{Call, Gni, Note, Task, task};
+use super::gni::{Call, Gni, Task, task};
 use super::node::{Common, Node, lock};
 use super::{Action, Nic, Watch};
 use crate::agenda::Agenda;
-use crate::places::{Asks, Interface, Outgoing, Place, Places};
+use crate::nics::{Asks, Interface, Nics, Outgoing, Place, nodes_side};
 use netloom_engine::Time;
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
@@ -50,7 +50,9 @@ pub struct NicCounters {
 }
 
 /// The nodes' side of a block: a NIC each, and so many processes.
-pub struct AriesNics(Places<Nic>);
+pub struct AriesNics(Nics<Nic>);
+
+nodes_side!(AriesNics);
 
 impl AriesNics {
     /// For the nodes of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
@@ -81,24 +83,7 @@ impl AriesNics {
         let of = Arc::clone(&common);
         let task = |number, process, here: &_| task(number, process, &of, here, &mut program);
         let processes = common.processes;
-        AriesNics(Places::new(common, numbers, processes, seed, task))
-    }
-
-    /// Nodes whose NICs answer nothing: whoever asks them anything hears of it by a time-out.
-    #[must_use]
-    pub fn with_dead(mut self, dead: impl IntoIterator<Item = u32>) -> Self {
-        self.0.dead = dead.into_iter().collect();
-        self
-    }
-
-    /// What the programs measured: node, process, figures.
-    pub fn notes(&self) -> impl Iterator<Item = (u32, u32, Vec<Note>)> {
-        self.0.notes()
-    }
-
-    /// Processes that have not returned: node, process.
-    pub fn unfinished(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.0.unfinished()
+        AriesNics(Nics::new(common, numbers, processes, seed, task))
     }
 
     /// What the NICs have counted, by node.
@@ -196,23 +181,5 @@ impl Interface for Nic {
 
     fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery<TiledHeader>) {
         Nic::arrived(self, c, now, delivery);
-    }
-}
-
-impl Host<TiledHeader> for AriesNics {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
-        self.0.pull(now, node, fifo, signals)
-    }
-
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery<TiledHeader>, signals: &mut Signals) {
-        self.0.deliver(now, node, delivery, signals);
-    }
-
-    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
-        self.0.wake(now, node, token, signals);
-    }
-
-    fn died(&mut self, now: Time, node: u32) {
-        self.0.died(now, node);
     }
 }

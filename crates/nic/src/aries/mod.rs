@@ -51,7 +51,7 @@ pub use node::{Event, EventKind, FMA_DESCRIPTORS};
 pub use orb::OUTSTANDING;
 
 use crate::arrivals::Arrivals;
-use crate::places::{Asks, Outgoing};
+use crate::nics::{Asks, Outgoing};
 use crate::watches::Watches;
 use config::{AriesConfig, MILLI};
 use fma::Command;

@@ -5,8 +5,8 @@ use super::glex::{Call, Glex};
 use super::node::{Common, Node, lock};
 use super::{Action, Nic, Watch};
 use crate::agenda::{Agenda, MILLI};
-use crate::places::{Asks, Interface, Outgoing, Places};
-use crate::program::{Mailbox, Note, Task};
+use crate::nics::{Asks, Interface, Nics, Outgoing, nodes_side};
+use crate::program::{Mailbox, Task};
 use netloom_engine::Time;
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
@@ -54,7 +54,9 @@ pub struct NicCounters {
 }
 
 /// The nodes' side of a block: a NIC each, and so many processes.
-pub struct ThNics(Places<Nic>);
+pub struct ThNics(Nics<Nic>);
+
+nodes_side!(ThNics);
 
 impl ThNics {
     /// For the nodes of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
@@ -85,17 +87,7 @@ impl ThNics {
             Task::new(mailbox, program(glex))
         };
         let processes = common.processes;
-        ThNics(Places::new(common, numbers, processes, seed, task))
-    }
-
-    /// What the programs measured: node, process, figures.
-    pub fn notes(&self) -> impl Iterator<Item = (u32, u32, Vec<Note>)> {
-        self.0.notes()
-    }
-
-    /// Processes that have not returned: node, process.
-    pub fn unfinished(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.0.unfinished()
+        ThNics(Nics::new(common, numbers, processes, seed, task))
     }
 
     /// What the NICs have counted, by node.
@@ -175,23 +167,5 @@ impl Interface for Nic {
 
     fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery<TiledHeader>) {
         Nic::arrived(self, c, now, delivery);
-    }
-}
-
-impl Host<TiledHeader> for ThNics {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
-        self.0.pull(now, node, fifo, signals)
-    }
-
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery<TiledHeader>, signals: &mut Signals) {
-        self.0.deliver(now, node, delivery, signals);
-    }
-
-    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
-        self.0.wake(now, node, token, signals);
-    }
-
-    fn died(&mut self, now: Time, node: u32) {
-        self.0.died(now, node);
     }
 }

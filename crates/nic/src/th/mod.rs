@@ -44,8 +44,8 @@ pub use sequence::{Reduction, Request, Swap, swap_address};
 
 use crate::agenda::{Agenda, MILLI, TICK};
 use crate::arrivals::Arrivals;
+use crate::nics::{Asks, Outgoing};
 use crate::pcie::Pcie;
-use crate::places::{Asks, Outgoing};
 use crate::watches::Watches;
 use connection::Coming;
 use descriptor::Descriptor;

@@ -51,8 +51,8 @@ pub(crate) fn common<B: RouterBlock<Host: Driver>>(
         title: study.heading(),
         seed: study.study.seed,
         simulated: Simulated {
-            ticks: network.now(),
-            us: study.micros(network.now()),
+            ticks: span.to,
+            us: study.micros(span.to),
             measured_from_us: study.micros(span.from),
             measured_us: study.micros(span.to - span.from),
             ..Simulated::default()

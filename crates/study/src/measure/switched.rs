@@ -91,7 +91,8 @@ impl<H: Host<TiledHeader> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
         if study.study.measure.per_link {
             result.ports = rows;
         }
-        let windows = network.windows();
+        let mut windows = network.windows();
+        windows.truncate(span.to.div_ceil(study.study.measure.window_cycles) as usize);
         result.series = series(study, &windows, links, nodes);
         if let Some(report) = network.stall() {
             result.stall = Some(stall(study, network.now(), &wiring, &report));

@@ -146,7 +146,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
             }
         };
         // Of a run that ended before its warm-up, all is counted.
-        let span = Span { from: counted_from, to: self.network.now() };
+        let span = Span { from: counted_from, to: self.end(ended) };
         let mut result = self.readout.result(self.study, &mut self.network, span, self.links);
         result.confidence = confidence;
         result.simulated.ended = ended;
@@ -166,6 +166,16 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         measure::host(&mut result, &mut self.network, self.study, (first, wall), self.threads);
         result.host.build_s = self.build_s;
         result
+    }
+
+    /// When the run has ended: where all is done, when the last thing happened that counts.
+    fn end(&mut self, ended: Ended) -> Time {
+        let now = self.network.now();
+        if ended != Ended::Done {
+            return now;
+        }
+        let last = self.network.blocks().map(|b| b.host().last()).collect::<Option<Vec<Time>>>();
+        last.and_then(|last| last.into_iter().max()).map_or(now, |last| now.min(last + 1))
     }
 
     /// Begins counting anew, in the network and at the nodes.

@@ -1,5 +1,6 @@
 //! What drives the nodes of a run, as far as what it measures goes.
 
+use netloom_engine::Time;
 use netloom_nic::aries::AriesNics;
 use netloom_nic::fifo::{FifoNic, Software};
 use netloom_nic::message_unit::MessageUnits;
@@ -16,6 +17,11 @@ pub(crate) trait Driver {
 
     /// What it has counted of packets in flits, if it counts them.
     fn counts(&self) -> Option<&Counted> {
+        None
+    }
+
+    /// When anything last happened that counts, where more may follow: looks at what is overdue, when nothing is.
+    fn last(&self) -> Option<Time> {
         None
     }
 
@@ -61,11 +67,19 @@ impl Driver for AriesNics {
         // What programs move is in their own figures.
         (0, self.counters().map(|(_, c)| c.served).sum())
     }
+
+    fn last(&self) -> Option<Time> {
+        Some(AriesNics::last(self))
+    }
 }
 
 impl Driver for ThNics {
     fn arrived_so_far(&self) -> (u64, u64) {
         (0, 0)
+    }
+
+    fn last(&self) -> Option<Time> {
+        Some(ThNics::last(self))
     }
 }
 

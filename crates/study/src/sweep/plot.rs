@@ -29,11 +29,13 @@ struct Figure {
     factor: f64,
     /// The drawing ends at so many times the least value: latencies beyond saturation only tell how long the run was.
     ends_at: f64,
+    /// The column of what it cannot be above, where that is known, in the same unit.
+    bound: Option<&'static str>,
 }
 
 impl Figure {
     const fn new(column: &'static str, title: &'static str, unit: &'static str, factor: f64) -> Figure {
-        Figure { column, title, unit, factor, ends_at: f64::INFINITY }
+        Figure { column, title, unit, factor, ends_at: f64::INFINITY, bound: None }
     }
 
     /// Where its curves end, in words.
@@ -52,18 +54,15 @@ const OF_TORI: [Figure; 4] = [
     Figure::new("dynamic_buffer_fraction", "Filling of the dynamic VCs", "%", 100.0),
 ];
 
-const OF_SWITCHES: [Figure; 8] = [
+const OF_SWITCHES: [Figure; 7] = [
     Figure {
         ends_at: 10.0,
         ..Figure::new("total_latency_mean_ns", "Mean latency, the wait for injection included", "ns", 1.0)
     },
-    Figure::new("accepted_flits_per_tick", "Accepted throughput", "flits/tick a node", 1.0),
-    Figure::new(
-        "bound_flits_per_tick",
-        "Throughput at which the first link is full",
-        "flits/tick a node",
-        1.0,
-    ),
+    Figure {
+        bound: Some("bound_flits_per_tick"),
+        ..Figure::new("accepted_flits_per_tick", "Accepted throughput", "flits/tick a node", 1.0)
+    },
     Figure::new("nonminimal_share", "Packets by way of others", "%", 100.0),
     Figure::new("global_max_utilization", "Utilization of the busiest global link", "%", 100.0),
     Figure::new("slowdown_of_job_1", "Latency of the first job, in times of that alone", "times", 1.0),
@@ -154,7 +153,12 @@ fn over(
     };
     let plot = |figure: &Figure| Plot {
         name: format!("sweep-{}{number}", figure.column.replace('_', "-")),
-        caption: format!("{} at each point of the sweep{where_}{seeds}.{}", figure.title, figure.ends()),
+        caption: format!(
+            "{} at each point of the sweep{where_}{seeds}.{}{}",
+            figure.title,
+            figure.ends(),
+            if sheet.bounds(figure).is_empty() { "" } else { " Dashed: at which the first link is full." }
+        ),
         svg: sheet.draw(figure, &where_),
     };
     match study.network {
@@ -179,11 +183,18 @@ struct Sheet<'a> {
 }
 
 impl Sheet<'_> {
-    /// The curves: a name, and points with the means of all runs there.
-    fn curves(&self, figure: &Figure) -> Vec<(String, Vec<(f64, f64)>)> {
+    /// What the curves cannot be above, of those of which that is known: the number of the curve, and points.
+    fn bounds(&self, figure: &Figure) -> Vec<(usize, Vec<(f64, f64)>)> {
+        let Some(bound) = figure.bound else { return vec![] };
+        let curves = self.curves(bound, figure.factor).into_iter().map(|(_, points)| points).enumerate();
+        curves.filter(|(_, points)| !points.is_empty()).collect()
+    }
+
+    /// The curves of a column: a name, and points with the means of all runs there.
+    fn curves(&self, column: &str, factor: f64) -> Vec<(String, Vec<(f64, f64)>)> {
         let value = |o: &Outcome| {
             let all = columns(o.result.as_ref()?);
-            all.iter().find(|(name, _)| *name == figure.column).map(|(_, v)| v * figure.factor)
+            all.iter().find(|(name, _)| *name == column).map(|(_, v)| v * factor)
         };
         let curve = |of_curve: &dyn Fn(&Outcome) -> bool| {
             let mut points: Vec<(f64, f64)> = vec![];
@@ -213,7 +224,7 @@ impl Sheet<'_> {
     }
 
     fn draw(&self, figure: &Figure, at: &str) -> String {
-        let mut curves = self.curves(figure);
+        let mut curves = self.curves(figure.column, figure.factor);
         let least = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(f64::INFINITY, f64::min);
         let most = least * figure.ends_at;
         curves.iter_mut().for_each(|(_, points)| end_at(points, most));
@@ -224,6 +235,10 @@ impl Sheet<'_> {
         // A bar takes its room at the ends too.
         let room = if !numeric || most == least { 0.5 } else { (most - least) * 0.05 };
         let top = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(0.0, f64::max);
+        // Bounds that are far above all that was reached would only press the curves down.
+        let mut bounds = self.bounds(figure);
+        bounds.retain(|(_, points)| points.iter().all(|p| p.1 <= BOUND_MAX * top));
+        let top = bounds.iter().flat_map(|b| &b.1).map(|p| p.1).fold(top, f64::max);
         let mut svg = Svg::new(310.0);
         svg.text(14.0, 22.0, "start", "t", &format!("{}{at}", figure.title));
         let mut upper = 62.0;
@@ -259,8 +274,35 @@ impl Sheet<'_> {
                 bars(&mut svg, &frame, (i, curves.len()), points);
             }
         }
+        for (i, points) in &bounds {
+            for (left, right, value) in steps(points, numeric) {
+                let ((x1, y), (x2, _)) = (frame.at(left, value), frame.at(right, value));
+                svg.raw(&format!(
+                    r#"<path d="M{x1:.1} {y:.1}H{x2:.1}" class="l" style="stroke:var(--c{});stroke-dasharray:5 4"/>"#,
+                    i % COLOURS
+                ));
+            }
+        }
         svg.finish(&format!("{} over {}", figure.title, axis.path))
     }
+}
+
+/// A bound is drawn if it is no more than so many times what was reached.
+const BOUND_MAX: f64 = 1.5;
+
+/// A bound as level lines: from where to where, and how high. Over names it is as wide as a name's place.
+fn steps(points: &[(f64, f64)], numeric: bool) -> Vec<(f64, f64, f64)> {
+    if !numeric {
+        return points.iter().map(|&(x, value)| (x - 0.4, x + 0.4, value)).collect();
+    }
+    let mut steps: Vec<(f64, f64, f64)> = vec![];
+    for &(x, value) in points {
+        match steps.last_mut() {
+            Some(step) if (step.2 - value).abs() <= 1e-9 * value.abs() => step.1 = x,
+            _ => steps.push((x, x, value)),
+        }
+    }
+    steps
 }
 
 /// Ends a curve where it first goes above a value, on the way there.
@@ -295,6 +337,13 @@ fn bars(svg: &mut Svg, frame: &Frame, (curve, curves): (usize, usize), points: &
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_bound_is_level_lines() {
+        let points = [(0.1, 0.5), (0.2, 0.5), (0.3, 0.25), (0.4, 0.25)];
+        assert_eq!(super::steps(&points, true), [(0.1, 0.2, 0.5), (0.3, 0.4, 0.25)]);
+        assert_eq!(super::steps(&[(2.0, 0.5)], false), [(1.6, 2.4, 0.5)]);
+    }
+
     #[test]
     fn a_curve_ends_where_it_leaves_the_drawing() {
         let mut points = vec![(0.1, 10.0), (0.2, 20.0), (0.3, 220.0), (0.4, 900.0)];

@@ -3,7 +3,7 @@
 use super::{Outcome, short_names, shown};
 use crate::machine::NetworkOutline;
 use crate::resolve::ResolvedStudy;
-use crate::result::{Ended, MeasuredTable};
+use crate::result::{Ended, MeasuredTable, RunResult};
 use crate::write::number::{counted, percent, short};
 use crate::write::svg::escape;
 use crate::write::{Plot, page};
@@ -15,6 +15,9 @@ const OF_TORI: [&str; 6] = ["utilization", "payload", "latency ns", "p99 ns", "o
 const OF_SWITCHES: [&str; 7] =
     ["offered", "accepted", "latency ns", "p99 ns", "by way of others", "busiest global", "ended"];
 
+/// Of these also, where asked for: at what rate the first link is full.
+const BOUND: &str = "first link full at";
+
 /// The names of a table's figures: those of the network, or what programs measured, if that is one row in each point.
 pub fn head(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<String> {
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
@@ -22,8 +25,19 @@ pub fn head(study: &ResolvedStudy, outcomes: &[Outcome]) -> Vec<String> {
     match (measured.next().and_then(|tables| one_row(tables)), &study.network) {
         (Some((columns, _)), _) => columns.iter().cloned().chain(["ended".into()]).collect(),
         (None, NetworkOutline::Torus(_)) => names(&OF_TORI),
-        (None, NetworkOutline::Switched(_)) => names(&OF_SWITCHES),
+        (None, NetworkOutline::Switched(_)) => {
+            let mut names = names(&OF_SWITCHES);
+            if outcomes.iter().filter_map(|o| o.result.as_ref()).any(|r| bound(r).is_some()) {
+                names.insert(names.len() - 1, BOUND.into());
+            }
+            names
+        }
     }
+}
+
+/// At what rate the first link is full, where that was asked for and can be told.
+fn bound(result: &RunResult) -> Option<f64> {
+    result.switched.as_ref()?.bound_flits_per_tick
 }
 
 /// What programs measured, if it is one row.
@@ -56,7 +70,8 @@ pub fn row(outcome: &Outcome, figures: usize) -> Vec<String> {
         return row;
     }
     let of_network = if r.torus.is_some() { OF_TORI.len() } else { OF_SWITCHES.len() };
-    if figures != of_network {
+    let with_bound = r.switched.is_some() && figures == of_network + 1;
+    if figures != of_network && !with_bound {
         // Programs that have not ended have measured nothing.
         row.extend((1..figures).map(|_| "-".to_owned()));
         row.push(ended.into());
@@ -77,6 +92,7 @@ pub fn row(outcome: &Outcome, figures: usize) -> Vec<String> {
             percent(s.nonminimal_share),
             s.global().map_or("-".into(), |c| percent(c.max_utilization)),
         ]);
+        row.extend(with_bound.then(|| bound(r).map_or("-".into(), short)));
     }
     row.push(ended.into());
     row

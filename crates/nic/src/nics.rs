@@ -79,16 +79,18 @@ pub(crate) struct Place<N: Interface> {
     pub nic: Option<Box<N>>,
 }
 
-/// The nodes of a block.
-pub(crate) struct Places<N: Interface> {
+/// The nodes' side of a block: a NIC each, and so many processes.
+pub(crate) struct Nics<N: Interface> {
     common: Arc<N::Common>,
     pub list: Vec<Place<N>>,
     seed: u64,
     /// Nodes whose NICs answer nothing.
     pub dead: BTreeSet<u32>,
+    /// When a process last went on or a packet last left or came: what happens behind that are only looks at what is overdue.
+    pub last: Time,
 }
 
-impl<N: Interface<Here: Default>> Places<N> {
+impl<N: Interface<Here: Default>> Nics<N> {
     /// Of these numbers in the machine, with so many processes each; `task` makes the program of a node's process.
     pub fn new(
         common: Arc<N::Common>,
@@ -102,11 +104,12 @@ impl<N: Interface<Here: Default>> Places<N> {
             let tasks = (0..processes).map(|process| task(number, process, &here)).collect();
             Place { number, here, tasks, is_started: false, nic: None }
         };
-        Places { list: numbers.iter().map(place).collect(), common, seed, dead: BTreeSet::new() }
+        let list = numbers.iter().map(place).collect();
+        Nics { list, common, seed, dead: BTreeSet::new(), last: 0 }
     }
 }
 
-impl<N: Interface> Places<N> {
+impl<N: Interface> Nics<N> {
     /// What the programs measured: node, process, figures.
     pub fn notes(&self) -> impl Iterator<Item = (u32, u32, Vec<Note>)> {
         self.list.iter().flat_map(|place| {
@@ -131,6 +134,7 @@ impl<N: Interface> Places<N> {
             match N::goes_on(&action) {
                 None => nic.act(&self.common, t, action),
                 Some(process) => {
+                    self.last = now;
                     if let Some(call) = place.tasks[usize::from(process)].go_on(t, true) {
                         nic.call(&self.common, t, process, call);
                     }
@@ -175,7 +179,7 @@ impl<N: Interface> Places<N> {
     }
 }
 
-impl<N: Interface> Host<TiledHeader> for Places<N> {
+impl<N: Interface> Host<TiledHeader> for Nics<N> {
     fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
         self.start(now, node);
         self.run(now, node, signals);
@@ -193,6 +197,7 @@ impl<N: Interface> Host<TiledHeader> for Places<N> {
                 Pull::Packet(header, meta)
             }
         };
+        self.last = now;
         nic.left(&self.common, now * TICK, fifo);
         self.run(now, node, signals);
         answer
@@ -202,6 +207,7 @@ impl<N: Interface> Host<TiledHeader> for Places<N> {
         if self.dead.contains(&self.list[node as usize].number) {
             return;
         }
+        self.last = now;
         self.run(now, node, signals);
         let common = Arc::clone(&self.common);
         self.nic(node).arrived(&common, now, delivery);
@@ -218,3 +224,63 @@ impl<N: Interface> Host<TiledHeader> for Places<N> {
         place.tasks.iter().for_each(Task::end);
     }
 }
+
+/// What the nodes' side of a block is to the fabric and to who runs it, which is the same for any NICs: of a type that wraps [`Nics`].
+macro_rules! nodes_side {
+    ($type:ty) => {
+        impl $type {
+            /// Nodes whose NICs answer nothing: whoever asks them anything hears of it by a time-out.
+            #[must_use]
+            pub fn with_dead(mut self, dead: impl IntoIterator<Item = u32>) -> Self {
+                self.0.dead = dead.into_iter().collect();
+                self
+            }
+
+            /// What the programs measured: node, process, figures.
+            pub fn notes(&self) -> impl Iterator<Item = (u32, u32, Vec<$crate::program::Note>)> {
+                self.0.notes()
+            }
+
+            /// Processes that have not returned: node, process.
+            pub fn unfinished(&self) -> impl Iterator<Item = (u32, u32)> {
+                self.0.unfinished()
+            }
+
+            /// When anything last happened that a program or another node could tell, ticks.
+            pub fn last(&self) -> Time {
+                self.0.last
+            }
+        }
+
+        impl Host<TiledHeader> for $type {
+            fn pull(
+                &mut self,
+                now: Time,
+                node: u32,
+                fifo: usize,
+                signals: &mut Signals,
+            ) -> Pull<TiledHeader> {
+                self.0.pull(now, node, fifo, signals)
+            }
+
+            fn deliver(
+                &mut self,
+                now: Time,
+                node: u32,
+                delivery: &Delivery<TiledHeader>,
+                signals: &mut Signals,
+            ) {
+                self.0.deliver(now, node, delivery, signals);
+            }
+
+            fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
+                self.0.wake(now, node, token, signals);
+            }
+
+            fn died(&mut self, now: Time, node: u32) {
+                self.0.died(now, node);
+            }
+        }
+    };
+}
+pub(crate) use nodes_side;
