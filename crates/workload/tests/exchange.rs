@@ -193,7 +193,7 @@ fn without_connections_losses_are_seen_where_they_are() {
 
 #[test]
 fn wrong_bits_and_lost_lanes_cost_time_only() {
-    let (mut ended_xc, mut ended_th) = (0.0, 0.0);
+    let (mut ended_xc, mut ended_th) = (vec![], vec![]);
     for (i, rate) in [0.0, 1e-7, 1e-6, 1e-5, 1e-4].into_iter().enumerate() {
         let (xc, th) = (on_aries(wrong_bits(rate), 3), on_th(wrong_bits(rate), 3, true));
         for o in [&xc, &th] {
@@ -201,8 +201,12 @@ fn wrong_bits_and_lost_lanes_cost_time_only() {
             assert_eq!(o.of("completed"), o.of("issued"));
             assert!((o.faults.links.corrupted_sets > 0) == (i >= 2) || i == 1, "{rate}: {:?}", o.faults);
         }
-        assert!(xc.of("ended at us") >= ended_xc * 0.99 && th.of("ended at us") >= ended_th * 0.99);
-        (ended_xc, ended_th) = (xc.of("ended at us"), th.of("ended at us"));
+        ended_xc.push(xc.of("ended at us"));
+        ended_th.push(th.of("ended at us"));
+    }
+    // When the last of them ends is chance where few are late.
+    for ended in [ended_xc, ended_th] {
+        assert!(ended[4] > 1.02 * ended[0], "{ended:?}");
     }
     for o in [on_aries(failures(0.0, 0.3, 0), 5), on_th(failures(0.0, 0.3, 0), 5, true)] {
         o.is_true();
