@@ -7,6 +7,7 @@
 
 use super::event::{Event, Kind, Message};
 use super::faults::Faults;
+use super::fetch::Fetch;
 use super::header::TiledHeader;
 use super::loads::Loads;
 use super::round_trip::RoundTrips;
@@ -16,7 +17,7 @@ use crate::host::{Host, Signals};
 use crate::packet::{Arena, Data, Meta};
 use crate::router::bits::bits;
 use crate::router::statistics::Recorder;
-use netloom_engine::{Block, Outbox, Stretches, Time, prefetch};
+use netloom_engine::{Block, Outbox, Stretches, Time};
 use std::sync::Arc;
 
 /// How many events ahead memory is fetched.
@@ -265,40 +266,6 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         for tile in bits(due.outputs) {
             self.act_output(router, tile, now, out);
         }
-    }
-}
-
-/// What is fetched ahead.
-struct Fetch<'a> {
-    k: &'a Constants,
-    inputs: &'a [Input],
-    outputs: &'a [Output],
-    buses: &'a [Bus],
-    row_buffers: &'a [Buffer],
-    column_buffers: &'a [Buffer],
-    cells: &'a [Cell],
-}
-
-impl Fetch<'_> {
-    /// Brings what an event will touch into the cache.
-    #[inline]
-    fn fetch(&self, event: &Event) {
-        let (t, queue) = (self.k, usize::from(event.queue));
-        let at = event.router as usize * t.tiles + usize::from(event.tile);
-        match event.kind {
-            Kind::Arrived => self.inputs.get(at).into_iter().for_each(prefetch),
-            Kind::Switched => {
-                self.row_buffers.get(at * t.columns * VCS + queue).into_iter().for_each(prefetch);
-                self.buses.get(at * t.rows).into_iter().for_each(prefetch);
-            }
-            Kind::Buffered => {
-                self.column_buffers.get(at * t.rows * VCS + queue).into_iter().for_each(prefetch);
-                self.outputs.get(at).into_iter().for_each(prefetch);
-            }
-            Kind::Credit => self.outputs.get(at).into_iter().for_each(prefetch),
-            _ => {}
-        }
-        self.cells.get(event.packet as usize).into_iter().for_each(prefetch);
     }
 }
 

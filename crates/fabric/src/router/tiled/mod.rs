@@ -6,7 +6,8 @@
 //! |---|---|
 //! | `header.rs` | a packet's header |
 //! | `state.rs` | what a block keeps of tiles, and of packets in them |
-//! | `block.rs` | a block: its events, tick by tick |
+//! | `block.rs` | a block: its events, router by router and tick by tick |
+//! | `fetch.rs` | what events will touch is brought into the cache |
 //! | `inputs.rs`, `switches.rs`, `outputs.rs` | what a tile does: input queue and row bus; sub-switch and column buses; column buffer and link |
 //! | `nodes.rs` | Netlink, and what passes between the fabric and hosts |
 //! | `way.rs` | a packet's way: outputs, header and VC hop by hop |
@@ -28,6 +29,7 @@ mod deadlock;
 mod event;
 mod failover;
 mod faults;
+mod fetch;
 mod header;
 mod inputs;
 mod link_control;
