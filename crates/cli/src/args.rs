@@ -12,7 +12,7 @@ use std::path::PathBuf;
     name = "netloom",
     version,
     about = "Simulates the interconnect of a supercomputer",
-    long_about = "Simulates the interconnect of a supercomputer: BlueGene/L's and Blue Gene/Q's tori and Cray XC's dragonfly, packet by packet, \
+    long_about = "Simulates the interconnect of a supercomputer: BlueGene/L's and Blue Gene/Q's tori, Cray XC's dragonfly and TH Express-2's fat tree, packet by packet, \
         with their virtual channels, tokens and arbiters.\n\nA study (a TOML file) names a machine, what its nodes do, and what to measure. \
         A run writes a folder with a summary, tables, plots and a report that opens in a browser.",
     after_help = "Without a command, netloom runs its main example: an all-to-all on a 32x32x32 BlueGene/L.",
