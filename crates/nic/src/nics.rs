@@ -13,17 +13,6 @@ use std::sync::{Arc, Mutex};
 /// Packets that wait for the network, each with the microtick from which it may go.
 pub(crate) type Outgoing = VecDeque<(u64, TiledHeader, Meta, Option<Data>)>;
 
-/// What a packet has brought. A damaged one's first bit is wrong **(ours)**, so that who takes it for whole can be seen to.
-pub(crate) fn data_of(delivery: &Delivery<TiledHeader>) -> Option<Data> {
-    let sent = delivery.data?;
-    if !delivery.header.is_damaged() {
-        return Some(sent.clone());
-    }
-    let mut data = sent.to_vec();
-    data.iter_mut().take(1).for_each(|byte| *byte ^= 1);
-    Some(data.into())
-}
-
 /// What a NIC asks of the fabric.
 #[derive(Default)]
 pub(crate) struct Asks {

@@ -7,7 +7,6 @@ use super::packet::{Op, Request, Response};
 use super::status::Status;
 use super::{Action, Common, Landing, Nic};
 use crate::aries::config::{MILLI, TICK};
-use crate::nics::data_of;
 use crate::pcie::Way;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
@@ -44,7 +43,7 @@ impl Nic {
             meta: delivery.meta,
             request: Request::of(&delivery.meta),
             mode: delivery.header.mode(),
-            data: data_of(delivery),
+            data: delivery.data.cloned(),
             is_damaged: delivery.header.is_damaged(),
         };
         if arrival.is_damaged {

@@ -12,7 +12,6 @@ use super::sequence::Step;
 use super::status::Status;
 use super::{Action, Landing, Nic};
 use crate::agenda::{MILLI, TICK};
-use crate::nics::data_of;
 use crate::pcie::Way;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
@@ -39,7 +38,7 @@ impl Nic {
         let arrival = Arrival {
             from: delivery.meta.source,
             packet: Packet::of(&delivery.meta),
-            data: data_of(delivery),
+            data: delivery.data.cloned(),
             is_damaged: delivery.header.is_damaged(),
         };
         let limit = (class, c.config.input_packets);

@@ -111,22 +111,14 @@ struct Change {
 /// Where a leg leads: a router, or (`true`) a group.
 type Goal = (u32, bool);
 
-/// A packet that has come somewhere from which the tables have no way on.
-#[cfg_attr(not(test), allow(dead_code, reason = "what fails where is for tests to tell"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct DeadEnd {
-    at: u32,
-    goal: Goal,
-    level: u32,
-}
-
 /// What a walk has found.
 struct Legs<'a> {
     tables: &'a Tables,
     waits: Waits<'a>,
     /// By router and the level of the leg that begins.
     changes: HashMap<(u32, u32), Change>,
-    dead_ends: Vec<DeadEnd>,
+    /// Where packets have come to from which the tables have no way on, and where they were to go.
+    dead_ends: Vec<(u32, Goal)>,
 }
 
 /// Where packets on a leg may be.
@@ -233,7 +225,7 @@ impl<'a> Legs<'a> {
         for place in &places {
             let is_lost = place.out == Outputs::default() && !place.came.is_empty();
             if is_lost {
-                self.dead_ends.push(DeadEnd { at: place.router, goal, level });
+                self.dead_ends.push((place.router, goal));
             }
             place.came.iter().for_each(|&channel| add(&mut self.waits.next[channel], &place.out));
         }

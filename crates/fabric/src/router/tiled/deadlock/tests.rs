@@ -157,7 +157,7 @@ fn dead_ends(config: &TiledConfig) -> Vec<(u32, Goal)> {
         Routes::Dragonfly(routes) => routes.is_joined(router),
         Routes::FatTree(_) | Routes::Torus(_) => true,
     };
-    let within = legs.dead_ends.iter().filter(|d| d.goal.1 || is_joined(d.goal.0)).map(|d| (d.at, d.goal));
+    let within = legs.dead_ends.iter().copied().filter(|(_, goal)| goal.1 || is_joined(goal.0));
     let mut found: Vec<(u32, Goal)> = within.collect();
     // By way of a group a packet may have come to any router of it that has a link to another.
     for (&(at, level), change) in &legs.changes {
