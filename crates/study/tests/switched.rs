@@ -264,3 +264,28 @@ fn a_folder_holds_what_was_found() {
     let again = resolve(SourceFile::new("study.toml", text("study.toml")), Path::new("."), &[]).unwrap();
     assert!(again.study == study.study && again.machine == study.machine);
 }
+
+/// XC's network interfaces look for what is overdue 10 ms after they have sent: that is no part of what a run measures.
+#[test]
+fn programs_end_when_the_last_thing_has_happened_that_counts() {
+    let sets = [
+        "machine=xc",
+        "set={}",
+        "topology.groups=2",
+        "topology.cables=4",
+        "traffic={}",
+        "workload={}",
+        "workload.kind=gni",
+        "workload.program=exchange",
+        "workload.transactions=2",
+        "workload.bytes=64",
+        "measure={}",
+        "measure.until=done",
+        "measure.window_cycles=250",
+    ];
+    let result = run(&sets, 1);
+    let ended = result.measured[0].rows[0].last().copied().expect("when the last of them ended");
+    let us = result.simulated.us;
+    assert!(ended > 0.5 && us >= ended && us < 2.0 * ended, "{us} us, the last transaction at {ended} us");
+    assert!(result.series.iter().all(|series| (series.values.len() as f64 - 1.0) * series.window_us < us));
+}
