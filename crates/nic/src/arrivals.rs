@@ -1,8 +1,8 @@
 //! Packets that have come out of the network and wait until a NIC looks at them: so many, and then it takes no more of their class.
 
-use crate::agenda::TICK;
-use crate::nics::Asks;
+use crate::outgoing::Requests;
 use netloom_engine::Time;
+use netloom_node::agenda::TICK;
 use std::collections::VecDeque;
 
 /// Those of a class.
@@ -21,7 +21,7 @@ impl<T> Default for Arrivals<T> {
 
 impl<T> Arrivals<T> {
     /// One has come, which may be looked at so long after; tells the fabric if it is the last that there is room for.
-    pub fn push(&mut self, now: Time, after: u64, item: T, (class, room): (usize, u32), asks: &mut Asks) {
+    pub fn push(&mut self, now: Time, after: u64, item: T, (class, room): (usize, u32), asks: &mut Requests) {
         self.waiting.push_back((now * TICK + after, item));
         if self.waiting.len() >= room as usize && !self.is_closed {
             self.is_closed = true;
@@ -54,7 +54,7 @@ impl<T> Arrivals<T> {
     }
 
     /// So many have been looked at that there is room again, half of it.
-    pub fn reopen(&mut self, (class, room): (usize, u32), asks: &mut Asks) {
+    pub fn reopen(&mut self, (class, room): (usize, u32), asks: &mut Requests) {
         if self.is_closed && self.waiting.len() <= room as usize / 2 {
             self.is_closed = false;
             asks.opens.push((class, true));
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_class_is_closed_while_there_is_no_room() {
-        let (mut arrivals, mut asks) = (Arrivals::default(), Asks::default());
+        let (mut arrivals, mut asks) = (Arrivals::default(), Requests::default());
         for n in 0..4 {
             arrivals.push(1, 500, n, (1, 4), &mut asks);
         }

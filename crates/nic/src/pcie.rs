@@ -5,8 +5,8 @@
 //! Each transfer has a CRC of 32 bits, by which the other side sees that it is broken and asks for it again (the same, "Reliability,
 //! Availability and Serviceability"): it is sent once more with all behind it, so that nothing is lost and nothing overtakes.
 
-use crate::agenda::MILLI;
 use netloom_engine::Stream;
+use netloom_node::agenda::MILLI;
 use serde::{Deserialize, Serialize};
 
 /// What a machine says of the host interface.

@@ -13,8 +13,8 @@ use netloom_nic::message_unit::interrupts::{Group, Interrupt};
 use netloom_nic::message_unit::kernel::{Refusal, Resource};
 use netloom_nic::message_unit::protection::{Range, Violation};
 use netloom_nic::message_unit::spi::Spi;
-use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS, UnitCounters};
-use units::{Task, network, run, unit};
+use netloom_nic::message_unit::{self, NETWORK_FIFOS, UnitCounters};
+use units::{Task, network, run, run_failing, unit};
 
 fn put(destination: u32, length: u64) -> Descriptor {
     Descriptor {
@@ -70,7 +70,7 @@ fn packets_wait_for_room_and_none_is_lost() {
                         assert_eq!(seen[&(u128::from(n) << 104 | u128::from(i))], length(n, i));
                     }
                 }
-                spi.note(0, spi.now());
+                spi.measure(0, spi.now());
             } else {
                 spi.store(1 << 20, &vec![spi.node() as u8; 4096]);
                 for i in 0..EACH {
@@ -113,10 +113,10 @@ fn a_slow_receiver_stops_the_sender() {
                     let in_order = Network::in_order(1);
                     spi.inject(0, Descriptor { map: 1, network: in_order, ..queued(1, 5, 0, 512 * length) })
                         .await;
-                    spi.note(length, spi.now());
+                    spi.measure(length, spi.now());
                 }
                 spi.inject(0, Descriptor { map: 1, ..put(0, 8) }).await;
-                spi.note(0, spi.now());
+                spi.measure(0, spi.now());
             } else {
                 spi.set_reception_fifo(5, fifo(1 << 24, 2048));
                 spi.compute(LATE).await;
@@ -126,10 +126,10 @@ fn a_slow_receiver_stops_the_sender() {
             }
         })
     }
-    let notes = &run(&network(&[2], false), &unit(), slow, &[], 1).0[0].1;
+    let measurements = &run(&network(&[2], false), &unit(), slow, &[], 1).0[0].1;
     // Three in memory, three in the network's reception FIFO and its engine, seven in the deterministic VC, two in the injection FIFO:
     // fourteen go, and of forty more not all.
-    assert!(notes[1].ticks < LATE / 10 && notes[2].ticks > LATE, "{notes:?}");
+    assert!(measurements[1].ticks() < LATE / 10 && measurements[2].ticks() > LATE, "{measurements:?}");
 }
 
 /// An RDMA read fetches data from a node whose program does nothing; what is fetched is what lies there.
@@ -163,11 +163,11 @@ fn a_remote_get_brings_data() {
                 assert_eq!(spi.load(1 << 16, 3000), expected);
                 spi.store(1 << 16, &[0; 3000]);
             }
-            spi.note(0, spi.now());
+            spi.measure(0, spi.now());
         })
     }
-    let notes = run(&network(&[4], false), &unit(), get, &[], 1).0;
-    assert_eq!(notes[1].1.len(), 1);
+    let measurements = run(&network(&[4], false), &unit(), get, &[], 1).0;
+    assert_eq!(measurements[1].1.len(), 1);
 }
 
 /// Words that many nodes put to one by an operation of the L2: all count, in whatever order they come.
@@ -198,12 +198,12 @@ fn atomic_puts_all_count() {
                 assert_eq!(word(8), terms.iter().fold(0, |a, b| a | b));
                 assert_eq!(word(16), terms.iter().fold(0, |a, b| a ^ b));
                 assert_eq!(word(24), *terms.iter().max().expect("some"));
-                spi.note(0, 1);
+                spi.measure(0, 1);
             }
         })
     }
-    let notes = run(&network(&[4, 3], false), &unit(), add, &[2, 2], 1).0;
-    assert_eq!(notes[2].1.len(), 1);
+    let measurements = run(&network(&[4, 3], false), &unit(), add, &[2, 2], 1).0;
+    assert_eq!(measurements[2].1.len(), 1);
 }
 
 /// Descriptors of higher priority are taken first: a long message of the user waits while one of the system goes.
@@ -233,13 +233,13 @@ fn descriptors_have_priorities() {
             } else {
                 for i in [2, 1, 0] {
                     spi.wait_counter(64 * i).await;
-                    spi.note(i, spi.counted_down(64 * i));
+                    spi.measure(i, spi.counted_down(64 * i));
                 }
             }
         })
     }
-    let notes = run(&network(&[2], false), &unit(), three, &[], 1).0;
-    let [system, high, user] = [0, 1, 2].map(|i| notes[1].1[i].ticks);
+    let measurements = run(&network(&[2], false), &unit(), three, &[], 1).0;
+    let [system, high, user] = [0, 1, 2].map(|i| measurements[1].1[i].ticks());
     let packet = 568 * 4;
     assert!(high - system > 90 * packet && user - high > 90 * packet, "{system} {high} {user}");
 }
@@ -251,14 +251,15 @@ fn afterwards(program: fn(Spi) -> Task) -> (Vec<(u32, Violation, u64)>, Vec<Unit
     let options =
         netloom_fabric::router::BuildOptions { injection_fifos: NETWORK_FIFOS, ..Default::default() };
     let mut machine = netloom_fabric::router::queued::QueuedNetwork::new(&network, &options, |nodes| {
-        MessageUnits::new(&unit, &outline, nodes, 1, program)
+        message_unit::units(&unit, &outline, nodes, 1, 1, program)
     })
     .expect("buildable");
     machine.run_until(1 << 40, 1, &netloom_engine::Progress::default());
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
     use netloom_fabric::router::RouterBlock;
     assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);
-    let refused = machine.blocks().flat_map(|b| b.host().refused().collect::<Vec<_>>()).collect();
+    let refused =
+        machine.blocks().flat_map(|b| message_unit::refused(b.host()).collect::<Vec<_>>()).collect();
     (refused, machine.blocks().flat_map(|b| b.host().counters().map(|c| c.1).collect::<Vec<_>>()).collect())
 }
 
@@ -303,15 +304,14 @@ fn the_kernel_gives_and_takes() {
                 spi.free(Resource::BaseAddress, base).expect("its own");
                 assert!(spi.free(Resource::BaseAddress, base).is_err(), "it is no longer");
             }
-            spi.note(0, 1);
+            spi.measure(0, 1);
         })
     }
-    let notes = run(&network(&[2], false), &unit(), polite, &[], 1).0;
-    assert!(notes.iter().all(|n| n.1.len() == 1));
+    let measurements = run(&network(&[2], false), &unit(), polite, &[], 1).0;
+    assert!(measurements.iter().all(|n| n.1.len() == 1));
 }
 
 #[test]
-#[should_panic(expected = "node 0: injection FIFO 0 is freed with 64 B of descriptors in it")]
 fn a_fifo_in_use_is_not_freed() {
     fn hasty(spi: Spi) -> Task {
         Box::pin(async move {
@@ -322,7 +322,8 @@ fn a_fifo_in_use_is_not_freed() {
             }
         })
     }
-    run(&network(&[2], false), &unit(), hasty, &[], 1);
+    let failures = run_failing(&network(&[2], false), hasty);
+    assert_eq!(failures, ["node 0: free: injection FIFO 0 is freed with 64 B of descriptors in it"]);
 }
 
 /// What is refused is counted, told to whom asked for it, and harms nothing else.
@@ -475,11 +476,11 @@ fn interrupts_tell_what_happened() {
                 spi.inject(2, Descriptor { kind, ..put(1, 1500) }).await;
                 assert_eq!(spi.wait_interrupt(Group::Critical).await, Interrupt::InjectionRoom(2));
             }
-            spi.note(0, 1);
+            spi.measure(0, 1);
         })
     }
-    let notes = run(&network(&[2], false), &unit(), told, &[], 1).0;
-    assert!(notes.iter().all(|n| n.1.len() == 1));
+    let measurements = run(&network(&[2], false), &unit(), told, &[], 1).0;
+    assert!(measurements.iter().all(|n| n.1.len() == 1));
 }
 
 /// An injection FIFO of two places holds one descriptor: the next waits for it to be sent.
@@ -501,7 +502,7 @@ fn a_full_injection_fifo_is_waited_for() {
                 for _ in 0..20 {
                     spi.inject(2, put(1, 512)).await;
                 }
-                spi.note(0, spi.now());
+                spi.measure(0, spi.now());
             } else {
                 spi.wait_counter(0).await;
             }
@@ -510,7 +511,7 @@ fn a_full_injection_fifo_is_waited_for() {
     let small_fifo = run(&network(&[2], false), &unit(), small, &[], 1);
     assert_eq!(small_fifo.2, 20);
     // Each one takes its way from the tail to the network before the next is written.
-    assert!(small_fifo.0[0].1[0].ticks > 19 * 2000, "{:?}", small_fifo.0[0]);
+    assert!(small_fifo.0[0].1[0].ticks() > 19 * 2000, "{:?}", small_fifo.0[0]);
 }
 
 /// Data that were only fetched into the L2 are there when they are sent; nothing else happens.
@@ -528,27 +529,24 @@ fn prefetched_data_need_not_be_fetched() {
                 let begin = spi.now();
                 spi.inject(0, put(1, 1 << 16)).await;
                 spi.wait_counter(8).await;
-                spi.note(0, begin);
+                spi.measure(0, begin);
             } else {
                 spi.wait_counter(0).await;
-                spi.note(0, spi.counted_down(0));
+                spi.measure(0, spi.counted_down(0));
             }
         })
     }
     let slow = MessageUnitConfig { ddr_bytes_per_tick: 0.1, ..unit() };
     let time = |program: fn(Spi) -> Task| {
-        let (notes, stored, ..) = run(&network(&[2], false), &slow, program, &[], 1);
+        let (measurements, stored, ..) = run(&network(&[2], false), &slow, program, &[], 1);
         assert_eq!(stored, (128, 1 << 16));
-        notes[1].1[0].ticks - notes[0].1[0].ticks
+        measurements[1].1[0].ticks() - measurements[0].1[0].ticks()
     };
     let (with, without) = (time(|spi| fetch(spi, true)), time(|spi| fetch(spi, false)));
     assert!(2 * with < without, "{with} {without}");
 }
 
 #[test]
-#[should_panic(
-    expected = "node 1: injection FIFO 4: start: 0x1040 and 512 B overlap FIFO 3, of 128 B at 0x1000"
-)]
 fn fifos_that_overlap_are_named() {
     fn overlap(spi: Spi) -> Task {
         Box::pin(async move {
@@ -566,5 +564,7 @@ fn fifos_that_overlap_are_named() {
             }
         })
     }
-    run(&network(&[2], false), &unit(), overlap, &[], 1);
+    let failures = run_failing(&network(&[2], false), overlap);
+    let why = "start: 0x1040 and 512 B overlap FIFO 3, of 128 B at 0x1000";
+    assert_eq!(failures, [format!("node 1: set_injection_fifo: injection FIFO 4: {why}")]);
 }

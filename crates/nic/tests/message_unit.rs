@@ -7,7 +7,7 @@ use netloom_engine::Stream;
 use netloom_nic::message_unit::config::MessageUnitConfig;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, HIGH_PRIORITY, Kind, LOCAL, Network};
 use netloom_nic::message_unit::spi::Spi;
-use units::{Task, network, run, unit};
+use units::{Task, network, run, run_failing, unit};
 
 fn put(destination: u32, length: u64) -> Descriptor {
     Descriptor {
@@ -45,7 +45,7 @@ fn crowd(spi: Spi) -> Task {
             spi.inject((step % 7) as u16, message).await;
         }
         spi.wait_counter(1 << 20).await;
-        spi.note(1, spi.now());
+        spi.measure(1, spi.now());
     })
 }
 
@@ -56,7 +56,7 @@ fn every_byte_arrives_once_whatever_the_blocks() {
     let nodes = 24;
     let lengths: Vec<u64> = (0..nodes).flat_map(|a| (0..nodes).map(move |b| length(a, b))).collect();
     assert_eq!(outcome.1, (lengths.iter().map(|l| l.div_ceil(512)).sum(), lengths.iter().sum()));
-    assert!(outcome.0.iter().all(|(_, notes)| notes.len() == 1));
+    assert!(outcome.0.iter().all(|(_, measurements)| measurements.len() == 1));
     assert_eq!(outcome.2, 24 * 24, "a descriptor for each pair");
     for (block, threads) in [([1, 2, 1, 1, 2], 2), ([2, 1, 2, 1, 1], 3)] {
         assert_eq!(run(&config, &unit(), crowd, &block, threads), outcome);
@@ -72,16 +72,17 @@ fn latency_is_the_sum_of_the_stations() {
             spi.set_counter(0, 32);
             if spi.node() == 0 {
                 spi.inject(3, put(1, 32)).await;
-                spi.note(0, spi.now());
+                spi.measure(0, spi.now());
             } else {
                 spi.wait_counter(0).await;
-                spi.note(0, spi.counted_down(0));
-                spi.note(1, spi.now());
+                spi.measure(0, spi.counted_down(0));
+                spi.measure(1, spi.now());
             }
         })
     }
-    let notes = run(&network(&[2], false), &unit(), one, &[], 1).0;
-    let (sent, seen, on) = (notes[0].1[0].ticks, notes[1].1[0].ticks, notes[1].1[1].ticks);
+    let measurements = run(&network(&[2], false), &unit(), one, &[], 1).0;
+    let (sent, seen, on) =
+        (measurements[0].1[0].ticks(), measurements[1].1[0].ticks(), measurements[1].1[1].ticks());
     let c = unit();
     assert_eq!(sent, 480);
     // To the unit; the descriptor of two times 32 B, which is in the L2 since it was written; the data of one, for which memory brings
@@ -120,11 +121,11 @@ fn exchange(unit: &MessageUnitConfig) -> f64 {
             for port in 0..10u64 {
                 spi.wait_counter(port << 24).await;
             }
-            spi.note(0, spi.now());
+            spi.measure(0, spi.now());
         })
     }
-    let notes = run(&network(&[1; 5], true), unit, all_ways, &[], 1).0;
-    notes[0].1[0].ticks as f64 / f64::from(1 << 18)
+    let measurements = run(&network(&[1; 5], true), unit, all_ways, &[], 1).0;
+    measurements[0].1[0].ticks() as f64 / f64::from(1 << 18)
 }
 
 /// The links decide as long as nothing else does; then memory, then the port to the switch, then the network FIFO.
@@ -146,12 +147,42 @@ fn each_limit_can_be_the_bottleneck() {
 }
 
 #[test]
-#[should_panic(expected = "node 0: a descriptor in injection FIFO 3: its destination 9 is no node of 2")]
 fn a_descriptor_that_cannot_be_sent_names_its_fifo() {
     fn wrong(spi: Spi) -> Task {
         Box::pin(async move { spi.inject(3, put(9, 32)).await })
     }
-    run(&network(&[2], false), &unit(), wrong, &[], 1);
+    let failures = run_failing(&network(&[2], false), wrong);
+    let why = "a descriptor in injection FIFO 3: its destination 9 is no node of 2";
+    assert_eq!(failures, [0, 1].map(|node| format!("node {node}: inject: {why}")));
+}
+
+/// A wait that is over is not ended once more by what comes later: whatever is then under way takes its full time.
+#[test]
+fn what_comes_late_ends_no_later_call() {
+    const LONG: u64 = 100_000;
+    fn late(spi: Spi) -> Task {
+        Box::pin(async move {
+            spi.set_base_address(0, 0);
+            spi.set_counter(0, 8 * 512);
+            if spi.node() != 0 {
+                return spi.wait_counter(0).await;
+            }
+            for _ in 0..8 {
+                spi.inject(0, put(1, 512)).await;
+            }
+            // The first has been injected: the other seven move the head of the FIFO while the program computes.
+            spi.wait_injected(0, 1).await;
+            for call in 0..4 {
+                let begin = spi.now();
+                spi.compute(LONG / 100).await;
+                spi.compute(LONG).await;
+                spi.measure(call, spi.now() - begin);
+            }
+        })
+    }
+    let measurements = run(&network(&[2], false), &unit(), late, &[], 1).0;
+    let took: Vec<u64> = measurements[0].1.iter().map(|m| m.ticks()).collect();
+    assert_eq!(took, [LONG + LONG / 100; 4]);
 }
 
 /// Two long messages from two FIFOs that share an engine take turns, packet by packet.
@@ -171,12 +202,12 @@ fn messages_interleave() {
             } else {
                 for counter in [0, 64] {
                     spi.wait_counter(counter).await;
-                    spi.note(counter, spi.counted_down(counter));
+                    spi.measure(counter, spi.counted_down(counter));
                 }
             }
         })
     }
-    let notes = run(&network(&[2], false), &unit(), two, &[], 1).0;
-    let [first, second] = [0, 1].map(|i| notes[1].1[i].ticks as f64);
+    let measurements = run(&network(&[2], false), &unit(), two, &[], 1).0;
+    let [first, second] = [0, 1].map(|i| measurements[1].1[i].ticks() as f64);
     assert!((first / second - 1.0).abs() < 0.2, "{first} {second}");
 }

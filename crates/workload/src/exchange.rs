@@ -232,7 +232,7 @@ pub(crate) trait Interface {
     fn nodes(&self) -> u32;
     /// The time, ns.
     fn now_ns(&self) -> f64;
-    fn note(&self, of: u64, value: u64);
+    fn measure(&self, of: u64, value: u64);
     fn now_microticks(&self) -> u64;
     /// Memory, by where it lies in the registered segment.
     fn store(&self, at: u64, bytes: &[u8]);
@@ -294,11 +294,11 @@ pub(crate) async fn run(nic: impl Interface, c: Exchange) {
         }
     }
     let Process { nic, not_got, .. } = process;
-    nic.note(RETURNED, nic.now_microticks());
+    nic.measure(RETURNED, nic.now_microticks());
     if c.check_at_us > 0.0 {
         nic.sleep_ns(c.check_at_us * 1000.0 - nic.now_ns()).await;
         look(&nic, &c, &not_got);
-        nic.note(CHECKED, nic.now_microticks());
+        nic.measure(CHECKED, nic.now_microticks());
     }
 }
 
@@ -322,7 +322,7 @@ impl<I: Interface> Process<'_, I> {
                 nic.add(to, Places { local: own, remote: own, bytes: 8 }, c.addend(node, n), n).await;
             }
         }
-        nic.note(ISSUED, c.number(node, n));
+        nic.measure(ISSUED, c.number(node, n));
         let is_silent = kind == Kind::Get && !nic.tells_of_gets();
         let until = is_silent.then(|| nic.now_ns() + c.give_up_us * 1000.0);
         self.under_way.insert(n, UnderWay { slot, kind, to, until });
@@ -345,15 +345,15 @@ impl<I: Interface> Process<'_, I> {
         let Some(UnderWay { slot, kind, to, .. }) = self.under_way.remove(&n) else { return };
         let (nic, c) = (&self.nic, self.c);
         let (place, number) = (c.place(nic.node(), n), c.number(nic.node(), n));
-        nic.note(note, number);
+        nic.measure(note, number);
         match (kind, note) {
             (Kind::Get, COMPLETED) => {
                 // At once: what comes later came too late.
                 let found = nic.load(place, c.bytes as usize);
-                seen(&found, &c.known_data(to, n)).into_iter().for_each(|of| nic.note(of, number));
+                seen(&found, &c.known_data(to, n)).into_iter().for_each(|of| nic.measure(of, number));
             }
             (Kind::Get, _) => self.not_got.push((n, to)),
-            (Kind::Atomic, COMPLETED) if nic.load(place, 8) != [0; 8] => nic.note(WRONG, number),
+            (Kind::Atomic, COMPLETED) if nic.load(place, 8) != [0; 8] => nic.measure(WRONG, number),
             _ => {}
         }
         self.free.push(slot);
@@ -375,12 +375,12 @@ fn look(nic: &impl Interface, c: &Exchange, not_got: &[(u32, u32)]) {
                 _ => c.data(from, n),
             };
             let found = nic.load(c.place(from, n), expected.len());
-            seen(&found, &expected).into_iter().for_each(|of| nic.note(of, c.number(from, n)));
+            seen(&found, &expected).into_iter().for_each(|of| nic.measure(of, c.number(from, n)));
         }
     }
     for &(n, to) in not_got {
         let found = nic.load(c.place(node, n), c.bytes as usize);
-        seen(&found, &c.known_data(to, n)).into_iter().for_each(|of| nic.note(of, c.number(node, n)));
+        seen(&found, &c.known_data(to, n)).into_iter().for_each(|of| nic.measure(of, c.number(node, n)));
     }
 }
 

@@ -2,10 +2,10 @@
 //! noted.
 
 use crate::ConfigError;
-use netloom_nic::program::Note;
+use netloom_node::process::Measurement;
 
 /// What each process noted: node, process, figures.
-pub type Notes = [(u32, u32, Vec<Note>)];
+pub type Measurements = [(u32, u32, Vec<Measurement>)];
 
 /// Refuses a value of a key.
 pub(crate) fn refuse<T>(key: &str, message: &str) -> Result<T, ConfigError> {
@@ -24,13 +24,13 @@ pub(crate) fn check_partner(to: u32, nodes: u32) -> Result<(), ConfigError> {
 }
 
 /// The figures of a kind that were noted, in order.
-pub(crate) fn of(notes: &Notes, kind: u64) -> impl Iterator<Item = f64> {
-    let all = notes.iter().flat_map(|(_, _, notes)| notes);
-    all.filter(move |n| n.of == kind).map(|n| n.microticks as f64)
+pub(crate) fn of(measurements: &Measurements, kind: u64) -> impl Iterator<Item = f64> {
+    let all = measurements.iter().flat_map(|(_, _, measurements)| measurements);
+    all.filter(move |n| n.key == kind).map(|n| n.microticks as f64)
 }
 
-/// From the first of the notes of a kind to the last of another, seconds, of which one has so many microticks.
-pub(crate) fn span(notes: &Notes, (begin, end): (u64, u64), second: f64) -> f64 {
-    let first = of(notes, begin).fold(f64::INFINITY, f64::min);
-    (of(notes, end).fold(0.0, f64::max) - first) / second
+/// From the first of the measurements of a kind to the last of another, seconds, of which one has so many microticks.
+pub(crate) fn span(measurements: &Measurements, (begin, end): (u64, u64), second: f64) -> f64 {
+    let first = of(measurements, begin).fold(f64::INFINITY, f64::min);
+    (of(measurements, end).fold(0.0, f64::max) - first) / second
 }

@@ -35,7 +35,7 @@ struct Lone {
     header: Header,
 }
 
-/// Sends a list's packets from the first injection FIFO (the high-priority ones from the seventh) and notes what arrives.
+/// Sends a list's packets from the first injection FIFO (the high-priority ones from the seventh) and measurements what arrives.
 struct Listed {
     numbers: Vec<u32>,
     queues: Vec<VecDeque<(u64, Lone)>>,

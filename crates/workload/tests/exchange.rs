@@ -10,12 +10,12 @@ use netloom_fabric::config::{
 use netloom_fabric::host::Host;
 use netloom_fabric::router::tiled::{FaultCounts, TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_nic::aries::AriesNics;
+use netloom_nic::aries;
 use netloom_nic::aries::address::Job;
 use netloom_nic::aries::config::AriesConfig;
-use netloom_nic::program::Note;
-use netloom_nic::th::ThNics;
+use netloom_nic::th;
 use netloom_nic::th::config::ThConfig;
+use netloom_node::process::Measurement;
 use netloom_workload::exchange::{Exchange, Kind};
 use netloom_workload::{glex, gni};
 use std::sync::Arc;
@@ -43,14 +43,14 @@ impl Outcome {
     }
 }
 
-type Notes = Vec<(u32, u32, Vec<Note>)>;
+type Measurements = Vec<(u32, u32, Vec<Measurement>)>;
 
 fn run<H: Host<TiledHeader>>(
     network: &TiledConfig,
     seed: u64,
     host: impl FnMut(&[u32]) -> H,
-    read: impl Fn(&H) -> (Notes, usize),
-) -> (Notes, FaultCounts, usize) {
+    read: impl Fn(&H) -> (Measurements, usize),
+) -> (Measurements, FaultCounts, usize) {
     let options = BuildOptions { seed, injection_fifos: 2, ..BuildOptions::default() };
     let mut network = TiledNetwork::new(network, &options, host).expect("a machine");
     assert_eq!(network.run_until(1 << 40, 2, &Progress::default()), Reached::Idle);
@@ -58,9 +58,9 @@ fn run<H: Host<TiledHeader>>(
     let (faults, reroutes) = (network.faults(), network.overseer().done.len());
     let mut all = vec![];
     for block in network.blocks() {
-        let (notes, left) = read(block.host());
+        let (measurements, left) = read(block.host());
         assert_eq!(left, 0, "processes that never return");
-        all.extend(notes);
+        all.extend(measurements);
     }
     (all, faults, reroutes)
 }
@@ -114,10 +114,10 @@ fn aries_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
     let jobs: Arc<[Job]> = [gni::job(network.topology.nodes())].into();
     let ticks = network.ticks_per_second;
     let program = |g| gni::program(&config, g, ticks);
-    let nics = |numbers: &[u32]| AriesNics::new(&nic, &network, &jobs, numbers, 1, seed, program);
-    let (notes, faults, reroutes) =
-        run(&network, seed, nics, |host| (host.notes().collect(), host.unfinished().count()));
-    let measured = config.measured(&notes, ticks);
+    let nics = |numbers: &[u32]| aries::nics(&nic, &network, &jobs, numbers, 1, seed, program);
+    let (measurements, faults, reroutes) =
+        run(&network, seed, nics, |host| (host.measurements().collect(), host.unfinished().count()));
+    let measured = config.measured(&measurements, ticks);
     Outcome { columns: measured.columns, row: measured.rows[0].clone(), faults, reroutes }
 }
 
@@ -134,10 +134,10 @@ fn th_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
     config.check(network.topology.nodes()).expect("possible");
     let ticks = network.ticks_per_second;
     let program = |g| glex::program(&config, g, ticks);
-    let nics = |numbers: &[u32]| ThNics::new(&nic, &network, numbers, 1, seed, program);
-    let (notes, faults, reroutes) =
-        run(&network, seed, nics, |host| (host.notes().collect(), host.unfinished().count()));
-    let measured = config.measured(&notes, ticks);
+    let nics = |numbers: &[u32]| th::nics(&nic, &network, numbers, 1, seed, program);
+    let (measurements, faults, reroutes) =
+        run(&network, seed, nics, |host| (host.measurements().collect(), host.unfinished().count()));
+    let measured = config.measured(&measurements, ticks);
     Outcome { columns: measured.columns, row: measured.rows[0].clone(), faults, reroutes }
 }
 

@@ -5,7 +5,7 @@ use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_nic::th::ThNics;
+use netloom_nic::th;
 use netloom_nic::th::config::ThConfig;
 use netloom_workload::glex::bandwidth::Bandwidth;
 use netloom_workload::glex::collectives::Collectives;
@@ -19,18 +19,18 @@ fn run(config: &GlexConfig) -> Vec<f64> {
     let options = BuildOptions { injection_fifos: 2, ..BuildOptions::default() };
     let nic = ThConfig::th_express_2();
     let mut machine = TiledNetwork::new(&network, &options, |numbers| {
-        ThNics::new(&nic, &network, numbers, 1, 1, |glex| program(config, glex, network.ticks_per_second))
+        th::nics(&nic, &network, numbers, 1, 1, |glex| program(config, glex, network.ticks_per_second))
     })
     .expect("buildable");
     assert_eq!(machine.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
-    let mut notes = vec![];
+    let mut measurements = vec![];
     for block in machine.blocks() {
         assert_eq!(block.host().unfinished().count(), 0);
         assert!(block.host().counters().all(|(_, c)| c.timeouts + c.errors + c.overflows == 0));
-        notes.extend(block.host().notes());
+        measurements.extend(block.host().measurements());
     }
-    config.measured(&notes, network.ticks_per_second).rows.remove(0)
+    config.measured(&measurements, network.ticks_per_second).rows.remove(0)
 }
 
 #[test]

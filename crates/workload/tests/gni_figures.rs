@@ -5,7 +5,7 @@ use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::{SwitchedTopology, TiledConfig};
 use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_nic::aries::AriesNics;
+use netloom_nic::aries;
 use netloom_nic::aries::config::AriesConfig;
 use netloom_workload::gni::GniConfig;
 use netloom_workload::gni::allreduce::Allreduce;
@@ -26,20 +26,20 @@ fn run(config: &GniConfig, blades: u32, chassis: u32) -> Vec<Vec<f64>> {
     let jobs = [job(nodes)].into();
     let nic = AriesConfig::cray_xc();
     let mut machine = TiledNetwork::new(&network, &options, |numbers| {
-        AriesNics::new(&nic, &network, &jobs, numbers, config.processes(), 1, |gni| {
+        aries::nics(&nic, &network, &jobs, numbers, config.processes(), 1, |gni| {
             program(config, gni, network.ticks_per_second)
         })
     })
     .expect("buildable");
     assert_eq!(machine.run_until(1 << 40, 2, &Progress::default()), Reached::Idle);
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
-    let mut notes = vec![];
+    let mut measurements = vec![];
     for block in machine.blocks() {
         assert_eq!(block.host().unfinished().count(), 0);
         assert!(block.host().counters().all(|(_, c)| c.timeouts == 0));
-        notes.extend(block.host().notes());
+        measurements.extend(block.host().measurements());
     }
-    let measured = config.measured(&notes, network.ticks_per_second);
+    let measured = config.measured(&measurements, network.ticks_per_second);
     for row in &measured.rows {
         println!("{}: {:?} {row:.1?}", measured.title, measured.columns);
     }

@@ -105,12 +105,18 @@ impl PageSize {
 
 /// Memory that a process has registered: an entry of the memory domain table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
+pub struct Segment {
+    /// The process.
     pub process: u8,
+    /// Its job's protection tag.
     pub ptag: u8,
+    /// Where it begins in the process' memory.
     pub address: u64,
+    /// Its length.
     pub bytes: u64,
+    /// Its pages.
     pub page: PageSize,
+    /// Whether others may only read it.
     pub is_read_only: bool,
     /// Where destination-side events of it go.
     pub queue: Option<u16>,
@@ -118,7 +124,7 @@ pub(super) struct Segment {
 
 /// The memory domain table of a NIC, and the CAM of its virtual handles.
 #[derive(Default)]
-pub(super) struct Domains {
+pub struct Domains {
     segments: BTreeMap<u16, Segment>,
     /// By ptag: the first handle that a job has here, and how many.
     virtual_base: BTreeMap<u8, (u16, u16)>,

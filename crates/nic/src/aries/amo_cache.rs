@@ -27,7 +27,7 @@ struct Word {
 
 /// The cache, by the variable's place in the node's memory.
 #[derive(Default)]
-pub(super) struct AmoCache {
+pub struct AmoCache {
     words: BTreeMap<u64, Word>,
     uses: u64,
     /// Operations for which there is no entry, in order.
@@ -126,7 +126,7 @@ impl Nic {
         let at_once = lazy == 0 || !amo.is_cached;
         if !at_once && !*is_due {
             *is_due = true;
-            self.agenda.at(t + lazy, Action::WriteWord(at));
+            self.schedule.at(t + lazy, Action::WriteWord(at));
         }
         if at_once {
             self.write_word(c, t, at);

@@ -18,7 +18,7 @@ pub const TRANSFER_MAX_B: u64 = 1 << 32;
 
 /// What a transfer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Move {
+pub enum Move {
     Put,
     Get,
     Send,
@@ -26,7 +26,7 @@ pub(super) enum Move {
 
 /// A block transfer's descriptor, and how far it has come.
 #[derive(Clone, Debug)]
-pub(super) struct Transfer {
+pub struct Transfer {
     pub process: u8,
     pub ptag: u8,
     pub what: Move,
@@ -65,7 +65,7 @@ struct Channel {
 }
 
 /// Data of a packet on its way from memory.
-pub(super) struct Block {
+pub struct Block {
     pub process: u8,
     pub address: u64,
     pub bytes: u32,
@@ -74,7 +74,7 @@ pub(super) struct Block {
 
 /// The engine.
 #[derive(Default)]
-pub(super) struct Bte {
+pub struct Bte {
     waiting: VecDeque<Transfer>,
     channels: [Option<Channel>; CHANNELS],
     turn: usize,
@@ -137,7 +137,7 @@ impl Nic {
         let has_more = |ch: &Channel| ch.transfer.done < ch.transfer.bytes;
         if !self.bte.is_stepping && self.orb.has_room() && self.bte.channels.iter().flatten().any(has_more) {
             self.bte.is_stepping = true;
-            self.agenda.at(self.read_free.max(t), Action::Step);
+            self.schedule.at(self.read_free.max(t), Action::Step);
         }
     }
 
@@ -195,7 +195,7 @@ impl Nic {
             let at = self.translate_local(c, t, process, address, bytes);
             let block = Block { process, address, bytes, ready: Box::new(ready) };
             if at > t {
-                self.agenda.at(at, Action::Block(Box::new(block)));
+                self.schedule.at(at, Action::Block(Box::new(block)));
             } else {
                 self.read(c, t, Read::Block(block));
             }

@@ -8,9 +8,9 @@
 
 use super::gni::Gni;
 use super::node::Common;
-use crate::agenda::MILLI;
 use netloom_engine::Stream;
 use netloom_fabric::topology::wiring::Wiring;
+use netloom_node::agenda::MILLI;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 

@@ -130,7 +130,7 @@ impl Tree {
 
 /// What an engine has of the operation that is pending.
 #[derive(Default)]
-pub(super) struct Engine {
+pub struct Engine {
     /// From the children, then its own.
     inputs: Vec<Option<[u64; 2]>>,
     operation: Option<u8>,
@@ -166,7 +166,7 @@ impl Nic {
         engine.inputs[place] = Some(value);
         if engine.inputs.iter().all(Option::is_some) {
             let cycles = u64::from(c.config.collective_cycles) * engine.inputs.len() as u64;
-            self.agenda.at(t + cycles * c.config.cycle_microticks, Action::Reduced(number as u8));
+            self.schedule.at(t + cycles * c.config.cycle_microticks, Action::Reduced(number as u8));
         }
     }
 

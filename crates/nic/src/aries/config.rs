@@ -2,11 +2,11 @@
 
 use super::clock::ClockConfig;
 use crate::pcie::PcieConfig;
-use crate::watches::Polling;
 use netloom_fabric::config::ConfigError;
+use netloom_node::polling::Polling;
 use serde::{Deserialize, Serialize};
 
-pub(super) use crate::agenda::{MILLI, TICK};
+pub(super) use netloom_node::agenda::{MILLI, TICK};
 
 /// The NIC, its host interface, and what cores need to use it. Latencies in thousandths of a tick; what sets a rate, in millionths, so
 /// that a cycle of 800 MHz beside a router of 875 MHz is exact.
@@ -67,8 +67,7 @@ pub struct CoreConfig {
 
 impl CoreConfig {
     pub(super) fn polling(&self) -> Polling {
-        let CoreConfig { poll_milliticks, found_milliticks, .. } = *self;
-        Polling { poll_milliticks, found_milliticks }
+        Polling::memory(self.poll_milliticks * MILLI, self.found_milliticks * MILLI)
     }
 }
 

@@ -60,7 +60,7 @@ impl Window {
 
 /// Where a request goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Target {
+pub enum Target {
     /// An address in the window.
     Window(u64),
     /// FMA launch: any virtual node and offset.
@@ -69,7 +69,7 @@ pub(super) enum Target {
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub enum What {
     Put {
         bytes: u32,
         data: Option<Data>,
@@ -93,7 +93,7 @@ pub(super) enum What {
 
 /// What a core's write to the NIC says.
 #[derive(Debug)]
-pub(super) enum Command {
+pub enum Command {
     /// The descriptor's window.
     Set { descriptor: u8, ptag: u8, window: Window },
     /// Its MDH alone.
@@ -117,7 +117,7 @@ pub(super) enum Command {
 
 /// A descriptor that is in use.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Descriptor {
+pub struct Descriptor {
     ptag: u8,
     window: Window,
     /// Its open transaction, and the packets of which its destination makes one event.
@@ -321,7 +321,7 @@ impl Nic {
     /// A process waits until a descriptor has nothing outstanding: its count is written to memory when that is so.
     pub(super) fn sync_changed(&mut self, c: &Common, t: u64, descriptor: u8) {
         let d = self.descriptors.entry(descriptor).or_default();
-        if d.outstanding == 0 && self.watches.any(|watch| watch == super::Watch::Sync(descriptor)) {
+        if d.outstanding == 0 && self.schedule.is_awaited(|watch| watch == super::Watch::Sync(descriptor)) {
             self.write(c, t, 8, super::Landing::Sync(descriptor));
         }
     }
@@ -347,8 +347,8 @@ impl Nic {
         self.writes_held += 1;
         let (start, end) = self.pcie.send(&c.config.pcie, crate::pcie::Way::Down, t, bytes);
         let there = end + super::crossing(&c.config, process);
-        self.agenda.at(there, Action::Arrived(Box::new(command)));
-        self.agenda.at(start, Action::Program(process));
+        self.schedule.at(there, Action::Arrived(Box::new(command)));
+        self.schedule.resume_at(start, process);
     }
 
     fn return_credit(&mut self, c: &Common, t: u64) {

@@ -12,7 +12,7 @@ use super::{Action, Common, Landing, Nic};
 use netloom_fabric::packet::Data;
 
 /// A response whose data is to be written.
-pub(super) struct Deposit {
+pub struct Deposit {
     what: Outstanding,
     response: Response,
     data: Option<Data>,
@@ -32,7 +32,7 @@ impl Nic {
                 let ready = self.translate_local(c, t, process, address, bytes);
                 let deposit = Deposit { what, response, data: arrival.data.clone() };
                 if ready > t {
-                    self.agenda.at(ready, Action::Deposit(Box::new(deposit)));
+                    self.schedule.at(ready, Action::Deposit(Box::new(deposit)));
                 } else {
                     self.deposit(c, t, deposit);
                 }
@@ -116,7 +116,7 @@ impl Nic {
         }
         if self.orb.used() > 0 {
             self.is_sweeping = true;
-            self.agenda.at(t + timeout / 4, Action::Sweep);
+            self.schedule.at(t + timeout / 4, Action::Sweep);
         }
         self.has_room_again(c, t);
     }

@@ -31,7 +31,7 @@ struct Entry {
 
 /// The cache, once anything has been translated.
 #[derive(Default)]
-pub(super) struct Iommu {
+pub struct Iommu {
     sets: Vec<[Option<Entry>; PTE_CACHE_WAYS]>,
     uses: u64,
     pub hits: u64,

@@ -10,9 +10,10 @@ use crate::aries::config::MILLI;
 use crate::pcie::{Way, at_host};
 use netloom_engine::Time;
 use netloom_fabric::packet::Data;
+use netloom_node::polling::Polling;
 
 /// What is read, and for what.
-pub(super) enum Read {
+pub enum Read {
     /// The answer to a get.
     Answer(Located),
     /// The data of a block transfer's packet.
@@ -57,7 +58,7 @@ impl Nic {
             Landing::Event { queue, .. } => lock(&self.here).queue(*queue).map_or(0, |q| q.process),
             Landing::Sync(_) | Landing::Result { .. } => 0,
         };
-        self.agenda.at(end + crossing(&c.config, process), Action::Landed(Box::new(landing)));
+        self.schedule.at(end + crossing(&c.config, process), Action::Landed(Box::new(landing)));
         start
     }
 
@@ -67,7 +68,7 @@ impl Nic {
         self.read_free = start + c.config.passage(read.bytes());
         let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, start, 0);
         let far = crossing(&c.config, read.process()) - crossing(&c.config, 0);
-        self.agenda.at(end + at_host(&c.config.pcie) + far, Action::AtHost(Box::new(read)));
+        self.schedule.at(end + at_host(&c.config.pcie) + far, Action::AtHost(Box::new(read)));
     }
 
     /// The host's memory has the data, which takes its turn on the way back.
@@ -83,7 +84,7 @@ impl Nic {
         let (_, end) = self.pcie.send(&c.config.pcie, Way::Down, t, bytes);
         if !matches!(*read, Read::Table) {
             let there = end + crossing(&c.config, read.process());
-            self.agenda.at(there, Action::ReadDone(read, data));
+            self.schedule.at(there, Action::ReadDone(read, data));
         }
     }
 
@@ -95,13 +96,13 @@ impl Nic {
         (process, address): (u8, u64),
         page: PageSize,
     ) -> u64 {
-        let (pcie, agenda) = (&mut self.pcie, &mut self.agenda);
+        let (pcie, schedule) = (&mut self.pcie, &mut self.schedule);
         let back = u64::from(64 + c.config.pcie.overhead_B) * c.config.pcie.dword_microticks / 4;
         self.iommu.translate(process, address, page, t, |from| {
             // Of two levels the second is asked for later; what it takes of the host interface is taken now, so that nothing waits for it.
             let (_, end) = pcie.send(&c.config.pcie, Way::Up, t, 0);
             let there = end.max(from) + at_host(&c.config.pcie);
-            agenda.at(there, Action::AtHost(Box::new(Read::Table)));
+            schedule.at(there, Action::AtHost(Box::new(Read::Table)));
             there + back + crossing(&c.config, 0)
         })
     }
@@ -158,17 +159,13 @@ impl Nic {
 
     /// Processes that poll for this go on at the end of the turn in which it is there.
     pub(super) fn found(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
-        for (process, at) in self.watches.found(t, c.config.core.polling(), is_it) {
-            self.agenda.at(at, Action::Program(process));
-        }
+        self.schedule.found(t, |_| c.config.core.polling(), is_it);
     }
 
     /// Processes that sleep until this is there are woken.
     pub(super) fn interrupt(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
-        for (process, _) in self.watches.take(is_it) {
-            self.counters.interrupts += 1;
-            self.agenda.at(t + c.config.core.interrupt_milliticks * MILLI, Action::Program(process));
-        }
+        let asleep = Polling::asleep(c.config.core.interrupt_milliticks * MILLI);
+        self.counters.interrupts += self.schedule.found(t, |_| asleep, is_it) as u64;
     }
 
     /// What a read has brought.

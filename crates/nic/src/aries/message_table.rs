@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// A sequence of packets that is coming in.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sequence {
+pub struct Sequence {
     pub come: u32,
     /// The receive that its first packet was matched with.
     pub receive: Option<Receive>,
@@ -18,13 +18,13 @@ pub(super) struct Sequence {
 
 /// The table, by source and SSID.
 #[derive(Default)]
-pub(super) struct MessageTable {
+pub struct MessageTable {
     sequences: BTreeMap<(u32, u16), Sequence>,
 }
 
 /// What is known of a sequence when a packet of it has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Followed {
+pub enum Followed {
     /// It was the last.
     Complete,
     /// More will come.

@@ -18,7 +18,7 @@
 //! | reductions and barriers | `collective.rs` |
 //! | event timers and the global clock | `clock.rs` |
 //! | memory, completion queues | `node.rs` |
-//! | times of less than a tick; programs; the fabric's side | `../agenda.rs`, `../program.rs`, `host.rs` |
+//! | what its node and the fabric see of it | `interface.rs` |
 
 pub mod address;
 mod amo_cache;
@@ -30,8 +30,8 @@ pub mod config;
 pub mod dmapp;
 mod fma;
 pub mod gni;
-mod host;
 mod initiator;
+mod interface;
 mod iommu;
 mod memory;
 mod message_table;
@@ -45,19 +45,19 @@ mod target;
 pub use amo_cache::AMO_CACHE_ENTRIES;
 pub use bte::{CHANNELS, TRANSFER_MAX_B};
 pub use fma::{LINE_B, WINDOW_B, Window};
-pub use host::{AriesNics, NicCounters};
+pub use interface::{AriesNics, NicCounters, Submission, nics};
 pub use iommu::{PTE_CACHE_ENTRIES, PTE_CACHE_WAYS, PTES_PER_ENTRY};
 pub use node::{Event, EventKind, FMA_DESCRIPTORS};
 pub use orb::OUTSTANDING;
 
 use crate::arrivals::Arrivals;
-use crate::nics::{Asks, Outgoing};
-use crate::watches::Watches;
+use crate::outgoing::{Outgoing, Requests};
 use config::{AriesConfig, MILLI};
 use fma::Command;
 use netloom_engine::Stream;
 use netloom_fabric::packet::{Data, Meta};
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
+use netloom_node::schedule::Schedule;
 use node::{Common, Node};
 use packet::{Request, Tag};
 use std::collections::{BTreeMap, VecDeque};
@@ -67,13 +67,10 @@ use std::sync::{Arc, Mutex};
 const PIPELINE: usize = 64;
 
 /// What a NIC does at a time.
-enum Action {
-    /// A core's write leaves it: the process, its bytes, what it says.
-    CoreWrites(u8, u32, Box<Command>),
+#[doc(hidden)]
+pub enum Action {
     /// It has come to the NIC.
     Arrived(Box<Command>),
-    /// A process goes on.
-    Program(u8),
     /// Packets of a class that have arrived are looked at.
     Serve(usize),
     /// What a request asked for, once its address is translated.
@@ -94,14 +91,13 @@ enum Action {
     WriteWord(u64),
     /// A collective engine has all contributions.
     Reduced(u8),
-    /// A process no longer waits for what it has waited for since a time.
-    GiveUp(u8, u64),
     /// Requests without a response are looked for.
     Sweep,
 }
 
 /// What is written to memory.
-enum Landing {
+#[doc(hidden)]
+pub enum Landing {
     /// Data, at a place of the contents.
     Data { process: u8, address: u64, bytes: u32, data: Option<Data> },
     /// An event, in a queue.
@@ -114,7 +110,8 @@ enum Landing {
 
 /// What a process waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Watch {
+#[doc(hidden)]
+pub enum Watch {
     Queue(u16),
     AnyQueue,
     Errors,
@@ -153,11 +150,11 @@ impl Port {
 }
 
 /// The NIC of one node, once it has something to do.
-struct Nic {
+pub struct Nic {
     number: u32,
     here: Arc<Mutex<Node>>,
     random: Stream,
-    agenda: crate::agenda::Agenda<Action>,
+    schedule: Schedule<Action, Watch>,
     pcie: crate::pcie::Pcie,
     /// When the data path takes the next read and the next write.
     read_free: u64,
@@ -183,8 +180,7 @@ struct Nic {
     table: message_table::MessageTable,
     amo: amo_cache::AmoCache,
     engines: [collective::Engine; collective::ENGINES],
-    watches: Watches<Watch>,
-    asks: Asks,
+    asks: Requests,
     counters: NicCounters,
 }
 
@@ -200,7 +196,7 @@ impl Nic {
             number,
             here: Arc::clone(here),
             random: Stream::new(seed, 11, number.into()),
-            agenda: crate::agenda::Agenda::default(),
+            schedule: Schedule::default(),
             pcie: crate::pcie::Pcie::new(seed, number),
             read_free: 0,
             write_free: 0,
@@ -222,16 +218,14 @@ impl Nic {
             table: message_table::MessageTable::default(),
             amo: amo_cache::AmoCache::default(),
             engines: Default::default(),
-            watches: Watches::default(),
-            asks: Asks::default(),
+            asks: Requests::default(),
             counters: NicCounters::default(),
         }
     }
 
-    /// Does what is due at a time; a process that goes on is the host's affair.
+    /// Does what is due at a time.
     fn act(&mut self, c: &Common, t: u64, action: Action) {
         match action {
-            Action::CoreWrites(process, bytes, command) => self.core_writes(c, t, process, bytes, *command),
             Action::Arrived(command) => {
                 self.commands.push_back(*command);
                 self.feed(c, t);
@@ -249,13 +243,7 @@ impl Nic {
             Action::Step => self.step(c, t),
             Action::WriteWord(word) => self.write_word(c, t, word),
             Action::Reduced(engine) => self.reduced(c, t, engine.into()),
-            Action::GiveUp(process, since) => {
-                if self.watches.give_up(process, since) {
-                    self.agenda.at(t, Action::Program(process));
-                }
-            }
             Action::Sweep => self.sweep(c, t),
-            Action::Program(_) => unreachable!("the host's"),
         }
     }
 
@@ -305,7 +293,7 @@ impl Nic {
         self.send(c, t, (node, Class::Request, mode), (flits, carried), meta, data);
         if !self.is_sweeping {
             self.is_sweeping = true;
-            self.agenda.at(t + c.config.timeout_milliticks * MILLI, Action::Sweep);
+            self.schedule.at(t + c.config.timeout_milliticks * MILLI, Action::Sweep);
         }
     }
 }

@@ -6,9 +6,9 @@ use super::collective::Tree;
 use super::config::AriesConfig;
 use super::gni::{Letters, Link, Posted, QueueMode, Subscription};
 use super::status::{Refusal, Status};
-use crate::contents::Contents;
-pub(super) use crate::program::lock;
 use netloom_fabric::config::{FlitFormat, SwitchedTopology};
+use netloom_node::memory::Contents;
+pub(super) use netloom_node::program::lock;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 pub const FMA_DESCRIPTORS: usize = 127;
 
 /// What all nodes of a block have in common.
-pub(super) struct Common {
+pub struct Common {
     pub config: AriesConfig,
     pub packet: FlitFormat,
     pub jobs: Arc<[Job]>,
@@ -60,7 +60,7 @@ pub struct Event {
 }
 
 /// A completion queue, in memory of its process.
-pub(super) struct Queue {
+pub struct Queue {
     pub process: u8,
     pub room: usize,
     pub events: VecDeque<Event>,
@@ -71,7 +71,7 @@ pub(super) struct Queue {
 
 /// Memory that waits for a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Receive {
+pub struct Receive {
     pub address: u64,
     pub bytes: u64,
     pub queue: Option<u16>,
@@ -80,7 +80,7 @@ pub(super) struct Receive {
 
 /// A node.
 #[derive(Default)]
-pub(super) struct Node {
+pub struct Node {
     pub contents: Contents,
     pub domains: Domains,
     /// By number; none where it was destroyed.

@@ -9,7 +9,7 @@ pub const OUTSTANDING: usize = 1024;
 
 /// What is done with a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub enum Then {
     /// Nothing but counting.
     Count,
     /// Its data is written to memory of a process, and behind it a flag where one was asked for.
@@ -17,7 +17,7 @@ pub(super) enum Then {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outstanding {
+pub struct Outstanding {
     pub transaction: Option<u16>,
     pub then: Then,
     pub issued_at: u64,
@@ -27,7 +27,7 @@ pub(super) struct Outstanding {
 
 /// The buffer. Its places are made when they are needed.
 #[derive(Default)]
-pub(super) struct Orb {
+pub struct Orb {
     entries: Vec<(u8, Option<Outstanding>)>,
     free: Vec<u16>,
     /// The most that were ever under way.
@@ -85,7 +85,7 @@ impl Orb {
 
 /// Where a completed transaction is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Notice {
+pub struct Notice {
     /// Queue of the initiator.
     pub queue: Option<u16>,
     /// What its event says.
@@ -101,7 +101,7 @@ pub(super) struct Notice {
 
 /// Requests that complete as a whole.
 #[derive(Clone, Debug)]
-pub(super) struct Transaction {
+pub struct Transaction {
     pub notice: Notice,
     pub outstanding: u32,
     /// Whether no more requests will be part of it.
@@ -116,7 +116,7 @@ pub(super) struct Transaction {
 
 /// The transactions of a NIC, by SSID.
 #[derive(Default)]
-pub(super) struct Transactions {
+pub struct Transactions {
     slots: Vec<Option<Transaction>>,
     free: Vec<u16>,
 }

@@ -7,7 +7,7 @@ use netloom_fabric::packet::Meta;
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Op {
+pub enum Op {
     Put,
     Get,
     Amo,
@@ -27,14 +27,14 @@ const OPS: [Op; 8] = [Op::Put, Op::Get, Op::Amo, Op::Send, Op::Event, Op::Join, 
 
 /// A place in the output request buffer, and which use of it this is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tag {
+pub struct Tag {
     pub entry: u16,
     pub use_: u8,
 }
 
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub struct Request {
     pub op: Op,
     /// The AMO or the collective operation.
     pub command: u8,
@@ -101,7 +101,7 @@ impl Request {
 
 /// A response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Response {
+pub struct Response {
     pub tag: Tag,
     pub status: Status,
     /// The receive message table had no room to follow the sequence: its event must be asked for when all is done.

@@ -14,7 +14,7 @@ use netloom_fabric::packet::{Data, Meta};
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
 
 /// A packet that has arrived.
-pub(super) struct Arrival {
+pub struct Arrival {
     pub meta: Meta,
     pub request: Request,
     pub mode: Mode,
@@ -24,7 +24,7 @@ pub(super) struct Arrival {
 }
 
 /// A request whose address is known.
-pub(super) struct Located {
+pub struct Located {
     pub arrival: Arrival,
     pub process: u8,
     pub address: u64,
@@ -64,7 +64,7 @@ impl Nic {
             let start = start.max(self.pcie.free(Way::Up).saturating_sub(slack));
             if start > t {
                 if self.arrivals[class].is_first_call(start) {
-                    self.agenda.at(start, Action::Serve(class));
+                    self.schedule.at(start, Action::Serve(class));
                 }
                 break;
             }
@@ -121,7 +121,7 @@ impl Nic {
                         let ready = self.translate(c, t, (process, address), segment.page);
                         let located = Located { arrival, process, address, queue };
                         if ready > t {
-                            self.agenda.at(ready, Action::Commit(Box::new(located)));
+                            self.schedule.at(ready, Action::Commit(Box::new(located)));
                         } else {
                             self.commit(c, t, located);
                         }

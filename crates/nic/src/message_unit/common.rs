@@ -7,10 +7,12 @@ use netloom_fabric::topology::torus::{Coordinates, Torus};
 use std::sync::Arc;
 
 /// What all units have in common.
-pub(super) struct Common {
+pub struct Common {
     pub config: MessageUnitConfig,
     pub torus: Arc<Torus>,
     pub tie: HalfwayTie,
+    /// Processes of each node.
+    pub processes: u8,
 }
 
 impl Common {

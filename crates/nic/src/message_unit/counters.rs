@@ -4,6 +4,7 @@ use super::NETWORK_FIFOS;
 
 /// What a unit has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(non_snake_case)]
 pub struct UnitCounters {
     /// Messages whose first packet has been injected, and packets.
     pub messages: u64,
@@ -21,4 +22,8 @@ pub struct UnitCounters {
     pub slave_stores: u64,
     /// What was refused.
     pub violations: u64,
+    /// Packets that have been stored, and their data, bytes: no counter of the hardware's.
+    pub stored_packets: u64,
+    /// See [`Self::stored_packets`].
+    pub stored_B: u64,
 }

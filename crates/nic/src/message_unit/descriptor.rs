@@ -407,6 +407,7 @@ mod tests {
         let common = Common {
             torus: torus.into(),
             tie: HalfwayTie::Plus,
+            processes: 1,
             config: crate::message_unit::memory::tests::config(),
         };
         let hints = |io| {

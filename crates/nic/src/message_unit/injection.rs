@@ -41,22 +41,24 @@ impl Unit {
     }
 
     /// Software sets up an injection FIFO.
-    pub fn set_injection_fifo(&mut self, fifo: u16, settings: InjectionFifo) {
+    pub fn set_injection_fifo(&mut self, fifo: u16, settings: InjectionFifo) -> Result<(), String> {
         let others = self.injection.iter().map(|(&n, f)| (n, &f.settings));
         if let Some(problem) = check_injection(fifo, &settings, others) {
-            panic!("node {}: injection FIFO {fifo}: {problem}", self.number);
+            return Err(format!("injection FIFO {fifo}: {problem}"));
         }
         self.injection.insert(fifo, Injection::new(settings));
+        Ok(())
     }
 
     /// Software gives an injection FIFO back.
-    pub fn free_injection_fifo(&mut self, fifo: u16) {
-        let left = self.injection.remove(&fifo).map_or(0, |memory| memory.descriptors_B());
-        assert!(
-            left == 0,
-            "node {}: injection FIFO {fifo} is freed with {left} B of descriptors in it",
-            self.number
-        );
+    pub fn free_injection_fifo(&mut self, fifo: u16) -> Result<(), String> {
+        match self.injection.get(&fifo).map_or(0, |memory| memory.descriptors_B()) {
+            0 => {
+                self.injection.remove(&fifo);
+                Ok(())
+            }
+            left => Err(format!("injection FIFO {fifo} is freed with {left} B of descriptors in it")),
+        }
     }
 
     /// Whether an injection FIFO has room for one more descriptor.

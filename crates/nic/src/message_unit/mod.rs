@@ -14,7 +14,7 @@
 //! | what lies in memory | `../contents.rs` |
 //! | what the unit refuses, tells unasked, counts | `protection.rs`, `interrupts.rs`, `counters.rs` |
 //! | what programs call, and the time that their own instructions take | `spi.rs` |
-//! | the fabric's side | `host.rs` |
+//! | what its node and the fabric see of it | `interface.rs` |
 
 mod atomic;
 mod common;
@@ -24,8 +24,8 @@ mod counters;
 pub mod descriptor;
 pub mod encoding;
 pub mod fifos;
-mod host;
 mod injection;
+mod interface;
 pub mod interrupts;
 pub mod kernel;
 mod memory;
@@ -35,13 +35,18 @@ mod reception;
 pub mod spi;
 
 pub use counters::UnitCounters;
-pub use host::MessageUnits;
+pub use interface::{MessageUnit, MessageUnits, injected, refused, stored_so_far, units};
 
 use netloom_engine::{Stream, Time};
+use netloom_fabric::collective::ClassRoute;
 use netloom_fabric::host::Signals;
 use netloom_fabric::packet::{Data, Header, Meta};
+use netloom_node::agenda::TICK;
+use netloom_node::memory::Contents;
+use netloom_node::program::lock;
+use netloom_node::schedule::Schedule;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 /// Network injection FIFOs, and as many network reception FIFOs: ten directions, two for local transfers, high priority, system,
 /// user collective, system collective (`MU_Descriptor.h` of the public driver gives their numbers).
@@ -86,17 +91,11 @@ struct Unit {
     /// What was refused, and how often.
     refused: BTreeMap<protection::Violation, u64>,
     /// What lies in memory: the node's program sees it too.
-    contents: Arc<Mutex<crate::contents::Contents>>,
-}
-
-/// What a program and its node's unit share. Only one of them runs at a time, so the lock is never contended; it is there because a
-/// future that is `Send` may hold nothing weaker.
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().expect("a program that panicked is not polled again")
+    contents: Arc<Mutex<Contents>>,
 }
 
 impl Unit {
-    fn new(number: u32, seed: u64) -> Self {
+    fn new(number: u32, seed: u64, contents: Arc<Mutex<Contents>>) -> Self {
         Unit {
             number,
             random: Stream::new(seed, 5, number.into()),
@@ -116,7 +115,7 @@ impl Unit {
             interrupts: interrupts::Interrupts::default(),
             counters: UnitCounters::default(),
             refused: BTreeMap::new(),
-            contents: Arc::default(),
+            contents,
         }
     }
 
@@ -129,9 +128,10 @@ impl Unit {
     }
 }
 
-/// A time for which a unit asks, packed into a token of the fabric's.
+/// What a unit does at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Alarm {
+#[doc(hidden)]
+pub enum Alarm {
     /// A store to the tail of an injection FIFO has come through the slave port.
     TailMoved(u16),
     /// A descriptor of an injection FIFO has come from memory.
@@ -146,13 +146,12 @@ enum Alarm {
     Counted(u16),
     /// A store to the control register of a barrier class has come through the slave port: eight times the class, and the bits.
     Says(u16),
-    /// What the node's program waits for has happened, or its instructions are done.
-    Program,
 }
 
 impl Alarm {
-    fn token(self) -> u32 {
-        let (kind, value) = match self {
+    /// Its place among what is due in a tick: the stations in this order, and of a station the lowest number first.
+    fn rank(self) -> u32 {
+        let (station, number) = match self {
             Alarm::TailMoved(fifo) => (0, fifo),
             Alarm::Fetched(fifo) => (1, fifo),
             Alarm::Built(engine) => (2, engine),
@@ -160,49 +159,66 @@ impl Alarm {
             Alarm::Stored(slot) => (4, slot),
             Alarm::Counted(slot) => (5, slot),
             Alarm::Says(what) => (6, what),
-            Alarm::Program => (7, 0),
         };
-        kind << 16 | u32::from(value)
-    }
-
-    fn of(token: u32) -> Self {
-        let value = token as u16;
-        match token >> 16 {
-            0 => Alarm::TailMoved(value),
-            1 => Alarm::Fetched(value),
-            2 => Alarm::Built(value),
-            3 => Alarm::Received(value),
-            4 => Alarm::Stored(value),
-            5 => Alarm::Counted(value),
-            6 => Alarm::Says(value),
-            _ => Alarm::Program,
-        }
+        station << 16 | u32::from(number)
     }
 }
 
-/// What a unit asks of the fabric in one call.
-struct Out<'a> {
-    here: u32,
-    signals: &'a mut Signals,
+/// What a unit asks of its node and of the fabric.
+struct Out {
+    schedule: Schedule<Alarm, spi::Watch>,
+    requests: Vec<Request>,
 }
 
-impl Out<'_> {
+/// What it asks of the fabric.
+enum Request {
+    Fill(usize),
+    Reception { fifo: usize, open: bool },
+    ClassRoute(usize, Option<ClassRoute>),
+    Barrier(usize, Option<ClassRoute>, u64),
+    Say(usize, u64),
+}
+
+impl Out {
     fn at(&mut self, time: Time, alarm: Alarm) {
-        self.signals.wake(self.here, time, alarm.token());
+        self.schedule.at_ranked(time * TICK, alarm.rank(), alarm);
     }
 
     fn fill(&mut self, fifo: usize) {
-        self.signals.fill(self.here, fifo);
+        self.requests.push(Request::Fill(fifo));
     }
 
     /// A network reception FIFO has room for a full packet, or no longer has.
     fn reception(&mut self, fifo: usize, open: bool) {
-        self.signals.reception(
-            self.here,
-            fifo,
-            fifo == descriptor::HIGH_PRIORITY.trailing_zeros() as usize,
-            open,
-        );
+        self.requests.push(Request::Reception { fifo, open });
+    }
+
+    fn class_route(&mut self, class: usize, route: Option<ClassRoute>) {
+        self.requests.push(Request::ClassRoute(class, route));
+    }
+
+    fn barrier_class(&mut self, class: usize, route: Option<ClassRoute>, start: u64) {
+        self.requests.push(Request::Barrier(class, route, start));
+    }
+
+    fn say(&mut self, class: usize, says: u64) {
+        self.requests.push(Request::Say(class, says));
+    }
+
+    /// Passes on what is asked of the fabric for a node.
+    fn signal(&mut self, node: u32, signals: &mut Signals) {
+        for request in self.requests.drain(..) {
+            match request {
+                Request::Fill(fifo) => signals.fill(node, fifo),
+                Request::Reception { fifo, open } => {
+                    let is_high = fifo == descriptor::HIGH_PRIORITY.trailing_zeros() as usize;
+                    signals.reception(node, fifo, is_high, open);
+                }
+                Request::ClassRoute(class, route) => signals.class_route(node, class, route),
+                Request::Barrier(class, route, start) => signals.barrier_class(node, class, route, start),
+                Request::Say(class, says) => signals.say(node, class, says),
+            }
+        }
     }
 }
 
@@ -217,22 +233,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alarms_survive_their_token() {
-        for alarm in [
-            Alarm::TailMoved(543),
-            Alarm::Fetched(0),
-            Alarm::Built(15),
-            Alarm::Stored(65_535),
-            Alarm::Says(127),
-            Alarm::Program,
-        ] {
-            assert_eq!(Alarm::of(alarm.token()), alarm);
-        }
-    }
-
-    #[test]
     fn the_slave_port_takes_one_access_a_cycle() {
-        let (mut unit, c) = (Unit::new(0, 1), memory::tests::config());
+        let (mut unit, c) = (Unit::new(0, 1, Arc::default()), memory::tests::config());
         let (cycle, there) = (u64::from(c.cycle_ticks), u64::from(c.slave_ticks));
         assert_eq!(
             [5, 5, 6].map(|now| unit.through_slave_port(&c, now) - there),

@@ -72,22 +72,24 @@ pub(super) enum Outcome {
 
 impl Unit {
     /// Software sets up a reception FIFO.
-    pub fn set_reception_fifo(&mut self, fifo: u16, settings: ReceptionFifo) {
+    pub fn set_reception_fifo(&mut self, fifo: u16, settings: ReceptionFifo) -> Result<(), String> {
         let others = self.reception.iter().map(|(&n, f)| (n, &f.settings));
         if let Some(problem) = check_reception(fifo, &settings, others) {
-            panic!("node {}: reception FIFO {fifo}: {problem}", self.number);
+            return Err(format!("reception FIFO {fifo}: {problem}"));
         }
         self.reception.insert(fifo, Reception::new(settings));
+        Ok(())
     }
 
     /// Software gives a reception FIFO back.
-    pub fn free_reception_fifo(&mut self, fifo: u16) {
-        let left = self.reception.remove(&fifo).map_or(0, |memory| memory.packets_B());
-        assert!(
-            left == 0,
-            "node {}: reception FIFO {fifo} is freed with {left} B of packets in it",
-            self.number
-        );
+    pub fn free_reception_fifo(&mut self, fifo: u16) -> Result<(), String> {
+        match self.reception.get(&fifo).map_or(0, |memory| memory.packets_B()) {
+            0 => {
+                self.reception.remove(&fifo);
+                Ok(())
+            }
+            left => Err(format!("reception FIFO {fifo} is freed with {left} B of packets in it")),
+        }
     }
 
     fn reception_fifo(&mut self, fifo: u16) -> &mut Reception {

@@ -28,10 +28,9 @@
 //! ```
 
 use super::common::Common;
-use crate::contents::Contents;
-
 use super::descriptor::Descriptor;
 use super::fifos::{InjectionFifo, Packet, ReceptionFifo};
+use super::interface::MessageUnit;
 use super::interrupts::{Group, Interrupt};
 use super::kernel::{Kernel, MemoryRegion, Refusal, Resource};
 use super::protection::{RANGES, Range};
@@ -39,58 +38,78 @@ use super::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS, encoding, lock};
 use netloom_engine::Time;
 use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute};
 use netloom_fabric::topology::torus::Torus;
+use netloom_node::agenda::TICK;
+use netloom_node::memory::Contents;
+use netloom_node::nodes::CoreOf;
+use netloom_node::process::{Operation, Wait};
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
 
-/// A node, as its program sees it.
+/// A process on its node, as its program sees it.
 #[derive(Clone)]
 pub struct Spi {
     node: u32,
+    process: u8,
+    core: CoreOf<MessageUnit>,
     shared: Arc<Mutex<Shared>>,
     contents: Arc<Mutex<Contents>>,
-    torus: Arc<Torus>,
-    pcie_bytes_per_tick: f64,
+    common: Arc<Common>,
 }
 
-/// What a program asked for and waits for.
-#[derive(Clone, Debug)]
-pub(super) enum Call {
-    /// Its own instructions, for so many ticks.
-    Compute(Time),
-    /// A descriptor into an injection FIFO.
+/// What a process submits to the unit.
+#[derive(Debug)]
+pub enum Command {
+    /// What the kernel's side of the interface sets up, for a call: it takes no time.
+    Set(&'static str, Setting),
+    /// A descriptor is written into an injection FIFO, and its tail moved.
     Inject(u16, Box<Descriptor>),
-    /// Room for it there.
-    WaitRoom(u16, Box<Descriptor>),
-    /// So many descriptors of an injection FIFO to be injected.
-    WaitInjected(u16, u64),
-    /// A packet in a reception FIFO, if one lies there.
+    /// The tail of a reception FIFO is read.
     Poll(u16),
-    /// A packet in a reception FIFO.
-    WaitPacket(u16),
-    /// An interrupt of a group.
-    WaitInterrupt(Group),
-    /// A counter at an address to come to zero.
-    WaitCounter(u64),
+    /// A packet is taken out of a reception FIFO, if one lies there.
+    Take(u16),
+    /// A pending interrupt of a group is cleared.
+    TakeInterrupt(Group),
     /// A store to the control register of a barrier class.
     Say(u8, u64),
+}
+
+/// What a process may wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// Room for a descriptor in an injection FIFO.
+    Room(u16),
+    /// So many descriptors of an injection FIFO to be injected.
+    Injected(u16, u64),
+    /// A packet in a reception FIFO.
+    Packet(u16),
+    /// An interrupt of a group.
+    Interrupt(Group),
+    /// A counter at an address to come to zero.
+    Counter(u64),
     /// These bits of the status register of a barrier class to be zero.
-    WaitBarrier(u8, u64),
+    Barrier(u8, u64),
 }
 
 /// What a program asked for that takes no time.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Setting {
+pub enum Setting {
+    /// An entry of the base address table.
     Base(u16, u64),
+    /// A counter, and what it counts down from.
     Counter(u64, i64),
+    /// A class route.
     ClassRoute(u8, Option<ClassRoute>),
+    /// A barrier class, and what all its nodes say at first.
     Barrier(u8, Option<ClassRoute>, u64),
+    /// An injection FIFO.
     Injection(u16, InjectionFifo),
+    /// A reception FIFO.
     Reception(u16, ReceptionFifo),
+    /// A range register.
     Range(usize, Option<Range>),
+    /// The group of interrupts of a kind.
     Interrupt(Interrupt, Option<Group>),
+    /// That something is given back.
     Free(Resource, u16),
 }
 
@@ -108,35 +127,22 @@ pub(super) fn status_of(status: u64, class: u8) -> u64 {
     status >> (4 * u32::from(class)) & 7
 }
 
-/// A figure that a program measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// What it is of, for whoever reads it: a run of the program's own.
-    pub of: u64,
-    /// The figure, ticks.
-    pub ticks: Time,
-}
-
-/// What a program's function and its host share.
+/// What the processes of a node and its unit share.
 #[derive(Default)]
-pub(super) struct Shared {
-    pub now: Time,
-    pub settings: Vec<Setting>,
-    pub notes: Vec<Note>,
-    pub call: Option<Call>,
-    /// Whether the call has been carried out, and its program not yet been told.
-    pub done: bool,
+pub struct Shared {
+    /// What lies in memory.
+    pub(super) contents: Arc<Mutex<Contents>>,
     /// When each counter came to zero last.
-    pub counted_down: BTreeMap<u64, Time>,
-    /// What came of a call: a packet of a reception FIFO, an interrupt.
-    pub packet: Option<Packet>,
-    pub interrupt: Option<Interrupt>,
+    pub(super) counted_down: BTreeMap<u64, Time>,
+    /// What came of the last calls of each process: a packet of a reception FIFO, an interrupt.
+    pub(super) packets: BTreeMap<u8, Option<Packet>>,
+    pub(super) interrupts: BTreeMap<u8, Option<Interrupt>>,
     /// What each barrier class's status register says, four bits each, and when it last changed.
-    pub status: u64,
-    pub status_changed: Time,
-    pub kernel: Kernel,
+    pub(super) status: u64,
+    pub(super) status_changed: Time,
+    kernel: Kernel,
     /// When the PCIe has moved what it was told to, by [`Pcie`].
-    pub pcie_free: [Time; 2],
+    pcie_free: [Time; 2],
 }
 
 /// The two ways over an IO node's PCIe (section II.A).
@@ -149,6 +155,27 @@ pub enum Pcie {
 }
 
 impl Spi {
+    pub(super) fn new(
+        node: u32,
+        process: u8,
+        core: CoreOf<MessageUnit>,
+        shared: &Arc<Mutex<Shared>>,
+        common: &Arc<Common>,
+    ) -> Self {
+        let contents = Arc::clone(&lock(shared).contents);
+        Spi { node, process, core, shared: Arc::clone(shared), contents, common: Arc::clone(common) }
+    }
+
+    /// Which of the node's processes this is.
+    pub fn process(&self) -> u8 {
+        self.process
+    }
+
+    /// Processes of each node.
+    pub fn processes(&self) -> u8 {
+        self.common.processes
+    }
+
     /// The node's number.
     pub fn node(&self) -> u32 {
         self.node
@@ -156,27 +183,27 @@ impl Spi {
 
     /// Compute nodes of the machine.
     pub fn nodes(&self) -> u32 {
-        self.torus.nodes()
+        self.common.torus.nodes()
     }
 
     /// The machine's shape.
     pub fn torus(&self) -> &Torus {
-        &self.torus
+        &self.common.torus
     }
 
     /// Whether this is an IO node.
     pub fn is_io_node(&self) -> bool {
-        self.torus.is_io_node(self.node)
+        self.common.torus.is_io_node(self.node)
     }
 
     /// The time, ticks: the core's own counter.
     pub fn now(&self) -> Time {
-        lock(&self.shared).now
+        self.core.now() / TICK
     }
 
     /// Keeps a figure that the program measured.
-    pub fn note(&self, of: u64, ticks: Time) {
-        lock(&self.shared).notes.push(Note { of, ticks });
+    pub fn measure(&self, key: u64, ticks: Time) {
+        self.core.measure(key, ticks * TICK);
     }
 
     /// Asks the kernel for so many of what the unit has (not timed). Returns their numbers.
@@ -200,12 +227,10 @@ impl Spi {
     /// # Errors
     /// If it was not allocated.
     ///
-    /// # Panics
-    /// Later, if it is a FIFO in which something still is.
+    /// The program fails later, if it is a FIFO in which something still is.
     pub fn free(&self, what: Resource, number: u16) -> Result<(), Refusal> {
-        let mut shared = lock(&self.shared);
-        shared.kernel.free(what, number)?;
-        shared.settings.push(Setting::Free(what, number));
+        lock(&self.shared).kernel.free(what, number)?;
+        self.set("free", Setting::Free(what, number));
         Ok(())
     }
 
@@ -219,58 +244,51 @@ impl Spi {
 
     /// Sets an entry of the base address table (the kernel's part: it is not timed).
     ///
-    /// # Panics
-    /// If there is no such entry.
+    /// A program that names no such entry fails.
     pub fn set_base_address(&self, entry: u16, address: u64) {
-        assert!(entry < BASE_ADDRESSES, "node {}: base address table entry {entry} of 544", self.node);
-        lock(&self.shared).settings.push(Setting::Base(entry, address));
+        let call = "set_base_address";
+        self.check(call, entry < BASE_ADDRESSES, || format!("base address table entry {entry} of 544"));
+        self.set(call, Setting::Base(entry, address));
     }
 
     /// Sets a reception counter to the bytes that are to come. One store: not timed.
     pub fn set_counter(&self, address: u64, bytes: u64) {
-        lock(&self.shared).settings.push(Setting::Counter(address, bytes as i64));
+        self.set("set_counter", Setting::Counter(address, bytes as i64));
     }
 
     /// Sets the node's registers of a class route, 0 to 15 (the kernel's part: it is not timed): before anything of it can come.
     ///
-    /// # Panics
-    /// If there is no such class; later, if the node's links do not allow it.
+    /// A program that names no such class fails; it panics later, if the node's links do not allow it.
     pub fn set_class_route(&self, class: u8, route: ClassRoute) {
-        assert!(
-            usize::from(class) < CLASS_ROUTES,
-            "node {}: class route {class} of {CLASS_ROUTES}",
-            self.node
-        );
-        lock(&self.shared).settings.push(Setting::ClassRoute(class, Some(route)));
+        let (call, is_there) = ("set_class_route", usize::from(class) < CLASS_ROUTES);
+        self.check(call, is_there, || format!("class route {class} of {CLASS_ROUTES}"));
+        self.set(call, Setting::ClassRoute(class, Some(route)));
     }
 
     /// Sets the node's registers of a barrier class, 0 to 15 (the kernel's part: it is not timed): on all its nodes, before any enters.
     ///
-    /// # Panics
-    /// If there is no such class; later, if the node's links do not allow it.
+    /// A program that names no such class fails; it panics later, if the node's links do not allow it.
     pub fn set_barrier(&self, class: u8, route: ClassRoute) {
-        assert!(
-            usize::from(class) < CLASS_ROUTES,
-            "node {}: barrier class {class} of {CLASS_ROUTES}",
-            self.node
-        );
-        lock(&self.shared).settings.push(Setting::Barrier(class, Some(route), BARRIER_START));
+        let (call, is_there) = ("set_barrier", usize::from(class) < CLASS_ROUTES);
+        self.check(call, is_there, || format!("barrier class {class} of {CLASS_ROUTES}"));
+        self.set(call, Setting::Barrier(class, Some(route), BARRIER_START));
     }
 
     /// Enters the barrier of a class for the `turn`-th time, from 0 on: one store to a register of the unit. The node no longer says that
     /// it has yet to come, but that it has yet to come to the next.
     pub async fn enter_barrier(&self, class: u8, turn: u64) {
-        self.call(Call::Say(class, barrier_bit(turn + 1))).await;
+        self.say(class, barrier_bit(turn + 1)).await;
     }
 
     /// Polls the status register of a class until all have entered its barrier for the `turn`-th time.
     pub async fn wait_barrier(&self, class: u8, turn: u64) {
-        self.call(Call::WaitBarrier(class, barrier_bit(turn))).await;
+        self.core.wait(Watch::Barrier(class, barrier_bit(turn)), None).await;
     }
 
     /// Says three bits of its own for a class of global interrupts: one store to a register of the unit.
     pub async fn say(&self, class: u8, says: u64) {
-        self.call(Call::Say(class, says & 7)).await;
+        self.core.ask(Operation::Submit(Command::Say(class, says & 7)));
+        self.core.spend(u64::from(self.common.config.software.store_ticks) * TICK).await;
     }
 
     /// What the status register of a class says: the OR of all its nodes' bits (not timed), and when any class's last changed.
@@ -302,88 +320,96 @@ impl Spi {
 
     /// Sets up an injection FIFO (the kernel's part: it is not timed). One that is not set up is there, of 64 KB, for the user's descriptors.
     ///
-    /// # Panics
-    /// If there is no such FIFO; later, if it cannot lie there, or overlaps another.
+    /// A program that names no such FIFO, or one that cannot lie there or overlaps another, fails.
     pub fn set_injection_fifo(&self, fifo: u16, settings: InjectionFifo) {
-        assert!(fifo < INJECTION_FIFOS, "node {}: injection FIFO {fifo} of {INJECTION_FIFOS}", self.node);
-        lock(&self.shared).settings.push(Setting::Injection(fifo, settings));
+        self.check_injection("set_injection_fifo", fifo);
+        self.set("set_injection_fifo", Setting::Injection(fifo, settings));
     }
 
     /// Sets up a reception FIFO (the kernel's part: it is not timed). One that is not set up is there, of 1 MB.
     ///
-    /// # Panics
-    /// If there is no such FIFO; later, if it cannot lie there, or overlaps another.
+    /// A program that names no such FIFO, or one that cannot lie there or overlaps another, fails.
     pub fn set_reception_fifo(&self, fifo: u16, settings: ReceptionFifo) {
-        assert!(fifo < RECEPTION_FIFOS, "node {}: reception FIFO {fifo} of {RECEPTION_FIFOS}", self.node);
-        lock(&self.shared).settings.push(Setting::Reception(fifo, settings));
+        self.check_reception("set_reception_fifo", fifo);
+        self.set("set_reception_fifo", Setting::Reception(fifo, settings));
     }
 
     /// Sets or clears a range register: memory that the unit may touch (the kernel's part). While none is set it may touch all.
     ///
-    /// # Panics
-    /// If there is no such register.
+    /// A program that names no such register fails.
     pub fn set_range(&self, register: usize, range: Option<Range>) {
-        assert!(register < RANGES, "node {}: range register {register} of {RANGES}", self.node);
-        lock(&self.shared).settings.push(Setting::Range(register, range));
+        self.check("set_range", register < RANGES, || format!("range register {register} of {RANGES}"));
+        self.set("set_range", Setting::Range(register, range));
     }
 
     /// Leads interrupts of the kind of this one to a group, or masks them, as all are at first (the kernel's part).
     pub fn set_interrupt(&self, like: Interrupt, group: Option<Group>) {
-        lock(&self.shared).settings.push(Setting::Interrupt(like, group));
+        self.set("set_interrupt", Setting::Interrupt(like, group));
     }
 
     /// Stores descriptors in memory, for an RDMA read to send; returns their length, bytes.
     pub fn store_descriptors(&self, address: u64, descriptors: &[Descriptor]) -> u64 {
-        let bytes: Vec<u8> = descriptors.iter().flat_map(|d| encoding::to_bytes(d, &self.torus)).collect();
+        let bytes: Vec<u8> =
+            descriptors.iter().flat_map(|d| encoding::to_bytes(d, &self.common.torus)).collect();
         self.store(address, &bytes);
         bytes.len() as u64
     }
 
     /// Polls the tail of a reception FIFO until a packet lies there, takes it, and moves the head past it.
     ///
-    /// # Panics
-    /// If there is no such FIFO.
+    /// A program that names no such FIFO fails.
     pub async fn receive(&self, fifo: u16) -> Packet {
-        assert!(fifo < RECEPTION_FIFOS, "node {}: reception FIFO {fifo} of {RECEPTION_FIFOS}", self.node);
-        self.call(Call::WaitPacket(fifo)).await;
-        lock(&self.shared).packet.take().expect("it came")
+        self.check_reception("receive", fifo);
+        loop {
+            self.core.ask(Operation::Wait(Wait::for_one(Watch::Packet(fifo))));
+            // Another process of the node may have taken it meanwhile.
+            if let Some(packet) = self.take(fifo).await {
+                return packet;
+            }
+        }
     }
 
     /// Does nothing until the unit raises an interrupt of a group, and clears it.
     pub async fn wait_interrupt(&self, group: Group) -> Interrupt {
-        self.call(Call::WaitInterrupt(group)).await;
-        lock(&self.shared).interrupt.take().expect("it came")
+        loop {
+            self.core.ask(Operation::Wait(Wait::for_one(Watch::Interrupt(group))));
+            self.core.submit(Command::TakeInterrupt(group)).await;
+            if let Some(interrupt) = lock(&self.shared).interrupts.remove(&self.process).flatten() {
+                return interrupt;
+            }
+        }
     }
 
     /// Writes a descriptor into an injection FIFO and moves its tail, when there is room.
     ///
-    /// # Panics
-    /// If there is no such FIFO, or the descriptor describes nothing that can be sent.
+    /// A program that names no such FIFO, or whose descriptor describes nothing that can be sent, fails.
     pub async fn inject(&self, fifo: u16, descriptor: Descriptor) {
-        assert!(fifo < INJECTION_FIFOS, "node {}: injection FIFO {fifo} of {INJECTION_FIFOS}", self.node);
-        if let Some(problem) = descriptor.problem(&self.torus, self.node) {
-            panic!("node {}: a descriptor in injection FIFO {fifo}: {problem}", self.node);
+        self.check_injection("inject", fifo);
+        if let Some(problem) = descriptor.problem(&self.common.torus, self.node) {
+            self.core.fail("inject", format!("a descriptor in injection FIFO {fifo}: {problem}"));
         }
-        self.call(Call::WaitRoom(fifo, Box::new(descriptor))).await;
+        self.core.ask(Operation::Wait(Wait::for_one(Watch::Room(fifo))));
+        let own = u64::from(self.common.config.software.inject_ticks) * TICK;
+        self.core.submit_after(own, Command::Inject(fifo, Box::new(descriptor))).await;
     }
 
     /// Polls the counter of an injection FIFO's descriptors until so many have been injected since the start.
     pub async fn wait_injected(&self, fifo: u16, descriptors: u64) {
-        self.call(Call::WaitInjected(fifo, descriptors)).await;
+        self.core.wait(Watch::Injected(fifo, descriptors), None).await;
     }
 
     /// Looks once whether a packet lies in a reception FIFO, and takes it, like [`Self::receive`].
     pub async fn poll(&self, fifo: u16) -> Option<Packet> {
-        self.call(Call::Poll(fifo)).await;
-        lock(&self.shared).packet.take()
+        self.core.ask(Operation::Submit(Command::Poll(fifo)));
+        self.take(fifo).await
     }
 
     /// Has an IO node's PCIe move so many bytes, behind what it moves already that way; returns when it has. Its reads and writes of memory
     /// are not counted against the L2's **(ours)**.
     pub fn pcie(&self, way: Pcie, bytes: u64) -> Time {
         let mut shared = lock(&self.shared);
-        let begin = shared.pcie_free[way as usize].max(shared.now);
-        let end = begin + (bytes as f64 / self.pcie_bytes_per_tick).ceil() as Time;
+        let begin = shared.pcie_free[way as usize].max(self.now());
+        let end = begin + (bytes as f64 / self.common.config.pcie_bytes_per_tick).ceil() as Time;
         shared.pcie_free[way as usize] = end;
         end
     }
@@ -395,7 +421,7 @@ impl Spi {
 
     /// Polls a counter until it is zero or below.
     pub async fn wait_counter(&self, address: u64) {
-        self.call(Call::WaitCounter(address)).await;
+        self.core.wait(Watch::Counter(address), None).await;
     }
 
     /// When a counter came to zero last, ticks; 0 if it never has. No hardware tells it: it is for telling the hardware's time from
@@ -406,60 +432,31 @@ impl Spi {
 
     /// Runs instructions of its own for so many ticks.
     pub async fn compute(&self, ticks: Time) {
-        if ticks > 0 {
-            self.call(Call::Compute(ticks)).await;
+        self.core.spend(ticks * TICK).await;
+    }
+
+    /// Has the unit or the kernel set something up: not timed, and in the order of all calls.
+    fn set(&self, call: &'static str, setting: Setting) {
+        self.core.ask(Operation::Submit(Command::Set(call, setting)));
+    }
+
+    /// Ends the program if it asks for what there is not.
+    fn check(&self, call: &str, is_there: bool, what: impl FnOnce() -> String) {
+        if !is_there {
+            self.core.fail(call, what());
         }
     }
 
-    async fn call(&self, call: Call) {
-        lock(&self.shared).call = Some(call);
-        std::future::poll_fn(|_| {
-            let mut shared = lock(&self.shared);
-            if std::mem::take(&mut shared.done) { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-    }
-}
-
-/// A program on its node.
-pub(super) struct Task {
-    /// None once it has returned.
-    function: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    pub shared: Arc<Mutex<Shared>>,
-    pub started: bool,
-    /// What it waits for, and since when.
-    pub waiting: Option<(Call, Time)>,
-}
-
-impl Task {
-    pub fn new<F>(
-        node: u32,
-        common: &Common,
-        contents: &Arc<Mutex<Contents>>,
-        function: impl FnOnce(Spi) -> F,
-    ) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let shared = Arc::default();
-        let (contents, torus) = (Arc::clone(contents), Arc::clone(&common.torus));
-        let pcie_bytes_per_tick = common.config.pcie_bytes_per_tick;
-        let function =
-            function(Spi { node, shared: Arc::clone(&shared), contents, torus, pcie_bytes_per_tick });
-        Task { function: Some(Box::pin(function)), shared, started: false, waiting: None }
+    fn check_injection(&self, call: &str, fifo: u16) {
+        self.check(call, fifo < INJECTION_FIFOS, || format!("injection FIFO {fifo} of {INJECTION_FIFOS}"));
     }
 
-    /// Whether it has returned.
-    pub fn is_done(&self) -> bool {
-        self.function.is_none()
+    fn check_reception(&self, call: &str, fifo: u16) {
+        self.check(call, fifo < RECEPTION_FIFOS, || format!("reception FIFO {fifo} of {RECEPTION_FIFOS}"));
     }
 
-    /// Lets it go on until its next call.
-    pub fn poll(&mut self) {
-        if let Some(function) = &mut self.function
-            && function.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
-        {
-            self.function = None;
-        }
+    async fn take(&self, fifo: u16) -> Option<Packet> {
+        self.core.submit(Command::Take(fifo)).await;
+        lock(&self.shared).packets.remove(&self.process).flatten()
     }
 }

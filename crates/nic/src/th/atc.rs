@@ -5,8 +5,8 @@ use super::checker::Item;
 use super::node::{Common, lock};
 use super::status::Refusal;
 use super::{Action, Nic};
-use crate::agenda::MILLI;
 use crate::pcie::{Way, at_host};
+use netloom_node::agenda::MILLI;
 use std::collections::BTreeMap;
 
 /// A page of a virtual port.
@@ -22,7 +22,7 @@ struct Entry {
 
 /// The cache: sets that have never been used take no memory.
 #[derive(Default)]
-pub(super) struct Atc {
+pub struct Atc {
     sets: BTreeMap<u32, Vec<Entry>>,
     uses: u64,
     /// Translations that a buffer holds.
@@ -109,7 +109,7 @@ impl Nic {
             start = end + at_host(&config.pcie) + config.pcie.crossing_milliticks * MILLI;
         }
         self.refresh_free = start + pages.min(sets) * config.check_milliticks * MILLI;
-        self.agenda.at(self.refresh_free, Action::Refreshed(item));
+        self.schedule.at(self.refresh_free, Action::Refreshed(item));
     }
 
     /// The third step: tags that were found are removed, and the global register says so.

@@ -8,7 +8,7 @@ pub const PAGE_B: u64 = 4096;
 
 /// Registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub struct Item {
     pub vp: u8,
     pub key: u16,
     pub may_write: bool,
@@ -20,7 +20,7 @@ pub(super) struct Item {
 
 /// The items; none where none is valid.
 #[derive(Default)]
-pub(super) struct Checker {
+pub struct Checker {
     items: Vec<Option<Item>>,
 }
 

@@ -1,8 +1,9 @@
 //! What a machine says of its TH Express NICs and of the software on them.
 
 use crate::pcie::PcieConfig;
-use crate::watches::Polling;
 use netloom_fabric::config::ConfigError;
+use netloom_node::agenda::MILLI;
+use netloom_node::polling::Polling;
 use serde::{Deserialize, Serialize};
 
 /// The NIC, its host interface, and what cores need to use it. Latencies in thousandths of a tick.
@@ -94,8 +95,7 @@ pub struct ThCoreConfig {
 
 impl ThCoreConfig {
     pub(super) fn polling(&self) -> Polling {
-        let ThCoreConfig { poll_milliticks, found_milliticks, .. } = *self;
-        Polling { poll_milliticks, found_milliticks }
+        Polling::memory(self.poll_milliticks * MILLI, self.found_milliticks * MILLI)
     }
 }
 

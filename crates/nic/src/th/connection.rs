@@ -11,12 +11,12 @@ use super::packet::{Id, Kind, Packet};
 use super::queue::ErrorKind;
 use super::status::Status;
 use super::{Action, Nic};
-use crate::agenda::MILLI;
+use netloom_node::agenda::MILLI;
 use std::collections::BTreeSet;
 
 /// What a NIC knows of a transfer that comes to it.
 #[derive(Default)]
-pub(super) struct Coming {
+pub struct Coming {
     /// Packets that have come, by place where there is a connection; those of them that have been written.
     pub seen: BTreeSet<u32>,
     pub written: u32,
@@ -69,7 +69,7 @@ impl Nic {
         let Some(transfer) = self.transfer_of(id) else { return };
         transfer.attempt += 1;
         let attempt = transfer.attempt;
-        self.agenda.at(t + c.config.timeout_milliticks * MILLI, Action::Timeout(id, attempt));
+        self.schedule.at(t + c.config.timeout_milliticks * MILLI, Action::Timeout(id, attempt));
     }
 
     pub(super) fn timeout(&mut self, c: &Common, t: u64, id: Id, attempt: u32) {
@@ -106,7 +106,7 @@ impl Nic {
     /// for as long as the other would try, twice **(ours)**.
     pub(super) fn await_answer(&mut self, c: &Common, t: u64, ticket: u32, from: (u32, u8)) {
         let patience = 2 * u64::from(c.config.attempts_max) * c.config.timeout_milliticks * MILLI;
-        self.agenda.at(t + patience, Action::GetTimeout(ticket, from));
+        self.schedule.at(t + patience, Action::GetTimeout(ticket, from));
     }
 
     pub(super) fn get_timeout(&mut self, c: &Common, t: u64, ticket: u32, from: (u32, u8)) {
@@ -159,7 +159,7 @@ impl Nic {
             Kind::Nack => {
                 let Some(transfer) = self.transfer_of(id) else { return };
                 transfer.attempt += 1;
-                self.agenda.at(t + c.config.retry_milliticks * MILLI, Action::Retry(id));
+                self.schedule.at(t + c.config.retry_milliticks * MILLI, Action::Retry(id));
             }
             Kind::Done => {
                 if self.transfer_of(id).is_some_and(|transfer| transfer.link == Link::Connected) {

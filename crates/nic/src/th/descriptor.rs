@@ -38,7 +38,7 @@ pub struct Options {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub enum Operation {
     Immediate(Data),
     Put,
     Mini(Data),
@@ -58,7 +58,7 @@ const CHILD_B: u32 = 8;
 
 /// A descriptor.
 #[derive(Clone, Debug)]
-pub(super) struct Descriptor {
+pub struct Descriptor {
     pub vp: u8,
     pub operation: Operation,
     pub to: Address,

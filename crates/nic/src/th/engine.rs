@@ -8,14 +8,14 @@ use super::packet::{Id, Kind, Packet};
 use super::queue::EVENT_B;
 use super::status::Status;
 use super::{Action, Landing, Nic};
-use crate::agenda::MILLI;
 use crate::pcie::{Way, at_host};
 use netloom_fabric::packet::Data;
+use netloom_node::agenda::MILLI;
 use std::collections::VecDeque;
 
 /// How far a transfer's connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
+pub enum Link {
     /// None is needed.
     Connectless,
     /// Asked for.
@@ -25,7 +25,7 @@ pub(super) enum Link {
 }
 
 /// A descriptor that is being carried out. With a connection, this is its sender context.
-pub(super) struct Transfer {
+pub struct Transfer {
     pub descriptor: Descriptor,
     pub link: Link,
     /// Packets in all, those whose data has been asked for, and those sent.
@@ -45,7 +45,7 @@ pub(super) struct Transfer {
 }
 
 /// A get whose data has not come.
-pub(super) struct Expected {
+pub struct Expected {
     pub vp: u8,
     pub event: Option<u32>,
     pub interrupt: bool,
@@ -53,14 +53,14 @@ pub(super) struct Expected {
 
 /// Who is told of the end of an operation, and how.
 #[derive(Clone, Copy)]
-pub(super) struct Ended {
+pub struct Ended {
     pub event: bool,
     pub interrupt: bool,
     pub from: (u32, u8),
 }
 
 /// A packet's data on its way from the host's memory.
-pub(super) struct Read {
+pub struct Read {
     pub id: Id,
     pub sequence: u32,
     pub at: u64,
@@ -193,7 +193,7 @@ impl Nic {
                     let bytes = (d.bytes - offset).min(most.into()) as u32;
                     self.reads += 1;
                     let ready = self.translate(c, t, vp, (at, bytes), physical);
-                    self.agenda.at(ready, Action::Read(Box::new(Read { id, sequence, at, bytes })));
+                    self.schedule.at(ready, Action::Read(Box::new(Read { id, sequence, at, bytes })));
                 }
             }
         }
@@ -202,13 +202,13 @@ impl Nic {
     /// A packet's address is known: the host is asked for its data.
     pub(super) fn read(&mut self, c: &Common, t: u64, read: Box<Read>) {
         let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, t, 0);
-        self.agenda.at(end + at_host(&c.config.pcie), Action::AtHost(read));
+        self.schedule.at(end + at_host(&c.config.pcie), Action::AtHost(read));
     }
 
     /// The host's memory has it, and it takes its turn on the way back.
     pub(super) fn at_host(&mut self, c: &Common, t: u64, read: Box<Read>) {
         let end = self.transfer(c, Way::Down, t, read.bytes);
-        self.agenda.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::ReadDone(read));
+        self.schedule.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::ReadDone(read));
     }
 
     pub(super) fn read_done(&mut self, c: &Common, t: u64, read: &Read) {

@@ -3,12 +3,13 @@
 use super::node::{Common, Event, FailedRequest, MiniPacket, lock, place};
 use super::queue::{ErrorPacket, Interrupt};
 use super::{Action, Nic, Watch};
-use crate::agenda::MILLI;
 use crate::pcie::Way;
 use netloom_fabric::packet::Data;
+use netloom_node::agenda::MILLI;
+use netloom_node::polling::Polling;
 
 /// What is written to memory.
-pub(super) enum Landing {
+pub enum Landing {
     /// Data, at a place of the contents.
     Data { process: u8, address: u64, bytes: u32, data: Option<Data> },
     /// An event, in a port's event queue.
@@ -43,7 +44,7 @@ impl Nic {
     /// Writes to memory.
     pub(super) fn write(&mut self, c: &Common, t: u64, bytes: u32, landing: Landing) {
         let end = self.transfer(c, Way::Up, t, bytes);
-        self.agenda.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::Landed(Box::new(landing)));
+        self.schedule.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::Landed(Box::new(landing)));
     }
 
     /// What was written has come to memory: whoever polls for it finds it.
@@ -76,10 +77,8 @@ impl Nic {
             }
             Landing::Interrupt(interrupt) => self.interrupt_landed(c, t, interrupt),
             Landing::Wake => {
-                let at = t + c.config.core.interrupt_milliticks * MILLI;
-                for (process, _) in self.watches.take(|_, watch| watch == Watch::Interrupts) {
-                    self.agenda.at(at, Action::Program(process));
-                }
+                let asleep = Polling::asleep(c.config.core.interrupt_milliticks * MILLI);
+                self.schedule.found(t, |_| asleep, |_, watch| watch == Watch::Interrupts);
             }
             Landing::Error(error) => self.error_landed(*error),
         }
@@ -87,8 +86,6 @@ impl Nic {
 
     /// Processes that poll for this go on at the end of the turn in which it is there.
     fn found(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
-        for (process, at) in self.watches.found(t, c.config.core.polling(), is_it) {
-            self.agenda.at(at, Action::Program(process));
-        }
+        self.schedule.found(t, |_| c.config.core.polling(), is_it);
     }
 }

@@ -16,7 +16,7 @@
 //! | the host interface; writes to memory, and who polls for them | `../pcie.rs`, `memory.rs` |
 //! | queues of events, mini-packets, interrupts and error packets | `queue.rs` |
 //! | memory, virtual ports | `node.rs` |
-//! | times of less than a tick; programs; the fabric's side | `../agenda.rs`, `../program.rs`, `host.rs` |
+//! | what its node and the fabric see of it | `interface.rs` |
 
 mod atc;
 mod checker;
@@ -25,7 +25,7 @@ mod connection;
 mod descriptor;
 mod engine;
 pub mod glex;
-mod host;
+mod interface;
 mod memory;
 mod node;
 mod packet;
@@ -37,16 +37,14 @@ mod submit;
 
 pub use checker::PAGE_B;
 pub use descriptor::{Address, Options};
-pub use host::{NicCounters, ThNics};
+pub use interface::{NicCounters, ThNics, nics};
 pub use node::{EndpointConfig, Event, EventKind, FailedRequest, MiniPacket, PIO_PORTS, PORTS, Submission};
 pub use queue::{ErrorKind, ErrorPacket, Interrupt, InterruptKind, QueueConfig};
 pub use sequence::{Reduction, Request, Swap, swap_address};
 
-use crate::agenda::{Agenda, MILLI, TICK};
 use crate::arrivals::Arrivals;
-use crate::nics::{Asks, Outgoing};
+use crate::outgoing::{Outgoing, Requests};
 use crate::pcie::Pcie;
-use crate::watches::Watches;
 use connection::Coming;
 use descriptor::Descriptor;
 use engine::{Expected, Read, Transfer};
@@ -54,19 +52,18 @@ use memory::Landing;
 use netloom_engine::Stream;
 use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
+use netloom_node::agenda::{MILLI, TICK};
+use netloom_node::schedule::Schedule;
 use node::{Common, Node};
 use packet::{Id, Packet};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 /// What a NIC does at a time.
-enum Action {
-    /// A core's store leaves it, and its process goes on.
-    CoreWrites(u8, submit::Write),
+#[doc(hidden)]
+pub enum Action {
     /// It has come to the NIC; or a descriptor has been fetched.
     Arrived(submit::Write),
-    /// A process goes on.
-    Program(u8),
     /// The next descriptor of the DMA ports is asked for.
     Schedule,
     /// The host's memory has it.
@@ -89,8 +86,6 @@ enum Action {
     Landed(Box<Landing>),
     /// The cache has been looked through for the pages of an item.
     Refreshed(u16),
-    /// A process no longer waits for what it has waited for since a time.
-    GiveUp(u8, u64),
     /// A connection is asked for again.
     Retry(Id),
     /// A transfer has no answer.
@@ -101,7 +96,8 @@ enum Action {
 
 /// What a process waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Watch {
+#[doc(hidden)]
+pub enum Watch {
     Events(u8),
     MiniPackets(u8),
     Interrupts,
@@ -109,11 +105,11 @@ enum Watch {
 }
 
 /// The NIC of one node, once it has something to do.
-struct Nic {
+pub struct Nic {
     number: u32,
     here: Arc<Mutex<Node>>,
     random: Stream,
-    agenda: Agenda<Action>,
+    schedule: Schedule<Action, Watch>,
     pcie: Pcie,
     checker_free: u64,
     /// When the cache can be looked through for the next refresh.
@@ -145,8 +141,7 @@ struct Nic {
     /// Transfers that come without a connection and have several packets; receiver contexts.
     coming: BTreeMap<(u32, Id), Coming>,
     receivers: BTreeMap<(u32, Id), Coming>,
-    watches: Watches<Watch>,
-    asks: Asks,
+    asks: Requests,
     counters: NicCounters,
 }
 
@@ -156,7 +151,7 @@ impl Nic {
             number,
             here: Arc::clone(here),
             random: Stream::new(seed, 12, number.into()),
-            agenda: Agenda::default(),
+            schedule: Schedule::default(),
             pcie: Pcie::new(seed, number),
             checker_free: 0,
             refresh_free: 0,
@@ -179,21 +174,16 @@ impl Nic {
             arrivals: Default::default(),
             coming: BTreeMap::new(),
             receivers: BTreeMap::new(),
-            watches: Watches::default(),
-            asks: Asks::default(),
+            asks: Requests::default(),
             counters: NicCounters::default(),
         }
     }
 
-    /// Does what is due at a time; a process that goes on is the host's affair.
+    /// Does what is due at a time.
     fn act(&mut self, c: &Common, t: u64, action: Action) {
         match action {
-            Action::CoreWrites(process, write) => {
-                self.core_writes(c, t, write);
-                self.agenda.at(t, Action::Program(process));
-            }
             Action::Arrived(write) => self.write_arrived(c, t, write),
-            Action::Schedule => self.schedule(c, t),
+            Action::Schedule => self.ask_for_descriptor(c, t),
             Action::DescriptorAtHost(descriptor) => self.descriptor_at_host(c, t, descriptor),
             Action::Begin(id) => self.begin(c, t, id),
             Action::Read(read) => self.read(c, t, read),
@@ -207,15 +197,9 @@ impl Nic {
             Action::Write(bytes, landing) => self.write(c, t, bytes, *landing),
             Action::Landed(landing) => self.landed(c, t, *landing),
             Action::Refreshed(item) => self.refreshed(item),
-            Action::GiveUp(process, since) => {
-                if self.watches.give_up(process, since) {
-                    self.agenda.at(t, Action::Program(process));
-                }
-            }
             Action::Retry(id) => self.ask_for_connection(c, t, id),
             Action::Timeout(id, attempt) => self.timeout(c, t, id, attempt),
             Action::GetTimeout(ticket, from) => self.get_timeout(c, t, ticket, from),
-            Action::Program(_) => unreachable!("the host's"),
         }
     }
 

@@ -8,9 +8,9 @@ use super::descriptor::{Address, Descriptor};
 use super::queue::{ErrorPacket, Interrupt, Queue, QueueConfig};
 use super::sequence::Control;
 use super::status::{Refusal, Status};
-use crate::contents::Contents;
-pub(super) use crate::program::lock;
 use netloom_fabric::config::FlitFormat;
+use netloom_node::memory::Contents;
+pub(super) use netloom_node::program::lock;
 use std::collections::VecDeque;
 
 /// Virtual ports that take descriptors by PIO writes.
@@ -19,7 +19,7 @@ pub const PIO_PORTS: u8 = 8;
 pub const PORTS: u8 = 40;
 
 /// What all nodes of a block have in common.
-pub(super) struct Common {
+pub struct Common {
     pub config: ThConfig,
     pub packet: FlitFormat,
     pub nodes: u32,
@@ -102,7 +102,7 @@ pub struct FailedRequest {
 const FAILED: usize = 64;
 
 /// A virtual port.
-pub(super) struct Port {
+pub struct Port {
     pub process: u8,
     pub config: EndpointConfig,
     pub events: Queue<Event>,
@@ -139,7 +139,7 @@ impl Port {
 
 /// A node.
 #[derive(Default)]
-pub(super) struct Node {
+pub struct Node {
     pub contents: Contents,
     /// By number.
     pub ports: Vec<Option<Port>>,

@@ -8,7 +8,7 @@ use netloom_fabric::packet::Meta;
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Data for memory.
     Put,
     /// The same, as a get asked for it.
@@ -64,14 +64,14 @@ impl Kind {
 
 /// A transfer of a node: its number, which is its sender context's where there is a connection, and which use of that it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Id {
+pub struct Id {
     pub number: u16,
     pub use_: u8,
 }
 
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Packet {
+pub struct Packet {
     pub kind: Kind,
     /// The virtual port that it is for, and that it is from.
     pub vp: u8,

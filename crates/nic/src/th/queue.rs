@@ -8,7 +8,7 @@ use super::node::{Common, Event, MiniPacket, lock};
 use super::packet::Packet;
 use super::status::{Refusal, Status};
 use super::{Action, Landing, Nic};
-use crate::agenda::MILLI;
+use netloom_node::agenda::MILLI;
 use std::collections::VecDeque;
 
 /// An event in memory.
@@ -44,7 +44,7 @@ impl QueueConfig {
 }
 
 /// A queue in host memory.
-pub(super) struct Queue<T> {
+pub struct Queue<T> {
     room: usize,
     list: VecDeque<T>,
     is_overflown: bool,
@@ -218,7 +218,7 @@ impl Nic {
                 _ => port.events.ready_at = ready,
             }
         }
-        self.agenda.at(ready, Action::Write(bytes, Box::new(landing)));
+        self.schedule.at(ready, Action::Write(bytes, Box::new(landing)));
     }
 
     /// Tells a port of the end of an operation: by its event, and by an interrupt.

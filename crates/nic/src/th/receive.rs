@@ -11,16 +11,16 @@ use super::queue::ErrorKind;
 use super::sequence::Step;
 use super::status::Status;
 use super::{Action, Landing, Nic};
-use crate::agenda::{MILLI, TICK};
 use crate::pcie::Way;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::{Class, TiledHeader};
+use netloom_node::agenda::{MILLI, TICK};
 use std::collections::VecDeque;
 
 /// A packet that has arrived.
-pub(super) struct Arrival {
+pub struct Arrival {
     pub from: u32,
     pub packet: Packet,
     pub data: Option<Data>,
@@ -57,7 +57,7 @@ impl Nic {
             };
             if start > t {
                 if self.arrivals[class].is_first_call(start) {
-                    self.agenda.at(start, Action::Serve(class));
+                    self.schedule.at(start, Action::Serve(class));
                 }
                 break;
             }
@@ -97,7 +97,7 @@ impl Nic {
             _ if status != Status::Success => t,
             _ => self.translate(c, t, packet.vp, (packet.address, packet.bytes), packet.is_physical),
         };
-        self.agenda.at(ready, Action::Commit(Box::new(arrival), status));
+        self.schedule.at(ready, Action::Commit(Box::new(arrival), status));
     }
 
     /// Whether a packet may do what it is to do.

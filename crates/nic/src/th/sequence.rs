@@ -96,7 +96,7 @@ impl Reduction {
 
 /// What a descriptor is in a sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Step {
+pub struct Step {
     /// The first of a sequence: how many control packets it waits for.
     pub after: Option<u32>,
     pub swap: Swap,
@@ -105,7 +105,7 @@ pub(super) struct Step {
 
 /// What a port keeps of control packets.
 #[derive(Default)]
-pub(super) struct Control {
+pub struct Control {
     /// Those that no sequence has taken.
     arrived: VecDeque<Vec<u8>>,
     /// What the sequence at hand swaps in.

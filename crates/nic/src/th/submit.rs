@@ -4,12 +4,12 @@
 use super::descriptor::{Descriptor, Operation};
 use super::node::{Common, PIO_PORTS, PORTS, lock};
 use super::{Action, Nic};
-use crate::agenda::MILLI;
 use crate::pcie::{Way, at_host};
+use netloom_node::agenda::MILLI;
 use std::collections::VecDeque;
 
 /// What a core stores to the NIC.
-pub(super) enum Write {
+pub enum Write {
     /// A descriptor, for the HDQ of its port.
     Descriptor(Box<Descriptor>),
     /// That there is one more descriptor in a port's SDQ.
@@ -32,7 +32,7 @@ impl Nic {
             self.pcie.send(&c.config.pcie, Way::Down, t, 64);
         }
         let (_, end) = self.pcie.send(&c.config.pcie, Way::Down, t, last);
-        self.agenda.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::Arrived(write));
+        self.schedule.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::Arrived(write));
     }
 
     /// A store has come to the NIC.
@@ -45,13 +45,13 @@ impl Nic {
             Write::Refresh(item, is_valid) => self.refresh(c, t, item, is_valid),
             Write::Doorbell(vp) => {
                 *self.doorbells.entry(vp).or_default() += 1;
-                self.agenda.at(t + c.config.schedule_milliticks * MILLI, Action::Schedule);
+                self.schedule.at(t + c.config.schedule_milliticks * MILLI, Action::Schedule);
             }
         }
     }
 
     /// Asks for the next descriptor, of the DMA ports in turn; of one whose buffer has no room none.
-    pub(super) fn schedule(&mut self, c: &Common, t: u64) {
+    pub(super) fn ask_for_descriptor(&mut self, c: &Common, t: u64) {
         let ports = PORTS - PIO_PORTS;
         for turn in 1..=ports {
             let vp = PIO_PORTS + (self.fetch_turn + turn) % ports;
@@ -70,7 +70,7 @@ impl Nic {
             let far = u64::from(port_is_far) * c.config.pcie.qpi_milliticks * MILLI;
             let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, t, 0);
             let at = end + at_host(&c.config.pcie) + 2 * far;
-            self.agenda.at(at, Action::DescriptorAtHost(Box::new(descriptor)));
+            self.schedule.at(at, Action::DescriptorAtHost(Box::new(descriptor)));
             return;
         }
     }
@@ -79,7 +79,7 @@ impl Nic {
     pub(super) fn descriptor_at_host(&mut self, c: &Common, t: u64, descriptor: Box<Descriptor>) {
         let end = self.transfer(c, Way::Down, t, descriptor.length(&c.config));
         let there = end + c.config.pcie.crossing_milliticks * MILLI;
-        self.agenda.at(there, Action::Arrived(Write::Descriptor(descriptor)));
+        self.schedule.at(there, Action::Arrived(Write::Descriptor(descriptor)));
     }
 
     /// Takes descriptors from their ports in turn, as many as can be carried out at once. Without a sender context for the next, none is.
@@ -107,9 +107,9 @@ impl Nic {
                 _ => t + c.config.process_milliticks * MILLI,
             };
             let id = self.new_transfer(descriptor);
-            self.agenda.at(ready, Action::Begin(id));
+            self.schedule.at(ready, Action::Begin(id));
             // A port may have room for its next.
-            self.agenda.at(t, Action::Schedule);
+            self.schedule.at(t, Action::Schedule);
         }
     }
 

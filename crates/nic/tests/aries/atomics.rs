@@ -19,7 +19,7 @@ async fn tickets(gni: Gni) {
         let post = Post { queue: Some(queue), ..Post::new(kind, AT + 64, AT, memory, 8) };
         gni.post_fma(Endpoint::new(0, 0), post).await.expect("possible");
         gni.cq_wait_event(queue).await.expect("it came");
-        gni.note(0, gni.load_word(AT + 64));
+        gni.measure(0, gni.load_word(AT + 64));
     }
     let broken = PostKind::Amo(Amo::new(AmoKind::FloatAdd), [0, 0]);
     let post = Post::new(broken, AT, AT, memory, 8);
@@ -29,7 +29,7 @@ async fn tickets(gni: Gni) {
 #[test]
 fn fetching_adds_give_each_number_once() {
     let outcome = run(&chassis(4), |gni| Box::pin(tickets(gni)));
-    let mut numbers: Vec<u64> = outcome.notes.values().flatten().map(|n| n.microticks).collect();
+    let mut numbers: Vec<u64> = outcome.measurements.values().flatten().map(|n| n.microticks).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..80).collect::<Vec<u64>>());
     let c = outcome.counters[&0];

@@ -14,14 +14,14 @@ async fn read(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     for round in 0..6 {
         gni.compute_milliticks(3 * MILLISECOND + MILLISECOND / 3).await;
-        gni.note(2 * round, gni.timer_microticks().await);
-        gni.note(2 * round + 1, gni.global_clock_microticks().await);
+        gni.measure(2 * round, gni.timer_microticks().await);
+        gni.measure(2 * round + 1, gni.global_clock_microticks().await);
     }
 }
 
 /// How far the nodes are apart in a reading, ns.
 fn spread(outcome: &Outcome, of: u64) -> u64 {
-    let all = outcome.notes.values().flatten().filter(|n| n.of == of).map(|n| n.microticks);
+    let all = outcome.measurements.values().flatten().filter(|n| n.key == of).map(|n| n.microticks);
     (all.clone().max().expect("all nodes") - all.min().expect("all nodes")) / NS
 }
 
@@ -43,7 +43,7 @@ fn pulses_keep_clocks_together() {
     assert!(spread(&none, 11) > 500, "{}", spread(&none, 11));
     // And whoever simulates it.
     let blocks = Machine { block: 1, threads: 2, ..with(MILLISECOND) };
-    assert!(run(&blocks, program).notes == pulses.notes);
+    assert!(run(&blocks, program).measurements == pulses.measurements);
 }
 
 /// A put is timed from one node to another by what both read.
@@ -63,11 +63,11 @@ fn the_global_clock_times_one_way() {
             } else if gni.node() == 4 {
                 gni.wait_memory(AT, 8, |b| b != [0; 8]).await;
                 let end = gni.global_clock_microticks().await;
-                gni.note(0, end - gni.load_word(AT));
+                gni.measure(0, end - gni.load_word(AT));
             }
         })
     });
-    let ns = outcome.notes[&(4, 0)][0].microticks / NS;
+    let ns = outcome.measurements[&(4, 0)][0].microticks / NS;
     // 0.8 us of a put, 0.5 for its page table entry, and 0.4 of the two halves of reading; the clocks are up to 0.1 apart.
     assert!((1600..1800).contains(&ns), "{ns}");
 }
@@ -97,11 +97,11 @@ fn broken_transfers_lose_nothing() {
                     gni.cq_wait_event(queue).await.expect("it comes");
                 }
                 assert_eq!(gni.load(AT + 0x2_0000, 20_000), bytes);
-                gni.note(0, gni.now_microticks());
+                gni.measure(0, gni.now_microticks());
             })
         })
     };
-    let time = |outcome: &Outcome| outcome.notes[&(0, 0)][0].microticks;
+    let time = |outcome: &Outcome| outcome.measurements[&(0, 0)][0].microticks;
     let retries = |outcome: &Outcome| -> u64 { outcome.counters[&0].pcie_retries.iter().sum() };
     let (quiet, noisy) = (with(0, 2, 1), with(20_000_000, 2, 1));
     assert_eq!(retries(&quiet), 0);

@@ -36,7 +36,7 @@ async fn reduce(gni: Gni, radix: u32) {
         let ([value, place], status) = gni.ce_result(engine).expect("it has ended");
         assert_eq!((value, status), (result, Status::Success), "{operation:?}");
         assert!(who.is_none_or(|who| who == place), "{operation:?} {place}");
-        gni.note(0, gni.now_microticks() - begin);
+        gni.measure(0, gni.now_microticks() - begin);
     }
     assert_eq!(gni.ce_join(0, Reduction::Product, false, [2, 0]).await, Err(Refusal::IllegalOp));
 }

@@ -43,10 +43,10 @@ async fn crowd(gni: Gni) {
     for _ in 0..2 {
         let event = gni.cq_wait_event(queue).await.expect("it came");
         assert_eq!(event.status, Status::Success);
-        gni.note(event.user, gni.now_microticks());
+        gni.measure(event.user, gni.now_microticks());
     }
     gni.fma_sync(d).await;
-    gni.note(3, gni.now_microticks());
+    gni.measure(3, gni.now_microticks());
     assert!(gni.load(here, BLOCK as usize) == bytes(neighbour, mine));
     if me == 0 {
         // Until all have come.
@@ -75,8 +75,8 @@ fn a_crowd_is_served_and_blocks_and_threads_do_not_matter() {
     let expected = of(4, 1);
     for (block, threads) in [(2, 2), (1, 2), (1, 1)] {
         let found = of(block, threads);
-        assert!(found.notes == expected.notes && found.counters == expected.counters);
+        assert!(found.measurements == expected.measurements && found.counters == expected.counters);
     }
-    let last = expected.notes.values().flatten().map(|n| n.microticks).max().unwrap_or(0);
+    let last = expected.measurements.values().flatten().map(|n| n.microticks).max().unwrap_or(0);
     println!("{:.1} us, {:?}", last as f64 / 875e6, expected.counters[&0]);
 }

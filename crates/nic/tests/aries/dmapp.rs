@@ -45,7 +45,7 @@ async fn everything(gni: Gni) {
     let tickets = d.sheap_malloc(64).expect("room");
     let take = Amo::new(AmoKind::Add).fetching();
     assert_eq!(d.run(Operation::atomic(take, tickets, 0, [1, 0], own)).await, Ok(Status::Success));
-    gni.note(0, gni.load_word(own));
+    gni.measure(0, gni.load_word(own));
     let id =
         d.nb(Operation::atomic(Amo::new(AmoKind::Or), tickets + 8, 0, [1, 0], own)).await.expect("possible");
     while d.syncid_test(id).await.expect("no event is lost").is_none() {}
@@ -74,7 +74,7 @@ fn processes_reach_one_another() {
     for processes in [1, 3] {
         let machine = Machine { processes, ..chassis(2) };
         let outcome = run(&machine, |gni| Box::pin(everything(gni)));
-        let mut tickets: Vec<u64> = outcome.notes.values().flatten().map(|n| n.microticks).collect();
+        let mut tickets: Vec<u64> = outcome.measurements.values().flatten().map(|n| n.microticks).collect();
         tickets.sort_unstable();
         assert_eq!(tickets, (0..u64::from(8 * processes)).collect::<Vec<_>>());
     }

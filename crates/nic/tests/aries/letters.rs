@@ -48,14 +48,14 @@ async fn exchange(gni: Gni) {
         let datagram = gni.wait_datagram(DatagramKey::Id(5), None).await.expect("it is there");
         assert_eq!((datagram.with, datagram.data), (Some((0, 0)), text(0, 0)));
     }
-    gni.note(0, gni.now_microticks());
+    gni.measure(0, gni.now_microticks());
 }
 
 #[test]
 fn datagrams_are_exchanged_whoever_is_first() {
     let outcome = |block, threads| {
         let machine = Machine { block, threads, ..chassis(2) };
-        run(&machine, |gni| Box::pin(exchange(gni))).notes
+        run(&machine, |gni| Box::pin(exchange(gni))).measurements
     };
     assert!(outcome(2, 1) == outcome(1, 2));
 }
@@ -127,15 +127,15 @@ fn shared_queues_serve_all_processes_of_a_node() {
             came.sort_unstable();
             came.dedup();
             assert_eq!(came.len(), usize::from(processes) * (nodes as usize - 1), "each once");
-            gni.note(0, waits);
+            gni.measure(0, waits);
         })
     };
     let machine = Machine { processes: 3, ..chassis(2) };
     let outcome = run(&machine, program);
-    let waits: u64 = outcome.notes.values().flatten().map(|n| n.microticks).sum();
+    let waits: u64 = outcome.measurements.values().flatten().map(|n| n.microticks).sum();
     assert!(waits > 0, "credits are few");
     let blocks = Machine { block: 1, threads: 2, ..machine };
-    assert!(run(&blocks, program).notes == outcome.notes);
+    assert!(run(&blocks, program).measurements == outcome.measurements);
 }
 
 /// More messages than a node has receives for, while it does nothing: they are sent again until it looks.
@@ -151,7 +151,7 @@ fn letters_that_find_no_receive_are_sent_again() {
                     queue.send((0, 0), &[], &[n], 0).await.expect("so many credits");
                 }
                 queue.idle().await;
-                gni.note(0, gni.now_microticks());
+                gni.measure(0, gni.now_microticks());
                 return;
             }
             gni.compute_milliticks(60 * MICROSECOND).await;
@@ -167,6 +167,7 @@ fn letters_that_find_no_receive_are_sent_again() {
             assert!(came.into_iter().eq(all), "each once");
         })
     });
-    let last = outcome.notes.values().flatten().map(|n| n.microticks).max().expect("seven notes");
+    let last =
+        outcome.measurements.values().flatten().map(|n| n.microticks).max().expect("seven measurements");
     assert!(last > 60 * MICROSECOND * 1000, "some had to wait until node 0 looked");
 }

@@ -4,17 +4,17 @@ use crate::machine::{COOKIE, Machine, PTAG, chassis, ns, run};
 use netloom_nic::aries::address::{Job, PageSize};
 use netloom_nic::aries::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
 use netloom_nic::aries::status::{Refusal, Status};
-use netloom_nic::aries::{AriesNics, FMA_DESCRIPTORS, OUTSTANDING, Window};
+use netloom_nic::aries::{self, AriesNics, FMA_DESCRIPTORS, OUTSTANDING, Window};
 
 const AT: u64 = 0x10_0000;
 
 /// Each process signs on and takes a descriptor with that.
 async fn sign_on(gni: Gni) {
     match gni.cdm_attach(PTAG, COOKIE) {
-        Ok(()) => gni.note(0, u64::from(gni.descriptor())),
+        Ok(()) => gni.measure(0, u64::from(gni.descriptor())),
         Err(refusal) => {
             assert_eq!(refusal, Refusal::ErrorResource);
-            gni.note(1, 0);
+            gni.measure(1, 0);
         }
     }
 }
@@ -24,8 +24,8 @@ fn a_nic_has_127_fma_descriptors() {
     let machine = Machine { processes: 130, ..chassis(2) };
     let outcome = run(&machine, |gni| Box::pin(sign_on(gni)));
     let of_node = |of| {
-        let all = outcome.notes.iter().filter(|((node, _), _)| *node == 2);
-        all.flat_map(|(_, notes)| notes).filter(|n| n.of == of).count()
+        let all = outcome.measurements.iter().filter(|((node, _), _)| *node == 2);
+        all.flat_map(|(_, measurements)| measurements).filter(|n| n.key == of).count()
     };
     assert_eq!((of_node(0), of_node(1)), (FMA_DESCRIPTORS, 3));
 }
@@ -48,7 +48,7 @@ async fn lost(gni: Gni) {
         let expected = if event.user == 0 { Status::Timeout } else { Status::Success };
         assert_eq!(event.status, expected);
     }
-    gni.note(0, gni.now_microticks() - begin);
+    gni.measure(0, gni.now_microticks() - begin);
 }
 
 #[test]
@@ -79,7 +79,7 @@ async fn pages(gni: Gni, page: PageSize, count: u64) {
             gni.launch_put(d, 0, i * 8 * page.bytes() % (1 << 36), 1).await;
             gni.fma_sync(d).await;
         }
-        gni.note(0, (gni.now_microticks() - begin) / count);
+        gni.measure(0, (gni.now_microticks() - begin) / count);
     }
 }
 
@@ -138,7 +138,7 @@ async fn far(gni: Gni) {
         let begin = gni.now_microticks();
         gni.launch_put(d, 1, 0, 1).await;
         gni.fma_sync(d).await;
-        gni.note(0, gni.now_microticks() - begin);
+        gni.measure(0, gni.now_microticks() - begin);
     }
 }
 
@@ -157,7 +157,7 @@ fn the_largest_machine_fits() {
     let machine = chassis(2);
     let nodes: Vec<u32> = (0..92_544).collect();
     let jobs = [Job::new(PTAG, COOKIE, nodes.iter().copied())].into();
-    let nics = AriesNics::new(&machine.nic, &machine.network, &jobs, &nodes, 1, 1, |gni| async move {
+    let nics = aries::nics(&machine.nic, &machine.network, &jobs, &nodes, 1, 1, |gni| async move {
         gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     });
     assert_eq!(nics.unfinished().count(), nodes.len());

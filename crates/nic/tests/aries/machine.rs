@@ -6,8 +6,9 @@ use netloom_fabric::router::tiled::{TiledBlock, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_nic::aries::address::Job;
 use netloom_nic::aries::config::AriesConfig;
-use netloom_nic::aries::gni::{Gni, Note};
-use netloom_nic::aries::{AriesNics, NicCounters};
+use netloom_nic::aries::gni::Gni;
+use netloom_nic::aries::{self, AriesNics, NicCounters};
+use netloom_node::process::Measurement;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -30,7 +31,7 @@ pub struct Machine {
 /// What came of a run.
 pub struct Outcome {
     /// By node and process.
-    pub notes: BTreeMap<(u32, u32), Vec<Note>>,
+    pub measurements: BTreeMap<(u32, u32), Vec<Measurement>>,
     pub counters: BTreeMap<u32, NicCounters>,
 }
 
@@ -61,17 +62,19 @@ pub fn run(machine: &Machine, program: impl Fn(Gni) -> Task) -> Outcome {
     let jobs: Arc<[Job]> = machine.jobs.clone().into();
     let mut network = TiledNetwork::new(&machine.network, &options, |numbers| {
         let (m, dead) = (machine, machine.dead.iter().copied());
-        AriesNics::new(&m.nic, &m.network, &jobs, numbers, m.processes, 1, &program).with_dead(dead)
+        aries::nics(&m.nic, &m.network, &jobs, numbers, m.processes, 1, &program).with_dead(dead)
     })
     .expect("buildable");
     let reached = network.run_until(1 << 40, machine.threads, &Progress::default());
     assert_eq!((reached, network.stall(), network.unrest()), (Reached::Idle, None, vec![]));
-    let mut outcome = Outcome { notes: BTreeMap::new(), counters: BTreeMap::new() };
+    let mut outcome = Outcome { measurements: BTreeMap::new(), counters: BTreeMap::new() };
     for block in network.blocks() {
         let block: &mut TiledBlock<AriesNics> = block;
         let host = block.host();
         assert_eq!(host.unfinished().collect::<Vec<_>>(), []);
-        outcome.notes.extend(host.notes().map(|(node, process, notes)| ((node, process), notes)));
+        outcome
+            .measurements
+            .extend(host.measurements().map(|(node, process, measurements)| ((node, process), measurements)));
         outcome.counters.extend(host.counters());
     }
     outcome
@@ -79,6 +82,6 @@ pub fn run(machine: &Machine, program: impl Fn(Gni) -> Task) -> Outcome {
 
 /// The figures of a kind that a process noted, ns.
 pub fn ns(outcome: &Outcome, node: u32, process: u32, of: u64) -> Vec<f64> {
-    let notes = outcome.notes[&(node, process)].iter().filter(|n| n.of == of);
-    notes.map(|n| n.microticks as f64 / 875e3).collect()
+    let measurements = outcome.measurements[&(node, process)].iter().filter(|n| n.key == of);
+    measurements.map(|n| n.microticks as f64 / 875e3).collect()
 }

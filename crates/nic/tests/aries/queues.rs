@@ -67,7 +67,7 @@ fn blocking_queues_interrupt() {
             } else if gni.node() == 4 {
                 // The second event wakes it, a microsecond later.
                 assert_eq!(gni.cq_wait_event(queues[0]).await.map(|e| e.user), Ok(0));
-                gni.note(0, gni.now_microticks() / 1000 / MICROSECOND);
+                gni.measure(0, gni.now_microticks() / 1000 / MICROSECOND);
                 assert_eq!(gni.cq_get_event(queues[0]).await.map(|e| e.user), Ok(1));
                 // The third alone does not, and where it is masked none does.
                 let third = gni.cq_wait_event_for(queues[0], 10 * MICROSECOND).await;
@@ -81,7 +81,7 @@ fn blocking_queues_interrupt() {
             }
         })
     });
-    let woken_us = outcome.notes[&(4, 0)][0].microticks;
+    let woken_us = outcome.measurements[&(4, 0)][0].microticks;
     assert!((31..34).contains(&woken_us), "{woken_us}");
     assert_eq!(outcome.counters[&4].interrupts, 1);
 }

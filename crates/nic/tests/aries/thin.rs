@@ -28,7 +28,7 @@ async fn latency(gni: Gni) {
             gni.launch_put(d, other, 0, round).await;
         }
         if gni.node() == 0 {
-            gni.note(0, (gni.now_microticks() - begin) / 2);
+            gni.measure(0, (gni.now_microticks() - begin) / 2);
         }
         gni.fma_sync(d).await;
     }
@@ -38,7 +38,7 @@ async fn latency(gni: Gni) {
             gni.launch_get(d, other, 64, AT + 128, Some((AT + 256, round))).await;
             gni.wait_memory(AT + 256, 8, |b| b[0] == round as u8).await;
             assert_eq!(gni.load_word(AT + 128), 77);
-            gni.note(1, gni.now_microticks() - begin);
+            gni.measure(1, gni.now_microticks() - begin);
         }
     } else {
         gni.store_word(AT + 64, 77);
@@ -105,10 +105,10 @@ fn posted_puts_and_gets_move_their_bytes_and_tell_both_ends() {
 /// One result, whatever the threads and blocks.
 #[test]
 fn blocks_and_threads_do_not_matter() {
-    let notes = |block, threads| {
+    let measured = |block, threads| {
         let machine = crate::machine::Machine { block, threads, ..chassis(2) };
-        run(&machine, |gni| Box::pin(latency(gni))).notes
+        run(&machine, |gni| Box::pin(latency(gni))).measurements
     };
-    let expected = notes(2, 1);
-    assert!(notes(1, 2) == expected && notes(1, 1) == expected);
+    let expected = measured(2, 1);
+    assert!(measured(1, 2) == expected && measured(1, 1) == expected);
 }

@@ -111,7 +111,7 @@ fn a_get_whose_answer_is_given_up_is_told_of() {
             let event = glex.wait_event(ep).await.expect("it comes");
             let there = glex.load(AT + 0x1_0000 * u64::from(event.user + 1), 3000);
             assert!(event.status != Status::Success || there == bytes(BYTES)[..3000]);
-            glex.note(u64::from(event.status == Status::Success), 0);
+            glex.measure(u64::from(event.status == Status::Success), 0);
         }
     }
     const GETS: u32 = 12;
@@ -122,7 +122,7 @@ fn a_get_whose_answer_is_given_up_is_told_of() {
         ..ThConfig::th_express_2()
     };
     let outcome = run(&nic, |glex| Box::pin(gets(glex)));
-    let ended = |well: u64| outcome.notes.values().flatten().filter(|n| n.of == well).count();
+    let ended = |well: u64| outcome.measurements.values().flatten().filter(|n| n.key == well).count();
     assert_eq!(ended(0) + ended(1), (GETS * RECEIVERS) as usize);
     assert!(ended(0) > 0 && ended(1) > 0, "{} of {} well", ended(1), ended(0) + ended(1));
 }

@@ -165,7 +165,7 @@ fn the_cache_misses_what_a_buffer_holds() {
                 let options = Options { local_event: Some(0), connect: true, ..Options::default() };
                 glex.put(ep, port(1, ep), (AT, AT, 32 * PAGE_B), options).await.expect("possible");
                 glex.wait_event(ep).await.expect("it comes");
-                glex.note(0, glex.now_microticks() - begin);
+                glex.measure(0, glex.now_microticks() - begin);
             }
         })
     };
@@ -177,7 +177,7 @@ fn the_cache_misses_what_a_buffer_holds() {
     let buffer = run(&ThConfig { is_buffer: true, ..th() }, program);
     assert_eq!(buffer.counters[&1].cache_misses, 0);
     let times = |outcome: &crate::machine::Outcome| -> Vec<u64> {
-        outcome.notes[&(0, 0)].iter().map(|n| n.microticks).collect()
+        outcome.measurements[&(0, 0)].iter().map(|n| n.microticks).collect()
     };
     println!("cache {:?} small {:?} buffer {:?}", times(&large), times(&small), times(&buffer));
     assert!(times(&buffer)[0] < times(&large)[0]);

@@ -4,10 +4,10 @@ use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::router::tiled::{TiledBlock, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_nic::program::Note;
 use netloom_nic::th::config::ThConfig;
 use netloom_nic::th::glex::Glex;
-use netloom_nic::th::{Address, NicCounters, ThNics};
+use netloom_nic::th::{self, Address, NicCounters, ThNics};
+use netloom_node::process::Measurement;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 #[derive(PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// By node and process.
-    pub notes: BTreeMap<(u32, u32), Vec<Note>>,
+    pub measurements: BTreeMap<(u32, u32), Vec<Measurement>>,
     pub counters: BTreeMap<u32, NicCounters>,
 }
 
@@ -41,16 +41,18 @@ pub fn run_on(nic: &ThConfig, block: u32, threads: usize, program: impl Fn(Glex)
     let config = TiledConfig::th_express_2(2);
     let options = BuildOptions { injection_fifos: 2, block: vec![block], ..BuildOptions::default() };
     let mut network =
-        TiledNetwork::new(&config, &options, |numbers| ThNics::new(nic, &config, numbers, 1, 1, &program))
+        TiledNetwork::new(&config, &options, |numbers| th::nics(nic, &config, numbers, 1, 1, &program))
             .expect("buildable");
     let reached = network.run_until(1 << 40, threads, &Progress::default());
     assert_eq!((reached, network.stall(), network.unrest()), (Reached::Idle, None, vec![]));
-    let mut outcome = Outcome { notes: BTreeMap::new(), counters: BTreeMap::new() };
+    let mut outcome = Outcome { measurements: BTreeMap::new(), counters: BTreeMap::new() };
     for block in network.blocks() {
         let block: &mut TiledBlock<ThNics> = block;
         let host = block.host();
         assert_eq!(host.unfinished().collect::<Vec<_>>(), []);
-        outcome.notes.extend(host.notes().map(|(node, process, notes)| ((node, process), notes)));
+        outcome
+            .measurements
+            .extend(host.measurements().map(|(node, process, measurements)| ((node, process), measurements)));
         outcome.counters.extend(host.counters());
     }
     outcome

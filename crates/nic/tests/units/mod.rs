@@ -5,8 +5,9 @@ use netloom_fabric::config::*;
 use netloom_fabric::router::queued::{QueuedBlock, QueuedNetwork};
 use netloom_fabric::router::{BuildOptions, NodeBlock, RouterBlock};
 use netloom_nic::message_unit::config::{MessageUnitConfig, SoftwareConfig};
-use netloom_nic::message_unit::spi::{Note, Spi};
-use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS};
+use netloom_nic::message_unit::spi::Spi;
+use netloom_nic::message_unit::{self, MessageUnits, NETWORK_FIFOS};
+use netloom_node::process::Measurement;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -37,11 +38,11 @@ pub fn unit() -> MessageUnitConfig {
 }
 
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-pub type Notes = Vec<(u32, Vec<Note>)>;
+pub type Measurements = Vec<(u32, Vec<Measurement>)>;
 /// What each node noted; packets and bytes stored; descriptors injected; the time.
-pub type Outcome = (Notes, (u64, u64), u64, u64);
+pub type Outcome = (Measurements, (u64, u64), u64, u64);
 
-/// Runs a program on all nodes to its end.
+/// Runs a program on all nodes, of which none may fail, to its end.
 pub fn run(
     network: &QueuedConfig,
     unit: &MessageUnitConfig,
@@ -52,22 +53,48 @@ pub fn run(
     let outline = network.outline();
     let options =
         BuildOptions { block: block.into(), injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
-    let mut machine =
-        QueuedNetwork::new(network, &options, |nodes| MessageUnits::new(unit, &outline, nodes, 1, program))
-            .expect("buildable");
+    let mut machine = QueuedNetwork::new(network, &options, |nodes| {
+        message_unit::units(unit, &outline, nodes, 1, 1, program)
+    })
+    .expect("buildable");
     assert_eq!(machine.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
-    let mut notes: Notes = machine.blocks().flat_map(|b| b.host().notes().collect::<Vec<_>>()).collect();
-    notes.sort_by_key(|n| n.0);
+    assert_eq!(failures(&mut machine), Vec::<String>::new());
+    let mut measurements: Measurements = machine
+        .blocks()
+        .flat_map(|b| b.host().measurements().map(|(node, _, m)| (node, m)).collect::<Vec<_>>())
+        .collect();
+    measurements.sort_by_key(|n| n.0);
     assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);
-    let stored =
-        machine.blocks().map(|b| b.host().stored_so_far()).fold((0, 0), |s, x| (s.0 + x.0, s.1 + x.1));
+    let stored = machine
+        .blocks()
+        .map(|b| message_unit::stored_so_far(b.host()))
+        .fold((0, 0), |s, x| (s.0 + x.0, s.1 + x.1));
     let of_block = |b: &mut QueuedBlock<MessageUnits>| -> u64 {
         (0..b.numbers().len())
             .flat_map(|n| (0..16).map(move |f| (n, f)))
-            .map(|(n, f)| b.host().injected(n, f))
+            .map(|(n, f)| message_unit::injected(b.host(), n, f))
             .sum()
     };
     let injected = machine.blocks().map(of_block).sum();
-    (notes, stored, injected, machine.now())
+    (measurements, stored, injected, machine.now())
+}
+
+/// The programs that failed, each with its node and why.
+pub fn failures(machine: &mut QueuedNetwork<MessageUnits>) -> Vec<String> {
+    let of = |b: &mut QueuedBlock<MessageUnits>| -> Vec<String> {
+        b.host().failures().map(|(node, _, why)| format!("node {node}: {why}")).collect()
+    };
+    machine.blocks().flat_map(of).collect()
+}
+
+/// Runs a program on all nodes and returns what failed.
+#[allow(dead_code)] // Not all tests that share this file have programs that fail.
+pub fn run_failing(network: &QueuedConfig, program: fn(Spi) -> Task) -> Vec<String> {
+    let (outline, unit) = (network.outline(), unit());
+    let options = BuildOptions { injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
+    let units = |nodes: &[u32]| message_unit::units(&unit, &outline, nodes, 1, 1, program);
+    let mut machine = QueuedNetwork::new(network, &options, units).expect("buildable");
+    assert_eq!(machine.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);
+    failures(&mut machine)
 }

@@ -3,8 +3,7 @@
 use netloom_engine::Time;
 use netloom_nic::aries::AriesNics;
 use netloom_nic::fifo::{FifoNic, Software};
-use netloom_nic::message_unit::MessageUnits;
-use netloom_nic::program::Note;
+use netloom_nic::message_unit::{self, MessageUnits};
 use netloom_nic::th::ThNics;
 use netloom_workload::flits::{Counts as Counted, Nodes};
 use netloom_workload::messages::Programs;
@@ -43,7 +42,7 @@ impl<S: Counts> Driver for FifoNic<S> {
 
 impl Driver for MessageUnits {
     fn arrived_so_far(&self) -> (u64, u64) {
-        let (packets, bytes) = self.stored_so_far();
+        let (packets, bytes) = message_unit::stored_so_far(self);
         (bytes, packets)
     }
 }
@@ -83,41 +82,19 @@ impl Driver for ThNics {
     }
 }
 
-/// Network interfaces on which programs of several processes run.
-pub(crate) trait Processes {
-    /// What the programs measured: node, process, figures.
-    fn noted(&self) -> Vec<(u32, u32, Vec<Note>)>;
-
-    /// Processes that have not returned: node, process.
-    fn left(&self) -> Vec<(u32, u32)>;
-
+/// Network interfaces whose requests may have no answer.
+pub(crate) trait TimeOuts {
     /// Requests that had no answer in time.
     fn timeouts(&self) -> u64;
 }
 
-impl Processes for AriesNics {
-    fn noted(&self) -> Vec<(u32, u32, Vec<Note>)> {
-        self.notes().collect()
-    }
-
-    fn left(&self) -> Vec<(u32, u32)> {
-        self.unfinished().collect()
-    }
-
+impl TimeOuts for AriesNics {
     fn timeouts(&self) -> u64 {
         self.counters().map(|(_, c)| c.timeouts).sum()
     }
 }
 
-impl Processes for ThNics {
-    fn noted(&self) -> Vec<(u32, u32, Vec<Note>)> {
-        self.notes().collect()
-    }
-
-    fn left(&self) -> Vec<(u32, u32)> {
-        self.unfinished().collect()
-    }
-
+impl TimeOuts for ThNics {
     fn timeouts(&self) -> u64 {
         self.counters().map(|(_, c)| c.timeouts).sum()
     }

@@ -7,12 +7,14 @@
 //! | `family.rs` | tori of any family of routers, built for any hosts |
 //! | `driver.rs` | what a run asks of the nodes' side |
 //! | `course.rs`, `steady.rs` | the run itself; when it has settled |
+//! | `processes.rs` | programs that failed or never end |
 //! | `reach.rs` | programs refused whose messages have no way round what is dead |
 
 mod course;
 pub(crate) mod driver;
 mod family;
 mod packaging;
+mod processes;
 mod reach;
 mod steady;
 mod switched;

@@ -1,8 +1,9 @@
 //! Studies on machines of switches: nodes that put packets straight into the network, and programs on their network interfaces.
 
 use super::course::{Run, beside_the_study};
-use super::driver::{Driver, Processes};
+use super::driver::{Driver, TimeOuts};
 use super::packaging;
+use super::processes::Processes;
 use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::measure::switched::SwitchedReadout;
@@ -10,17 +11,17 @@ use crate::resolve::ResolvedStudy;
 use crate::result::{MeasuredTable, RunResult};
 use crate::run::ProgressSink;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::host::Host;
 use netloom_fabric::router::tiled::{TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_nic::aries::AriesNics;
+use netloom_nic::aries;
 use netloom_nic::aries::address::Job;
-use netloom_nic::th::ThNics;
+use netloom_nic::th;
+use netloom_node::nodes::{NetworkInterface, Nodes as NicNodes};
 use netloom_workload::config::WorkloadConfig;
 use netloom_workload::flits::{Nodes, Plan};
 use netloom_workload::glex::{self, GlexConfig};
 use netloom_workload::gni::{self, GniConfig};
-use netloom_workload::processes::Notes;
+use netloom_workload::processes::Measurements;
 use netloom_workload::spi::Measured;
 use std::sync::Arc;
 use std::time::Instant;
@@ -96,9 +97,9 @@ fn on_aries(
     let jobs: Arc<[Job]> = [gni::job(nodes)].into();
     let built = TiledNetwork::new(network, &of_programs(study), |numbers| {
         let program = |gni| gni::program(config, gni, network.ticks_per_second);
-        AriesNics::new(nic, network, &jobs, numbers, config.processes(), s.seed, program)
+        aries::nics(nic, network, &jobs, numbers, config.processes(), s.seed, program)
     });
-    let measured = |notes: &_| config.measured(notes, study.machine.ticks_per_second());
+    let measured = |measurements: &_| config.measured(measurements, study.machine.ticks_per_second());
     run_programs(study, built, config.processes(), measured, (progress, threads), begin)
 }
 
@@ -117,9 +118,9 @@ fn on_th(
     };
     let built = TiledNetwork::new(network, &of_programs(study), |numbers| {
         let program = |glex| glex::program(config, glex, network.ticks_per_second);
-        ThNics::new(nic, network, numbers, 1, s.seed, program)
+        th::nics(nic, network, numbers, 1, s.seed, program)
     });
-    let measured = |notes: &_| config.measured(notes, study.machine.ticks_per_second());
+    let measured = |measurements: &_| config.measured(measurements, study.machine.ticks_per_second());
     run_programs(study, built, 1, measured, (progress, threads), begin)
 }
 
@@ -135,36 +136,31 @@ fn of_programs(study: &ResolvedStudy) -> BuildOptions {
 }
 
 /// Runs programs of so many processes a node to their end; `measured` makes a table of what they noted.
-fn run_programs<H: Host<TiledHeader> + Driver + Processes>(
+fn run_programs<N: NetworkInterface<Header = TiledHeader>>(
     study: &ResolvedStudy,
-    built: Result<TiledNetwork<H>, ConfigError>,
+    built: Result<TiledNetwork<NicNodes<N>>, ConfigError>,
     processes: u32,
-    measured: impl Fn(&Notes) -> Measured,
+    measured: impl Fn(&Measurements) -> Measured,
     (progress, threads): (&dyn ProgressSink, usize),
     begin: Instant,
-) -> Result<RunResult, Problem> {
+) -> Result<RunResult, Problem>
+where
+    NicNodes<N>: Driver + TimeOuts,
+{
     let built = built.map_err(|e| study.impossible(e))?;
     let readout = SwitchedReadout { offered: None, plan: None };
     let mut run = Run::new(study, readout, built, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
-    let (mut notes, mut left, mut timeouts) = (vec![], vec![], 0);
-    for block in run.network.blocks() {
-        notes.extend(block.host().noted());
-        left.extend(block.host().left());
-        timeouts += block.host().timeouts();
-    }
+    let timeouts = run.network.blocks().map(|block| block.host().timeouts()).sum();
+    let of_run = Processes::of(&mut run.network);
     if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {
         faults.timeouts = timeouts;
     } else if result.partial.is_none() && timeouts != 0 {
         result.partial = Some(format!("{timeouts} requests had no answer in time"));
     }
-    if let (None, Some((node, process))) = (&result.partial, left.iter().min()) {
-        let (n, all) = (left.len(), study.switched().wiring.nodes() * processes);
-        result.partial =
-            Some(format!("{n} of {all} processes never end, the first the process {process} of node {node}"));
-    }
+    of_run.judge(&mut result, study.switched().wiring.nodes() * processes);
     if result.partial.is_none() {
-        let Measured { title, columns, rows } = measured(&notes);
+        let Measured { title, columns, rows } = measured(&of_run.measurements);
         let published = study.study.published.as_ref().map(Beside::curves).unwrap_or_default();
         result.measured.push(MeasuredTable { title, columns, rows, published });
     }

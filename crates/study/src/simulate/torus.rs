@@ -2,6 +2,7 @@
 
 use super::course::{Run, beside_the_study};
 use super::family::{self, RouterFamily};
+use super::processes::Processes;
 use super::reach;
 use crate::beside::Beside;
 use crate::diagnose::Problem;
@@ -16,7 +17,7 @@ use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, Network, NodeBlock, RouterBlock};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::fifo::FifoNic;
-use netloom_nic::message_unit::{MessageUnits, NETWORK_FIFOS};
+use netloom_nic::message_unit::{self, NETWORK_FIFOS};
 use netloom_workload::config::{Priority, Routing, WorkloadConfig};
 use netloom_workload::goal::{self, replay::Replay};
 use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError, Shape};
@@ -146,18 +147,18 @@ fn on_message_units<F: RouterFamily>(
         ..BuildOptions::default()
     };
     let built = family.build(&options, |nodes| {
-        MessageUnits::new(unit, study.torus(), nodes, s.seed, |spi| program.program(spi, dims))
+        message_unit::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims))
     });
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run = Run::new(study, TorusReadout, built, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
-    let mut notes: Vec<_> = run.network.blocks().flat_map(|b| b.host().notes().collect::<Vec<_>>()).collect();
-    notes.sort_by_key(|(node, _)| *node);
+    let of_run = Processes::of(&mut run.network);
     let Measured { title, columns, rows } =
-        program.measured(&study.torus().topology, &notes, study.micros(1) * 1e3);
+        program.measured(&study.torus().topology, &of_run.measurements, study.micros(1) * 1e3);
     let published = s.published.as_ref().map(Beside::curves).unwrap_or_default();
     result.measured.push(MeasuredTable { title, columns, rows, published });
-    let refused: Vec<_> = run.network.blocks().flat_map(|b| b.host().refused().collect::<Vec<_>>()).collect();
+    let refused: Vec<_> =
+        run.network.blocks().flat_map(|b| message_unit::refused(b.host()).collect::<Vec<_>>()).collect();
     if let Some((node, why, _)) = refused.iter().min()
         && result.partial.is_none()
     {
@@ -166,15 +167,7 @@ fn on_message_units<F: RouterFamily>(
             "Message Units refused {times} packets or descriptors, the first that of node {node}: {why}"
         ));
     }
-    let unfinished: Vec<u32> =
-        run.network.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).collect();
-    if let Some(first) = unfinished.iter().min()
-        && result.partial.is_none()
-    {
-        let (n, nodes) = (unfinished.len(), study.torus().nodes());
-        result.partial =
-            Some(format!("the programs of {n} of {nodes} nodes never end, the first that of node {first}"));
-    }
+    of_run.judge(&mut result, study.torus().nodes() as u32);
     Ok(result)
 }
 

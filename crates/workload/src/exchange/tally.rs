@@ -3,7 +3,7 @@
 use super::{
     CHECKED, COMPLETED, Drawn, Exchange, FAILED, FOUND, GIVEN_UP, ISSUED, Kind, PARTLY, RETURNED, WRONG,
 };
-use crate::processes::Notes;
+use crate::processes::Measurements;
 use crate::spi::Measured;
 use std::collections::{HashMap, HashSet};
 
@@ -32,17 +32,17 @@ impl Tally {
 }
 
 impl Exchange {
-    pub(crate) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+    pub(crate) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
         let all = |kind: u64| {
-            notes.iter().flat_map(move |(node, _, notes)| {
-                notes.iter().filter(move |n| n.of == kind).map(move |n| (*node, n.microticks))
+            measurements.iter().flat_map(move |(node, _, measurements)| {
+                measurements.iter().filter(move |n| n.key == kind).map(move |n| (*node, n.microticks))
             })
         };
         let nodes_of = |kind: u64| -> HashSet<u32> { all(kind).map(|(node, _)| node).collect() };
         let numbers_of = |kind: u64| -> HashSet<u64> { all(kind).map(|(_, number)| number).collect() };
         // Who has failed tells nobody how its transactions ended.
         let (alive, checked, found) = (nodes_of(RETURNED), nodes_of(CHECKED), numbers_of(FOUND));
-        let nodes = notes.iter().map(|(node, ..)| node + 1).max().unwrap_or(0);
+        let nodes = measurements.iter().map(|(node, ..)| node + 1).max().unwrap_or(0);
         let drawn: HashMap<u64, Drawn> = alive.iter().flat_map(|&from| self.all_of(from, nodes)).collect();
         let of_alive = |of: u64| all(of).filter(|(node, _)| alive.contains(node)).map(|(_, number)| number);
         let mut ends: HashMap<u64, u32> = HashMap::new();

@@ -1,6 +1,6 @@
 //! Put bandwidth by size (Figure 2), one way or both.
 
-use super::{AT, Measured, Notes, Path, check_partner, refuse, set_up};
+use super::{AT, Measured, Measurements, Path, check_partner, refuse, set_up};
 use crate::processes::span;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::th::Options;
@@ -57,10 +57,10 @@ impl Bandwidth {
         Ok(())
     }
 
-    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+    pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
         let ways = if self.both_ways { 2 } else { 1 };
         let bytes = self.bytes * u64::from(self.puts) * ways;
-        let span = span(notes, (BEGIN, END), second);
+        let span = span(measurements, (BEGIN, END), second);
         Measured {
             title: "Put bandwidth".into(),
             columns: ["B", "GB/s"].map(str::to_owned).to_vec(),
@@ -88,7 +88,7 @@ pub(super) async fn run(glex: Glex, config: Bandwidth) {
     for _ in 0..begins {
         glex.wait_event(endpoint).await.expect("it comes");
     }
-    glex.note(BEGIN, glex.now_microticks());
+    glex.measure(BEGIN, glex.now_microticks());
     let puts = |is: bool| if is { config.puts } else { 0 };
     while ended < puts(sends) || came < puts(receives) {
         if posted < puts(sends) && posted - ended < config.outstanding {
@@ -101,5 +101,5 @@ pub(super) async fn run(glex: Glex, config: Bandwidth) {
             _ => came += 1,
         }
     }
-    glex.note(END, glex.now_microticks());
+    glex.measure(END, glex.now_microticks());
 }

@@ -1,7 +1,7 @@
 //! Barriers, broadcasts and sums of all nodes in a tree (sections 2.5 and 4.7): by sequences of descriptors that control packets set off, or
 //! by hosts, which wait for mini-packets and send the next. What each node gets is checked.
 
-use super::{KEY, Measured, Notes, Path, of, refuse};
+use super::{KEY, Measured, Measurements, Path, of, refuse};
 use netloom_fabric::config::ConfigError;
 use netloom_nic::th::glex::{CHILDREN, Glex};
 use netloom_nic::th::{Address, Options, Reduction, Request, Swap};
@@ -59,11 +59,11 @@ impl Collectives {
     }
 
     /// From when the last has come to it, or for a broadcast its first, until the last is done: the mean.
-    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+    pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
         let mean = |which: u64| {
             let one = |round: u64| {
                 let kind = 2 * (round * OPERATIONS.len() as u64 + which);
-                let last = |kind| of(notes, kind).fold(0.0, f64::max);
+                let last = |kind| of(measurements, kind).fold(0.0, f64::max);
                 (last(kind + 1) - last(kind)) / second * 1e6
             };
             (1..=u64::from(self.rounds)).map(one).sum::<f64>() / f64::from(self.rounds)
@@ -183,13 +183,13 @@ pub(super) async fn run(glex: Glex, config: Collectives) {
             let of = |node: f64| (0..config.bytes / 8).flat_map(|n| word(n, node)).collect::<Vec<u8>>();
             let mine = of(f64::from(glex.node()));
             if operation != Operation::Broadcast || glex.node() == 0 {
-                glex.note(kind, glex.now_microticks());
+                glex.measure(kind, glex.now_microticks());
             }
             let came = match config.offload {
                 true => place.by_nics(&glex, operation, &mine).await,
                 false => place.by_hosts(&glex, operation, &mine).await,
             };
-            glex.note(kind + 1, glex.now_microticks());
+            glex.measure(kind + 1, glex.now_microticks());
             let sum = |n: u64| scale * nodes * ((nodes - 1.0) / 2.0 + n as f64);
             match operation {
                 Operation::Barrier => {}

@@ -31,8 +31,8 @@ impl Interface for OnTh {
         self.glex.now_microticks()
     }
 
-    fn note(&self, of: u64, value: u64) {
-        self.glex.note(of, value);
+    fn measure(&self, of: u64, value: u64) {
+        self.glex.measure(of, value);
     }
 
     fn store(&self, at: u64, bytes: &[u8]) {

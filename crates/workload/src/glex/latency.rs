@@ -1,6 +1,6 @@
 //! Latencies (Table 1): half a ping-pong of immediate puts and of puts, seen by their events, and of mini-packets.
 
-use super::{AT, Measured, Notes, Path, check_partner, of, refuse, set_up};
+use super::{AT, Measured, Measurements, Path, check_partner, of, refuse, set_up};
 use netloom_fabric::config::ConfigError;
 use netloom_nic::th::glex::Glex;
 use netloom_nic::th::{Address, Options};
@@ -45,8 +45,8 @@ impl Latency {
     }
 
     /// The shortest of each, as the paper has them.
-    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
-        let least = |kind: u64| of(notes, kind).fold(f64::INFINITY, f64::min) / second * 1e6;
+    pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
+        let least = |kind: u64| of(measurements, kind).fold(f64::INFINITY, f64::min) / second * 1e6;
         Measured {
             title: "Latency".into(),
             columns: ["immediate put us", "put us", "mini-packet us"].map(str::to_owned).to_vec(),
@@ -90,7 +90,7 @@ pub(super) async fn run(glex: Glex, config: Latency) {
             if glex.node() != 0 {
                 send(&glex, endpoint, to, operation, &config).await;
             } else if round > 0 {
-                glex.note(operation, (glex.now_microticks() - begin) / 2);
+                glex.measure(operation, (glex.now_microticks() - begin) / 2);
             }
         }
     }

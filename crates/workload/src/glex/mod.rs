@@ -9,7 +9,7 @@ mod exchange;
 pub mod latency;
 
 use crate::exchange::Exchange;
-use crate::processes::{Notes, check_partner, of, refuse};
+use crate::processes::{Measurements, check_partner, of, refuse};
 use crate::spi::Measured;
 use bandwidth::Bandwidth;
 use collectives::Collectives;
@@ -75,14 +75,14 @@ impl GlexConfig {
     }
 
     /// What the programs of all processes measured, in the order of nodes.
-    pub fn measured(&self, notes: &Notes, ticks_per_second: u64) -> Measured {
+    pub fn measured(&self, measurements: &Measurements, ticks_per_second: u64) -> Measured {
         // Microticks of a second.
         let second = ticks_per_second as f64 * 1e6;
         match self {
-            GlexConfig::Latency(c) => c.measured(notes, second),
-            GlexConfig::Bandwidth(c) => c.measured(notes, second),
-            GlexConfig::Collectives(c) => c.measured(notes, second),
-            GlexConfig::Exchange(c) => c.measured(notes, second),
+            GlexConfig::Latency(c) => c.measured(measurements, second),
+            GlexConfig::Bandwidth(c) => c.measured(measurements, second),
+            GlexConfig::Collectives(c) => c.measured(measurements, second),
+            GlexConfig::Exchange(c) => c.measured(measurements, second),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sums over all nodes by the collective engine ("Reductions and Barriers", Figure 15): of one process a node. What the processes of a
 //! node do among themselves before and after is no part of it.
 
-use super::{Measured, Notes, of, refuse, set_up};
+use super::{Measured, Measurements, of, refuse, set_up};
 use netloom_fabric::config::ConfigError;
 use netloom_nic::aries::address::PageSize;
 use netloom_nic::aries::collective::{CHILDREN, Reduction, Tree};
@@ -35,13 +35,13 @@ impl Allreduce {
         Ok(())
     }
 
-    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
-        let all: Vec<f64> = of(notes, 0).map(|microticks| microticks / second * 1e6).collect();
+    pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
+        let all: Vec<f64> = of(measurements, 0).map(|microticks| microticks / second * 1e6).collect();
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         Measured {
             title: "Allreduce by the collective engine".into(),
             columns: ["nodes", "us"].map(str::to_owned).to_vec(),
-            rows: vec![vec![notes.len() as f64, mean]],
+            rows: vec![vec![measurements.len() as f64, mean]],
         }
     }
 }
@@ -61,7 +61,7 @@ pub(super) async fn run(gni: Gni, config: Allreduce) {
         let ([sum, _], _) = gni.ce_result(0).expect("it has ended");
         assert_eq!(f64::from_bits(sum), n * n / 2.0, "node {}: a sum of halves is exact", gni.node());
         if round > 0 {
-            gni.note(0, gni.now_microticks() - begin);
+            gni.measure(0, gni.now_microticks() - begin);
         }
     }
 }

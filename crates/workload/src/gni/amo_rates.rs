@@ -1,6 +1,6 @@
 //! Rates of atomic operations ("Aries Performance", last paragraphs): all nodes on one variable of node 0, or on many at random.
 
-use super::{BEGIN, END, Measured, Notes, refuse, set_up, span};
+use super::{BEGIN, END, Measured, Measurements, refuse, set_up, span};
 use netloom_engine::Stream;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::aries::Window;
@@ -49,13 +49,16 @@ impl AmoRates {
         Ok(())
     }
 
-    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
-        let processes = notes.iter().filter(|(_, _, notes)| notes.iter().any(|n| n.of == END)).count();
+    pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
+        let processes = measurements
+            .iter()
+            .filter(|(_, _, measurements)| measurements.iter().any(|n| n.key == END))
+            .count();
         let operations = f64::from(self.operations) * processes as f64;
         Measured {
             title: "Rate of atomic operations".into(),
             columns: ["variables", "million/s"].map(str::to_owned).to_vec(),
-            rows: vec![vec![self.variables as f64, operations / span(notes, second) / 1e6]],
+            rows: vec![vec![self.variables as f64, operations / span(measurements, second) / 1e6]],
         }
     }
 }
@@ -76,11 +79,11 @@ pub(super) async fn run(gni: Gni, config: AmoRates) {
     gni.fma_sync(d).await;
     let own = u64::from(gni.node()) * 256 + u64::from(gni.process());
     let mut stream = Stream::new(config.seed, 12, own);
-    gni.note(BEGIN, gni.now_microticks());
+    gni.measure(BEGIN, gni.now_microticks());
     for _ in 0..config.operations {
         let offset = 8 * stream.below(config.variables);
         gni.launch_atomic(d, 0, offset, add, [1, 0], 0).await.expect("it exists");
     }
     gni.fma_sync(d).await;
-    gni.note(END, gni.now_microticks());
+    gni.measure(END, gni.now_microticks());
 }

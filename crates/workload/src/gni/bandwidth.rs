@@ -1,6 +1,6 @@
 //! Put bandwidth by size (Figure 12), one way or both.
 
-use super::{AT, BEGIN, END, Measured, Notes, check_partner, refuse, set_up, span};
+use super::{AT, BEGIN, END, Measured, Measurements, check_partner, refuse, set_up, span};
 use netloom_fabric::config::ConfigError;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
@@ -57,10 +57,10 @@ impl Bandwidth {
         Ok(())
     }
 
-    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+    pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
         let ways = if self.both_ways { 2 } else { 1 };
         let bytes = self.bytes * u64::from(self.puts) * u64::from(self.processes) * ways;
-        let rate = bytes as f64 / span(notes, second) / 1e9;
+        let rate = bytes as f64 / span(measurements, second) / 1e9;
         Measured {
             title: "Put bandwidth".into(),
             columns: ["B", "GB/s"].map(str::to_owned).to_vec(),
@@ -85,7 +85,7 @@ pub(super) async fn run(gni: Gni, config: Bandwidth) {
     let d = gni.descriptor();
     let window = Window { node: other, mdh: memory.mdh, is_virtual: true, ..Window::default() };
     gni.fma_open(d, window, None, 0).await.expect("signed on");
-    gni.note(BEGIN, gni.now_microticks());
+    gni.measure(BEGIN, gni.now_microticks());
     if config.bytes < config.block_from_B {
         let data = vec![1; config.bytes as usize];
         // A put begins where its window does: each costs a store to the descriptor.
@@ -108,5 +108,5 @@ pub(super) async fn run(gni: Gni, config: Bandwidth) {
             }
         }
     }
-    gni.note(END, gni.now_microticks());
+    gni.measure(END, gni.now_microticks());
 }

@@ -34,8 +34,8 @@ impl Interface for OnAries {
         self.gni.now_microticks()
     }
 
-    fn note(&self, of: u64, value: u64) {
-        self.gni.note(of, value);
+    fn measure(&self, of: u64, value: u64) {
+        self.gni.measure(of, value);
     }
 
     fn store(&self, at: u64, bytes: &[u8]) {

@@ -1,6 +1,6 @@
 //! Latencies by size (Figure 11): half a ping-pong of puts that the other side sees in its memory, and gets until their flag is there.
 
-use super::{AT, Measured, Notes, check_partner, of, refuse, set_up};
+use super::{AT, Measured, Measurements, check_partner, of, refuse, set_up};
 use netloom_fabric::config::ConfigError;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
@@ -42,9 +42,9 @@ impl Latency {
         Ok(())
     }
 
-    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+    pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
         let mean = |kind: u64| {
-            let all: Vec<f64> = of(notes, kind).collect();
+            let all: Vec<f64> = of(measurements, kind).collect();
             all.iter().sum::<f64>() / all.len() as f64 / second * 1e9
         };
         let row = |(i, &bytes): (usize, &u64)| vec![bytes as f64, mean(2 * i as u64), mean(2 * i as u64 + 1)];
@@ -90,7 +90,7 @@ pub(super) async fn run(gni: Gni, config: Latency) {
             if place != 0 {
                 put(&gni, other, bytes, value).await;
             } else if round > 0 {
-                gni.note(2 * i as u64, (gni.now_microticks() - begin) / 2);
+                gni.measure(2 * i as u64, (gni.now_microticks() - begin) / 2);
             }
             gni.fma_sync(d).await;
         }
@@ -116,7 +116,7 @@ pub(super) async fn run(gni: Gni, config: Latency) {
                 gni.wait_memory(FLAG, 8 * lines, all).await;
             }
             if round > 0 {
-                gni.note(2 * i as u64 + 1, gni.now_microticks() - begin);
+                gni.measure(2 * i as u64 + 1, gni.now_microticks() - begin);
             }
             gni.store(FLAG, &vec![0; 8 * lines as usize]);
         }

@@ -11,7 +11,7 @@ pub mod latency;
 pub mod put_rates;
 
 use crate::exchange::Exchange;
-use crate::processes::{Notes, check_partner, of, refuse};
+use crate::processes::{Measurements, check_partner, of, refuse};
 use crate::spi::Measured;
 use allreduce::Allreduce;
 use amo_rates::AmoRates;
@@ -83,16 +83,16 @@ impl GniConfig {
     }
 
     /// What the programs of all processes measured, in the order of nodes.
-    pub fn measured(&self, notes: &Notes, ticks_per_second: u64) -> Measured {
+    pub fn measured(&self, measurements: &Measurements, ticks_per_second: u64) -> Measured {
         // Microticks of a second.
         let second = ticks_per_second as f64 * 1e6;
         match self {
-            GniConfig::Latency(c) => c.measured(notes, second),
-            GniConfig::Bandwidth(c) => c.measured(notes, second),
-            GniConfig::PutRates(c) => c.measured(notes, second),
-            GniConfig::AmoRates(c) => c.measured(notes, second),
-            GniConfig::Allreduce(c) => c.measured(notes, second),
-            GniConfig::Exchange(c) => c.measured(notes, second),
+            GniConfig::Latency(c) => c.measured(measurements, second),
+            GniConfig::Bandwidth(c) => c.measured(measurements, second),
+            GniConfig::PutRates(c) => c.measured(measurements, second),
+            GniConfig::AmoRates(c) => c.measured(measurements, second),
+            GniConfig::Allreduce(c) => c.measured(measurements, second),
+            GniConfig::Exchange(c) => c.measured(measurements, second),
         }
     }
 }
@@ -135,6 +135,6 @@ const BEGIN: u64 = 1 << 32;
 const END: u64 = BEGIN + 1;
 
 /// From the first beginning to the last end, seconds.
-fn span(notes: &Notes, second: f64) -> f64 {
-    crate::processes::span(notes, (BEGIN, END), second)
+fn span(measurements: &Measurements, second: f64) -> f64 {
+    crate::processes::span(measurements, (BEGIN, END), second)
 }

@@ -1,10 +1,11 @@
 //! Put rates by processes (Figure 13): words by FMA launch, to memory whose handle is the same for all (vMDH), or changes with each.
 
-use super::{BEGIN, END, Measured, Notes, check_partner, refuse, set_up};
+use super::{BEGIN, END, Measured, Measurements, check_partner, refuse, set_up};
 use netloom_fabric::config::ConfigError;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
-use netloom_nic::aries::gni::{Gni, Note};
+use netloom_nic::aries::gni::Gni;
+use netloom_node::process::Measurement;
 use serde::{Deserialize, Serialize};
 
 /// Puts of 8 B.
@@ -39,13 +40,13 @@ impl PutRates {
         Ok(())
     }
 
-    pub(super) fn measured(&self, notes: &Notes, second: f64) -> Measured {
+    pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
         // Processes that share a core are slower than others: each has a rate of its own.
-        let own = |(_, _, notes): &(u32, u32, Vec<Note>)| {
-            let of = |kind| notes.iter().find(|n| n.of == kind).map(|n| n.microticks as f64);
+        let own = |(_, _, measurements): &(u32, u32, Vec<Measurement>)| {
+            let of = |kind| measurements.iter().find(|n| n.key == kind).map(|n| n.microticks as f64);
             Some(f64::from(self.puts) * second / (of(END)? - of(BEGIN)?))
         };
-        let rate: f64 = notes.iter().filter_map(own).sum();
+        let rate: f64 = measurements.iter().filter_map(own).sum();
         Measured {
             title: "Put rate".into(),
             columns: ["processes", "million/s"].map(str::to_owned).to_vec(),
@@ -64,7 +65,7 @@ pub(super) async fn run(gni: Gni, config: PutRates) {
     gni.fma_set(d, window).await.expect("signed on");
     gni.launch_put(d, config.to, 0, 1).await;
     gni.fma_sync(d).await;
-    gni.note(BEGIN, gni.now_microticks());
+    gni.measure(BEGIN, gni.now_microticks());
     for i in 0..u64::from(config.puts) {
         if config.changes_handle {
             gni.fma_set_memory(d, memory).await;
@@ -72,5 +73,5 @@ pub(super) async fn run(gni: Gni, config: PutRates) {
         gni.launch_put(d, config.to, 8 * (i % 4096), i).await;
     }
     gni.fma_sync(d).await;
-    gni.note(END, gni.now_microticks());
+    gni.measure(END, gni.now_microticks());
 }

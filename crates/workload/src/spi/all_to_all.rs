@@ -7,9 +7,10 @@
 
 use super::Measured;
 use crate::permutation::Permutation;
+use crate::processes::Measurements;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};
-use netloom_nic::message_unit::spi::{Note, Spi};
+use netloom_nic::message_unit::spi::Spi;
 use serde::{Deserialize, Serialize};
 
 /// An all-to-all.
@@ -101,7 +102,7 @@ pub(super) async fn run(spi: Spi, config: AllToAll) {
         }
     }
     spi.wait_counter(COUNTER).await;
-    spi.note(0, spi.now() - begin);
+    spi.measure(0, spi.now() - begin);
 }
 
 /// The time that the last node takes, and what share of the time that is needed at the peak it is: where the links of the
@@ -109,10 +110,10 @@ pub(super) async fn run(spi: Spi, config: AllToAll) {
 pub(super) fn measured(
     config: &AllToAll,
     dims: &[u32],
-    notes: &[(u32, Vec<Note>)],
+    measurements: &Measurements,
     tick_ns: f64,
 ) -> Measured {
-    let ticks = notes.iter().flat_map(|(_, notes)| notes).map(|n| n.ticks).max().unwrap_or(0);
+    let ticks = measurements.iter().flat_map(|n| &n.2).map(|n| n.ticks()).max().unwrap_or(0);
     let time_us = ticks as f64 * tick_ns / 1e3;
     let nodes: f64 = dims.iter().map(|&k| f64::from(k)).product();
     // A ring of k nodes: k/4 hops on average of all destinations, on two links a node.

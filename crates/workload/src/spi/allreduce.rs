@@ -6,9 +6,10 @@
 
 use super::Measured;
 use super::tree::{Boxes, MEMORY, RECEIVED, Registers, SENT, check_messages, check_trees, ten, trees, write};
+use crate::processes::Measurements;
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::spi::{Note, Spi};
+use netloom_nic::message_unit::spi::Spi;
 use serde::{Deserialize, Serialize};
 
 /// An allreduce.
@@ -111,10 +112,10 @@ pub(super) async fn run(spi: Spi, config: Allreduce, dims: Vec<u32>) {
             let expected = |i: u64| word(sum + nodes * term(i));
             let wrong = (0..words).filter(|&i| got[8 * i as usize..][..8] != expected(i)).count();
             let of = (class * config.bytes.len() + size) as u64;
-            spi.note(4 * of, sum_ticks);
-            spi.note(4 * of + 1, hardware);
-            spi.note(4 * of + 2, wrong as u64);
-            spi.note(4 * of + 3, spi.counted_down(COUNTERS + u64::from(config.rounds) % 2 * 8));
+            spi.measure(4 * of, sum_ticks);
+            spi.measure(4 * of + 1, hardware);
+            spi.measure(4 * of + 2, wrong as u64);
+            spi.measure(4 * of + 3, spi.counted_down(COUNTERS + u64::from(config.rounds) % 2 * 8));
         }
     }
 }
@@ -124,14 +125,16 @@ pub(super) async fn run(spi: Spi, config: Allreduce, dims: Vec<u32>) {
 pub(super) fn measured(
     config: &Allreduce,
     dims: &[u32],
-    notes: &[(u32, Vec<Note>)],
+    measurements: &Measurements,
     tick_ns: f64,
 ) -> Measured {
     let mut rows = vec![];
     for (class, tree) in trees(&config.boxes, &config.class_route, dims).iter().enumerate() {
         for (size, &bytes) in config.bytes.iter().enumerate() {
             let of = (class * config.bytes.len() + size) as u64;
-            let all = |of: u64| notes.iter().flat_map(|n| &n.1).filter(move |n| n.of == of).map(|n| n.ticks);
+            let all = |of: u64| {
+                measurements.iter().flat_map(|n| &n.2).filter(move |n| n.key == of).map(|n| n.ticks())
+            };
             let mean = |longest: u64| longest as f64 / f64::from(config.rounds) * tick_ns;
             let (Some(longest), Some(hardware)) = (all(4 * of).max(), all(4 * of + 1).max()) else {
                 continue;

@@ -2,9 +2,10 @@
 
 use super::Measured;
 use super::tree::{Boxes, Registers, check_trees, trees};
+use crate::processes::Measurements;
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::spi::{Note, Spi};
+use netloom_nic::message_unit::spi::Spi;
 use serde::{Deserialize, Serialize};
 
 /// Barriers, one after the other.
@@ -38,7 +39,7 @@ impl Barrier {
     }
 }
 
-/// The program of a node. It notes its mean time from entering a barrier to going on, and to where its status register told it.
+/// The program of a node. It measures its mean time from entering a barrier to going on, and to where its status register told it.
 pub(super) async fn run(spi: Spi, config: Barrier, dims: Vec<u32>) {
     let trees = trees(&config.boxes, &config.class_route, &dims);
     for (class, tree) in trees.iter().enumerate() {
@@ -57,14 +58,20 @@ pub(super) async fn run(spi: Spi, config: Barrier, dims: Vec<u32>) {
                 hardware += spi.status(class as u8).1 - begin;
             }
         }
-        spi.note(2 * class as u64, both);
-        spi.note(2 * class as u64 + 1, hardware);
+        spi.measure(2 * class as u64, both);
+        spi.measure(2 * class as u64 + 1, hardware);
     }
 }
 
 /// The mean time of a barrier, of the node that takes longest, by nodes.
-pub(super) fn measured(config: &Barrier, dims: &[u32], notes: &[(u32, Vec<Note>)], tick_ns: f64) -> Measured {
-    let longest = |of: u64| notes.iter().flat_map(|n| &n.1).filter(|n| n.of == of).map(|n| n.ticks).max();
+pub(super) fn measured(
+    config: &Barrier,
+    dims: &[u32],
+    measurements: &Measurements,
+    tick_ns: f64,
+) -> Measured {
+    let longest =
+        |of: u64| measurements.iter().flat_map(|n| &n.2).filter(|n| n.key == of).map(|n| n.ticks()).max();
     let trees = trees(&config.boxes, &config.class_route, dims);
     let rows = trees.iter().enumerate().filter_map(|(class, tree)| {
         let ns = |ticks: u64| ticks as f64 / f64::from(config.rounds) * tick_ns;

@@ -3,9 +3,10 @@
 
 use super::Measured;
 use super::tree::{Boxes, MEMORY, Registers, check_messages, check_trees, ten, trees, write};
+use crate::processes::Measurements;
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::spi::{Note, Spi};
+use netloom_nic::message_unit::spi::Spi;
 use serde::{Deserialize, Serialize};
 
 /// A broadcast.
@@ -39,7 +40,7 @@ impl Broadcast {
 /// Where the counter lies.
 const COUNTER: u64 = 0;
 
-/// The program of a node. The sender notes when each round began, everybody when it had ended.
+/// The program of a node. The sender measures when each round began, everybody when it had ended.
 pub(super) async fn run(spi: Spi, config: Broadcast, dims: Vec<u32>) {
     spi.set_base_address(MEMORY, 0);
     let trees = trees(&config.boxes, &config.class_route, &dims);
@@ -61,12 +62,12 @@ pub(super) async fn run(spi: Spi, config: Broadcast, dims: Vec<u32>) {
                     + u64::from(round))
                     * 2;
                 if spi.node() == tree.first() {
-                    spi.note(of, spi.now());
+                    spi.measure(of, spi.now());
                     let put = write(class, Operation::Or, Delivers::Broadcast, bytes, COUNTER);
                     spi.inject(0, put).await;
                 }
                 spi.wait_counter(COUNTER).await;
-                spi.note(of + 1, spi.now());
+                spi.measure(of + 1, spi.now());
             }
         }
     }
@@ -76,10 +77,11 @@ pub(super) async fn run(spi: Spi, config: Broadcast, dims: Vec<u32>) {
 pub(super) fn measured(
     config: &Broadcast,
     dims: &[u32],
-    notes: &[(u32, Vec<Note>)],
+    measurements: &Measurements,
     tick_ns: f64,
 ) -> Measured {
-    let times = |of: u64| notes.iter().flat_map(|n| &n.1).filter(move |n| n.of == of).map(|n| n.ticks);
+    let times =
+        |of: u64| measurements.iter().flat_map(|n| &n.2).filter(move |n| n.key == of).map(|n| n.ticks());
     let rounds = u64::from(config.rounds) + 1;
     let mut rows = vec![];
     for (class, tree) in trees(&config.boxes, &config.class_route, dims).iter().enumerate() {

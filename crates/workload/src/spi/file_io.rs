@@ -7,12 +7,13 @@
 
 use super::Measured;
 use super::tree::{Boxes, trees};
+use crate::processes::Measurements;
 use netloom_engine::Time;
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::config::{ConfigError, IoNodes};
 use netloom_nic::message_unit::descriptor::{Descriptor, IoLink, Kind, Network, SYSTEM};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority};
-use netloom_nic::message_unit::spi::{Note, Pcie, Spi};
+use netloom_nic::message_unit::spi::{Pcie, Spi};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -170,8 +171,8 @@ pub(super) async fn run(spi: Spi, config: FileIo, dims: Vec<u32>) {
             }
             Operation::Read => spi.wait_counter(COUNTERS).await,
         }
-        spi.note(2 * round as u64, begin);
-        spi.note(2 * round as u64 + 1, spi.now());
+        spi.measure(2 * round as u64, begin);
+        spi.measure(2 * round as u64 + 1, spi.now());
     }
 }
 
@@ -335,12 +336,13 @@ pub(super) fn measured(
     config: &FileIo,
     io: &IoNodes,
     dims: &[u32],
-    notes: &[(u32, Vec<Note>)],
+    measurements: &Measurements,
     tick_ns: f64,
 ) -> Measured {
     let pset: u32 = io.pset.iter().product();
     let io_nodes = f64::from(dims.iter().product::<u32>() / pset);
-    let all = |of: u64| notes.iter().flat_map(|n| &n.1).filter(move |n| n.of == of).map(|n| n.ticks);
+    let all =
+        |of: u64| measurements.iter().flat_map(|n| &n.2).filter(move |n| n.key == of).map(|n| n.ticks());
     let rows = config.rounds(pset).into_iter().enumerate().filter_map(|(round, n)| {
         let (begin, end) = (all(2 * round as u64).min()?, all(2 * round as u64 + 1).max()?);
         let ns = (end - begin) as f64 * tick_ns;

@@ -10,6 +10,7 @@ pub mod nearest_neighbour;
 pub mod ping_pong;
 pub mod tree;
 
+use crate::processes::Measurements;
 use all_to_all::AllToAll;
 use allreduce::Allreduce;
 use barrier::Barrier;
@@ -18,7 +19,7 @@ use file_io::FileIo;
 use nearest_neighbour::NearestNeighbour;
 use netloom_fabric::config::tagged::{Tagged, tagged};
 use netloom_fabric::config::{ConfigError, IoNodes, Topology};
-use netloom_nic::message_unit::spi::{Note, Spi};
+use netloom_nic::message_unit::spi::Spi;
 use ping_pong::PingPong;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::future::Future;
@@ -134,21 +135,21 @@ impl SpiConfig {
     }
 
     /// What the programs of all nodes measured, in the order of nodes; a tick is so many nanoseconds.
-    pub fn measured(&self, topology: &Topology, notes: &[(u32, Vec<Note>)], tick_ns: f64) -> Measured {
+    pub fn measured(&self, topology: &Topology, measurements: &Measurements, tick_ns: f64) -> Measured {
         let dims = &topology.dims;
         match self {
             SpiConfig::FileIo(c) => {
                 let io = topology.io.as_ref().expect("it was checked");
-                file_io::measured(c, io, dims, notes, tick_ns)
+                file_io::measured(c, io, dims, measurements, tick_ns)
             }
-            SpiConfig::AllToAll(c) => all_to_all::measured(c, dims, notes, tick_ns),
-            SpiConfig::Allreduce(c) => allreduce::measured(c, dims, notes, tick_ns),
-            SpiConfig::Barrier(c) => barrier::measured(c, dims, notes, tick_ns),
-            SpiConfig::Broadcast(c) => broadcast::measured(c, dims, notes, tick_ns),
+            SpiConfig::AllToAll(c) => all_to_all::measured(c, dims, measurements, tick_ns),
+            SpiConfig::Allreduce(c) => allreduce::measured(c, dims, measurements, tick_ns),
+            SpiConfig::Barrier(c) => barrier::measured(c, dims, measurements, tick_ns),
+            SpiConfig::Broadcast(c) => broadcast::measured(c, dims, measurements, tick_ns),
             SpiConfig::NearestNeighbour(c) => {
-                nearest_neighbour::measured(c, 2 * dims.len() as u16, notes, tick_ns)
+                nearest_neighbour::measured(c, 2 * dims.len() as u16, measurements, tick_ns)
             }
-            SpiConfig::PingPong(_) => ping_pong::measured(notes, tick_ns),
+            SpiConfig::PingPong(_) => ping_pong::measured(measurements, tick_ns),
         }
     }
 }

@@ -2,9 +2,10 @@
 //! direction at once, by RDMA writes from an injection FIFO a direction, and so receives one from each.
 
 use super::Measured;
+use crate::processes::Measurements;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::message_unit::descriptor::{Descriptor, Kind, Network};
-use netloom_nic::message_unit::spi::{Note, Spi};
+use netloom_nic::message_unit::spi::Spi;
 use serde::{Deserialize, Serialize};
 
 /// An exchange with the nearest neighbours.
@@ -92,7 +93,7 @@ pub(super) async fn run(spi: Spi, config: NearestNeighbour, ports: u16) {
                 spi.wait_counter(COUNTERS + counter(port)).await;
             }
             if round > 0 {
-                spi.note(i as u64, spi.now() - begin);
+                spi.measure(i as u64, spi.now() - begin);
             }
         }
     }
@@ -102,12 +103,12 @@ pub(super) async fn run(spi: Spi, config: NearestNeighbour, ports: u16) {
 pub(super) fn measured(
     config: &NearestNeighbour,
     ports: u16,
-    notes: &[(u32, Vec<Note>)],
+    measurements: &Measurements,
     tick_ns: f64,
 ) -> Measured {
     let rows = config.bytes.iter().enumerate().filter_map(|(i, &bytes)| {
         let ticks: Vec<u64> =
-            notes.iter().flat_map(|n| &n.1).filter(|n| n.of == i as u64).map(|n| n.ticks).collect();
+            measurements.iter().flat_map(|n| &n.2).filter(|n| n.key == i as u64).map(|n| n.ticks()).collect();
         let mean_ns = ticks.iter().sum::<u64>() as f64 / ticks.len() as f64 * tick_ns;
         (!ticks.is_empty()).then(|| vec![bytes as f64, 2.0 * f64::from(ports) * bytes as f64 / mean_ns])
     });

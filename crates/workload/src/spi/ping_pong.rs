@@ -2,9 +2,10 @@
 //! other of those whose coordinates grow dimension by dimension.
 
 use super::Measured;
+use crate::processes::Measurements;
 use netloom_fabric::config::ConfigError;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};
-use netloom_nic::message_unit::spi::{Note, Spi};
+use netloom_nic::message_unit::spi::Spi;
 use serde::{Deserialize, Serialize};
 
 /// A ping-pong.
@@ -63,7 +64,7 @@ const ENTRY: u16 = 0;
 /// The injection FIFO that it uses.
 const FIFO: u16 = 0;
 
-/// What the program notes: the whole of a round, when the ping had been injected, and when the pong's counter was seen to be
+/// What the program measures: the whole of a round, when the ping had been injected, and when the pong's counter was seen to be
 /// zero, by partner.
 #[derive(Clone, Copy)]
 enum Of {
@@ -73,7 +74,7 @@ enum Of {
 }
 
 fn note(spi: &Spi, partner: usize, of: Of, ticks: u64) {
-    spi.note(partner as u64 * 4 + of as u64, ticks);
+    spi.measure(partner as u64 * 4 + of as u64, ticks);
 }
 
 /// The program of a node.
@@ -119,10 +120,10 @@ pub(super) async fn run(spi: Spi, config: PingPong, dims: Vec<u32>) {
 
 /// Half a round's time by hops, as hardware's and software's: the hardware's is from when the ping has been injected to when the
 /// partner's counter is zero.
-pub(super) fn measured(notes: &[(u32, Vec<Note>)], tick_ns: f64) -> Measured {
+pub(super) fn measured(measurements: &Measurements, tick_ns: f64) -> Measured {
     let of = |partner: u64, of: Of| -> Vec<u64> {
-        let all = notes.iter().flat_map(|(_, notes)| notes);
-        all.filter(|n| n.of == partner * 4 + of as u64).map(|n| n.ticks).collect()
+        let all = measurements.iter().flat_map(|n| &n.2);
+        all.filter(|n| n.key == partner * 4 + of as u64).map(|n| n.ticks()).collect()
     };
     let rows = (0..).map_while(|partner| {
         let (rounds, sent, seen) = (of(partner, Of::Round), of(partner, Of::Sent), of(partner, Of::Seen));

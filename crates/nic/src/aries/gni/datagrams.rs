@@ -1,12 +1,12 @@
 //! Datagrams (`GNI_EpPostData…`): two processes of a job that have both posted one exchange them, so that they can agree on what else to do. A
 //! datagram is bound to a process, or for whoever has posted one for this process.
 
+use super::Gni;
 use super::letters::{LETTER_MAX_B, Letter, Service};
-use super::{Call, Gni};
-use crate::agenda::MILLI;
 use crate::aries::Watch;
 use crate::aries::node::{Node, lock};
 use crate::aries::status::Refusal;
+use netloom_node::agenda::MILLI;
 
 /// How far a datagram is (`gni_post_state_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum DatagramKey {
 }
 
 /// A datagram of a process.
-pub(in crate::aries) struct Posted {
+pub struct Posted {
     process: u8,
     ptag: u8,
     /// Its number at this node.
@@ -218,7 +218,7 @@ impl Gni {
         if left == Some(0) {
             return Err(Refusal::NotDone);
         }
-        self.call(Call::Wait(Watch::Queue(self.letter_queue()), left)).await;
+        self.core.wait(Watch::Queue(self.letter_queue()), left).await;
         Ok(())
     }
 

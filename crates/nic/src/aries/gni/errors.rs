@@ -1,11 +1,11 @@
 //! Errors of the NIC as the node's system software hears of them (`GNI_SubscribeErrors`; "Reliability, Availability and Serviceability": "In all
 //! cases, either the operating system or the Hardware Supervisory System are notified"), beside the completion events that tell who asked.
 
-use super::{Call, Gni};
-use crate::agenda::MILLI;
+use super::Gni;
 use crate::aries::node::{Common, Node, lock};
 use crate::aries::status::{Refusal, Status};
 use crate::aries::{Nic, Watch};
+use netloom_node::agenda::MILLI;
 use std::collections::VecDeque;
 
 /// Events that a subscription keeps **(ours)**.
@@ -58,7 +58,7 @@ impl ErrorMask {
 }
 
 /// Who hears of errors.
-pub(in crate::aries) struct Subscription {
+pub struct Subscription {
     process: u8,
     mask: ErrorMask,
     events: VecDeque<ErrorEvent>,
@@ -164,7 +164,7 @@ impl Gni {
             if left == Some(0) {
                 return Err(Refusal::NotDone);
             }
-            self.call(Call::Wait(Watch::Errors, left)).await;
+            self.core.wait(Watch::Errors, left).await;
         }
     }
 }

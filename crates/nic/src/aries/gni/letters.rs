@@ -29,7 +29,7 @@ const HEAD_B: usize = 32;
 /// What a letter is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(in crate::aries) enum Service {
+pub enum Service {
     /// A datagram; that one is taken back.
     Datagram,
     Cancel,
@@ -42,7 +42,7 @@ const SERVICES: [Service; 4] = [Service::Datagram, Service::Cancel, Service::Mes
 
 /// A letter. Nodes are the job's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::aries) struct Letter {
+pub struct Letter {
     pub service: Service,
     pub ptag: u8,
     pub from: (u32, u8),
@@ -90,7 +90,7 @@ struct Sent {
 
 /// A node's letters.
 #[derive(Default)]
-pub(in crate::aries) struct Letters {
+pub struct Letters {
     /// Events of all of them, once there are any.
     queue: Option<u16>,
     next: u64,

@@ -33,7 +33,6 @@ mod letters;
 mod msgq;
 mod post;
 mod queues;
-mod task;
 mod windows;
 
 pub(super) use datagrams::Posted;
@@ -46,24 +45,23 @@ pub(super) use msgq::Link;
 pub use msgq::{Msgq, QueuedMessage};
 pub use post::{Post, PostKind};
 pub use queues::QueueMode;
-pub use task::Note;
-pub(super) use task::{Call, Task, task};
 
-use super::Watch;
 use super::address::{Job, MemHandle, PageSize, Segment};
 use super::config::{CoreConfig, MILLI};
 use super::fma::Command;
+use super::interface::Submission;
 use super::node::{Common, Node, Queue, lock, place};
 use super::status::Refusal;
+use super::{Nic, Watch};
+use netloom_node::nodes::CoreOf;
 use std::sync::{Arc, Mutex, OnceLock};
-use task::Mailbox;
 
 /// A process, as its program sees it.
 #[derive(Clone)]
 pub struct Gni {
     node: u32,
     process: u8,
-    mailbox: Arc<Mutex<Mailbox>>,
+    core: CoreOf<Nic>,
     here: Arc<Mutex<Node>>,
     pub(super) common: Arc<Common>,
     /// The process' own FMA descriptor.
@@ -119,6 +117,17 @@ pub struct Resources {
 }
 
 impl Gni {
+    pub(super) fn new(
+        node: u32,
+        process: u8,
+        core: CoreOf<Nic>,
+        here: &Arc<Mutex<Node>>,
+        common: &Arc<Common>,
+    ) -> Self {
+        let (here, common, descriptor) = (Arc::clone(here), Arc::clone(common), Arc::new(OnceLock::new()));
+        Gni { node, process, core, here, common, descriptor }
+    }
+
     /// The machine's number of the node.
     pub fn node(&self) -> u32 {
         self.node
@@ -153,12 +162,12 @@ impl Gni {
 
     /// The time, millionths of a tick: the core's own counter.
     pub fn now_microticks(&self) -> u64 {
-        lock(&self.mailbox).now
+        self.core.now()
     }
 
     /// Keeps a figure that the program measured.
-    pub fn note(&self, of: u64, microticks: u64) {
-        lock(&self.mailbox).notes.push(Note { of, microticks });
+    pub fn measure(&self, key: u64, microticks: u64) {
+        self.core.measure(key, microticks);
     }
 
     /// What its instructions cost.
@@ -266,15 +275,13 @@ impl Gni {
     /// Polls memory until what lies there is what is waited for.
     pub async fn wait_memory(&self, address: u64, bytes: u64, is_it: impl Fn(&[u8]) -> bool) {
         while !is_it(&self.load(address, bytes as usize)) {
-            self.call(Call::Wait(Watch::Memory { address, bytes }, None)).await;
+            self.core.wait(Watch::Memory { address, bytes }, None).await;
         }
     }
 
     /// Runs instructions of its own for so long.
     pub async fn compute_milliticks(&self, milliticks: u64) {
-        if milliticks > 0 {
-            self.call(Call::Compute(milliticks * MILLI * self.threads_of_core())).await;
-        }
+        self.core.spend(milliticks * MILLI * self.threads_of_core()).await;
     }
 
     /// The process' own FMA descriptor.
@@ -301,7 +308,7 @@ impl Gni {
 
     async fn write(&self, bytes: u32, command: Command, milliticks: u64) {
         let cost = milliticks * MILLI * self.threads_of_core();
-        self.call(Call::Write { bytes, command: Box::new(command), cost }).await;
+        self.core.submit_after(cost, Submission::Write { bytes, command: Box::new(command) }).await;
     }
 
     /// Processes that share this one's core.
@@ -309,9 +316,5 @@ impl Gni {
         let cores = 2 * self.core().cores_per_cpu;
         let own = u32::from(self.process) % cores;
         u64::from((u32::from(self.processes()) - own).div_ceil(cores))
-    }
-
-    async fn call(&self, call: Call) {
-        crate::program::call(&self.mailbox, call).await;
     }
 }

@@ -1,12 +1,12 @@
 //! Shared message queues (`GNI_Msgq…`): all processes of a node send and receive short messages by one queue a pair of nodes, so that what they
 //! need grows with nodes and not with processes.
 
+use super::Gni;
 use super::letters::{LETTER_MAX_B, Letter, Service};
-use super::{Call, Gni};
-use crate::agenda::MILLI;
 use crate::aries::Watch;
 use crate::aries::node::lock;
 use crate::aries::status::Refusal;
+use netloom_node::agenda::MILLI;
 
 /// A process' side of its node's shared message queue.
 pub struct Msgq {
@@ -30,7 +30,7 @@ pub struct QueuedMessage {
 
 /// What a node knows of its messages to another, and from it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::aries) struct Link {
+pub struct Link {
     pub sent: u64,
     /// Of those, how many the other has told that it has taken.
     pub returned: u64,
@@ -129,7 +129,7 @@ impl Msgq {
         self.sort().await;
         while self.gni.has_letters_out() {
             let queue = self.gni.letter_queue();
-            self.gni.call(Call::Wait(Watch::Queue(queue), None)).await;
+            self.gni.core.wait(Watch::Queue(queue), None).await;
             self.sort().await;
         }
     }

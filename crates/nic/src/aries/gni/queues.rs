@@ -1,6 +1,6 @@
 //! Completion queues as programs use them (`GNI_Cq…`): looked at, polled, or slept on until the NIC interrupts.
 
-use super::{Call, Gni};
+use super::Gni;
 use crate::aries::Watch;
 use crate::aries::node::{Event, Queue, lock};
 use crate::aries::status::Refusal;
@@ -85,7 +85,7 @@ impl Gni {
     /// # Errors
     /// If events were lost; if it is not the process' own.
     pub async fn cq_wait_event(&self, queue: u16) -> Result<Event, Refusal> {
-        self.call(Call::Wait(Watch::Queue(queue), None)).await;
+        self.core.wait(Watch::Queue(queue), None).await;
         self.take_event(queue)
     }
 
@@ -99,7 +99,7 @@ impl Gni {
     }
 
     pub(in crate::aries) async fn wait_for(&self, watch: Watch, milliticks: u64) {
-        self.call(Call::Wait(watch, Some(milliticks * crate::agenda::MILLI))).await;
+        self.core.wait(watch, Some(milliticks * netloom_node::agenda::MILLI)).await;
     }
 
     /// The first of the queues in which something lies (`GNI_CqVectorMonitor`), which it waits for so long at most, or without end.
@@ -107,7 +107,7 @@ impl Gni {
     /// # Errors
     /// If nothing has come; if a queue is not the process' own.
     pub async fn cq_vector_monitor(&self, queues: &[u16], milliticks: Option<u64>) -> Result<usize, Refusal> {
-        let end = milliticks.map(|most| self.now_microticks() + most * crate::agenda::MILLI);
+        let end = milliticks.map(|most| self.now_microticks() + most * netloom_node::agenda::MILLI);
         loop {
             for (place, &queue) in queues.iter().enumerate() {
                 if self.with_queue(queue, |q| q.is_overrun || !q.events.is_empty())? {
@@ -119,7 +119,7 @@ impl Gni {
             if left == Some(0) {
                 return Err(Refusal::NotDone);
             }
-            self.call(Call::Wait(Watch::AnyQueue, left)).await;
+            self.core.wait(Watch::AnyQueue, left).await;
         }
     }
 

@@ -1,6 +1,6 @@
 //! FMA as the hardware has it: descriptors, windows and launches, each with the stores and fences that it costs.
 
-use super::{Call, Gni};
+use super::{Gni, Submission};
 use crate::aries::address::MemHandle;
 use crate::aries::atomic::Amo;
 use crate::aries::fma::{Command, LINE_B, Target, What, Window};
@@ -180,12 +180,12 @@ impl Gni {
 
     /// Waits until all that was asked for by way of an FMA descriptor has its response.
     pub async fn fma_sync(&self, descriptor: u8) {
-        self.call(Call::Wait(Watch::Sync(descriptor), None)).await;
+        self.core.wait(Watch::Sync(descriptor), None).await;
     }
 
     /// Looks once whether that is so.
     pub async fn fma_is_synced(&self, descriptor: u8) -> bool {
-        self.call(Call::IsSynced(descriptor)).await;
+        self.core.submit(Submission::IsSynced(descriptor)).await;
         lock(&self.here).is_synced
     }
 

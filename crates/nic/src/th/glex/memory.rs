@@ -1,9 +1,8 @@
 //! Memory that an endpoint registers, so that others reach it and the NIC reads it (sections 2.3 and 3.1).
 
 use super::{Glex, Refusal, lock};
-use crate::agenda::MILLI;
-use crate::program::call;
 use crate::th::submit::Write;
+use netloom_node::agenda::MILLI;
 
 /// Registered memory of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +92,7 @@ impl Glex {
         let (core, pcie) = (self.core(), &self.common.config.pcie);
         let cost = (core.library_milliticks + core.line_milliticks) * MILLI;
         let write = Write::Refresh(memory.item, is_valid);
-        call(&self.mailbox, super::Call::Write { write, cost }).await;
+        self.core.submit_after(cost, write).await;
         // A read of the register crosses the host interface twice.
         while lock(&self.here).refreshes_done < number {
             self.compute_milliticks(2 * pcie.crossing_milliticks + core.poll_milliticks).await;

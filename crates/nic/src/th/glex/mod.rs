@@ -27,29 +27,18 @@ mod memory;
 mod post;
 mod queues;
 
-use super::Watch;
 use super::config::{ThConfig, ThCoreConfig};
 use super::descriptor::Address;
 use super::node::{Common, Node, Port, lock, place};
 use super::queue::EVENT_B;
 use super::status::Refusal;
-use super::submit::Write;
 use super::{EndpointConfig, Submission};
-use crate::agenda::MILLI;
-use crate::program::{Mailbox, Note, call};
+use super::{Nic, Watch};
+use netloom_node::agenda::MILLI;
+use netloom_node::nodes::CoreOf;
 use std::sync::{Arc, Mutex};
 
 pub use memory::Memory;
-
-/// What a program waits for.
-pub(super) enum Call {
-    /// Its own instructions, microticks.
-    Compute(u64),
-    /// A store to the NIC, which leaves the core at the end of so long.
-    Write { write: Write, cost: u64 },
-    /// Something to be seen in memory, until so long from now, if there is an end.
-    Wait(Watch, Option<u64>),
-}
 
 /// Most children of a collective descriptor: as `glex.h` (Xie, 2012) has for a set of addresses.
 pub const CHILDREN: usize = 14;
@@ -59,7 +48,7 @@ pub const CHILDREN: usize = 14;
 pub struct Glex {
     node: u32,
     process: u8,
-    mailbox: Arc<Mutex<Mailbox<Call>>>,
+    core: CoreOf<Nic>,
     here: Arc<Mutex<Node>>,
     common: Arc<Common>,
 }
@@ -68,12 +57,12 @@ impl Glex {
     pub(super) fn new(
         node: u32,
         process: u8,
-        mailbox: &Arc<Mutex<Mailbox<Call>>>,
+        core: CoreOf<Nic>,
         here: &Arc<Mutex<Node>>,
         common: &Arc<Common>,
     ) -> Self {
-        let (mailbox, here, common) = (Arc::clone(mailbox), Arc::clone(here), Arc::clone(common));
-        Glex { node, process, mailbox, here, common }
+        let (here, common) = (Arc::clone(here), Arc::clone(common));
+        Glex { node, process, core, here, common }
     }
 
     /// The machine's number of the node.
@@ -103,12 +92,12 @@ impl Glex {
 
     /// The time, millionths of a tick: the core's own counter.
     pub fn now_microticks(&self) -> u64 {
-        lock(&self.mailbox).now
+        self.core.now()
     }
 
     /// Keeps a figure that the program measured.
-    pub fn note(&self, of: u64, microticks: u64) {
-        lock(&self.mailbox).notes.push(Note { of, microticks });
+    pub fn measure(&self, key: u64, microticks: u64) {
+        self.core.measure(key, microticks);
     }
 
     /// Limits of the NIC and its software.
@@ -168,7 +157,7 @@ impl Glex {
 
     /// Waits for something in memory, for so long at most.
     async fn wait(&self, watch: Watch, milliticks: Option<u64>) {
-        call(&self.mailbox, Call::Wait(watch, milliticks.map(|m| m * MILLI))).await;
+        self.core.wait(watch, milliticks.map(|m| m * MILLI)).await;
     }
 
     /// Polls memory until what lies there is what is waited for.
@@ -180,9 +169,7 @@ impl Glex {
 
     /// Runs instructions of its own for so long.
     pub async fn compute_milliticks(&self, milliticks: u64) {
-        if milliticks > 0 {
-            call(&self.mailbox, Call::Compute(milliticks * MILLI)).await;
-        }
+        self.core.spend(milliticks * MILLI).await;
     }
 
     /// Stores bytes in the process' memory (not timed: see [`Self::compute_milliticks`]).

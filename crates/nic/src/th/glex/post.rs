@@ -1,13 +1,12 @@
 //! What programs submit, all of it without waiting (section 3.1): mini-packets, puts, gets, control packets, and lists of them.
 
-use super::{CHILDREN, Call, Glex, Refusal, lock};
-use crate::agenda::MILLI;
-use crate::program::call;
+use super::{CHILDREN, Glex, Refusal, lock};
 use crate::th::Submission;
 use crate::th::descriptor::{Address, Descriptor, Operation, Options};
 use crate::th::node::{PORTS, submission_of};
 use crate::th::sequence::{REDUCED_WORDS, Request};
 use crate::th::submit::Write;
+use netloom_node::agenda::MILLI;
 use std::collections::VecDeque;
 
 impl Glex {
@@ -143,7 +142,7 @@ impl Glex {
             }
         };
         let cost = (core.library_milliticks + cost) * MILLI;
-        call(&self.mailbox, Call::Write { write, cost }).await;
+        self.core.submit_after(cost, write).await;
         Ok(())
     }
 

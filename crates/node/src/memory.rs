@@ -8,7 +8,7 @@ const PAGE: u64 = 512;
 
 /// A node's memory.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
+pub struct Contents {
     pages: BTreeMap<u64, Box<[u8; PAGE as usize]>>,
 }
 

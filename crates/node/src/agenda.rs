@@ -1,24 +1,28 @@
-//! What a NIC has to do at which time: in millionths of a tick, so that rates that do not fit the router's clock come out exactly.
+//! What is to be done at which time: in millionths of a tick, so that rates that do not fit the router's clock come out exactly.
 
 use netloom_engine::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 /// Microticks of a millitick.
-pub(crate) const MILLI: u64 = 1000;
+pub const MILLI: u64 = 1000;
 /// Microticks of a tick.
-pub(crate) const TICK: u64 = 1_000_000;
+pub const TICK: u64 = 1_000_000;
 
-/// Things to do, in the order of their times, and of two at one time in the order in which they were put there.
-pub(crate) struct Agenda<T> {
+/// Things to do, in the order of their times; of two at one time, of their ranks; and of two of one rank, as they were put there.
+pub struct Agenda<T> {
     heap: BinaryHeap<Entry<T>>,
     count: u64,
     /// The time for which the fabric was asked.
     armed: Time,
 }
 
+/// The last rank.
+const LAST: u32 = (1 << 24) - 1;
+
 struct Entry<T> {
     at: u64,
+    /// The rank in the highest bits, and how many were put there before.
     number: u64,
     what: T,
 }
@@ -53,8 +57,14 @@ impl<T> Default for Agenda<T> {
 impl<T> Agenda<T> {
     /// Does this at a time, microticks.
     pub fn at(&mut self, at: u64, what: T) {
+        self.at_ranked(at, 0, what);
+    }
+
+    /// Does this at a time, microticks, behind what has a lower rank. Ranks lie below 2^24, but for the last, [`u32::MAX`].
+    pub fn at_ranked(&mut self, at: u64, rank: u32, what: T) {
         self.count += 1;
-        self.heap.push(Entry { at, number: self.count, what });
+        let rank = u64::from(rank.min(LAST));
+        self.heap.push(Entry { at, number: rank << 40 | self.count, what });
     }
 
     /// What is due by a tick, with its exact time.

@@ -1,0 +1,189 @@
+//! The NIC as its node and the fabric see it.
+
+use super::address::Job;
+use super::config::{AriesConfig, MILLI, TICK};
+use super::fma::Command;
+use super::gni::Gni;
+use super::node::{Common, Node, lock};
+use super::{Action, Nic, Watch};
+use crate::outgoing;
+use netloom_engine::Time;
+use netloom_fabric::config::TiledConfig;
+use netloom_fabric::host::{Delivery, Pull, Signals};
+use netloom_fabric::router::tiled::TiledHeader;
+use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, Submitted};
+use netloom_node::process::ProcessId;
+use netloom_node::program::{IntoOutcome, Program};
+use netloom_node::schedule::Schedule;
+use std::future::Future;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// What a process submits.
+pub enum Submission {
+    /// A store to the NIC, of so many bytes.
+    Write {
+        /// Its bytes.
+        bytes: u32,
+        /// What it says.
+        command: Box<Command>,
+    },
+    /// The question whether an FMA descriptor has nothing outstanding: the answer lies in the node.
+    IsSynced(u8),
+}
+
+/// What a NIC has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NicCounters {
+    /// Requests that it has sent, and responses that have come to them.
+    pub requests: u64,
+    /// See `requests`.
+    pub responses: u64,
+    /// Requests of others that it has looked at.
+    pub served: u64,
+    /// Processes that it has woken.
+    pub interrupts: u64,
+    /// Requests that had no response in time.
+    pub timeouts: u64,
+    /// Packets that came damaged.
+    pub damaged: u64,
+    /// Most requests outstanding at once.
+    pub outstanding_peak: u64,
+    /// Most block transfers at once.
+    pub channels_peak: u64,
+    /// Translations that the cache of page table entries had, and that it had not.
+    pub pte_hits: u64,
+    /// See `pte_hits`.
+    pub pte_misses: u64,
+    /// Operations on variables that the AMO cache had, and that it had not; its writes to memory.
+    pub amo_hits: u64,
+    /// See `amo_hits`.
+    pub amo_misses: u64,
+    /// See `amo_hits`.
+    pub amo_writes: u64,
+    /// Bytes over PCI-Express, from the host and to it, with all that it adds.
+    pub pcie_bytes: [u64; 2],
+    /// Transfers over it that came broken and were sent again, likewise.
+    pub pcie_retries: [u64; 2],
+}
+
+/// The nodes' side of a block: an Aries NIC each, and so many processes.
+pub type AriesNics = Nodes<Nic>;
+
+/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
+///
+/// # Panics
+/// If there are more processes than a node's numbers can tell, 255.
+pub fn nics<F>(
+    config: &AriesConfig,
+    network: &TiledConfig,
+    jobs: &Arc<[Job]>,
+    numbers: &[u32],
+    processes: u32,
+    seed: u64,
+    mut program: impl FnMut(Gni) -> F,
+) -> AriesNics
+where
+    F: Future<Output: IntoOutcome> + Send + 'static,
+{
+    let common = Arc::new(Common {
+        config: config.clone(),
+        packet: network.packet.clone(),
+        jobs: Arc::clone(jobs),
+        processes: u8::try_from(processes).expect("at most 255 processes a node"),
+        seed,
+        topology: network.topology.clone(),
+        links: OnceLock::new(),
+    });
+    let of = Arc::clone(&common);
+    let process = |number, process, here: &_| {
+        let core = CoreOf::<Nic>::default();
+        let gni = Gni::new(number, process, core.clone(), here, &of);
+        NewProcess { process: Box::new(Program::new(core.clone(), program(gni))), core }
+    };
+    let processes = common.processes;
+    Nodes::new(common, numbers, processes, seed, process)
+}
+
+impl NetworkInterface for Nic {
+    type Header = TiledHeader;
+    type Common = Common;
+    type Shared = Node;
+    type Command = Submission;
+    type Watch = Watch;
+    type Action = Action;
+    type Counters = NicCounters;
+
+    fn new(_: &Common, number: u32, here: &Arc<Mutex<Node>>, seed: u64) -> Self {
+        Nic::new(number, here, seed)
+    }
+
+    fn schedule(&mut self) -> &mut Schedule<Action, Watch> {
+        &mut self.schedule
+    }
+
+    fn ready(&mut self, c: &Common, t: u64, _: ProcessId, watch: Watch) -> Option<u64> {
+        let is_there = match watch {
+            Watch::Queue(queue) => lock(&self.here).queue(queue).is_none_or(|q| q.wakes().0),
+            Watch::Sync(descriptor) => self.outstanding_of(descriptor) == 0,
+            Watch::Memory { .. } | Watch::AnyQueue | Watch::Errors => false,
+        };
+        is_there.then(|| c.config.core.polling().seen(t, t))
+    }
+
+    fn submit(
+        &mut self,
+        c: &Common,
+        t: u64,
+        process: ProcessId,
+        submission: Submission,
+    ) -> Submitted<Submission, Watch> {
+        match submission {
+            Submission::Write { bytes, command } => {
+                self.asked(&command);
+                self.core_writes(c, t, process, bytes, *command);
+            }
+            Submission::IsSynced(descriptor) => {
+                lock(&self.here).is_synced = self.outstanding_of(descriptor) == 0;
+                self.schedule.resume_at(t + c.config.core.poll_milliticks * MILLI, process);
+            }
+        }
+        Submitted::Pending
+    }
+
+    fn act(&mut self, c: &Common, t: u64, action: Action) {
+        Nic::act(self, c, t, action);
+    }
+
+    fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
+        let port = if fifo == 0 { &mut self.requests } else { &mut self.responses };
+        let answer = outgoing::pull(&mut port.list, &mut port.is_hungry, now, signals);
+        match answer {
+            Pull::Packet(..) if fifo == 0 => self.feed(c, now * TICK),
+            Pull::Packet(..) => self.serve(c, now * TICK, 0),
+            _ => {}
+        }
+        answer
+    }
+
+    fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery<TiledHeader>) {
+        Nic::arrived(self, c, now, delivery);
+    }
+
+    fn counters(&self) -> NicCounters {
+        NicCounters {
+            outstanding_peak: self.orb.peak as u64,
+            channels_peak: self.bte.peak as u64,
+            pte_hits: self.iommu.hits,
+            pte_misses: self.iommu.misses,
+            amo_hits: self.amo.hits,
+            amo_misses: self.amo.misses,
+            pcie_bytes: self.pcie.carried,
+            pcie_retries: self.pcie.retries,
+            ..self.counters
+        }
+    }
+
+    fn signal(&mut self, node: u32, signals: &mut Signals) {
+        self.asks.signal(node, signals);
+    }
+}

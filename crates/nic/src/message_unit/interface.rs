@@ -1,0 +1,327 @@
+//! The Message Unit as its node and the fabric see it.
+
+use super::common::Common;
+use super::config::MessageUnitConfig;
+use super::interrupts::Interrupt;
+use super::kernel::Resource;
+use super::protection::Violation;
+use super::reception::Outcome;
+use super::spi::{Command, Setting, Shared, Spi, Watch, status_of};
+use super::{Alarm, NETWORK_FIFOS, Out, Unit, UnitCounters, lock};
+use netloom_engine::Time;
+use netloom_fabric::config::Outline;
+use netloom_fabric::host::{Delivery, Pull, Signals};
+use netloom_fabric::packet::Header;
+use netloom_fabric::topology::torus::Torus;
+use netloom_node::agenda::TICK;
+use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, Submitted};
+use netloom_node::polling::Polling;
+use netloom_node::process::{Failure, ProcessId};
+use netloom_node::program::{IntoOutcome, Program};
+use netloom_node::schedule::Schedule;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+
+/// The nodes' side of a block: a Message Unit each, and so many processes.
+pub type MessageUnits = Nodes<MessageUnit>;
+
+/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
+///
+/// # Panics
+/// If there are more processes than a node's numbers can tell, 255.
+pub fn units<F>(
+    config: &MessageUnitConfig,
+    network: &Outline,
+    numbers: &[u32],
+    processes: u32,
+    seed: u64,
+    mut program: impl FnMut(Spi) -> F,
+) -> MessageUnits
+where
+    F: Future<Output: IntoOutcome> + Send + 'static,
+{
+    let torus = Arc::new(Torus::new(&network.topology));
+    let processes = u8::try_from(processes).expect("at most 255 processes a node");
+    let common = Arc::new(Common { config: config.clone(), torus, tie: network.halfway_tie, processes });
+    let of = Arc::clone(&common);
+    let process = |number, process, shared: &_| {
+        let core = CoreOf::<MessageUnit>::default();
+        let spi = Spi::new(number, process, core.clone(), shared, &of);
+        NewProcess { process: Box::new(Program::new(core.clone(), program(spi))), core }
+    };
+    Nodes::new(common, numbers, processes, seed, process)
+}
+
+/// Packets that the units of a block have stored, and their data, bytes.
+pub fn stored_so_far(units: &MessageUnits) -> (u64, u64) {
+    units.counters().map(|(_, c)| (c.stored_packets, c.stored_B)).fold((0, 0), |s, x| (s.0 + x.0, s.1 + x.1))
+}
+
+/// Descriptors that the unit of a node has injected from a FIFO: the counter that software reads.
+pub fn injected(units: &MessageUnits, here: usize, fifo: u16) -> u64 {
+    units.list[here].interface.as_ref().map_or(0, |unit| unit.unit.injected(fifo))
+}
+
+/// What the units have refused: node, why, how often.
+pub fn refused(units: &MessageUnits) -> impl Iterator<Item = (u32, Violation, u64)> {
+    units
+        .list
+        .iter()
+        .filter_map(|node| Some((node.number, node.interface.as_ref()?)))
+        .flat_map(|(number, unit)| unit.unit.refused.iter().map(move |(&why, &times)| (number, why, times)))
+}
+
+/// A Message Unit on its node.
+pub struct MessageUnit {
+    unit: Unit,
+    out: Out,
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// How processes wait.
+fn polling(c: &MessageUnitConfig, watch: Watch) -> Polling {
+    let ticks = |ticks: u32| u64::from(ticks) * TICK;
+    let (slave, poll, found) =
+        (ticks(c.slave_ticks), ticks(c.software.poll_ticks), ticks(c.software.found_ticks));
+    match watch {
+        Watch::Counter(_) => Polling::memory(poll, found),
+        Watch::Interrupt(_) => Polling::asleep(slave + found),
+        // Each load of a register goes there and back through the slave port, and tells what it was half-way.
+        _ => Polling::register(slave, poll, found),
+    }
+}
+
+impl MessageUnit {
+    /// Something is there: whoever waits for it finds it.
+    fn found(&mut self, c: &Common, now: Time, is_it: impl Fn(Watch) -> bool) {
+        self.out.schedule.found(now * TICK, |watch| polling(&c.config, watch), |_, watch| is_it(watch));
+    }
+
+    /// The unit raises an interrupt.
+    fn raise(&mut self, c: &Common, now: Time, interrupt: Interrupt) {
+        if let Some(group) = self.unit.interrupts.raise(interrupt) {
+            self.found(c, now, |watch| watch == Watch::Interrupt(group));
+        }
+    }
+
+    /// The unit refuses something.
+    fn refuse(&mut self, c: &Common, now: Time, why: Violation) {
+        self.unit.counters.violations += 1;
+        *self.unit.refused.entry(why).or_insert(0) += 1;
+        self.raise(c, now, Interrupt::Refused);
+    }
+
+    /// A packet has been received: whoever waits for what it brought finds it.
+    fn received(&mut self, c: &Common, now: Time, outcome: Outcome) {
+        self.unit.counters.stored_packets += 1;
+        match outcome {
+            Outcome::Stored { bytes, zero } => {
+                self.unit.counters.stored_B += u64::from(bytes);
+                if let Some(zero) = zero {
+                    lock(&self.shared).counted_down.insert(zero, now);
+                    self.found(c, now, |watch| watch == Watch::Counter(zero));
+                }
+            }
+            Outcome::Queued { bytes, fifo, moved, raises } => {
+                self.unit.counters.stored_B += u64::from(bytes);
+                if moved > 0 {
+                    self.found(c, now, |watch| watch == Watch::Packet(fifo));
+                }
+                raises.into_iter().for_each(|interrupt| self.raise(c, now, interrupt));
+            }
+        }
+    }
+
+    /// Does what the kernel's side of the interface sets up.
+    fn set(&mut self, setting: Setting) -> Result<(), String> {
+        let (unit, out) = (&mut self.unit, &mut self.out);
+        match setting {
+            Setting::Base(entry, address) => {
+                unit.base.insert(entry, address);
+            }
+            Setting::Counter(address, bytes) => {
+                unit.memory_counters.insert(address, bytes);
+            }
+            Setting::ClassRoute(class, route) => out.class_route(class.into(), route),
+            Setting::Injection(fifo, settings) => unit.set_injection_fifo(fifo, settings)?,
+            Setting::Reception(fifo, settings) => unit.set_reception_fifo(fifo, settings)?,
+            Setting::Range(register, range) => unit.ranges.set(register, range),
+            Setting::Interrupt(like, group) => unit.interrupts.lead(like, group),
+            Setting::Free(Resource::ClassRoute, class) => out.class_route(class.into(), None),
+            Setting::Free(Resource::Barrier, class) => {
+                out.barrier_class(class.into(), None, 0);
+                lock(&self.shared).status &= !(7 << (4 * u32::from(class)));
+            }
+            Setting::Free(Resource::BaseAddress, entry) => {
+                unit.base.remove(&entry);
+            }
+            Setting::Free(Resource::InjectionFifo, fifo) => unit.free_injection_fifo(fifo)?,
+            Setting::Free(Resource::ReceptionFifo, fifo) => unit.free_reception_fifo(fifo)?,
+            Setting::Barrier(class, route, start) => {
+                out.barrier_class(class.into(), route, start);
+                lock(&self.shared).status |= start << (4 * u32::from(class));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl NetworkInterface for MessageUnit {
+    type Header = Header;
+    type Common = Common;
+    type Shared = Shared;
+    type Command = Command;
+    type Watch = Watch;
+    type Action = Alarm;
+    type Counters = UnitCounters;
+
+    const CLOCKED: bool = true;
+
+    fn new(_: &Common, number: u32, shared: &Arc<Mutex<Shared>>, seed: u64) -> Self {
+        let contents = Arc::clone(&lock(shared).contents);
+        let out = Out { schedule: Schedule::clocked(), requests: vec![] };
+        MessageUnit { unit: Unit::new(number, seed, contents), out, shared: Arc::clone(shared) }
+    }
+
+    fn schedule(&mut self) -> &mut Schedule<Alarm, Watch> {
+        &mut self.out.schedule
+    }
+
+    fn ready(&mut self, c: &Common, t: u64, _: ProcessId, watch: Watch) -> Option<u64> {
+        let unit = &mut self.unit;
+        let is_there = match watch {
+            // Software knows how much room there is.
+            Watch::Room(fifo) => return unit.has_room(fifo).then_some(t),
+            Watch::Interrupt(group) => {
+                let found = u64::from(c.config.software.found_ticks) * TICK;
+                return unit.interrupts.is_pending(group).then_some(t + found);
+            }
+            Watch::Injected(fifo, descriptors) => unit.injected(fifo) >= descriptors,
+            Watch::Packet(fifo) => unit.packets_for_software(fifo) > 0,
+            Watch::Counter(address) => unit.memory_counters.get(&address).is_none_or(|&counter| counter <= 0),
+            Watch::Barrier(class, bits) => status_of(lock(&self.shared).status, class) & bits == 0,
+        };
+        is_there.then(|| polling(&c.config, watch).seen(t, t))
+    }
+
+    fn submit(
+        &mut self,
+        c: &Common,
+        t: u64,
+        process: ProcessId,
+        command: Command,
+    ) -> Submitted<Command, Watch> {
+        let now = t / TICK;
+        match command {
+            Command::Set(call, setting) => {
+                if let Err(reason) = self.set(setting) {
+                    return Submitted::Failed(Failure::new(call, reason));
+                }
+            }
+            Command::Inject(fifo, _) if !self.unit.has_room(fifo) => {
+                return Submitted::Full(command, Watch::Room(fifo));
+            }
+            Command::Inject(fifo, descriptor) => {
+                self.unit.write_descriptor(c, now, fifo, *descriptor);
+                let at = self.unit.through_slave_port(&c.config, now);
+                self.out.at(at, Alarm::TailMoved(fifo));
+            }
+            Command::Poll(fifo) => {
+                let at = polling(&c.config, Watch::Packet(fifo)).seen(t, t);
+                self.out.schedule.resume_at(at, process);
+                return Submitted::Pending;
+            }
+            Command::Take(fifo) => {
+                let packet = self.unit.take_packet(fifo);
+                lock(&self.shared).packets.insert(process, packet);
+                let refused = self.unit.go_on_storing(c, now, &mut self.out);
+                refused.into_iter().for_each(|why| self.refuse(c, now, why));
+            }
+            Command::TakeInterrupt(group) => {
+                let interrupt = self.unit.interrupts.take(group);
+                lock(&self.shared).interrupts.insert(process, interrupt);
+            }
+            Command::Say(class, says) => {
+                let at = self.unit.through_slave_port(&c.config, now);
+                self.out.at(at, Alarm::Says(u16::from(class) * 8 + says as u16));
+            }
+        }
+        Submitted::Done
+    }
+
+    fn act(&mut self, c: &Common, t: u64, alarm: Alarm) {
+        let (unit, out, now) = (&mut self.unit, &mut self.out, t / TICK);
+        match alarm {
+            Alarm::TailMoved(fifo) => unit.tail_moved(c, now, fifo, out),
+            Alarm::Fetched(fifo) => {
+                let refused = unit.fetched(c, now, fifo, out);
+                refused.into_iter().for_each(|why| self.refuse(c, now, why));
+            }
+            Alarm::Built(engine) => {
+                if let Some((fifo, raises)) = unit.built(c, now, engine.into(), out) {
+                    let injected = unit.injected(fifo);
+                    self.found(c, now, |watch| match watch {
+                        Watch::Room(f) => f == fifo,
+                        Watch::Injected(f, n) => f == fifo && injected >= n,
+                        _ => false,
+                    });
+                    raises.into_iter().for_each(|interrupt| self.raise(c, now, interrupt));
+                }
+            }
+            Alarm::Received(slot) => {
+                let refused = unit.received(c, now, slot, out);
+                refused.into_iter().for_each(|why| self.refuse(c, now, why));
+            }
+            Alarm::Stored(slot) => match unit.stored(c, now, slot, out) {
+                Ok(outcome) => outcome.into_iter().for_each(|outcome| self.received(c, now, outcome)),
+                Err(why) => self.refuse(c, now, why),
+            },
+            Alarm::Counted(slot) => {
+                let outcome = unit.counted(slot);
+                self.received(c, now, outcome);
+            }
+            Alarm::Says(what) => {
+                unit.counters.slave_stores += 1;
+                out.say(usize::from(what / 8), u64::from(what % 8));
+            }
+        }
+    }
+
+    fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals) -> Pull {
+        if fifo >= NETWORK_FIFOS {
+            return Pull::Empty;
+        }
+        let Some((header, meta, data)) = self.unit.pull(c, now, fifo, &mut self.out) else {
+            return Pull::Empty;
+        };
+        data.into_iter().for_each(|data| signals.attach(data));
+        Pull::Packet(header, meta)
+    }
+
+    fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery) {
+        let raises = self.unit.arrived(c, now, delivery, &mut self.out);
+        raises.into_iter().for_each(|interrupt| self.raise(c, now, interrupt));
+    }
+
+    fn interrupted(&mut self, c: &Common, now: Time, status: u64) {
+        let before = {
+            let mut shared = lock(&self.shared);
+            shared.status_changed = now;
+            std::mem::replace(&mut shared.status, status)
+        };
+        self.found(c, now, |watch| match watch {
+            Watch::Barrier(class, bits) => {
+                status_of(before, class) & bits != 0 && status_of(status, class) & bits == 0
+            }
+            _ => false,
+        });
+    }
+
+    fn counters(&self) -> UnitCounters {
+        UnitCounters { requests: self.unit.ports.requests, ..self.unit.counters }
+    }
+
+    fn signal(&mut self, node: u32, signals: &mut Signals) {
+        self.out.signal(node, signals);
+    }
+}

@@ -1,0 +1,55 @@
+//! What the NICs of networks of switches ask of the fabric, and the packets that wait for it.
+
+use netloom_engine::Time;
+use netloom_fabric::host::{Pull, Signals};
+use netloom_fabric::packet::{Data, Meta};
+use netloom_fabric::router::tiled::TiledHeader;
+use netloom_node::agenda::TICK;
+use std::collections::VecDeque;
+
+/// Packets that wait for the network, each with the microtick from which it may go.
+pub(crate) type Outgoing = VecDeque<(u64, TiledHeader, Meta, Option<Data>)>;
+
+/// What a NIC asks of the fabric.
+#[derive(Default)]
+pub(crate) struct Requests {
+    /// Whether there may be a packet for an injection FIFO again: requests, responses.
+    pub fills: [bool; 2],
+    /// Classes of packets that it takes from now on, or no longer.
+    pub opens: Vec<(usize, bool)>,
+}
+
+impl Requests {
+    /// Passes them on for a node.
+    pub fn signal(&mut self, node: u32, signals: &mut Signals) {
+        for (fifo, fill) in self.fills.iter_mut().enumerate() {
+            if std::mem::take(fill) {
+                signals.fill(node, fifo);
+            }
+        }
+        for (class, open) in self.opens.drain(..) {
+            signals.reception(node, 0, class == 1, open);
+        }
+    }
+}
+
+/// The next packet for the network, with its data; remembers that the network waits, where there is none.
+pub(crate) fn pull(
+    outgoing: &mut Outgoing,
+    is_hungry: &mut bool,
+    now: Time,
+    signals: &mut Signals,
+) -> Pull<TiledHeader> {
+    match outgoing.front() {
+        None => {
+            *is_hungry = true;
+            Pull::Empty
+        }
+        Some(&(ready, ..)) if ready > now * TICK => Pull::NotBefore(ready.div_ceil(TICK)),
+        Some(_) => {
+            let (_, header, meta, data) = outgoing.pop_front().expect("it is there");
+            data.into_iter().for_each(|data| signals.attach(data));
+            Pull::Packet(header, meta)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The NIC as its node and the fabric see it.
+
+use super::config::ThConfig;
+use super::glex::Glex;
+use super::node::{Common, Node, lock};
+use super::submit::Write;
+use super::{Action, Nic, Watch};
+use crate::outgoing;
+use netloom_engine::Time;
+use netloom_fabric::config::TiledConfig;
+use netloom_fabric::host::{Delivery, Pull, Signals};
+use netloom_fabric::router::tiled::TiledHeader;
+use netloom_node::agenda::TICK;
+use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, Submitted};
+use netloom_node::process::ProcessId;
+use netloom_node::program::{IntoOutcome, Program};
+use netloom_node::schedule::Schedule;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+
+/// What a NIC has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NicCounters {
+    /// Packets that it has sent.
+    pub packets: u64,
+    /// Packets of others that it has refused, by key or address.
+    pub errors: u64,
+    /// What was lost for want of room: in queues of events, mini-packets, interrupts, error packets, and of control packets.
+    pub overflows: u64,
+    /// Times at which descriptors waited for a sender context.
+    pub pauses: u64,
+    /// Times at which it has interrupted a core.
+    pub interrupts: u64,
+    /// Connections that it has refused for want of a receiver context.
+    pub refused: u64,
+    /// Most sender contexts in use, and receiver contexts.
+    pub senders_peak: u32,
+    /// See `senders_peak`.
+    pub receivers_peak: u32,
+    /// Packets that came with a wrong CRC, packets that were lost, packets that were asked for again, and time-outs.
+    pub corrupted: u64,
+    /// See `corrupted`.
+    pub lost: u64,
+    /// See `corrupted`.
+    pub resent: u64,
+    /// See `corrupted`.
+    pub timeouts: u64,
+    /// Transfers that were given up, since the other side did not answer.
+    pub given_up: u64,
+    /// Translations that the cache had, and that it had not.
+    pub cache_hits: u64,
+    /// See `cache_hits`.
+    pub cache_misses: u64,
+    /// Bytes over PCI-Express, from the host and to it, with all that it adds.
+    pub pcie_bytes: [u64; 2],
+    /// Transfers over it that came broken and were sent again, likewise.
+    pub pcie_retries: [u64; 2],
+}
+
+/// The nodes' side of a block: a TH Express NIC each, and so many processes.
+pub type ThNics = Nodes<Nic>;
+
+/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
+///
+/// # Panics
+/// If there are more processes than a node's numbers can tell, 255.
+pub fn nics<F>(
+    config: &ThConfig,
+    network: &TiledConfig,
+    numbers: &[u32],
+    processes: u32,
+    seed: u64,
+    mut program: impl FnMut(Glex) -> F,
+) -> ThNics
+where
+    F: Future<Output: IntoOutcome> + Send + 'static,
+{
+    let common = Arc::new(Common {
+        config: config.clone(),
+        packet: network.packet.clone(),
+        nodes: network.topology.nodes(),
+        processes: u8::try_from(processes).expect("at most 255 processes a node"),
+    });
+    let of = Arc::clone(&common);
+    let process = |number, process, here: &_| {
+        let core = CoreOf::<Nic>::default();
+        let glex = Glex::new(number, process, core.clone(), here, &of);
+        NewProcess { process: Box::new(Program::new(core.clone(), program(glex))), core }
+    };
+    let processes = common.processes;
+    Nodes::new(common, numbers, processes, seed, process)
+}
+
+impl NetworkInterface for Nic {
+    type Header = TiledHeader;
+    type Common = Common;
+    type Shared = Node;
+    type Command = Write;
+    type Watch = Watch;
+    type Action = Action;
+    type Counters = NicCounters;
+
+    fn new(_: &Common, number: u32, here: &Arc<Mutex<Node>>, seed: u64) -> Self {
+        Nic::new(number, here, seed)
+    }
+
+    fn schedule(&mut self) -> &mut Schedule<Action, Watch> {
+        &mut self.schedule
+    }
+
+    fn ready(&mut self, c: &Common, t: u64, _: ProcessId, watch: Watch) -> Option<u64> {
+        let mut here = lock(&self.here);
+        let is_there = match watch {
+            Watch::Events(vp) => here.port(vp).is_none_or(|port| !port.events.is_quiet()),
+            Watch::MiniPackets(vp) => here.port(vp).is_none_or(|port| !port.mini_packets.is_quiet()),
+            Watch::Interrupts => !here.interrupts.is_quiet(),
+            Watch::Memory { .. } => false,
+        };
+        is_there.then(|| c.config.core.polling().seen(t, t))
+    }
+
+    fn submit(&mut self, c: &Common, t: u64, process: ProcessId, write: Write) -> Submitted<Write, Watch> {
+        self.core_writes(c, t, write);
+        self.schedule.resume_at(t, process);
+        Submitted::Pending
+    }
+
+    fn act(&mut self, c: &Common, t: u64, action: Action) {
+        Nic::act(self, c, t, action);
+    }
+
+    fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
+        let outgoing = if fifo == 0 { &mut self.requests } else { &mut self.responses };
+        let answer = outgoing::pull(outgoing, &mut self.is_hungry[fifo], now, signals);
+        if let Pull::Packet(..) = answer {
+            self.fetch(c, now * TICK);
+        }
+        answer
+    }
+
+    fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery<TiledHeader>) {
+        Nic::arrived(self, c, now, delivery);
+    }
+
+    fn counters(&self) -> NicCounters {
+        let atc = &lock(&self.here).atc;
+        let (cache_hits, cache_misses) = (atc.hits, atc.misses);
+        let (pcie_bytes, pcie_retries) = (self.pcie.carried, self.pcie.retries);
+        NicCounters { cache_hits, cache_misses, pcie_bytes, pcie_retries, ..self.counters }
+    }
+
+    fn signal(&mut self, node: u32, signals: &mut Signals) {
+        self.asks.signal(node, signals);
+    }
+}

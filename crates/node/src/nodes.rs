@@ -1,0 +1,380 @@
+//! The nodes of a block, each with its network interface and its processes, as the fabric sees them: the same for every interface.
+
+use crate::agenda::TICK;
+use crate::process::{
+    Failure, Measurement, Operation, Operations, Outcome, Process, ProcessId, Resumed, Step, Wait,
+};
+use crate::program::Core;
+use crate::schedule::{Next, Schedule};
+use netloom_engine::Time;
+use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+/// What came of a command.
+#[derive(Debug)]
+pub enum Submitted<C, W> {
+    /// It is done, and the process goes on at once.
+    Done,
+    /// The interface resumes the process, by [`Schedule::resume_at`].
+    Pending,
+    /// There is no room for it: it is given again when this is there.
+    Full(C, W),
+    /// It is refused, and the process fails.
+    Failed(Failure),
+}
+
+/// A network interface, as far as its node's processes and the fabric go: it takes commands, fills queues and memory that processes look
+/// at, and exchanges packets with the network.
+pub trait NetworkInterface: Send + Sized {
+    /// The header of its network's packets.
+    type Header: Copy + Send;
+    /// What the interfaces of a block have in common.
+    type Common: Send + Sync;
+    /// What a node's processes and its interface both look at: memory, queues, registrations.
+    type Shared: Default + Send;
+    /// What a process may submit.
+    type Command: Send + 'static;
+    /// What a process may wait for.
+    type Watch: Copy + Send + 'static;
+    /// What is on its agenda.
+    type Action;
+    /// What it counts.
+    type Counters: Default;
+
+    /// Whether its stations act once a tick and in a fixed order, after what arrives in that tick.
+    const CLOCKED: bool = false;
+
+    /// An interface that has not been used.
+    fn new(common: &Self::Common, number: u32, shared: &Arc<Mutex<Self::Shared>>, seed: u64) -> Self;
+
+    /// What is due at its node.
+    fn schedule(&mut self) -> &mut Schedule<Self::Action, Self::Watch>;
+
+    /// When a process that begins to wait at a time, microticks, goes on if what it waits for is there already.
+    fn ready(&mut self, c: &Self::Common, t: u64, process: ProcessId, watch: Self::Watch) -> Option<u64>;
+
+    /// Takes a command.
+    fn submit(
+        &mut self,
+        c: &Self::Common,
+        t: u64,
+        process: ProcessId,
+        command: Self::Command,
+    ) -> Submitted<Self::Command, Self::Watch>;
+
+    /// Does what is on its agenda.
+    fn act(&mut self, c: &Self::Common, t: u64, action: Self::Action);
+
+    /// The network takes the next packet of an injection FIFO.
+    fn pull(&mut self, c: &Self::Common, now: Time, fifo: usize, signals: &mut Signals)
+    -> Pull<Self::Header>;
+
+    /// A packet has come out of the network.
+    fn arrived(&mut self, c: &Self::Common, now: Time, delivery: &Delivery<Self::Header>);
+
+    /// The OR of what all nodes say of some barrier class has changed.
+    fn interrupted(&mut self, _: &Self::Common, _now: Time, _status: u64) {}
+
+    /// What it has counted.
+    fn counters(&self) -> Self::Counters;
+
+    /// Passes on to the fabric what it asks of it for its node.
+    fn signal(&mut self, node: u32, signals: &mut Signals);
+}
+
+/// The operations of an interface's processes.
+pub type OperationsOf<N> = Operations<<N as NetworkInterface>::Command, <N as NetworkInterface>::Watch>;
+
+/// A program's side of a node with this interface.
+pub type CoreOf<N> = Core<<N as NetworkInterface>::Command, <N as NetworkInterface>::Watch>;
+
+/// A process of a node with this interface.
+pub type ProcessOf<N> = dyn Process<<N as NetworkInterface>::Command, <N as NetworkInterface>::Watch>;
+
+/// A process on its node.
+struct Running<N: NetworkInterface> {
+    /// None once it has ended.
+    process: Option<Box<ProcessOf<N>>>,
+    operations: OperationsOf<N>,
+    outcome: Option<Outcome>,
+}
+
+impl<N: NetworkInterface> Running<N> {
+    /// Ends with a failure, whatever it has asked for.
+    fn fail(&mut self, failure: Failure) {
+        self.process = None;
+        self.operations.clear();
+        self.outcome = Some(Err(failure));
+    }
+}
+
+/// A process as it is put on a node, with its core if its measurements are to be read.
+pub struct NewProcess<N: NetworkInterface> {
+    /// It.
+    pub process: Box<ProcessOf<N>>,
+    /// Where its measurements are.
+    pub core: CoreOf<N>,
+}
+
+/// A node: its processes, and its interface once that has been used.
+pub struct Node<N: NetworkInterface> {
+    /// The machine's number of it.
+    pub number: u32,
+    /// What its processes and its interface share.
+    pub shared: Arc<Mutex<N::Shared>>,
+    running: Box<[Running<N>]>,
+    cores: Box<[CoreOf<N>]>,
+    is_started: bool,
+    /// Its interface.
+    pub interface: Option<Box<N>>,
+}
+
+/// The nodes' side of a block.
+pub struct Nodes<N: NetworkInterface> {
+    common: Arc<N::Common>,
+    /// By their numbers within the block.
+    pub list: Vec<Node<N>>,
+    seed: u64,
+    /// Nodes that answer nothing.
+    dead: BTreeSet<u32>,
+    last: Time,
+}
+
+impl<N: NetworkInterface> Nodes<N> {
+    /// Of these numbers in the machine, with so many processes each; `process` makes each of them.
+    pub fn new(
+        common: Arc<N::Common>,
+        numbers: &[u32],
+        processes: u8,
+        seed: u64,
+        mut process: impl FnMut(u32, ProcessId, &Arc<Mutex<N::Shared>>) -> NewProcess<N>,
+    ) -> Self {
+        let node = |&number: &u32| {
+            let shared = Arc::default();
+            let made: Vec<_> = (0..processes).map(|p| process(number, p, &shared)).collect();
+            let (mut running, mut cores) = (vec![], vec![]);
+            for NewProcess { process, core } in made {
+                running.push(Running {
+                    process: Some(process),
+                    operations: Operations::new(),
+                    outcome: None,
+                });
+                cores.push(core);
+            }
+            let (running, cores) = (running.into(), cores.into());
+            Node { number, shared, running, cores, is_started: false, interface: None }
+        };
+        let list = numbers.iter().map(node).collect();
+        Nodes { list, common, seed, dead: BTreeSet::new(), last: 0 }
+    }
+
+    /// Nodes whose interfaces answer nothing: whoever asks them anything finds out by a time-out.
+    #[must_use]
+    pub fn with_dead(mut self, dead: impl IntoIterator<Item = u32>) -> Self {
+        self.dead = dead.into_iter().collect();
+        self
+    }
+
+    /// What the nodes of the block have in common.
+    pub fn common(&self) -> &N::Common {
+        &self.common
+    }
+
+    /// What the programs measured: node, process, figures.
+    pub fn measurements(&self) -> impl Iterator<Item = (u32, u32, Vec<Measurement>)> {
+        self.list.iter().flat_map(|node| {
+            let cores = node.cores.iter().enumerate();
+            cores.map(|(process, core)| (node.number, process as u32, core.measurements()))
+        })
+    }
+
+    /// Processes that have not ended: node, process.
+    pub fn unfinished(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.list.iter().flat_map(|node| {
+            let running = node.running.iter().enumerate().filter(|(_, r)| r.outcome.is_none());
+            running.map(|(process, _)| (node.number, process as u32))
+        })
+    }
+
+    /// Processes that failed: node, process, why.
+    pub fn failures(&self) -> impl Iterator<Item = (u32, u32, &Failure)> {
+        self.list.iter().flat_map(|node| {
+            let running = node.running.iter().enumerate();
+            running.filter_map(|(process, r)| match &r.outcome {
+                Some(Err(failure)) => Some((node.number, process as u32, failure)),
+                _ => None,
+            })
+        })
+    }
+
+    /// What the interfaces have counted, by the machine's numbers of their nodes.
+    pub fn counters(&self) -> impl Iterator<Item = (u32, N::Counters)> {
+        self.list
+            .iter()
+            .map(|node| (node.number, node.interface.as_ref().map(|n| n.counters()).unwrap_or_default()))
+    }
+
+    /// When anything last happened that a program or another node could notice, ticks: a process resumed, a packet left or came. What
+    /// happens later are only looks at what is overdue.
+    pub fn last(&self) -> Time {
+        self.last
+    }
+
+    fn interface(&mut self, node: u32) -> &mut N {
+        let (node, seed, common) = (&mut self.list[node as usize], self.seed, &self.common);
+        node.interface.get_or_insert_with(|| Box::new(N::new(common, node.number, &node.shared, seed)))
+    }
+
+    /// A process goes on: with its next operation, or, when it has none left, by itself.
+    fn advance(&mut self, t: u64, node: u32, process: ProcessId, mut why: Resumed) {
+        let common = Arc::clone(&self.common);
+        let place = (node as usize, usize::from(process));
+        loop {
+            let running = &mut self.list[place.0].running[place.1];
+            if running.operations.is_empty() {
+                let Some(own) = &mut running.process else { return };
+                if let Step::Ended(outcome) = own.resume(t, why, &mut running.operations) {
+                    running.process = None;
+                    running.outcome = Some(outcome);
+                }
+            }
+            let Some(operation) = running.operations.pop_front() else { return };
+            why = Resumed::Done;
+            let interface = self.interface(node);
+            match operation {
+                Operation::Fail(failure) => self.list[place.0].running[place.1].fail(failure),
+                Operation::Spend(0) => continue,
+                Operation::Spend(microticks) => interface.schedule().resume_at(t + microticks, process),
+                Operation::Submit(command) => match interface.submit(&common, t, process, command) {
+                    Submitted::Done => continue,
+                    Submitted::Pending => {}
+                    Submitted::Failed(failure) => self.list[place.0].running[place.1].fail(failure),
+                    Submitted::Full(command, watch) => {
+                        let operations = &mut self.list[place.0].running[place.1].operations;
+                        operations.push_front(Operation::Submit(command));
+                        operations.push_front(Operation::Wait(Wait::for_one(watch)));
+                        continue;
+                    }
+                },
+                Operation::Wait(wait) => {
+                    let at = wait.any.iter().enumerate().find_map(|(place, &watch)| {
+                        interface.ready(&common, t, process, watch).map(|at| (at, place))
+                    });
+                    match at {
+                        Some((at, place)) if at == t => {
+                            why = Resumed::Found(place);
+                            continue;
+                        }
+                        Some((at, place)) => interface.schedule().found_at(at, process, place),
+                        None => interface.schedule().wait(t, process, wait),
+                    }
+                }
+            }
+            return;
+        }
+    }
+
+    /// Does what is due at a node, and passes on to the fabric what it needs to know.
+    fn run(&mut self, now: Time, node: u32, signals: &mut Signals) {
+        loop {
+            let Some(interface) = &mut self.list[node as usize].interface else { return };
+            match interface.schedule().due(now) {
+                None => break,
+                Some((t, Next::Action(action))) => interface.act(&self.common, t, action),
+                Some((t, Next::Resume(process, why))) => {
+                    self.last = now;
+                    self.advance(t, node, process, why);
+                }
+            }
+        }
+        self.signal(now, node, signals);
+    }
+
+    fn signal(&mut self, now: Time, node: u32, signals: &mut Signals) {
+        let Some(interface) = &mut self.list[node as usize].interface else { return };
+        interface.signal(node, signals);
+        if let Some(at) = interface.schedule().arm(now) {
+            signals.wake(node, at, 0);
+        }
+    }
+
+    /// Lets the processes of a node begin.
+    fn start(&mut self, now: Time, node: u32) {
+        let at = node as usize;
+        if std::mem::replace(&mut self.list[at].is_started, true) {
+            return;
+        }
+        if self.dead.contains(&self.list[at].number) {
+            return self.end_all(at);
+        }
+        for process in 0..self.list[at].running.len() {
+            self.advance(now * TICK, node, process as ProcessId, Resumed::Started);
+        }
+    }
+
+    /// The processes of a node end with it.
+    fn end_all(&mut self, node: usize) {
+        for running in &mut self.list[node].running {
+            running.process = None;
+            running.operations.clear();
+            running.outcome.get_or_insert(Ok(()));
+        }
+    }
+}
+
+impl<N: NetworkInterface> Host<N::Header> for Nodes<N> {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull<N::Header> {
+        self.start(now, node);
+        self.run(now, node, signals);
+        let common = &self.common;
+        let Some(interface) = &mut self.list[node as usize].interface else { return Pull::Empty };
+        let answer = interface.pull(common, now, fifo, signals);
+        if let Pull::Packet(..) = answer {
+            self.last = now;
+            self.run(now, node, signals);
+        }
+        answer
+    }
+
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery<N::Header>, signals: &mut Signals) {
+        if self.dead.contains(&self.list[node as usize].number) {
+            return;
+        }
+        self.last = now;
+        if !N::CLOCKED {
+            self.run(now, node, signals);
+        }
+        let common = Arc::clone(&self.common);
+        self.interface(node).arrived(&common, now, delivery);
+        if N::CLOCKED {
+            self.signal(now, node, signals);
+        } else {
+            self.run(now, node, signals);
+        }
+    }
+
+    fn wake(&mut self, now: Time, node: u32, _: u32, signals: &mut Signals) {
+        self.run(now, node, signals);
+    }
+
+    fn died(&mut self, _: Time, node: u32) {
+        self.dead.insert(self.list[node as usize].number);
+        self.end_all(node as usize);
+    }
+
+    fn interrupted(&mut self, now: Time, node: u32, status: u64, signals: &mut Signals) {
+        let common = Arc::clone(&self.common);
+        self.interface(node).interrupted(&common, now, status);
+        self.signal(now, node, signals);
+    }
+}
+
+impl<N: NetworkInterface> Nodes<N> {
+    /// Bytes of memory of a node that does nothing, with so many processes, besides what those keep themselves.
+    pub fn bytes_when_idle(processes: usize) -> usize {
+        let counts = 2 * size_of::<usize>();
+        let process = size_of::<Running<N>>() + size_of::<CoreOf<N>>() + CoreOf::<N>::bytes() + counts;
+        size_of::<Node<N>>() + size_of::<N::Shared>() + counts + processes * process
+    }
+}

@@ -1,0 +1,162 @@
+//! Programs: processes written as an `async fn`. There is no runtime: the node polls the function when its operation is done.
+
+use crate::process::{Failure, Measurement, Operation, Operations, Outcome, Process, Resumed, Step, Wait};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+
+/// Locks what a program and its node share. The two never run at once, so this never waits; it is there because a future that is `Send`
+/// may hold nothing weaker.
+pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic ends the run as a whole: there is nobody left to be protected from what it left behind.
+    shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// What a program and its node tell each other.
+struct Mailbox<C, W> {
+    now: u64,
+    /// What the program has asked for and its node has not yet taken over.
+    operations: Operations<C, W>,
+    /// Why the program was resumed, until it has looked.
+    resumed: Option<Resumed>,
+    measurements: Vec<Measurement>,
+}
+
+/// A program's side of its node: the interfaces of network interfaces are built on it.
+pub struct Core<C, W>(Arc<Mutex<Mailbox<C, W>>>);
+
+impl<C, W> Clone for Core<C, W> {
+    fn clone(&self) -> Self {
+        Core(Arc::clone(&self.0))
+    }
+}
+
+impl<C, W> Default for Core<C, W> {
+    fn default() -> Self {
+        let mailbox = Mailbox { now: 0, operations: Operations::new(), resumed: None, measurements: vec![] };
+        Core(Arc::new(Mutex::new(mailbox)))
+    }
+}
+
+impl<C, W> Core<C, W> {
+    /// Bytes of what a program and its node share.
+    pub const fn bytes() -> usize {
+        size_of::<Mutex<Mailbox<C, W>>>()
+    }
+
+    /// The time, microticks.
+    pub fn now(&self) -> u64 {
+        lock(&self.0).now
+    }
+
+    /// Keeps a figure that the program measured.
+    pub fn measure(&self, key: u64, microticks: u64) {
+        lock(&self.0).measurements.push(Measurement { key, microticks });
+    }
+
+    /// The figures so far.
+    pub fn measurements(&self) -> Vec<Measurement> {
+        lock(&self.0).measurements.clone()
+    }
+
+    /// Asks for an operation, which is done when all before it are; the program goes on meanwhile, until it waits for something.
+    pub fn ask(&self, operation: Operation<C, W>) {
+        lock(&self.0).operations.push_back(operation);
+    }
+
+    /// Ends the program, for what it has done wrong, when all that it has asked for is done.
+    pub fn fail(&self, call: &str, reason: impl std::fmt::Display) {
+        self.ask(Operation::Fail(Failure::new(call, reason)));
+    }
+
+    /// Waits until all that has been asked for is done. Returns how the last of it ended.
+    pub async fn done(&self) -> Resumed {
+        std::future::poll_fn(|_| {
+            let mut mailbox = lock(&self.0);
+            if mailbox.operations.is_empty()
+                && let Some(why) = mailbox.resumed.take()
+            {
+                return Poll::Ready(why);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Runs instructions of its own for this long, microticks.
+    pub async fn spend(&self, microticks: u64) {
+        if microticks > 0 {
+            self.ask(Operation::Spend(microticks));
+            self.done().await;
+        }
+    }
+
+    /// Gives a command to the network interface and goes on when the core may.
+    pub async fn submit(&self, command: C) {
+        self.ask(Operation::Submit(command));
+        self.done().await;
+    }
+
+    /// The same at the end of so many microticks of its own instructions.
+    pub async fn submit_after(&self, microticks: u64, command: C) {
+        self.ask(Operation::Spend(microticks));
+        self.submit(command).await;
+    }
+
+    /// Waits for something, for this long at most if there is a limit, microticks. Returns whether it is there.
+    pub async fn wait(&self, watch: W, at_most: Option<u64>) -> bool {
+        self.ask(Operation::Wait(Wait { at_most, ..Wait::for_one(watch) }));
+        self.done().await != Resumed::TimedOut
+    }
+}
+
+/// A program as a process.
+pub struct Program<C, W> {
+    function: Pin<Box<dyn Future<Output = Outcome> + Send>>,
+    core: Core<C, W>,
+}
+
+/// What a program may return.
+pub trait IntoOutcome {
+    /// How it ended.
+    fn into_outcome(self) -> Outcome;
+}
+
+impl IntoOutcome for () {
+    fn into_outcome(self) -> Outcome {
+        Ok(())
+    }
+}
+
+impl IntoOutcome for Outcome {
+    fn into_outcome(self) -> Outcome {
+        self
+    }
+}
+
+impl<C: Send + 'static, W: Send + 'static> Program<C, W> {
+    /// A program that has not begun, which was given this core.
+    pub fn new<F>(core: Core<C, W>, function: F) -> Self
+    where
+        F: Future<Output: IntoOutcome> + Send + 'static,
+    {
+        Program { function: Box::pin(async { function.await.into_outcome() }), core }
+    }
+}
+
+impl<C: Send, W: Send> Process<C, W> for Program<C, W> {
+    fn resume(&mut self, now: u64, why: Resumed, operations: &mut Operations<C, W>) -> Step {
+        {
+            let mut mailbox = lock(&self.core.0);
+            mailbox.now = now;
+            mailbox.resumed = (why != Resumed::Started).then_some(why);
+        }
+        let polled = self.function.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        operations.append(&mut lock(&self.core.0).operations);
+        match polled {
+            Poll::Ready(outcome) => Step::Ended(outcome),
+            Poll::Pending => Step::Running,
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What is due at a node: its network interface's actions, and its processes, each of which computes, has a command under way, or waits.
+//!
+//! **A process is resumed once for each operation.** Whatever is to resume it carries the number of that operation; when another has
+//! resumed it first, the number is old and nothing happens. So a wait that is over cannot end whatever comes after it.
+
+use crate::agenda::Agenda;
+use crate::polling::Polling;
+use crate::process::{ProcessId, Resumed, Wait};
+use netloom_engine::Time;
+use smallvec::SmallVec;
+
+/// What is due at a node. `A` is what its network interface does, `W` what its processes may wait for.
+pub struct Schedule<A, W> {
+    agenda: Agenda<Due<A>>,
+    /// The rank of processes among what is due at one time.
+    rank: u32,
+    /// By number; those behind the last have not begun.
+    processes: Vec<Progress<W>>,
+}
+
+/// Where a process is.
+struct Progress<W> {
+    /// The number of its operation.
+    operation: u64,
+    /// What it waits for, and since when, while nothing of it is there.
+    wait: Option<(u64, SmallVec<[W; 2]>)>,
+}
+
+impl<W> Default for Progress<W> {
+    fn default() -> Self {
+        Progress { operation: 0, wait: None }
+    }
+}
+
+/// An entry of the agenda.
+enum Due<A> {
+    Action(A),
+    Resume {
+        process: ProcessId,
+        operation: u64,
+        why: Resumed,
+    },
+    /// The end of a wait, if that has not been satisfied.
+    TimeOut {
+        process: ProcessId,
+        operation: u64,
+    },
+}
+
+/// What is to be done now.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next<A> {
+    /// The network interface acts.
+    Action(A),
+    /// A process is resumed.
+    Resume(ProcessId, Resumed),
+}
+
+impl<A, W> Default for Schedule<A, W> {
+    fn default() -> Self {
+        Schedule { agenda: Agenda::default(), rank: 0, processes: vec![] }
+    }
+}
+
+impl<A, W> Schedule<A, W> {
+    /// That of an interface whose stations act in a fixed order within a tick ([`Self::at_ranked`]), and processes behind them.
+    pub fn clocked() -> Self {
+        Schedule { rank: u32::MAX, ..Self::default() }
+    }
+}
+
+impl<A, W: Copy> Schedule<A, W> {
+    /// The network interface does this at a time, microticks; of two things at one time, what was asked for first comes first.
+    pub fn at(&mut self, at: u64, action: A) {
+        self.agenda.at(at, Due::Action(action));
+    }
+
+    /// The same for an interface whose stations act in a fixed order within a time: the lowest rank first.
+    pub fn at_ranked(&mut self, at: u64, rank: u32, action: A) {
+        self.agenda.at_ranked(at, rank, Due::Action(action));
+    }
+
+    fn progress(&mut self, process: ProcessId) -> &mut Progress<W> {
+        let place = usize::from(process);
+        if self.processes.len() <= place {
+            self.processes.resize_with(place + 1, Progress::default);
+        }
+        &mut self.processes[place]
+    }
+
+    /// A process is resumed at a time, microticks: its operation is done.
+    pub fn resume_at(&mut self, at: u64, process: ProcessId) {
+        self.resume(at, process, Resumed::Done);
+    }
+
+    fn resume(&mut self, at: u64, process: ProcessId, why: Resumed) {
+        let operation = self.progress(process).operation;
+        self.agenda.at_ranked(at, self.rank, Due::Resume { process, operation, why });
+    }
+
+    /// A process waits from now on.
+    pub fn wait(&mut self, now: u64, process: ProcessId, wait: Wait<W>) {
+        let progress = self.progress(process);
+        let operation = progress.operation;
+        progress.wait = Some((now, wait.any));
+        if let Some(most) = wait.at_most {
+            self.agenda.at(now + most, Due::TimeOut { process, operation });
+        }
+    }
+
+    /// A process resumes at a time, since this of what it waits for (the place in its list) is there.
+    pub fn found_at(&mut self, at: u64, process: ProcessId, place: usize) {
+        self.progress(process).wait = None;
+        self.resume(at, process, Resumed::Found(place));
+    }
+
+    /// Whether any process waits for this.
+    pub fn is_awaited(&self, is_it: impl Fn(W) -> bool) -> bool {
+        self.processes.iter().filter_map(|p| p.wait.as_ref()).any(|(_, any)| any.iter().any(|&w| is_it(w)))
+    }
+
+    /// Something is there since `now`: those processes that wait for it find it, each when its loop of polls, or an interrupt, shows it.
+    /// Returns how many they are.
+    pub fn found(
+        &mut self,
+        now: u64,
+        polling: impl Fn(W) -> Polling,
+        is_it: impl Fn(ProcessId, W) -> bool,
+    ) -> usize {
+        let mut count = 0;
+        for number in 0..self.processes.len() {
+            let process = number as ProcessId;
+            let Some((since, any)) = &self.processes[number].wait else { continue };
+            let Some(place) = any.iter().position(|&watch| is_it(process, watch)) else { continue };
+            let at = Polling::of_all(any.iter().map(|&w| polling(w)), place).seen(*since, now);
+            self.found_at(at, process, place);
+            count += 1;
+        }
+        count
+    }
+
+    /// The next thing that is due by a tick, with its exact time.
+    pub fn due(&mut self, now: Time) -> Option<(u64, Next<A>)> {
+        loop {
+            let (t, due) = self.agenda.due(now)?;
+            let (process, operation, why) = match due {
+                Due::Action(action) => return Some((t, Next::Action(action))),
+                Due::Resume { process, operation, why } => (process, operation, why),
+                Due::TimeOut { process, operation } => {
+                    let progress = self.progress(process);
+                    if progress.operation != operation || progress.wait.take().is_none() {
+                        continue;
+                    }
+                    (process, operation, Resumed::TimedOut)
+                }
+            };
+            let progress = self.progress(process);
+            if progress.operation == operation {
+                progress.operation += 1;
+                progress.wait = None;
+                return Some((t, Next::Resume(process, why)));
+            }
+        }
+    }
+
+    /// The tick at which the fabric must call, if it does not know it yet.
+    pub fn arm(&mut self, now: Time) -> Option<Time> {
+        self.agenda.arm(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agenda::TICK;
+    use proptest::prelude::*;
+
+    fn poll(_: char) -> Polling {
+        Polling::memory(10, 3)
+    }
+
+    #[test]
+    fn who_polls_resumes_at_the_end_of_a_turn() {
+        let mut s: Schedule<(), char> = Schedule::default();
+        for (process, now, watch) in [(1, 500, 'a'), (2, 600, 'b'), (3, 700, 'a')] {
+            s.wait(now, process, Wait::for_one(watch));
+        }
+        assert!(s.is_awaited(|w| w == 'b') && !s.is_awaited(|w| w == 'c'));
+        // Turns of 10: the second ends at 520, and who has just begun needs one turn at the least.
+        s.found(512, poll, |process, w| process == 1 && w == 'a');
+        s.found(700, poll, |_, w| w == 'a');
+        assert_eq!(s.due(1), Some((523, Next::Resume(1, Resumed::Found(0)))));
+        assert_eq!(s.due(1), Some((713, Next::Resume(3, Resumed::Found(0)))));
+        assert_eq!(s.due(1), None);
+    }
+
+    /// The defect that this file is against: a second event for a wait that is over must not end what the process does next.
+    #[test]
+    fn a_late_wake_up_does_nothing() {
+        let mut s: Schedule<(), char> = Schedule::default();
+        s.wait(0, 0, Wait { any: SmallVec::from_slice(&['a', 'b']), at_most: Some(100) });
+        s.found(5, poll, |_, w| w == 'b');
+        s.found(6, poll, |_, w| w == 'a');
+        s.found(7, poll, |_, w| w == 'b');
+        assert_eq!(s.due(0), None);
+        assert_eq!(s.due(1), Some((23, Next::Resume(0, Resumed::Found(1)))));
+        // It computes for long; the limit of the wait passes meanwhile.
+        s.resume_at(TICK / 2, 0);
+        assert_eq!(s.due(1), Some((TICK / 2, Next::Resume(0, Resumed::Done))));
+        assert_eq!(s.due(9), None);
+    }
+
+    proptest! {
+        /// Whatever comes in whatever order while a process goes from one operation to the next, each operation is ended once, by what it
+        /// asked for.
+        #[test]
+        fn each_operation_ends_once(events in proptest::collection::vec((0u64..40, 0u8..3), 1..60), limit in proptest::option::of(1u64..50)) {
+            let mut s: Schedule<u8, u8> = Schedule::default();
+            for &(at, watch) in &events {
+                s.at(at, watch);
+            }
+            // Waits for 0, computes for 7, waits for 1 with a limit, computes for 7, and so on.
+            let mut under_way = 0;
+            let begin = |s: &mut Schedule<u8, u8>, t: u64, number: u64| match number % 4 {
+                0 => s.wait(t, 0, Wait::for_one(0)),
+                2 => s.wait(t, 0, Wait { any: SmallVec::from_slice(&[1, 2]), at_most: limit }),
+                _ => s.resume_at(t + 7, 0),
+            };
+            begin(&mut s, 0, 0);
+            let mut began = 0;
+            while let Some((t, next)) = s.due(u64::MAX / TICK) {
+                match next {
+                    Next::Action(watch) => {
+                        s.found(t, |_| Polling::memory(2, 1), |_, w| w == watch);
+                    }
+                    Next::Resume(process, why) => {
+                        prop_assert_eq!(process, 0);
+                        match under_way % 4 {
+                            0 => prop_assert_eq!(why, Resumed::Found(0)),
+                            2 => prop_assert!(why != Resumed::Done && (why != Resumed::TimedOut || Some(t - began) == limit)),
+                            _ => prop_assert!(why == Resumed::Done && t - began == 7),
+                        }
+                        under_way += 1;
+                        began = t;
+                        begin(&mut s, t, under_way);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What is said of the processes of a run that did not end as they should.
+
+use crate::result::{Ended, RunResult};
+use netloom_fabric::host::Host;
+use netloom_fabric::router::{Network, RouterBlock};
+use netloom_node::nodes::{NetworkInterface, Nodes};
+use netloom_node::process::{Failure, Measurement};
+
+/// What came of the processes of a run.
+#[derive(Default)]
+pub(super) struct Processes {
+    /// What they measured: node, process, figures, in the order of nodes.
+    pub measurements: Vec<(u32, u32, Vec<Measurement>)>,
+    /// Those that have not ended: node, process.
+    unfinished: Vec<(u32, u32)>,
+    /// Those that failed, and why.
+    failures: Vec<(u32, u32, Failure)>,
+}
+
+impl Processes {
+    /// Of all nodes of a network.
+    pub fn of<N, B>(network: &mut Network<B>) -> Self
+    where
+        N: NetworkInterface,
+        Nodes<N>: Host<N::Header>,
+        B: RouterBlock<Host = Nodes<N>>,
+    {
+        let mut all = Processes::default();
+        for block in network.blocks() {
+            let nodes = block.host();
+            all.measurements.extend(nodes.measurements());
+            all.unfinished.extend(nodes.unfinished());
+            all.failures.extend(nodes.failures().map(|(node, process, why)| (node, process, why.clone())));
+        }
+        all.measurements.sort_by_key(|&(node, process, _)| (node, process));
+        all.unfinished.sort_unstable();
+        all.failures.sort();
+        all
+    }
+
+    /// Marks a result as partial if any failed or has not ended; there are `count` of them.
+    pub fn judge(&self, result: &mut RunResult, count: u32) {
+        if let Some((node, process, why)) = self.failures.first() {
+            let failed = self.failures.len();
+            result.simulated.ended = Ended::Failed;
+            result.partial = Some(format!(
+                "{failed} of {count} processes failed, the first process {process} of node {node}: {why}"
+            ));
+        } else if let (None, Some((node, process))) = (&result.partial, self.unfinished.first()) {
+            let unfinished = self.unfinished.len();
+            result.partial = Some(format!(
+                "{unfinished} of {count} processes never end, the first process {process} of node {node}"
+            ));
+        }
+    }
+}
