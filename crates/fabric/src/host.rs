@@ -62,6 +62,7 @@ pub struct Signals {
     pub(crate) data: Option<Data>,
 }
 
+/// One thing that a host asks of the fabric.
 pub(crate) enum Signal {
     Fill { node: u32, fifo: usize },
     Wake { node: u32, at: Time, token: u32 },
@@ -72,6 +73,29 @@ pub(crate) enum Signal {
 }
 
 impl Signals {
+    /// Takes out what may be asked on any network: for whoever stands between a host and the fabric. Returns the packets that there may
+    /// be (node, injection FIFO), and the times at which to wake the host (node, time, token).
+    pub fn take_common(&mut self) -> (Vec<(u32, usize)>, Vec<(u32, Time, u32)>) {
+        let (mut fills, mut wakes) = (vec![], vec![]);
+        self.list.retain(|signal| match *signal {
+            Signal::Fill { node, fifo } => {
+                fills.push((node, fifo));
+                false
+            }
+            Signal::Wake { node, at, token } => {
+                wakes.push((node, at, token));
+                false
+            }
+            _ => true,
+        });
+        (fills, wakes)
+    }
+
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// There may be a packet now for an injection FIFO whose last answer was [`Pull::Empty`].
     pub fn fill(&mut self, node: u32, fifo: usize) {
         self.list.push(Signal::Fill { node, fifo });

@@ -7,6 +7,7 @@ pub mod detour;
 pub mod fifo;
 pub mod message_unit;
 mod outgoing;
+pub mod packet_port;
 pub mod pcie;
 pub mod th;
 mod window;

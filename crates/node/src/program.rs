@@ -20,6 +20,8 @@ struct Mailbox<C, W> {
     operations: Operations<C, W>,
     /// Why the program was resumed, until it has looked.
     resumed: Option<Resumed>,
+    /// Whether who asks for operations is no program and does not wait for them.
+    queues: bool,
     measurements: Vec<Measurement>,
 }
 
@@ -34,7 +36,8 @@ impl<C, W> Clone for Core<C, W> {
 
 impl<C, W> Default for Core<C, W> {
     fn default() -> Self {
-        let mailbox = Mailbox { now: 0, operations: Operations::new(), resumed: None, measurements: vec![] };
+        let (operations, measurements) = (Operations::new(), vec![]);
+        let mailbox = Mailbox { now: 0, operations, resumed: None, queues: false, measurements };
         Core(Arc::new(Mutex::new(mailbox)))
     }
 }
@@ -43,6 +46,23 @@ impl<C, W> Core<C, W> {
     /// Bytes of what a program and its node share.
     pub const fn bytes() -> usize {
         size_of::<Mutex<Mailbox<C, W>>>()
+    }
+
+    /// The time is told to a process that is no program: a state machine, which asks for operations and never waits for them by itself.
+    pub fn resumed(&self, now: u64) {
+        let mut mailbox = lock(&self.0);
+        mailbox.now = now;
+        mailbox.queues = true;
+    }
+
+    /// Whether anything has been asked for that the node has not yet been handed.
+    pub fn has_asked(&self) -> bool {
+        !lock(&self.0).operations.is_empty()
+    }
+
+    /// Hands to the node what has been asked for.
+    pub fn hand_over(&self, operations: &mut Operations<C, W>) {
+        operations.append(&mut lock(&self.0).operations);
     }
 
     /// The time, microticks.
@@ -70,10 +90,14 @@ impl<C, W> Core<C, W> {
         self.ask(Operation::Fail(Failure::new(call, reason)));
     }
 
-    /// Waits until all that has been asked for is done. Returns how the last of it ended.
+    /// Waits until all that has been asked for is done. Returns how the last of it ended. A process that is no program does not wait: for
+    /// it, an interface's calls only ask ([`queued`]).
     pub async fn done(&self) -> Resumed {
         std::future::poll_fn(|_| {
             let mut mailbox = lock(&self.0);
+            if mailbox.queues {
+                return Poll::Ready(Resumed::Done);
+            }
             if mailbox.operations.is_empty()
                 && let Some(why) = mailbox.resumed.take()
             {
@@ -108,6 +132,17 @@ impl<C, W> Core<C, W> {
     pub async fn wait(&self, watch: W, at_most: Option<u64>) -> bool {
         self.ask(Operation::Wait(Wait { at_most, ..Wait::for_one(watch) }));
         self.done().await != Resumed::TimedOut
+    }
+}
+
+/// What a call of an interface answers to a process that is no program: at once, since it only asks ([`Core::resumed`]).
+///
+/// # Panics
+/// If the call waits for something other than what it has asked for.
+pub fn queued<T>(call: impl Future<Output = T>) -> T {
+    match std::pin::pin!(call).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("a call that only asks does not wait"),
     }
 }
 
@@ -153,7 +188,7 @@ impl<C: Send, W: Send> Process<C, W> for Program<C, W> {
             mailbox.resumed = (why != Resumed::Started).then_some(why);
         }
         let polled = self.function.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        operations.append(&mut lock(&self.core.0).operations);
+        self.core.hand_over(operations);
         match polled {
             Poll::Ready(outcome) => Step::Ended(outcome),
             Poll::Pending => Step::Running,

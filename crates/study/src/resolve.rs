@@ -4,6 +4,7 @@
 use crate::beside::Beside;
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest, suggest};
+use crate::machine::size;
 use crate::machine::{MACHINE_KEYS, Machine, NetworkOutline, SwitchedOutline, TorusMachine, machine_source};
 use crate::study::{MeasureConfig, STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
@@ -129,12 +130,17 @@ pub fn resolve(
     })?;
     let mut changes = changes.map_or(vec![], |changes| flatten(&changes.value));
     changes.extend(machine_sets);
-    let machine_tree = changed_machine(&machine.value, directory, &changes)?;
+    let machine_tree = changed_machine(&machine.value, directory, nodes_of(&study_tree), &changes)?;
     Ok(ResolvedStudy { axes, changes, ..finish(study_tree, machine_tree, directory.to_owned())? })
 }
 
 /// The tree of a machine by name, path or as a table, with changes laid over it.
-fn changed_machine(machine: &Tree, directory: &Path, changes: &[Entry]) -> Result<Tree, Problem> {
+fn changed_machine(
+    machine: &Tree,
+    directory: &Path,
+    nodes: Option<(u32, &Tree)>,
+    changes: &[Entry],
+) -> Result<Tree, Problem> {
     let mut tree = match &machine.value {
         Value::Text(name) => {
             let source = machine_source(name, directory).map_err(|p| p.at(&machine.origin))?;
@@ -143,8 +149,29 @@ fn changed_machine(machine: &Tree, directory: &Path, changes: &[Entry]) -> Resul
         Value::Table(_) => machine.clone(),
         _ => return Err(not_a("`machine` is no machine", "a name or a path in quotes", machine)),
     };
+    if let Some((nodes, value)) = nodes {
+        let sized = size::topology_of(&Machine::read(&tree)?, nodes);
+        let sized = sized.map_err(|e| not_a("`nodes` has an invalid value", &e.message, value))?;
+        if let Some((key, lengths)) = sized {
+            let text = match lengths[..] {
+                [groups] if key.ends_with("groups") => groups.to_string(),
+                _ => format!("{lengths:?}"),
+            };
+            tree.lay(&parse_set(&format!("{key}={text}"))?);
+        }
+    }
     changes.iter().for_each(|change| tree.lay(change));
     Ok(tree)
+}
+
+/// How many nodes a study asks for, and where it does.
+fn nodes_of(study: &Tree) -> Option<(u32, &Tree)> {
+    let value = study.get("nodes")?;
+    match value.value {
+        // Values that are none are refused where the study is read.
+        Value::Integer(nodes) => u32::try_from(nodes).ok().map(|nodes| (nodes, value)),
+        _ => None,
+    }
 }
 
 /// Reads and checks a machine by name or path, with changes.
@@ -408,8 +435,11 @@ fn fits_switched(study: &mut Study, network: &SwitchedOutline) -> Result<(), Con
     let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
     study.workload.check_switched(&network.wiring)?;
     study.traffic.check_switched(&network.config)?;
-    if study.mapping != MappingConfig::default() {
-        return refuse("mapping", "expected none on a machine of switches: no ranks run there");
+    if matches!(study.mapping, MappingConfig::Dimensions(_)) {
+        return refuse(
+            "mapping",
+            "expected \"in-order\", \"random\" or a file on a machine without dimensions",
+        );
     }
     if study.measure.unblocking {
         return refuse("measure.unblocking", "expected false: routers of this machine send no token-acks");
@@ -464,7 +494,8 @@ impl ResolvedStudy {
             };
             // A machine comes before what is changed of it.
             for entry in changes.iter().filter(|entry| entry.key == "machine") {
-                machine = changed_machine(&entry.value, &self.directory, &self.changes)?;
+                machine =
+                    changed_machine(&entry.value, &self.directory, nodes_of(&study), &self.changes)?;
             }
             for entry in changes.into_iter().filter(|entry| entry.key != "machine") {
                 match side(&entry)? {

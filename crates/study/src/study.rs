@@ -25,6 +25,9 @@ pub struct Study {
     /// Where every random choice starts.
     #[serde(default = "one")]
     pub seed: u64,
+    /// How many nodes the machine is to have at least, whatever its shape: it is made as large as that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
     /// How ranks are laid onto nodes.
     #[serde(default)]
     pub mapping: MappingConfig,
@@ -55,6 +58,7 @@ pub const STUDY_KEYS: &[&str] = &[
     "title",
     "description",
     "machine",
+    "nodes",
     "set",
     "seed",
     "mapping",

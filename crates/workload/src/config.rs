@@ -225,6 +225,20 @@ fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError { key: key.into(), message: message.into() })
 }
 
+impl SkeletonConfig {
+    /// Refuses what does not fit a machine of so many nodes.
+    pub(crate) fn check_on(&self, nodes: u64) -> Result<(), ConfigError> {
+        self.check().map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
+        match self.ranks() {
+            ranks if u64::from(ranks) > nodes => refuse(
+                "workload.grid",
+                format!("expected at most {nodes} ranks, one for each node of the machine, found {ranks}"),
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl WorkloadConfig {
     /// Whether it is programs that decide what is sent, if anything is, rather than a pattern.
     pub fn is_program(&self) -> bool {
@@ -356,17 +370,7 @@ impl WorkloadConfig {
                 s.check(dims).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
             }
             WorkloadConfig::Skeleton(s) => {
-                s.check().map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
-                let nodes: u64 = dims.iter().map(|&k| u64::from(k)).product();
-                if u64::from(s.ranks()) > nodes {
-                    return refuse(
-                        "workload.grid",
-                        format!(
-                            "expected at most {nodes} ranks, one for each node of the {shape} machine, found {}",
-                            s.ranks()
-                        ),
-                    );
-                }
+                s.check_on(dims.iter().map(|&k| u64::from(k)).product())?;
             }
             _ => {}
         }

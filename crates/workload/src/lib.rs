@@ -11,12 +11,9 @@ pub mod glex;
 pub mod gni;
 pub mod goal;
 pub mod mapping;
-pub mod matching;
-pub mod messages;
 pub mod pattern;
 pub mod permutation;
 pub mod processes;
-pub mod program;
 pub mod skeleton;
 pub mod spi;
 pub mod synthetic;
@@ -25,3 +22,4 @@ pub mod synthetic;
 mod ideal;
 
 pub use netloom_fabric::config::ConfigError;
+pub use netloom_messaging::{matching, program};

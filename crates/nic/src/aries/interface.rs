@@ -11,7 +11,7 @@ use netloom_engine::Time;
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::router::tiled::TiledHeader;
-use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, Submitted};
+use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, ProcessOf, Submitted};
 use netloom_node::process::ProcessId;
 use netloom_node::program::{IntoOutcome, Program};
 use netloom_node::schedule::Schedule;
@@ -85,6 +85,25 @@ pub fn nics<F>(
 where
     F: Future<Output: IntoOutcome> + Send + 'static,
 {
+    let process = |gni: Gni| -> Box<ProcessOf<Nic>> {
+        Box::new(Program::new(gni.process_core().clone(), program(gni)))
+    };
+    nics_of(config, network, jobs, numbers, processes, seed, process)
+}
+
+/// The same with any processes.
+///
+/// # Panics
+/// If there are more processes than a node's numbers can tell, 255.
+pub fn nics_of(
+    config: &AriesConfig,
+    network: &TiledConfig,
+    jobs: &Arc<[Job]>,
+    numbers: &[u32],
+    processes: u32,
+    seed: u64,
+    mut process: impl FnMut(Gni) -> Box<ProcessOf<Nic>>,
+) -> AriesNics {
     let common = Arc::new(Common {
         config: config.clone(),
         packet: network.packet.clone(),
@@ -95,13 +114,13 @@ where
         links: OnceLock::new(),
     });
     let of = Arc::clone(&common);
-    let process = |number, process, here: &_| {
+    let make = |number, which, here: &_| {
         let core = CoreOf::<Nic>::default();
-        let gni = Gni::new(number, process, core.clone(), here, &of);
-        NewProcess { process: Box::new(Program::new(core.clone(), program(gni))), core }
+        let gni = Gni::new(number, which, core.clone(), here, &of);
+        NewProcess { process: process(gni), core }
     };
     let processes = common.processes;
-    Nodes::new(common, numbers, processes, seed, process)
+    Nodes::new(common, numbers, processes, seed, make)
 }
 
 impl NetworkInterface for Nic {

@@ -45,7 +45,7 @@ mod target;
 pub use amo_cache::AMO_CACHE_ENTRIES;
 pub use bte::{CHANNELS, TRANSFER_MAX_B};
 pub use fma::{LINE_B, WINDOW_B, Window};
-pub use interface::{AriesNics, NicCounters, Submission, nics};
+pub use interface::{AriesNics, NicCounters, Submission, nics, nics_of};
 pub use iommu::{PTE_CACHE_ENTRIES, PTE_CACHE_WAYS, PTES_PER_ENTRY};
 pub use node::{Event, EventKind, FMA_DESCRIPTORS};
 pub use orb::OUTSTANDING;

@@ -116,7 +116,7 @@ impl Smsg {
         if length > self.theirs.message_max {
             return Err(Refusal::Size);
         }
-        if self.sent - self.gni.load_word(self.mine.credits()) >= self.theirs.slots {
+        if self.needs_credit().is_some() {
             return Err(Refusal::NotDone);
         }
         let mut bytes = [header, data].concat();
@@ -134,6 +134,12 @@ impl Smsg {
             ..Post::new(PostKind::FmaPut, 0, at, self.theirs.memory, bytes.len() as u64)
         };
         self.gni.put_bytes(self.to, post, &bytes).await
+    }
+
+    /// Whether the other side has no slot free for the next message; and the address of the word that says when it has.
+    pub fn needs_credit(&self) -> Option<u64> {
+        let taken = self.gni.load_word(self.mine.credits());
+        (self.sent - taken >= self.theirs.slots).then(|| self.mine.credits())
     }
 
     fn next(&self) -> Option<Message> {

@@ -14,7 +14,7 @@ use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::packet::Header;
 use netloom_fabric::topology::torus::Torus;
 use netloom_node::agenda::TICK;
-use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, Submitted};
+use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, ProcessOf, Submitted};
 use netloom_node::polling::Polling;
 use netloom_node::process::{Failure, ProcessId};
 use netloom_node::program::{IntoOutcome, Program};
@@ -40,16 +40,34 @@ pub fn units<F>(
 where
     F: Future<Output: IntoOutcome> + Send + 'static,
 {
+    let process = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
+        Box::new(Program::new(spi.core().clone(), program(spi)))
+    };
+    units_of(config, network, numbers, processes, seed, process)
+}
+
+/// The same with any processes.
+///
+/// # Panics
+/// If there are more processes than a node's numbers can tell, 255.
+pub fn units_of(
+    config: &MessageUnitConfig,
+    network: &Outline,
+    numbers: &[u32],
+    processes: u32,
+    seed: u64,
+    mut process: impl FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
+) -> MessageUnits {
     let torus = Arc::new(Torus::new(&network.topology));
     let processes = u8::try_from(processes).expect("at most 255 processes a node");
     let common = Arc::new(Common { config: config.clone(), torus, tie: network.halfway_tie, processes });
     let of = Arc::clone(&common);
-    let process = |number, process, shared: &_| {
+    let make = |number, which, shared: &_| {
         let core = CoreOf::<MessageUnit>::default();
-        let spi = Spi::new(number, process, core.clone(), shared, &of);
-        NewProcess { process: Box::new(Program::new(core.clone(), program(spi))), core }
+        let spi = Spi::new(number, which, core.clone(), shared, &of);
+        NewProcess { process: process(spi), core }
     };
-    Nodes::new(common, numbers, processes, seed, process)
+    Nodes::new(common, numbers, processes, seed, make)
 }
 
 /// Packets that the units of a block have stored, and their data, bytes.

@@ -35,7 +35,7 @@ mod reception;
 pub mod spi;
 
 pub use counters::UnitCounters;
-pub use interface::{MessageUnit, MessageUnits, injected, refused, stored_so_far, units};
+pub use interface::{MessageUnit, MessageUnits, injected, refused, stored_so_far, units, units_of};
 
 use netloom_engine::{Stream, Time};
 use netloom_fabric::collective::ClassRoute;

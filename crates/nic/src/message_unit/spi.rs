@@ -400,8 +400,9 @@ impl Spi {
 
     /// Looks once whether a packet lies in a reception FIFO, and takes it, like [`Self::receive`].
     pub async fn poll(&self, fifo: u16) -> Option<Packet> {
-        self.core.ask(Operation::Submit(Command::Poll(fifo)));
-        self.take(fifo).await
+        self.ask_for_packet(fifo);
+        self.core.done().await;
+        self.taken()
     }
 
     /// Has an IO node's PCIe move so many bytes, behind what it moves already that way; returns when it has. Its reads and writes of memory
@@ -412,6 +413,22 @@ impl Spi {
         let end = begin + (bytes as f64 / self.common.config.pcie_bytes_per_tick).ceil() as Time;
         shared.pcie_free[way as usize] = end;
         end
+    }
+
+    /// The process' side of its node.
+    pub fn core(&self) -> &CoreOf<MessageUnit> {
+        &self.core
+    }
+
+    /// Asks for the next packet of a reception FIFO, as [`Self::poll`] does, but goes on meanwhile: when that is done, [`Self::taken`] has it.
+    pub fn ask_for_packet(&self, fifo: u16) {
+        self.core.ask(Operation::Submit(Command::Poll(fifo)));
+        self.core.ask(Operation::Submit(Command::Take(fifo)));
+    }
+
+    /// What the last poll took.
+    pub fn taken(&self) -> Option<Packet> {
+        lock(&self.shared).packets.remove(&self.process).flatten()
     }
 
     /// Does something else until a time, unless it is past.
@@ -457,6 +474,6 @@ impl Spi {
 
     async fn take(&self, fifo: u16) -> Option<Packet> {
         self.core.submit(Command::Take(fifo)).await;
-        lock(&self.shared).packets.remove(&self.process).flatten()
+        self.taken()
     }
 }

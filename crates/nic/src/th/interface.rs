@@ -11,7 +11,7 @@ use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::router::tiled::TiledHeader;
 use netloom_node::agenda::TICK;
-use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, Submitted};
+use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, ProcessOf, Submitted};
 use netloom_node::process::ProcessId;
 use netloom_node::program::{IntoOutcome, Program};
 use netloom_node::schedule::Schedule;
@@ -75,6 +75,24 @@ pub fn nics<F>(
 where
     F: Future<Output: IntoOutcome> + Send + 'static,
 {
+    let process = |glex: Glex| -> Box<ProcessOf<Nic>> {
+        Box::new(Program::new(glex.process_core().clone(), program(glex)))
+    };
+    nics_of(config, network, numbers, processes, seed, process)
+}
+
+/// The same with any processes.
+///
+/// # Panics
+/// If there are more processes than a node's numbers can tell, 255.
+pub fn nics_of(
+    config: &ThConfig,
+    network: &TiledConfig,
+    numbers: &[u32],
+    processes: u32,
+    seed: u64,
+    mut process: impl FnMut(Glex) -> Box<ProcessOf<Nic>>,
+) -> ThNics {
     let common = Arc::new(Common {
         config: config.clone(),
         packet: network.packet.clone(),
@@ -82,13 +100,13 @@ where
         processes: u8::try_from(processes).expect("at most 255 processes a node"),
     });
     let of = Arc::clone(&common);
-    let process = |number, process, here: &_| {
+    let make = |number, which, here: &_| {
         let core = CoreOf::<Nic>::default();
-        let glex = Glex::new(number, process, core.clone(), here, &of);
-        NewProcess { process: Box::new(Program::new(core.clone(), program(glex))), core }
+        let glex = Glex::new(number, which, core.clone(), here, &of);
+        NewProcess { process: process(glex), core }
     };
     let processes = common.processes;
-    Nodes::new(common, numbers, processes, seed, process)
+    Nodes::new(common, numbers, processes, seed, make)
 }
 
 impl NetworkInterface for Nic {

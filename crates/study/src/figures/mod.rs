@@ -57,6 +57,14 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
                 format!("{} us; ranks end at {} us on average", short(p.last_end_us), short(p.mean_end_us)),
             ),
         ];
+        let [compute, software, injection, waiting] =
+            [p.compute_us, p.software_us, p.injection_us, p.waiting_us].map(short);
+        rows.push((
+            "a rank's time",
+            format!(
+                "computing {compute} us, messaging software {software} us, injection {injection} us, waiting {waiting} us (means)"
+            ),
+        ));
         if p.mean_hops_by_bytes > 0.0 {
             let hops = format!(
                 "{} hops a byte, {} a message",

@@ -2,6 +2,7 @@
 //! asked of all of them; what tori and networks of switches have of their own is in a file each.
 
 mod packaging;
+pub(crate) mod size;
 mod switched;
 mod torus;
 
@@ -13,6 +14,7 @@ use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest};
 use crate::tree::Tree;
 use netloom_fabric::config::{Cabling, ConfigError, Outline, SwitchedTopology};
+use netloom_messaging::config::MessagingConfig;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,6 +58,7 @@ pub const MACHINE_KEYS: &[&str] = &[
     "faults",
     "aries",
     "th",
+    "messaging",
 ];
 
 /// A machine.
@@ -202,6 +205,14 @@ impl Machine {
             _ => None,
         };
         Some(CableFacts::of_upgrade(&of(self)?, &of(after)?))
+    }
+
+    /// The messaging library of its nodes.
+    pub fn messaging(&self) -> &MessagingConfig {
+        match self {
+            Machine::Torus(m) => &m.messaging,
+            Machine::Switched(m) => &m.messaging,
+        }
     }
 
     /// The torus, if it is one.

@@ -7,6 +7,7 @@ use netloom_fabric::config::{
     TiledConfig, TiledRouter,
 };
 use netloom_fabric::topology::wiring::Wiring;
+use netloom_messaging::config::MessagingConfig;
 use netloom_nic::aries::config::AriesConfig;
 use netloom_nic::th::config::ThConfig;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,9 @@ pub struct SwitchedMachine {
     /// The TH Express NIC of a node, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub th: Option<ThConfig>,
+    /// The messaging library of its nodes, on which programs run.
+    #[serde(default)]
+    pub messaging: MessagingConfig,
 }
 
 /// What the layers above need to know of a network of switches.
@@ -87,6 +91,7 @@ impl SwitchedMachine {
     /// The first impossible value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.network().check()?;
+        self.messaging.check()?;
         self.aries.as_ref().map_or(Ok(()), AriesConfig::check)?;
         self.th.as_ref().map_or(Ok(()), ThConfig::check)
     }

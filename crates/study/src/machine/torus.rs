@@ -7,6 +7,7 @@ use crate::tree::Tree;
 use netloom_fabric::config::{
     ConfigError, Link, Outline, PacketFormat, QueuedConfig, QueuedRouter, Router, Topology, TorusConfig,
 };
+use netloom_messaging::config::MessagingConfig;
 use netloom_nic::config::FifoConfig;
 use netloom_nic::message_unit::config::MessageUnitConfig;
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,9 @@ pub struct TorusMachine<R = Routers> {
     /// The Message Unit of a node, for programs that are written for such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_unit: Option<MessageUnitConfig>,
+    /// The messaging library of its nodes, on which programs run.
+    #[serde(default)]
+    pub messaging: MessagingConfig,
 }
 
 impl<R> TorusMachine<R> {
@@ -93,6 +97,7 @@ impl<R> TorusMachine<R> {
             router: tell(self.router),
             nic: self.nic,
             message_unit: self.message_unit,
+            messaging: self.messaging,
         }
     }
 }
@@ -138,6 +143,7 @@ impl TorusMachine {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.network().check()?;
         self.nic.check(self.packet.chunk_B * self.packet.chunks_max)?;
+        self.messaging.check()?;
         self.message_unit.as_ref().map_or(Ok(()), |unit| unit.check())
     }
 

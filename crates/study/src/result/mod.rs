@@ -110,6 +110,21 @@ pub struct ProgramFigures {
     pub last_end_us: f64,
     /// When ranks ended on average, us.
     pub mean_end_us: f64,
+    /// Messages sent by rendezvous.
+    #[serde(default)]
+    pub rendezvous: u64,
+    /// Where a rank's time went, mean, us: in its own computation.
+    #[serde(default)]
+    pub compute_us: f64,
+    /// In the instructions of its messaging library.
+    #[serde(default)]
+    pub software_us: f64,
+    /// Held by its network interface while it gave commands.
+    #[serde(default)]
+    pub injection_us: f64,
+    /// Waiting for messages.
+    #[serde(default)]
+    pub waiting_us: f64,
     /// Mean hops of a byte under the mapping; 0 where the messages are not known beforehand.
     pub mean_hops_by_bytes: f64,
     /// Mean hops of a message under the mapping.

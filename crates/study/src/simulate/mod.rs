@@ -7,6 +7,7 @@
 //! | `family.rs` | tori of any family of routers, built for any hosts |
 //! | `driver.rs` | what a run asks of the nodes' side |
 //! | `course.rs`, `steady.rs` | the run itself; when it has settled |
+//! | `programs.rs` | programs of ranks, skeletons and traces, on any machine |
 //! | `processes.rs` | programs that failed or never end |
 //! | `reach.rs` | programs refused whose messages have no way round what is dead |
 
@@ -15,6 +16,7 @@ pub(crate) mod driver;
 mod family;
 mod packaging;
 mod processes;
+mod programs;
 mod reach;
 mod steady;
 mod switched;

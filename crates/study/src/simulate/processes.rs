@@ -26,16 +26,23 @@ impl Processes {
         B: RouterBlock<Host = Nodes<N>>,
     {
         let mut all = Processes::default();
-        for block in network.blocks() {
-            let nodes = block.host();
-            all.measurements.extend(nodes.measurements());
-            all.unfinished.extend(nodes.unfinished());
-            all.failures.extend(nodes.failures().map(|(node, process, why)| (node, process, why.clone())));
-        }
-        all.measurements.sort_by_key(|&(node, process, _)| (node, process));
-        all.unfinished.sort_unstable();
-        all.failures.sort();
+        network.blocks().for_each(|block| all.add(block.host()));
         all
+    }
+
+    /// Adds those of a block.
+    pub fn add<N: NetworkInterface>(&mut self, nodes: &Nodes<N>) {
+        self.measurements.extend(nodes.measurements());
+        self.unfinished.extend(nodes.unfinished());
+        self.failures.extend(nodes.failures().map(|(node, process, why)| (node, process, why.clone())));
+        self.measurements.sort_by_key(|&(node, process, _)| (node, process));
+        self.unfinished.sort_unstable();
+        self.failures.sort();
+    }
+
+    /// Whether any failed.
+    pub fn has_failures(&self) -> bool {
+        !self.failures.is_empty()
     }
 
     /// Marks a result as partial if any failed or has not ended; there are `count` of them.

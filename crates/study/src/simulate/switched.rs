@@ -4,6 +4,7 @@ use super::course::{Run, beside_the_study};
 use super::driver::{Driver, TimeOuts};
 use super::packaging;
 use super::processes::Processes;
+use super::programs;
 use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::measure::switched::SwitchedReadout;
@@ -35,6 +36,9 @@ pub(super) fn simulate(
     match &study.study.workload {
         WorkloadConfig::Gni(program) => return on_aries(study, program, progress, threads),
         WorkloadConfig::Glex(program) => return on_th(study, program, progress, threads),
+        workload @ (WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_)) => {
+            return programs::on_switches(study, workload, progress, threads);
+        }
         WorkloadConfig::Packaging(sizes) => return packaging::count(study, sizes),
         _ => {}
     }

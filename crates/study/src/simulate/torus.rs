@@ -3,30 +3,25 @@
 use super::course::{Run, beside_the_study};
 use super::family::{self, RouterFamily};
 use super::processes::Processes;
-use super::reach;
+use super::programs;
 use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::machine::TorusNetwork;
 use crate::measure::torus::{TorusReadout, payload_of_full_packet};
 use crate::resolve::ResolvedStudy;
-use crate::result::{Ended, MeasuredTable, ProgramFigures, RunResult};
+use crate::result::{MeasuredTable, RunResult};
 use crate::run::ProgressSink;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::packet::Header;
 use netloom_fabric::router::queued::CounterMasks;
-use netloom_fabric::router::{BuildOptions, Network, NodeBlock, RouterBlock};
+use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::fifo::FifoNic;
 use netloom_nic::message_unit::{self, NETWORK_FIFOS};
-use netloom_workload::config::{Priority, Routing, WorkloadConfig};
-use netloom_workload::goal::{self, replay::Replay};
-use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError, Shape};
-use netloom_workload::messages::{Layout, Programs};
+use netloom_workload::config::WorkloadConfig;
 use netloom_workload::pattern::Pattern;
-use netloom_workload::program::Program;
 use netloom_workload::spi::{Measured, SpiConfig};
 use netloom_workload::synthetic::{Plan, Synthetic};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Simulates a study on a torus.
@@ -58,7 +53,6 @@ fn run<F: RouterFamily>(
     let payload = payload_of_full_packet(network);
     let workload = beside_the_study(study);
     let problem = |e: ConfigError| study.impossible(e);
-    let at = |key: &str, message: String| study.impossible(ConfigError { key: key.into(), message });
     let mut options = BuildOptions {
         seed: s.seed,
         injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic),
@@ -81,47 +75,7 @@ fn run<F: RouterFamily>(
     if let WorkloadConfig::Spi(program) = &workload {
         return on_message_units(family, study, program, progress, threads);
     }
-    let (programs, messages) = programs(&workload, &study.directory).map_err(problem)?;
-    let ranks = programs.len() as u32;
-    let shape = Shape::new(&network.topology.dims, &wraps(study)).map_err(|e| Problem::new(e.to_string()))?;
-    let mut mapping = s.mapping.clone();
-    if let MappingConfig::File(file) = &mut mapping {
-        *file = study.directory.join(&*file).to_string_lossy().into_owned();
-    }
-    let mapping = Mapping::new(&mapping, &shape, ranks, s.seed).map_err(|e| match e {
-        MappingError::TooManyRanks { .. } => at("workload", e.to_string()),
-        _ => at("mapping", e.to_string()),
-    })?;
-    let hops = mapping.hop_statistics(&shape, messages.iter().copied());
-    options.smallest_chunks = 1;
-    let high = s.traffic.priority == Priority::High;
-    let normal = nic.injection_normal as usize;
-    let lanes: Vec<usize> = match (nic.injection_fifo_B.is_some(), high) {
-        (true, _) => vec![usize::from(high)],
-        (false, false) => (0..normal).collect(),
-        (false, true) => (normal..normal + nic.injection_high as usize).collect(),
-    };
-    if lanes.is_empty() {
-        return Err(at("traffic.priority", "high priority needs nic.injection_high of at least 1".into()));
-    }
-    let flags = if high { Header::HIGH } else { 0 }
-        | if s.traffic.routing == Routing::Static { Header::STATIC } else { 0 };
-    reach::check(study, mapping.nodes(), &messages).map_err(problem)?;
-    let layout = Arc::new(Layout::new(network, mapping.nodes(), &lanes, flags));
-    let programs: Vec<Mutex<Option<Box<dyn Program>>>> =
-        programs.into_iter().map(|p| Mutex::new(Some(p))).collect();
-    let built = family.build(&options, |nodes| {
-        let take = |rank: u32| {
-            let program = programs[rank as usize].lock().expect("no panic before").take();
-            program.expect("each rank runs on one node")
-        };
-        FifoNic::new(nic, network, nodes, Programs::new(&layout, nodes, take))
-    });
-    let mut run =
-        Run::new(study, TorusReadout, built.map_err(problem)?, None, threads, begin.elapsed().as_secs_f64());
-    let mut result = run.until_the_end(progress);
-    finish_programs(&mut result, &mut run.network, study, ranks, &hops);
-    Ok(result)
+    programs::on_torus(family, study, &workload, progress, threads)
 }
 
 /// Runs programs on Message Units.
@@ -169,69 +123,4 @@ fn on_message_units<F: RouterFamily>(
     }
     of_run.judge(&mut result, study.torus().nodes() as u32);
     Ok(result)
-}
-
-fn wraps(study: &ResolvedStudy) -> Vec<bool> {
-    (0..study.torus().topology.dims.len()).map(|d| study.torus().wraps(d)).collect()
-}
-
-type Messages = Vec<(u32, u32, u64)>;
-
-/// The programs of a skeleton or a trace, and the messages that are known beforehand, for the statistics of the mapping.
-fn programs(
-    workload: &WorkloadConfig,
-    directory: &std::path::Path,
-) -> Result<(Vec<Box<dyn Program>>, Messages), ConfigError> {
-    match workload {
-        WorkloadConfig::Trace(trace) => {
-            let loaded = goal::load(directory.join(&trace.file))
-                .map_err(|e| ConfigError { key: "workload.file".into(), message: e.to_string() })?;
-            let messages = loaded.messages().collect();
-            let programs = Replay::programs(&Arc::new(loaded)).into_iter().map(|p| Box::new(p) as Box<_>);
-            Ok((programs.collect(), messages))
-        }
-        WorkloadConfig::Skeleton(skeleton) => {
-            let programs = skeleton.programs()?.into_iter().map(|p| Box::new(p) as Box<_>);
-            Ok((programs.collect(), vec![]))
-        }
-        _ => unreachable!("patterns were dealt with"),
-    }
-}
-
-/// What programs have to say for themselves.
-fn finish_programs<B: NodeBlock<Host = FifoNic<Programs>>>(
-    result: &mut RunResult,
-    network: &mut Network<B>,
-    study: &ResolvedStudy,
-    ranks: u32,
-    hops: &HopStatistics,
-) {
-    let mut figures = ProgramFigures { ranks, ..ProgramFigures::default() };
-    let mut waiting = vec![];
-    let mut ends = vec![];
-    for block in network.blocks() {
-        let programs = block.host().software();
-        figures.messages += programs.messages;
-        figures.message_bytes += programs.payload_bytes;
-        ends.extend(programs.finished().filter_map(|f| f.1).map(|t| study.micros(t)));
-        waiting.extend(programs.waiting());
-    }
-    figures.last_end_us = ends.iter().copied().fold(0.0, f64::max);
-    figures.mean_end_us = ends.iter().sum::<f64>() / (ends.len() as f64).max(1.0);
-    figures.mean_hops_by_bytes = hops.mean_of_bytes();
-    figures.mean_hops_by_messages = hops.mean_of_messages();
-    if result.simulated.ended == Ended::Done && !waiting.is_empty() {
-        result.simulated.ended = Ended::Stalled;
-        waiting.sort_unstable_by_key(|w| w.0);
-        let told = waiting.iter().take(4).map(|(rank, receives)| {
-            let receive = receives.first().map_or("nothing that can come".into(), |(source, tag)| {
-                let word = |x: &Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
-                format!("a message from rank {} with tag {}", word(source), word(tag))
-            });
-            format!("rank {rank} waits for {receive}")
-        });
-        let told: Vec<String> = told.collect();
-        result.partial = Some(format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; ")));
-    }
-    result.programs = Some(figures);
 }

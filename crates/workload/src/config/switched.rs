@@ -6,7 +6,7 @@ use netloom_fabric::router::tiled::Mode;
 use netloom_fabric::topology::wiring::Wiring;
 
 /// The workloads that machines of switches know.
-const KINDS: &str = "\"uniform\", \"shift\", \"group-shift\", \"permutation\", \"random-permutation\", \"hot-node\", \"jobs\", \"packaging\", \"gni\" or \"glex\"";
+const KINDS: &str = "\"uniform\", \"shift\", \"group-shift\", \"permutation\", \"random-permutation\", \"hot-node\", \"jobs\", \"packaging\", \"trace\", \"skeleton\", \"gni\" or \"glex\"";
 
 impl Routing {
     /// The word for it in a study.
@@ -77,6 +77,8 @@ impl WorkloadConfig {
                     _ => Ok(()),
                 }
             }
+            WorkloadConfig::Trace(_) => Ok(()),
+            WorkloadConfig::Skeleton(skeleton) => skeleton.check_on(nodes.into()),
             WorkloadConfig::Gni(program) => {
                 program.check(nodes).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })
             }

@@ -394,6 +394,7 @@ mod tests {
     use super::*;
     use crate::ideal::{Deadlock, Ideal};
     use crate::matching::Matching;
+    use crate::program::destinations;
 
     fn all<F>(ranks: u32, function: impl Fn(SimulatedRank) -> F) -> Vec<Box<dyn Program>>
     where
@@ -529,5 +530,21 @@ mod tests {
         let grid = [3, 4, 5];
         assert_eq!(coordinates(3, grid), [0, 1, 0]);
         assert!((0..60).all(|r| rank_at(coordinates(r, grid), grid) == r));
+    }
+
+    #[test]
+    fn destinations_are_found_behind_all_that_a_program_waits_for() {
+        let mut program = Skeleton::new(3, 8, |rank| async move {
+            rank.recv(None, None, 64).await;
+            rank.send(7, 0, 64).await;
+            for i in 0..4 {
+                rank.compute(1_000).await;
+                rank.wait(rank.irecv(Some(i), Some(0), 8)).await;
+                rank.send(i % 2, 0, 64).await;
+            }
+        });
+        assert_eq!(destinations(&mut program), [0, 1, 7].into());
+        assert!(program.is_done());
+        assert!(destinations(&mut Skeleton::new(0, 1, |_| async {})).is_empty());
     }
 }

@@ -128,6 +128,11 @@ impl Gni {
         Gni { node, process, core, here, common, descriptor }
     }
 
+    /// The process' side of its node.
+    pub fn process_core(&self) -> &CoreOf<Nic> {
+        &self.core
+    }
+
     /// The machine's number of the node.
     pub fn node(&self) -> u32 {
         self.node

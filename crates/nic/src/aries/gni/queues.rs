@@ -71,6 +71,11 @@ impl Gni {
         })?
     }
 
+    /// Whether an event lies in a queue of the process: not timed, for who waits for it otherwise.
+    pub fn cq_has_event(&self, queue: u16) -> bool {
+        self.with_queue(queue, |q| q.is_overrun || !q.events.is_empty()).unwrap_or(false)
+    }
+
     fn take_event(&self, queue: u16) -> Result<Event, Refusal> {
         self.with_queue(queue, |q| {
             if std::mem::take(&mut q.is_overrun) {

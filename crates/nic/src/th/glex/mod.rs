@@ -65,6 +65,11 @@ impl Glex {
         Glex { node, process, core, here, common }
     }
 
+    /// The process' side of its node.
+    pub fn process_core(&self) -> &CoreOf<Nic> {
+        &self.core
+    }
+
     /// The machine's number of the node.
     pub fn node(&self) -> u32 {
         self.node

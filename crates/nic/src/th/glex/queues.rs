@@ -16,6 +16,13 @@ impl Glex {
         self.own(&mut lock(&self.here), endpoint)?.events.pop()
     }
 
+    /// Whether there is an event, or a mini-packet: not timed, for who waits for them otherwise.
+    pub fn has_any(&self, endpoint: u8) -> (bool, bool) {
+        let mut here = lock(&self.here);
+        self.own(&mut here, endpoint)
+            .map_or((false, false), |port| (!port.events.is_quiet(), !port.mini_packets.is_quiet()))
+    }
+
     /// Polls until there is an event, and takes it.
     ///
     /// # Errors

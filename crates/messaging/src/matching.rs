@@ -27,7 +27,7 @@ const CLASSES: usize = 4;
 /// Spreads the bits of a key that is one integer. The keys are ranks and tags of a program under study, not an
 /// adversary's, and a result never depends on the order within a map.
 #[derive(Default)]
-pub(crate) struct KeyHasher(u64);
+pub struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn write(&mut self, bytes: &[u8]) {
@@ -50,7 +50,8 @@ impl Hasher for KeyHasher {
     }
 }
 
-pub(crate) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
+/// A map by keys that are one integer.
+pub type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
 
 fn key(class: usize, source: u32, tag: u32) -> u64 {
     match class {
@@ -109,7 +110,7 @@ struct Unexpected<M> {
 /// The receive side of one rank. `R` is what the owner knows a posted receive by, `M` an unexpected message.
 ///
 /// ```
-/// use netloom_workload::matching::Matching;
+/// use netloom_messaging::matching::Matching;
 /// let mut side: Matching<&str, &str> = Matching::new();
 /// assert_eq!(side.post(Some(3), None, "receive"), None); // from rank 3, any tag: waits
 /// assert_eq!(side.arrive(4, 7, "early"), None); // from rank 4: nobody asked for it yet

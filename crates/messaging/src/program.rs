@@ -168,23 +168,6 @@ impl<T> Processors<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skeleton::{Rank, Skeleton};
-
-    #[test]
-    fn destinations_are_found_behind_all_that_a_program_waits_for() {
-        let mut program = Skeleton::new(3, 8, |rank| async move {
-            rank.recv(None, None, 64).await;
-            rank.send(7, 0, 64).await;
-            for i in 0..4 {
-                rank.compute(1_000).await;
-                rank.wait(rank.irecv(Some(i), Some(0), 8)).await;
-                rank.send(i % 2, 0, 64).await;
-            }
-        });
-        assert_eq!(destinations(&mut program), [0, 1, 7].into());
-        assert!(program.is_done());
-        assert!(destinations(&mut Skeleton::new(0, 1, |_| async {})).is_empty());
-    }
 
     #[test]
     fn a_cpu_runs_one_thing_at_a_time_in_order() {

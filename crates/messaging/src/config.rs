@@ -1,0 +1,129 @@
+//! What a machine says of its messaging library.
+
+use netloom_fabric::config::ConfigError;
+use serde::{Deserialize, Serialize};
+
+/// When a rank's library makes progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgressMode {
+    /// While the rank waits for a message, as in MPI libraries without a progress thread.
+    #[default]
+    InCalls,
+    /// Also while the rank computes, as if another hardware thread did it.
+    Always,
+}
+
+/// The protocols of a machine's messaging library, and the time of its instructions. Without a table, messages of all lengths are sent
+/// eagerly, and the library takes no time of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(non_snake_case)]
+pub struct MessagingConfig {
+    /// Data of the longest message that is sent eagerly, bytes; longer ones by rendezvous. None: all eagerly, as far as the interface can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eager_max_B: Option<u64>,
+    /// The library's instructions for a send, besides those of the interface below it, ns.
+    pub send_ns: f64,
+    /// The same for a receive: matching, and completing the request, ns.
+    pub receive_ns: f64,
+    /// Least time between the begins of two sends of a rank, ns.
+    pub gap_ns: f64,
+    /// Where software puts packets one by one: for each packet that it sends, and that it receives, ns.
+    pub packet_send_ns: f64,
+    /// See `packet_send_ns`.
+    pub packet_receive_ns: f64,
+    /// How fast the processor copies data of eager messages, at either end, GB/s. None: in no time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy_GB_per_s: Option<f64>,
+    /// Messages on their way to one process at once, where each has a buffer there.
+    pub credits: u32,
+    /// When the library makes progress.
+    pub progress: ProgressMode,
+}
+
+impl Default for MessagingConfig {
+    fn default() -> Self {
+        MessagingConfig {
+            eager_max_B: None,
+            send_ns: 0.0,
+            receive_ns: 0.0,
+            gap_ns: 0.0,
+            packet_send_ns: 0.0,
+            packet_receive_ns: 0.0,
+            copy_GB_per_s: None,
+            credits: 16,
+            progress: ProgressMode::InCalls,
+        }
+    }
+}
+
+impl MessagingConfig {
+    /// Refuses what cannot be.
+    ///
+    /// # Errors
+    /// The first invalid value, with its key (`messaging.…`) and what was expected.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |key: &str, message: String| Err(ConfigError { key: format!("messaging.{key}"), message });
+        for (key, ns) in [
+            ("send_ns", self.send_ns),
+            ("receive_ns", self.receive_ns),
+            ("gap_ns", self.gap_ns),
+            ("packet_send_ns", self.packet_send_ns),
+            ("packet_receive_ns", self.packet_receive_ns),
+        ] {
+            if !(0.0..=1e9).contains(&ns) {
+                return refuse(key, format!("expected a time from 0 to 1e9 ns, found {ns}"));
+            }
+        }
+        if let Some(rate) = self.copy_GB_per_s.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            return refuse("copy_GB_per_s", format!("expected a rate above 0, found {rate}"));
+        }
+        if !(1..=1024).contains(&self.credits) {
+            return refuse("credits", format!("expected 1 to 1024, found {}", self.credits));
+        }
+        Ok(())
+    }
+}
+
+/// Times of the library in microticks.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    /// See [`MessagingConfig`].
+    pub send: u64,
+    /// See [`MessagingConfig`].
+    pub receive: u64,
+    /// See [`MessagingConfig`].
+    pub gap: u64,
+    /// See [`MessagingConfig`].
+    pub packet_send: u64,
+    /// See [`MessagingConfig`].
+    pub packet_receive: u64,
+    /// To copy a byte.
+    pub copy_per_byte: f64,
+    /// A nanosecond.
+    pub nanosecond: f64,
+}
+
+impl Steps {
+    /// Those of a machine of so many ticks a second.
+    pub fn new(config: &MessagingConfig, ticks_per_second: u64) -> Self {
+        // Microticks of a nanosecond.
+        let nanosecond = ticks_per_second as f64 * 1e6 / 1e9;
+        let of = |ns: f64| (ns * nanosecond).round() as u64;
+        Steps {
+            send: of(config.send_ns),
+            receive: of(config.receive_ns),
+            gap: of(config.gap_ns),
+            packet_send: of(config.packet_send_ns),
+            packet_receive: of(config.packet_receive_ns),
+            copy_per_byte: config.copy_GB_per_s.map_or(0.0, |rate| nanosecond / rate),
+            nanosecond,
+        }
+    }
+
+    /// To copy so many bytes.
+    pub fn copy(&self, bytes: u64) -> u64 {
+        (self.copy_per_byte * bytes as f64).round() as u64
+    }
+}

@@ -1,0 +1,24 @@
+//! Messaging libraries: what stands between a program's messages and a node's network interface.
+//!
+//! | what | file |
+//! |---|---|
+//! | what a rank does: operations that it issues and that finish | `program.rs` |
+//! | receives and messages matched by source and tag | `matching.rs` |
+//! | a rank with its library: eager and rendezvous | `rank.rs` |
+//! | what the protocols need of what is below them | `transport.rs` |
+//! | over packets that software puts into the network one by one | `packets.rs` |
+//! | over Message Units, Aries NICs, TH Express NICs | `spi.rs`, `gni.rs`, `glex.rs` |
+//! | protocol cut-offs and the time of the library's instructions | `config.rs` |
+
+pub mod config;
+pub mod glex;
+pub mod gni;
+
+
+pub mod matching;
+pub mod packets;
+pub mod program;
+pub mod rank;
+pub mod spi;
+
+pub mod transport;

@@ -1,0 +1,224 @@
+//! Messages over packets that software puts into the network one by one: BlueGene/L's packet layer, and nodes of other networks that have
+//! no NIC of their own.
+//!
+//! A few messages that are to leave take turns, packet by packet, so that one to one side does not keep the links to the others idle. The
+//! network may deliver packets in any order: a message has come when all of its packets have.
+
+use crate::config::Steps;
+use crate::transport::{Envelope, Event, Kind, Transport};
+use netloom_engine::Stream;
+use netloom_fabric::packet::Meta;
+use netloom_nic::packet_port::{NewPacket, PortMemory, Watch};
+use netloom_node::agenda::TICK;
+use netloom_node::process::Operation;
+use netloom_node::program::{Core, lock};
+use smallvec::{SmallVec, smallvec};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+/// How packets of a network look.
+pub trait PacketFormat<H>: Send + Sync {
+    /// Data of a full packet, bytes.
+    fn data_max(&self) -> u64;
+
+    /// The header of a packet between two nodes with so much data; `draw` is random.
+    fn header(&self, from: u32, to: u32, bytes: u32, draw: u64) -> H;
+}
+
+/// Where the ranks of a program are.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    /// Node of each rank.
+    nodes: Box<[u32]>,
+    /// Rank of each node that has one.
+    ranks: HashMap<u32, u32>,
+}
+
+impl Placement {
+    /// One rank a node.
+    pub fn new(nodes: &[u32]) -> Self {
+        Placement { nodes: nodes.into(), ranks: (0..).zip(nodes).map(|(rank, &node)| (node, rank)).collect() }
+    }
+
+    /// The node of a rank.
+    pub fn node(&self, rank: u32) -> u32 {
+        self.nodes[rank as usize]
+    }
+
+    /// The rank of a node, if it has one.
+    pub fn rank(&self, node: u32) -> Option<u32> {
+        self.ranks.get(&node).copied()
+    }
+
+    /// The nodes of all ranks, in order.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+}
+
+/// A message on its way out.
+struct Outgoing {
+    to: u32,
+    envelope: Envelope,
+    packets: u64,
+    sent: u64,
+}
+
+/// The packet layer of a rank.
+pub struct Packets<H> {
+    core: Core<NewPacket<H>, Watch>,
+    memory: Arc<Mutex<PortMemory<H>>>,
+    format: Arc<dyn PacketFormat<H>>,
+    placement: Arc<Placement>,
+    node: u32,
+    lanes: Vec<usize>,
+    steps: Steps,
+    outgoing: VecDeque<Outgoing>,
+    turn: usize,
+    /// Of messages that some packets of have come: packets that are missing, by sender, kind and number.
+    missing: HashMap<(u32, u8, u32), u64>,
+    random: Stream,
+    /// Sends whose last packet has been handed over.
+    done: VecDeque<u32>,
+}
+
+impl<H: Copy + Send + 'static> Packets<H> {
+    /// That of a node, whose packets go into these lanes.
+    pub fn new(
+        core: Core<NewPacket<H>, Watch>,
+        memory: &Arc<Mutex<PortMemory<H>>>,
+        format: &Arc<dyn PacketFormat<H>>,
+        placement: &Arc<Placement>,
+        (node, seed): (u32, u64),
+        lanes: &[usize],
+        steps: Steps,
+    ) -> Self {
+        Packets {
+            core,
+            memory: Arc::clone(memory),
+            format: Arc::clone(format),
+            placement: Arc::clone(placement),
+            node,
+            lanes: lanes.to_vec(),
+            steps,
+            outgoing: VecDeque::new(),
+            turn: 0,
+            missing: HashMap::new(),
+            random: Stream::new(seed, 21, node.into()),
+            done: VecDeque::new(),
+        }
+    }
+
+    fn packets(&self, envelope: &Envelope) -> u64 {
+        if envelope.carries_data() { envelope.bytes.div_ceil(self.format.data_max()).max(1) } else { 1 }
+    }
+
+    /// A packet has come. Returns its message, if that is now whole.
+    fn came(&mut self, meta: &Meta) -> Option<Event> {
+        let envelope = Envelope::of_words(meta.kind, meta.message);
+        // Only ranks send packets.
+        let from = self.placement.rank(meta.source)?;
+        let packets = self.packets(&envelope);
+        if packets > 1 {
+            let number = if envelope.kind == Kind::Eager { envelope.sequence } else { envelope.request };
+            let key = (from, meta.kind, number);
+            let missing = self.missing.entry(key).or_insert(packets);
+            *missing -= 1;
+            if *missing > 0 {
+                return None;
+            }
+            self.missing.remove(&key);
+        }
+        Some(Event::Arrived { from, envelope })
+    }
+
+    /// Puts a packet into each lane that has room, of the messages in turn.
+    fn put(&mut self) {
+        for at in 0..self.lanes.len() {
+            let lane = self.lanes[at];
+            let active = self.outgoing.len().min(self.lanes.len());
+            if active == 0 {
+                return;
+            }
+            if !lock(&self.memory).has_room(lane) {
+                continue;
+            }
+            let place = self.turn % active;
+            self.turn = (place + 1) % self.lanes.len();
+            let data_max = self.format.data_max();
+            let message = &mut self.outgoing[place];
+            let (to, envelope) = (self.placement.node(message.to), message.envelope);
+            let left = if envelope.carries_data() { envelope.bytes - data_max * message.sent } else { 0 };
+            message.sent += 1;
+            let is_last = message.sent == message.packets;
+            let bytes = left.min(data_max) as u32;
+            let header = self.format.header(self.node, to, bytes, self.random.draw());
+            let meta = Meta {
+                made: self.core.now() / TICK,
+                source: self.node,
+                kind: envelope.kind as u8,
+                message: envelope.to_words(),
+                ..Meta::default()
+            };
+            self.core.ask(Operation::Spend(self.steps.packet_send));
+            self.core.ask(Operation::Submit(NewPacket { lane, header, meta }));
+            if is_last {
+                self.outgoing.remove(place);
+                if envelope.kind == Kind::Data {
+                    self.done.push_back(envelope.tag);
+                }
+            }
+        }
+    }
+}
+
+impl<H: Copy + Send + 'static> Transport for Packets<H> {
+    type Command = NewPacket<H>;
+    type Watch = Watch;
+
+    fn core(&self) -> &Core<NewPacket<H>, Watch> {
+        &self.core
+    }
+
+    fn eager_max_bytes(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn fetches(&self) -> bool {
+        false
+    }
+
+    fn send(&mut self, to: u32, envelope: Envelope) {
+        let packets = self.packets(&envelope);
+        self.outgoing.push_back(Outgoing { to, envelope, packets, sent: 0 });
+    }
+
+    fn advance(&mut self) -> Option<Event> {
+        if let Some(request) = self.done.pop_front() {
+            return Some(Event::Sent { request });
+        }
+        loop {
+            let Some(meta) = lock(&self.memory).arrived.pop_front() else { break };
+            if self.steps.packet_receive > 0 {
+                self.core.ask(Operation::Spend(self.steps.packet_receive));
+            }
+            let event = self.came(&meta);
+            if event.is_some() || self.core.has_asked() {
+                return event;
+            }
+        }
+        self.put();
+        None
+    }
+
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+        let room = (!self.outgoing.is_empty()).then_some(Watch::Room);
+        let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Packet];
+        any.extend(room);
+        (any, None)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.outgoing.is_empty() && self.done.is_empty()
+    }
+}

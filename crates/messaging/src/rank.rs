@@ -1,0 +1,467 @@
+//! A rank: its program, and its library's protocols between two ranks: eager and rendezvous, messages matched by source and tag in the
+//! order in which they were sent, as MPI has it.
+//!
+//! The library runs beside the rank's network interface. It makes progress while its rank waits, and, if the machine says so, while it
+//! computes.
+
+use crate::config::{MessagingConfig, ProgressMode, Steps};
+use crate::matching::Matching;
+use crate::program::{Issue, OpId, Operation, Program};
+use crate::transport::{Envelope, Event, Kind, Transport};
+use netloom_node::process::{self, Failure, Operations, Outcome, Process, Resumed, Step, Wait};
+use netloom_node::program::lock;
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+/// A receive that has been posted: source and tag, none for any.
+pub type Awaited = (Option<u32>, Option<u32>);
+
+/// What a rank has done, and where its time went, microticks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RankReport {
+    /// When its program ended.
+    pub ended_at: Option<u64>,
+    /// In its own computation.
+    pub compute: u64,
+    /// In its library's instructions.
+    pub software: u64,
+    /// Waiting for messages.
+    pub waiting: u64,
+    /// Held by the network interface while it gave commands.
+    pub injection: u64,
+    /// Messages received, and their data, bytes.
+    pub messages: u64,
+    /// See `messages`.
+    pub message_bytes: u64,
+    /// Messages sent by rendezvous.
+    pub rendezvous: u64,
+    /// The first receive that it waits for.
+    pub waits_for: Option<Awaited>,
+}
+
+/// A message that has come and waits for its receive, or for messages before it.
+#[derive(Clone, Copy, Debug)]
+struct Unmatched {
+    envelope: Envelope,
+    from: u32,
+}
+
+/// A receive: its operation, and the length of its buffer.
+#[derive(Clone, Copy, Debug)]
+struct Posted {
+    op: OpId,
+    bytes: u64,
+}
+
+/// A receive by rendezvous: the operation, the sender and its request, and the length of the message.
+#[derive(Clone, Copy, Debug)]
+struct Receive {
+    op: OpId,
+    from: u32,
+    remote: u32,
+    bytes: u64,
+}
+
+/// What a wait or an operation of the rank is for, so that its time can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    Library,
+    Computing(OpId),
+    /// Waiting while other hardware computes.
+    Overlapping,
+    Waiting,
+}
+
+/// A rank of a program over a transport.
+pub struct Rank<T> {
+    rank: u32,
+    transport: T,
+    program: Box<dyn Program>,
+    steps: Steps,
+    eager_max_bytes: u64,
+    progress: ProgressMode,
+    issue: Issue,
+    matching: Matching<Posted, Unmatched>,
+    /// Messages to be matched that have been sent to each rank.
+    sent: HashMap<u32, u32>,
+    /// Of each rank: the next message to be matched, and those that came before it.
+    early: HashMap<u32, (u32, BTreeMap<u32, Envelope>)>,
+    /// Computations that end at a time, by CPU; and those that wait until the library has done what it was asked for.
+    timers: BTreeMap<(u64, u32), OpId>,
+    to_compute: VecDeque<(OpId, u64)>,
+    /// Sends by rendezvous, by request: the operation, the receiver.
+    sends: Requests<(OpId, u32)>,
+    /// Receives by rendezvous.
+    receives: Requests<Receive>,
+    /// When the next send may begin.
+    send_free: u64,
+    doing: Doing,
+    /// Since when, and how much of it the library's own instructions take.
+    since: u64,
+    spent: u64,
+    report: Arc<Mutex<RankReport>>,
+}
+
+/// Things by a small number that is used again.
+struct Requests<R> {
+    list: Vec<Option<R>>,
+    free: Vec<u32>,
+}
+
+impl<R> Requests<R> {
+    fn new() -> Self {
+        Requests { list: vec![], free: vec![] }
+    }
+
+    fn insert(&mut self, request: R) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.list[number as usize] = Some(request);
+                number
+            }
+            None => {
+                self.list.push(Some(request));
+                (self.list.len() - 1) as u32
+            }
+        }
+    }
+
+    fn remove(&mut self, number: u32) -> Option<R> {
+        let request = self.list.get_mut(number as usize)?.take()?;
+        self.free.push(number);
+        Some(request)
+    }
+
+    fn get(&self, number: u32) -> Option<&R> {
+        self.list.get(number as usize)?.as_ref()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.free.len() == self.list.len()
+    }
+}
+
+impl<T: Transport> Rank<T> {
+    /// A rank with its program, on a machine of so many ticks a second; what it does is told in the report.
+    pub fn new(
+        rank: u32,
+        transport: T,
+        program: Box<dyn Program>,
+        config: &MessagingConfig,
+        ticks_per_second: u64,
+        report: &Arc<Mutex<RankReport>>,
+    ) -> Self {
+        let eager_max_bytes = config.eager_max_B.unwrap_or(u64::MAX).min(transport.eager_max_bytes());
+        Rank {
+            rank,
+            transport,
+            program,
+            steps: Steps::new(config, ticks_per_second),
+            eager_max_bytes,
+            progress: config.progress,
+            issue: Issue::new(),
+            matching: Matching::new(),
+            sent: HashMap::new(),
+            early: HashMap::new(),
+            timers: BTreeMap::new(),
+            to_compute: VecDeque::new(),
+            sends: Requests::new(),
+            receives: Requests::new(),
+            send_free: 0,
+            doing: Doing::Library,
+            since: 0,
+            spent: 0,
+            report: Arc::clone(report),
+        }
+    }
+
+    /// The library's own instructions take this long.
+    fn spend(&mut self, microticks: u64) {
+        if microticks > 0 {
+            self.spent += microticks;
+            self.transport.core().ask(process::Operation::Spend(microticks));
+        }
+    }
+
+    /// Whether anything has been asked of the node, so that time passes before the library goes on.
+    fn has_asked(&self) -> bool {
+        self.transport.core().has_asked()
+    }
+
+    /// An operation of the program has finished: what it starts now is done.
+    fn finished(&mut self, op: OpId, now: u64) -> Outcome {
+        let mut issue = std::mem::take(&mut self.issue);
+        self.program.finished(op, &mut issue);
+        self.issue = issue;
+        self.perform(now)
+    }
+
+    /// Does what the program has just issued, and what that finishes at once.
+    fn perform(&mut self, now: u64) -> Outcome {
+        let mut finished = VecDeque::new();
+        loop {
+            let mut issue = std::mem::take(&mut self.issue);
+            for (op, operation) in issue.drain() {
+                match operation {
+                    Operation::Compute { ns: 0, .. } => finished.push_back(op),
+                    Operation::Compute { ns, cpu } => {
+                        let microticks = (ns as f64 * self.steps.nanosecond).round() as u64;
+                        if cpu == 0 && self.progress == ProgressMode::InCalls {
+                            self.to_compute.push_back((op, microticks));
+                        } else {
+                            self.timers.insert((now + microticks, op.0), op);
+                        }
+                    }
+                    Operation::Send { to, bytes, tag } => {
+                        if self.send(now, op, to, bytes, tag)? {
+                            finished.push_back(op);
+                        }
+                    }
+                    Operation::Receive { from, bytes, tag } => {
+                        if let Some(message) = self.matching.post(from, tag, Posted { op, bytes }) {
+                            finished.extend(self.matched(Posted { op, bytes }, message)?);
+                        }
+                    }
+                }
+            }
+            self.issue = issue;
+            let Some(op) = finished.pop_front() else { return Ok(()) };
+            let mut issue = std::mem::take(&mut self.issue);
+            self.program.finished(op, &mut issue);
+            self.issue = issue;
+        }
+    }
+
+    /// Starts a send. Returns whether it has finished.
+    fn send(&mut self, now: u64, op: OpId, to: u32, bytes: u64, tag: u32) -> Result<bool, Failure> {
+        let gap = (self.send_free + self.steps.gap).saturating_sub(now + self.spent);
+        if self.steps.gap > 0 && self.send_free > 0 {
+            self.spend(gap);
+        }
+        self.send_free = (now + self.spent).max(1);
+        self.spend(self.steps.send);
+        let sequence = self.sent.entry(to).or_insert(0);
+        let mut envelope = Envelope { kind: Kind::Eager, sequence: *sequence, tag, bytes, request: 0 };
+        *sequence += 1;
+        if to == self.rank {
+            self.spend(self.steps.copy(bytes));
+            self.early.entry(to).or_default().1.insert(envelope.sequence, envelope);
+            self.timers.insert((now + self.spent + 1, TO_SELF), OpId(TO_SELF));
+            return Ok(true);
+        }
+        if bytes <= self.eager_max_bytes {
+            self.spend(self.steps.copy(bytes));
+            self.transport.send(to, envelope);
+            // The library has a copy, or the network interface has all of it.
+            return Ok(true);
+        }
+        envelope.kind = Kind::RequestToSend;
+        envelope.request = self.sends.insert((op, to));
+        lock(&self.report).rendezvous += 1;
+        self.transport.send(to, envelope);
+        Ok(false)
+    }
+
+    /// A message has met its receive. Returns the operation, if that has so finished.
+    fn matched(&mut self, posted: Posted, message: Unmatched) -> Result<Option<OpId>, Failure> {
+        let Unmatched { envelope, from } = message;
+        if envelope.bytes > posted.bytes {
+            return Err(Failure::new(
+                "receive",
+                format!(
+                    "a message of {} B from rank {from} to rank {} with tag {} is longer than its receive, which is of {} B",
+                    envelope.bytes, self.rank, envelope.tag, posted.bytes
+                ),
+            ));
+        }
+        if envelope.kind == Kind::Eager {
+            self.spend(self.steps.receive + self.steps.copy(envelope.bytes));
+            self.count(envelope.bytes);
+            return Ok(Some(posted.op));
+        }
+        let request = self.receives.insert(Receive {
+            op: posted.op,
+            from,
+            remote: envelope.request,
+            bytes: envelope.bytes,
+        });
+        if self.transport.fetches() {
+            self.transport.fetch(from, envelope.request, envelope.bytes, request);
+        } else {
+            let answer = Envelope { kind: Kind::ClearToSend, tag: request, ..envelope };
+            self.transport.send(from, answer);
+        }
+        Ok(None)
+    }
+
+    fn count(&mut self, bytes: u64) {
+        let mut report = lock(&self.report);
+        report.messages += 1;
+        report.message_bytes += bytes;
+    }
+
+    /// Matches the messages from a rank that are next in order.
+    fn accept(&mut self, from: u32, now: u64) -> Outcome {
+        loop {
+            let (next, early) = self.early.entry(from).or_default();
+            let Some(envelope) = early.remove(next) else { return Ok(()) };
+            *next += 1;
+            let message = Unmatched { envelope, from };
+            if let Some(posted) = self.matching.arrive(from, envelope.tag, message)
+                && let Some(op) = self.matched(posted, message)?
+            {
+                self.finished(op, now)?;
+            }
+        }
+    }
+
+    /// Something has happened below.
+    fn happened(&mut self, event: Event, now: u64) -> Outcome {
+        let unknown = |what: &str, request| {
+            Err(Failure::new("advance", format!("{what} of request {request}, which there is not")))
+        };
+        match event {
+            Event::Arrived { from, envelope } => match envelope.kind {
+                Kind::Eager | Kind::RequestToSend => {
+                    self.early.entry(from).or_default().1.insert(envelope.sequence, envelope);
+                    self.accept(from, now)
+                }
+                Kind::ClearToSend => {
+                    let Some(&(_, to)) = self.sends.get(envelope.request) else {
+                        return unknown("a clear-to-send", envelope.request);
+                    };
+                    // The receiver knows the data by its own request, this side by the sender's.
+                    self.transport.send(
+                        to,
+                        Envelope {
+                            kind: Kind::Data,
+                            tag: envelope.request,
+                            request: envelope.tag,
+                            ..envelope
+                        },
+                    );
+                    Ok(())
+                }
+                Kind::Data => match self.receives.remove(envelope.request) {
+                    None => unknown("data", envelope.request),
+                    Some(receive) => {
+                        self.spend(self.steps.receive);
+                        self.count(receive.bytes);
+                        self.finished(receive.op, now)
+                    }
+                },
+                Kind::Finished => match self.sends.remove(envelope.request) {
+                    None => unknown("the end", envelope.request),
+                    Some((op, _)) => self.finished(op, now),
+                },
+            },
+            Event::Sent { request } => match self.sends.remove(request) {
+                None => unknown("the end", request),
+                Some((op, _)) => self.finished(op, now),
+            },
+            Event::Fetched { request } => match self.receives.remove(request) {
+                None => unknown("data", request),
+                Some(Receive { op, from, remote, bytes }) => {
+                    self.spend(self.steps.receive);
+                    self.count(bytes);
+                    let envelope =
+                        Envelope { kind: Kind::Finished, sequence: 0, tag: 0, bytes: 0, request: remote };
+                    self.transport.send(from, envelope);
+                    self.finished(op, now)
+                }
+            },
+        }
+    }
+
+    /// Tells where the time since the last resumption went.
+    fn account(&mut self, now: u64) {
+        let passed = now - self.since;
+        let mut report = lock(&self.report);
+        match self.doing {
+            Doing::Computing(_) | Doing::Overlapping => report.compute += passed,
+            Doing::Waiting => report.waiting += passed,
+            Doing::Library => {
+                let software = self.spent.min(passed);
+                report.software += software;
+                report.injection += passed - software;
+            }
+        }
+        (self.since, self.spent) = (now, 0);
+    }
+
+    fn go_on(&mut self, now: u64, why: Resumed) -> Result<Step, Failure> {
+        self.account(now);
+        if let Doing::Computing(op) = std::mem::replace(&mut self.doing, Doing::Library) {
+            self.finished(op, now)?;
+        }
+        if let Resumed::Found(place) = why {
+            self.transport.found(place);
+        }
+        if why == Resumed::Started {
+            self.transport.start();
+            let mut issue = std::mem::take(&mut self.issue);
+            self.program.start(&mut issue);
+            self.issue = issue;
+            self.perform(now)?;
+        }
+        loop {
+            while let Some(entry) = self.timers.first_entry()
+                && entry.key().0 <= now
+            {
+                match entry.remove() {
+                    OpId(TO_SELF) => self.accept(self.rank, now)?,
+                    op => self.finished(op, now)?,
+                }
+            }
+            if self.has_asked() {
+                return Ok(Step::Running);
+            }
+            if let Some((op, microticks)) = self.to_compute.pop_front() {
+                self.doing = Doing::Computing(op);
+                self.transport.core().ask(process::Operation::Spend(microticks));
+                return Ok(Step::Running);
+            }
+            match self.transport.advance() {
+                Some(event) => self.happened(event, now)?,
+                None if self.has_asked() => return Ok(Step::Running),
+                None => break,
+            }
+        }
+        if self.program.is_done() && self.sends.is_empty() && self.receives.is_empty() && self.transport.is_idle()
+        {
+            let mut report = lock(&self.report);
+            report.ended_at = Some(now);
+            report.waits_for = None;
+            return Ok(Step::Ended(Ok(())));
+        }
+        let computes = self.timers.values().any(|op| op.0 != TO_SELF);
+        self.doing = if computes { Doing::Overlapping } else { Doing::Waiting };
+        lock(&self.report).waits_for = self.matching.posted().map(|(source, tag, _)| (source, tag)).min();
+        let (any, most) = self.transport.watches();
+        let timer = self.timers.first_key_value().map(|(key, _)| key.0 - now);
+        let at_most = [most, timer].into_iter().flatten().min();
+        self.transport.core().ask(process::Operation::Wait(Wait { any: SmallVec::from_iter(any), at_most }));
+        Ok(Step::Running)
+    }
+}
+
+/// In place of an operation of the program: a message of the rank to itself.
+const TO_SELF: u32 = u32::MAX;
+
+impl<T: Transport> Process<T::Command, T::Watch> for Rank<T> {
+    fn resume(
+        &mut self,
+        now: u64,
+        why: Resumed,
+        operations: &mut Operations<T::Command, T::Watch>,
+    ) -> Step {
+        self.transport.core().resumed(now);
+        let step = self.go_on(now, why);
+        self.transport.core().hand_over(operations);
+        step.unwrap_or_else(|failure| {
+            operations.clear();
+            Step::Ended(Err(failure))
+        })
+    }
+}

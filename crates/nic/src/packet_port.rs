@@ -1,0 +1,189 @@
+//! The simplest of interfaces: software puts packets into injection FIFOs one by one, and takes them out of memory where they have come
+//! to. It stands for the FIFO interface of the tori (with [`OnFifos`]), and for nodes of networks of switches that have no NIC of their own.
+
+use crate::fifo::{Calls, Software};
+use netloom_engine::Time;
+use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::packet::{Header, Meta};
+use netloom_node::agenda::TICK;
+use netloom_node::nodes::{NetworkInterface, Nodes, Submitted};
+use netloom_node::polling::Polling;
+use netloom_node::process::ProcessId;
+use netloom_node::program::lock;
+use netloom_node::schedule::Schedule;
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex};
+
+/// A packet for the network.
+#[derive(Clone, Copy, Debug)]
+pub struct NewPacket<H> {
+    /// Injection FIFO, or lane of several.
+    pub lane: usize,
+    /// Its header.
+    pub header: H,
+    /// What its destination learns of it.
+    pub meta: Meta,
+}
+
+/// What software and its interface share.
+#[derive(Debug)]
+pub struct PortMemory<H> {
+    /// By lane: the packet that the network takes next.
+    next: Vec<Option<(H, Meta)>>,
+    /// What has come, in order.
+    pub arrived: VecDeque<Meta>,
+}
+
+impl<H> Default for PortMemory<H> {
+    fn default() -> Self {
+        PortMemory { next: vec![], arrived: VecDeque::new() }
+    }
+}
+
+impl<H> PortMemory<H> {
+    /// Whether a packet can be put into a lane.
+    pub fn has_room(&self, lane: usize) -> bool {
+        self.next.get(lane).is_none_or(Option::is_none)
+    }
+}
+
+/// What software may wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// A packet to come.
+    Packet,
+    /// Room in any lane that has none.
+    Room,
+}
+
+/// The interface of a node.
+pub struct PacketPort<H> {
+    memory: Arc<Mutex<PortMemory<H>>>,
+    schedule: Schedule<(), Watch>,
+    fills: Vec<usize>,
+    header: PhantomData<H>,
+}
+
+impl<H> PacketPort<H> {
+    fn found(&mut self, t: u64, watch: Watch) {
+        self.schedule.found(t, |_| Polling::asleep(0), |_, w| w == watch);
+    }
+}
+
+impl<H: Copy + Send + 'static> NetworkInterface for PacketPort<H> {
+    type Header = H;
+    type Common = ();
+    type Shared = PortMemory<H>;
+    type Command = NewPacket<H>;
+    type Watch = Watch;
+    type Action = ();
+    type Counters = ();
+
+    const CLOCKED: bool = true;
+
+    fn new(_: &(), _: u32, memory: &Arc<Mutex<PortMemory<H>>>, _: u64) -> Self {
+        let (memory, schedule) = (Arc::clone(memory), Schedule::clocked());
+        PacketPort { memory, schedule, fills: vec![], header: PhantomData }
+    }
+
+    fn schedule(&mut self) -> &mut Schedule<(), Watch> {
+        &mut self.schedule
+    }
+
+    fn ready(&mut self, _: &(), t: u64, _: ProcessId, watch: Watch) -> Option<u64> {
+        let is_there = match watch {
+            Watch::Packet => !lock(&self.memory).arrived.is_empty(),
+            // Who waits for room has seen that there is none.
+            Watch::Room => false,
+        };
+        is_there.then_some(t)
+    }
+
+    fn submit(
+        &mut self,
+        _: &(),
+        _: u64,
+        _: ProcessId,
+        packet: NewPacket<H>,
+    ) -> Submitted<NewPacket<H>, Watch> {
+        let mut memory = lock(&self.memory);
+        if !memory.has_room(packet.lane) {
+            return Submitted::Full(packet, Watch::Room);
+        }
+        if memory.next.len() <= packet.lane {
+            memory.next.resize(packet.lane + 1, None);
+        }
+        memory.next[packet.lane] = Some((packet.header, packet.meta));
+        self.fills.push(packet.lane);
+        Submitted::Done
+    }
+
+    fn act(&mut self, _: &(), _: u64, (): ()) {}
+
+    fn pull(&mut self, _: &(), now: Time, lane: usize, _: &mut Signals) -> Pull<H> {
+        let next = lock(&self.memory).next.get_mut(lane).and_then(Option::take);
+        match next {
+            Some((header, meta)) => {
+                self.found(now * TICK, Watch::Room);
+                Pull::Packet(header, meta)
+            }
+            None => Pull::Empty,
+        }
+    }
+
+    fn arrived(&mut self, _: &(), now: Time, delivery: &Delivery<H>) {
+        lock(&self.memory).arrived.push_back(delivery.meta);
+        self.found(now * TICK, Watch::Packet);
+    }
+
+    fn counters(&self) {}
+
+    fn signal(&mut self, node: u32, signals: &mut Signals) {
+        self.fills.drain(..).for_each(|lane| signals.fill(node, lane));
+    }
+}
+
+/// Nodes whose software fills and empties the FIFOs of a torus ([`crate::fifo`]).
+pub struct OnFifos {
+    /// The nodes.
+    pub nodes: Nodes<PacketPort<Header>>,
+    signals: Signals,
+    /// Packets that have come.
+    pub delivered: u64,
+}
+
+impl OnFifos {
+    /// These nodes.
+    pub fn new(nodes: Nodes<PacketPort<Header>>) -> Self {
+        OnFifos { nodes, signals: Signals::default(), delivered: 0 }
+    }
+
+    fn pass_on(&mut self, calls: &mut Calls) {
+        if self.signals.is_empty() {
+            return;
+        }
+        let (fills, wakes) = self.signals.take_common();
+        fills.into_iter().for_each(|(node, lane)| calls.ready(node, lane));
+        wakes.into_iter().for_each(|(node, at, token)| calls.wake(node, at, token));
+    }
+}
+
+impl Software for OnFifos {
+    fn next(&mut self, now: Time, node: u32, lane: usize, calls: &mut Calls) -> Pull {
+        let answer = self.nodes.pull(now, node, lane, &mut self.signals);
+        self.pass_on(calls);
+        answer
+    }
+
+    fn arrived(&mut self, now: Time, node: u32, delivery: &Delivery, calls: &mut Calls) {
+        self.delivered += 1;
+        self.nodes.deliver(now, node, delivery, &mut self.signals);
+        self.pass_on(calls);
+    }
+
+    fn wake(&mut self, now: Time, node: u32, token: u32, calls: &mut Calls) {
+        self.nodes.wake(now, node, token, &mut self.signals);
+        self.pass_on(calls);
+    }
+}

@@ -1,0 +1,392 @@
+//! Programs of ranks, skeletons and traces, on any machine: over the packet layer of tori without a network interface of their own and of
+//! plain networks of switches, over Message Units, over Aries, over TH Express NICs.
+
+use super::course::Run;
+use super::driver::{Driver, TimeOuts};
+use super::family::RouterFamily;
+use super::processes::Processes;
+use super::reach;
+use crate::diagnose::Problem;
+use crate::measure::switched::SwitchedReadout;
+use crate::measure::torus::TorusReadout;
+use crate::resolve::ResolvedStudy;
+use crate::result::{Ended, ProgramFigures, RunResult};
+use crate::run::ProgressSink;
+use netloom_engine::Time;
+use netloom_fabric::config::{ConfigError, Outline, TiledConfig};
+use netloom_fabric::packet::Header;
+use netloom_fabric::router::queued::CounterMasks;
+use netloom_fabric::router::tiled::{Class, Mode, TiledHeader, TiledNetwork};
+use netloom_fabric::router::{BuildOptions, RouterBlock};
+use netloom_fabric::routing::hints;
+use netloom_fabric::topology::torus::Torus;
+use netloom_messaging::config::Steps;
+use netloom_messaging::glex::GlexTransport;
+use netloom_messaging::gni::{COOKIE, GniTransport, PTAG};
+use netloom_messaging::packets::{PacketFormat, Packets, Placement};
+use netloom_messaging::rank::{Rank, RankReport};
+use netloom_messaging::spi::SpiTransport;
+use netloom_messaging::transport::Transport;
+use netloom_nic::aries::address::Job;
+use netloom_nic::fifo::FifoNic;
+use netloom_nic::message_unit::NETWORK_FIFOS;
+use netloom_nic::packet_port::{NewPacket, OnFifos, PacketPort, PortMemory, Watch};
+use netloom_nic::{aries, message_unit, th};
+use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes};
+use netloom_node::process::{Operations, Process, Resumed, Step};
+use netloom_workload::config::{Priority, Routing, WorkloadConfig};
+use netloom_workload::goal::{self, replay::Replay};
+use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError, Shape};
+use netloom_workload::program::Program;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Messages as (from, to, bytes).
+type Messages = Vec<(u32, u32, u64)>;
+
+/// The ranks of a run: their programs until nodes are made of them, and their reports.
+struct Ranks<'a> {
+    study: &'a ResolvedStudy,
+    programs: Vec<Mutex<Option<Box<dyn Program>>>>,
+    reports: Vec<Arc<Mutex<RankReport>>>,
+    placement: Arc<Placement>,
+    hops: Option<HopStatistics>,
+    begin: Instant,
+}
+
+/// A node without a rank.
+struct Nobody;
+
+impl<C, W> Process<C, W> for Nobody {
+    fn resume(&mut self, _: u64, _: Resumed, _: &mut Operations<C, W>) -> Step {
+        Step::Ended(Ok(()))
+    }
+}
+
+impl<'a> Ranks<'a> {
+    /// Those of a study.
+    fn new(study: &'a ResolvedStudy, workload: &WorkloadConfig) -> Result<Self, Problem> {
+        let (begin, s) = (Instant::now(), &study.study);
+        let at = |key: &str, message: String| study.impossible(ConfigError { key: key.into(), message });
+        let (programs, messages) = programs(workload, &study.directory).map_err(|e| study.impossible(e))?;
+        let ranks = programs.len() as u32;
+        // A network of switches is to the mapping a line of nodes.
+        let (dims, wraps) = match study.network.torus() {
+            Some(torus) => {
+                (torus.topology.dims.clone(), (0..torus.topology.dims.len()).map(|d| study.torus().wraps(d)).collect())
+            }
+            None => (vec![study.network.nodes() as u32], vec![false]),
+        };
+        let shape = Shape::new(&dims, &wraps).map_err(|e| Problem::new(e.to_string()))?;
+        let mut mapping = s.mapping.clone();
+        if let MappingConfig::File(file) = &mut mapping {
+            *file = study.directory.join(&*file).to_string_lossy().into_owned();
+        }
+        let mapping = Mapping::new(&mapping, &shape, ranks, s.seed).map_err(|e| match e {
+            MappingError::TooManyRanks { .. } => at("workload", e.to_string()),
+            _ => at("mapping", e.to_string()),
+        })?;
+        if study.network.torus().is_some() {
+            reach::check(study, mapping.nodes(), &messages).map_err(|e| study.impossible(e))?;
+        }
+        let hops =
+            study.network.torus().map(|_| mapping.hop_statistics(&shape, messages.iter().copied()));
+        Ok(Ranks {
+            study,
+            programs: programs.into_iter().map(|p| Mutex::new(Some(p))).collect(),
+            reports: (0..ranks).map(|_| Arc::default()).collect(),
+            placement: Arc::new(Placement::new(mapping.nodes())),
+            hops,
+            begin,
+        })
+    }
+
+    fn steps(&self) -> Steps {
+        Steps::new(self.study.machine.messaging(), self.study.machine.ticks_per_second())
+    }
+
+    /// The process of a node: its rank over a transport, if it has one.
+    fn process<T: Transport + 'static>(
+        &self,
+        node: u32,
+        transport: impl FnOnce(u32) -> T,
+    ) -> Box<dyn Process<T::Command, T::Watch>> {
+        let Some(rank) = self.placement.rank(node) else { return Box::new(Nobody) };
+        let program = self.programs[rank as usize].lock().expect("no panic before").take();
+        let program = program.expect("each rank runs on one node");
+        let machine = &self.study.machine;
+        let report = &self.reports[rank as usize];
+        let (config, second) = (machine.messaging(), machine.ticks_per_second());
+        Box::new(Rank::new(rank, transport(rank), program, config, second, report))
+    }
+
+    /// Nodes that put packets into the network themselves.
+    fn port_nodes<H: Copy + Send + 'static>(
+        &self,
+        numbers: &[u32],
+        format: &Arc<dyn PacketFormat<H>>,
+        lanes: &[usize],
+    ) -> Nodes<PacketPort<H>> {
+        let process = |node, _, memory: &Arc<Mutex<PortMemory<H>>>| {
+            let core = CoreOf::<PacketPort<H>>::default();
+            let own = (node, self.study.study.seed);
+            let packets = |_| {
+                Packets::new(core.clone(), memory, format, &self.placement, own, lanes, self.steps())
+            };
+            let process: Box<dyn Process<NewPacket<H>, Watch>> = self.process(node, packets);
+            NewProcess { process, core }
+        };
+        Nodes::new(Arc::new(()), numbers, 1, self.study.study.seed, process)
+    }
+
+    /// Adds to a result what the programs did, once they have run.
+    fn finish(&self, result: &mut RunResult, processes: &Processes) {
+        let ranks = self.reports.len() as u32;
+        let us = |microticks: u64| self.study.micros(1) * microticks as f64 / 1e6;
+        let mut figures = ProgramFigures { ranks, ..ProgramFigures::default() };
+        let (mut ends, mut waiting) = (vec![], vec![]);
+        for (rank, report) in self.reports.iter().enumerate() {
+            let report = report.lock().expect("the run is over");
+            figures.messages += report.messages;
+            figures.message_bytes += report.message_bytes;
+            figures.rendezvous += report.rendezvous;
+            figures.compute_us += us(report.compute) / f64::from(ranks);
+            figures.software_us += us(report.software) / f64::from(ranks);
+            figures.injection_us += us(report.injection) / f64::from(ranks);
+            figures.waiting_us += us(report.waiting) / f64::from(ranks);
+            match report.ended_at {
+                Some(end) => ends.push(us(end)),
+                None => waiting.push((rank, report.waits_for)),
+            }
+        }
+        figures.last_end_us = ends.iter().copied().fold(0.0, f64::max);
+        figures.mean_end_us = ends.iter().sum::<f64>() / (ends.len() as f64).max(1.0);
+        if let Some(hops) = &self.hops {
+            figures.mean_hops_by_bytes = hops.mean_of_bytes();
+            figures.mean_hops_by_messages = hops.mean_of_messages();
+        }
+        result.totals.payload_bytes = result.totals.payload_bytes.max(figures.message_bytes);
+        result.programs = Some(figures);
+        if processes.has_failures() {
+            processes.judge(result, ranks);
+        } else if result.simulated.ended == Ended::Done && !waiting.is_empty() {
+            result.simulated.ended = Ended::Stalled;
+            let told = waiting.iter().take(4).map(|(rank, awaited)| {
+                let receive = awaited.map_or("nothing that can come".into(), |(source, tag)| {
+                    let word = |x: Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
+                    format!("a message from rank {} with tag {}", word(source), word(tag))
+                });
+                format!("rank {rank} waits for {receive}")
+            });
+            let told: Vec<String> = told.collect();
+            result.partial = Some(format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; ")));
+        }
+    }
+}
+
+/// Packets of a torus.
+struct TorusPackets {
+    network: Outline,
+    torus: Torus,
+    flags: u16,
+}
+
+impl PacketFormat<Header> for TorusPackets {
+    fn data_max(&self) -> u64 {
+        let p = &self.network.packet;
+        u64::from(p.chunks_max * p.chunk_B - p.header_B - p.software_header_B)
+    }
+
+    fn header(&self, from: u32, to: u32, bytes: u32, _: u64) -> Header {
+        let p = &self.network.packet;
+        let chunks = (p.header_B + p.software_header_B + bytes).div_ceil(p.chunk_B);
+        let (from, to) = (self.torus.coordinates(from), self.torus.coordinates(to));
+        let hints = hints::minimal(&self.torus, from, to, self.network.halfway_tie);
+        Header::new(to, hints, chunks, self.flags)
+    }
+}
+
+/// Packets of a network of switches.
+struct FlitPackets {
+    network: Arc<TiledConfig>,
+    mode: Mode,
+}
+
+impl PacketFormat<TiledHeader> for FlitPackets {
+    fn data_max(&self) -> u64 {
+        self.network.packet.data_max_B.into()
+    }
+
+    fn header(&self, from: u32, to: u32, bytes: u32, draw: u64) -> TiledHeader {
+        // Packets of a pair of nodes stay in order where their routing promises that: then their draw is the same.
+        let seed = if self.mode.is_in_order() { from.wrapping_mul(0x9e37_79b9) ^ to } else { draw as u32 };
+        TiledHeader::new(to, self.network.packet.request_flits(bytes), Class::Request, self.mode, seed)
+    }
+}
+
+/// Runs the programs of a study on a torus.
+pub(super) fn on_torus<F: RouterFamily>(
+    family: &F,
+    study: &ResolvedStudy,
+    workload: &WorkloadConfig,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let ranks = Ranks::new(study, workload)?;
+    let (network, machine, s) = (study.torus(), study.torus_machine(), &study.study);
+    let nic = &machine.nic;
+    let mut options = BuildOptions {
+        seed: s.seed,
+        window: s.measure.window_cycles,
+        unblocking: s.measure.unblocking,
+        counters: s.measure.counters.then(CounterMasks::default),
+        smallest_chunks: 1,
+        ..BuildOptions::default()
+    };
+    let seconds = |ranks: &Ranks| ranks.begin.elapsed().as_secs_f64();
+    if let Some(unit) = &machine.message_unit {
+        options.injection_fifos = NETWORK_FIFOS;
+        let built = family.build(&options, |numbers| {
+            message_unit::units_of(unit, network, numbers, 1, s.seed, |spi| {
+                ranks.process(spi.node(), |_| SpiTransport::new(spi.clone(), &ranks.placement, ranks.steps()))
+            })
+        });
+        let built = built.map_err(|e| study.impossible(e))?;
+        let mut run = Run::new(study, TorusReadout, built, None, threads, seconds(&ranks));
+        let mut result = run.until_the_end(progress);
+        let processes = Processes::of(&mut run.network);
+        ranks.finish(&mut result, &processes);
+        return Ok(result);
+    }
+    options.injection_fifos = FifoNic::<OnFifos>::injection_fifos(nic);
+    let high = s.traffic.priority == Priority::High;
+    let normal = nic.injection_normal as usize;
+    let lanes: Vec<usize> = match (nic.injection_fifo_B.is_some(), high) {
+        (true, _) => vec![usize::from(high)],
+        (false, false) => (0..normal).collect(),
+        (false, true) => (normal..normal + nic.injection_high as usize).collect(),
+    };
+    if lanes.is_empty() {
+        let message = "high priority needs nic.injection_high of at least 1".into();
+        return Err(study.impossible(ConfigError { key: "traffic.priority".into(), message }));
+    }
+    let flags = if high { Header::HIGH } else { 0 }
+        | if s.traffic.routing == Routing::Static { Header::STATIC } else { 0 };
+    let torus = Torus::new(&network.topology);
+    let format: Arc<dyn PacketFormat<Header>> =
+        Arc::new(TorusPackets { network: network.clone(), torus, flags });
+    let built = family.build(&options, |numbers| {
+        FifoNic::new(nic, network, numbers, OnFifos::new(ranks.port_nodes(numbers, &format, &lanes)))
+    });
+    let built = built.map_err(|e| study.impossible(e))?;
+    let mut run = Run::new(study, TorusReadout, built, None, threads, seconds(&ranks));
+    let mut result = run.until_the_end(progress);
+    let mut processes = Processes::default();
+    run.network.blocks().for_each(|block| processes.add(&block.host().software().nodes));
+    ranks.finish(&mut result, &processes);
+    Ok(result)
+}
+
+/// Runs the programs of a study on a network of switches.
+pub(super) fn on_switches(
+    study: &ResolvedStudy,
+    workload: &WorkloadConfig,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let ranks = Ranks::new(study, workload)?;
+    let (outline, s) = (study.switched(), &study.study);
+    let machine = study.machine.switched().expect("a network of switches");
+    let (network, nodes) = (&outline.config, outline.wiring.nodes());
+    let options = BuildOptions {
+        seed: s.seed,
+        injection_fifos: 2,
+        window: s.measure.window_cycles,
+        ..BuildOptions::default()
+    };
+    let to = (progress, threads);
+    if let Some(nic) = &machine.aries {
+        let jobs: Arc<[Job]> = [Job::new(PTAG, COOKIE, 0..nodes)].into();
+        let (eager, credits) = (machine.messaging.eager_max_B, machine.messaging.credits);
+        let built = TiledNetwork::new(network, &options, |numbers| {
+            aries::nics_of(nic, network, &jobs, numbers, 1, s.seed, |gni| {
+                let transport = |rank| GniTransport::new(gni.clone(), &ranks.placement, rank, eager, credits);
+                ranks.process(gni.node(), transport)
+            })
+        });
+        return on_nics(&ranks, built, to);
+    }
+    if let Some(nic) = &machine.th {
+        let built = TiledNetwork::new(network, &options, |numbers| {
+            th::nics_of(nic, network, numbers, 1, s.seed, |glex| {
+                ranks.process(glex.node(), |_| GlexTransport::new(glex.clone(), &ranks.placement))
+            })
+        });
+        return on_nics(&ranks, built, to);
+    }
+    let mode = s.traffic.routing.mode().expect("it was checked");
+    let format: Arc<dyn PacketFormat<TiledHeader>> =
+        Arc::new(FlitPackets { network: Arc::clone(network), mode });
+    let built = TiledNetwork::new(network, &options, |numbers| ranks.port_nodes(numbers, &format, &[0]));
+    on_nics(&ranks, built, to)
+}
+
+/// Runs nodes of a network of switches to the end of their programs.
+fn on_nics<N: NetworkInterface<Header = TiledHeader>>(
+    ranks: &Ranks,
+    built: Result<TiledNetwork<Nodes<N>>, ConfigError>,
+    (progress, threads): (&dyn ProgressSink, usize),
+) -> Result<RunResult, Problem>
+where
+    Nodes<N>: Driver + TimeOuts,
+{
+    let built = built.map_err(|e| ranks.study.impossible(e))?;
+    let readout = SwitchedReadout { offered: None, plan: None };
+    let build_s = ranks.begin.elapsed().as_secs_f64();
+    let mut run = Run::new(ranks.study, readout, built, None, threads, build_s);
+    let mut result = run.until_the_end(progress);
+    let timeouts: u64 = run.network.blocks().map(|block| block.host().timeouts()).sum();
+    if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {
+        faults.timeouts = timeouts;
+    }
+    let processes = Processes::of(&mut run.network);
+    ranks.finish(&mut result, &processes);
+    Ok(result)
+}
+
+impl Driver for Nodes<PacketPort<TiledHeader>> {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    fn last(&self) -> Option<Time> {
+        Some(Nodes::last(self))
+    }
+}
+
+impl TimeOuts for Nodes<PacketPort<TiledHeader>> {
+    fn timeouts(&self) -> u64 {
+        0
+    }
+}
+
+/// The programs of a skeleton or a trace, and the messages that are known beforehand, for the statistics of the mapping.
+fn programs(
+    workload: &WorkloadConfig,
+    directory: &std::path::Path,
+) -> Result<(Vec<Box<dyn Program>>, Messages), ConfigError> {
+    match workload {
+        WorkloadConfig::Trace(trace) => {
+            let loaded = goal::load(directory.join(&trace.file))
+                .map_err(|e| ConfigError { key: "workload.file".into(), message: e.to_string() })?;
+            let messages = loaded.messages().collect();
+            let programs = Replay::programs(&Arc::new(loaded)).into_iter().map(|p| Box::new(p) as Box<_>);
+            Ok((programs.collect(), messages))
+        }
+        WorkloadConfig::Skeleton(skeleton) => {
+            let programs = skeleton.programs()?.into_iter().map(|p| Box::new(p) as Box<_>);
+            Ok((programs.collect(), vec![]))
+        }
+        _ => unreachable!("only these are programs of ranks"),
+    }
+}
