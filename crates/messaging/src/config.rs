@@ -64,7 +64,8 @@ impl MessagingConfig {
     /// # Errors
     /// The first invalid value, with its key (`messaging.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let refuse = |key: &str, message: String| Err(ConfigError { key: format!("messaging.{key}"), message });
+        let refuse =
+            |key: &str, message: String| Err(ConfigError { key: format!("messaging.{key}"), message });
         for (key, ns) in [
             ("send_ns", self.send_ns),
             ("receive_ns", self.receive_ns),

@@ -57,7 +57,10 @@ impl GlexTransport {
         match work {
             Work::Message(to, envelope) => {
                 let mut data = envelope.to_bytes().to_vec();
-                data.resize(ENVELOPE_B + if envelope.carries_data() { envelope.bytes as usize } else { 0 }, 0);
+                data.resize(
+                    ENVELOPE_B + if envelope.carries_data() { envelope.bytes as usize } else { 0 },
+                    0,
+                );
                 queued(self.glex.send_mini_packet(endpoint, self.address(to), &data, Options::default()))
             }
             Work::Fetch { from, remote, bytes, request } => {

@@ -139,7 +139,8 @@ impl Transport for GniTransport {
     }
 
     fn fetch(&mut self, from: u32, remote: u32, bytes: u64, request: u32) {
-        let (kind, bytes) = (if bytes <= FMA_MAX_B { PostKind::FmaGet } else { PostKind::RdmaGet }, bytes.max(1));
+        let (kind, bytes) =
+            (if bytes <= FMA_MAX_B { PostKind::FmaGet } else { PostKind::RdmaGet }, bytes.max(1));
         let place = |base: u64, request: u32| base + u64::from(request % BUFFERS) * BUFFER_B;
         let post = Post {
             queue: Some(self.queue),

@@ -14,7 +14,6 @@ pub mod config;
 pub mod glex;
 pub mod gni;
 
-
 pub mod matching;
 pub mod packets;
 pub mod program;

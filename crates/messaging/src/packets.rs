@@ -164,8 +164,10 @@ impl<H: Copy + Send + 'static> Packets<H> {
             self.core.ask(Operation::Submit(NewPacket { lane, header, meta }));
             if is_last {
                 self.outgoing.remove(place);
-                if envelope.kind == Kind::Data {
-                    self.done.push_back(envelope.tag);
+                match envelope.kind {
+                    Kind::Eager => self.done.push_back(envelope.request),
+                    Kind::Data => self.done.push_back(envelope.tag),
+                    _ => {}
                 }
             }
         }
@@ -185,6 +187,11 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
     }
 
     fn fetches(&self) -> bool {
+        false
+    }
+
+    /// The core reads data as it writes packets.
+    fn copies(&self) -> bool {
         false
     }
 

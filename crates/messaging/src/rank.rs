@@ -251,10 +251,14 @@ impl<T: Transport> Rank<T> {
             return Ok(true);
         }
         if bytes <= self.eager_max_bytes {
-            self.spend(self.steps.copy(bytes));
+            let copies = self.transport.copies();
+            if copies {
+                self.spend(self.steps.copy(bytes));
+            } else {
+                envelope.request = self.sends.insert((op, to));
+            }
             self.transport.send(to, envelope);
-            // The library has a copy, or the network interface has all of it.
-            return Ok(true);
+            return Ok(copies);
         }
         envelope.kind = Kind::RequestToSend;
         envelope.request = self.sends.insert((op, to));
@@ -428,7 +432,10 @@ impl<T: Transport> Rank<T> {
                 None => break,
             }
         }
-        if self.program.is_done() && self.sends.is_empty() && self.receives.is_empty() && self.transport.is_idle()
+        if self.program.is_done()
+            && self.sends.is_empty()
+            && self.receives.is_empty()
+            && self.transport.is_idle()
         {
             let mut report = lock(&self.report);
             report.ended_at = Some(now);
@@ -450,12 +457,7 @@ impl<T: Transport> Rank<T> {
 const TO_SELF: u32 = u32::MAX;
 
 impl<T: Transport> Process<T::Command, T::Watch> for Rank<T> {
-    fn resume(
-        &mut self,
-        now: u64,
-        why: Resumed,
-        operations: &mut Operations<T::Command, T::Watch>,
-    ) -> Step {
+    fn resume(&mut self, now: u64, why: Resumed, operations: &mut Operations<T::Command, T::Watch>) -> Step {
         self.transport.core().resumed(now);
         let step = self.go_on(now, why);
         self.transport.core().hand_over(operations);

@@ -4,7 +4,7 @@
 
 use crate::config::Steps;
 use crate::packets::Placement;
-use crate::transport::{Envelope, Event, Kind as What, Transport, KINDS};
+use crate::transport::{Envelope, Event, KINDS, Kind as What, Transport};
 use netloom_engine::Time;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network, PAYLOAD_MAX};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet, Priority};
@@ -51,8 +51,13 @@ fn buffer(base: u64, request: u32) -> u64 {
 
 /// The envelope in the fourteen bytes that a packet's header has for software.
 fn to_software(e: &Envelope) -> u128 {
-    let fields =
-        [(e.kind as u128, 4), (e.sequence.into(), 28), (e.tag.into(), 32), (e.bytes.into(), 32), (e.request.into(), 16)];
+    let fields = [
+        (e.kind as u128, 4),
+        (e.sequence.into(), 28),
+        (e.tag.into(), 32),
+        (e.bytes.into(), 32),
+        (e.request.into(), 16),
+    ];
     let (mut word, mut at) = (0u128, 0);
     for (value, bits) in fields {
         word |= (value & ((1 << bits) - 1)) << at;

@@ -130,6 +130,12 @@ pub trait Transport: Send {
     /// Whether a receiver can fetch data from a sender's memory; otherwise the sender sends them when it is told to.
     fn fetches(&self) -> bool;
 
+    /// Whether data of eager messages are copied, or handed to the interface, when they are sent: otherwise a send has finished only when
+    /// [`Event::Sent`] says so.
+    fn copies(&self) -> bool {
+        true
+    }
+
     /// Sends a message to another rank, with its data if the envelope says so.
     fn send(&mut self, to: u32, envelope: Envelope);
 

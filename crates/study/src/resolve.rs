@@ -494,8 +494,7 @@ impl ResolvedStudy {
             };
             // A machine comes before what is changed of it.
             for entry in changes.iter().filter(|entry| entry.key == "machine") {
-                machine =
-                    changed_machine(&entry.value, &self.directory, nodes_of(&study), &self.changes)?;
+                machine = changed_machine(&entry.value, &self.directory, nodes_of(&study), &self.changes)?;
             }
             for entry in changes.into_iter().filter(|entry| entry.key != "machine") {
                 match side(&entry)? {

@@ -1,4 +1,4 @@
-//! Programs and traffic on the simulated torus, through its network interfaces.
+//! Traffic on the simulated torus, through its network interfaces.
 
 use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::TorusConfig;
@@ -8,8 +8,6 @@ use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig, NodeMode};
 use netloom_nic::fifo::FifoNic;
 use netloom_workload::config::{AllToAll, Load, Routing, TrafficConfig, WorkloadConfig};
-use netloom_workload::goal::{self, replay::Replay};
-use netloom_workload::messages::{Layout, Programs};
 use netloom_workload::pattern::Pattern;
 use netloom_workload::synthetic::{Plan, Synthetic};
 use std::sync::Arc;
@@ -124,46 +122,6 @@ fn threads_and_blocks_do_not_matter() {
             assert!(run(threads, &block) == expected, "{threads} threads, blocks of {block:?}, seed {seed}");
         }
     }
-}
-
-#[test]
-fn a_real_trace_runs_on_a_cube() {
-    let trace = Arc::new(goal::load("../../examples/traces/lulesh-64.goal.gz").expect("the example"));
-    let config = TorusConfig::bluegene_l(&[4, 4, 4]);
-    let nic = FifoConfig::default();
-    let run = |nodes: &[u32], threads| {
-        let layout = Arc::new(Layout::new(&config.outline(), nodes, &[0, 1, 2, 3, 4, 5], 0));
-        let options = BuildOptions { smallest_chunks: 1, block: vec![2, 4, 4], ..BuildOptions::default() };
-        let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-            let programs =
-                Programs::new(&layout, n, |rank| Box::new(Replay::new(Arc::clone(&trace), rank)) as Box<_>);
-            FifoNic::new(&nic, &config.outline(), n, programs)
-        })
-        .expect("buildable");
-        assert_eq!(network.run_until(u64::MAX / 4, threads, &Progress::default()), Reached::Idle);
-        assert_eq!(network.unrest(), Vec::<String>::new());
-        let mut ends = vec![];
-        let mut messages = 0;
-        for block in network.blocks() {
-            let programs = block.host().software();
-            assert_eq!(programs.running(), 0, "{:?}", programs.waiting());
-            messages += programs.messages;
-            ends.extend(programs.finished().map(|f| (f.0, f.1.expect("ended"))));
-        }
-        ends.sort_unstable();
-        (messages, ends)
-    };
-    let in_order: Vec<u32> = (0..64).collect();
-    let (messages, ends) = run(&in_order, 1);
-    assert_eq!((messages, ends.len()), (13_455, 64));
-    assert_eq!(run(&in_order, 2), (messages, ends.clone()));
-    // Another mapping is another run; what this trace computes between its messages hides most of the difference.
-    let far: Vec<u32> = (0..64).map(|r| r * 27 % 64).collect();
-    let (messages, scattered) = run(&far, 2);
-    let last = |ends: &[(u32, u64)]| ends.iter().map(|e| e.1).max().expect("64 ranks") as f64 / 175e3;
-    println!("in order {} ms, scattered {} ms", last(&ends), last(&scattered));
-    assert_eq!(messages, 13_455);
-    assert!(scattered != ends && (last(&scattered) / last(&ends) - 1.0).abs() < 0.1);
 }
 
 #[test]

@@ -38,10 +38,10 @@ mod submit;
 pub use checker::PAGE_B;
 pub use descriptor::{Address, Options};
 pub use interface::{NicCounters, ThNics, nics, nics_of};
-pub use submit::Write;
 pub use node::{EndpointConfig, Event, EventKind, FailedRequest, MiniPacket, PIO_PORTS, PORTS, Submission};
 pub use queue::{ErrorKind, ErrorPacket, Interrupt, InterruptKind, QueueConfig};
 pub use sequence::{Reduction, Request, Swap, swap_address};
+pub use submit::Write;
 
 use crate::arrivals::Arrivals;
 use crate::outgoing::{Outgoing, Requests};

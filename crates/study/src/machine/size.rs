@@ -8,7 +8,10 @@ use netloom_fabric::config::{ConfigError, SwitchedTopology};
 ///
 /// # Errors
 /// If it cannot have as many.
-pub(crate) fn topology_of(machine: &Machine, nodes: u32) -> Result<Option<(&'static str, Vec<u32>)>, ConfigError> {
+pub(crate) fn topology_of(
+    machine: &Machine,
+    nodes: u32,
+) -> Result<Option<(&'static str, Vec<u32>)>, ConfigError> {
     let refuse = |message: String| Err(ConfigError { key: "nodes".into(), message });
     if nodes == 0 {
         return refuse("expected at least 1 node, found 0".into());

@@ -139,7 +139,7 @@ pub(crate) fn host<B: RouterBlock>(
     result.host.wall_s = wall_s;
     result.host.threads = threads as u32;
     result.host.packet_hops_per_s = (result.totals.packet_hops - first.hops) as f64 / span;
-    result.host.simulated_us_per_s = study.micros(result.simulated.ticks - first.ticks) / span;
+    result.host.simulated_us_per_s = study.micros(result.simulated.ticks.saturating_sub(first.ticks)) / span;
     result.host.bytes_per_node = network.bytes().0 as f64 / nodes;
     result.host.peak_memory_bytes = peak_memory_bytes();
     result.host.version = env!("CARGO_PKG_VERSION").into();

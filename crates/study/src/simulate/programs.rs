@@ -72,9 +72,10 @@ impl<'a> Ranks<'a> {
         let ranks = programs.len() as u32;
         // A network of switches is to the mapping a line of nodes.
         let (dims, wraps) = match study.network.torus() {
-            Some(torus) => {
-                (torus.topology.dims.clone(), (0..torus.topology.dims.len()).map(|d| study.torus().wraps(d)).collect())
-            }
+            Some(torus) => (
+                torus.topology.dims.clone(),
+                (0..torus.topology.dims.len()).map(|d| study.torus().wraps(d)).collect(),
+            ),
             None => (vec![study.network.nodes() as u32], vec![false]),
         };
         let shape = Shape::new(&dims, &wraps).map_err(|e| Problem::new(e.to_string()))?;
@@ -89,8 +90,7 @@ impl<'a> Ranks<'a> {
         if study.network.torus().is_some() {
             reach::check(study, mapping.nodes(), &messages).map_err(|e| study.impossible(e))?;
         }
-        let hops =
-            study.network.torus().map(|_| mapping.hop_statistics(&shape, messages.iter().copied()));
+        let hops = study.network.torus().map(|_| mapping.hop_statistics(&shape, messages.iter().copied()));
         Ok(Ranks {
             study,
             programs: programs.into_iter().map(|p| Mutex::new(Some(p))).collect(),
@@ -130,9 +130,8 @@ impl<'a> Ranks<'a> {
         let process = |node, _, memory: &Arc<Mutex<PortMemory<H>>>| {
             let core = CoreOf::<PacketPort<H>>::default();
             let own = (node, self.study.study.seed);
-            let packets = |_| {
-                Packets::new(core.clone(), memory, format, &self.placement, own, lanes, self.steps())
-            };
+            let packets =
+                |_| Packets::new(core.clone(), memory, format, &self.placement, own, lanes, self.steps());
             let process: Box<dyn Process<NewPacket<H>, Watch>> = self.process(node, packets);
             NewProcess { process, core }
         };
@@ -179,7 +178,8 @@ impl<'a> Ranks<'a> {
                 format!("rank {rank} waits for {receive}")
             });
             let told: Vec<String> = told.collect();
-            result.partial = Some(format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; ")));
+            result.partial =
+                Some(format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; ")));
         }
     }
 }

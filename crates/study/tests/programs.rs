@@ -1,0 +1,127 @@
+//! Programs of ranks on every machine: the same study, each machine's own messaging library and network interface.
+
+use netloom_study::diagnose::SourceFile;
+use netloom_study::resolve::resolve;
+use netloom_study::result::{Ended, ProgramFigures, RunResult};
+use netloom_study::run::{Quiet, Simulate};
+use netloom_study::simulate::Fabric;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Six neighbours on a grid, or a trace, on as many nodes.
+const HALO: &str = "
+name = 'halo'
+machine = 'bgl'
+nodes = 8
+workload = { kind = 'skeleton', program = 'halo', grid = [2, 2, 2], face_B = 3000, compute_ns = 2000, iterations = 4 }
+measure = { until = 'done' }
+";
+
+/// Every machine, smaller where its own size takes long to build.
+const MACHINES: [&[&str]; 7] = [
+    &["machine=bgl"],
+    &["machine=bgp"],
+    &["machine=bgq"],
+    &["machine=xc"],
+    &["machine=th", "topology.down=[8,2]"],
+    &[
+        "machine=dragonfly",
+        "topology.nodes_per_router=2",
+        "topology.group=[4]",
+        "topology.global_ports=2",
+        "topology.groups=9",
+    ],
+    &["machine=fat-tree", "topology.down=[4,4]", "topology.up=[4]"],
+];
+
+fn run(text: &str, sets: &[&str], threads: usize) -> RunResult {
+    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies"));
+    let study = resolve(SourceFile::new("halo.toml", text), directory, &sets);
+    let study = study.unwrap_or_else(|problem| panic!("{sets:?}: {problem:?}"));
+    Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), threads).unwrap()
+}
+
+fn finished(result: &RunResult) -> &ProgramFigures {
+    assert_eq!((&result.partial, result.simulated.ended), (&None, Ended::Done));
+    result.programs.as_ref().unwrap()
+}
+
+fn with<'a>(machine: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    machine.iter().chain(more).copied().collect()
+}
+
+/// A halo exchange runs to its end everywhere, eagerly and by rendezvous, and in the same way on two threads.
+#[test]
+fn a_skeleton_runs_on_every_machine() {
+    for machine in MACHINES {
+        let result = run(HALO, machine, 1);
+        let figures = finished(&result);
+        // Two neighbours in each ring of two are the same rank: six messages a rank and iteration all the same.
+        let messages = 8 * 6 * 4;
+        assert_eq!((figures.ranks, figures.messages), (8, messages), "{machine:?}");
+        assert_eq!(figures.message_bytes, messages * 3000, "{machine:?}");
+        assert!(figures.compute_us > 7.99, "{machine:?}: {figures:?}");
+        assert!(figures.last_end_us > figures.compute_us, "{machine:?}: {figures:?}");
+        assert_eq!(&finished(&run(HALO, machine, 2)), &figures, "{machine:?}");
+        let rendezvous = run(HALO, &with(machine, &["messaging.eager_max_B=0"]), 1);
+        let figures = finished(&rendezvous);
+        assert_eq!((figures.messages, figures.rendezvous), (messages, messages), "{machine:?}");
+        assert_eq!(figures.message_bytes, messages * 3000, "{machine:?}");
+    }
+}
+
+/// Without software and with a progress thread a rank takes at least what it computes; each overhead makes it take longer by what it is.
+#[test]
+fn overheads_are_what_they_are_set_to() {
+    let machine = ["machine=bgq", "messaging.eager_max_B=100000"];
+    let end = |more: &[&str]| finished(&run(HALO, &with(&machine, more), 1)).clone();
+    let plain = end(&[]);
+    let slow = end(&["messaging.send_ns=1000", "messaging.receive_ns=500"]);
+    // Six sends and six receives an iteration.
+    assert!((slow.software_us - plain.software_us - 4.0 * 9.0).abs() < 1e-6, "{plain:?} {slow:?}");
+    assert!(slow.last_end_us > plain.last_end_us + 20.0, "{plain:?} {slow:?}");
+    let gaps = end(&["messaging.gap_ns=3000"]);
+    assert!(gaps.last_end_us > plain.last_end_us + 4.0 * 5.0 * 2.0, "{plain:?} {gaps:?}");
+    let copies = end(&["messaging.copy_GB_per_s=1.0"]);
+    assert!((copies.software_us - plain.software_us - 4.0 * 12.0 * 3.0).abs() < 1e-6, "{copies:?}");
+}
+
+/// The real trace, from a file beside the studies.
+#[test]
+fn a_trace_runs_on_another_machine() {
+    let text = HALO.replace(
+        "{ kind = 'skeleton', program = 'halo', grid = [2, 2, 2], face_B = 3000, compute_ns = 2000, iterations = 4 }",
+        "{ kind = 'trace', file = '../examples/traces/lulesh-64.goal.gz' }",
+    );
+    for machine in ["machine=bgl", "machine=bgq", "machine=xc"] {
+        let result = run(&text, &[machine, "nodes=64"], 2);
+        let figures = finished(&result);
+        assert_eq!((figures.ranks, figures.messages), (64, 13_455), "{machine}");
+        // What a rank computes does not depend on the machine.
+        assert!((2_600.0..2_700.0).contains(&figures.compute_us), "{machine}: {figures:?}");
+        assert!((3_500.0..4_500.0).contains(&figures.last_end_us), "{machine}: {figures:?}");
+    }
+}
+
+/// A message that is longer than its receive ends the run as an error that names both ranks.
+#[test]
+fn a_message_too_long_is_an_error() {
+    let folder = std::env::temp_dir().join(format!("netloom-truncation-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let goal = "num_ranks 2\nrank 0 {\ns: send 100b to 1 tag 5\n}\nrank 1 {\nr: recv 64b from 0 tag 5\n}\n";
+    std::fs::write(folder.join("short.goal"), goal).unwrap();
+    let file = folder.join("short.goal");
+    let text = format!(
+        "name = 'short'\nmachine = 'bgl'\nnodes = 2\nworkload = {{ kind = 'trace', file = '{}' }}\nmeasure = {{ until = 'done' }}\n",
+        file.display()
+    );
+    for machine in ["machine=bgl", "machine=bgq", "machine=xc"] {
+        let result = run(&text, &[machine], 1);
+        assert_eq!(result.simulated.ended, Ended::Failed, "{machine}");
+        let why = result.partial.unwrap();
+        let expected = "receive: a message of 100 B from rank 0 to rank 1 with tag 5 is longer than its receive, which is of 64 B";
+        assert!(why.ends_with(expected), "{machine}: {why}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
