@@ -191,12 +191,12 @@ fn a_sweep_goes_on_when_asked_again() {
 
 fn right(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let id = "bgl.all_to_all_32k.link_utilization".to_owned();
-    Ok(vec![Finding::Figure { id, simulated: 0.975, note: "a stand-in".into() }])
+    Ok(vec![Finding::run(id, 0.975, "a stand-in")])
 }
 
 fn wrong(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let id = "bgl.all_to_all_32k.link_utilization".to_owned();
-    Ok(vec![Finding::Figure { id, simulated: 0.8, note: "a stand-in".into() }])
+    Ok(vec![Finding::run(id, 0.8, "a stand-in")])
 }
 
 #[test]
@@ -211,12 +211,16 @@ fn validation_fails_when_a_figure_does() {
     assert_eq!(entries[0]["role"], "predict");
     assert_eq!(entries[1]["verdict"], "not-run");
     let keys: Vec<&str> = entries[0].as_object().unwrap().keys().map(String::as_str).collect();
-    let expected = "id quantity setup unit published simulated difference tolerance role kind verdict note";
+    let expected =
+        "id quantity setup unit published simulated difference tolerance role kind evidence verdict note";
     assert_eq!(keys.join(" "), expected);
 
     let (status, shown, _) = with(&Fake::default(), &judge(wrong), &["validate", "bgl.all_to_all_32k"]);
     assert_eq!(status, FAILED);
-    assert!(shown.contains("fail") && shown.contains("0 pass, 1 fail"), "{shown}");
+    assert!(
+        shown.contains("fail") && shown.contains("predictions measured in runs: 0 pass, 1 fail"),
+        "{shown}"
+    );
     assert_eq!(with(&Fake::default(), &[], &["validate", "bgl.all_to_all"]).0, MISTAKE);
     assert_eq!(with(&Fake::default(), &[], &["validate"]).0, OK);
 }

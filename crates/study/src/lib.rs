@@ -21,6 +21,7 @@ pub mod run;
 pub mod simulate;
 pub mod study;
 pub mod sweep;
+pub mod tally;
 pub mod terminal;
 pub mod tree;
 pub mod validate;
