@@ -11,6 +11,7 @@ pub mod decode;
 pub mod diagnose;
 mod errors;
 pub mod figures;
+mod fitted;
 pub mod judges;
 pub mod machine;
 mod measure;

@@ -64,6 +64,7 @@ pub fn published() -> Result<Vec<Entry>, Problem> {
     for (paper, text) in PAPERS {
         all.extend(read_paper(paper, text)?);
     }
+    crate::fitted::mark(&mut all)?;
     Ok(all)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::compare::{Evidence, Published, Tolerance, Verdict, aligned, is_loose, judge};
 use crate::diagnose::{Problem, nearest, suggest};
+use crate::fitted::decides_shape;
 use crate::judges::{Bench, Finding, Judge};
 use crate::published::{Entry, PAPERS, published};
 use crate::tally::Tally;
@@ -105,7 +106,12 @@ pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem>
             };
         }
         Finding::Shape { id, holds, note } => {
-            let verdict = if *holds { Verdict::ShapePass } else { Verdict::ShapeFail };
+            let fitted = decides_shape(id);
+            let verdict = match holds {
+                true if fitted => Verdict::Calibrated,
+                true => Verdict::ShapePass,
+                false => Verdict::ShapeFail,
+            };
             let Some(at) = entries.iter().rposition(|e| e.table == *id) else { return Ok(()) };
             if entries[at].quantity != "shape" {
                 let mut shape = entries[at].clone();
@@ -115,6 +121,7 @@ pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem>
                 shape.tolerance.clear();
                 (shape.published, shape.simulated, shape.difference) = (None, None, None);
                 shape.evidence = None;
+                shape.role = if fitted { "calibrate" } else { "predict" }.into();
                 entries.insert(at + 1, shape);
             }
             let entry = entries.iter_mut().find(|e| e.id == *id && e.quantity == "shape");
@@ -222,6 +229,8 @@ mod tests {
         let shape = |id: &str, holds| Finding::Shape { id: id.into(), holds, note: "seen".into() };
         apply(&mut entries, &shape("bgl.all_to_all_32k", true)).unwrap();
         apply(&mut entries, &shape("bgl.bubble_deadlock", false)).unwrap();
+        apply(&mut entries, &shape("bgl.verification", true)).unwrap();
+        assert_eq!(entry(&entries, "bgl.verification").verdict, Verdict::Calibrated);
         assert_eq!(entry(&entries, "bgl.all_to_all_32k").verdict, Verdict::ShapePass);
         assert_eq!(entry(&entries, "bgl.bubble_deadlock").verdict, Verdict::ShapeFail);
         assert!(table(&entries).contains("behaviours described in words: 1 pass, 1 fail"));

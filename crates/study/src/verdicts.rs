@@ -35,7 +35,7 @@ pub struct Recorded {
 
 impl Recorded {
     fn new(entry: &Entry) -> Recorded {
-        let is_shape = matches!(entry.verdict, Verdict::ShapePass | Verdict::ShapeFail);
+        let is_shape = entry.quantity == "shape" && entry.verdict != Verdict::NotRun;
         Recorded {
             id: entry.id.clone(),
             verdict: entry.verdict,
