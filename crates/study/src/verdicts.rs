@@ -44,9 +44,14 @@ impl Recorded {
         }
     }
 
-    /// The numbers of it, in order.
+    /// The simulated numbers of it, in order: of what was seen, without the range that a claim expects.
     pub fn numbers(&self) -> Vec<f64> {
-        self.simulated.into_iter().chain(numbers(self.seen.as_deref().unwrap_or_default())).collect()
+        let seen = self.seen.iter().flat_map(|seen| seen.split(", expected ").enumerate());
+        let seen = seen.flat_map(|(i, part)| {
+            let simulated = if i == 0 { part } else { part.split_once(')').map_or("", |(_, rest)| rest) };
+            numbers(simulated)
+        });
+        self.simulated.into_iter().chain(seen).collect()
     }
 }
 
@@ -365,5 +370,8 @@ mod tests {
     fn numbers_are_found_in_texts() {
         assert_eq!(numbers("0.5 to 1,234, of 16x16: 3."), [0.5, 1234.0, 16.0, 3.0]);
         assert_eq!(numbers("VC0 is 4 KB"), [4.0]);
+        let seen = Some("a: lower (0.74, expected 0 to 0.9); b: near (0.99, expected 0.9 to 1).".into());
+        let shape = Recorded { id: "a".into(), verdict: Verdict::ShapePass, simulated: None, seen };
+        assert_eq!(shape.numbers(), [0.74, 0.99]);
     }
 }

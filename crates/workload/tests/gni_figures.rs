@@ -78,7 +78,7 @@ fn latencies() {
 
 #[test]
 fn bandwidths() {
-    // By direction, from a blade to the next and across a chassis.
+    // By direction, between two nodes of a blade and from one blade to another, as the paper has it.
     for (both_ways, blades, to, seen) in
         [(false, 2, 1, 9.8), (false, 16, 4, 9.7), (true, 2, 1, 14.4), (true, 16, 4, 15.6)]
     {
@@ -86,8 +86,7 @@ fn bandwidths() {
         let rate = run(&GniConfig::Bandwidth(config), blades, 1)[0][1];
         assert_seen(rate, seen);
         if both_ways {
-            // Less from a node to the next, see docs/validation-xc.md.
-            assert!(to == 1 || rate >= 15.0, "published: at least 15");
+            assert!(to < 4 || rate >= 15.0, "published: at least 15");
         } else {
             assert!((9.5..10.5).contains(&rate), "published: 10");
         }
