@@ -330,10 +330,10 @@ mod tests {
         (entries[0].verdict, entries[0].simulated) = (Verdict::Pass, Some(0.987_654_321));
         let mut list = vec![Recorded::new(&entries[0])];
         assert!(compare(&list, &entries, None).is_empty());
-        list[0].simulated = Some(0.987_654);
+        list[0].simulated = Some(0.987_655);
         let changes = compare(&list, &entries, None);
         assert!(changes[0].fails() && !changes[0].worse);
-        assert_eq!(changes[0].to_string(), format!("changed: {} was 0.987654, is 0.98765", entries[0].id));
+        assert_eq!(changes[0].to_string(), format!("changed: {} was 0.987655, is 0.987654", entries[0].id));
         list[0].simulated = None;
         assert!(compare(&list, &entries, None).is_empty(), "no figure was recorded");
     }
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(
             one,
             format!(
-                "# Why.\n\n[quick]\n\"{}\" = {{ verdict = \"pass\", simulated = 0.98765 }}\n\n[full]\n\"bgl.x\" = \"pass\"\n",
+                "# Why.\n\n[quick]\n\"{}\" = {{ verdict = \"pass\", simulated = 0.987654 }}\n\n[full]\n\"bgl.x\" = \"pass\"\n",
                 entries[0].id
             )
         );

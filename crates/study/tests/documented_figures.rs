@@ -124,7 +124,7 @@ fn mistakes(
         }
     }
     if let Some(cell) = verdicts {
-        let text = cell.replace([',', ';', '(', ')'], " ");
+        let text = cell.replace([',', ';', ':', '(', ')'], " ");
         let said: Vec<Verdict> = text.split_whitespace().filter_map(Verdict::from_word).collect();
         for verdict in Verdict::ALL {
             if said.contains(&verdict) != records.iter().any(|r| r.verdict == verdict) {
