@@ -74,16 +74,22 @@ pub enum Command {
         netloom validate bgl --quick --json         smaller runs; one object for each figure\n  \
         netloom validate bgl --quick --against published/bgl.verdicts.toml\n\n\
         An entry's name is paper.table[row].column. `difference` is in the figure's unit where the tolerance is \
-        absolute, else a fraction of the published figure. The status is 1 when an entry fails.")]
+        absolute, else a fraction of the published figure. `pass` is a prediction that a run confirms; `echo` a parameter \
+        read back, `derived` another entry's figure in other units, `closed-form` computed without a run, `calibrated` \
+        fitted, `loose-bound` further than a factor of three within a bound. The status is 1 when an entry fails.")]
     Validate {
         /// A paper, a table (PAPER.FIGURE) or an entry; all where left out
         what: Option<String>,
         /// Smaller machines and shorter runs
         #[arg(long)]
         quick: bool,
-        /// Compare the verdicts with a list of them: the status is 1 where one is worse, not where one fails
+        /// Compare the verdicts with a list of them: the status is 1 where one is worse or a figure is another, not where
+        /// one fails
         #[arg(long, value_name = "FILE")]
         against: Option<PathBuf>,
+        /// Write the verdicts and figures into a list of them
+        #[arg(long, value_name = "FILE")]
+        record: Option<PathBuf>,
         /// Output and threads
         #[command(flatten)]
         common: Common,

@@ -142,7 +142,7 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
         Some(Command::Machines { action }) => {
             machines(action.unwrap_or(MachinesAction::List { json: false }), out)
         }
-        Some(Command::Validate { what, quick, against, common }) => {
+        Some(Command::Validate { what, quick, against, record, common }) => {
             let quiet = Quiet(world.stop);
             let bench =
                 Bench { simulator: world.simulator, progress: &quiet, threads: threads(&common), quick };
@@ -157,6 +157,9 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
                 write!(out, "{}", validate::table(&entries))?;
             }
             let stopped = world.stop.load(Ordering::Relaxed);
+            if let (Some(path), false) = (&record, stopped) {
+                verdicts::record(path, quick, &entries, what.as_deref())?;
+            }
             let failed = match &before {
                 None => entries.iter().any(|e| e.verdict.failed()),
                 Some(before) => {
@@ -164,7 +167,11 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
                     for change in &changes {
                         writeln!(err, "netloom: {change}")?;
                     }
-                    changes.iter().any(|c| c.worse)
+                    if let (Some(file), false) = (&against, changes.is_empty()) {
+                        let file = file.display();
+                        writeln!(err, "netloom: {file} is out of date; `--record {file}` updates it")?;
+                    }
+                    changes.iter().any(verdicts::Change::fails)
                 }
             };
             Ok(if failed {

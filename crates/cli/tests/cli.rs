@@ -191,12 +191,16 @@ fn a_sweep_goes_on_when_asked_again() {
 
 fn right(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let id = "bgl.all_to_all_32k.link_utilization".to_owned();
-    Ok(vec![Finding::Figure { id, simulated: 0.975, note: "a stand-in".into() }])
+    Ok(vec![Finding::run(id, 0.975, "a stand-in")])
+}
+
+fn almost_right(_: &Bench) -> Result<Vec<Finding>, Problem> {
+    Ok(vec![Finding::run("bgl.all_to_all_32k.link_utilization", 0.976, "a stand-in")])
 }
 
 fn wrong(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let id = "bgl.all_to_all_32k.link_utilization".to_owned();
-    Ok(vec![Finding::Figure { id, simulated: 0.8, note: "a stand-in".into() }])
+    Ok(vec![Finding::run(id, 0.8, "a stand-in")])
 }
 
 #[test]
@@ -211,14 +215,45 @@ fn validation_fails_when_a_figure_does() {
     assert_eq!(entries[0]["role"], "predict");
     assert_eq!(entries[1]["verdict"], "not-run");
     let keys: Vec<&str> = entries[0].as_object().unwrap().keys().map(String::as_str).collect();
-    let expected = "id quantity setup unit published simulated difference tolerance role kind verdict note";
+    let expected =
+        "id quantity setup unit published simulated difference tolerance role kind evidence verdict note";
     assert_eq!(keys.join(" "), expected);
 
     let (status, shown, _) = with(&Fake::default(), &judge(wrong), &["validate", "bgl.all_to_all_32k"]);
     assert_eq!(status, FAILED);
-    assert!(shown.contains("fail") && shown.contains("0 pass, 1 fail"), "{shown}");
+    assert!(
+        shown.contains("fail") && shown.contains("predictions measured in runs: 0 pass, 1 fail"),
+        "{shown}"
+    );
     assert_eq!(with(&Fake::default(), &[], &["validate", "bgl.all_to_all"]).0, MISTAKE);
     assert_eq!(with(&Fake::default(), &[], &["validate"]).0, OK);
+}
+
+#[test]
+fn verdicts_are_recorded_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("verdicts.toml");
+    std::fs::write(&list, "# Why.\n\n[quick]\n\"bgl.all_to_all_32k.link_utilization\" = \"fail\"\n").unwrap();
+    let judge = |judge| [Judge { table: "bgl.all_to_all_32k", judge }];
+    let validate = |judges: &[Judge], flag: &str| {
+        with(&Fake::default(), judges, &["validate", "bgl.all_to_all_32k", "--quick", flag, path(&list)])
+    };
+    // Better than the list: no failure, but the list is out of date.
+    let (status, _, told) = validate(&judge(right), "--against");
+    assert_eq!(status, OK);
+    assert!(told.contains("was fail, is pass") && told.contains("out of date; `--record "), "{told}");
+    assert_eq!(validate(&judge(right), "--record").0, OK);
+    let text = std::fs::read_to_string(&list).unwrap();
+    assert!(text.contains("link_utilization\" = { verdict = \"pass\", simulated = 0.975 }"), "{text}");
+    let (status, _, told) = validate(&judge(right), "--against");
+    assert!(status == OK && !told.contains("out of date"), "{told}");
+    let (status, _, told) = validate(&judge(wrong), "--against");
+    assert!(status == FAILED && told.contains("worse: "), "{told}");
+    // Another figure under the same verdict.
+    let (status, _, told) = validate(&judge(almost_right), "--against");
+    assert!(
+        status == FAILED && told.contains("changed: bgl.all_to_all_32k.link_utilization was 0.975, is 0.976")
+    );
 }
 
 #[test]

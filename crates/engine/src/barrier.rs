@@ -14,8 +14,9 @@ use loom::{hint::spin_loop, sync::atomic::AtomicUsize, thread::yield_now};
 use std::{hint::spin_loop, sync::atomic::AtomicUsize, thread::yield_now};
 
 /// Turns of the spin before a waiting thread yields. Windows of a large machine are far apart, and then the yield is what
-/// lets another process use the core. Under loom it is all there is: another turn alone would be no new case.
-const SPINS: u32 = if cfg!(all(loom, test)) { 0 } else { 4000 };
+/// lets another process use the core. Under loom it is all there is: another turn alone would be no new case; under Miri
+/// turns only take time.
+const SPINS: u32 = if cfg!(any(miri, all(loom, test))) { 0 } else { 4000 };
 
 /// A reusable barrier for a fixed number of threads. The last to arrive may do something before the others go on.
 pub(crate) struct Barrier {

@@ -58,7 +58,8 @@ fn advise(memory: *mut u8, layout: Layout) {
     if memory.is_null() || layout.align() < HUGE {
         return;
     }
-    #[cfg(target_os = "linux")]
+    // Miri has no such call.
+    #[cfg(all(target_os = "linux", not(miri)))]
     // SAFETY: the range was just allocated and is ours; the advice does not change its contents. If it is refused,
     // the memory is as good as before.
     unsafe {

@@ -35,3 +35,17 @@ fn fetch_line(base: *const i8, offset: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (base, offset);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_any_size_can_be_fetched() {
+        prefetch(&());
+        prefetch(&7u8);
+        let lines = [1u64; 1000];
+        prefetch(&lines);
+        assert_eq!(lines.iter().sum::<u64>(), 1000);
+    }
+}

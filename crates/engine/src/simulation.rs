@@ -1,21 +1,28 @@
 //! Windows: all blocks advance by one lookahead, exchange messages, and so on.
 //!
+//! A panic in a block ends the run on all threads: the thread that it happened on keeps it and still comes to the barrier, the
+//! last thread there ends the run instead of beginning a window, and [`Simulation::run_until`] panics with it.
+//!
 //! The windows are tried under loom as the barrier is, see `barrier.rs`.
 #![allow(unexpected_cfgs)] // loom is set by hand.
 
 use crate::barrier::Barrier;
 use crate::{Progress, Time};
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::*;
+use std::sync::{LockResult, PoisonError};
 
 #[cfg(all(loom, test))]
 use loom::sync::{
-    Mutex,
-    atomic::{AtomicU64, AtomicUsize},
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize},
 };
 #[cfg(not(all(loom, test)))]
 use std::sync::{
-    Mutex,
-    atomic::{AtomicU64, AtomicUsize},
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize},
 };
 
 /// A part of the model that one thread simulates at a time.
@@ -73,6 +80,15 @@ pub enum Reached {
 
 type Inbox<M> = Mutex<Vec<(Time, M)>>;
 
+/// What a lock guards, also after a panic in a block, which is reported itself: a panic about its lock would hide it.
+fn unpoisoned<T>(result: LockResult<T>) -> T {
+    result.unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    unpoisoned(mutex.lock())
+}
+
 /// Blocks and the messages between them.
 pub struct Simulation<B: Block> {
     slots: Vec<Mutex<Slot<B>>>,
@@ -85,6 +101,8 @@ pub struct Simulation<B: Block> {
     lookahead: Time,
     now: Time,
     window: u64,
+    /// A block panicked: some events of a window were applied, others not.
+    panicked: bool,
 }
 
 impl<B: Block> Simulation<B> {
@@ -108,6 +126,7 @@ impl<B: Block> Simulation<B> {
             lookahead,
             now: 0,
             window: 0,
+            panicked: false,
         }
     }
 
@@ -118,13 +137,13 @@ impl<B: Block> Simulation<B> {
 
     /// The blocks, in order.
     pub fn blocks(&mut self) -> impl Iterator<Item = &mut B> {
-        self.slots.iter_mut().map(|slot| &mut slot.get_mut().expect("no thread panicked").block)
+        self.slots.iter_mut().map(|slot| &mut unpoisoned(slot.get_mut()).block)
     }
 
     /// Must be called after a block was changed from outside such that its next event may be earlier.
     pub fn refresh(&mut self) {
         for (slot, next) in self.slots.iter_mut().zip(&self.next_time) {
-            let block = &slot.get_mut().expect("no thread panicked").block;
+            let block = &unpoisoned(slot.get_mut()).block;
             next.store(block.next_time().unwrap_or(Time::MAX), Relaxed);
         }
     }
@@ -140,7 +159,12 @@ impl<B: Block> Simulation<B> {
     }
 
     /// Applies all events before `until` on this many threads.
+    ///
+    /// # Panics
+    /// With a block's own panic, whichever thread advanced it; if several panic in one window, with that of the first
+    /// of them by number. From then on blocks can only be looked at.
     pub fn run_until(&mut self, until: Time, threads: usize, progress: &Progress) -> Reached {
+        assert!(!self.panicked, "a block panicked in an earlier run: its state is not valid");
         let threads = threads.clamp(1, self.slots.len().max(1));
         let Some(first) = self.next_time() else { return Reached::Idle };
         if first >= until {
@@ -159,6 +183,10 @@ impl<B: Block> Simulation<B> {
                 }
                 self.work(&shared, 0, progress);
             });
+        }
+        if let Some((_, panic)) = lock(&shared.panic).take() {
+            self.panicked = true;
+            resume_unwind(panic);
         }
         self.window = shared.number.load(Relaxed);
         let next = shared.start.load(Relaxed);
@@ -193,22 +221,31 @@ impl<B: Block> Simulation<B> {
             let parity = (shared.number.load(Relaxed) % 2) as usize;
             let mut earliest = Time::MAX;
             let mut events = 0;
-            // Its own blocks first, in order, then what the others have not yet begun.
-            for turn in 0..threads {
-                let victim = (thread + turn) % threads;
-                let (low, high) = range(victim);
-                loop {
-                    let b = low + shared.claimed[victim].fetch_add(1, Relaxed);
-                    if b >= high {
-                        break;
+            let current = Cell::new(0);
+            let advanced = catch_unwind(AssertUnwindSafe(|| {
+                // Its own blocks first, in order, then what the others have not yet begun.
+                for turn in 0..threads {
+                    let victim = (thread + turn) % threads;
+                    let (low, high) = range(victim);
+                    loop {
+                        let b = low + shared.claimed[victim].fetch_add(1, Relaxed);
+                        if b >= high {
+                            break;
+                        }
+                        current.set(b);
+                        events += self.advance_block(b, parity, end, &mut earliest);
                     }
-                    events += self.advance_block(b, parity, end, &mut earliest);
                 }
+            }));
+            if let Err(panic) = advanced {
+                shared.keep(current.get(), panic);
             }
             shared.earliest.fetch_min(earliest, Relaxed);
             progress.count(events);
             shared.barrier.wait(|| {
-                let next = shared.earliest.swap(Time::MAX, Relaxed);
+                let earliest = shared.earliest.swap(Time::MAX, Relaxed);
+                // After a panic there is no next window, on any thread.
+                let next = if shared.panicked.load(Relaxed) { Time::MAX } else { earliest };
                 for claimed in &shared.claimed {
                     claimed.store(0, Relaxed);
                 }
@@ -236,10 +273,10 @@ impl<B: Block> Simulation<B> {
             *earliest = next.min(*earliest);
             return 0;
         }
-        let mut slot = self.slots[b].lock().expect("no thread panicked");
+        let mut slot = lock(&self.slots[b]);
         let Slot { block, out } = &mut *slot;
         if inbox_time != Time::MAX {
-            block.receive(&mut self.inboxes[b][parity].lock().expect("no thread panicked"));
+            block.receive(&mut lock(&self.inboxes[b][parity]));
         }
         let events = if next < end { block.advance(end, out) } else { 0 };
         let next = block.next_time().unwrap_or(Time::MAX);
@@ -252,7 +289,7 @@ impl<B: Block> Simulation<B> {
                 let Some(first) = lane.iter().map(|m| m.0).min() else { continue };
                 debug_assert!(first >= end, "a message due at {first} in a window that ends at {end}");
                 let other = 1 - parity;
-                self.inboxes[to as usize][other].lock().expect("no thread panicked").append(lane);
+                lock(&self.inboxes[to as usize][other]).append(lane);
                 self.inbox_time[to as usize][other].fetch_min(first, Relaxed);
             }
         }
@@ -273,7 +310,13 @@ struct Window {
     done: AtomicU64,
     barrier: Barrier,
     until: Time,
+    panicked: AtomicBool,
+    /// The block that panicked, and its panic.
+    panic: Mutex<Option<(usize, Panic)>>,
 }
+
+/// What a panic carries, its message as a rule.
+type Panic = Box<dyn Any + Send>;
 
 impl Window {
     /// The first window up to `until`: its start and number.
@@ -286,7 +329,20 @@ impl Window {
             done: AtomicU64::new(0),
             barrier: Barrier::new(threads),
             until,
+            panicked: AtomicBool::new(false),
+            panic: Mutex::new(None),
         }
+    }
+
+    /// Keeps a block's panic for the caller. Of several it keeps the first block's, which each number of threads comes to:
+    /// whoever takes blocks of a range takes them in order.
+    #[cold]
+    fn keep(&self, block: usize, panic: Panic) {
+        let mut kept = lock(&self.panic);
+        if kept.as_ref().is_none_or(|(first, _)| block < *first) {
+            *kept = Some((block, panic));
+        }
+        self.panicked.store(true, Relaxed);
     }
 }
 
@@ -347,6 +403,50 @@ mod loom_tests {
             let mut simulation = Arc::into_inner(simulation).expect("the other thread has ended");
             let seen: Vec<_> = simulation.blocks().map(|b| std::mem::take(&mut b.seen)).collect();
             assert_eq!(seen, [[(0, 0), (1, 11), (2, 2)], [(0, 10), (1, 1), (2, 12)]]);
+        });
+    }
+
+    /// Both blocks break in the second window, on either thread: both threads return, and the first block's panic is kept.
+    #[test]
+    fn loom_panic() {
+        struct Breaks(Pass);
+
+        impl Block for Breaks {
+            type Message = u32;
+
+            fn next_time(&self) -> Option<Time> {
+                self.0.next_time()
+            }
+
+            fn advance(&mut self, until: Time, out: &mut Outbox<u32>) -> u64 {
+                let events = self.0.advance(until, out);
+                if self.0.seen.len() == 2 {
+                    // Without the panic hook, which would print each of many thousands.
+                    resume_unwind(Box::new(self.0.seen[0].1));
+                }
+                events
+            }
+
+            fn receive(&mut self, messages: &mut Vec<(Time, u32)>) {
+                self.0.receive(messages);
+            }
+        }
+
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let block = |number| Breaks(Pass { waiting: vec![(0, number)], seen: vec![] });
+            let simulation = Arc::new(Simulation::new(vec![block(7), block(10)], vec![vec![1], vec![0]], 1));
+            let shared = Arc::new(Window::new(0, 0, 100, 2));
+            let other = {
+                let (simulation, shared) = (simulation.clone(), shared.clone());
+                loom::thread::spawn(move || simulation.work(&shared, 1, &Progress::default()))
+            };
+            simulation.work(&shared, 0, &Progress::default());
+            other.join().expect("a thread");
+            assert_eq!(shared.number.load(Relaxed), 2, "no window follows");
+            let (block, panic) = lock(&shared.panic).take().expect("a panic");
+            assert_eq!((block, panic.downcast_ref()), (0, Some(&7u32)));
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Published beside simulated: when two figures agree, and how that is shown.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A published value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -78,11 +78,26 @@ impl Tolerance {
     }
 }
 
+/// How a simulated figure is obtained: what it is evidence of. `pass` is only for what a run predicts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// It is measured in a run, which could have come out otherwise.
+    #[default]
+    Run,
+    /// It is a parameter of the machine, read back.
+    Echo,
+    /// It is another entry's figure in other units, or follows from it.
+    Derived,
+    /// It is computed from the machine's file, its wiring or its route tables, without a run.
+    ClosedForm,
+}
+
 /// What became of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The figures agree.
+    /// The figures agree, and the simulated one is a prediction: a run measured it and it could have failed.
     Pass,
     /// They do not.
     Fail,
@@ -92,17 +107,33 @@ pub enum Verdict {
     ShapeFail,
     /// They agree, and constants were fitted to this entry.
     Calibrated,
+    /// They agree: the figure is a parameter of the machine, read back.
+    Echo,
+    /// They agree: it is another entry's figure in other units, or follows from it.
+    Derived,
+    /// They agree: it is computed without a run.
+    ClosedForm,
+    /// It is within the bound by more than a factor of [`LOOSE`]: almost anything is.
+    LooseBound,
     /// Nothing was run for it.
     NotRun,
 }
 
+/// How far inside a one-sided bound a figure is still evidence: by this factor.
+pub const LOOSE: f64 = 3.0;
+
 impl Verdict {
-    const ALL: [Verdict; 6] = [
+    /// All verdicts.
+    pub const ALL: [Verdict; 10] = [
         Verdict::Pass,
         Verdict::Fail,
         Verdict::ShapePass,
         Verdict::ShapeFail,
         Verdict::Calibrated,
+        Verdict::Echo,
+        Verdict::Derived,
+        Verdict::ClosedForm,
+        Verdict::LooseBound,
         Verdict::NotRun,
     ];
 
@@ -114,6 +145,10 @@ impl Verdict {
             Verdict::ShapePass => "shape-pass",
             Verdict::ShapeFail => "shape-fail",
             Verdict::Calibrated => "calibrated",
+            Verdict::Echo => "echo",
+            Verdict::Derived => "derived",
+            Verdict::ClosedForm => "closed-form",
+            Verdict::LooseBound => "loose-bound",
             Verdict::NotRun => "not-run",
         }
     }
@@ -142,6 +177,15 @@ pub fn judge(published: f64, simulated: f64, bound: Bound, tolerance: Option<Tol
         Bound::AtLeast => difference >= -limit,
     };
     (agrees && simulated.is_finite(), difference)
+}
+
+/// Whether a figure that satisfies a one-sided bound does so by more than a factor of [`LOOSE`].
+pub fn is_loose(published: f64, simulated: f64, bound: Bound) -> bool {
+    match bound {
+        Bound::AtMost => simulated * LOOSE < published,
+        Bound::AtLeast => simulated > published * LOOSE,
+        Bound::Equal | Bound::About => false,
+    }
 }
 
 /// Columns of text, aligned: the first to the left, numbers to the right. With a line under the head.
@@ -200,5 +244,12 @@ mod tests {
         assert!(!agrees(1.3, 1.5, Bound::About, None));
         assert!(!agrees(0.98, f64::NAN, Bound::Equal, absolute));
         assert!(!agrees(0.98, f64::NAN, Bound::AtMost, absolute));
+    }
+
+    #[test]
+    fn a_bound_that_anything_satisfies_is_loose() {
+        assert!(is_loose(2000.0, 590.0, Bound::AtMost) && !is_loose(500.0, 496.0, Bound::AtMost));
+        assert!(is_loose(15.0, 46.0, Bound::AtLeast) && !is_loose(7250.0, 7501.0, Bound::AtLeast));
+        assert!(!is_loose(2000.0, 590.0, Bound::About));
     }
 }

@@ -3,7 +3,7 @@
 //! An entry's name is `paper.table[row].column`: the paper's file in `published/`, its table, the key of the row (left
 //! out where a table has one row), and the column (left out where the paper gives no numbers, only a behaviour).
 
-use crate::compare::{Bound, Published, Tolerance, Verdict};
+use crate::compare::{Bound, Evidence, Published, Tolerance, Verdict};
 use crate::diagnose::{Problem, SourceFile};
 use crate::tree::{Tree, Value};
 use serde::Serialize;
@@ -40,6 +40,8 @@ pub struct Entry {
     pub role: String,
     /// `measured`, `simulated`, `projected` or `design`.
     pub kind: String,
+    /// How the simulated figure is obtained; `None` of a behaviour in words and of what was not run.
+    pub evidence: Option<Evidence>,
     /// What became of it.
     pub verdict: Verdict,
     /// What the run says, else what the paper says.
@@ -62,6 +64,7 @@ pub fn published() -> Result<Vec<Entry>, Problem> {
     for (paper, text) in PAPERS {
         all.extend(read_paper(paper, text)?);
     }
+    crate::fitted::mark(&mut all)?;
     Ok(all)
 }
 
@@ -111,6 +114,7 @@ fn read_table(id: &str, table: &Tree, all: &mut Vec<Entry>) -> Result<(), String
         tolerance,
         role: if role.is_empty() { "parameter".into() } else { role },
         kind: text("kind"),
+        evidence: None,
         verdict: Verdict::NotRun,
         note: text("note"),
         table: id.to_owned(),

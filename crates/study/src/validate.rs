@@ -1,9 +1,11 @@
 //! `netloom validate`: each figure that a paper published beside the simulated one.
 
-use crate::compare::{Published, Tolerance, Verdict, aligned, judge};
+use crate::compare::{Evidence, Published, Tolerance, Verdict, aligned, is_loose, judge};
 use crate::diagnose::{Problem, nearest, suggest};
+use crate::fitted::decides_shape;
 use crate::judges::{Bench, Finding, Judge};
 use crate::published::{Entry, PAPERS, published};
+use crate::tally::Tally;
 
 /// Whether an entry's name is meant by `PAPER[.FIGURE]`: the paper, the table, or one entry of it.
 pub fn meant(id: &str, wanted: &str) -> bool {
@@ -75,7 +77,7 @@ pub fn run(
 /// A finding for an entry that no paper has: a slip in a judge.
 pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem> {
     match finding {
-        Finding::Figure { id, simulated, note } => {
+        Finding::Figure { id, simulated, note, evidence } => {
             let Some(entry) = entries.iter_mut().find(|e| e.id == *id) else {
                 // Judges work by table; where one entry was asked for, the others are not here.
                 let known = published()?.iter().any(|e| e.id == *id);
@@ -92,14 +94,24 @@ pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem>
             entry.simulated = simulated.is_finite().then_some(*simulated);
             entry.difference = difference.is_finite().then_some(difference);
             entry.note.clone_from(note);
-            entry.verdict = match (agrees, entry.role.as_str()) {
-                (false, _) => Verdict::Fail,
-                (true, "calibrate") => Verdict::Calibrated,
-                (true, _) => Verdict::Pass,
+            entry.evidence = Some(*evidence);
+            entry.verdict = match evidence {
+                _ if !agrees => Verdict::Fail,
+                _ if entry.role == "calibrate" => Verdict::Calibrated,
+                Evidence::Echo => Verdict::Echo,
+                Evidence::Derived => Verdict::Derived,
+                Evidence::ClosedForm => Verdict::ClosedForm,
+                Evidence::Run if is_loose(published, *simulated, entry.bound) => Verdict::LooseBound,
+                Evidence::Run => Verdict::Pass,
             };
         }
         Finding::Shape { id, holds, note } => {
-            let verdict = if *holds { Verdict::ShapePass } else { Verdict::ShapeFail };
+            let fitted = decides_shape(id);
+            let verdict = match holds {
+                true if fitted => Verdict::Calibrated,
+                true => Verdict::ShapePass,
+                false => Verdict::ShapeFail,
+            };
             let Some(at) = entries.iter().rposition(|e| e.table == *id) else { return Ok(()) };
             if entries[at].quantity != "shape" {
                 let mut shape = entries[at].clone();
@@ -108,6 +120,8 @@ pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem>
                 shape.unit.clear();
                 shape.tolerance.clear();
                 (shape.published, shape.simulated, shape.difference) = (None, None, None);
+                shape.evidence = None;
+                shape.role = if fitted { "calibrate" } else { "predict" }.into();
                 entries.insert(at + 1, shape);
             }
             let entry = entries.iter_mut().find(|e| e.id == *id && e.quantity == "shape");
@@ -158,16 +172,7 @@ pub fn table(entries: &[Entry]) -> String {
             ]
         })
         .collect();
-    let count = |of: &dyn Fn(Verdict) -> bool| entries.iter().filter(|e| of(e.verdict)).count();
-    let mut text = aligned(&head.map(str::to_owned), &rows);
-    text.push_str(&format!(
-        "\n{} pass, {} fail, {} calibrated, {} not run\n",
-        count(&|v| matches!(v, Verdict::Pass | Verdict::ShapePass)),
-        count(&Verdict::failed),
-        count(&|v| v == Verdict::Calibrated),
-        count(&|v| v == Verdict::NotRun)
-    ));
-    text
+    format!("{}\n{}", aligned(&head.map(str::to_owned), &rows), Tally::new(entries))
 }
 
 #[cfg(test)]
@@ -179,7 +184,7 @@ mod tests {
     }
 
     fn figure(id: &str, simulated: f64) -> Finding {
-        Finding::Figure { id: id.into(), simulated, note: "a run".into() }
+        Finding::run(id, simulated, "a run")
     }
 
     #[test]
@@ -224,9 +229,31 @@ mod tests {
         let shape = |id: &str, holds| Finding::Shape { id: id.into(), holds, note: "seen".into() };
         apply(&mut entries, &shape("bgl.all_to_all_32k", true)).unwrap();
         apply(&mut entries, &shape("bgl.bubble_deadlock", false)).unwrap();
+        apply(&mut entries, &shape("bgl.verification", true)).unwrap();
+        assert_eq!(entry(&entries, "bgl.verification").verdict, Verdict::Calibrated);
         assert_eq!(entry(&entries, "bgl.all_to_all_32k").verdict, Verdict::ShapePass);
         assert_eq!(entry(&entries, "bgl.bubble_deadlock").verdict, Verdict::ShapeFail);
-        assert!(table(&entries).contains("1 pass, 1 fail"));
+        assert!(table(&entries).contains("behaviours described in words: 1 pass, 1 fail"));
+    }
+
+    #[test]
+    fn only_predictions_of_runs_pass() {
+        let mut entries = published().unwrap();
+        let mut verdict = |id: &str, simulated, evidence| {
+            apply(&mut entries, &Finding::figure(id, simulated, "", evidence)).unwrap();
+            entry(&entries, id).verdict
+        };
+        let id = "bgl.all_to_all_32k.link_utilization";
+        assert_eq!(verdict(id, 0.98, Evidence::Run), Verdict::Pass);
+        assert_eq!(verdict(id, 0.98, Evidence::Echo), Verdict::Echo);
+        assert_eq!(verdict(id, 0.98, Evidence::Derived), Verdict::Derived);
+        assert_eq!(verdict(id, 0.98, Evidence::ClosedForm), Verdict::ClosedForm);
+        assert_eq!(verdict(id, 0.5, Evidence::Echo), Verdict::Fail);
+        assert_eq!(verdict("bgq.table1_ping_pong[1].hardware_ns", 622.0, Evidence::Run), Verdict::Calibrated);
+        let id = "cray-xc.hop_latency[any pair of the largest system, at most].ns";
+        assert_eq!(verdict(id, 590.0, Evidence::Run), Verdict::LooseBound);
+        assert_eq!(verdict(id, 1000.0, Evidence::Run), Verdict::Pass);
+        assert_eq!(verdict(id, 2100.0, Evidence::Run), Verdict::Fail);
     }
 
     #[test]

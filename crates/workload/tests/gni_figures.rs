@@ -1,5 +1,5 @@
-//! What the programs on Aries NICs measure, beside what was published. What a constant was fitted to must come out; what follows is printed,
-//! and only held to what has been seen, so that a change is noticed.
+//! What the programs on Aries NICs measure, beside what was published. What a constant was fitted to must come out, and what follows must be
+//! within the published tolerance where it is; all else is held to what has been seen, so that a change is noticed.
 
 use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::{SwitchedTopology, TiledConfig};
@@ -46,34 +46,68 @@ fn run(config: &GniConfig, blades: u32, chassis: u32) -> Vec<Vec<f64>> {
     measured.rows
 }
 
+/// Holds a figure to what has been seen, to its first decimal or a hundredth of it.
+fn assert_seen(figure: f64, seen: f64) {
+    assert!((figure - seen).abs() <= 0.05 + 0.01 * seen, "it was {seen}, it is {figure:.2}");
+}
+
 #[test]
 fn latencies() {
     let rows = run(&GniConfig::Latency(Latency::default()), 2, 1);
     let (put, get) = (rows[0][1], rows[0][2]);
     assert!((put - 800.0).abs() < 10.0, "fitted");
     assert!((1440.0..1760.0).contains(&get), "published: 1600");
+    // By size, and more than a packet takes as many more of its packets.
+    let seen = [
+        (8.0, 799.8, 1523.3),
+        (16.0, 801.7, 1523.3),
+        (32.0, 806.7, 1533.3),
+        (64.0, 816.7, 1543.3),
+        (128.0, 836.7, 1610.0),
+        (256.0, 876.7, 1743.3),
+        (512.0, 956.7, 2010.0),
+        (1024.0, 1116.7, 2543.3),
+    ];
+    assert_eq!(rows.len(), seen.len());
+    for (row, (bytes, put, get)) in rows.iter().zip(seen) {
+        assert_eq!(row[0], bytes);
+        assert_seen(row[1], put);
+        assert_seen(row[2], get);
+    }
 }
 
 #[test]
 fn bandwidths() {
-    for both_ways in [false, true] {
-        for (blades, to) in [(2, 1), (16, 4)] {
-            println!("both ways: {both_ways}, to node {to} of {blades} blades");
-            let config = Bandwidth { both_ways, to, ..Bandwidth::default() };
-            run(&GniConfig::Bandwidth(config), blades, 1);
+    // By direction, between two nodes of a blade and from one blade to another, as the paper has it.
+    for (both_ways, blades, to, seen) in
+        [(false, 2, 1, 9.8), (false, 16, 4, 9.7), (true, 2, 1, 14.4), (true, 16, 4, 15.6)]
+    {
+        let config = Bandwidth { both_ways, to, ..Bandwidth::default() };
+        let rate = run(&GniConfig::Bandwidth(config), blades, 1)[0][1];
+        assert_seen(rate, seen);
+        if both_ways {
+            assert!(to < 4 || rate >= 15.0, "published: at least 15");
+        } else {
+            assert!((9.5..10.5).contains(&rate), "published: 10");
         }
     }
 }
 
 #[test]
 fn bandwidths_of_short_puts() {
-    for processes in [1, 4, 8, 12, 16] {
-        println!("{processes} processes");
-        for bytes in [8, 64, 128, 256, 1024] {
-            let config = Bandwidth { bytes, puts: 300, processes, ..Bandwidth::default() };
-            run(&GniConfig::Bandwidth(config), 16, 1);
-        }
+    let rate = |processes, bytes| {
+        let config = Bandwidth { bytes, puts: 300, processes, ..Bandwidth::default() };
+        run(&GniConfig::Bandwidth(config), 16, 1)[0][1]
+    };
+    for (processes, seen) in [
+        (1, [(64, 0.3), (256, 1.0), (1024, 2.0)]),
+        (8, [(64, 2.4), (256, 7.3), (1024, 10.2)]),
+        (16, [(64, 4.5), (256, 9.7), (1024, 10.2)]),
+    ] {
+        seen.into_iter().for_each(|(bytes, seen)| assert_seen(rate(processes, bytes), seen));
     }
+    let half = 10.2 / 2.0;
+    assert!(rate(16, 64) < half && rate(16, 128) >= half, "published: half of the peak from 128 B on");
 }
 
 #[test]
@@ -84,23 +118,31 @@ fn put_rates() {
     };
     assert!((rate(1, false) - 7.5).abs() < 0.1, "fitted");
     assert!((rate(16, true) - 80.0).abs() < 1.5, "fitted");
-    let all: Vec<f64> = [4, 8, 16, 20, 24].into_iter().map(|n| rate(n, false)).collect();
-    assert!((108.0..132.0).contains(&all[2]), "published: 120");
-    assert!(all[4] < 132.0, "hyperthreads add nothing");
+    for (processes, seen) in [(4, 29.8), (8, 59.6)] {
+        assert_seen(rate(processes, false), seen);
+    }
+    let all = rate(16, false);
+    assert_seen(all, 119.1);
+    assert!((108.0..132.0).contains(&all), "published: 120");
+    assert_seen(rate(24, false), all); // hyperthreads add nothing
 }
 
 #[test]
 fn atomic_rates() {
-    let one = run(&GniConfig::AmoRates(AmoRates::default()), 16, 1)[0][1];
+    let rate = |config| run(&GniConfig::AmoRates(config), 16, 1)[0][1];
+    let one = rate(AmoRates::default());
     assert!((380.0..420.0).contains(&one), "published: 400");
-    for (variables, page_b) in [(1 << 12, 1 << 21), (1 << 20, 1 << 21), (1 << 28, 1 << 21), (1 << 28, 4096)] {
-        println!("pages of {page_b} B");
-        run(&GniConfig::AmoRates(AmoRates { variables, page_B: page_b, ..AmoRates::default() }), 16, 1);
+    // Of random variables, more than the cache holds: as published for some of them, 50 to 120, but faster on large pages.
+    for (variables, page_b, seen) in
+        [(1 << 12, 1 << 21, 128.2), (1 << 28, 1 << 21, 126.0), (1 << 28, 4096, 61.6)]
+    {
+        assert_seen(rate(AmoRates { variables, page_B: page_b, ..AmoRates::default() }), seen);
     }
 }
 
 #[test]
 fn sums_over_a_group() {
     let rows = run(&GniConfig::Allreduce(Allreduce::default()), 16, 6);
-    assert!(rows[0][1] < 10.0);
+    assert_seen(rows[0][1], 2.7);
+    assert!(rows[0][1] < 10.0, "published: 10 of 750 nodes, MPI included");
 }

@@ -2,6 +2,7 @@
 
 use super::{Bench, Finding, Judge};
 use super::{faults, judge, torus_facts};
+use crate::compare::Evidence;
 use crate::diagnose::Problem;
 
 macro_rules! studies {
@@ -56,11 +57,9 @@ fn table(bench: &Bench, table: &str) -> Result<Vec<Finding>, Problem> {
 fn peak(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let facts = torus_facts("bgl", "[64,32,32]")?;
     let figure = |column: &str, simulated| {
-        Finding::Figure {
-        id: format!("bgl.all_to_all_peak_asymmetric.{column}"),
-        simulated,
-        note: "64x32x32, in closed form: the dimension with the most hops a link is full, the others in proportion".into(),
-    }
+        let id = format!("bgl.all_to_all_peak_asymmetric.{column}");
+        let note = "64x32x32, in closed form: the dimension with the most hops per link is full, the others in proportion";
+        Finding::figure(id, simulated, note, Evidence::ClosedForm)
     };
     Ok(vec![
         figure("peak_link_utilization", facts.peak_all_to_all_link_utilization),

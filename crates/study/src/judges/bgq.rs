@@ -2,6 +2,7 @@
 
 use super::runs::StudyFile;
 use super::{Bench, Finding, Judge, judge, torus_facts};
+use crate::compare::Evidence;
 use crate::diagnose::{Problem, SourceFile};
 use crate::machine::TorusFacts;
 use crate::published::published;
@@ -77,18 +78,19 @@ fn ping_pong_rows(bench: &Bench) -> Result<(PingPong, String), Problem> {
     Ok((rows.collect(), told))
 }
 
-/// Table 1: each time, and the steps from hop to hop by dimension, which must be within 3 ns of the published ones.
+/// Table 1: each time of the hardware, the same with software's time, which is fitted, on top, and the steps from hop to hop by dimension, which must be within 3 ns of the published ones.
 fn ping_pong(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (rows, told) = ping_pong_rows(bench)?;
     let mut findings: Vec<Finding> = rows
         .iter()
         .flat_map(|&[hops, hardware, both, _]| {
-            [("hardware_ns", hardware), ("hardware_and_software_ns", both)].map(|(column, simulated)| {
-                Finding::Figure {
-                    id: format!("bgq.table1_ping_pong[{hops}].{column}"),
-                    simulated,
-                    note: told.clone(),
-                }
+            let row = [
+                ("hardware_ns", hardware, Evidence::Run),
+                ("hardware_and_software_ns", both, Evidence::Derived),
+            ];
+            row.map(|(column, simulated, evidence)| {
+                let id = format!("bgq.table1_ping_pong[{hops}].{column}");
+                Finding::figure(id, simulated, &told, evidence)
             })
         })
         .collect();
@@ -119,10 +121,9 @@ fn nearest_neighbour(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (table, told) = measured(bench, "bgq.table2_nearest_neighbour")?;
     let rows = table.rows.iter().filter_map(|row| row.first_chunk::<2>());
     let figures = rows.flat_map(|&[bytes, rate]| {
-        rates(rate, 40.0, "send_and_receive_GB_per_s").map(|(column, simulated)| Finding::Figure {
-            id: format!("bgq.table2_nearest_neighbour[{bytes}].{column}"),
-            simulated,
-            note: told.clone(),
+        rates(rate, 40.0, "send_and_receive_GB_per_s").map(|(column, simulated, evidence)| {
+            let id = format!("bgq.table2_nearest_neighbour[{bytes}].{column}");
+            Finding::figure(id, simulated, &told, evidence)
         })
     });
     Ok(figures.collect())
@@ -136,10 +137,8 @@ fn all_to_all(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     for &study in studies {
         let (table, told) = measured_by(bench, study)?;
         findings.extend(table.rows.iter().filter_map(|row| row.first_chunk::<3>()).map(
-            |&[bytes, _, fraction]| Finding::Figure {
-                id: format!("bgq.all_to_all_512[{bytes}].fraction_of_peak"),
-                simulated: fraction,
-                note: told.clone(),
+            |&[bytes, _, fraction]| {
+                Finding::run(format!("bgq.all_to_all_512[{bytes}].fraction_of_peak"), fraction, &told)
             },
         ));
     }
@@ -152,10 +151,8 @@ fn hop_average(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(vec![]) };
     let a_hop = (last[1] - first[1]) / (last[0] - first[0]);
     let software = |pick: fn(f64, f64) -> f64, start| rows.iter().map(|row| row[3]).fold(start, pick);
-    let figure = |(column, simulated): (&str, f64), note: &str| Finding::Figure {
-        id: format!("bgq.hop_average.{column}"),
-        simulated,
-        note: note.into(),
+    let figure = |(column, simulated): (&str, f64), note: &str| {
+        Finding::run(format!("bgq.hop_average.{column}"), simulated, note)
     };
     let mut findings: Vec<Finding> = [
         ("point_to_point_ns", a_hop),
@@ -167,13 +164,16 @@ fn hop_average(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (rows, told) = allreduce_rows(bench, studies_of("bgq.table3_collective_latency")[0])?;
     if let [first, .., last] = &rows[..] {
         let (hops, levels) = (last.hops - first.hops, (last.hops - first.hops) / 2.0);
-        findings.push(figure(("collective_ns", (last.ns - first.ns) / hops), &told));
+        // Of the first and the last row of Table 3.
+        let collective = figure(("collective_ns", (last.ns - first.ns) / hops), &told);
+        findings.push(collective.by(Evidence::Derived));
         // From the root, which has the result first, to the ends of the tree it only comes down.
         let down = (last.spread_ns - first.spread_ns) / levels;
         let up = (last.hardware_ns - first.hardware_ns) / levels - down;
         let cycles = |ns: f64| (ns - a_hop) / NETWORK_CYCLE_NS;
-        findings.push(figure(("uptree_extra_cycles", cycles(up)), &told));
-        findings.push(figure(("downtree_extra_cycles", cycles(down)), &told));
+        // Cycles that the machine's file has from the paper's text: a run shows that the parts add up.
+        findings.push(figure(("uptree_extra_cycles", cycles(up)), &told).by(Evidence::Echo));
+        findings.push(figure(("downtree_extra_cycles", cycles(down)), &told).by(Evidence::Echo));
     }
     Ok(findings)
 }
@@ -220,11 +220,12 @@ fn allreduce_rows(
 fn collective_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (rows, told) = allreduce_rows(bench, studies_of("bgq.table3_collective_latency")[0])?;
     let figures = rows.iter().flat_map(|row| {
-        [("hops_round_trip", row.hops), ("latency_ns", row.ns)].map(|(column, simulated)| Finding::Figure {
-            id: format!("bgq.table3_collective_latency[{}].{column}", row.nodes),
-            simulated,
-            note: told.clone(),
-        })
+        let row_id = format!("bgq.table3_collective_latency[{}]", row.nodes);
+        [
+            // Twice the depth of the tree.
+            Finding::figure(format!("{row_id}.hops_round_trip"), row.hops, &told, Evidence::ClosedForm),
+            Finding::run(format!("{row_id}.latency_ns"), row.ns, &told),
+        ]
     });
     Ok(figures.collect())
 }
@@ -233,21 +234,20 @@ fn collective_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 fn collective_throughput(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (rows, told) = allreduce_rows(bench, studies_of("bgq.table4_collective_throughput")[0])?;
     let figures = rows.iter().flat_map(|row| {
-        rates(row.gb_per_s, 2.0, "throughput_GB_per_s").map(|(column, simulated)| Finding::Figure {
-            id: format!("bgq.table4_collective_throughput[{}].{column}", row.bytes / 1024.0),
-            simulated,
-            note: told.clone(),
+        rates(row.gb_per_s, 2.0, "throughput_GB_per_s").map(|(column, simulated, evidence)| {
+            let id = format!("bgq.table4_collective_throughput[{}].{column}", row.bytes / 1024.0);
+            Finding::figure(id, simulated, &told, evidence)
         })
     });
     Ok(figures.collect())
 }
 
 /// A rate, as a share of the raw rate of its links, and of the 90% of it that data can have (section II.A).
-fn rates(gb_per_s: f64, raw: f64, column: &'static str) -> [(&'static str, f64); 3] {
+fn rates(gb_per_s: f64, raw: f64, column: &'static str) -> [(&'static str, f64, Evidence); 3] {
     [
-        (column, gb_per_s),
-        ("percent_of_raw", 100.0 * gb_per_s / raw),
-        ("percent_of_effective_peak", 100.0 * gb_per_s / (0.9 * raw)),
+        (column, gb_per_s, Evidence::Run),
+        ("percent_of_raw", 100.0 * gb_per_s / raw, Evidence::Derived),
+        ("percent_of_effective_peak", 100.0 * gb_per_s / (0.9 * raw), Evidence::Derived),
     ]
 }
 
@@ -259,16 +259,14 @@ fn bisection(_: &Bench) -> Result<Vec<Finding>, Problem> {
         [("bgl", torus_facts("bgl", "[64,48,32]")?), ("bgp", torus_facts("bgp", "[64,48,32]")?)]
     {
         let of_node = |f: &TorusFacts| f.links as f64 / f.nodes as f64 * f.link_mb_per_s;
-        for (column, ours, theirs) in [
-            ("times", bgq.bisection_gb_per_s, other.bisection_gb_per_s),
-            ("link_times", bgq.link_mb_per_s, other.link_mb_per_s),
-            ("node_bandwidth_times", of_node(&bgq), of_node(&other)),
+        for (column, ours, theirs, evidence) in [
+            ("times", bgq.bisection_gb_per_s, other.bisection_gb_per_s, Evidence::ClosedForm),
+            ("link_times", bgq.link_mb_per_s, other.link_mb_per_s, Evidence::Echo),
+            ("node_bandwidth_times", of_node(&bgq), of_node(&other), Evidence::ClosedForm),
         ] {
-            findings.push(Finding::Figure {
-                id: format!("bgq.bisection.{column}_{name}"),
-                simulated: ours / theirs,
-                note: format!("16x16x16x12x2 against {name} of 64x48x32, in closed form"),
-            });
+            let id = format!("bgq.bisection.{column}_{name}");
+            let note = format!("16x16x16x12x2 against {name} of 64x48x32, in closed form");
+            findings.push(Finding::figure(id, ours / theirs, note, evidence));
         }
     }
     Ok(findings)
@@ -308,19 +306,19 @@ fn partitions(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 
 /// Of the largest machine: its hardware's times, and what needs no run.
 fn large_system(bench: &Bench) -> Result<Vec<Finding>, Problem> {
-    let figure = |what: &str, simulated: f64, note: String| Finding::Figure {
-        id: format!("bgq.large_system[{what}].value"),
-        simulated,
-        note,
+    let figure = |what: &str, simulated: f64, note: String| {
+        Finding::run(format!("bgq.large_system[{what}].value"), simulated, note)
     };
     let closed = torus_facts("bgq", "[16,16,16,12,2]")?;
     let mut findings = vec![
-        figure("mean hops, random traffic", closed.mean_hops, "in closed form".into()),
+        figure("mean hops, random traffic", closed.mean_hops, "in closed form".into())
+            .by(Evidence::ClosedForm),
         figure(
             "worst-case point-to-point, us",
             closed.farthest_ns / 1e3,
             "the network's part, in closed form: link chips are fitted to it".into(),
-        ),
+        )
+        .by(Evidence::ClosedForm),
     ];
     let [allreduce, barrier] = studies_of("bgq.large_system") else { return Ok(findings) };
     let (rows, told) = allreduce_rows(bench, *allreduce)?;

@@ -1,6 +1,7 @@
 //! A claim of a study: which figure, where it is read, and what it is held against.
 
 use super::Measured;
+use crate::compare::Evidence;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -42,6 +43,9 @@ pub struct Claim {
     /// The published entry that it is compared with.
     #[serde(default)]
     pub entry: Option<String>,
+    /// How the figure is obtained, where it is compared with an entry: `derived` for another entry's figure in other units.
+    #[serde(default)]
+    pub evidence: Evidence,
     /// The figure.
     pub of: String,
     /// The points that it is read at; all where left out.

@@ -76,8 +76,7 @@ pub fn judge(bench: &Bench) -> Result<Vec<Finding>, Problem> {
         "8x8x8, dynamic, static and relayed ways (docs/faults.md): every pair planned for {planned} sets, a third of them \
          clusters, and the all-to-all run for {run} of each count{trouble}"
     );
-    let id = "bgl.faults.faulty_nodes_with_full_connectivity".into();
-    Ok(vec![Finding::Figure { id, simulated: held as f64, note }])
+    Ok(vec![Finding::run("bgl.faults.faulty_nodes_with_full_connectivity", held as f64, note)])
 }
 
 #[cfg(test)]

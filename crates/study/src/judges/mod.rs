@@ -5,7 +5,10 @@
 //! - `[quick]`: changes for `--quick`, by dotted path, laid over the study and its machine;
 //! - `[[claim]]`: what its results must show. A claim names a figure (`of`, see [`figures`]), the points of the sweep that it is
 //!   read at (`at`), perhaps points to divide by (`over`) and a place between the points (`when`), and either the published
-//!   entry that it is compared with (`entry`) or the range that it must lie in (`between`).
+//!   entry that it is compared with (`entry`, and how the figure is obtained, `evidence`, where not by the run alone) or the
+//!   range that it must lie in (`between`).
+//!
+//! What a judge obtains without a run, or from another entry's figure, it marks as such ([`Evidence`]), where it obtains it.
 //!
 //! All numbers stand in those files and in `published/`; the judge only evaluates.
 
@@ -20,6 +23,7 @@ pub mod th;
 pub mod xc;
 pub mod xc_interface;
 
+use crate::compare::Evidence;
 use crate::diagnose::Problem;
 use crate::machine::{Facts, TorusFacts};
 use crate::resolve::load_machine;
@@ -39,6 +43,8 @@ pub enum Finding {
         simulated: f64,
         /// What it comes from, in words.
         note: String,
+        /// How it is obtained.
+        evidence: Evidence,
     },
     /// Whether a behaviour that the paper gives in words is there, for a table by its name.
     Shape {
@@ -56,6 +62,31 @@ pub enum Finding {
         /// Why.
         note: String,
     },
+}
+
+impl Finding {
+    /// A figure that a run measured.
+    pub fn run(id: impl Into<String>, simulated: f64, note: impl Into<String>) -> Finding {
+        Finding::figure(id, simulated, note, Evidence::Run)
+    }
+
+    /// A figure that is obtained in this manner.
+    pub fn figure(
+        id: impl Into<String>,
+        simulated: f64,
+        note: impl Into<String>,
+        evidence: Evidence,
+    ) -> Finding {
+        Finding::Figure { id: id.into(), simulated, note: note.into(), evidence }
+    }
+
+    /// The same figure, obtained in another manner than by a run.
+    fn by(mut self, how: Evidence) -> Finding {
+        if let Finding::Figure { evidence, .. } = &mut self {
+            *evidence = how;
+        }
+        self
+    }
 }
 
 /// What a judge may use.
@@ -107,11 +138,10 @@ pub fn judge(bench: &Bench, table: &str, studies: &[(&str, &str)]) -> Result<Vec
         for claim in file.claims.iter().filter(|c| c.is_judged(bench.quick)) {
             let read = claim.read(points).map_err(|m| Problem::new(format!("{}: {m}", file.name)))?;
             match &claim.entry {
-                Some(id) => findings.push(Finding::Figure {
-                    id: id.clone(),
-                    simulated: read.value,
-                    note: format!("{}: {}", file.name, read.from),
-                }),
+                Some(id) => {
+                    let note = format!("{}: {}", file.name, read.from);
+                    findings.push(Finding::figure(id, read.value, note, claim.evidence));
+                }
                 None => {
                     let (holds, text) = claim.judge(&read, bench.quick);
                     if holds { &mut seen } else { &mut missed }.push(format!("{}: {text}", file.name));

@@ -2,6 +2,7 @@
 //! TH Express NICs, in `studies/th/`.
 
 use super::{Bench, Finding, Judge, programs::rows};
+use crate::compare::Evidence;
 use crate::diagnose::Problem;
 use crate::resolve::load_machine;
 use netloom_nic::th::{PIO_PORTS, PORTS};
@@ -39,7 +40,7 @@ fn mpi(table: &str) -> Result<Vec<Finding>, Problem> {
 }
 
 fn figure(id: impl Into<String>, simulated: f64, note: impl Into<String>) -> Finding {
-    Finding::Figure { id: format!("th-express-2.{}", id.into()), simulated, note: note.into() }
+    Finding::run(format!("th-express-2.{}", id.into()), simulated, note)
 }
 
 fn nic(_: &Bench) -> Result<Vec<Finding>, Problem> {
@@ -56,7 +57,9 @@ fn nic(_: &Bench) -> Result<Vec<Finding>, Problem> {
         ("translation_cache_ways", th.cache_ways.into()),
     ];
     Ok(columns
-        .map(|(column, value)| figure(format!("nic.{column}"), value, "the NIC and its machine's file"))
+        .map(|(column, value)| {
+            figure(format!("nic.{column}"), value, "the NIC and its machine's file").by(Evidence::Echo)
+        })
         .into())
 }
 
@@ -113,5 +116,5 @@ fn bandwidth(bench: &Bench) -> Result<Vec<Finding>, Problem> {
 /// The whole machine, as its file makes it with 500 frames.
 fn system(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let machine = load_machine("th", &["topology.down=[32,20,25]".into(), "topology.up=[13,12]".into()])?;
-    Ok(vec![figure("system.compute_nodes", machine.nodes() as f64, "500 frames of 32")])
+    Ok(vec![figure("system.compute_nodes", machine.nodes() as f64, "500 frames of 32").by(Evidence::Echo)])
 }

@@ -2,6 +2,7 @@
 //! wiring and route tables, and from runs on a quiet network.
 
 use super::{Bench, Finding, Judge};
+use crate::compare::Evidence::{self, ClosedForm, Derived, Echo};
 use crate::diagnose::{Problem, SourceFile};
 use crate::machine::{Machine, SwitchedMachine};
 use crate::resolve::{load_machine, resolve};
@@ -34,12 +35,10 @@ pub fn judges() -> Vec<Judge> {
     ]
 }
 
-/// Figures of a table, or of a row of it: columns and what they come out at.
-fn figures<const N: usize>(at: &str, note: &str, columns: [(&str, f64); N]) -> Vec<Finding> {
-    let figure = |(column, simulated): (&str, f64)| Finding::Figure {
-        id: format!("cray-xc.{at}.{column}"),
-        simulated,
-        note: note.into(),
+/// Figures of a table, or of a row of it: columns, what they come out at, and how they are obtained.
+fn figures<const N: usize>(at: &str, note: &str, columns: [(&str, f64, Evidence); N]) -> Vec<Finding> {
+    let figure = |(column, simulated, evidence): (&str, f64, Evidence)| {
+        Finding::figure(format!("cray-xc.{at}.{column}"), simulated, note, evidence)
     };
     columns.map(figure).into()
 }
@@ -78,14 +77,14 @@ fn router(_: &Bench) -> Result<Vec<Finding>, Problem> {
         "router",
         "the machine's file; rates of three lanes, as printed",
         [
-            ("tiles", f64::from(m.router.rows * m.router.columns)),
-            ("network_tiles", wiring.ports() as f64),
-            ("processor_tiles", f64::from(shares * m.router.tiles_per_share)),
-            ("virtual_channels_request", f64::from(m.router.vcs)),
-            ("virtual_channels_response", f64::from(responses)),
-            ("nics", f64::from(d.nodes_per_router)),
-            ("port_GB_per_s_low", printed(slow, 1)),
-            ("port_GB_per_s_high", rates.local_link_GB_per_s()),
+            ("tiles", f64::from(m.router.rows * m.router.columns), Echo),
+            ("network_tiles", wiring.ports() as f64, Echo),
+            ("processor_tiles", f64::from(shares * m.router.tiles_per_share), Echo),
+            ("virtual_channels_request", f64::from(m.router.vcs), Echo),
+            ("virtual_channels_response", f64::from(responses), Echo),
+            ("nics", f64::from(d.nodes_per_router), Echo),
+            ("port_GB_per_s_low", printed(slow, 1), Echo),
+            ("port_GB_per_s_high", rates.local_link_GB_per_s(), Echo),
         ],
     ))
 }
@@ -102,15 +101,15 @@ fn group(_: &Bench) -> Result<Vec<Finding>, Problem> {
         "group",
         "the machine's file and wiring; the most groups that can be wired",
         [
-            ("routers", members.len() as f64),
-            ("nodes", nodes as f64),
-            ("routers_per_chassis", d.blades().into()),
-            ("chassis", d.chassis().into()),
-            ("links_per_rank2_pair", d.links_in(1).into()),
-            ("global_links_per_router", d.global_ports.into()),
-            ("global_links", f64::from(d.global_ports) * members.len() as f64),
-            ("groups_max", most.into()),
-            ("nodes_max", largest.nodes().into()),
+            ("routers", members.len() as f64, Echo),
+            ("nodes", nodes as f64, Echo),
+            ("routers_per_chassis", d.blades().into(), Echo),
+            ("chassis", d.chassis().into(), Echo),
+            ("links_per_rank2_pair", d.links_in(1).into(), Echo),
+            ("global_links_per_router", d.global_ports.into(), Echo),
+            ("global_links", f64::from(d.global_ports) * members.len() as f64, Echo),
+            ("groups_max", most.into(), ClosedForm),
+            ("nodes_max", largest.nodes().into(), Derived),
         ],
     ))
 }
@@ -119,7 +118,7 @@ fn components(_: &Bench) -> Result<Vec<Finding>, Problem> {
     let p = Packaging::new(&machine(6, full(6)?)?.1);
     let row = |name: &str, count: u32| {
         let (count, groups, nodes) = (f64::from(count), f64::from(p.groups), f64::from(p.nodes));
-        let columns = [("per_group", count / groups), ("per_node", count / nodes)];
+        let columns = [("per_group", count / groups, ClosedForm), ("per_node", count / nodes, Derived)];
         figures(&format!("table1_components[{name}]"), "six groups of all cables", columns)
     };
     let cables = [
@@ -138,9 +137,9 @@ fn cables(_: &Bench) -> Result<Vec<Finding>, Problem> {
             &format!("table2_cables[{}]", p.cabinets),
             "12 cables between each two groups",
             [
-                ("groups", f64::from(p.groups)),
-                ("inter_group_cables", 12.0),
-                ("total_cables", f64::from(p.global_cables)),
+                ("groups", f64::from(p.groups), Echo),
+                ("inter_group_cables", 12.0, Echo),
+                ("total_cables", f64::from(p.global_cables), ClosedForm),
             ],
         ));
     }
@@ -156,13 +155,13 @@ fn bisection(_: &Bench) -> Result<Vec<Finding>, Problem> {
             &format!("table3_bisection[{}]", partial.cabinets),
             "12 cables between each two groups, and as many as go",
             [
-                ("groups", f64::from(groups)),
-                ("total_cables_partial", f64::from(partial.global_cables)),
-                ("total_cables_full", f64::from(all.global_cables)),
-                ("cables_crossing_partial", f64::from(partial.cables_across_bisection)),
-                ("cables_crossing_full", f64::from(all.cables_across_bisection)),
-                ("bisection_partial_GB_per_s", partial.bisection_GB_per_s(&rates)),
-                ("bisection_full_GB_per_s", all.bisection_GB_per_s(&rates)),
+                ("groups", f64::from(groups), Echo),
+                ("total_cables_partial", f64::from(partial.global_cables), ClosedForm),
+                ("total_cables_full", f64::from(all.global_cables), ClosedForm),
+                ("cables_crossing_partial", f64::from(partial.cables_across_bisection), ClosedForm),
+                ("cables_crossing_full", f64::from(all.cables_across_bisection), ClosedForm),
+                ("bisection_partial_GB_per_s", partial.bisection_GB_per_s(&rates), Derived),
+                ("bisection_full_GB_per_s", all.bisection_GB_per_s(&rates), Derived),
             ],
         ));
     }
@@ -176,11 +175,11 @@ fn formulas(_: &Bench) -> Result<Vec<Finding>, Problem> {
         "formulas",
         "six groups of all cables, in closed form",
         [
-            ("group_bisection_GB_per_s", p.group_bisection_GB_per_s(&rates)),
-            ("global_GB_per_s_per_node", global),
-            ("payload_global_GB_per_s_per_node", global * PAYLOAD_EFFICIENCY),
-            ("payload_efficiency", PAYLOAD_EFFICIENCY),
-            ("optical_cable_GB_per_s", rates.cable_GB_per_s(Cooling::Water)),
+            ("group_bisection_GB_per_s", p.group_bisection_GB_per_s(&rates), ClosedForm),
+            ("global_GB_per_s_per_node", global, ClosedForm),
+            ("payload_global_GB_per_s_per_node", global * PAYLOAD_EFFICIENCY, Derived),
+            ("payload_efficiency", PAYLOAD_EFFICIENCY, Echo),
+            ("optical_cable_GB_per_s", rates.cable_GB_per_s(Cooling::Water), Echo),
         ],
     ))
 }
@@ -194,12 +193,12 @@ fn packet(_: &Bench) -> Result<Vec<Finding>, Problem> {
         "packet",
         "the machine's file",
         [
-            ("put_request_flits", p.request_flits(most).into()),
-            ("put_response_flits", p.response_flits(0).into()),
-            ("get_request_flits", p.request_flits(0).into()),
-            ("get_response_flits", p.response_flits(most).into()),
-            ("link_flits_per_10_for_data", printed(of_ten, 2)),
-            ("flit_bits", p.flit_bits.into()),
+            ("put_request_flits", p.request_flits(most).into(), Echo),
+            ("put_response_flits", p.response_flits(0).into(), Echo),
+            ("get_request_flits", p.request_flits(0).into(), Echo),
+            ("get_response_flits", p.response_flits(most).into(), Echo),
+            ("link_flits_per_10_for_data", printed(of_ten, 2), Echo),
+            ("flit_bits", p.flit_bits.into(), Echo),
         ],
     ))
 }
@@ -227,10 +226,8 @@ fn hop_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let ticks = wiring.classes().iter().zip(&longest.by_class);
     let ticks: u32 = ticks.map(|(class, links)| links * m.hop_ticks(&m.link[class])).sum();
     let largest = quiet(bench, &["topology.groups=241", "topology.cables=1"])?;
-    let figure = |what: &str, simulated: f64, note: String| Finding::Figure {
-        id: format!("cray-xc.hop_latency[{what}].ns"),
-        simulated,
-        note,
+    let figure = |what: &str, simulated: f64, note: String| {
+        Finding::run(format!("cray-xc.hop_latency[{what}].ns"), simulated, note)
     };
     let of_runs = format!(
         "{hop:.2} ns, as precisely as published; quiet: {:.2} and {:.2} hops on average, 6 groups",
@@ -244,7 +241,7 @@ fn hop_latency(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     );
     Ok(vec![
         figure("a router-to-router hop", printed(hop, 0), of_runs),
-        figure("minimal path, at most", f64::from(ticks) * ns_per_tick, of_tables),
+        figure("minimal path, at most", f64::from(ticks) * ns_per_tick, of_tables).by(ClosedForm),
         figure("any pair of the largest system, at most", largest.latency.network.max_ns, of_largest),
     ])
 }
@@ -307,7 +304,7 @@ fn paths(_: &Bench) -> Result<Vec<Finding>, Problem> {
     );
     Ok(rows
         .into_iter()
-        .flat_map(|(row, hops)| figures(&format!("paths[{row}]"), &note, [("hops", hops)]))
+        .flat_map(|(row, hops)| figures(&format!("paths[{row}]"), &note, [("hops", hops, ClosedForm)]))
         .collect())
 }
 
@@ -317,11 +314,11 @@ fn links(_: &Bench) -> Result<Vec<Finding>, Problem> {
         "links",
         "the machine's wiring; lanes and their rates",
         [
-            ("lanes", f64::from(LANES)),
-            ("electrical_Gb_per_s_per_lane", rates.electrical_Gb_per_s),
-            ("optical_Gb_per_s_per_lane", rates.optical_Gb_per_s),
-            ("green_links_across_bisection", f64::from(p.green_across_group)),
-            ("black_links_across_bisection", f64::from(p.black_across_group)),
+            ("lanes", f64::from(LANES), Echo),
+            ("electrical_Gb_per_s_per_lane", rates.electrical_Gb_per_s, Echo),
+            ("optical_Gb_per_s_per_lane", rates.optical_Gb_per_s, Echo),
+            ("green_links_across_bisection", f64::from(p.green_across_group), ClosedForm),
+            ("black_links_across_bisection", f64::from(p.black_across_group), ClosedForm),
         ],
     ))
 }
@@ -367,7 +364,7 @@ fn undetected_errors(_: &Bench) -> Result<Vec<Finding>, Problem> {
          wrong bits in 480",
         wiring.nodes()
     );
-    Ok(figures("undetected_errors", &note, [("years_per_undetected_error", years)]))
+    Ok(figures("undetected_errors", &note, [("years_per_undetected_error", years, ClosedForm)]))
 }
 
 /// The rules of "Cray XC Series Configuration", found again by what is warned of and refused.
@@ -392,13 +389,13 @@ fn configuration(_: &Bench) -> Result<Vec<Finding>, Problem> {
         "configuration",
         "the fewest that are not warned of, the most that are not refused",
         [
-            ("global_cables_per_group_max", d.connectors().into()),
-            ("links_per_cable", LINKS_PER_CABLE.into()),
-            ("least_share_of_optical_ports", f64::from(5 * least) / f64::from(d.connectors())),
-            ("bundle_multiple_3_to_26_cabinets", multiple(13).into()),
-            ("bundle_multiple_27_to_64_cabinets", multiple(32).into()),
-            ("air_cooled_nodes_min", air(1).nodes().into()),
-            ("air_cooled_nodes_max", air(most).nodes().into()),
+            ("global_cables_per_group_max", d.connectors().into(), Derived),
+            ("links_per_cable", LINKS_PER_CABLE.into(), Echo),
+            ("least_share_of_optical_ports", f64::from(5 * least) / f64::from(d.connectors()), Echo),
+            ("bundle_multiple_3_to_26_cabinets", multiple(13).into(), Echo),
+            ("bundle_multiple_27_to_64_cabinets", multiple(32).into(), Echo),
+            ("air_cooled_nodes_min", air(1).nodes().into(), Echo),
+            ("air_cooled_nodes_max", air(most).nodes().into(), Echo),
         ],
     ))
 }
@@ -414,9 +411,9 @@ fn fat_tree(_: &Bench) -> Result<Vec<Finding>, Problem> {
         "fat_tree_comparison",
         "in closed form; the dragonfly's from its route tables",
         [
-            ("ports_with_108_port_tops", f64::from(half * tops)),
-            ("ports_three_stages", 2.0 * f64::from(half).powi(3)),
-            ("optical_hops_against_dragonfly", 2.0 / f64::from(global)),
+            ("ports_with_108_port_tops", f64::from(half * tops), ClosedForm),
+            ("ports_three_stages", 2.0 * f64::from(half).powi(3), ClosedForm),
+            ("optical_hops_against_dragonfly", 2.0 / f64::from(global), ClosedForm),
         ],
     ))
 }

@@ -1,6 +1,7 @@
 //! The Cray XC paper's measurements of what nodes do through their network interface: programs on Aries NICs, in `studies/xc/`.
 
 use super::{Bench, Finding, Judge, programs::rows};
+use crate::compare::Evidence;
 use crate::diagnose::Problem;
 use crate::resolve::load_machine;
 
@@ -44,7 +45,7 @@ fn mpi(table: &str) -> Result<Vec<Finding>, Problem> {
 }
 
 fn figure(id: impl Into<String>, simulated: f64, note: impl Into<String>) -> Finding {
-    Finding::Figure { id: format!("cray-xc.{}", id.into()), simulated, note: note.into() }
+    Finding::run(format!("cray-xc.{}", id.into()), simulated, note)
 }
 
 /// The last column of the first row.
@@ -109,18 +110,22 @@ fn host_interface(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let flits = f64::from(p.request_flits(p.data_max_B) + p.response_flits(0)) / f64::from(p.data_max_B);
     let port = ticks_per_s * 1e3 / f64::from(switched.link["green"].flit_milliticks) / 1e9;
     Ok(vec![
-        figure("host_interface.pcie_GB_per_s", raw, "the machine's file"),
+        figure("host_interface.pcie_GB_per_s", raw, "the machine's file").by(Evidence::Echo),
         figure(
             "host_interface.pcie_overhead_B_per_transfer",
             aries.pcie.overhead_B.into(),
             "the machine's file",
-        ),
-        figure("host_interface.symmetric_bulk_GB_per_s_each_way", both, "puts of 64 KB both ways"),
+        )
+        .by(Evidence::Echo),
+        // Half of `bandwidth_both_ways`, and of that what it takes of ports.
+        figure("host_interface.symmetric_bulk_GB_per_s_each_way", both, "puts of 64 KB both ways")
+            .by(Evidence::Derived),
         figure(
             "host_interface.ports_of_40_to_match_injection_of_4_nics",
             4.0 * both * flits / port,
             format!("4 NICs at {both:.2} GB/s, {flits:.3} flits a byte, {port:.3} flits a ns and port"),
-        ),
+        )
+        .by(Evidence::Derived),
     ])
 }
 
@@ -152,7 +157,8 @@ fn amo_rates(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let (cached, random) = ("one cached variable", "random variables that miss the AMO cache");
     Ok(vec![
         figure(at(cached, "low"), one, "all nodes of a group but one add"),
-        figure(at(cached, "high"), one, "all nodes of a group but one add"),
+        // One run and one rate: the paper's range is one number.
+        figure(at(cached, "high"), one, "all nodes of a group but one add").by(Evidence::Derived),
         figure(at(random, "low"), small, "2 GB of variables on pages of 4 KB"),
         figure(at(random, "high"), large, "2 GB of variables on pages of 2 MB"),
     ])
