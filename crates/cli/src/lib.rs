@@ -239,7 +239,7 @@ fn run_study(
     }
     writeln!(err, "Report: {}", folder.join("report.html").display())?;
     Ok(match result.simulated.ended {
-        Ended::Stopped => STOPPED,
+        Ended::Interrupted => STOPPED,
         Ended::Stalled | Ended::Failed => FAILED,
         _ if !unmet(study, &result).is_empty() => FAILED,
         _ => OK,

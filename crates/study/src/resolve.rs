@@ -5,8 +5,10 @@ use crate::beside::Beside;
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest, suggest};
 use crate::machine::{MACHINE_KEYS, Machine, NetworkOutline, SwitchedOutline, TorusMachine, machine_source};
+use crate::renamed;
 use crate::study::{MeasureConfig, STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
+use crate::windows::Windows;
 use crate::write::number::grouped;
 use netloom_fabric::config::{ConfigError, Outline};
 use netloom_nic::config::{Dealing, FifoConfig};
@@ -49,6 +51,7 @@ pub struct ResolvedStudy {
     pub directory: PathBuf,
     /// The parameters that it sweeps over; none for a single run.
     pub axes: Vec<Axis>,
+    windows: Windows,
     study_tree: Tree,
     machine_tree: Tree,
     /// What the study and flags change of its machine.
@@ -100,12 +103,14 @@ pub fn resolve(
     sets: &[String],
 ) -> Result<ResolvedStudy, Problem> {
     let mut study_tree = Tree::parse(&file)?;
+    renamed::check(&study_tree)?;
     if let Some(entry) = study_tree.entries().iter().find(|e| !STUDY_KEYS.contains(&e.key.as_str())) {
         return Err(not_of_a_study(entry));
     }
     let mut machine_sets = Vec::new();
     for flag in sets {
         let entry = parse_set(flag)?;
+        renamed::check_entry(&entry)?;
         match side(&entry)? {
             Side::Study => study_tree.lay(&entry),
             Side::Machine => machine_sets.push(entry),
@@ -138,7 +143,9 @@ fn changed_machine(machine: &Tree, directory: &Path, changes: &[Entry]) -> Resul
     let mut tree = match &machine.value {
         Value::Text(name) => {
             let source = machine_source(name, directory).map_err(|p| p.at(&machine.origin))?;
-            Tree::parse(&source)?
+            let tree = Tree::parse(&source)?;
+            renamed::check(&tree)?;
+            tree
         }
         Value::Table(_) => machine.clone(),
         _ => return Err(not_a("`machine` is no machine", "a name or a path in quotes", machine)),
@@ -153,8 +160,10 @@ fn changed_machine(machine: &Tree, directory: &Path, changes: &[Entry]) -> Resul
 /// What is wrong with it, in its place.
 pub fn load_machine(name: &str, sets: &[String]) -> Result<Machine, Problem> {
     let mut tree = Tree::parse(&machine_source(name, Path::new("."))?)?;
+    renamed::check(&tree)?;
     for flag in sets {
         let entry = parse_set(flag)?;
+        renamed::check_entry(&entry)?;
         if !MACHINE_KEYS.contains(&entry.key.as_str()) {
             return Err(unknown(&entry, MACHINE_KEYS));
         }
@@ -341,8 +350,8 @@ fn ends(study: &Study) -> Result<(), ConfigError> {
         }
         _ => true,
     };
-    if study.measure.until == Until::Done && endless && traffic.packets_per_node.is_none() {
-        let message = "a run until \"done\" needs traffic that ends: give traffic.packets_per_node, or for an \
+    if study.measure.until() == Until::Finished && endless && traffic.packets_per_node.is_none() {
+        let message = "a run until \"finished\" needs traffic that ends: give traffic.packets_per_node, or for an \
                        all-to-all traffic.load = \"burst\"";
         return refuse("measure.until", message);
     }
@@ -352,6 +361,8 @@ fn ends(study: &Study) -> Result<(), ConfigError> {
 fn finish(study_tree: Tree, machine_tree: Tree, directory: PathBuf) -> Result<ResolvedStudy, Problem> {
     let machine = checked_machine(&machine_tree).map_err(of_the_study)?;
     let mut study: Study = decode(&study_tree).map_err(|p| elsewhere(p, STUDY_KEYS))?;
+    let own_end = if study.workload.is_program() { Until::Finished } else { Until::Converged };
+    study.measure.until.get_or_insert(own_end);
     let network = machine.outline();
     match (&machine, &network) {
         (Machine::Torus(machine), NetworkOutline::Torus(network)) => {
@@ -368,8 +379,9 @@ fn finish(study_tree: Tree, machine_tree: Tree, directory: PathBuf) -> Result<Re
         problem.label = "expected a plain word, such as \"all-to-all\"".into();
         return Err(problem);
     }
+    let windows = Windows::new(&study, machine.ticks_per_second()).map_err(|e| impossible(e, &study_tree))?;
     let (axes, changes) = (vec![], vec![]);
-    Ok(ResolvedStudy { study, machine, network, directory, axes, study_tree, machine_tree, changes })
+    Ok(ResolvedStudy { study, machine, network, directory, axes, windows, study_tree, machine_tree, changes })
 }
 
 /// Checks what a study says against its torus.
@@ -511,6 +523,16 @@ impl ResolvedStudy {
         }
         let configuration = Configuration { study: &study, machine: &self.machine };
         toml::to_string_pretty(&configuration).expect("a configuration can be written as TOML")
+    }
+
+    /// Length of a measuring window, ticks.
+    pub fn window(&self) -> u64 {
+        self.windows.ticks
+    }
+
+    /// What a reader of the result must know that is clear before the run.
+    pub fn warnings(&self) -> &[String] {
+        &self.windows.warnings
     }
 
     /// Microseconds of a number of ticks.

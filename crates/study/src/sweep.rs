@@ -203,7 +203,7 @@ pub fn run(
                     let outcome = simulator
                         .simulate(&points[i].study, &part, (threads / workers).max(1))
                         .and_then(|result| {
-                            if result.simulated.ended != Ended::Stopped {
+                            if result.simulated.ended != Ended::Interrupted {
                                 write::write_all(
                                     &folder.join("points").join(&points[i].name),
                                     &points[i].study,
@@ -213,7 +213,7 @@ pub fn run(
                             Ok(result)
                         });
                     match outcome {
-                        Ok(result) if result.simulated.ended != Ended::Stopped => {
+                        Ok(result) if result.simulated.ended != Ended::Interrupted => {
                             part.update(Progress {
                                 ticks: result.simulated.ticks,
                                 fraction: Some(1.0),

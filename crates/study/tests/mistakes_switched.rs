@@ -17,7 +17,7 @@ routing = "ugal-l"
 packet_flits = 1
 
 [measure]
-until = "steady"
+until = "converged"
 "#;
 
 fn refused(text: &str, sets: &[&str]) -> String {

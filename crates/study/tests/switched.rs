@@ -23,7 +23,7 @@ set.router.rows = 3
 set.router.columns = 3
 workload.kind = 'uniform'
 traffic = { packet_flits = 1, load = { injection = 0.3 } }
-measure = { until = 'time', time_us = 4, warmup = 1, window_cycles = 250 }
+measure = { until = 'time', time_us = 4, warmup_us = 1, window_us = 0.25 }
 ";
 
 fn study(sets: &[&str]) -> ResolvedStudy {
@@ -44,7 +44,7 @@ const ANSWERED: [&str; 8] = [
     "traffic={}",
     "traffic.responses=true",
     "traffic.load.GB_per_s=1.0",
-    "measure.warmup=2",
+    "measure.warmup_us=2",
 ];
 
 #[test]
@@ -133,12 +133,12 @@ fn requests_are_answered() {
     let result = run(
         &[
             &ANSWERED[..],
-            &["traffic.packets_per_node=20", "measure={}", "measure.until=done", "measure.window_cycles=500"],
+            &["traffic.packets_per_node=20", "measure={}", "measure.until=finished", "measure.window_us=0.5"],
         ]
         .concat(),
         2,
     );
-    assert_eq!(result.simulated.ended, Ended::Done);
+    assert_eq!(result.simulated.ended, Ended::Finished);
     let r = result.switched.unwrap().responses.unwrap();
     assert_eq!((r.requests, r.responses, r.round_trip.count), (768 * 20, 768 * 20, 768 * 20));
     assert!(r.round_trip.mean_ns > 2.0 * result.latency.network.mean_ns * 0.9);
@@ -280,8 +280,8 @@ fn programs_end_when_the_last_thing_has_happened_that_counts() {
         "workload.transactions=2",
         "workload.bytes=64",
         "measure={}",
-        "measure.until=done",
-        "measure.window_cycles=250",
+        "measure.until=finished",
+        "measure.window_us=0.285",
     ];
     let result = run(&sets, 1);
     let ended = result.measured[0].rows[0].last().copied().expect("when the last of them ended");

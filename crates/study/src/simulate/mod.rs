@@ -14,7 +14,7 @@ pub(crate) mod driver;
 mod family;
 mod packaging;
 mod reach;
-mod steady;
+pub(crate) mod steady;
 mod switched;
 mod torus;
 

@@ -7,7 +7,7 @@ use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::measure::switched::SwitchedReadout;
 use crate::resolve::ResolvedStudy;
-use crate::result::{MeasuredTable, RunResult};
+use crate::result::{Ended, MeasuredTable, RunResult};
 use crate::run::ProgressSink;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::host::Host;
@@ -69,7 +69,7 @@ fn run(
     let options = BuildOptions {
         seed: s.seed,
         injection_fifos: plan.injection_fifos(),
-        window: s.measure.window_cycles,
+        window: study.window(),
         ..BuildOptions::default()
     };
     let built = TiledNetwork::new(&outline.config, &options, |numbers| Nodes::new(plan, numbers));
@@ -126,12 +126,7 @@ fn on_th(
 /// Requests and responses have an injection FIFO each.
 fn of_programs(study: &ResolvedStudy) -> BuildOptions {
     let s = &study.study;
-    BuildOptions {
-        seed: s.seed,
-        injection_fifos: 2,
-        window: s.measure.window_cycles,
-        ..BuildOptions::default()
-    }
+    BuildOptions { seed: s.seed, injection_fifos: 2, window: study.window(), ..BuildOptions::default() }
 }
 
 /// Runs programs of so many processes a node to their end; `measured` makes a table of what they noted.
@@ -156,14 +151,14 @@ fn run_programs<H: Host<TiledHeader> + Driver + Processes>(
     if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {
         faults.timeouts = timeouts;
     } else if result.partial.is_none() && timeouts != 0 {
-        result.partial = Some(format!("{timeouts} requests had no answer in time"));
+        result.ended_early(Ended::Failed, format!("{timeouts} requests had no answer in time"));
     }
-    if let (None, Some((node, process))) = (&result.partial, left.iter().min()) {
+    if let (Ended::Finished, Some((node, process))) = (result.simulated.ended, left.iter().min()) {
         let (n, all) = (left.len(), study.switched().wiring.nodes() * processes);
-        result.partial =
-            Some(format!("{n} of {all} processes never end, the first the process {process} of node {node}"));
+        let why = format!("{n} of {all} processes never end, the first the process {process} of node {node}");
+        result.ended_early(Ended::Stalled, why);
     }
-    if result.partial.is_none() {
+    if result.partial.is_none() && left.is_empty() {
         let Measured { title, columns, rows } = measured(&notes);
         let published = study.study.published.as_ref().map(Beside::curves).unwrap_or_default();
         result.measured.push(MeasuredTable { title, columns, rows, published });

@@ -61,7 +61,7 @@ fn run<F: RouterFamily>(
     let mut options = BuildOptions {
         seed: s.seed,
         injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic),
-        window: s.measure.window_cycles,
+        window: study.window(),
         unblocking: s.measure.unblocking,
         counters: s.measure.counters.then(CounterMasks::default),
         ..BuildOptions::default()
@@ -72,9 +72,9 @@ fn run<F: RouterFamily>(
         let plan = Arc::new(Plan::new(pattern, &s.traffic, network, nic, s.seed));
         let built =
             family.build(&options, |nodes| FifoNic::new(nic, network, nodes, Synthetic::new(&plan, nodes)));
-        let total = plan.packets();
+        let (total, readout) = (plan.packets(), TorusReadout { offered: plan.offered() });
         let built = built.map_err(problem)?;
-        return Ok(Run::new(study, TorusReadout, built, total, threads, begin.elapsed().as_secs_f64())
+        return Ok(Run::new(study, readout, built, total, threads, begin.elapsed().as_secs_f64())
             .until_the_end(progress));
     }
     if let WorkloadConfig::Spi(program) = &workload {
@@ -116,8 +116,14 @@ fn run<F: RouterFamily>(
         };
         FifoNic::new(nic, network, nodes, Programs::new(&layout, nodes, take))
     });
-    let mut run =
-        Run::new(study, TorusReadout, built.map_err(problem)?, None, threads, begin.elapsed().as_secs_f64());
+    let mut run = Run::new(
+        study,
+        TorusReadout::default(),
+        built.map_err(problem)?,
+        None,
+        threads,
+        begin.elapsed().as_secs_f64(),
+    );
     let mut result = run.until_the_end(progress);
     finish_programs(&mut result, &mut run.network, study, ranks, &hops);
     Ok(result)
@@ -141,7 +147,7 @@ fn on_message_units<F: RouterFamily>(
     let options = BuildOptions {
         seed: s.seed,
         injection_fifos: NETWORK_FIFOS,
-        window: s.measure.window_cycles,
+        window: study.window(),
         counters: s.measure.counters.then(CounterMasks::default),
         ..BuildOptions::default()
     };
@@ -149,7 +155,8 @@ fn on_message_units<F: RouterFamily>(
         MessageUnits::new(unit, study.torus(), nodes, s.seed, |spi| program.program(spi, dims))
     });
     let built = built.map_err(|e| study.impossible(e))?;
-    let mut run = Run::new(study, TorusReadout, built, None, threads, begin.elapsed().as_secs_f64());
+    let mut run =
+        Run::new(study, TorusReadout::default(), built, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
     let mut notes: Vec<_> = run.network.blocks().flat_map(|b| b.host().notes().collect::<Vec<_>>()).collect();
     notes.sort_by_key(|(node, _)| *node);
@@ -162,18 +169,19 @@ fn on_message_units<F: RouterFamily>(
         && result.partial.is_none()
     {
         let times: u64 = refused.iter().map(|r| r.2).sum();
-        result.partial = Some(format!(
+        let why = format!(
             "Message Units refused {times} packets or descriptors, the first that of node {node}: {why}"
-        ));
+        );
+        result.ended_early(Ended::Failed, why);
     }
     let unfinished: Vec<u32> =
         run.network.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).collect();
     if let Some(first) = unfinished.iter().min()
-        && result.partial.is_none()
+        && result.simulated.ended == Ended::Finished
     {
         let (n, nodes) = (unfinished.len(), study.torus().nodes());
-        result.partial =
-            Some(format!("the programs of {n} of {nodes} nodes never end, the first that of node {first}"));
+        let why = format!("the programs of {n} of {nodes} nodes never end, the first that of node {first}");
+        result.ended_early(Ended::Stalled, why);
     }
     Ok(result)
 }
@@ -227,8 +235,7 @@ fn finish_programs<B: NodeBlock<Host = FifoNic<Programs>>>(
     figures.mean_end_us = ends.iter().sum::<f64>() / (ends.len() as f64).max(1.0);
     figures.mean_hops_by_bytes = hops.mean_of_bytes();
     figures.mean_hops_by_messages = hops.mean_of_messages();
-    if result.simulated.ended == Ended::Done && !waiting.is_empty() {
-        result.simulated.ended = Ended::Stalled;
+    if result.simulated.ended == Ended::Finished && !waiting.is_empty() {
         waiting.sort_unstable_by_key(|w| w.0);
         let told = waiting.iter().take(4).map(|(rank, receives)| {
             let receive = receives.first().map_or("nothing that can come".into(), |(source, tag)| {
@@ -238,7 +245,9 @@ fn finish_programs<B: NodeBlock<Host = FifoNic<Programs>>>(
             format!("rank {rank} waits for {receive}")
         });
         let told: Vec<String> = told.collect();
-        result.partial = Some(format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; ")));
+        let why = format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; "));
+        result.ended_early(Ended::Stalled, why);
     }
+    result.simulated.run_time_us = result.simulated.run_time_us.map(|_| figures.last_end_us);
     result.programs = Some(figures);
 }

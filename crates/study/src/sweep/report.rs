@@ -3,7 +3,7 @@
 use super::{Outcome, short_names, shown};
 use crate::machine::NetworkOutline;
 use crate::resolve::ResolvedStudy;
-use crate::result::{Ended, MeasuredTable, RunResult};
+use crate::result::{MeasuredTable, RunResult};
 use crate::write::number::{counted, percent, short};
 use crate::write::svg::escape;
 use crate::write::{Plot, page};
@@ -56,14 +56,7 @@ pub fn row(outcome: &Outcome, figures: usize) -> Vec<String> {
         row.push("not run".into());
         return row;
     };
-    let ended = match r.simulated.ended {
-        Ended::Done => "done",
-        Ended::Steady => "steady",
-        Ended::Time => "time",
-        Ended::Stopped => "stopped",
-        Ended::Stalled => "stalled",
-        Ended::Failed => "failed",
-    };
+    let ended = r.simulated.ended.name();
     if let Some((_, measured)) = one_row(&r.measured) {
         row.extend(measured.iter().map(|&value| short(value)));
         row.push(ended.into());
