@@ -14,6 +14,7 @@ pub mod figures;
 pub mod judges;
 pub mod machine;
 mod measure;
+pub mod memory;
 pub mod published;
 mod renamed;
 pub mod resolve;

@@ -4,9 +4,11 @@
 use crate::beside::Beside;
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest, suggest};
+use crate::judges::claim::Claim;
 use crate::machine::{MACHINE_KEYS, Machine, NetworkOutline, SwitchedOutline, TorusMachine, machine_source};
 use crate::renamed;
 use crate::study::{MeasureConfig, STUDY_KEYS, Study, Until};
+use crate::sweep::claims;
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::windows::Windows;
 use crate::write::number::grouped;
@@ -51,6 +53,8 @@ pub struct ResolvedStudy {
     pub directory: PathBuf,
     /// The parameters that it sweeps over; none for a single run.
     pub axes: Vec<Axis>,
+    /// What its sweep is to show.
+    pub claims: Vec<Claim>,
     windows: Windows,
     study_tree: Tree,
     machine_tree: Tree,
@@ -116,10 +120,9 @@ pub fn resolve(
             Side::Machine => machine_sets.push(entry),
         }
     }
-    // These are for `netloom validate`.
-    for key in ["quick", "claim"] {
-        study_tree.take(key);
-    }
+    // This is for `netloom validate`.
+    study_tree.take("quick");
+    let claims = study_tree.take("claim").map_or(Ok(vec![]), |claims| claims::read(&claims.value))?;
     for key in ["set", "sweep"] {
         if let Some(value) = study_tree.get(key).filter(|v| !matches!(v.value, Value::Table(_))) {
             return Err(not_a(&format!("`{key}` has the wrong type of value"), "a table", value));
@@ -135,7 +138,7 @@ pub fn resolve(
     let mut changes = changes.map_or(vec![], |changes| flatten(&changes.value));
     changes.extend(machine_sets);
     let machine_tree = changed_machine(&machine.value, directory, &changes)?;
-    Ok(ResolvedStudy { axes, changes, ..finish(study_tree, machine_tree, directory.to_owned())? })
+    Ok(ResolvedStudy { axes, changes, claims, ..finish(study_tree, machine_tree, directory.to_owned())? })
 }
 
 /// The tree of a machine by name, path or as a table, with changes laid over it.
@@ -380,8 +383,19 @@ fn finish(study_tree: Tree, machine_tree: Tree, directory: PathBuf) -> Result<Re
         return Err(problem);
     }
     let windows = Windows::new(&study, machine.ticks_per_second()).map_err(|e| impossible(e, &study_tree))?;
-    let (axes, changes) = (vec![], vec![]);
-    Ok(ResolvedStudy { study, machine, network, directory, axes, windows, study_tree, machine_tree, changes })
+    let (axes, changes, claims) = (vec![], vec![], vec![]);
+    Ok(ResolvedStudy {
+        study,
+        machine,
+        network,
+        directory,
+        axes,
+        claims,
+        windows,
+        study_tree,
+        machine_tree,
+        changes,
+    })
 }
 
 /// Checks what a study says against its torus.

@@ -49,7 +49,7 @@ fn one() -> u64 {
 }
 
 /// Top-level keys of a study's file. `machine`, `set` and `sweep` are taken out before the rest is read as a [`Study`];
-/// `quick` and `claim` are for `netloom validate` (see [`crate::judges`]).
+/// `claim` is judged by a sweep and by `netloom validate`, which also reads `quick` (see [`crate::judges`]).
 pub const STUDY_KEYS: &[&str] = &[
     "name",
     "title",

@@ -207,7 +207,7 @@ fn a_sweep_goes_over_machines() {
     assert!(points.iter().all(|p| p.study.network.nodes() == 1056));
     let outcomes: Vec<Outcome> =
         points.into_iter().map(|point| Outcome { point, result: None, kept: false }).collect();
-    let summary = sweep::summary(&study, &outcomes);
+    let summary = sweep::summary(&study, &outcomes, &[]);
     for text in [
         "924 local, 528 global",
         "1,056 up-1, 384 up-2",

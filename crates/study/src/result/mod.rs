@@ -165,6 +165,11 @@ impl Ended {
         }
     }
 
+    /// Its name in files: as [`Self::name`], without blanks.
+    pub fn word(self) -> String {
+        self.name().replace(' ', "-")
+    }
+
     /// What it means, for people.
     pub fn meaning(self) -> &'static str {
         match self {

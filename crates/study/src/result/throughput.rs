@@ -56,8 +56,12 @@ impl Throughput {
         ))
     }
 
-    /// The unit as the end of a column's name.
-    pub(crate) fn suffix(&self) -> &'static str {
-        if self.unit == "MB/s" { "MB_per_s" } else { "flits_per_tick" }
+    /// Names of the columns of a table: offered, accepted, half width of the interval.
+    pub(crate) fn columns(&self) -> [&'static str; 3] {
+        if self.unit == "MB/s" {
+            ["offered_MB_per_s", "accepted_MB_per_s", "accepted_half_width_MB_per_s"]
+        } else {
+            ["offered_flits_per_tick", "accepted_flits_per_tick", "accepted_half_width_flits_per_tick"]
+        }
     }
 }

@@ -81,15 +81,33 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
             _ => {}
         }
     }
-    put(folder, "summary.json", summary::to_json(study, result).as_bytes()).map_err(context)?;
-    put(folder, "study.toml", study.to_toml().as_bytes()).map_err(context)?;
+    // The most important first. Where one cannot be written, others may be: smaller ones, or once there is room again.
+    let mut failed: Vec<String> = vec![];
+    let mut keep = |name: &str, bytes: &[u8]| {
+        if let Err(e) = put(folder, name, bytes) {
+            failed.push(format!("{}: {e}", folder.join(name).display()));
+        }
+    };
+    keep("summary.json", summary::to_json(study, result).as_bytes());
+    keep("study.toml", study.to_toml().as_bytes());
     for (name, table) in tables::tables(result) {
-        put(folder, name, &table.to_parquet()?).map_err(context)?;
+        keep(name, &table.to_parquet()?);
     }
+    keep("report.html", report::to_html(study, result, &plots).as_bytes());
     for plot in &plots {
-        put(folder, &format!("{}.svg", plot.name), plot.svg.as_bytes()).map_err(context)?;
+        keep(&format!("{}.svg", plot.name), plot.svg.as_bytes());
     }
-    put(folder, "report.html", report::to_html(study, result, &plots).as_bytes()).map_err(context)
+    match failed.first() {
+        None => Ok(()),
+        Some(first) => {
+            let others = match failed.len() - 1 {
+                0 => String::new(),
+                n => format!(" ({n} more files of this folder neither)"),
+            };
+            Err(Problem::new(format!("cannot write {first}{others}"))
+                .help("make room there, or give another folder with --out DIR, and run it again"))
+        }
+    }
 }
 
 /// Writes one file whole.
@@ -98,6 +116,10 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
 /// Of the file system.
 pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     let beside = folder.join(format!(".{name}.part"));
-    fs::write(&beside, bytes)?;
-    fs::rename(beside, folder.join(name))
+    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, folder.join(name)));
+    if written.is_err() {
+        // Half a file is of no use, and takes room that others need.
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }
