@@ -251,7 +251,7 @@ fn a_sweep_with_bad_points_or_claims_has_a_status() {
     };
     let (status, shown, told) = sweep("study.toml", &[], "good");
     assert_eq!(status, OK, "{told}");
-    assert!(shown.contains("Claim holds: programs.messages (1.000, expected 1 to 1)"), "{shown}");
+    assert!(shown.contains("Claim holds: programs.messages (1.00, expected 1 to 1)"), "{shown}");
     let (status, shown, _) = sweep("greedy.toml", &[], "greedy");
     assert_eq!(status, FAILED);
     assert!(shown.contains("Claim FAILS: programs.messages"), "{shown}");
@@ -292,9 +292,12 @@ fn a_machine_that_does_not_fit_into_memory_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let out = root.path().join("result");
     let args = |command, study, dims| [command, study, "--set", dims, "--out", path(&out), "--threads", "2"];
-    let (status, _, told) = with(&Fake::default(), &[], &args("run", "all-to-all", "topology.dims=[128,128,64]"));
+    let (status, _, told) =
+        with(&Fake::default(), &[], &args("run", "all-to-all", "topology.dims=[128,128,64]"));
     assert_eq!(status, MISTAKE);
-    for part in ["needs about 14.8 GB of memory, and 4.29 GB are available", "routers and links 2.64 GB", "workload"] {
+    for part in
+        ["needs about 15.02 GB of memory, and 4.29 GB are available", "routers and links 2.64 GB", "workload"]
+    {
         assert!(told.contains(part), "{part} in {told}");
     }
     assert!(told.contains("--force-memory") && !out.exists(), "{told}");

@@ -101,7 +101,11 @@ fn saturated_points_are_marked() {
     // Total latency beside the network's; the saturated point hollow.
     let svg = swept.read("sweep-total-latency-mean-ns.svg");
     told(&svg, &["stroke-dasharray", ">total latency<", ">network latency<", ">saturated: "]);
-    assert_eq!(svg.matches("r=\"4.0\" style=\"fill:var(--paper)").count(), 1, "of the network's curve");
+    assert_eq!(
+        svg.matches("r=\"4\" style=\"fill:var(--paper);stroke:var(--c0)").count(),
+        1,
+        "of the network's curve"
+    );
     told(
         &swept.read("points/link_utilization=0.95/report.html"),
         &["<b>Saturated:</b> the network accepts "],

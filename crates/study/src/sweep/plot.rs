@@ -239,10 +239,10 @@ impl Sheet<'_> {
     fn draw(&self, figure: &Figure, at: &str) -> String {
         let mut curves = self.curves(figure.column, figure.factor);
         let least = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(f64::INFINITY, f64::min);
-        let most = least * figure.ends_at;
-        curves.iter_mut().for_each(|(_, points)| end_at(points, most));
+        let limit = least * figure.ends_at;
+        curves.iter_mut().for_each(|(_, points)| end_at(points, limit));
         let mut beside = figure.beside.map_or(vec![], |other| self.curves(other.column, other.factor));
-        beside.iter_mut().for_each(|(_, points)| end_at(points, most));
+        beside.iter_mut().for_each(|(_, points)| end_at(points, limit));
         let saturated = self.saturated();
         let marked = curves.iter().chain(&beside).zip(saturated.iter().chain(&saturated));
         let mut marked = marked.flat_map(|((_, points), at)| points.iter().filter(|p| at.contains(&p.0)));
@@ -299,7 +299,7 @@ impl Sheet<'_> {
             let full = |x: f64| !saturated.get(i).is_some_and(|at| at.contains(&x));
             if numeric {
                 let curve = |svg: &mut Svg, points: &[(f64, f64)], dashed: bool| {
-                    let measured = points.iter().filter(|p| p.1 != most);
+                    let measured = points.iter().filter(|p| p.1 != limit);
                     let mark = |p: &(f64, f64)| if full(p.0) { Mark::Full } else { Mark::Hollow };
                     line_marked(svg, &frame, i, points, &measured.map(mark).collect::<Vec<_>>(), dashed);
                 };
