@@ -211,8 +211,12 @@ pub fn run_and_keep(
     threads: usize,
 ) -> Result<(Vec<Outcome>, Option<Halt>), Problem> {
     let points = points(study)?;
-    std::fs::create_dir_all(folder.join("points"))?;
-    write::put(folder, "sweep.toml", identity(study).as_bytes())?;
+    let at = folder.join("points");
+    std::fs::create_dir_all(&at)
+        .map_err(|e| Problem::new(format!("cannot create the folder {}: {e}", at.display())))?;
+    let mut files = write::Files::of(folder);
+    files.put("sweep.toml", identity(study).as_bytes());
+    files.finish()?;
     let mut results: Vec<Option<RunResult>> = points.iter().map(|p| kept(folder, p)).collect();
     let todo: Vec<usize> = (0..points.len()).filter(|&i| results[i].is_none()).collect();
     let zeros = || points.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
@@ -339,13 +343,14 @@ pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -
 fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> Result<(), Problem> {
     let plots = plot::plots(study, outcomes, folder);
     let claims = judge(study, outcomes, folder)?;
-    write::put(folder, "sweep.json", to_json(study, outcomes, &claims).as_bytes())?;
-    write::put(folder, "sweep.parquet", &table::parquet(study, outcomes).to_parquet()?)?;
+    let mut files = write::Files::of(folder);
+    files.put("sweep.json", to_json(study, outcomes, &claims).as_bytes());
+    files.put("sweep.parquet", &table::parquet(study, outcomes).to_parquet()?);
+    files.put("report.html", report::to_html(study, outcomes, &plots, &claims).as_bytes());
     for plot in &plots {
-        write::put(folder, &format!("{}.svg", plot.name), plot.svg.as_bytes())?;
+        files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());
     }
-    write::put(folder, "report.html", report::to_html(study, outcomes, &plots, &claims).as_bytes())?;
-    Ok(())
+    files.finish()
 }
 
 /// Judges the claims of a sweep's study by its points.

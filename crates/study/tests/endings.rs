@@ -110,6 +110,36 @@ fn old_names_are_refused_with_the_new_ones() {
     told(&refused(TRAFFIC, &["measure.until=done"]), &["write measure.until = \"finished\""]);
 }
 
+/// All studies that come with Netloom use the names of today; their windows are what they were in ticks.
+#[test]
+fn the_studies_have_no_old_names() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let folders = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
+    let folders: Vec<_> = folders.filter(|path| path.is_dir()).chain([root.clone()]).collect();
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let files: Vec<_> = files.map(|entry| entry.unwrap().path()).filter(|p| p.is_file()).collect();
+    assert!(files.len() > 40, "{files:?}");
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let study = resolve(SourceFile::new(&name, text), path.parent().unwrap(), &[]);
+        let study = study.unwrap_or_else(|problem| panic!("{}", problem.render(false)));
+        let expected = match name.as_str() {
+            "bgl/figure-2.toml" | "bgl/figure-4.toml" | "bgl/figure-6.toml" => 5000,
+            "bgl/arbitration-gap.toml" => 200,
+            "bgq/zones.toml" => 160_000,
+            "bgq/nearest-neighbour.toml" => 8_000_000,
+            "xc/loads.toml" | "xc/taper.toml" | "th/taper.toml" => 500,
+            "xc/quiet.toml" => 100_000,
+            "fft.toml" | "halo.toml" => 1000,
+            "bgl/figure-3.toml" | "xc/allreduce.toml" | "th/latency.toml" | "lulesh.toml" => 10_000,
+            _ => continue,
+        };
+        assert_eq!(study.window(), expected, "{name}");
+        assert_eq!(study.warnings(), &[] as &[String], "{name}");
+    }
+}
+
 #[test]
 fn windows_are_given_in_time() {
     let window = |sets: &[&str]| {

@@ -92,7 +92,7 @@ pub(super) fn parquet(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
     let texts = |of: &dyn Fn(&Outcome, &RunResult) -> String| {
         Column::Texts(done.iter().map(|(o, r)| of(o, r)).collect())
     };
-    table.0.push(("ended".into(), texts(&|_, r| r.simulated.ended.word().into())));
+    table.0.push(("ended".into(), texts(&|_, r| r.simulated.ended.word())));
     let mut names: Vec<&str> = vec![];
     for (name, _) in done.iter().flat_map(|(_, r)| columns(r)) {
         if !names.contains(&name) {

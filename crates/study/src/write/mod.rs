@@ -81,32 +81,52 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
             _ => {}
         }
     }
-    // The most important first. Where one cannot be written, others may be: smaller ones, or once there is room again.
-    let mut failed: Vec<String> = vec![];
-    let mut keep = |name: &str, bytes: &[u8]| {
-        if let Err(e) = put(folder, name, bytes) {
-            failed.push(format!("{}: {e}", folder.join(name).display()));
-        }
-    };
-    keep("summary.json", summary::to_json(study, result).as_bytes());
-    keep("study.toml", study.to_toml().as_bytes());
+    // The most important first.
+    let mut files = Files::of(folder);
+    files.put("summary.json", summary::to_json(study, result).as_bytes());
+    files.put("study.toml", study.to_toml().as_bytes());
     for (name, table) in tables::tables(result) {
-        keep(name, &table.to_parquet()?);
+        files.put(name, &table.to_parquet()?);
     }
-    keep("report.html", report::to_html(study, result, &plots).as_bytes());
+    files.put("report.html", report::to_html(study, result, &plots).as_bytes());
     for plot in &plots {
-        keep(&format!("{}.svg", plot.name), plot.svg.as_bytes());
+        files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());
     }
-    match failed.first() {
-        None => Ok(()),
-        Some(first) => {
-            let others = match failed.len() - 1 {
-                0 => String::new(),
-                n => format!(" ({n} more files of this folder neither)"),
-            };
-            Err(Problem::new(format!("cannot write {first}{others}"))
-                .help("make room there, or give another folder with --out DIR, and run it again"))
+    files.finish()
+}
+
+/// The files of a folder, written one by one: where one cannot be written, others may be, since they are smaller or since there is
+/// room again.
+pub struct Files<'a> {
+    folder: &'a Path,
+    failed: Vec<String>,
+}
+
+impl<'a> Files<'a> {
+    /// Those of a folder.
+    pub fn of(folder: &'a Path) -> Self {
+        Files { folder, failed: vec![] }
+    }
+
+    /// Writes one file whole, or remembers why it could not be written.
+    pub fn put(&mut self, name: &str, bytes: &[u8]) {
+        if let Err(e) = put(self.folder, name, bytes) {
+            self.failed.push(format!("{}: {e}", self.folder.join(name).display()));
         }
+    }
+
+    /// Whether all were written.
+    ///
+    /// # Errors
+    /// The first that could not be written, by its path, and how many others could not.
+    pub fn finish(self) -> Result<(), Problem> {
+        let Some(first) = self.failed.first() else { return Ok(()) };
+        let others = match self.failed.len() - 1 {
+            0 => String::new(),
+            n => format!("; nor {n} other files of this folder"),
+        };
+        Err(Problem::new(format!("cannot write {first}{others}"))
+            .help("make room there, or give another folder with --out DIR, and run it again"))
     }
 }
 
