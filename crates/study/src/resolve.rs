@@ -544,6 +544,12 @@ impl ResolvedStudy {
         self.windows.ticks
     }
 
+    /// The same study with measuring windows that fit into a run of so many ticks.
+    pub(crate) fn in_windows_for(&self, ticks: u64) -> ResolvedStudy {
+        let windows = self.windows.shortened(ticks, self.machine.ticks_per_second());
+        ResolvedStudy { windows, ..self.clone() }
+    }
+
     /// What a reader of the result must know that is clear before the run.
     pub fn warnings(&self) -> &[String] {
         &self.windows.warnings

@@ -57,14 +57,7 @@ impl Windows {
             });
         }
         if warmup.div_ceil(asked).saturating_add(1).saturating_mul(asked) > end {
-            windows.ticks = ((end - warmup) / WINDOWS).max(1);
-            let us = |ticks: u64| short(ticks as f64 * tick_us);
-            windows.warnings.push(format!(
-                "a measuring window of {} us does not fit into the {} us that are measured: windows of {} us are used",
-                us(asked),
-                us(end - warmup),
-                us(windows.ticks)
-            ));
+            windows = windows.shortened(end - warmup, ticks_per_second);
         }
         if measure.warmup_us == Warmup::Auto && !study.workload.is_program() {
             windows.warnings.push(
@@ -74,6 +67,19 @@ impl Windows {
             );
         }
         Ok(windows)
+    }
+
+    /// Windows that fit into a measured part of so many ticks, with a warning.
+    pub fn shortened(&self, measured: u64, ticks_per_second: u64) -> Windows {
+        let ticks = (measured / WINDOWS).max(1);
+        let us = |ticks: u64| short(ticks as f64 * 1e6 / ticks_per_second as f64);
+        let warning = format!(
+            "a measuring window of {} us does not fit into the {} us that are measured: windows of {} us are used",
+            us(self.ticks),
+            us(measured),
+            us(ticks)
+        );
+        Windows { ticks, warnings: self.warnings.iter().cloned().chain([warning]).collect() }
     }
 }
 

@@ -182,9 +182,16 @@ fn short_runs_say_so() {
     // Traffic that ends within the first window: no empty charts.
     let burst =
         ["workload.kind=nearest-neighbour", "traffic={}", "traffic.load=burst", "measure.until=finished"];
+    let long = run(TRAFFIC, &[&burst[..], &["measure.window_us=57"]].concat());
+    told(&long.result.warnings[0], &["within its first measuring window of 57.0 us: there are no curves"]);
+    assert!(long.result.series.is_empty() && !long.page.contains("over simulated time"));
+    // Unless nobody asked for windows that long.
     let burst = run(TRAFFIC, &burst);
-    told(&burst.result.warnings[0], &["within its first measuring window of 57.1 us: there are no curves"]);
-    assert!(burst.result.series.is_empty() && !burst.page.contains("over simulated time"));
+    told(&burst.result.warnings[0], &["a measuring window of 57.1 us does not fit into the "]);
+    assert!(burst.result.series.iter().all(|series| series.values.len() >= 20));
+    // That nothing is left to do is seen within a hop.
+    assert!(burst.result.simulated.ticks.abs_diff(long.result.simulated.ticks) < 17);
+    assert_eq!(burst.result.latency, long.result.latency);
     // A run whose warm-up is never over.
     let whole = run(TRAFFIC, &["traffic.packets_per_node=30", "measure.half_width=1e-6"]);
     told(whole.result.warnings.last().unwrap(), &["finished before its warm-up was over"]);

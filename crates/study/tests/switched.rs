@@ -50,6 +50,13 @@ const ANSWERED: [&str; 8] = [
 #[test]
 fn what_is_offered_arrives() {
     let result = run(&["traffic.routing=minimal"], 1);
+    let t = result.throughput.as_ref().unwrap();
+    assert_eq!((t.unit.as_str(), t.offered, t.saturated), ("flits/tick", Some(0.3), Some(false)));
+    assert!((t.accepted / 0.3 - 1.0).abs() < 0.03 && t.accepted_half_width_95.unwrap() < 0.02, "{t:?}");
+    // All nodes of a group to the next one: two global links for eight nodes.
+    let shift = ["workload={}", "workload.kind=group-shift", "workload.by=1", "traffic.routing=minimal"];
+    let full = run(&shift, 1).throughput.unwrap();
+    assert_eq!((full.offered, full.saturated), (Some(0.3), Some(true)), "{full:?}");
     let s = result.switched.as_ref().unwrap();
     assert_eq!(s.offered_flits_per_tick, Some(0.3));
     assert!((s.accepted_flits_per_tick / 0.3 - 1.0).abs() < 0.03, "{s:?}");
@@ -143,6 +150,8 @@ fn requests_are_answered() {
     assert_eq!((r.requests, r.responses, r.round_trip.count), (768 * 20, 768 * 20, 768 * 20));
     assert!(r.round_trip.mean_ns > 2.0 * result.latency.network.mean_ns * 0.9);
     assert_eq!(result.totals.payload_bytes, 768 * 20 * 64);
+    // Traffic that ends: nothing is said of saturation.
+    assert_eq!(result.throughput.unwrap().saturated, None);
     // Fourteen flits and one.
     assert!((r.request_flits_per_tick / r.response_flits_per_tick - 14.0).abs() < 1e-9);
 }

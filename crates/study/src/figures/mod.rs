@@ -35,6 +35,9 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
     if totals.payload_bytes > 0 {
         run.insert(4, ("payload delivered", format!("{}B", scaled(totals.payload_bytes as f64))));
     }
+    if let Some(us) = s.run_time_us {
+        run.insert(1, ("run time", format!("{} us, until the last rank ended", short(us))));
+    }
     if let Some(c) = &result.confidence {
         let mean =
             format!("{} \u{b1} {} (95%, {} windows)", short(c.mean), short(c.half_width_95), c.windows);
