@@ -23,8 +23,8 @@ use std::path::PathBuf;
         netloom sweep light-traffic --threads 8     every combination of a study's [sweep]\n  \
         netloom machines describe bgl               what a machine has, without a run\n  \
         netloom validate bgl                        the paper's figures beside the simulated ones\n\n\
-        Exit status: 0 all well; 1 a figure failed, an expectation was not met or the network stood still; \
-        2 a mistake in a file or a flag; 130 stopped, with a partial result."
+        Exit status: 0 all well; 1 a run stalled or failed, a claim does not hold, an expectation was not met, a published figure \
+        failed or a result could not be written; 2 a mistake in a file or a flag; 130 interrupted, with a partial result."
 )]
 pub struct Cli {
     /// What to do.
@@ -42,12 +42,15 @@ pub enum Command {
         netloom run all-to-all --set topology.dims=[16,16,16] --set traffic.routing=static\n  \
         netloom run light-traffic --set sweep={}    one run of a study that sweeps\n  \
         netloom run all-to-all --json | jq .links.mean_utilization\n\n\
-        Ctrl-C stops a run and keeps what it has, marked as partial.")]
+        Ctrl-C or SIGTERM stops a run and keeps what it has, marked as partial; the status is then 130. It is 1 when the run \
+        stalls or fails, an expectation of the study is not met, or the result cannot be written.")]
     Run(RunArgs),
     /// Run a study at every combination of the values in its [sweep] table
     #[command(
         after_long_help = "Points run side by side, one thread each. A sweep that was stopped goes on where it \
-        was when the same command is given again.\n\nExamples:\n  \
+        was when the same command is given again. The study's [[claim]] tables are judged at the end.\n\n\
+        The status is 1 when a point stalls or fails, a claim does not hold, an expectation is not met or a result cannot be \
+        written; 130 when the sweep was interrupted.\n\nExamples:\n  \
         netloom sweep light-traffic\n  \
         netloom sweep my.toml --threads 16 --out results/sweep\n  \
         netloom sweep my.toml --set 'sweep.router.paths=[1,2]'"
@@ -216,4 +219,7 @@ pub struct RunArgs {
     /// Replace the result that is in the folder
     #[arg(long)]
     pub force: bool,
+    /// Run also what is estimated to need more memory than is available
+    #[arg(long)]
+    pub force_memory: bool,
 }

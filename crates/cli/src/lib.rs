@@ -13,7 +13,7 @@ use netloom_study::result::Ended;
 use netloom_study::run::{IfExists, Quiet, Simulate, output_folder, threads_here, unmet};
 use netloom_study::terminal::{Terminal, summary};
 use netloom_study::write::number::grouped;
-use netloom_study::{bench, machine, sweep, validate, verdicts, write};
+use netloom_study::{bench, machine, memory, sweep, validate, verdicts, write};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// All is well.
 pub const OK: u8 = 0;
-/// A figure failed, an expectation was not met, or the network stood still.
+/// A figure or claim failed, an expectation was not met, a run stalled or failed, or its result could not be written.
 pub const FAILED: u8 = 1;
 /// A mistake in a file or a flag.
 pub const MISTAKE: u8 = 2;
@@ -36,6 +36,8 @@ pub struct World<'a> {
     pub judges: &'a [Judge],
     /// Set when the run should end.
     pub stop: &'a AtomicBool,
+    /// Memory that is available, bytes, if that is known.
+    pub memory: Option<u64>,
 }
 
 /// Does what the arguments say and returns the exit status.
@@ -73,24 +75,28 @@ pub fn run(
     match command(cli, world, out, err) {
         Ok(status) => Ok(status),
         Err(Trouble::Output(e)) => Err(e),
-        Err(Trouble::Study(problem)) if json => {
-            let place = problem.origin.as_ref();
-            let error = serde_json::json!({ "error": {
-                "message": problem.message,
-                "file": place.map(|o| o.file.name.clone()),
-                "line": place.map(|o| o.line()),
-                "expected": place.map(|_| problem.label.clone()),
-                "help": problem.help,
-            }});
-            writeln!(err, "{error}")?;
-            Ok(MISTAKE)
-        }
         Err(Trouble::Study(problem)) => {
-            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            write!(err, "{}", problem.render(colour))?;
+            show(&problem, json, err)?;
             Ok(MISTAKE)
         }
     }
+}
+
+/// Reports a problem: as JSON for programs, or for people.
+fn show(problem: &Problem, json: bool, err: &mut dyn Write) -> std::io::Result<()> {
+    if !json {
+        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        return write!(err, "{}", problem.render(colour));
+    }
+    let place = problem.origin.as_ref();
+    let error = serde_json::json!({ "error": {
+        "message": problem.message,
+        "file": place.map(|o| o.file.name.clone()),
+        "line": place.map(|o| o.line()),
+        "expected": place.map(|_| problem.label.clone()),
+        "help": problem.help,
+    }});
+    writeln!(err, "{error}")
 }
 
 /// What can go wrong: in what was asked for, or in printing.
@@ -125,6 +131,7 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
     match cli.command {
         None => {
             let study = load(EXAMPLES[0].0, &[])?;
+            memory::check(&[&study], 1, world.memory)?;
             let folder = output_folder(&default_folder(&study), IfExists::Next)?;
             run_study(&study, &folder, &Common::default(), world, out, err)
         }
@@ -135,6 +142,7 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
                 let help = format!("use `netloom sweep {}`, or --set sweep={{}} for one run", args.study);
                 return Err(problem.help(help).into());
             }
+            memory::check(&[&study], 1, world.memory.filter(|_| !args.force_memory))?;
             let folder = output_folder(&folder_of(&args, &study), if_exists(&args))?;
             run_study(&study, &folder, &args.common, world, out, err)
         }
@@ -238,16 +246,21 @@ fn run_study(
         // The folder was made for nothing; if it holds something already, it stays.
         let _ = std::fs::remove_dir(folder);
     })?;
-    write::write_all(folder, study, &result)?;
+    // What was found is shown before anything is written: a disk may be full.
     if common.json {
         write!(out, "{}", write::summary::to_json(study, &result))?;
     } else {
         write!(out, "{}", summary(study, &result))?;
     }
+    out.flush()?;
+    if let Err(problem) = write::write_all(folder, study, &result) {
+        show(&problem, common.json, err)?;
+        return Ok(FAILED);
+    }
     writeln!(err, "Report: {}", folder.join("report.html").display())?;
     Ok(match result.simulated.ended {
-        Ended::Stopped => STOPPED,
-        Ended::Stalled | Ended::Failed => FAILED,
+        Ended::Interrupted => STOPPED,
+        ended if ended.is_failure() => FAILED,
         _ if !unmet(study, &result).is_empty() => FAILED,
         _ => OK,
     })
@@ -256,20 +269,27 @@ fn run_study(
 fn run_sweep(args: &RunArgs, world: &World, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
     let study = load(&args.study, &args.sets.set)?;
     let wanted = folder_of(args, &study);
-    sweep::points(&study)?;
+    let points = sweep::points(&study)?;
+    let points: Vec<&ResolvedStudy> = points.iter().map(|point| &point.study).collect();
+    memory::check(&points, threads(&args.common), world.memory.filter(|_| !args.force_memory))?;
     let goes_on = !args.force && sweep::holds(&wanted, &study);
     let folder = output_folder(&wanted, if goes_on { IfExists::Replace } else { if_exists(args) })?;
     if args.force && folder.join("points").is_dir() {
         sweep::forget(&folder)?;
     }
     let view = Terminal::new(&study, world.stop);
-    let outcomes = sweep::run(&study, world.simulator, &folder, &view, threads(&args.common));
+    let outcomes = sweep::run_and_keep(&study, world.simulator, &folder, &view, threads(&args.common));
     view.finish();
-    let outcomes = outcomes?;
+    let (outcomes, halt) = outcomes?;
+    let claims = sweep::judge(&study, &outcomes, &folder)?;
     if args.common.json {
-        write!(out, "{}", sweep::to_json(&study, &outcomes))?;
+        write!(out, "{}", sweep::to_json(&study, &outcomes, &claims))?;
     } else {
-        write!(out, "{}", sweep::summary(&study, &outcomes))?;
+        write!(out, "{}", sweep::summary(&study, &outcomes, &claims))?;
+    }
+    if let Some(halt) = halt {
+        show(&halt.problem, args.common.json, err)?;
+        return Ok(if halt.refused { MISTAKE } else { FAILED });
     }
     let kept = outcomes.iter().filter(|o| o.kept).count();
     if kept > 0 {
@@ -284,7 +304,12 @@ fn run_sweep(args: &RunArgs, world: &World, out: &mut dyn Write, err: &mut dyn W
     }
     let unmet =
         outcomes.iter().any(|o| o.result.as_ref().is_some_and(|r| !unmet(&o.point.study, r).is_empty()));
-    Ok(if unmet { FAILED } else { OK })
+    let failures = sweep::failures(&outcomes);
+    if let Some(failures) = &failures {
+        writeln!(err, "netloom: {failures}")?;
+    }
+    let missed = claims.iter().any(|claim| claim.verdict == sweep::Verdict::Fails);
+    Ok(if unmet || missed || failures.is_some() { FAILED } else { OK })
 }
 
 fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> {

@@ -13,7 +13,7 @@ static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
 static STOP: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
-    // The first Ctrl-C ends the run with what it has; a second one ends the program.
+    // The first Ctrl-C, SIGTERM or SIGHUP ends the run with what it has; a second one ends the program.
     let handler = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(netloom_cli::STOPPED));
@@ -23,7 +23,8 @@ fn main() -> ExitCode {
     if let Err(e) = handler {
         eprintln!("netloom: Ctrl-C will not keep a partial result: {e}");
     }
-    let world = World { simulator: &Fabric, judges: &judges(), stop: &STOP };
+    let memory = netloom_study::memory::available();
+    let world = World { simulator: &Fabric, judges: &judges(), stop: &STOP, memory };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     match run(std::env::args_os(), &world, &mut out, &mut err) {
         Ok(status) => status.into(),

@@ -25,7 +25,7 @@ fn text(bytes: &[u8]) -> String {
 /// Status, standard output and standard error of a command with a simulator of the test's.
 fn with(simulator: &dyn Simulate, judges: &[Judge], args: &[&str]) -> (u8, String, String) {
     let stop = AtomicBool::new(false);
-    let world = World { simulator, judges, stop: &stop };
+    let world = World { simulator, judges, stop: &stop, memory: Some(4 << 30) };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let args = ["netloom"].iter().chain(args).copied();
     let status = run(args, &world, &mut out, &mut err).unwrap();
@@ -261,4 +261,116 @@ fn the_bench_compares_with_its_budgets() {
     let (status, shown, _) = with(&Fake::default(), &[], &["bench", "--quick"]);
     assert_eq!(status, OK);
     assert!(shown.contains("18.40 M") && shown.contains("MISSED"), "{shown}");
+}
+
+/// A study of a program whose second point waits for a message that never comes, and which claims too much.
+#[test]
+fn a_sweep_with_bad_points_or_claims_has_a_status() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    for (name, tag) in [("good.goal", 3), ("lost.goal", 4)] {
+        let trace = format!(
+            "num_ranks 2\nrank 0 {{\nl1: send 8b to 1 tag 3\n}}\nrank 1 {{\nl1: recv 8b from 0 tag {tag}\n}}\n"
+        );
+        std::fs::write(at(name), trace).unwrap();
+    }
+    let study = "name = 'programs'\nmachine = 'bgl'\nset.topology.dims = [4, 4]\n\
+                 workload = { kind = 'trace', file = 'good.goal' }\n[sweep]\nworkload.file = ['good.goal']\n\
+                 [[claim]]\nof = 'programs.messages'\nbetween = [1, 1]\n";
+    std::fs::write(at("study.toml"), study).unwrap();
+    std::fs::write(at("greedy.toml"), study.replace("[1, 1]", "[2, 2]")).unwrap();
+    let fabric = netloom_study::simulate::Fabric;
+    let sweep = |study: &str, more: &[&str], out: &str| {
+        let (study, out) = (at(study), at(out));
+        with(&fabric, &[], &[&["sweep", path(&study), "--out", path(&out)][..], more].concat())
+    };
+    let (status, shown, told) = sweep("study.toml", &[], "good");
+    assert_eq!(status, OK, "{told}");
+    assert!(shown.contains("Claim holds: programs.messages (1.00, expected 1 to 1)"), "{shown}");
+    let (status, shown, _) = sweep("greedy.toml", &[], "greedy");
+    assert_eq!(status, FAILED);
+    assert!(shown.contains("Claim FAILS: programs.messages"), "{shown}");
+    let (status, shown, told) =
+        sweep("study.toml", &["--set", "sweep.workload.file=['good.goal','lost.goal']"], "bad");
+    assert_eq!(status, FAILED);
+    assert!(shown.contains("stalled") && told.contains("1 of 2 points stalled, the first points/"), "{told}");
+    // One run of it alone.
+    let (study, out) = (at("study.toml"), at("one"));
+    let sets = ["--set", "sweep={}", "--set", "workload.file=lost.goal"];
+    let run = [&["run", path(&study), "--out", path(&out)][..], &sets].concat();
+    assert_eq!(with(&fabric, &[], &run).0, FAILED);
+}
+
+/// What was found is shown even where it cannot be written.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_after_the_figures() {
+    let root = tempfile::tempdir().unwrap();
+    let out = root.path().join("result");
+    std::fs::create_dir(&out).unwrap();
+    std::os::unix::fs::symlink("/dev/full", out.join(".summary.json.part")).unwrap();
+    let args = ["run", "all-to-all", "--set", "topology.dims=[4,4,4]", "--force", "--out", path(&out)];
+    let (status, shown, told) = with(&Fake::default(), &[], &args);
+    assert_eq!(status, FAILED);
+    assert!(shown.contains("mean utilization"), "{shown}");
+    assert!(told.contains("summary.json") && told.contains("No space left"), "{told}");
+    assert!(out.join("report.html").is_file());
+    let args = ["sweep", "light-traffic", "--set", "topology.dims=[4,4]", "--force", "--out", path(&out)];
+    std::os::unix::fs::symlink("/dev/full", out.join(".sweep.parquet.part")).unwrap();
+    let (status, shown, told) = with(&Fake::default(), &[], &args);
+    assert_eq!(status, FAILED);
+    assert!(shown.contains("dynamic"), "{shown}");
+    assert!(told.contains("sweep.parquet") && told.contains("No space left"), "{told}");
+}
+
+#[test]
+fn a_machine_that_does_not_fit_into_memory_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let out = root.path().join("result");
+    let args = |command, study, dims| [command, study, "--set", dims, "--out", path(&out), "--threads", "2"];
+    let (status, _, told) =
+        with(&Fake::default(), &[], &args("run", "all-to-all", "topology.dims=[128,128,64]"));
+    assert_eq!(status, MISTAKE);
+    for part in
+        ["needs about 15.02 GB of memory, and 4.29 GB are available", "routers and links 2.64 GB", "workload"]
+    {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    assert!(told.contains("--force-memory") && !out.exists(), "{told}");
+    // Two points side by side, of which one would fit.
+    let sweep = args("sweep", "light-traffic", "topology.dims=[64,64,48]");
+    let (status, _, told) = with(&Fake::default(), &[], &sweep);
+    assert_eq!(status, MISTAKE);
+    assert!(told.contains("for 2 runs side by side"), "{told}");
+    let small = args("run", "all-to-all", "topology.dims=[4,4,4]");
+    assert_eq!(with(&Fake::default(), &[], &small).0, OK);
+}
+
+/// A batch system's SIGTERM does what Ctrl-C does.
+#[cfg(unix)]
+#[test]
+fn a_terminated_run_keeps_what_it_has() {
+    let root = tempfile::tempdir().unwrap();
+    let out = root.path().join("result");
+    let mut run = Command::new(env!("CARGO_BIN_EXE_netloom"))
+        .args([
+            "run",
+            "all-to-all",
+            "--set",
+            "topology.dims=[4,4,4]",
+            "--set",
+            "measure={}",
+            "--threads",
+            "1",
+        ])
+        .args(["--set", "measure.until=time", "--set", "measure.time_us=1e9", "--out", path(&out)])
+        .stderr(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    assert!(Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap().success());
+    assert_eq!(run.wait().unwrap().code(), Some(i32::from(STOPPED)));
+    let summary = std::fs::read_to_string(out.join("summary.json")).unwrap();
+    assert!(summary.contains("\"ended\": \"interrupted\""), "{summary}");
 }

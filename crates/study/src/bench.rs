@@ -44,7 +44,7 @@ const SATURATED: &str = "workload.kind = 'all-to-all'\ntraffic.load = 'infinite'
 fn study(load: &str, us: f64, dims: [u32; 3]) -> Result<ResolvedStudy, Problem> {
     let text = format!(
         "name = 'bench'\nmachine = 'bgl'\n{load}\
-         measure = {{ until = 'time', per_link = false, warmup = 0, window_cycles = 2000, time_us = {us:?} }}\n\
+         measure = {{ until = 'time', per_link = false, warmup_us = 0, window_us = 11.42857, time_us = {us:?} }}\n\
          set.topology.dims = {dims:?}\n"
     );
     resolve(SourceFile::new("bench", text), Path::new("."), &[])

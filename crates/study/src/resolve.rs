@@ -4,10 +4,14 @@
 use crate::beside::Beside;
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest, suggest};
+use crate::judges::claim::Claim;
 use crate::machine::size;
 use crate::machine::{MACHINE_KEYS, Machine, NetworkOutline, SwitchedOutline, TorusMachine, machine_source};
+use crate::renamed;
 use crate::study::{MeasureConfig, STUDY_KEYS, Study, Until};
+use crate::sweep::claims;
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
+use crate::windows::Windows;
 use crate::write::number::grouped;
 use netloom_fabric::config::{ConfigError, Outline};
 use netloom_nic::config::{Dealing, FifoConfig};
@@ -50,8 +54,13 @@ pub struct ResolvedStudy {
     pub directory: PathBuf,
     /// The parameters that it sweeps over; none for a single run.
     pub axes: Vec<Axis>,
+    /// What its sweep is to show.
+    pub claims: Vec<Claim>,
+    windows: Windows,
     study_tree: Tree,
     machine_tree: Tree,
+    /// The machine as the study names it.
+    machine_value: Tree,
     /// What the study and flags change of its machine.
     changes: Vec<Entry>,
 }
@@ -101,21 +110,22 @@ pub fn resolve(
     sets: &[String],
 ) -> Result<ResolvedStudy, Problem> {
     let mut study_tree = Tree::parse(&file)?;
+    renamed::check(&study_tree)?;
     if let Some(entry) = study_tree.entries().iter().find(|e| !STUDY_KEYS.contains(&e.key.as_str())) {
         return Err(not_of_a_study(entry));
     }
     let mut machine_sets = Vec::new();
     for flag in sets {
         let entry = parse_set(flag)?;
+        renamed::check_entry(&entry)?;
         match side(&entry)? {
             Side::Study => study_tree.lay(&entry),
             Side::Machine => machine_sets.push(entry),
         }
     }
-    // These are for `netloom validate`.
-    for key in ["quick", "claim"] {
-        study_tree.take(key);
-    }
+    // This is for `netloom validate`.
+    study_tree.take("quick");
+    let claims = study_tree.take("claim").map_or(Ok(vec![]), |claims| claims::read(&claims.value))?;
     for key in ["set", "sweep"] {
         if let Some(value) = study_tree.get(key).filter(|v| !matches!(v.value, Value::Table(_))) {
             return Err(not_a(&format!("`{key}` has the wrong type of value"), "a table", value));
@@ -131,7 +141,9 @@ pub fn resolve(
     let mut changes = changes.map_or(vec![], |changes| flatten(&changes.value));
     changes.extend(machine_sets);
     let machine_tree = changed_machine(&machine.value, directory, nodes_of(&study_tree), &changes)?;
-    Ok(ResolvedStudy { axes, changes, ..finish(study_tree, machine_tree, directory.to_owned())? })
+    let machine_value = machine.value;
+    let whole = finish(study_tree, machine_tree, directory.to_owned())?;
+    Ok(ResolvedStudy { axes, changes, claims, machine_value, ..whole })
 }
 
 /// The tree of a machine by name, path or as a table, with changes laid over it.
@@ -144,7 +156,9 @@ fn changed_machine(
     let mut tree = match &machine.value {
         Value::Text(name) => {
             let source = machine_source(name, directory).map_err(|p| p.at(&machine.origin))?;
-            Tree::parse(&source)?
+            let tree = Tree::parse(&source)?;
+            renamed::check(&tree)?;
+            tree
         }
         Value::Table(_) => machine.clone(),
         _ => return Err(not_a("`machine` is no machine", "a name or a path in quotes", machine)),
@@ -180,8 +194,10 @@ fn nodes_of(study: &Tree) -> Option<(u32, &Tree)> {
 /// What is wrong with it, in its place.
 pub fn load_machine(name: &str, sets: &[String]) -> Result<Machine, Problem> {
     let mut tree = Tree::parse(&machine_source(name, Path::new("."))?)?;
+    renamed::check(&tree)?;
     for flag in sets {
         let entry = parse_set(flag)?;
+        renamed::check_entry(&entry)?;
         if !MACHINE_KEYS.contains(&entry.key.as_str()) {
             return Err(unknown(&entry, MACHINE_KEYS));
         }
@@ -368,8 +384,8 @@ fn ends(study: &Study) -> Result<(), ConfigError> {
         }
         _ => true,
     };
-    if study.measure.until == Until::Done && endless && traffic.packets_per_node.is_none() {
-        let message = "a run until \"done\" needs traffic that ends: give traffic.packets_per_node, or for an \
+    if study.measure.until() == Until::Finished && endless && traffic.packets_per_node.is_none() {
+        let message = "a run until \"finished\" needs traffic that ends: give traffic.packets_per_node, or for an \
                        all-to-all traffic.load = \"burst\"";
         return refuse("measure.until", message);
     }
@@ -379,6 +395,8 @@ fn ends(study: &Study) -> Result<(), ConfigError> {
 fn finish(study_tree: Tree, machine_tree: Tree, directory: PathBuf) -> Result<ResolvedStudy, Problem> {
     let machine = checked_machine(&machine_tree).map_err(of_the_study)?;
     let mut study: Study = decode(&study_tree).map_err(|p| elsewhere(p, STUDY_KEYS))?;
+    let own_end = if study.workload.is_program() { Until::Finished } else { Until::Converged };
+    study.measure.until.get_or_insert(own_end);
     let network = machine.outline();
     match (&machine, &network) {
         (Machine::Torus(machine), NetworkOutline::Torus(network)) => {
@@ -395,8 +413,20 @@ fn finish(study_tree: Tree, machine_tree: Tree, directory: PathBuf) -> Result<Re
         problem.label = "expected a plain word, such as \"all-to-all\"".into();
         return Err(problem);
     }
-    let (axes, changes) = (vec![], vec![]);
-    Ok(ResolvedStudy { study, machine, network, directory, axes, study_tree, machine_tree, changes })
+    let windows = Windows::new(&study, machine.ticks_per_second()).map_err(|e| impossible(e, &study_tree))?;
+    let (axes, changes, claims) = (vec![], vec![], vec![]);
+    Ok(ResolvedStudy {
+        study,
+        machine,
+        network,
+        directory,
+        axes,
+        claims,
+        windows,
+        study_tree,
+        machine_tree,
+        changes,
+    })
 }
 
 /// Checks what a study says against its torus.
@@ -487,16 +517,25 @@ impl ResolvedStudy {
     /// A value that does not fit, in its place in the study.
     pub fn at_point(&self, point: &[(String, Tree)]) -> Result<ResolvedStudy, Problem> {
         let (mut study, mut machine) = (self.study_tree.clone(), self.machine_tree.clone());
+        let mut machine_value = self.machine_value.clone();
         for (path, value) in point {
             let changes = match path.as_str() {
                 CURVE => flatten(value).into_iter().filter(|e| e.key != "name").collect(),
                 _ => vec![entry_at(path, value.origin.clone(), value.clone())],
             };
-            // A machine comes before what is changed of it.
-            for entry in changes.iter().filter(|entry| entry.key == "machine") {
-                machine = changed_machine(&entry.value, &self.directory, nodes_of(&study), &self.changes)?;
+            // A machine and its size come before what is changed of it.
+            let (base, changes): (Vec<_>, Vec<_>) =
+                changes.into_iter().partition(|entry| ["machine", "nodes"].contains(&entry.key.as_str()));
+            if !base.is_empty() {
+                for entry in base {
+                    match entry.key.as_str() {
+                        "machine" => machine_value = entry.value,
+                        _ => study.lay(&entry),
+                    }
+                }
+                machine = changed_machine(&machine_value, &self.directory, nodes_of(&study), &self.changes)?;
             }
-            for entry in changes.into_iter().filter(|entry| entry.key != "machine") {
+            for entry in changes {
                 match side(&entry)? {
                     Side::Study => study.lay(&entry),
                     Side::Machine => machine.lay(&entry),
@@ -541,6 +580,22 @@ impl ResolvedStudy {
         }
         let configuration = Configuration { study: &study, machine: &self.machine };
         toml::to_string_pretty(&configuration).expect("a configuration can be written as TOML")
+    }
+
+    /// Length of a measuring window, ticks.
+    pub fn window(&self) -> u64 {
+        self.windows.ticks
+    }
+
+    /// The same study with measuring windows that fit into a run of so many ticks.
+    pub(crate) fn in_windows_for(&self, ticks: u64) -> ResolvedStudy {
+        let windows = self.windows.shortened(ticks, self.machine.ticks_per_second());
+        ResolvedStudy { windows, ..self.clone() }
+    }
+
+    /// What a reader of the result must know that is clear before the run.
+    pub fn warnings(&self) -> &[String] {
+        &self.windows.warnings
     }
 
     /// Microseconds of a number of ticks.

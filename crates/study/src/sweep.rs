@@ -7,15 +7,20 @@ use crate::result::{Ended, RunResult};
 use crate::run::{Progress, ProgressSink, Simulate};
 use crate::tree::{Tree, Value};
 use crate::write;
-use crate::write::tables::{Column, Table};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+pub mod claims;
 mod cost;
+mod over_time;
 mod plot;
 mod report;
+mod table;
+
+pub use claims::{Judged, Verdict};
+pub use table::{columns, failures};
 
 /// Most points of a sweep: more is surely a slip.
 pub const POINTS_MAX: usize = 100_000;
@@ -167,6 +172,15 @@ impl ProgressSink for Part<'_> {
     }
 }
 
+/// What ended a sweep before all of its points were run and written.
+#[derive(Debug)]
+pub struct Halt {
+    /// What went wrong.
+    pub problem: Problem,
+    /// Whether a point was refused; otherwise a result could not be written.
+    pub refused: bool,
+}
+
 /// Runs a sweep into a folder. Points that the folder holds already, complete and with the same configuration, are not
 /// run again.
 ///
@@ -179,9 +193,30 @@ pub fn run(
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<Vec<Outcome>, Problem> {
+    match run_and_keep(study, simulator, folder, progress, threads)? {
+        (outcomes, None) => Ok(outcomes),
+        (_, Some(halt)) => Err(halt.problem),
+    }
+}
+
+/// The same, where the results that there are come back with what went wrong.
+///
+/// # Errors
+/// A sweep that cannot begin.
+pub fn run_and_keep(
+    study: &ResolvedStudy,
+    simulator: &dyn Simulate,
+    folder: &Path,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<(Vec<Outcome>, Option<Halt>), Problem> {
     let points = points(study)?;
-    std::fs::create_dir_all(folder.join("points"))?;
-    write::put(folder, "sweep.toml", identity(study).as_bytes())?;
+    let at = folder.join("points");
+    std::fs::create_dir_all(&at)
+        .map_err(|e| Problem::new(format!("cannot create the folder {}: {e}", at.display())))?;
+    let mut files = write::Files::of(folder);
+    files.put("sweep.toml", identity(study).as_bytes());
+    files.finish()?;
     let mut results: Vec<Option<RunResult>> = points.iter().map(|p| kept(folder, p)).collect();
     let todo: Vec<usize> = (0..points.len()).filter(|&i| results[i].is_none()).collect();
     let zeros = || points.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
@@ -190,8 +225,13 @@ pub fn run(
         sum.fractions[i].store(1f64.to_bits(), Ordering::Relaxed);
     }
     let workers = threads.clamp(1, todo.len().max(1));
-    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
-    let done = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    let (halt, done) = (Mutex::new(None), Mutex::new(Vec::new()));
+    // The first problem counts; no further points begin.
+    let stop = |problem: Problem, refused: bool| {
+        halt.lock().expect("no holder panics").get_or_insert(Halt { problem, refused });
+        next.store(todo.len(), Ordering::Relaxed);
+    };
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
@@ -199,21 +239,14 @@ pub fn run(
                     if progress.stop() {
                         break;
                     }
-                    let part = Part(&sum, i);
-                    let outcome = simulator
-                        .simulate(&points[i].study, &part, (threads / workers).max(1))
-                        .and_then(|result| {
-                            if result.simulated.ended != Ended::Stopped {
-                                write::write_all(
-                                    &folder.join("points").join(&points[i].name),
-                                    &points[i].study,
-                                    &result,
-                                )?;
+                    let (part, point) = (Part(&sum, i), &points[i]);
+                    match simulator.simulate(&point.study, &part, (threads / workers).max(1)) {
+                        Ok(result) if result.simulated.ended == Ended::Interrupted => break,
+                        Ok(result) => {
+                            let at = folder.join("points").join(&point.name);
+                            if let Err(problem) = write::write_all(&at, &point.study, &result) {
+                                stop(problem, false);
                             }
-                            Ok(result)
-                        });
-                    match outcome {
-                        Ok(result) if result.simulated.ended != Ended::Stopped => {
                             part.update(Progress {
                                 ticks: result.simulated.ticks,
                                 fraction: Some(1.0),
@@ -221,11 +254,7 @@ pub fn run(
                             });
                             done.lock().expect("no holder panics").push((i, result));
                         }
-                        Ok(_) => break,
-                        Err(problem) => {
-                            *failed.lock().expect("no holder panics") = Some(problem);
-                            break;
-                        }
+                        Err(problem) => stop(problem, true),
                     }
                 }
             });
@@ -240,11 +269,11 @@ pub fn run(
         .enumerate()
         .map(|(i, (point, result))| Outcome { point, result, kept: !todo.contains(&i) })
         .collect();
-    write_summary(folder, study, &outcomes)?;
-    match failed.into_inner().expect("no holder panics") {
-        Some(problem) => Err(problem),
-        None => Ok(outcomes),
+    let mut halt = halt.into_inner().expect("no holder panics");
+    if let Err(problem) = write_summary(folder, study, &outcomes) {
+        halt.get_or_insert(Halt { problem, refused: false });
     }
+    Ok((outcomes, halt))
 }
 
 /// The result that a folder holds for a point, if it is complete and of the same configuration.
@@ -254,52 +283,9 @@ fn kept(folder: &Path, point: &Point) -> Option<RunResult> {
     let summary: serde_json::Value =
         serde_json::from_slice(&std::fs::read(at.join("summary.json")).ok()?).ok()?;
     let version = summary.get("version")?.as_str()? == env!("CARGO_PKG_VERSION");
-    let whole = at.join("report.html").is_file();
+    let whole =
+        ["report.html", "series.parquet", "latency.parquet"].iter().all(|name| at.join(name).is_file());
     (same && version && whole).then(|| serde_json::from_value(summary).ok())?
-}
-
-/// By how much jobs are slowed down, the first of them.
-const SLOWDOWNS: [&str; 4] =
-    ["slowdown_of_job_1", "slowdown_of_job_2", "slowdown_of_job_3", "slowdown_of_job_4"];
-
-/// The figures of a point that the sweep's table shows: column name and value. Results of machines of one kind have the same, but for what only some
-/// are asked for or can tell.
-pub fn columns(result: &RunResult) -> Vec<(&'static str, f64)> {
-    let (links, network) = (&result.links, &result.latency.network);
-    let us = result.simulated.us.max(1e-12);
-    let mut all = vec![("mean_utilization", links.mean_utilization)];
-    all.extend(links.torus.iter().map(|t| ("payload_utilization", t.payload_utilization)));
-    all.extend([
-        ("max_utilization", links.max_utilization),
-        ("latency_mean_ns", network.mean_ns),
-        ("latency_p50_ns", network.p50_ns),
-        ("latency_p99_ns", network.p99_ns),
-        ("total_latency_mean_ns", result.latency.total.mean_ns),
-        ("payload_bytes_per_us", result.totals.payload_bytes as f64 / us),
-    ]);
-    if let Some(t) = &result.torus {
-        all.push(("escape_share", t.escape_share));
-        all.push(("dynamic_buffer_fraction", t.occupancy.fraction.dynamic));
-    }
-    if let Some(s) = &result.switched {
-        let global = s.global().cloned().unwrap_or_default();
-        all.extend([
-            ("offered_flits_per_tick", s.offered_flits_per_tick.unwrap_or(0.0)),
-            ("accepted_flits_per_tick", s.accepted_flits_per_tick),
-            ("accepted_payload_GB_per_s", s.accepted_payload_GB_per_s),
-            ("hops_mean", s.hops_mean),
-            ("nonminimal_share", s.nonminimal_share),
-            ("global_mean_utilization", global.mean_utilization),
-            ("global_max_utilization", global.max_utilization),
-        ]);
-        all.extend(s.bound_flits_per_tick.map(|bound| ("bound_flits_per_tick", bound)));
-        let slowdowns = s.jobs.iter().filter_map(|job| Some(job.alone.as_ref()?.latency_slowdown));
-        all.extend(SLOWDOWNS.into_iter().zip(slowdowns));
-        all.extend(s.reordering.iter().map(|r| ("reordered_share", r.reordered_share)));
-    }
-    all.push(("simulated_us", result.simulated.us));
-    all.push(("packets_delivered", result.totals.packets_delivered as f64));
-    all
 }
 
 #[derive(Serialize)]
@@ -309,6 +295,8 @@ struct Summary<'a> {
     partial: Option<String>,
     configuration: crate::resolve::Configuration<'a>,
     points: Vec<serde_json::Value>,
+    #[serde(skip_serializing_if = "<[Judged]>::is_empty")]
+    claims: &'a [Judged],
 }
 
 fn value_json(value: &Tree) -> serde_json::Value {
@@ -323,7 +311,7 @@ fn value_json(value: &Tree) -> serde_json::Value {
 }
 
 /// `sweep.json` of the outcomes: parameters and figures of each point.
-pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome]) -> String {
+pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -> String {
     let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
     let points = outcomes.iter().map(|o| {
         let parameters: serde_json::Map<String, serde_json::Value> =
@@ -332,9 +320,10 @@ pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome]) -> String {
             columns(r).into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect::<serde_json::Map<_, _>>()
         });
         serde_json::json!({
-            "folder": format!("points/{}", o.point.name),
+            "folder": table::folder(o),
             "parameters": parameters,
             "ended": o.result.as_ref().map(|r| r.simulated.ended),
+            "warnings": o.result.as_ref().map(table::remarks),
             "figures": figures,
         })
     });
@@ -344,60 +333,49 @@ pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome]) -> String {
         partial: (missing > 0).then(|| format!("{missing} of {} points have not run", outcomes.len())),
         configuration: study.configuration(),
         points: points.collect(),
+        claims,
     };
     let mut text = serde_json::to_string_pretty(&summary).expect("a summary is plain data");
     text.push('\n');
     text
 }
 
-fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
-    let done: Vec<(&Point, &RunResult)> =
-        outcomes.iter().filter_map(|o| o.result.as_ref().map(|r| (&o.point, r))).collect();
-    let mut table = Table::default();
-    for (i, axis) in study.axes.iter().enumerate() {
-        let values: Vec<&Tree> = done.iter().map(|(p, _)| &p.values[i]).collect();
-        let numbers: Option<Vec<f64>> = values.iter().map(|v| plot::number(v)).collect();
-        let name = axis.path.replace('.', "_");
-        table.0.push((
-            name,
-            numbers.map_or_else(|| Column::Texts(values.iter().map(|v| shown(v)).collect()), Column::Numbers),
-        ));
-    }
-    let mut names: Vec<&str> = vec![];
-    for (name, _) in done.iter().flat_map(|(_, r)| columns(r)) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    for name in names {
-        // Not all points have all: some were asked for more, or can tell more.
-        let of = |r: &RunResult| columns(r).iter().find(|c| c.0 == name).map_or(f64::NAN, |c| c.1);
-        table.0.push((name.into(), Column::Numbers(done.iter().map(|(_, r)| of(r)).collect())));
-    }
-    table
-}
-
 fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> Result<(), Problem> {
     let plots = plot::plots(study, outcomes, folder);
-    write::put(folder, "sweep.json", to_json(study, outcomes).as_bytes())?;
-    write::put(folder, "sweep.parquet", &table(study, outcomes).to_parquet()?)?;
+    let claims = judge(study, outcomes, folder)?;
+    let mut files = write::Files::of(folder);
+    files.put("sweep.json", to_json(study, outcomes, &claims).as_bytes());
+    files.put("sweep.parquet", &table::parquet(study, outcomes).to_parquet()?);
+    files.put("report.html", report::to_html(study, outcomes, &plots, &claims).as_bytes());
     for plot in &plots {
-        write::put(folder, &format!("{}.svg", plot.name), plot.svg.as_bytes())?;
+        files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());
     }
-    write::put(folder, "report.html", report::to_html(study, outcomes, &plots).as_bytes())?;
-    Ok(())
+    files.finish()
 }
 
-/// The table that ends a sweep, for people.
-pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome]) -> String {
+/// Judges the claims of a sweep's study by its points.
+///
+/// # Errors
+/// Of the published figures.
+pub fn judge(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Result<Vec<Judged>, Problem> {
+    let paths: Vec<String> = study.axes.iter().map(|axis| axis.path.clone()).collect();
+    claims::judge_all(&study.claims, &paths, outcomes, folder)
+}
+
+/// What ends a sweep, for people: the table of its points, what they are made of, warnings, and what became of its claims.
+pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -> String {
     let names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
     let mut head = names;
-    let figures = report::head(study, outcomes);
-    let rows = outcomes.iter().map(|outcome| report::row(outcome, figures.len()));
-    head.extend(figures.iter().cloned());
-    let points = crate::compare::aligned(&head, &rows.collect::<Vec<_>>());
-    match cost::table(study, outcomes) {
-        Some((head, rows)) => format!("{points}\n{}", crate::compare::aligned(&head, &rows)),
-        None => points,
+    let (figures, rows) = table::rows(outcomes, true);
+    head.extend(figures);
+    let mut text = crate::compare::aligned(&head, &rows);
+    if let Some((head, rows)) = cost::table(study, outcomes) {
+        text += &format!("\n{}", crate::compare::aligned(&head, &rows));
     }
+    let lines: Vec<String> = table::warnings(outcomes).iter().map(|w| format!("WARNING: {w}\n")).collect();
+    let claims: Vec<String> = claims.iter().map(|claim| format!("Claim {}\n", claim.line())).collect();
+    for lines in [lines, claims].iter().filter(|lines| !lines.is_empty()) {
+        text += &format!("\n{}", lines.concat());
+    }
+    text
 }

@@ -112,6 +112,9 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult) -> String {
     if let Some(reason) = &result.partial {
         let _ = writeln!(text, "PARTIAL RESULT: {reason}");
     }
+    for warning in &result.warnings {
+        let _ = writeln!(text, "WARNING: {warning}");
+    }
     for table in &result.measured {
         let _ = write!(text, "\n{}", crate::write::measured::text(table));
     }

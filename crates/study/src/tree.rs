@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn layers_merge_tables_and_replace_alternatives() {
         let mut base = tree(
-            "traffic.load.link_utilization = 0.5\nworkload = { kind = 'hot-region', region = [1] }\nmeasure.warmup = 1",
+            "traffic.load.link_utilization = 0.5\nworkload = { kind = 'hot-region', region = [1] }\nmeasure.warmup_us = 1",
         );
         base.lay(&parse_set("traffic.load.packets_per_kilotick=2").unwrap());
         base.lay(&parse_set("traffic.routing=static").unwrap());

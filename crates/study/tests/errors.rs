@@ -22,8 +22,8 @@ load = { link_utilization = 0.3 }
 packets_per_node = 200
 
 [measure]
-until = "done"
-window_cycles = 8000
+until = "finished"
+window_us = 1
 "#;
 
 fn run(text: &str, sets: &[&str]) -> RunResult {
@@ -35,11 +35,11 @@ fn run(text: &str, sets: &[&str]) -> RunResult {
 #[test]
 fn what_is_made_good_is_counted() {
     let whole = run(UNIFORM, &[]);
-    assert_eq!((whole.simulated.ended, whole.torus.and_then(|t| t.errors)), (Ended::Done, None));
+    assert_eq!((whole.simulated.ended, whole.torus.and_then(|t| t.errors)), (Ended::Finished, None));
     for machine in ["machine=\"bgq\"", "machine=\"bgl\""] {
         let result = run(UNIFORM, &[machine, "link.bit_error_rate=2e-5"]);
         let e = result.torus.as_ref().and_then(|t| t.errors).expect("counted");
-        assert_eq!((result.simulated.ended, &result.partial), (Ended::Done, &None));
+        assert_eq!((result.simulated.ended, &result.partial), (Ended::Finished, &None));
         assert!(e.corrupted > 10 && e.retransmitted == e.corrupted + e.refused, "{e:?}");
         assert_eq!(result.totals.packets_delivered, result.totals.packets_injected);
         let of_links: u64 = result.link_errors.iter().map(|row| row.errors.corrupted).sum();
@@ -57,7 +57,7 @@ fn named_faults_are_seen_in_their_places() {
             "router.soft_errors=[{node=[2,1,1],direction=\"-x\",packet=3,bits=1}]",
         ],
     );
-    assert_eq!((result.simulated.ended, &result.partial), (Ended::Done, &None));
+    assert_eq!((result.simulated.ended, &result.partial), (Ended::Finished, &None));
     let e = result.torus.as_ref().and_then(|t| t.errors).expect("counted");
     assert!(e.words_corrected > 0 && e.corrupted > 0 && e.soft_corrected == 1, "{e:?}");
     for row in &result.link_errors {
@@ -76,12 +76,12 @@ fn collective_programs_end_right_on_bad_links() {
     for program in ["program=\"allreduce\"\nbytes=[8, 2048]\nrounds=6", "program=\"barrier\"\nrounds=30"] {
         let text = format!(
             "name=\"errors\"\nmachine=\"bgq\"\n[set]\ntopology.dims=[4,2,2,2,2]\n[workload]\nkind=\"spi\"\n{program}\n\
-             [measure]\nuntil=\"done\"\nwindow_cycles=80000\n"
+             [measure]\nuntil=\"finished\"\nwindow_us=10\n"
         );
         let time = |result: &RunResult| result.simulated.ticks;
         let whole = run(&text, &[]);
         let result = run(&text, &["link.bit_error_rate=2e-4"]);
-        assert_eq!((result.simulated.ended, &result.partial), (Ended::Done, &None));
+        assert_eq!((result.simulated.ended, &result.partial), (Ended::Finished, &None));
         let e = result.torus.as_ref().and_then(|t| t.errors).expect("counted");
         assert!(e.corrupted + e.barriers_lost > 10 && time(&result) > time(&whole), "{e:?}");
         assert!(e.barriers_resent <= e.barriers_lost);

@@ -177,11 +177,29 @@ fn a_stopped_run_is_marked_everywhere() {
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).unwrap();
     assert_eq!(summary["partial"], "stopped by the user");
-    assert_eq!(summary["simulated"]["ended"], "stopped");
+    assert_eq!(summary["simulated"]["ended"], "interrupted");
     assert!(read("report.html").contains("Partial result"));
     assert!(
         netloom_study::terminal::summary(&study, &result).contains("PARTIAL RESULT: stopped by the user")
     );
+}
+
+/// A full disk: what can be written is, and the file that cannot is named.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_loses_no_more_than_it_must() {
+    let (study, folder) = (small(), tempfile::tempdir().unwrap());
+    std::os::unix::fs::symlink("/dev/full", folder.path().join(".series.parquet.part")).unwrap();
+    let problem = write::write_all(folder.path(), &study, &simulate(&study)).unwrap_err().render(false);
+    let path = folder.path().join("series.parquet");
+    for expected in ["cannot write", path.file_name().unwrap().to_str().unwrap(), "No space left"] {
+        assert!(problem.contains(expected), "{expected} in {problem}");
+    }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    for name in ["summary.json", "study.toml", "report.html", "links.parquet", "links-x.svg"] {
+        assert!(left.iter().any(|l| l == name), "{name} of {left:?}");
+    }
+    assert!(!left.iter().any(|l| l.to_str().unwrap().contains("series.parquet")), "{left:?}");
 }
 
 #[test]
@@ -221,7 +239,9 @@ fn a_sweep_goes_on_where_it_stopped() {
     assert_eq!(whole["points"][3]["parameters"]["traffic.load.link_utilization"], 0.3);
     assert_eq!(whole["points"][3]["parameters"]["traffic.routing"], "dynamic");
     assert!(folder.join("points/link_utilization=0.3,routing=dynamic/report.html").is_file());
-    assert!(folder.join("sweep.parquet").is_file() && folder.join("sweep-latency-mean-ns.svg").is_file());
+    assert!(
+        folder.join("sweep.parquet").is_file() && folder.join("sweep-total-latency-mean-ns.svg").is_file()
+    );
 
     let other = load("light-traffic", &["topology.dims=[4,4,4]".into(), "seed=2".into()]).unwrap();
     assert!(!sweep::holds(&folder, &other));

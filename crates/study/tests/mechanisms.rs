@@ -119,7 +119,7 @@ fn response_time_needs_dynamic_routing_and_paths() {
 
 #[test]
 fn links_into_the_hot_region_are_full_because_it_is_hot() {
-    let common = [&HOT[..], &["measure.warmup=300"]].concat();
+    let common = [&HOT[..], &["measure.warmup_us=300"]].concat();
     let (with, without) =
         both("figure-3", "hot_region.entering", &common, &["traffic.load.link_utilization=0.4"]);
     assert!(with > 0.85 && without < 0.75);
@@ -139,7 +139,7 @@ fn the_response_time_falls_by_the_choice_of_the_shortest_queue() {
 fn the_decline_is_deferred_by_serving_the_longest_queue() {
     let common = [
         &HOT[..],
-        &["measure.warmup=0", "router.receiver_slq_fraction=0.75", "router.sender_slq_fraction=0.75"],
+        &["measure.warmup_us=0", "router.receiver_slq_fraction=0.75", "router.sender_slq_fraction=0.75"],
     ]
     .concat();
     let off = ["router.receiver_slq_fraction=0.0", "router.sender_slq_fraction=0.0"];

@@ -46,7 +46,7 @@ fn column(result: &RunResult, column: usize) -> Vec<f64> {
 
 #[test]
 fn zones_carry_more_on_asymmetric_tori() {
-    let small = ["sweep={}", "topology.dims=[8,4,4,4]", "measure.window_cycles=16000"];
+    let small = ["sweep={}", "topology.dims=[8,4,4,4]", "measure.window_us=2"];
     let utilization = |zone: &str| run("zones", &[&small[..], &[zone]].concat()).links.mean_utilization;
     let (with, without) = (utilization("traffic.zone=0"), utilization("traffic.zone=1"));
     assert!(with > 1.15 * without, "{with} {without}");

@@ -21,7 +21,7 @@ region = [4, 4, 4]
 load = { link_utilization = 0.5 }
 
 [measure]
-until = "steady"
+until = "converged"
 "#;
 
 fn refused(text: &str, sets: &[&str]) -> String {
@@ -44,13 +44,13 @@ fn the_study_itself_is_fine() {
 
 #[test]
 fn an_unknown_key() {
-    let text = refused(&changed("until = \"steady\"", "untill = \"steady\""), &[]);
+    let text = refused(&changed("until = \"converged\"", "untill = \"converged\""), &[]);
     assert_eq!(
         text,
         "  × unknown key `measure.untill`
     ╭─[study.toml:15:1]
  14 │ [measure]
- 15 │ untill = \"steady\"
+ 15 │ untill = \"converged\"
     · ───┬──
     ·    ╰── not a key here
     ╰────
@@ -102,8 +102,8 @@ fn a_wrong_type() {
 fn an_unknown_choice() {
     let text = refused(&changed("\"hot-region\"", "\"hot-regions\""), &[]);
     assert!(text.contains("study.toml:8:8") && text.contains("did you mean `hot-region`?"), "{text}");
-    let text = refused(&changed("\"steady\"", "\"stedy\""), &[]);
-    assert!(text.contains("study.toml:15:9") && text.contains("did you mean `steady`?"), "{text}");
+    let text = refused(&changed("\"converged\"", "\"convergd\""), &[]);
+    assert!(text.contains("study.toml:15:9") && text.contains("did you mean `converged`?"), "{text}");
     let text = refused(&changed("link_utilization", "link_utilisation"), &[]);
     assert!(text.contains("study.toml:12:10") && text.contains("did you mean `link_utilization`?"), "{text}");
 }
@@ -223,7 +223,7 @@ fn layers_override_one_another() {
 
 #[test]
 fn a_run_that_would_not_end() {
-    let text = refused(STUDY, &["measure.until=done"]);
+    let text = refused(STUDY, &["measure.until=finished"]);
     assert!(text.contains("traffic.packets_per_node"), "{text}");
 }
 
@@ -350,7 +350,7 @@ fn a_file_that_is_not_there() {
     let trace =
         changed("kind = \"hot-region\"\nregion = [4, 4, 4]", "kind = \"trace\"\nfile = \"none.goal\"")
             .replace("load = { link_utilization = 0.5 }", "")
-            .replace("\"steady\"", "\"done\"");
+            .replace("\"converged\"", "\"finished\"");
     let study = resolve(SourceFile::new("study.toml", trace), Path::new("."), &[]).unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
     let problem = Fabric.simulate(&study, &Quiet(&stop), 1).unwrap_err().render(false);

@@ -17,7 +17,7 @@ routing = "ugal-l"
 packet_flits = 1
 
 [measure]
-until = "steady"
+until = "converged"
 "#;
 
 fn refused(text: &str, sets: &[&str]) -> String {
@@ -163,7 +163,7 @@ fn routings_that_the_machine_cannot_do() {
 
 #[test]
 fn transactions_that_a_machine_has_not() {
-    let study = "name = \"mine\"\nmachine = \"th\"\n\n[workload]\nkind = \"glex\"\nprogram = \"exchange\"\nkinds = [\"put\", \"atomic\"]\n\n[measure]\nuntil = \"done\"\n";
+    let study = "name = \"mine\"\nmachine = \"th\"\n\n[workload]\nkind = \"glex\"\nprogram = \"exchange\"\nkinds = [\"put\", \"atomic\"]\n\n[measure]\nuntil = \"finished\"\n";
     told(
         &refused(study, &[]),
         &["`workload.kinds`", "study.toml:7:9", "expected \"put\" or \"get\"", "\"atomic\""],

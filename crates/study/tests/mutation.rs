@@ -15,7 +15,7 @@ const SKELETONS: [&str; 3] = [
     include_str!("../../../studies/halo.toml"),
     "name = 'sweep'\nmachine = 'bgl'\n[workload]\nkind = 'skeleton'\nprogram = 'sweep'\ngrid = [4, 4]\n\
      cells = [5, 5, 400]\nblock_planes = 10\nangles = 6\nblock_angles = 3\nvalue_B = 8\ncell_angle_ns = 50.0\n\
-     octants = 8\niterations = 1\n[measure]\nuntil = 'done'\n",
+     octants = 8\niterations = 1\n[measure]\nuntil = 'finished'\n",
 ];
 
 /// Pieces that a blind change would hardly hit upon.

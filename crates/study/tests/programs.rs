@@ -14,7 +14,7 @@ name = 'halo'
 machine = 'bgl'
 nodes = 8
 workload = { kind = 'skeleton', program = 'halo', grid = [2, 2, 2], face_B = 3000, compute_ns = 2000, iterations = 4 }
-measure = { until = 'done' }
+measure = { until = 'finished' }
 ";
 
 /// Every machine, smaller where its own size takes long to build.
@@ -43,7 +43,7 @@ fn run(text: &str, sets: &[&str], threads: usize) -> RunResult {
 }
 
 fn finished(result: &RunResult) -> &ProgramFigures {
-    assert_eq!((&result.partial, result.simulated.ended), (&None, Ended::Done));
+    assert_eq!((&result.partial, result.simulated.ended), (&None, Ended::Finished));
     result.programs.as_ref().unwrap()
 }
 
@@ -113,7 +113,7 @@ fn a_message_too_long_is_an_error() {
     std::fs::write(folder.join("short.goal"), goal).unwrap();
     let file = folder.join("short.goal");
     let text = format!(
-        "name = 'short'\nmachine = 'bgl'\nnodes = 2\nworkload = {{ kind = 'trace', file = '{}' }}\nmeasure = {{ until = 'done' }}\n",
+        "name = 'short'\nmachine = 'bgl'\nnodes = 2\nworkload = {{ kind = 'trace', file = '{}' }}\nmeasure = {{ until = 'finished' }}\n",
         file.display()
     );
     for machine in ["machine=bgl", "machine=bgq", "machine=xc"] {

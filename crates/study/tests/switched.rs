@@ -23,7 +23,7 @@ set.router.rows = 3
 set.router.columns = 3
 workload.kind = 'uniform'
 traffic = { packet_flits = 1, load = { injection = 0.3 } }
-measure = { until = 'time', time_us = 4, warmup = 1, window_cycles = 250 }
+measure = { until = 'time', time_us = 4, warmup_us = 1, window_us = 0.25 }
 ";
 
 fn study(sets: &[&str]) -> ResolvedStudy {
@@ -44,12 +44,19 @@ const ANSWERED: [&str; 8] = [
     "traffic={}",
     "traffic.responses=true",
     "traffic.load.GB_per_s=1.0",
-    "measure.warmup=2",
+    "measure.warmup_us=2",
 ];
 
 #[test]
 fn what_is_offered_arrives() {
     let result = run(&["traffic.routing=minimal"], 1);
+    let t = result.throughput.as_ref().unwrap();
+    assert_eq!((t.unit.as_str(), t.offered, t.saturated), ("flits/tick", Some(0.3), Some(false)));
+    assert!((t.accepted / 0.3 - 1.0).abs() < 0.03 && t.accepted_half_width_95.unwrap() < 0.02, "{t:?}");
+    // All nodes of a group to the next one: two global links for eight nodes.
+    let shift = ["workload={}", "workload.kind=group-shift", "workload.by=1", "traffic.routing=minimal"];
+    let full = run(&shift, 1).throughput.unwrap();
+    assert_eq!((full.offered, full.saturated), (Some(0.3), Some(true)), "{full:?}");
     let s = result.switched.as_ref().unwrap();
     assert_eq!(s.offered_flits_per_tick, Some(0.3));
     assert!((s.accepted_flits_per_tick / 0.3 - 1.0).abs() < 0.03, "{s:?}");
@@ -133,16 +140,18 @@ fn requests_are_answered() {
     let result = run(
         &[
             &ANSWERED[..],
-            &["traffic.packets_per_node=20", "measure={}", "measure.until=done", "measure.window_cycles=500"],
+            &["traffic.packets_per_node=20", "measure={}", "measure.until=finished", "measure.window_us=0.5"],
         ]
         .concat(),
         2,
     );
-    assert_eq!(result.simulated.ended, Ended::Done);
+    assert_eq!(result.simulated.ended, Ended::Finished);
     let r = result.switched.unwrap().responses.unwrap();
     assert_eq!((r.requests, r.responses, r.round_trip.count), (768 * 20, 768 * 20, 768 * 20));
     assert!(r.round_trip.mean_ns > 2.0 * result.latency.network.mean_ns * 0.9);
     assert_eq!(result.totals.payload_bytes, 768 * 20 * 64);
+    // Traffic that ends: nothing is said of saturation.
+    assert_eq!(result.throughput.unwrap().saturated, None);
     // Fourteen flits and one.
     assert!((r.request_flits_per_tick / r.response_flits_per_tick - 14.0).abs() < 1e-9);
 }
@@ -207,7 +216,7 @@ fn a_sweep_goes_over_machines() {
     assert!(points.iter().all(|p| p.study.network.nodes() == 1056));
     let outcomes: Vec<Outcome> =
         points.into_iter().map(|point| Outcome { point, result: None, kept: false }).collect();
-    let summary = sweep::summary(&study, &outcomes);
+    let summary = sweep::summary(&study, &outcomes, &[]);
     for text in [
         "924 local, 528 global",
         "1,056 up-1, 384 up-2",
@@ -280,8 +289,8 @@ fn programs_end_when_the_last_thing_has_happened_that_counts() {
         "workload.transactions=2",
         "workload.bytes=64",
         "measure={}",
-        "measure.until=done",
-        "measure.window_cycles=250",
+        "measure.until=finished",
+        "measure.window_us=0.285",
     ];
     let result = run(&sets, 1);
     let ended = result.measured[0].rows[0].last().copied().expect("when the last of them ended");

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 #[test]
 fn links_and_series_tell_the_same() {
     let sets = ["topology.dims=[4,4,4]", "measure={}", "measure.until=time", "measure.time_us=40"];
-    let more = ["measure.warmup=20", "measure.window_cycles=700", "measure.per_link=true"];
+    let more = ["measure.warmup_us=20", "measure.window_us=4", "measure.per_link=true"];
     let sets: Vec<String> = sets.into_iter().chain(more).map(str::to_owned).collect();
     let study = load("all-to-all", &sets).unwrap();
     let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1).unwrap();
@@ -36,9 +36,9 @@ fn a_run_that_ends_before_its_warm_up_is_measured_whole_and_says_so() {
     let sets = [
         "topology.dims=[4,4,4]",
         "measure={}",
-        "measure.until=done",
+        "measure.until=finished",
         "traffic.load=burst",
-        "measure.warmup=9000",
+        "measure.warmup_us=9000",
     ];
     let study = load("all-to-all", &sets.map(str::to_owned)).unwrap();
     let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1).unwrap();

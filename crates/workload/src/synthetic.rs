@@ -35,6 +35,8 @@ pub struct Plan {
     dealing: Dealing,
     /// Packets that a node sends in all, of each priority; none: no end.
     limit: [Option<u64>; 2],
+    /// Packets that a node that sends generates per tick; none: as many as the network takes.
+    rate: Option<f64>,
 }
 
 /// The packets of a node's sequence that a lane goes through: `start, start + step, ...` of those of its priority.
@@ -126,7 +128,21 @@ impl Plan {
             lanes,
             dealing: nic.dealing,
             limit,
+            rate,
         }
+    }
+
+    /// Packets that a node offers per tick, mean over the machine; none where it is as many as the network takes.
+    pub fn offered(&self) -> Option<f64> {
+        let rate = self.rate?;
+        let sends = |&node: &u32| {
+            let mut stream = Stream::new(self.seed, 4, u64::from(node) << 8);
+            let order = self.pattern.order(self.seed, node);
+            !self.torus.dead_nodes().contains(&node)
+                && self.pattern.destination(node, 0, order.as_ref(), &mut stream).is_some()
+        };
+        let senders = (0..self.torus.nodes()).filter(sends).count();
+        Some(rate * senders as f64 / f64::from(self.torus.nodes()))
     }
 
     /// The destination of a lane's next packet; none if it has no more.

@@ -4,7 +4,7 @@ mod switched;
 mod torus;
 
 use crate::resolve::ResolvedStudy;
-use crate::result::{Ended, LatencyStats, RunResult};
+use crate::result::{LatencyStats, RunResult};
 use crate::write::number::{grouped, scaled, short};
 use netloom_workload::config::WorkloadConfig;
 
@@ -22,16 +22,9 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
         return vec![];
     }
     let (s, totals) = (&result.simulated, &result.totals);
-    let ended = match s.ended {
-        Ended::Done => "all traffic had arrived",
-        Ended::Steady => "the mean was known well enough",
-        Ended::Time => "its time was over",
-        Ended::Stopped => "it was asked to stop",
-        Ended::Stalled => "the network stood still",
-        Ended::Failed => "something could not be made good",
-    };
     let mut run = vec![
-        ("simulated", format!("{} us; ended when {ended}", short(s.us))),
+        ("ended", format!("{}: {}", s.ended.name(), s.ended.meaning())),
+        ("simulated", format!("{} us", short(s.us))),
         ("measured", format!("{} us from {} us on", short(s.measured_us), short(s.measured_from_us))),
         (
             "packets delivered",
@@ -40,7 +33,10 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
         ("packet-hops", count(totals.packet_hops)),
     ];
     if totals.payload_bytes > 0 {
-        run.insert(3, ("payload delivered", format!("{}B", scaled(totals.payload_bytes as f64))));
+        run.insert(4, ("payload delivered", format!("{}B", scaled(totals.payload_bytes as f64))));
+    }
+    if let Some(us) = s.run_time_us {
+        run.insert(1, ("run time", format!("{} us, until the last rank ended", short(us))));
     }
     if let Some(c) = &result.confidence {
         let mean =
@@ -76,13 +72,14 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
         groups.push(group("Programs", rows));
     }
     if let Some(torus) = &result.torus {
+        groups.extend(result.throughput.as_ref().map(|t| group("Throughput", t.rows())));
         groups.push(torus::links(study, result));
         groups.push(latency(result));
         groups.extend(torus::buffers(study, torus));
     }
     if let Some(switched) = &result.switched {
         if switched.accepted_flits_per_tick > 0.0 {
-            groups.extend(switched::throughput(switched));
+            groups.extend(switched::throughput(switched, result.throughput.as_ref()));
         }
         groups.push(latency(result));
         groups.push(switched::links(result, switched));
@@ -100,14 +97,17 @@ fn group(title: &str, rows: Vec<(&str, String)>) -> Group {
 fn latency(result: &RunResult) -> Group {
     group(
         "Latency",
-        vec![("in the network", stats(&result.latency.network)), ("in all", stats(&result.latency.total))],
+        vec![
+            ("network latency", stats(&result.latency.network)),
+            ("total latency", format!("{} (source queue included)", stats(&result.latency.total))),
+        ],
     )
 }
 
 /// A distribution of times, in a line.
 fn stats(s: &LatencyStats) -> String {
     let [mean, p50, p90, p99, max] = [s.mean_ns, s.p50_ns, s.p90_ns, s.p99_ns, s.max_ns].map(short);
-    format!("mean {mean} ns; half {p50}, 90% {p90}, 99% {p99}, all {max}")
+    format!("mean {mean} ns; p50 {p50}, p90 {p90}, p99 {p99}, max {max}")
 }
 
 fn count(n: u64) -> String {

@@ -1,21 +1,15 @@
 //! Figures that only machines of switches have.
 
 use super::{Group, count, group, stats};
-use crate::result::{FaultFigures, JobFigures, RunResult, SwitchedFigures};
+use crate::result::{FaultFigures, JobFigures, RunResult, SwitchedFigures, Throughput};
 use crate::write::number::{percent, short};
 
 /// What nodes offered and took, and by which ways it came.
-pub(super) fn throughput(s: &SwitchedFigures) -> Vec<Group> {
-    let offered = s
-        .offered_flits_per_tick
-        .map_or("as much as goes".into(), |rate| format!("{} flits/tick a node", short(rate)));
-    let accepted = format!(
-        "{} flits/tick a node; {} GB/s of data",
-        short(s.accepted_flits_per_tick),
-        short(s.accepted_payload_GB_per_s)
-    );
-    let mut rates = vec![("offered", offered), ("accepted", accepted)];
-    let bound = |bound: f64| format!("{} flits/tick a node", short(bound));
+pub(super) fn throughput(s: &SwitchedFigures, load: Option<&Throughput>) -> Vec<Group> {
+    let accepted = || vec![("accepted", format!("{} flits/tick per node", short(s.accepted_flits_per_tick)))];
+    let mut rates = load.map_or_else(accepted, Throughput::rows);
+    rates.push(("accepted data", format!("{} GB/s per node", short(s.accepted_payload_GB_per_s))));
+    let bound = |bound: f64| format!("{} flits/tick per node", short(bound));
     rates.extend(s.bound_flits_per_tick.map(|most| ("first link is full at", bound(most))));
     let mut groups = vec![
         group("Throughput", rates),

@@ -31,7 +31,7 @@ fn dead_nodes(stream: &mut Stream, cube: u64) -> Vec<[u64; 3]> {
 fn study(dead: &[[u64; 3]]) -> Result<ResolvedStudy, Problem> {
     let text = format!(
         "name = 'faults'\nmachine = 'bgl'\nworkload.kind = 'all-to-all'\ntraffic.load = 'burst'\n\
-         measure = {{ until = 'done', per_link = false }}\n\
+         measure = {{ until = 'finished', per_link = false }}\n\
          set = {{ 'topology.dims' = [{SIDE}, {SIDE}, {SIDE}], 'topology.dead_nodes' = {dead:?} }}\n"
     );
     resolve(SourceFile::new("faults", text), Path::new("."), &[])
@@ -62,7 +62,7 @@ pub fn judge(bench: &Bench) -> Result<Vec<Finding>, Problem> {
             if i < run {
                 let result = bench.simulator.simulate(&study, bench.progress, bench.threads)?;
                 let live = SIDE.pow(3) - count as u64;
-                if result.simulated.ended != Ended::Done
+                if result.simulated.ended != Ended::Finished
                     || result.totals.packets_delivered != live * (live - 1)
                 {
                     trouble = format!("; with {dead:?} dead, the all-to-all does not end");

@@ -2,6 +2,7 @@
 
 mod jobs;
 pub(crate) mod switched;
+pub(crate) mod throughput;
 pub(crate) mod torus;
 
 use crate::resolve::ResolvedStudy;
@@ -25,6 +26,9 @@ pub(crate) trait Readout<B: RouterBlock> {
     fn escaped(&self, _: &mut Network<B>) -> Option<String> {
         None
     }
+
+    /// What synthetic traffic offers, and what some windows accepted of it.
+    fn load(&self, study: &ResolvedStudy, result: &RunResult, windows: &[WindowRecord]) -> throughput::Load;
 
     /// The figures of a run over its measured span.
     fn result(&self, study: &ResolvedStudy, network: &mut Network<B>, span: Span, links: f64) -> RunResult;
@@ -76,7 +80,7 @@ pub(crate) fn measured<'a>(
     windows: &'a [WindowRecord],
     span: Span,
 ) -> &'a [WindowRecord] {
-    let first = (span.from / study.study.measure.window_cycles) as usize;
+    let first = (span.from / study.window()) as usize;
     &windows[first.min(windows.len())..]
 }
 
@@ -91,14 +95,14 @@ pub(crate) fn curve(
         chart: chart.into(),
         name: name.into(),
         unit: unit.into(),
-        window_us: study.micros(study.study.measure.window_cycles),
+        window_us: study.micros(study.window()),
         values: windows.iter().map(f).collect(),
     }
 }
 
 /// Mean utilization of the links in a window.
 pub(crate) fn utilization(study: &ResolvedStudy, window: &WindowRecord, links: f64) -> f64 {
-    window.busy as f64 / (links * study.study.measure.window_cycles as f64).max(1.0)
+    window.busy as f64 / (links * study.window() as f64).max(1.0)
 }
 
 /// A distribution of ticks as one of ns.

@@ -1,5 +1,6 @@
 //! From what a network of switches and its nodes counted to the figures of a result.
 
+use super::throughput::Load;
 use super::{Readout, Span, common, curve, jobs, latency, utilization};
 use crate::resolve::ResolvedStudy;
 use crate::result::{
@@ -92,12 +93,26 @@ impl<H: Host<TiledHeader> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
             result.ports = rows;
         }
         let mut windows = network.windows();
-        windows.truncate(span.to.div_ceil(study.study.measure.window_cycles) as usize);
+        windows.truncate(span.to.div_ceil(study.window()) as usize);
         result.series = series(study, &windows, links, nodes);
         if let Some(report) = network.stall() {
             result.stall = Some(stall(study, network.now(), &wiring, &report));
         }
         result
+    }
+
+    fn load(&self, study: &ResolvedStudy, result: &RunResult, windows: &[WindowRecord]) -> Load {
+        let ticks = study.window() as f64 * f64::from(study.switched().wiring.nodes());
+        // What is offered is requests alone.
+        let responses = result.switched.as_ref().and_then(|s| s.responses.as_ref());
+        let requests = responses.map_or(1.0, |r| {
+            r.request_flits_per_tick / (r.request_flits_per_tick + r.response_flits_per_tick).max(1e-300)
+        });
+        Load {
+            unit: "flits/tick",
+            offered: self.offered,
+            accepted: windows.iter().map(|w| w.delivered_chunks as f64 / ticks * requests).collect(),
+        }
     }
 }
 
@@ -224,7 +239,7 @@ fn levels(topology: &SwitchedTopology, rows: &[PortRow]) -> Vec<LevelUse> {
 
 /// The curves over time.
 fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f64) -> Vec<Series> {
-    let cycles = study.study.measure.window_cycles as f64;
+    let cycles = study.window() as f64;
     let network = &study.switched().config;
     let mut all = vec![
         curve(study, windows, ("Throughput", "flits delivered", "flits/tick a node"), &|w| {

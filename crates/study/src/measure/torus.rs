@@ -1,5 +1,6 @@
 //! From what a torus counted to the figures of a result.
 
+use super::throughput::Load;
 use super::{Readout, Span, common, curve, latency, measured, utilization};
 use crate::errors;
 use crate::resolve::ResolvedStudy;
@@ -64,12 +65,33 @@ fn scaled(c: ByClass, by: f64) -> ByClass {
 }
 
 /// How tori are read out.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TorusReadout;
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TorusReadout {
+    /// Packets that a node offers per tick; none for programs and for as many as the network takes.
+    pub offered: Option<f64>,
+}
 
 impl<B: NodeBlock<Host: Driver>> Readout<B> for TorusReadout {
     fn links(&self, network: &mut Network<B>) -> f64 {
         network.links().len() as f64
+    }
+
+    fn load(&self, study: &ResolvedStudy, _: &RunResult, windows: &[WindowRecord]) -> Load {
+        let p = &study.torus().packet;
+        let nodes = study.torus().nodes() as f64;
+        let headers = f64::from(p.header_B + p.software_header_B);
+        let payload = |packets: f64, chunks: f64| chunks * f64::from(p.chunk_B) - packets * headers;
+        let per_us = |bytes: f64, us: f64| bytes / us;
+        let mean = || payload(1.0, study.study.traffic.packet_chunks.mean_chunks());
+        let window_us = study.micros(study.window());
+        let accepted = |w: &WindowRecord| {
+            per_us(payload(w.delivered as f64, w.delivered_chunks as f64) / nodes, window_us)
+        };
+        Load {
+            unit: "MB/s",
+            offered: self.offered.map(|packets| per_us(packets * mean(), study.micros(1))),
+            accepted: windows.iter().map(accepted).collect(),
+        }
     }
 
     fn stopped(&self, study: &ResolvedStudy, network: &mut Network<B>) -> Option<String> {
@@ -189,7 +211,7 @@ fn link_figures<B: NodeBlock<Host: Driver>>(
 fn occupancy(study: &ResolvedStudy, windows: &[WindowRecord], links: f64) -> Occupancy {
     let mut sum = [0u64; 8];
     windows.iter().for_each(|w| (0..8).for_each(|vc| sum[vc] += w.occupancy[vc]));
-    let ticks = windows.len() as f64 * study.study.measure.window_cycles as f64;
+    let ticks = windows.len() as f64 * study.window() as f64;
     let chunks = class_chunks(study.torus(), &sum).map(|c| c as f64 / (ticks * links).max(1.0));
     let [a, b, c] = CLASSES.map(|class| f64::from(study.torus().room(class)));
     Occupancy {
@@ -201,7 +223,7 @@ fn occupancy(study: &ResolvedStudy, windows: &[WindowRecord], links: f64) -> Occ
 /// The curves over time.
 fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f64) -> Vec<Series> {
     let network = study.torus();
-    let cycles = study.study.measure.window_cycles;
+    let cycles = study.window();
     let window_us = study.micros(cycles);
     let curve = |chart: &str, name: &str, unit: &str, f: &dyn Fn(&WindowRecord) -> f64| {
         curve(study, windows, (chart, name, unit), f)

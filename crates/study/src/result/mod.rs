@@ -1,8 +1,10 @@
 //! What a run found. Means are over the measured part of the run, after the warm-up, unless they say otherwise.
 
 mod switched;
+mod throughput;
 
 pub use switched::*;
+pub use throughput::Throughput;
 
 use netloom_fabric::router::LinkErrors;
 use netloom_fabric::topology::torus::Torus;
@@ -17,10 +19,16 @@ pub struct RunResult {
     pub seed: u64,
     /// Why the run is not complete, if it is not.
     pub partial: Option<String>,
+    /// What a reader must know before the figures are used.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// How far the simulation went.
     pub simulated: Simulated,
     /// Counts over the whole run.
     pub totals: Totals,
+    /// What synthetic traffic offers and what the network accepts of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
     /// Use of the links.
     pub links: LinkSummary,
     /// Time of packets on their way.
@@ -53,6 +61,15 @@ pub struct RunResult {
     pub ports: Vec<PortRow>,
     /// What depends on the computer that ran it.
     pub host: Host,
+}
+
+impl RunResult {
+    /// Says that the run came to a bad end, and why.
+    pub(crate) fn ended_early(&mut self, ended: Ended, why: String) {
+        self.simulated.ended = ended;
+        self.simulated.run_time_us = None;
+        self.partial = Some(why);
+    }
 }
 
 /// What only tori have.
@@ -135,19 +152,55 @@ pub struct ProgramFigures {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// All traffic has arrived.
+    /// All programs have returned and all traffic has arrived.
     #[default]
-    Done,
-    /// The mean is known well enough.
-    Steady,
-    /// Its time was over.
-    Time,
-    /// It was asked to stop.
-    Stopped,
-    /// Packets were in the network and nothing moved.
+    Finished,
+    /// The confidence interval of the mean is as narrow as asked for.
+    Converged,
+    /// The simulated time was up.
+    TimeLimit,
+    /// Packets or programs wait, and nothing can make progress.
     Stalled,
-    /// Something went wrong that could not be made good.
+    /// The user or the system asked it to stop.
+    Interrupted,
+    /// An error could not be corrected.
     Failed,
+}
+
+impl Ended {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ended::Finished => "finished",
+            Ended::Converged => "converged",
+            Ended::TimeLimit => "time limit",
+            Ended::Stalled => "stalled",
+            Ended::Interrupted => "interrupted",
+            Ended::Failed => "failed",
+        }
+    }
+
+    /// Its name in files: as [`Self::name`], without blanks.
+    pub fn word(self) -> String {
+        self.name().replace(' ', "-")
+    }
+
+    /// What it means, for people.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Ended::Finished => "everything that was to be sent has arrived",
+            Ended::Converged => "the confidence interval of the mean is as narrow as asked for",
+            Ended::TimeLimit => "the simulated time was up",
+            Ended::Stalled => "nothing can make progress",
+            Ended::Interrupted => "it was asked to stop",
+            Ended::Failed => "something went wrong that could not be corrected",
+        }
+    }
+
+    /// Whether the run cannot be used: it stalled or failed.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Ended::Stalled | Ended::Failed)
+    }
 }
 
 /// How far the simulation went.
@@ -163,6 +216,12 @@ pub struct Simulated {
     pub measured_us: f64,
     /// Why it ended.
     pub ended: Ended,
+    /// Length of a measuring window, us.
+    #[serde(default)]
+    pub window_us: f64,
+    /// When the last rank ended, us; of programs that finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_time_us: Option<f64>,
 }
 
 /// Counts over the whole run.

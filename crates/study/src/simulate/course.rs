@@ -7,8 +7,10 @@ use crate::resolve::ResolvedStudy;
 use crate::result::{Confidence, Ended, RunResult};
 use crate::run::{Progress as Report, ProgressSink};
 use crate::study::{Until, Warmup};
+use crate::windows;
+use crate::write::number::short;
 use netloom_engine::{Progress, Reached, Time};
-use netloom_fabric::router::{Network, RouterBlock};
+use netloom_fabric::router::{Network, RouterBlock, WindowRecord};
 use netloom_workload::config::WorkloadConfig;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -51,7 +53,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
 
     /// Ticks of a time in microseconds.
     fn ticks(&self, us: f64) -> Time {
-        (us * self.study.machine.ticks_per_second() as f64 / 1e6).round() as Time
+        windows::ticks(us, self.study.machine.ticks_per_second())
     }
 
     /// Runs until the study's end, or until it is stopped, while another thread passes on how far it is.
@@ -80,11 +82,12 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     /// Runs a window of the series after the other, and decides at each end whether it is the last.
     fn window_by_window(&mut self, progress: &Progress, seen: &Seen) -> RunResult {
         let measure = &self.study.study.measure;
-        let window = measure.window_cycles;
+        let window = self.study.window();
+        let until = measure.until();
         let last = measure.time_us.or(measure.max_time_us).map_or(Time::MAX / 2, |us| self.ticks(us));
-        let mut from = match measure.warmup {
-            Warmup::Micros(us) => Some(self.ticks(us).div_ceil(window) * window),
-            Warmup::Auto if measure.until != Until::Steady => Some(0),
+        let mut from = match measure.warmup_us {
+            Warmup::Micros(us) => Some(self.ticks(us).div_ceil(window).saturating_mul(window)),
+            Warmup::Auto if until != Until::Converged => Some(0),
             Warmup::Auto => None,
         };
         let begin = Instant::now();
@@ -106,39 +109,42 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                 break Ended::Failed;
             }
             match reached {
-                Reached::Stopped => break Ended::Stopped,
+                Reached::Stopped => break Ended::Interrupted,
                 Reached::Idle if self.network.stall().is_some() => break Ended::Stalled,
                 Reached::Idle => {
                     failure = self.readout.escaped(&mut self.network);
-                    break if failure.is_some() { Ended::Failed } else { Ended::Done };
+                    break if failure.is_some() { Ended::Failed } else { Ended::Finished };
                 }
                 Reached::Time => {}
             }
             if now >= last {
-                break Ended::Time;
+                break Ended::TimeLimit;
             }
             if now <= window {
                 first = Mark { wall_s: begin.elapsed().as_secs_f64(), hops: self.hops(), ticks: now };
             }
-            if measure.until == Until::Steady {
-                let series = self.utilization();
+            if until == Until::Converged {
+                let records = self.network.windows();
+                let series = self.utilization(&records);
                 match from {
-                    None if steady::settled(&series, measure.half_width) => {
+                    None if steady::settled(&series, measure.half_width) && steady::moves(&records) => {
                         from = Some(now);
                         self.restart_counting();
                         counted_from = now;
                     }
                     Some(from) if now > from => {
-                        let measured = &series[(from / window) as usize..];
+                        let first = (from / window) as usize;
+                        let measured = &series[first..];
                         confidence = steady::confidence(measured).map(|(mean, half)| Confidence {
                             quantity: "mean utilization of the links".into(),
                             mean,
                             half_width_95: half,
                             windows: measured.len() as u64,
                         });
-                        if confidence.as_ref().is_some_and(|c| c.half_width_95 <= measure.half_width * c.mean)
-                        {
-                            break Ended::Steady;
+                        let narrow = |c: &Confidence| c.half_width_95 <= measure.half_width * c.mean;
+                        // Where nothing arrives, there is no mean to be known.
+                        if confidence.as_ref().is_some_and(narrow) && steady::moves(&records[first..]) {
+                            break Ended::Converged;
                         }
                     }
                     _ => {}
@@ -152,26 +158,59 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         result.simulated.ended = ended;
         result.partial = match ended {
             Ended::Failed => failure,
-            Ended::Stopped => Some("stopped before its end".into()),
+            Ended::Interrupted => Some("interrupted before its end".into()),
             Ended::Stalled => Some("stalled: packets in the network wait for each other".into()),
-            Ended::Time if measure.until != Until::Time => {
-                Some("reached max_time_us before its own end".into())
-            }
+            Ended::TimeLimit if until != Until::Time => Some("reached max_time_us before its own end".into()),
             _ if from.is_some_and(|from| from > counted_from) => {
                 Some("ended before its warm-up did, so that is in the figures".into())
             }
             _ => None,
         };
+        if ended == Ended::Finished && self.study.study.workload.is_program() {
+            result.simulated.run_time_us = Some(result.simulated.us);
+        }
+        if !self.study.study.workload.is_program() {
+            let windows = self.network.windows();
+            let measured = measure::measured(self.study, &windows, span);
+            let load = self.readout.load(self.study, &result, measured);
+            result.throughput = load.figures(self.study, &result);
+        }
+        self.warn(&mut result, from.is_none());
         let wall = begin.elapsed().as_secs_f64();
         measure::host(&mut result, &mut self.network, self.study, (first, wall), self.threads);
         result.host.build_s = self.build_s;
         result
     }
 
+    /// Says what a reader must know before the figures are used. `cold`: no warm-up was found.
+    fn warn(&self, result: &mut RunResult, cold: bool) {
+        result.simulated.window_us = self.study.micros(self.study.window());
+        result.warnings = self.study.warnings().to_vec();
+        let (s, is_program) = (&result.simulated, self.study.study.workload.is_program());
+        if s.ticks < self.study.window() {
+            // A chart needs a window at least.
+            result.series.clear();
+            result.warnings.push(format!(
+                "the run ended after {} us, within its first measuring window of {} us: there are no curves over time; \
+                 a smaller measure.window_us gives some",
+                short(s.us),
+                short(s.window_us)
+            ));
+        }
+        if cold && s.ended == Ended::Finished && !is_program {
+            let text =
+                "the run finished before its warm-up was over: the means include its start and its end";
+            result.warnings.push(text.into());
+        }
+        if result.latency.total.count == 0 && !is_program {
+            result.warnings.push("no packet arrived in the measured part of the run".into());
+        }
+    }
+
     /// When the run has ended: where all is done, when the last thing happened that counts.
     fn end(&mut self, ended: Ended) -> Time {
         let now = self.network.now();
-        if ended != Ended::Done {
+        if ended != Ended::Finished {
             return now;
         }
         let last = self.network.blocks().map(|b| b.host().last()).collect::<Option<Vec<Time>>>();
@@ -185,10 +224,8 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     }
 
     /// Mean utilization of the links in each window so far.
-    fn utilization(&mut self) -> Vec<f64> {
-        let study = self.study;
-        let links = self.links;
-        self.network.windows().iter().map(|w| measure::utilization(study, w, links)).collect()
+    fn utilization(&self, windows: &[WindowRecord]) -> Vec<f64> {
+        windows.iter().map(|w| measure::utilization(self.study, w, self.links)).collect()
     }
 
     /// How far the run is, for who watches it.
@@ -206,7 +243,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     fn fraction(&mut self) -> Option<f64> {
         let total = self.total? as f64;
         let delivered: u64 = self.network.blocks().map(|b| b.host().arrived_so_far().1).sum();
-        (self.study.study.measure.until == Until::Done).then_some(delivered as f64 / total)
+        (self.study.study.measure.until() == Until::Finished).then_some(delivered as f64 / total)
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn count(study: &ResolvedStudy, sizes: &PackagingConfig) -> Result<Ru
     Ok(RunResult {
         title: study.heading(),
         seed: study.study.seed,
-        simulated: Simulated { ended: Ended::Done, ..Simulated::default() },
+        simulated: Simulated { ended: Ended::Finished, ..Simulated::default() },
         measured: vec![components(&systems), cables(&systems), bisection(&systems), upgrades(&systems)],
         ..RunResult::default()
     })

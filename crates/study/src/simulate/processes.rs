@@ -49,15 +49,23 @@ impl Processes {
     pub fn judge(&self, result: &mut RunResult, count: u32) {
         if let Some((node, process, why)) = self.failures.first() {
             let failed = self.failures.len();
-            result.simulated.ended = Ended::Failed;
-            result.partial = Some(format!(
+            let why = format!(
                 "{failed} of {count} processes failed, the first process {process} of node {node}: {why}"
-            ));
-        } else if let (None, Some((node, process))) = (&result.partial, self.unfinished.first()) {
+            );
+            result.ended_early(Ended::Failed, why);
+        } else if let (Ended::Finished, Some((node, process))) =
+            (result.simulated.ended, self.unfinished.first())
+        {
             let unfinished = self.unfinished.len();
-            result.partial = Some(format!(
+            let why = format!(
                 "{unfinished} of {count} processes never end, the first process {process} of node {node}"
-            ));
+            );
+            result.ended_early(Ended::Stalled, why);
         }
+    }
+
+    /// Whether all have ended.
+    pub fn all_ended(&self) -> bool {
+        self.unfinished.is_empty()
     }
 }

@@ -165,11 +165,11 @@ impl<'a> Ranks<'a> {
             figures.mean_hops_by_messages = hops.mean_of_messages();
         }
         result.totals.payload_bytes = result.totals.payload_bytes.max(figures.message_bytes);
+        result.simulated.run_time_us = result.simulated.run_time_us.map(|_| figures.last_end_us);
         result.programs = Some(figures);
         if processes.has_failures() {
             processes.judge(result, ranks);
-        } else if result.simulated.ended == Ended::Done && !waiting.is_empty() {
-            result.simulated.ended = Ended::Stalled;
+        } else if result.simulated.ended == Ended::Finished && !waiting.is_empty() {
             let told = waiting.iter().take(4).map(|(rank, awaited)| {
                 let receive = awaited.map_or("nothing that can come".into(), |(source, tag)| {
                     let word = |x: Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
@@ -237,7 +237,7 @@ pub(super) fn on_torus<F: RouterFamily>(
     let nic = &machine.nic;
     let mut options = BuildOptions {
         seed: s.seed,
-        window: s.measure.window_cycles,
+        window: study.window(),
         unblocking: s.measure.unblocking,
         counters: s.measure.counters.then(CounterMasks::default),
         smallest_chunks: 1,
@@ -252,7 +252,7 @@ pub(super) fn on_torus<F: RouterFamily>(
             })
         });
         let built = built.map_err(|e| study.impossible(e))?;
-        let mut run = Run::new(study, TorusReadout, built, None, threads, seconds(&ranks));
+        let mut run = Run::new(study, TorusReadout::default(), built, None, threads, seconds(&ranks));
         let mut result = run.until_the_end(progress);
         let processes = Processes::of(&mut run.network);
         ranks.finish(&mut result, &processes);
@@ -279,7 +279,7 @@ pub(super) fn on_torus<F: RouterFamily>(
         FifoNic::new(nic, network, numbers, OnFifos::new(ranks.port_nodes(numbers, &format, &lanes)))
     });
     let built = built.map_err(|e| study.impossible(e))?;
-    let mut run = Run::new(study, TorusReadout, built, None, threads, seconds(&ranks));
+    let mut run = Run::new(study, TorusReadout::default(), built, None, threads, seconds(&ranks));
     let mut result = run.until_the_end(progress);
     let mut processes = Processes::default();
     run.network.blocks().for_each(|block| processes.add(&block.host().software().nodes));
@@ -301,7 +301,7 @@ pub(super) fn on_switches(
     let options = BuildOptions {
         seed: s.seed,
         injection_fifos: 2,
-        window: s.measure.window_cycles,
+        window: study.window(),
         ..BuildOptions::default()
     };
     let to = (progress, threads);

@@ -1,5 +1,7 @@
 //! When a run has settled, and how well its mean is known: decided from simulated quantities alone.
 
+use netloom_fabric::router::WindowRecord;
+
 /// Windows of each of the two stretches that are compared to find the end of the warm-up.
 const STRETCH: usize = 3;
 /// Windows that a mean needs at the least.
@@ -17,6 +19,11 @@ pub fn settled(series: &[f64], tolerance: f64) -> bool {
     let drift = (last[STRETCH - 1] - before[0]).abs() / (2 * STRETCH - 1) as f64;
     let noise = ((va + vb) / STRETCH as f64).sqrt();
     (a - b).abs() <= (tolerance * a.abs()).max(noise) && drift <= (tolerance * a.abs()).max(noise)
+}
+
+/// Whether packets arrived in the last windows: a network in which nothing moves has not settled.
+pub fn moves(windows: &[WindowRecord]) -> bool {
+    windows[windows.len().saturating_sub(2 * STRETCH)..].iter().any(|window| window.delivered > 0)
 }
 
 fn moments(values: &[f64]) -> (f64, f64) {

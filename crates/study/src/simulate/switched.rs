@@ -9,7 +9,7 @@ use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::measure::switched::SwitchedReadout;
 use crate::resolve::ResolvedStudy;
-use crate::result::{MeasuredTable, RunResult};
+use crate::result::{Ended, MeasuredTable, RunResult};
 use crate::run::ProgressSink;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::tiled::{TiledHeader, TiledNetwork};
@@ -74,7 +74,7 @@ fn run(
     let options = BuildOptions {
         seed: s.seed,
         injection_fifos: plan.injection_fifos(),
-        window: s.measure.window_cycles,
+        window: study.window(),
         ..BuildOptions::default()
     };
     let built = TiledNetwork::new(&outline.config, &options, |numbers| Nodes::new(plan, numbers));
@@ -131,12 +131,7 @@ fn on_th(
 /// Requests and responses have an injection FIFO each.
 fn of_programs(study: &ResolvedStudy) -> BuildOptions {
     let s = &study.study;
-    BuildOptions {
-        seed: s.seed,
-        injection_fifos: 2,
-        window: s.measure.window_cycles,
-        ..BuildOptions::default()
-    }
+    BuildOptions { seed: s.seed, injection_fifos: 2, window: study.window(), ..BuildOptions::default() }
 }
 
 /// Runs programs of so many processes a node to their end; `measured` makes a table of what they noted.
@@ -160,10 +155,10 @@ where
     if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {
         faults.timeouts = timeouts;
     } else if result.partial.is_none() && timeouts != 0 {
-        result.partial = Some(format!("{timeouts} requests had no answer in time"));
+        result.ended_early(Ended::Failed, format!("{timeouts} requests had no answer in time"));
     }
     of_run.judge(&mut result, study.switched().wiring.nodes() * processes);
-    if result.partial.is_none() {
+    if result.partial.is_none() && of_run.all_ended() {
         let Measured { title, columns, rows } = measured(&of_run.measurements);
         let published = study.study.published.as_ref().map(Beside::curves).unwrap_or_default();
         result.measured.push(MeasuredTable { title, columns, rows, published });

@@ -9,7 +9,7 @@ use crate::diagnose::Problem;
 use crate::machine::TorusNetwork;
 use crate::measure::torus::{TorusReadout, payload_of_full_packet};
 use crate::resolve::ResolvedStudy;
-use crate::result::{MeasuredTable, RunResult};
+use crate::result::{Ended, MeasuredTable, RunResult};
 use crate::run::ProgressSink;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::queued::CounterMasks;
@@ -56,7 +56,7 @@ fn run<F: RouterFamily>(
     let mut options = BuildOptions {
         seed: s.seed,
         injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic),
-        window: s.measure.window_cycles,
+        window: study.window(),
         unblocking: s.measure.unblocking,
         counters: s.measure.counters.then(CounterMasks::default),
         ..BuildOptions::default()
@@ -67,9 +67,9 @@ fn run<F: RouterFamily>(
         let plan = Arc::new(Plan::new(pattern, &s.traffic, network, nic, s.seed));
         let built =
             family.build(&options, |nodes| FifoNic::new(nic, network, nodes, Synthetic::new(&plan, nodes)));
-        let total = plan.packets();
+        let (total, readout) = (plan.packets(), TorusReadout { offered: plan.offered() });
         let built = built.map_err(problem)?;
-        return Ok(Run::new(study, TorusReadout, built, total, threads, begin.elapsed().as_secs_f64())
+        return Ok(Run::new(study, readout, built, total, threads, begin.elapsed().as_secs_f64())
             .until_the_end(progress));
     }
     if let WorkloadConfig::Spi(program) = &workload {
@@ -96,7 +96,7 @@ fn on_message_units<F: RouterFamily>(
     let options = BuildOptions {
         seed: s.seed,
         injection_fifos: NETWORK_FIFOS,
-        window: s.measure.window_cycles,
+        window: study.window(),
         counters: s.measure.counters.then(CounterMasks::default),
         ..BuildOptions::default()
     };
@@ -104,7 +104,8 @@ fn on_message_units<F: RouterFamily>(
         message_unit::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims))
     });
     let built = built.map_err(|e| study.impossible(e))?;
-    let mut run = Run::new(study, TorusReadout, built, None, threads, begin.elapsed().as_secs_f64());
+    let mut run =
+        Run::new(study, TorusReadout::default(), built, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
     let of_run = Processes::of(&mut run.network);
     let Measured { title, columns, rows } =
@@ -117,9 +118,10 @@ fn on_message_units<F: RouterFamily>(
         && result.partial.is_none()
     {
         let times: u64 = refused.iter().map(|r| r.2).sum();
-        result.partial = Some(format!(
+        let why = format!(
             "Message Units refused {times} packets or descriptors, the first that of node {node}: {why}"
-        ));
+        );
+        result.ended_early(Ended::Failed, why);
     }
     of_run.judge(&mut result, study.torus().nodes() as u32);
     Ok(result)

@@ -1,14 +1,13 @@
 //! The drawings of a sweep over one or two parameters.
 
-use super::{Outcome, columns, short_names, shown};
+use super::table::{RUN_TIME, SATURATED};
+use super::{Outcome, columns, over_time, short_names, shown};
 use crate::machine::NetworkOutline;
 use crate::resolve::{Axis, ResolvedStudy};
 use crate::tree::{Tree, Value};
 use crate::write::Plot;
-use crate::write::curves::compared;
 use crate::write::number::short;
-use crate::write::svg::{self, COLOURS, Frame, Svg, WIDTH, line_cut_off, text_width};
-use crate::write::tables::read_series;
+use crate::write::svg::{self, COLOURS, Frame, Mark, Sample, Svg, WIDTH, line_marked, text_width};
 use std::path::Path;
 
 /// A value as a number, if it is one.
@@ -21,6 +20,7 @@ pub fn number(value: &Tree) -> Option<f64> {
 }
 
 /// What is drawn: a column of the sweep's table.
+#[derive(Clone, Copy)]
 struct Figure {
     column: &'static str,
     title: &'static str,
@@ -31,11 +31,13 @@ struct Figure {
     ends_at: f64,
     /// The column of what it cannot be above, where that is known, in the same unit.
     bound: Option<&'static str>,
+    /// Another column of the same unit, drawn dashed beside it.
+    beside: Option<&'static Figure>,
 }
 
 impl Figure {
     const fn new(column: &'static str, title: &'static str, unit: &'static str, factor: f64) -> Figure {
-        Figure { column, title, unit, factor, ends_at: f64::INFINITY, bound: None }
+        Figure { column, title, unit, factor, ends_at: f64::INFINITY, bound: None, beside: None }
     }
 
     /// Where its curves end, in words.
@@ -47,23 +49,32 @@ impl Figure {
     }
 }
 
-const OF_TORI: [Figure; 4] = [
-    Figure::new("latency_mean_ns", "Mean latency in the network", "ns", 1.0),
+/// Latency in the network alone.
+static NETWORK_LATENCY: Figure = Figure::new("latency_mean_ns", "Mean network latency", "ns", 1.0);
+/// Latency since packets were made.
+const TOTAL_LATENCY: Figure = Figure {
+    ends_at: 10.0,
+    beside: Some(&NETWORK_LATENCY),
+    ..Figure::new("total_latency_mean_ns", "Mean total latency (source queue included)", "ns", 1.0)
+};
+const RUN_TIME_OF_PROGRAMS: Figure = Figure::new(RUN_TIME, "Run time, until the last rank ended", "us", 1.0);
+
+const OF_TORI: [Figure; 5] = [
+    RUN_TIME_OF_PROGRAMS,
+    TOTAL_LATENCY,
     Figure::new("mean_utilization", "Mean link utilization", "%", 100.0),
     Figure::new("payload_utilization", "Payload utilization", "%", 100.0),
     Figure::new("dynamic_buffer_fraction", "Filling of the dynamic VCs", "%", 100.0),
 ];
 
-const OF_SWITCHES: [Figure; 7] = [
-    Figure {
-        ends_at: 10.0,
-        ..Figure::new("total_latency_mean_ns", "Mean latency, the wait for injection included", "ns", 1.0)
-    },
+const OF_SWITCHES: [Figure; 8] = [
+    RUN_TIME_OF_PROGRAMS,
+    TOTAL_LATENCY,
     Figure {
         bound: Some("bound_flits_per_tick"),
-        ..Figure::new("accepted_flits_per_tick", "Accepted throughput", "flits/tick a node", 1.0)
+        ..Figure::new("accepted_flits_per_tick", "Accepted throughput", "flits/tick per node", 1.0)
     },
-    Figure::new("nonminimal_share", "Packets by way of others", "%", 100.0),
+    Figure::new("nonminimal_share", "Packets on non-minimal routes", "%", 100.0),
     Figure::new("global_max_utilization", "Utilization of the busiest global link", "%", 100.0),
     Figure::new("slowdown_of_job_1", "Latency of the first job, in times of that alone", "times", 1.0),
     Figure::new("slowdown_of_job_2", "Latency of the second job, in times of that alone", "times", 1.0),
@@ -72,28 +83,9 @@ const OF_SWITCHES: [Figure; 7] = [
 
 /// The drawings: curves over time of all points if they are few, then figures over the parameters if those are one or two.
 pub fn plots(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Vec<Plot> {
-    let mut plots = over_time(outcomes, folder);
+    let mut plots = over_time::plots(outcomes, folder);
     plots.extend(over_parameters(study, outcomes));
     plots
-}
-
-/// Curves over time of all points, unless there are more than can be told apart.
-fn over_time(outcomes: &[Outcome], folder: &Path) -> Vec<Plot> {
-    if outcomes.len() > COLOURS {
-        return vec![];
-    }
-    let name = |o: &Outcome| o.point.values.iter().map(shown).collect::<Vec<_>>().join(", ");
-    let series = |o: &Outcome| {
-        let result = o.result.as_ref()?;
-        if !result.series.is_empty() {
-            return Some(result.series.clone());
-        }
-        // Of a point that an earlier run of the sweep left.
-        let file = folder.join("points").join(&o.point.name).join("series.parquet");
-        read_series(std::fs::File::open(file).ok()?)
-    };
-    let runs: Vec<_> = outcomes.iter().filter_map(|o| Some((name(o), series(o)?))).collect();
-    compared(&runs)
 }
 
 /// Figures over one or two parameters, or over two for each value of the first of three; runs that differ in nothing but their seed count as one.
@@ -154,22 +146,26 @@ fn over(
     let plot = |figure: &Figure| Plot {
         name: format!("sweep-{}{number}", figure.column.replace('_', "-")),
         caption: format!(
-            "{} at each point of the sweep{where_}{seeds}.{}{}",
+            "{} at each point of the sweep{where_}{seeds}.{}{}{}",
             figure.title,
+            figure.beside.map_or("", |_| " Dashed: network latency, without the source queue."),
             figure.ends(),
             if sheet.bounds(figure).is_empty() { "" } else { " Dashed: at which the first link is full." }
         ),
         svg: sheet.draw(figure, &where_),
     };
-    match study.network {
-        NetworkOutline::Torus(_) => OF_TORI.iter().map(plot).collect(),
-        NetworkOutline::Switched(_) => {
-            let known = outcomes.iter().filter_map(|o| o.result.as_ref()).flat_map(columns);
-            let known: Vec<&str> = known.map(|(name, _)| name).collect();
-            OF_SWITCHES.iter().filter(|figure| known.contains(&figure.column)).map(plot).collect()
-        }
-    }
+    let figures = match study.network {
+        NetworkOutline::Torus(_) => &OF_TORI[..],
+        NetworkOutline::Switched(_) => &OF_SWITCHES[..],
+    };
+    let known = outcomes.iter().filter_map(|o| o.result.as_ref()).flat_map(columns);
+    let known: Vec<&str> = known.map(|(name, _)| name).collect();
+    let known = figures.iter().filter(|figure| known.contains(&figure.column));
+    known.flat_map(|figure| sheet.apart_if_many(figure)).map(|figure| plot(&figure)).collect()
 }
+
+/// Most curves of a drawing that has another column beside them.
+const CURVES_BESIDE_MAX: usize = 4;
 
 /// What the drawings of a sweep have in common.
 struct Sheet<'a> {
@@ -183,6 +179,23 @@ struct Sheet<'a> {
 }
 
 impl Sheet<'_> {
+    /// A figure; or two, where what is beside it would be too much for one drawing.
+    fn apart_if_many(&self, figure: &Figure) -> Vec<Figure> {
+        let curves = self.apart.map_or(1, |(_, _, values)| values.len());
+        match figure.beside {
+            Some(beside) if curves > CURVES_BESIDE_MAX || !self.numeric => {
+                vec![Figure { beside: None, ..*figure }, Figure { ends_at: figure.ends_at, ..*beside }]
+            }
+            _ => vec![*figure],
+        }
+    }
+
+    /// Where each curve's points are saturated.
+    fn saturated(&self) -> Vec<Vec<f64>> {
+        let of = |points: Vec<(f64, f64)>| points.iter().filter(|p| p.1 > 0.0).map(|p| p.0).collect();
+        self.curves(SATURATED, 1.0).into_iter().map(|(_, points)| of(points)).collect()
+    }
+
     /// What the curves cannot be above, of those of which that is known: the number of the curve, and points.
     fn bounds(&self, figure: &Figure) -> Vec<(usize, Vec<(f64, f64)>)> {
         let Some(bound) = figure.bound else { return vec![] };
@@ -194,7 +207,7 @@ impl Sheet<'_> {
     fn curves(&self, column: &str, factor: f64) -> Vec<(String, Vec<(f64, f64)>)> {
         let value = |o: &Outcome| {
             let all = columns(o.result.as_ref()?);
-            all.iter().find(|(name, _)| *name == column).map(|(_, v)| v * factor)
+            all.iter().find(|(name, v)| *name == column && v.is_finite()).map(|(_, v)| v * factor)
         };
         let curve = |of_curve: &dyn Fn(&Outcome) -> bool| {
             let mut points: Vec<(f64, f64)> = vec![];
@@ -226,15 +239,21 @@ impl Sheet<'_> {
     fn draw(&self, figure: &Figure, at: &str) -> String {
         let mut curves = self.curves(figure.column, figure.factor);
         let least = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(f64::INFINITY, f64::min);
-        let most = least * figure.ends_at;
-        curves.iter_mut().for_each(|(_, points)| end_at(points, most));
+        let limit = least * figure.ends_at;
+        curves.iter_mut().for_each(|(_, points)| end_at(points, limit));
+        let mut beside = figure.beside.map_or(vec![], |other| self.curves(other.column, other.factor));
+        beside.iter_mut().for_each(|(_, points)| end_at(points, limit));
+        let saturated = self.saturated();
+        let marked = curves.iter().chain(&beside).zip(saturated.iter().chain(&saturated));
+        let mut marked = marked.flat_map(|((_, points), at)| points.iter().filter(|p| at.contains(&p.0)));
+        let any_saturated = marked.next().is_some();
         let (axis, numeric) = (self.across, self.numeric);
         let places = axis.values.iter().enumerate();
         let places = places.map(|(i, v)| number(v).filter(|_| numeric).unwrap_or(i as f64));
         let (least, most) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
         // A bar takes its room at the ends too.
         let room = if !numeric || most == least { 0.5 } else { (most - least) * 0.05 };
-        let top = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(0.0, f64::max);
+        let top = curves.iter().chain(&beside).flat_map(|c| &c.1).map(|p| p.1).fold(0.0, f64::max);
         // Bounds that are far above all that was reached would only press the curves down.
         let mut bounds = self.bounds(figure);
         bounds.retain(|(_, points)| points.iter().all(|p| p.1 <= BOUND_MAX * top));
@@ -244,6 +263,16 @@ impl Sheet<'_> {
         let mut upper = 62.0;
         if curves.len() > 1 {
             upper += svg.legend(14.0, 44.0, &curves.iter().map(|c| c.0.as_str()).collect::<Vec<_>>());
+        }
+        let mut key = vec![];
+        if !beside.is_empty() {
+            key.extend([(Sample::Solid, "total latency"), (Sample::Dashed, "network latency")]);
+        }
+        if any_saturated {
+            key.push((Sample::Hollow, "saturated: accepts less than is offered"));
+        }
+        if !key.is_empty() {
+            upper += svg.key(14.0, upper - 18.0, &key);
         }
         let frame = Frame {
             left: 70.0,
@@ -267,11 +296,17 @@ impl Sheet<'_> {
         };
         frame.draw(&mut svg);
         for (i, (_, points)) in curves.iter().enumerate() {
+            let full = |x: f64| !saturated.get(i).is_some_and(|at| at.contains(&x));
             if numeric {
-                let measured = points.iter().filter(|p| p.1 != most).count();
-                line_cut_off(&mut svg, &frame, i, points, measured);
+                let curve = |svg: &mut Svg, points: &[(f64, f64)], dashed: bool| {
+                    let measured = points.iter().filter(|p| p.1 != limit);
+                    let mark = |p: &(f64, f64)| if full(p.0) { Mark::Full } else { Mark::Hollow };
+                    line_marked(svg, &frame, i, points, &measured.map(mark).collect::<Vec<_>>(), dashed);
+                };
+                beside.get(i).into_iter().for_each(|(_, points)| curve(&mut svg, points, true));
+                curve(&mut svg, points, false);
             } else {
-                bars(&mut svg, &frame, (i, curves.len()), points);
+                bars(&mut svg, &frame, (i, curves.len()), points, &full);
             }
         }
         for (i, points) in &bounds {
@@ -316,17 +351,29 @@ fn end_at(points: &mut Vec<(f64, f64)>, most: f64) {
 }
 
 /// A curve over names, which nothing lies between: a bar each, beside those of the other curves, with its height.
-fn bars(svg: &mut Svg, frame: &Frame, (curve, curves): (usize, usize), points: &[(f64, f64)]) {
+/// Those of saturated points are hollow.
+fn bars(
+    svg: &mut Svg,
+    frame: &Frame,
+    (curve, curves): (usize, usize),
+    points: &[(f64, f64)],
+    full: &dyn Fn(f64) -> bool,
+) {
     for &(x, value) in points {
         let ((left, top), (right, bottom)) = (frame.at(x - 0.4, value), frame.at(x + 0.4, 0.0));
         let (width, middle) = (((right - left) / curves as f64).min(80.0), (left + right) / 2.0);
         let left = middle + width * (curve as f64 - curves as f64 / 2.0);
         svg.raw(&format!(
-            r#"<rect x="{:.1}" y="{top:.1}" width="{:.1}" height="{:.1}" style="fill:var(--c{})"/>"#,
+            r#"<rect x="{:.1}" y="{top:.1}" width="{:.1}" height="{:.1}" style="fill:var(--c{colour}){}"/>"#,
             left + 1.0,
             width - 2.0,
             bottom - top,
-            curve % COLOURS
+            if full(x) {
+                String::new()
+            } else {
+                format!(";fill-opacity:.2;stroke:var(--c{})", curve % COLOURS)
+            },
+            colour = curve % COLOURS
         ));
         let text = short(value);
         if text_width(&text) <= width {

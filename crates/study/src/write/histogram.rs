@@ -10,9 +10,9 @@ const BARS: usize = 120;
 
 /// The drawing, if any packet was measured.
 pub fn plot(latency: &Latency) -> Option<Plot> {
-    let mut shown: Vec<(&str, &LatencyStats)> = vec![("in the network", &latency.network)];
+    let mut shown: Vec<(&str, &LatencyStats)> = vec![("network latency", &latency.network)];
     if latency.total.bins != latency.network.bins {
-        shown.push(("in all, with the wait for injection", &latency.total));
+        shown.push(("total latency, source queue included", &latency.total));
     }
     shown.retain(|(_, stats)| stats.bins.iter().any(|b| b.count > 0));
     let used = || shown.iter().flat_map(|(_, s)| &s.bins).filter(|b| b.count > 0);
@@ -51,7 +51,7 @@ pub fn plot(latency: &Latency) -> Option<Plot> {
         .iter()
         .map(|(name, s)| {
             let [mean, p50, p99] = [s.mean_ns, s.p50_ns, s.p99_ns].map(short);
-            format!("{name}: mean {mean} ns, half within {p50} ns, 99% within {p99} ns")
+            format!("{name}: mean {mean} ns, p50 {p50} ns, p99 {p99} ns")
         })
         .collect();
     Some(Plot {

@@ -81,15 +81,53 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
             _ => {}
         }
     }
-    put(folder, "summary.json", summary::to_json(study, result).as_bytes()).map_err(context)?;
-    put(folder, "study.toml", study.to_toml().as_bytes()).map_err(context)?;
+    // The most important first.
+    let mut files = Files::of(folder);
+    files.put("summary.json", summary::to_json(study, result).as_bytes());
+    files.put("study.toml", study.to_toml().as_bytes());
     for (name, table) in tables::tables(result) {
-        put(folder, name, &table.to_parquet()?).map_err(context)?;
+        files.put(name, &table.to_parquet()?);
     }
+    files.put("report.html", report::to_html(study, result, &plots).as_bytes());
     for plot in &plots {
-        put(folder, &format!("{}.svg", plot.name), plot.svg.as_bytes()).map_err(context)?;
+        files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());
     }
-    put(folder, "report.html", report::to_html(study, result, &plots).as_bytes()).map_err(context)
+    files.finish()
+}
+
+/// The files of a folder, written one by one: where one cannot be written, others may be, since they are smaller or since there is
+/// room again.
+pub struct Files<'a> {
+    folder: &'a Path,
+    failed: Vec<String>,
+}
+
+impl<'a> Files<'a> {
+    /// Those of a folder.
+    pub fn of(folder: &'a Path) -> Self {
+        Files { folder, failed: vec![] }
+    }
+
+    /// Writes one file whole, or remembers why it could not be written.
+    pub fn put(&mut self, name: &str, bytes: &[u8]) {
+        if let Err(e) = put(self.folder, name, bytes) {
+            self.failed.push(format!("{}: {e}", self.folder.join(name).display()));
+        }
+    }
+
+    /// Whether all were written.
+    ///
+    /// # Errors
+    /// The first that could not be written, by its path, and how many others could not.
+    pub fn finish(self) -> Result<(), Problem> {
+        let Some(first) = self.failed.first() else { return Ok(()) };
+        let others = match self.failed.len() - 1 {
+            0 => String::new(),
+            n => format!("; nor {n} other files of this folder"),
+        };
+        Err(Problem::new(format!("cannot write {first}{others}"))
+            .help("make room there, or give another folder with --out DIR, and run it again"))
+    }
 }
 
 /// Writes one file whole.
@@ -98,6 +136,10 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
 /// Of the file system.
 pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     let beside = folder.join(format!(".{name}.part"));
-    fs::write(&beside, bytes)?;
-    fs::rename(beside, folder.join(name))
+    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, folder.join(name)));
+    if written.is_err() {
+        // Half a file is of no use, and takes room that others need.
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }

@@ -5,7 +5,7 @@ use super::svg::escape;
 use super::{Plot, page};
 use crate::figures::figures;
 use crate::resolve::ResolvedStudy;
-use crate::result::{Ended, RunResult};
+use crate::result::{Ended, RunResult, Throughput};
 use crate::run::unmet;
 use netloom_workload::config::WorkloadConfig;
 use std::fmt::Write;
@@ -58,13 +58,14 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot]) -> Str
 
 fn subtitle(study: &ResolvedStudy, result: &RunResult) -> String {
     format!(
-        "{} \u{b7} {}, {} \u{b7} {} \u{b7} seed {} \u{b7} {} us simulated",
+        "{} \u{b7} {}, {} \u{b7} {} \u{b7} seed {} \u{b7} {} us simulated \u{b7} {}",
         study.machine.title(),
         study.machine.shape(),
         counted(study.network.nodes(), "node"),
         study.study.workload.kind(),
         result.seed,
-        short(result.simulated.us)
+        short(result.simulated.us),
+        result.simulated.ended.name()
     )
 }
 
@@ -72,8 +73,14 @@ fn warnings(html: &mut String, study: &ResolvedStudy, result: &RunResult) {
     if let Some(reason) = &result.partial {
         page::warning(html, "Partial result:", reason);
     }
-    if result.simulated.ended == Ended::Stalled {
+    if result.simulated.ended == Ended::Stalled && result.stall.is_some() {
         page::warning(html, "The network stood still", "with packets in it: see below.");
+    }
+    if let Some(text) = result.throughput.as_ref().and_then(Throughput::saturation) {
+        page::warning(html, "Saturated:", &text);
+    }
+    for text in &result.warnings {
+        page::warning(html, "Warning:", text);
     }
     for text in unmet(study, result) {
         page::warning(html, "Not as expected:", &text);
@@ -88,7 +95,8 @@ fn tiles(html: &mut String, result: &RunResult) {
         tiles.push(("flits/tick accepted by a node", short(switched.accepted_flits_per_tick)));
         tiles.push(("by way of others", percent(switched.nonminimal_share)));
     }
-    tiles.push(("mean latency in the network", format!("{} ns", short(result.latency.network.mean_ns))));
+    tiles.push(("mean network latency", format!("{} ns", short(result.latency.network.mean_ns))));
+    tiles.push(("mean total latency", format!("{} ns", short(result.latency.total.mean_ns))));
     tiles.push(("packets delivered", scaled(result.totals.packets_delivered as f64)));
     tiles.extend(result.torus.iter().map(|t| ("traffic on escape VCs", percent(t.escape_share))));
     html.push_str("<div class=\"tiles\">\n");

@@ -74,6 +74,29 @@ impl Svg {
         row + 18.0
     }
 
+    /// Adds a row that says what kinds of lines and marks mean; returns the height that it takes, px.
+    pub fn key(&mut self, x: f64, y: f64, samples: &[(Sample, &str)]) -> f64 {
+        let mut at = x;
+        let line_y = y - 4.0;
+        for (sample, text) in samples {
+            let dashes = if *sample == Sample::Dashed { ";stroke-dasharray:5 4" } else { "" };
+            let end = at + 22.0;
+            let shape = match sample {
+                Sample::Hollow => format!(
+                    r#"<circle cx="{:.1}" cy="{line_y:.1}" r="4" style="fill:var(--paper);stroke:var(--soft);stroke-width:1.7"/>"#,
+                    at + 11.0
+                ),
+                Sample::Solid | Sample::Dashed => format!(
+                    r#"<line x1="{at:.1}" y1="{line_y:.1}" x2="{end:.1}" y2="{line_y:.1}" class="l" style="stroke:var(--soft){dashes}"/>"#
+                ),
+            };
+            self.raw(&shape);
+            self.text(at + 27.0, y, "start", "s", text);
+            at += 45.0 + text_width(text);
+        }
+        18.0
+    }
+
     /// The finished drawing, with what it shows for those who cannot see it.
     pub fn finish(self, title: &str) -> String {
         let (h, title) = (self.height, escape(title));
@@ -84,6 +107,17 @@ impl Svg {
             self.body
         )
     }
+}
+
+/// A kind of line or mark, as a drawing's key explains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// A solid line.
+    Solid,
+    /// A dashed line.
+    Dashed,
+    /// A hollow mark.
+    Hollow,
 }
 
 /// Text as it may stand in SVG and HTML.
@@ -228,11 +262,40 @@ pub fn line(svg: &mut Svg, frame: &Frame, curve: usize, points: &[(f64, f64)]) {
 
 /// The same of which only the first so many points are marked: the last may be where it leaves the drawing.
 pub fn line_cut_off(svg: &mut Svg, frame: &Frame, curve: usize, points: &[(f64, f64)], marked: usize) {
+    line_marked(svg, frame, curve, points, &vec![Mark::Full; marked], false);
+}
+
+/// How a point of a curve is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A disc.
+    Full,
+    /// A circle.
+    Hollow,
+}
+
+/// A curve over numbers whose first points have marks; dashed if asked.
+pub fn line_marked(
+    svg: &mut Svg,
+    frame: &Frame,
+    curve: usize,
+    points: &[(f64, f64)],
+    marks: &[Mark],
+    dashed: bool,
+) {
     let (colour, points) = (curve % COLOURS, points.iter().map(|&(x, y)| frame.at(x, y)));
-    for (x, y) in points.clone().take(marked) {
-        svg.raw(&format!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" style="fill:var(--c{colour})"/>"#));
+    let dashes = if dashed { ";stroke-dasharray:5 4" } else { "" };
+    svg.raw(&format!(
+        r#"<path d="{}" class="l" style="stroke:var(--c{colour}){dashes}"/>"#,
+        path(points.clone())
+    ));
+    for ((x, y), mark) in points.zip(marks) {
+        let (r, style) = match mark {
+            Mark::Full => (3.0, format!("fill:var(--c{colour})")),
+            Mark::Hollow => (4.0, format!("fill:var(--paper);stroke:var(--c{colour});stroke-width:1.7")),
+        };
+        svg.raw(&format!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="{r}" style="{style}"/>"#));
     }
-    svg.raw(&format!(r#"<path d="{}" class="l" style="stroke:var(--c{colour})"/>"#, path(points)));
 }
 
 /// A point beside a curve, as a ring of its colour.

@@ -44,7 +44,7 @@ impl Simulate for Fake {
         };
         let slow = if study.study.traffic.routing == Routing::Static { 1.5 } else { 1.0 };
         let windows = 60u64;
-        let window_us = study.micros(study.study.measure.window_cycles);
+        let window_us = study.micros(study.window());
         let us = windows as f64 * window_us;
         let curve = |chart: &str, name: &str, unit: &str, level: f64, salt: u64| Series {
             chart: chart.into(),
@@ -110,7 +110,7 @@ impl Simulate for Fake {
         };
         let wait = slow / (1.02 - load);
         let mean = per_link.iter().map(|l| l.utilization).sum::<f64>() / per_link.len().max(1) as f64;
-        let ended = if stopped { Ended::Stopped } else { Ended::Steady };
+        let ended = if stopped { Ended::Interrupted } else { Ended::Converged };
         let result = RunResult {
             link_errors: vec![],
             ports: vec![],
@@ -132,13 +132,24 @@ impl Simulate for Fake {
             }],
             title: study.heading(),
             seed: study.study.seed,
+            warnings: vec![],
+            throughput: Some(Throughput {
+                unit: "MB/s".into(),
+                offered: Some(200.0 * load),
+                accepted: 200.0 * load.min(0.6 / (slow - 0.5)),
+                accepted_half_width_95: Some(1.5),
+                windows: 42,
+                saturated: Some(load > 0.6 / (slow - 0.5)),
+            }),
             partial: stopped.then(|| "stopped by the user".into()),
             simulated: Simulated {
-                ticks: windows * study.study.measure.window_cycles,
+                ticks: windows * study.window(),
                 us,
                 measured_from_us: us * 0.3,
                 measured_us: us * 0.7,
                 ended,
+                window_us,
+                run_time_us: None,
             },
             totals: Totals {
                 packets_injected: nodes * 5200,

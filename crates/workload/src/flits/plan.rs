@@ -3,6 +3,7 @@
 use super::destinations::Destinations;
 use super::jobs::Jobs;
 use crate::config::{Load, TrafficConfig, WorkloadConfig};
+use netloom_engine::Stream;
 use netloom_fabric::config::{ConfigError, TiledConfig};
 use netloom_fabric::router::tiled::{Mode, channel_bound};
 use netloom_fabric::topology::wiring::Wiring;
@@ -131,7 +132,20 @@ impl Plan {
         let senders = self.senders();
         let rate = |interval: f64| f64::from(self.flits) / interval;
         let sum: f64 = senders.iter().map(|&(nodes, r)| nodes as f64 * rate(r.interval)).sum();
-        senders.iter().all(|(_, r)| r.interval > 0.0).then(|| sum / f64::from(self.wiring.nodes()))
+        senders
+            .iter()
+            .all(|(_, r)| r.interval > 0.0)
+            .then(|| sum / f64::from(self.wiring.nodes()) * self.share())
+    }
+
+    /// Fraction of the nodes with a load that send to another node.
+    fn share(&self) -> f64 {
+        let loaded = (0..self.wiring.nodes()).filter(|&node| self.rate(node).is_some());
+        let (loaded, senders) = loaded.fold((0u32, 0u32), |(loaded, senders), node| {
+            let to = self.destinations.draw(node, &mut Stream::new(self.seed, 12, node.into()));
+            (loaded + 1, senders + u32::from(to.is_some()))
+        });
+        f64::from(senders) / f64::from(loaded.max(1))
     }
 
     /// Flits that a node can send in a tick until the first link is full, where that can be told: of ways that do not follow loads.
