@@ -141,9 +141,8 @@ pub fn resolve(
     let mut changes = changes.map_or(vec![], |changes| flatten(&changes.value));
     changes.extend(machine_sets);
     let machine_tree = changed_machine(&machine.value, directory, nodes_of(&study_tree), &changes)?;
-    let machine_value = machine.value;
-    let whole = finish(study_tree, machine_tree, directory.to_owned())?;
-    Ok(ResolvedStudy { axes, changes, claims, machine_value, ..whole })
+    let whole = finish(study_tree, (machine.value, machine_tree), directory.to_owned())?;
+    Ok(ResolvedStudy { axes, changes, claims, ..whole })
 }
 
 /// The tree of a machine by name, path or as a table, with changes laid over it.
@@ -392,7 +391,11 @@ fn ends(study: &Study) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn finish(study_tree: Tree, machine_tree: Tree, directory: PathBuf) -> Result<ResolvedStudy, Problem> {
+fn finish(
+    study_tree: Tree,
+    (machine_value, machine_tree): (Tree, Tree),
+    directory: PathBuf,
+) -> Result<ResolvedStudy, Problem> {
     let machine = checked_machine(&machine_tree).map_err(of_the_study)?;
     let mut study: Study = decode(&study_tree).map_err(|p| elsewhere(p, STUDY_KEYS))?;
     let own_end = if study.workload.is_program() { Until::Finished } else { Until::Converged };
@@ -425,6 +428,7 @@ fn finish(study_tree: Tree, machine_tree: Tree, directory: PathBuf) -> Result<Re
         windows,
         study_tree,
         machine_tree,
+        machine_value,
         changes,
     })
 }
@@ -542,7 +546,7 @@ impl ResolvedStudy {
                 }
             }
         }
-        finish(study, machine, self.directory.clone())
+        finish(study, (machine_value, machine), self.directory.clone())
     }
 
     /// What is found impossible only when the study is built, in its place.

@@ -18,6 +18,7 @@ mod over_time;
 mod plot;
 mod report;
 mod table;
+mod where_time_goes;
 
 pub use claims::{Judged, Verdict};
 pub use table::{columns, failures};

@@ -298,12 +298,8 @@ pub(super) fn on_switches(
     let (outline, s) = (study.switched(), &study.study);
     let machine = study.machine.switched().expect("a network of switches");
     let (network, nodes) = (&outline.config, outline.wiring.nodes());
-    let options = BuildOptions {
-        seed: s.seed,
-        injection_fifos: 2,
-        window: study.window(),
-        ..BuildOptions::default()
-    };
+    let options =
+        BuildOptions { seed: s.seed, injection_fifos: 2, window: study.window(), ..BuildOptions::default() };
     let to = (progress, threads);
     if let Some(nic) = &machine.aries {
         let jobs: Arc<[Job]> = [Job::new(PTAG, COOKIE, 0..nodes)].into();

@@ -1,7 +1,7 @@
 //! The drawings of a sweep over one or two parameters.
 
 use super::table::{RUN_TIME, SATURATED};
-use super::{Outcome, columns, over_time, short_names, shown};
+use super::{Outcome, columns, over_time, short_names, shown, where_time_goes};
 use crate::machine::NetworkOutline;
 use crate::resolve::{Axis, ResolvedStudy};
 use crate::tree::{Tree, Value};
@@ -83,7 +83,8 @@ const OF_SWITCHES: [Figure; 8] = [
 
 /// The drawings: curves over time of all points if they are few, then figures over the parameters if those are one or two.
 pub fn plots(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Vec<Plot> {
-    let mut plots = over_time::plots(outcomes, folder);
+    let mut plots: Vec<Plot> = where_time_goes::plot(outcomes).into_iter().collect();
+    plots.extend(over_time::plots(outcomes, folder));
     plots.extend(over_parameters(study, outcomes));
     plots
 }

@@ -1,6 +1,6 @@
 //! The table of a sweep: the figures of each point, for programs (`sweep.json`, `sweep.parquet`) and for people.
 
-use super::{Outcome, shown};
+use super::{Outcome, shown, where_time_goes};
 use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, MeasuredTable, RunResult};
 use crate::tree::Tree;
@@ -23,6 +23,9 @@ pub fn columns(result: &RunResult) -> Vec<(&'static str, f64)> {
     let us = result.simulated.us.max(1e-12);
     let mut all = vec![];
     all.extend(result.simulated.run_time_us.map(|us| (RUN_TIME, us)));
+    if let Some(p) = &result.programs {
+        all.extend(where_time_goes::PARTS.iter().map(|(name, _, of)| (*name, of(p))));
+    }
     if let Some(t) = &result.throughput {
         let [offered, accepted, half] = t.columns();
         all.push((offered, t.offered.unwrap_or(f64::NAN)));
@@ -133,6 +136,9 @@ fn cells(result: &RunResult) -> Vec<(String, String)> {
     let mut add = |name: &str, text: String| all.push((name.into(), text));
     if let Some(us) = result.simulated.run_time_us {
         add("run time us", short(us));
+    }
+    if let Some(p) = &result.programs {
+        where_time_goes::PARTS.iter().for_each(|(name, _, of)| add(&name.replace('_', " "), short(of(p))));
     }
     if let Some((columns, values)) = one_row(&result.measured) {
         columns.iter().zip(values).for_each(|(name, &value)| add(name, short(value)));
