@@ -17,6 +17,7 @@
 //! [`Skeleton`] makes a [`Program`] of such a function. There is no runtime: no thread, no reactor, no waker that
 //! does anything. The driver says which operation has finished, and the function is polled if it waits for that one.
 
+pub mod collective;
 mod exchange;
 pub mod fft3d;
 pub mod halo;
@@ -280,6 +281,8 @@ pub enum SkeletonConfig {
     Halo(halo::Halo),
     /// A wavefront sweep of discrete ordinates.
     Sweep(sweep::Sweep),
+    /// One collective operation, again and again.
+    Collective(collective::Collective),
 }
 
 /// The values of `program`.
@@ -290,6 +293,7 @@ pub enum Kind {
     Fft3d,
     Halo,
     Sweep,
+    Collective,
 }
 
 impl<'de> Tagged<'de> for SkeletonConfig {
@@ -301,6 +305,7 @@ impl<'de> Tagged<'de> for SkeletonConfig {
             Kind::Fft3d => fft3d::Fft3d::deserialize(rest).map(Self::Fft3d),
             Kind::Halo => halo::Halo::deserialize(rest).map(Self::Halo),
             Kind::Sweep => sweep::Sweep::deserialize(rest).map(Self::Sweep),
+            Kind::Collective => collective::Collective::deserialize(rest).map(Self::Collective),
         }
     }
 }
@@ -318,6 +323,7 @@ impl SkeletonConfig {
             Self::Fft3d(c) => c.ranks(),
             Self::Halo(c) => c.ranks(),
             Self::Sweep(c) => c.ranks(),
+            Self::Collective(c) => c.ranks(),
         }
     }
 
@@ -330,6 +336,7 @@ impl SkeletonConfig {
             Self::Fft3d(c) => c.check(),
             Self::Halo(c) => c.check(),
             Self::Sweep(c) => c.check(),
+            Self::Collective(c) => c.check(),
         }
     }
 
@@ -344,6 +351,7 @@ impl SkeletonConfig {
             Self::Fft3d(c) => each(ranks, c, fft3d::run),
             Self::Halo(c) => each(ranks, c, halo::run),
             Self::Sweep(c) => each(ranks, c, sweep::run),
+            Self::Collective(c) => each(ranks, c, collective::run),
         })
     }
 }

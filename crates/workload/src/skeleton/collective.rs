@@ -1,0 +1,617 @@
+//! Collective operations by messages, with the algorithms that MPI libraries use (Thakur, Rabenseifner and Gropp, "Optimization of Collective
+//! Communication Operations in MPICH", 2005), and a program that does nothing else.
+//!
+//! Messages carry sizes only, so an algorithm here is who sends how much to whom, in which order, and what is computed in between.
+
+use super::{Rank, exchange};
+use crate::ConfigError;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Collective operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Nobody goes on before all have come.
+    Barrier,
+    /// Rank 0's data to all.
+    Broadcast,
+    /// The sum of all ranks' data to rank 0.
+    Reduce,
+    /// The sum of all ranks' data to all.
+    Allreduce,
+    /// Each rank's data to all.
+    Allgather,
+    /// A block of each rank to each other.
+    AllToAll,
+}
+
+/// Algorithms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// By the size of the data, with MPICH's cut-offs.
+    #[default]
+    BySize,
+    /// Barrier: in each round to a rank twice as far.
+    Dissemination,
+    /// Broadcast, reduce: a tree in which each rank has up to `radix` - 1 children a level (2: binomial).
+    Tree,
+    /// Broadcast: a part of the data to each rank, then all parts to all.
+    ScatterAllgather,
+    /// Allreduce, allgather: with a partner twice as far in each round.
+    RecursiveDoubling,
+    /// Allreduce, allgather: parts go once round a ring.
+    Ring,
+    /// Allreduce: sums of halves of halves of the data, which then double again.
+    Rabenseifner,
+    /// Allgather, all-to-all: in each round to a rank twice as far, for any number of ranks.
+    Bruck,
+    /// All-to-all: with one partner after the other.
+    Pairwise,
+    /// All-to-all: with all at once.
+    Linear,
+}
+
+use Algorithm::*;
+
+/// A program that repeats one collective operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(non_snake_case)]
+pub struct Collective {
+    /// The operation.
+    pub operation: Operation,
+    /// How it is done.
+    pub algorithm: Algorithm,
+    /// Ranks.
+    pub ranks: u32,
+    /// Data of a rank, bytes; of an all-to-all the data for each other rank.
+    pub bytes: u64,
+    /// Children of a rank and level of a tree, plus one.
+    pub radix: u32,
+    /// How fast a rank adds up data, GB/s. None: in no time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sum_GB_per_s: Option<f64>,
+    /// Computed before each operation, ns.
+    pub compute_ns: u64,
+    /// Operations, one after the other.
+    pub iterations: u32,
+}
+
+impl Default for Collective {
+    /// Ten sums of a double over 64 ranks.
+    fn default() -> Self {
+        Collective {
+            operation: Operation::Allreduce,
+            algorithm: BySize,
+            ranks: 64,
+            bytes: 8,
+            radix: 2,
+            sum_GB_per_s: None,
+            compute_ns: 0,
+            iterations: 10,
+        }
+    }
+}
+
+impl Collective {
+    /// The algorithms of its operation.
+    fn algorithms(&self) -> &'static [Algorithm] {
+        match self.operation {
+            Operation::Barrier => &[Dissemination],
+            Operation::Broadcast => &[Tree, ScatterAllgather],
+            Operation::Reduce => &[Tree],
+            Operation::Allreduce => &[RecursiveDoubling, Rabenseifner, Ring],
+            Operation::Allgather => &[RecursiveDoubling, Bruck, Ring],
+            Operation::AllToAll => &[Bruck, Linear, Pairwise],
+        }
+    }
+
+    /// The algorithm that is taken.
+    pub fn chosen(&self) -> Algorithm {
+        let (ranks, bytes) = (u64::from(self.ranks), self.bytes);
+        match (self.algorithm, self.operation) {
+            (BySize, Operation::Barrier) => Dissemination,
+            (BySize, Operation::Broadcast) if bytes >= 12_288 && ranks >= 8 => ScatterAllgather,
+            (BySize, Operation::Broadcast | Operation::Reduce) => Tree,
+            (BySize, Operation::Allreduce) if bytes <= 2048 => RecursiveDoubling,
+            (BySize, Operation::Allreduce) => Rabenseifner,
+            (BySize, Operation::Allgather) if bytes * ranks >= 81_920 => Ring,
+            (BySize, Operation::Allgather) if ranks.is_power_of_two() => RecursiveDoubling,
+            (BySize, Operation::Allgather) => Bruck,
+            (BySize, Operation::AllToAll) if bytes <= 256 => Bruck,
+            (BySize, Operation::AllToAll) if bytes <= 32_768 => Linear,
+            (BySize, Operation::AllToAll) => Pairwise,
+            (algorithm, _) => algorithm,
+        }
+    }
+
+    /// How many ranks it has.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Checks the values.
+    ///
+    /// # Errors
+    /// The first invalid value.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
+        if self.ranks == 0 {
+            return refuse("ranks", "expected at least 1, found 0".into());
+        }
+        if self.algorithm != BySize && !self.algorithms().contains(&self.algorithm) {
+            let all: Vec<String> = self.algorithms().iter().map(|a| format!("\"{}\"", word(a))).collect();
+            return refuse(
+                "algorithm",
+                format!(
+                    "expected \"by-size\" or {} for \"{}\", found \"{}\"",
+                    all.join(", "),
+                    word(&self.operation),
+                    word(&self.algorithm)
+                ),
+            );
+        }
+        if self.algorithm == RecursiveDoubling
+            && self.operation == Operation::Allgather
+            && !self.ranks.is_power_of_two()
+        {
+            let message = format!("expected a power of two for \"recursive-doubling\", found {}", self.ranks);
+            return refuse("ranks", message);
+        }
+        if self.radix < 2 {
+            return refuse("radix", format!("expected at least 2, found {}", self.radix));
+        }
+        match self.sum_GB_per_s {
+            Some(rate) if !(rate.is_finite() && rate > 0.0) => {
+                refuse("sum_GB_per_s", format!("expected a rate above 0, found {rate}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The word for a value in a study: that of its variant.
+fn word(variant: &impl std::fmt::Debug) -> String {
+    let mut word = String::new();
+    for c in format!("{variant:?}").chars() {
+        if c.is_uppercase() && !word.is_empty() {
+            word.push('-');
+        }
+        word.extend(c.to_lowercase());
+    }
+    word
+}
+
+/// A rank within an operation.
+struct Group<'a, R> {
+    rank: &'a R,
+    me: u32,
+    ranks: u32,
+    /// Distinguishes the messages of this operation from those of the one before.
+    tag: u32,
+    radix: u32,
+    /// Time to add up a byte, ns.
+    sum_ns_per_byte: f64,
+}
+
+impl<R: Rank> Group<'_, R> {
+    async fn send(&self, to: u32, bytes: u64) {
+        self.rank.send(to, self.tag, bytes).await;
+    }
+
+    async fn receive(&self, from: u32, bytes: u64) {
+        self.rank.recv(Some(from), Some(self.tag), bytes).await;
+    }
+
+    /// Sends to one rank while it receives from another.
+    async fn exchange(&self, to: u32, sent: u64, from: u32, received: u64) {
+        let request = self.rank.irecv(Some(from), Some(self.tag), received);
+        self.send(to, sent).await;
+        self.rank.wait(request).await;
+    }
+
+    async fn sum(&self, bytes: u64) {
+        let ns = (self.sum_ns_per_byte * bytes as f64).round() as u64;
+        if ns > 0 {
+            self.rank.compute(ns).await;
+        }
+    }
+
+    /// The rank so much further round.
+    fn after(&self, distance: u32) -> u32 {
+        ((u64::from(self.me) + u64::from(distance)) % u64::from(self.ranks)) as u32
+    }
+
+    fn before(&self, distance: u32) -> u32 {
+        self.after(self.ranks - distance % self.ranks)
+    }
+
+    /// Of `bytes` that are cut into as many parts as there are ranks, the length of a part.
+    fn part(&self, bytes: u64, number: u32) -> u64 {
+        let ranks = u64::from(self.ranks);
+        bytes / ranks + u64::from(u64::from(number) < bytes % ranks)
+    }
+
+    /// Of so many parts from a part on, without going round.
+    fn parts(&self, bytes: u64, from: u32, count: u32) -> u64 {
+        (from..(from + count).min(self.ranks)).map(|number| self.part(bytes, number)).sum()
+    }
+
+    async fn dissemination(&self) {
+        let mut distance = 1;
+        while distance < self.ranks {
+            self.exchange(self.after(distance), 0, self.before(distance), 0).await;
+            distance *= 2;
+        }
+    }
+
+    /// Parent and children of this rank in the tree of rank 0, the children with the largest subtrees first.
+    fn tree(&self) -> (Option<u32>, Vec<u32>) {
+        let mut level = 1;
+        while level < self.ranks && self.me / level % self.radix == 0 {
+            level *= self.radix;
+        }
+        let parent = (self.me > 0).then(|| self.me - self.me / level % self.radix * level);
+        let mut children = vec![];
+        while level > 1 {
+            level /= self.radix;
+            children.extend((1..self.radix).map(|n| self.me + n * level).filter(|&child| child < self.ranks));
+        }
+        (parent, children)
+    }
+
+    async fn broadcast(&self, bytes: u64) {
+        let (parent, children) = self.tree();
+        if let Some(parent) = parent {
+            self.receive(parent, bytes).await;
+        }
+        for child in children {
+            self.send(child, bytes).await;
+        }
+    }
+
+    async fn reduce(&self, bytes: u64) {
+        let (parent, children) = self.tree();
+        // The smallest subtrees are ready first.
+        for child in children.into_iter().rev() {
+            self.receive(child, bytes).await;
+            self.sum(bytes).await;
+        }
+        if let Some(parent) = parent {
+            self.send(parent, bytes).await;
+        }
+    }
+
+    /// A part of rank 0's data to each rank along a binomial tree, then all parts round a ring.
+    async fn scatter_allgather(&self, bytes: u64) {
+        let mut span = self.ranks.next_power_of_two();
+        while span > 1 {
+            let half = span / 2;
+            if self.me.is_multiple_of(span) && self.me + half < self.ranks {
+                self.send(self.me + half, self.parts(bytes, self.me + half, half)).await;
+            } else if self.me % span == half {
+                self.receive(self.me - half, self.parts(bytes, self.me, half)).await;
+            }
+            span = half;
+        }
+        self.ring_allgather(|number| self.part(bytes, number)).await;
+    }
+
+    /// Parts go once round a ring: in each round a rank passes on what came last.
+    async fn ring_allgather(&self, part: impl Fn(u32) -> u64 + Send) {
+        for round in 0..self.ranks - 1 {
+            let (sent, received) = (self.before(round), self.before(round + 1));
+            self.exchange(self.after(1), part(sent), self.before(1), part(received)).await;
+        }
+    }
+
+    /// Runs an algorithm for powers of two among as many ranks as there are: those beyond hand their data to a neighbour first, and get the
+    /// result from it at the end.
+    async fn among_a_power_of_two<F>(&self, bytes: u64, algorithm: impl FnOnce(u32, u32) -> F + Send)
+    where
+        F: Future<Output = ()> + Send,
+    {
+        let power = 1 << self.ranks.ilog2();
+        let extra = self.ranks - power;
+        if self.me < 2 * extra && self.me.is_multiple_of(2) {
+            self.send(self.me + 1, bytes).await;
+            self.receive(self.me + 1, bytes).await;
+            return;
+        }
+        let folded = self.me < 2 * extra;
+        if folded {
+            self.receive(self.me - 1, bytes).await;
+            self.sum(bytes).await;
+        }
+        let number = if folded { self.me / 2 } else { self.me - extra };
+        algorithm(number, power).await;
+        if folded {
+            self.send(self.me - 1, bytes).await;
+        }
+    }
+
+    /// The rank of a number among those of [`Self::among_a_power_of_two`].
+    fn of_power(&self, number: u32, power: u32) -> u32 {
+        let extra = self.ranks - power;
+        if number < extra { 2 * number + 1 } else { number + extra }
+    }
+
+    async fn allreduce_by_doubling(&self, bytes: u64) {
+        let double = |number: u32, power: u32| async move {
+            let mut distance = 1;
+            while distance < power {
+                let partner = self.of_power(number ^ distance, power);
+                self.exchange(partner, bytes, partner, bytes).await;
+                self.sum(bytes).await;
+                distance *= 2;
+            }
+        };
+        self.among_a_power_of_two(bytes, double).await;
+    }
+
+    /// Sums of ever smaller halves, then the halves together again.
+    async fn rabenseifner(&self, bytes: u64) {
+        let halve = |number: u32, power: u32| async move {
+            let (mut distance, mut own) = (power / 2, bytes);
+            let mut lengths = vec![];
+            while distance > 0 {
+                let partner = self.of_power(number ^ distance, power);
+                let (low, high) = (own / 2, own - own / 2);
+                let (kept, sent) = if number & distance == 0 { (low, high) } else { (high, low) };
+                self.exchange(partner, sent, partner, kept).await;
+                self.sum(kept).await;
+                lengths.push((distance, kept, sent));
+                (own, distance) = (kept, distance / 2);
+            }
+            for (distance, kept, sent) in lengths.into_iter().rev() {
+                let partner = self.of_power(number ^ distance, power);
+                self.exchange(partner, kept, partner, sent).await;
+            }
+        };
+        self.among_a_power_of_two(bytes, halve).await;
+    }
+
+    async fn ring_allreduce(&self, bytes: u64) {
+        for round in 0..self.ranks - 1 {
+            let (sent, received) = (self.before(round), self.before(round + 1));
+            let (sent, received) = (self.part(bytes, sent), self.part(bytes, received));
+            self.exchange(self.after(1), sent, self.before(1), received).await;
+            self.sum(received).await;
+        }
+        // Each rank has the whole sum of the part behind its own.
+        self.ring_allgather(|number| self.part(bytes, (number + 1) % self.ranks)).await;
+    }
+
+    async fn allgather_by_doubling(&self, bytes: u64) {
+        let mut distance = 1;
+        while distance < self.ranks {
+            let (partner, held) = (self.me ^ distance, bytes * u64::from(distance));
+            self.exchange(partner, held, partner, held).await;
+            distance *= 2;
+        }
+    }
+
+    async fn bruck_allgather(&self, bytes: u64) {
+        let mut distance = 1;
+        while distance < self.ranks {
+            let blocks = bytes * u64::from(distance.min(self.ranks - distance));
+            self.exchange(self.before(distance), blocks, self.after(distance), blocks).await;
+            distance *= 2;
+        }
+    }
+
+    /// In each round the blocks whose distance has that bit go that far.
+    async fn bruck_all_to_all(&self, bytes: u64) {
+        let mut distance = 1;
+        while distance < self.ranks {
+            let blocks = (1..self.ranks).filter(|block| block & distance != 0).count() as u64;
+            self.exchange(self.after(distance), blocks * bytes, self.before(distance), blocks * bytes).await;
+            distance *= 2;
+        }
+    }
+
+    async fn pairwise(&self, bytes: u64) {
+        for distance in 1..self.ranks {
+            self.exchange(self.after(distance), bytes, self.before(distance), bytes).await;
+        }
+    }
+}
+
+/// Does a collective operation. `number` tells it from others of the same ranks that may be under way.
+pub async fn perform<R: Rank>(rank: &R, config: &Collective, number: u32) {
+    let (me, ranks, bytes) = (rank.rank(), rank.ranks(), config.bytes);
+    let sum_ns_per_byte = config.sum_GB_per_s.map_or(0.0, |rate| 1.0 / rate);
+    let group = Group { rank, me, ranks, tag: number, radix: config.radix, sum_ns_per_byte };
+    if ranks == 1 {
+        return;
+    }
+    match (config.operation, config.chosen()) {
+        (Operation::Barrier, _) => group.dissemination().await,
+        (Operation::Broadcast, ScatterAllgather) => group.scatter_allgather(bytes).await,
+        (Operation::Broadcast, _) => group.broadcast(bytes).await,
+        (Operation::Reduce, _) => group.reduce(bytes).await,
+        (Operation::Allreduce, Rabenseifner) => group.rabenseifner(bytes).await,
+        (Operation::Allreduce, Ring) => group.ring_allreduce(bytes).await,
+        (Operation::Allreduce, _) => group.allreduce_by_doubling(bytes).await,
+        (Operation::Allgather, Ring) => group.ring_allgather(|_| bytes).await,
+        (Operation::Allgather, Bruck) => group.bruck_allgather(bytes).await,
+        (Operation::Allgather, _) => group.allgather_by_doubling(bytes).await,
+        (Operation::AllToAll, Bruck) => group.bruck_all_to_all(bytes).await,
+        (Operation::AllToAll, Linear) => exchange::all_to_all(rank, ranks, me, |m| m, number, bytes).await,
+        (Operation::AllToAll, _) => group.pairwise(bytes).await,
+    }
+}
+
+/// The program.
+pub async fn run<R: Rank>(rank: R, config: Arc<Collective>) {
+    for number in 0..config.iterations {
+        if config.compute_ns > 0 {
+            rank.compute(config.compute_ns).await;
+        }
+        perform(&rank, &config, number).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ideal::Ideal;
+    use crate::program::Program;
+    use crate::skeleton::{SimulatedRank, Skeleton, boxed};
+    use std::collections::{BTreeSet, HashMap, VecDeque};
+    use std::sync::Mutex;
+
+    const ALL: [(Operation, &[Algorithm]); 6] = [
+        (Operation::Barrier, &[Dissemination]),
+        (Operation::Broadcast, &[Tree, ScatterAllgather]),
+        (Operation::Reduce, &[Tree]),
+        (Operation::Allreduce, &[RecursiveDoubling, Rabenseifner, Ring]),
+        (Operation::Allgather, &[RecursiveDoubling, Bruck, Ring]),
+        (Operation::AllToAll, &[Bruck, Linear, Pairwise]),
+    ];
+
+    /// What a rank knows of: the ranks that it has heard of, directly or by others.
+    type Known = Arc<Mutex<HashMap<u32, BTreeSet<u32>>>>;
+    /// Messages under way between two ranks with a tag, with what their sender knew.
+    type UnderWay = Arc<Mutex<HashMap<(u32, u32, u32), VecDeque<BTreeSet<u32>>>>>;
+
+    /// A rank that passes on what it knows with each message.
+    struct Gossip {
+        own: SimulatedRank,
+        known: Known,
+        under_way: UnderWay,
+    }
+
+    enum Request {
+        Plain(crate::skeleton::Request),
+        Receive(crate::skeleton::Request, (u32, u32, u32)),
+    }
+
+    impl Rank for Gossip {
+        type Request = Request;
+
+        fn rank(&self) -> u32 {
+            self.own.rank()
+        }
+
+        fn ranks(&self) -> u32 {
+            self.own.ranks()
+        }
+
+        async fn compute(&self, ns: u64) {
+            self.own.compute(ns).await;
+        }
+
+        fn isend(&self, to: u32, tag: u32, bytes: u64) -> Request {
+            let knows = self.known.lock().unwrap()[&self.rank()].clone();
+            let key = (self.rank(), to, tag);
+            self.under_way.lock().unwrap().entry(key).or_default().push_back(knows);
+            Request::Plain(self.own.isend(to, tag, bytes))
+        }
+
+        fn irecv(&self, from: Option<u32>, tag: Option<u32>, bytes: u64) -> Request {
+            let key = (from.expect("named"), self.rank(), tag.expect("named"));
+            Request::Receive(self.own.irecv(from, tag, bytes), key)
+        }
+
+        async fn wait(&self, request: Request) {
+            match request {
+                Request::Plain(request) => self.own.wait(request).await,
+                Request::Receive(request, key) => {
+                    self.own.wait(request).await;
+                    let came = self.under_way.lock().unwrap().get_mut(&key).and_then(VecDeque::pop_front);
+                    self.known.lock().unwrap().get_mut(&key.1).unwrap().extend(came.expect("it was sent"));
+                }
+            }
+        }
+    }
+
+    /// Runs an operation; returns what each rank has heard of, and the finish.
+    fn run_on(config: &Collective) -> (Vec<BTreeSet<u32>>, crate::ideal::Finish) {
+        let (known, under_way) = (Known::default(), UnderWay::default());
+        (0..config.ranks).for_each(|r| drop(known.lock().unwrap().insert(r, [r].into())));
+        let program = |rank| {
+            let (known, under_way, config) = (known.clone(), under_way.clone(), config.clone());
+            Skeleton::new(rank, config.ranks, |own| async move {
+                perform(&Gossip { own, known, under_way }, &config, 0).await;
+            })
+        };
+        let mut programs: Vec<Box<dyn Program>> = boxed((0..config.ranks).map(program).collect());
+        let finish = Ideal { latency_ns: 1000, ps_per_byte: 1000 }.run(&mut programs).unwrap();
+        assert!(under_way.lock().unwrap().values().all(VecDeque::is_empty), "{config:?}");
+        let known = known.lock().unwrap();
+        ((0..config.ranks).map(|r| known[&r].clone()).collect(), finish)
+    }
+
+    /// After an operation each rank has heard, by whatever way, of all whose data it needs.
+    #[test]
+    fn data_can_have_come_from_all_that_are_needed() {
+        for (operation, algorithms) in ALL {
+            for &algorithm in algorithms {
+                for ranks in [1, 2, 3, 4, 5, 7, 8, 12, 16, 31] {
+                    for radix in [2, 3, 4] {
+                        let config = Collective {
+                            operation,
+                            algorithm,
+                            ranks,
+                            radix,
+                            bytes: 100,
+                            ..Collective::default()
+                        };
+                        if config.check().is_err() {
+                            continue;
+                        }
+                        let (known, _) = run_on(&config);
+                        let all: BTreeSet<u32> = (0..ranks).collect();
+                        for (rank, known) in known.iter().enumerate() {
+                            let needed = match operation {
+                                Operation::Broadcast => [0].into(),
+                                Operation::Reduce if rank > 0 => BTreeSet::new(),
+                                _ => all.clone(),
+                            };
+                            assert!(known.is_superset(&needed), "{config:?}, rank {rank}: {known:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Times on a network in which messages never meet: latency a round, and the bytes that an algorithm must move.
+    #[test]
+    fn times_are_the_closed_forms() {
+        let ns = |operation, algorithm, ranks, bytes| {
+            let config = Collective { operation, algorithm, ranks, bytes, ..Collective::default() };
+            run_on(&config).1.end_ns()
+        };
+        // A message takes 1,000 ns and a nanosecond a byte; ranks are powers of two here.
+        assert_eq!(ns(Operation::Barrier, Dissemination, 16, 0), 4 * 1000);
+        assert_eq!(ns(Operation::Allreduce, RecursiveDoubling, 16, 500), 4 * 1500);
+        assert_eq!(ns(Operation::Allreduce, Rabenseifner, 16, 1600), 2 * (4 * 1000 + 1500));
+        assert_eq!(ns(Operation::Allreduce, Ring, 16, 1600), 30 * 1100);
+        assert_eq!(ns(Operation::Allgather, RecursiveDoubling, 16, 100), 4 * 1000 + 1500);
+        assert_eq!(ns(Operation::Allgather, Bruck, 16, 100), 4 * 1000 + 1500);
+        assert_eq!(ns(Operation::Allgather, Ring, 16, 100), 15 * 1100);
+        assert_eq!(ns(Operation::AllToAll, Bruck, 16, 100), 4 * (1000 + 800));
+        assert_eq!(ns(Operation::AllToAll, Pairwise, 16, 100), 15 * 1100);
+    }
+
+    #[test]
+    fn algorithms_are_chosen_by_size() {
+        let chosen = |operation, ranks, bytes| {
+            Collective { operation, ranks, bytes, ..Collective::default() }.chosen()
+        };
+        assert_eq!(chosen(Operation::Allreduce, 64, 2048), RecursiveDoubling);
+        assert_eq!(chosen(Operation::Allreduce, 64, 2049), Rabenseifner);
+        assert_eq!(chosen(Operation::Broadcast, 4, 1 << 20), Tree);
+        assert_eq!(chosen(Operation::Broadcast, 64, 1 << 20), ScatterAllgather);
+        assert_eq!(chosen(Operation::Allgather, 6, 8), Bruck);
+        assert_eq!(chosen(Operation::AllToAll, 64, 100_000), Pairwise);
+        let wrong = Collective { algorithm: Pairwise, ..Collective::default() };
+        let message = wrong.check().unwrap_err().message;
+        assert!(message.starts_with("expected \"by-size\" or \"recursive-doubling\""), "{message}");
+        assert!(message.ends_with("for \"allreduce\", found \"pairwise\""), "{message}");
+    }
+}
