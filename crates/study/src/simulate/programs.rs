@@ -21,12 +21,13 @@ use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::Steps;
-use netloom_messaging::glex::GlexTransport;
-use netloom_messaging::gni::{COOKIE, GniTransport, PTAG};
-use netloom_messaging::packets::{PacketFormat, Packets, Placement};
+use netloom_messaging::glex::Glex;
 use netloom_messaging::rank::{Rank, RankReport};
-use netloom_messaging::spi::SpiTransport;
 use netloom_messaging::transport::Transport;
+use netloom_messaging::transports::glex::GlexTransport;
+use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG};
+use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
+use netloom_messaging::transports::spi::SpiTransport;
 use netloom_nic::aries::address::Job;
 use netloom_nic::fifo::FifoNic;
 use netloom_nic::message_unit::NETWORK_FIFOS;
@@ -314,7 +315,8 @@ pub(super) fn on_switches(
     }
     if let Some(nic) = &machine.th {
         let built = TiledNetwork::new(network, &options, |numbers| {
-            th::nics_of(nic, network, numbers, 1, s.seed, |glex| {
+            th::nics_of(nic, network, numbers, 1, s.seed, |slot| {
+                let glex = Glex::new(slot);
                 ranks.process(glex.node(), |_| GlexTransport::new(glex.clone(), &ranks.placement))
             })
         });

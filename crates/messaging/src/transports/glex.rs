@@ -1,9 +1,9 @@
 //! Messages over the TH Express NIC, by libglex: short ones are mini-packets (the shared channel of MPICH2-GLEX2; Pang et al., section
 //! 3.3), the data of longer ones are fetched by RDMA gets into the receiver's buffer (its zero-copy rendezvous).
 
-use crate::packets::Placement;
+use super::packets::Placement;
+use crate::glex::Glex;
 use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
-use netloom_nic::th::glex::Glex;
 use netloom_nic::th::status::Refusal;
 use netloom_nic::th::{Address, EventKind, Options, Submission, Watch, Write};
 use netloom_node::program::{Core, queued};

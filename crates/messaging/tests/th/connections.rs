@@ -1,8 +1,8 @@
 //! Reliable connections: contexts that run out, packets that come broken or not at all.
 
 use crate::machine::{AT, KEY, Outcome, bytes, port, run};
+use netloom_messaging::glex::Glex;
 use netloom_nic::th::config::ThConfig;
-use netloom_nic::th::glex::Glex;
 use netloom_nic::th::status::Status;
 use netloom_nic::th::{EventKind, Options, Submission};
 

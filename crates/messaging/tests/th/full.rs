@@ -1,8 +1,8 @@
 //! Limits of the NIC as it is built, each reached: contexts of both kinds, the memory checker with keys, and registration while programs run.
 
 use crate::machine::{AT, KEY, Outcome, port, run};
+use netloom_messaging::glex::Glex;
 use netloom_nic::th::config::ThConfig;
-use netloom_nic::th::glex::Glex;
 use netloom_nic::th::status::{Refusal, Status};
 use netloom_nic::th::{Options, PAGE_B, Submission};
 

@@ -1,7 +1,7 @@
 //! Messages over Cray XC's Aries NIC, by uGNI: eager messages are short messages (SMSG), put into mailboxes at the receiver; the data of
 //! longer ones are fetched, by FMA or by the block transfer engine ("Cray XC Network Software Stack").
 
-use crate::packets::Placement;
+use super::packets::Placement;
 use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
 use netloom_nic::aries::address::MemHandle;
 use netloom_nic::aries::gni::{Endpoint, Gni, MemOptions, Post, PostKind};

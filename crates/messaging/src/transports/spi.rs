@@ -2,8 +2,8 @@
 //! reception FIFO in the receiver's memory, packet by packet; the data of longer ones are fetched by an RDMA read. Both keep the injection
 //! FIFO of a destination, and packets of eager messages one way.
 
+use super::packets::Placement;
 use crate::config::Steps;
-use crate::packets::Placement;
 use crate::transport::{Envelope, Event, KINDS, Kind as What, Transport};
 use netloom_engine::Time;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network, PAYLOAD_MAX};

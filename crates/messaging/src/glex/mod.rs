@@ -4,7 +4,7 @@
 //! A program is an `async fn`, one for each process. There is no runtime: its node's host polls it when what it waits for has happened.
 //!
 //! ```
-//! use netloom_nic::th::glex::Glex;
+//! use netloom_messaging::glex::Glex;
 //! use netloom_nic::th::{Address, Options, Submission};
 //!
 //! /// Node 0 puts 8 bytes into node 1's memory, and node 1 hears of it by an event.
@@ -27,21 +27,43 @@ mod memory;
 mod post;
 mod queues;
 
-use super::config::{ThConfig, ThCoreConfig};
-use super::descriptor::Address;
-use super::node::{Common, Node, Port, lock, place};
-use super::queue::EVENT_B;
-use super::status::Refusal;
-use super::{EndpointConfig, Submission};
-use super::{Nic, Watch};
+use netloom_fabric::config::TiledConfig;
+use netloom_nic::th::config::{ThConfig, ThCoreConfig};
+use netloom_nic::th::status::Refusal;
+use netloom_nic::th::{
+    Address, Common, EVENT_B, EndpointConfig, Nic, Node, Port, Submission, ThNics, Watch, nics_of, place,
+};
 use netloom_node::agenda::MILLI;
-use netloom_node::nodes::CoreOf;
+use netloom_node::nodes::{CoreOf, ProcessOf, ProcessSlot};
+use netloom_node::program::{IntoOutcome, Program, lock};
+use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 pub use memory::Memory;
 
 /// Most children of a collective descriptor: as `glex.h` (Xie, 2012) has for a set of addresses.
 pub const CHILDREN: usize = 14;
+
+/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
+///
+/// # Panics
+/// If there are more processes than a node's numbers can tell, 255.
+pub fn nics<F>(
+    config: &ThConfig,
+    network: &TiledConfig,
+    numbers: &[u32],
+    processes: u32,
+    seed: u64,
+    mut program: impl FnMut(Glex) -> F,
+) -> ThNics
+where
+    F: Future<Output: IntoOutcome> + Send + 'static,
+{
+    nics_of(config, network, numbers, processes, seed, |slot| -> Box<ProcessOf<Nic>> {
+        let glex = Glex::new(slot);
+        Box::new(Program::new(glex.process_core().clone(), program(glex)))
+    })
+}
 
 /// A process, as its program sees it.
 #[derive(Clone)]
@@ -54,15 +76,10 @@ pub struct Glex {
 }
 
 impl Glex {
-    pub(super) fn new(
-        node: u32,
-        process: u8,
-        core: CoreOf<Nic>,
-        here: &Arc<Mutex<Node>>,
-        common: &Arc<Common>,
-    ) -> Self {
-        let (here, common) = (Arc::clone(here), Arc::clone(common));
-        Glex { node, process, core, here, common }
+    /// That of a process.
+    pub fn new(slot: ProcessSlot<Nic>) -> Self {
+        let ProcessSlot { node, process, core, shared, common } = slot;
+        Glex { node, process, core, here: shared, common }
     }
 
     /// The process' side of its node.
@@ -152,7 +169,7 @@ impl Glex {
     /// If it is not the process' own.
     pub fn destroy_endpoint(&self, endpoint: u8) -> Result<(), Refusal> {
         self.own(&mut lock(&self.here), endpoint)?;
-        lock(&self.here).ports[usize::from(endpoint)] = None;
+        lock(&self.here).free_port(endpoint);
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! Queues in host memory: what overflows, what interrupts, what lies at virtual addresses, and how software reads them.
 
 use crate::machine::{AT, KEY, Outcome, bytes, port, run};
+use netloom_messaging::glex::Glex;
 use netloom_nic::th::config::ThConfig;
-use netloom_nic::th::glex::Glex;
 use netloom_nic::th::status::{Refusal, Status};
 use netloom_nic::th::{
     Address, EndpointConfig, ErrorKind, Interrupt, InterruptKind, Options, QueueConfig, Submission,

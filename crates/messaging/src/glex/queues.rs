@@ -2,9 +2,7 @@
 //! packets.
 
 use super::{Glex, Refusal, lock};
-use crate::th::Watch;
-use crate::th::node::{Event, FailedRequest, MiniPacket};
-use crate::th::queue::{ErrorPacket, Interrupt};
+use netloom_nic::th::{ErrorPacket, Event, FailedRequest, Interrupt, MiniPacket, Watch};
 
 impl Glex {
     /// Looks once whether there is an event, and takes it.

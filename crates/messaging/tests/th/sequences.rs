@@ -1,8 +1,8 @@
 //! Sequences of descriptors that control packets set off: barriers, broadcasts and sums that no program but the first has a hand in.
 
 use crate::machine::{AT, KEY, Outcome, bytes, port, run, run_on};
+use netloom_messaging::glex::Glex;
 use netloom_nic::th::config::ThConfig;
-use netloom_nic::th::glex::Glex;
 use netloom_nic::th::status::{Refusal, Status};
 use netloom_nic::th::{Address, Options, Reduction, Request, Submission, Swap, swap_address};
 

@@ -1,7 +1,7 @@
 //! Memory that an endpoint registers, so that others reach it and the NIC reads it (sections 2.3 and 3.1).
 
 use super::{Glex, Refusal, lock};
-use crate::th::submit::Write;
+use netloom_nic::th::Write;
 use netloom_node::agenda::MILLI;
 
 /// Registered memory of an endpoint.
@@ -77,7 +77,7 @@ impl Glex {
         {
             let mut here = lock(&self.here);
             self.own(&mut here, memory.endpoint)?;
-            here.checker.owned(memory.item, memory.endpoint)?;
+            here.owns(memory.endpoint, memory.item)?;
         }
         self.refresh(memory, false).await;
         self.deregister(memory)

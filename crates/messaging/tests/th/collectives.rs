@@ -1,8 +1,8 @@
 //! Collective descriptors: one that is used for all children.
 
 use crate::machine::{AT, KEY, bytes, port, run};
+use netloom_messaging::glex::{CHILDREN, Glex};
 use netloom_nic::th::config::ThConfig;
-use netloom_nic::th::glex::{CHILDREN, Glex};
 use netloom_nic::th::status::Refusal;
 use netloom_nic::th::{Options, Submission};
 

@@ -1,8 +1,8 @@
 //! What a NIC refuses, and what its limits are.
 
 use crate::machine::{AT, KEY, port, run};
+use netloom_messaging::glex::Glex;
 use netloom_nic::th::config::ThConfig;
-use netloom_nic::th::glex::Glex;
 use netloom_nic::th::status::{Refusal, Status};
 use netloom_nic::th::{Address, Options, PAGE_B, PIO_PORTS, PORTS, Submission};
 

@@ -1,8 +1,8 @@
 //! Each operation over each kind of port, with and without connection: data, events and order.
 
 use crate::machine::{AT, KEY, bytes, port, run, run_on};
+use netloom_messaging::glex::Glex;
 use netloom_nic::th::config::ThConfig;
-use netloom_nic::th::glex::Glex;
 use netloom_nic::th::status::Status;
 use netloom_nic::th::{Event, EventKind, Options, Submission};
 

@@ -1,11 +1,9 @@
 //! What programs submit, all of it without waiting (section 3.1): mini-packets, puts, gets, control packets, and lists of them.
 
 use super::{CHILDREN, Glex, Refusal, lock};
-use crate::th::Submission;
-use crate::th::descriptor::{Address, Descriptor, Operation, Options};
-use crate::th::node::{PORTS, submission_of};
-use crate::th::sequence::{REDUCED_WORDS, Request};
-use crate::th::submit::Write;
+use netloom_nic::th::{
+    Address, Descriptor, Operation, Options, PORTS, REDUCED_WORDS, Request, Submission, Write, submission_of,
+};
 use netloom_node::agenda::MILLI;
 use std::collections::VecDeque;
 

@@ -4,9 +4,9 @@ use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::router::tiled::{TiledBlock, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
+use netloom_messaging::glex::{self, Glex};
 use netloom_nic::th::config::ThConfig;
-use netloom_nic::th::glex::Glex;
-use netloom_nic::th::{self, Address, NicCounters, ThNics};
+use netloom_nic::th::{Address, NicCounters, ThNics};
 use netloom_node::process::Measurement;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -41,7 +41,7 @@ pub fn run_on(nic: &ThConfig, block: u32, threads: usize, program: impl Fn(Glex)
     let config = TiledConfig::th_express_2(2);
     let options = BuildOptions { injection_fifos: 2, block: vec![block], ..BuildOptions::default() };
     let mut network =
-        TiledNetwork::new(&config, &options, |numbers| th::nics(nic, &config, numbers, 1, 1, &program))
+        TiledNetwork::new(&config, &options, |numbers| glex::nics(nic, &config, numbers, 1, 1, &program))
             .expect("buildable");
     let reached = network.run_until(1 << 40, threads, &Progress::default());
     assert_eq!((reached, network.stall(), network.unrest()), (Reached::Idle, None, vec![]));
