@@ -8,12 +8,16 @@
 //! | what the protocols need of what is below them | `transport.rs` |
 //! | over packets, Message Units, Aries NICs, TH Express NICs | `transports/` |
 //! | what programs on TH Express NICs call, after libglex | `glex/` |
+//! | what programs on Aries NICs call: uGNI; short messages over it; DMAPP, the library of SHMEM and compilers | `gni/`, `smsg.rs`, `dmapp/` |
 //! | protocol cut-offs and the time of the library's instructions | `config.rs` |
 
 pub mod config;
+pub mod dmapp;
 pub mod glex;
+pub mod gni;
 pub mod matching;
 pub mod program;
 pub mod rank;
+pub mod smsg;
 pub mod transport;
 pub mod transports;

@@ -2,10 +2,10 @@
 //! longer ones are fetched, by FMA or by the block transfer engine ("Cray XC Network Software Stack").
 
 use super::packets::Placement;
+use crate::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
+use crate::smsg::{Mailbox, Smsg};
 use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
 use netloom_nic::aries::address::MemHandle;
-use netloom_nic::aries::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
-use netloom_nic::aries::smsg::{Mailbox, Smsg};
 use netloom_nic::aries::{EventKind, Submission, Watch};
 use netloom_node::program::{Core, queued};
 use smallvec::{SmallVec, smallvec};

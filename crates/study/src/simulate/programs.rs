@@ -22,6 +22,7 @@ use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::Steps;
 use netloom_messaging::glex::Glex;
+use netloom_messaging::gni;
 use netloom_messaging::rank::{Rank, RankReport};
 use netloom_messaging::transport::Transport;
 use netloom_messaging::transports::glex::GlexTransport;
@@ -32,7 +33,7 @@ use netloom_nic::aries::address::Job;
 use netloom_nic::fifo::FifoNic;
 use netloom_nic::message_unit::NETWORK_FIFOS;
 use netloom_nic::packet_port::{NewPacket, OnFifos, PacketPort, PortMemory, Watch};
-use netloom_nic::{aries, message_unit, th};
+use netloom_nic::{message_unit, th};
 use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes};
 use netloom_node::process::{Operations, Process, Resumed, Step};
 use netloom_workload::config::{Priority, Routing, WorkloadConfig};
@@ -306,7 +307,7 @@ pub(super) fn on_switches(
         let jobs: Arc<[Job]> = [Job::new(PTAG, COOKIE, 0..nodes)].into();
         let (eager, credits) = (machine.messaging.eager_max_B, machine.messaging.credits);
         let built = TiledNetwork::new(network, &options, |numbers| {
-            aries::nics_of(nic, network, &jobs, numbers, 1, s.seed, |gni| {
+            gni::nics_of(nic, network, &jobs, numbers, 1, s.seed, |gni| {
                 let transport = |rank| GniTransport::new(gni.clone(), &ranks.placement, rank, eager, credits);
                 ranks.process(gni.node(), transport)
             })
