@@ -7,6 +7,7 @@
 //! | a rank with its library: eager and rendezvous | `rank.rs` |
 //! | what the protocols need of what is below them | `transport.rs` |
 //! | over packets, Message Units, Aries NICs, TH Express NICs | `transports/` |
+//! | what programs on Message Units call: the system programming interface, user's and kernel's side | `spi/` |
 //! | what programs on TH Express NICs call, after libglex | `glex/` |
 //! | what programs on Aries NICs call: uGNI; short messages over it; DMAPP, the library of SHMEM and compilers | `gni/`, `smsg.rs`, `dmapp/` |
 //! | protocol cut-offs and the time of the library's instructions | `config.rs` |
@@ -19,5 +20,6 @@ pub mod matching;
 pub mod program;
 pub mod rank;
 pub mod smsg;
+pub mod spi;
 pub mod transport;
 pub mod transports;

@@ -4,11 +4,12 @@
 
 use super::packets::Placement;
 use crate::config::Steps;
+use crate::spi::Spi;
 use crate::transport::{Envelope, Event, KINDS, Kind as What, Transport};
 use netloom_engine::Time;
+use netloom_nic::message_unit::commands::{Command, Watch};
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network, PAYLOAD_MAX};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet, Priority};
-use netloom_nic::message_unit::spi::{Command, Spi, Watch};
 use netloom_node::process::Operation;
 use netloom_node::program::{Core, queued};
 use smallvec::{SmallVec, smallvec};

@@ -24,6 +24,7 @@ use netloom_messaging::config::Steps;
 use netloom_messaging::glex::Glex;
 use netloom_messaging::gni;
 use netloom_messaging::rank::{Rank, RankReport};
+use netloom_messaging::spi;
 use netloom_messaging::transport::Transport;
 use netloom_messaging::transports::glex::GlexTransport;
 use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG};
@@ -33,7 +34,7 @@ use netloom_nic::aries::address::Job;
 use netloom_nic::fifo::FifoNic;
 use netloom_nic::message_unit::NETWORK_FIFOS;
 use netloom_nic::packet_port::{NewPacket, OnFifos, PacketPort, PortMemory, Watch};
-use netloom_nic::{message_unit, th};
+use netloom_nic::th;
 use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes};
 use netloom_node::process::{Operations, Process, Resumed, Step};
 use netloom_workload::config::{Priority, Routing, WorkloadConfig};
@@ -249,7 +250,7 @@ pub(super) fn on_torus<F: RouterFamily>(
     if let Some(unit) = &machine.message_unit {
         options.injection_fifos = NETWORK_FIFOS;
         let built = family.build(&options, |numbers| {
-            message_unit::units_of(unit, network, numbers, 1, s.seed, |spi| {
+            spi::units_of(unit, network, numbers, 1, s.seed, |spi| {
                 ranks.process(spi.node(), |_| SpiTransport::new(spi.clone(), &ranks.placement, ranks.steps()))
             })
         });

@@ -3,10 +3,10 @@
 mod units;
 
 use netloom_fabric::config::{IoNodes, QueuedConfig};
+use netloom_messaging::spi::{Pcie, Spi};
 use netloom_nic::message_unit::descriptor::{Descriptor, IoLink, Kind, Network, SYSTEM};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority};
 use netloom_nic::message_unit::protection::{Range, USER_RANGES};
-use netloom_nic::message_unit::spi::{Pcie, Spi};
 use units::{Task, network, run, run_failing, unit};
 
 /// Six nodes, three to each of two IO nodes, which have two links each.

@@ -4,9 +4,9 @@
 mod units;
 
 use netloom_engine::Stream;
+use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::config::MessageUnitConfig;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, HIGH_PRIORITY, Kind, LOCAL, Network};
-use netloom_nic::message_unit::spi::Spi;
 use units::{Task, network, run, run_failing, unit};
 
 fn put(destination: u32, length: u64) -> Descriptor {

@@ -5,8 +5,8 @@
 //! A program is an `async fn`. There is no runtime: its node's host polls it when what it waits for has happened.
 //!
 //! ```
+//! use netloom_messaging::spi::Spi;
 //! use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};
-//! use netloom_nic::message_unit::spi::Spi;
 //!
 //! /// Node 0 writes 32 bytes into node 1's memory, and node 1 waits for them.
 //! async fn put(spi: Spi) {
@@ -27,23 +27,72 @@
 //! # let _ = put;
 //! ```
 
-use super::common::Common;
-use super::descriptor::Descriptor;
-use super::fifos::{InjectionFifo, Packet, ReceptionFifo};
-use super::interface::MessageUnit;
-use super::interrupts::{Group, Interrupt};
-use super::kernel::{Kernel, MemoryRegion, Refusal, Resource};
-use super::protection::{RANGES, Range};
-use super::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS, encoding, lock};
+pub mod kernel;
+
+use kernel::{Kernel, MemoryRegion, Refusal, Resource};
 use netloom_engine::Time;
 use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute};
+use netloom_fabric::config::Outline;
 use netloom_fabric::topology::torus::Torus;
+use netloom_nic::message_unit::commands::{Command, Setting, Shared, Watch};
+use netloom_nic::message_unit::config::MessageUnitConfig;
+use netloom_nic::message_unit::descriptor::Descriptor;
+use netloom_nic::message_unit::fifos::{InjectionFifo, Packet, ReceptionFifo};
+use netloom_nic::message_unit::interrupts::{Group, Interrupt};
+use netloom_nic::message_unit::protection::{RANGES, Range};
+use netloom_nic::message_unit::{self, BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS, encoding};
+use netloom_nic::message_unit::{Common, MessageUnit, MessageUnits};
 use netloom_node::agenda::TICK;
 use netloom_node::memory::Contents;
-use netloom_node::nodes::CoreOf;
+use netloom_node::nodes::{CoreOf, ProcessOf, ProcessSlot};
 use netloom_node::process::{Operation, Wait};
-use std::collections::BTreeMap;
+use netloom_node::program::{IntoOutcome, Program, lock};
+use std::future::Future;
 use std::sync::{Arc, Mutex};
+
+pub use netloom_nic::message_unit::commands::Pcie;
+
+/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
+///
+/// # Panics
+/// If there are more processes than a node's numbers can tell, 255.
+pub fn units<F>(
+    config: &MessageUnitConfig,
+    network: &Outline,
+    numbers: &[u32],
+    processes: u32,
+    seed: u64,
+    mut program: impl FnMut(Spi) -> F,
+) -> MessageUnits
+where
+    F: Future<Output: IntoOutcome> + Send + 'static,
+{
+    units_of(config, network, numbers, processes, seed, |spi| -> Box<ProcessOf<MessageUnit>> {
+        Box::new(Program::new(spi.core().clone(), program(spi)))
+    })
+}
+
+/// The same with any processes.
+///
+/// # Panics
+/// If there are more processes than a node's numbers can tell, 255.
+pub fn units_of(
+    config: &MessageUnitConfig,
+    network: &Outline,
+    numbers: &[u32],
+    processes: u32,
+    seed: u64,
+    mut process: impl FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
+) -> MessageUnits {
+    // The processes of a node are made one after another.
+    let mut kernel = Arc::default();
+    message_unit::units_of(config, network, numbers, processes, seed, |slot| {
+        if slot.process == 0 {
+            kernel = Arc::default();
+        }
+        process(Spi::new(slot, &kernel))
+    })
+}
 
 /// A process on its node, as its program sees it.
 #[derive(Clone)]
@@ -53,64 +102,8 @@ pub struct Spi {
     core: CoreOf<MessageUnit>,
     shared: Arc<Mutex<Shared>>,
     contents: Arc<Mutex<Contents>>,
+    kernel: Arc<Mutex<Kernel>>,
     common: Arc<Common>,
-}
-
-/// What a process submits to the unit.
-#[derive(Debug)]
-pub enum Command {
-    /// What the kernel's side of the interface sets up, for a call: it takes no time.
-    Set(&'static str, Setting),
-    /// A descriptor is written into an injection FIFO, and its tail moved.
-    Inject(u16, Box<Descriptor>),
-    /// The tail of a reception FIFO is read.
-    Poll(u16),
-    /// A packet is taken out of a reception FIFO, if one lies there.
-    Take(u16),
-    /// A pending interrupt of a group is cleared.
-    TakeInterrupt(Group),
-    /// A store to the control register of a barrier class.
-    Say(u8, u64),
-}
-
-/// What a process may wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Watch {
-    /// Room for a descriptor in an injection FIFO.
-    Room(u16),
-    /// So many descriptors of an injection FIFO to be injected.
-    Injected(u16, u64),
-    /// A packet in a reception FIFO.
-    Packet(u16),
-    /// An interrupt of a group.
-    Interrupt(Group),
-    /// A counter at an address to come to zero.
-    Counter(u64),
-    /// These bits of the status register of a barrier class to be zero.
-    Barrier(u8, u64),
-}
-
-/// What a program asked for that takes no time.
-#[derive(Clone, Copy, Debug)]
-pub enum Setting {
-    /// An entry of the base address table.
-    Base(u16, u64),
-    /// A counter, and what it counts down from.
-    Counter(u64, i64),
-    /// A class route.
-    ClassRoute(u8, Option<ClassRoute>),
-    /// A barrier class, and what all its nodes say at first.
-    Barrier(u8, Option<ClassRoute>, u64),
-    /// An injection FIFO.
-    Injection(u16, InjectionFifo),
-    /// A reception FIFO.
-    Reception(u16, ReceptionFifo),
-    /// A range register.
-    Range(usize, Option<Range>),
-    /// The group of interrupts of a kind.
-    Interrupt(Interrupt, Option<Group>),
-    /// That something is given back.
-    Free(Resource, u16),
 }
 
 /// The three bits of a barrier class take turns (`GIBarrier.h` of the public driver): a node that has yet to come to a barrier says its
@@ -122,48 +115,11 @@ fn barrier_bit(turn: u64) -> u64 {
 /// What all say at the start.
 const BARRIER_START: u64 = 0b100;
 
-/// The bits of a class in the status of all.
-pub(super) fn status_of(status: u64, class: u8) -> u64 {
-    status >> (4 * u32::from(class)) & 7
-}
-
-/// What the processes of a node and its unit share.
-#[derive(Default)]
-pub struct Shared {
-    /// What lies in memory.
-    pub(super) contents: Arc<Mutex<Contents>>,
-    /// When each counter came to zero last.
-    pub(super) counted_down: BTreeMap<u64, Time>,
-    /// What came of the last calls of each process: a packet of a reception FIFO, an interrupt.
-    pub(super) packets: BTreeMap<u8, Option<Packet>>,
-    pub(super) interrupts: BTreeMap<u8, Option<Interrupt>>,
-    /// What each barrier class's status register says, four bits each, and when it last changed.
-    pub(super) status: u64,
-    pub(super) status_changed: Time,
-    kernel: Kernel,
-    /// When the PCIe has moved what it was told to, by [`Pcie`].
-    pcie_free: [Time; 2],
-}
-
-/// The two ways over an IO node's PCIe (section II.A).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pcie {
-    /// To the file system.
-    Out,
-    /// From it.
-    In,
-}
-
 impl Spi {
-    pub(super) fn new(
-        node: u32,
-        process: u8,
-        core: CoreOf<MessageUnit>,
-        shared: &Arc<Mutex<Shared>>,
-        common: &Arc<Common>,
-    ) -> Self {
-        let contents = Arc::clone(&lock(shared).contents);
-        Spi { node, process, core, shared: Arc::clone(shared), contents, common: Arc::clone(common) }
+    fn new(slot: ProcessSlot<MessageUnit>, kernel: &Arc<Mutex<Kernel>>) -> Self {
+        let ProcessSlot { node, process, core, shared, common } = slot;
+        let contents = Arc::clone(lock(&shared).contents());
+        Spi { node, process, core, shared, contents, kernel: Arc::clone(kernel), common }
     }
 
     /// Which of the node's processes this is.
@@ -211,7 +167,7 @@ impl Spi {
     /// # Errors
     /// If fewer are free.
     pub fn allocate(&self, what: Resource, count: u16) -> Result<Vec<u16>, Refusal> {
-        lock(&self.shared).kernel.allocate(what, count)
+        lock(&self.kernel).allocate(what, count)
     }
 
     /// The same for one of a number that others have agreed upon: a class route, a barrier class.
@@ -219,7 +175,7 @@ impl Spi {
     /// # Errors
     /// If it is not free.
     pub fn allocate_this(&self, what: Resource, number: u16) -> Result<(), Refusal> {
-        lock(&self.shared).kernel.allocate_this(what, number)
+        lock(&self.kernel).allocate_this(what, number)
     }
 
     /// Gives back what [`Self::allocate`] gave. What was set up of it is forgotten.
@@ -229,8 +185,15 @@ impl Spi {
     ///
     /// The program fails later, if it is a FIFO in which something still is.
     pub fn free(&self, what: Resource, number: u16) -> Result<(), Refusal> {
-        lock(&self.shared).kernel.free(what, number)?;
-        self.set("free", Setting::Free(what, number));
+        lock(&self.kernel).free(what, number)?;
+        let setting = match what {
+            Resource::InjectionFifo => Setting::FreeInjection(number),
+            Resource::ReceptionFifo => Setting::FreeReception(number),
+            Resource::BaseAddress => Setting::FreeBase(number),
+            Resource::ClassRoute => Setting::ClassRoute(number as u8, None),
+            Resource::Barrier => Setting::FreeBarrier(number as u8),
+        };
+        self.set("free", setting);
         Ok(())
     }
 
@@ -239,7 +202,7 @@ impl Spi {
     /// # Errors
     /// If it has no bytes, or overlaps another region.
     pub fn memory_region(&self, start: u64, bytes: u64) -> Result<MemoryRegion, Refusal> {
-        lock(&self.shared).kernel.region(start, bytes)
+        lock(&self.kernel).region(start, bytes)
     }
 
     /// Sets an entry of the base address table (the kernel's part: it is not timed).
@@ -293,8 +256,7 @@ impl Spi {
 
     /// What the status register of a class says: the OR of all its nodes' bits (not timed), and when any class's last changed.
     pub fn status(&self, class: u8) -> (u64, Time) {
-        let shared = lock(&self.shared);
-        (status_of(shared.status, class), shared.status_changed)
+        lock(&self.shared).status(class)
     }
 
     /// Stores bytes in the node's memory (not timed: see [`Self::compute`]).
@@ -374,7 +336,7 @@ impl Spi {
         loop {
             self.core.ask(Operation::Wait(Wait::for_one(Watch::Interrupt(group))));
             self.core.submit(Command::TakeInterrupt(group)).await;
-            if let Some(interrupt) = lock(&self.shared).interrupts.remove(&self.process).flatten() {
+            if let Some(interrupt) = lock(&self.shared).taken_interrupt(self.process) {
                 return interrupt;
             }
         }
@@ -408,11 +370,8 @@ impl Spi {
     /// Has an IO node's PCIe move so many bytes, behind what it moves already that way; returns when it has. Its reads and writes of memory
     /// are not counted against the L2's **(ours)**.
     pub fn pcie(&self, way: Pcie, bytes: u64) -> Time {
-        let mut shared = lock(&self.shared);
-        let begin = shared.pcie_free[way as usize].max(self.now());
-        let end = begin + (bytes as f64 / self.common.config.pcie_bytes_per_tick).ceil() as Time;
-        shared.pcie_free[way as usize] = end;
-        end
+        let rate = self.common.config.pcie_bytes_per_tick;
+        lock(&self.shared).pcie(way, self.now(), bytes, rate)
     }
 
     /// The process' side of its node.
@@ -428,7 +387,7 @@ impl Spi {
 
     /// What the last poll took.
     pub fn taken(&self) -> Option<Packet> {
-        lock(&self.shared).packets.remove(&self.process).flatten()
+        lock(&self.shared).taken(self.process)
     }
 
     /// Does something else until a time, unless it is past.
@@ -444,7 +403,7 @@ impl Spi {
     /// When a counter came to zero last, ticks; 0 if it never has. No hardware tells it: it is for telling the hardware's time from
     /// the software's.
     pub fn counted_down(&self, address: u64) -> Time {
-        lock(&self.shared).counted_down.get(&address).copied().unwrap_or(0)
+        lock(&self.shared).counted_down(address)
     }
 
     /// Runs instructions of its own for so many ticks.

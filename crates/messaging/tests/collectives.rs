@@ -8,12 +8,12 @@ use netloom_fabric::collective::route::Rectangle;
 use netloom_fabric::collective::{ClassRoute, Delivers, Operation, RouteKind};
 use netloom_fabric::config::{LinkFault, Topology};
 use netloom_fabric::topology::torus::Torus;
+use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::descriptor::{
     ANY_DIRECTION, COLLECTIVE, Descriptor, Kind, Network, SYSTEM_COLLECTIVE,
 };
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority, ReceptionFifo};
 use netloom_nic::message_unit::interrupts::{Group, Interrupt};
-use netloom_nic::message_unit::spi::Spi;
 use units::{Task, network, run, run_failing, unit};
 
 const DIMS: [u32; 5] = [3, 2, 2, 1, 2];

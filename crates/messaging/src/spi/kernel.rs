@@ -4,8 +4,8 @@
 //! What the kernel keeps for itself is as the public driver has it (`Util.h`): the FIFOs and table entries of the last two subgroups, and
 //! the last two classes.
 
-use super::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS};
 use netloom_fabric::collective::CLASS_ROUTES;
+use netloom_nic::message_unit::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS};
 use std::collections::BTreeSet;
 use std::fmt;
 

@@ -4,8 +4,8 @@ use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::*;
 use netloom_fabric::router::queued::{QueuedBlock, QueuedNetwork};
 use netloom_fabric::router::{BuildOptions, NodeBlock, RouterBlock};
+use netloom_messaging::spi::{self, Spi};
 use netloom_nic::message_unit::config::{MessageUnitConfig, SoftwareConfig};
-use netloom_nic::message_unit::spi::Spi;
 use netloom_nic::message_unit::{self, MessageUnits, NETWORK_FIFOS};
 use netloom_node::process::Measurement;
 use std::future::Future;
@@ -53,10 +53,9 @@ pub fn run(
     let outline = network.outline();
     let options =
         BuildOptions { block: block.into(), injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
-    let mut machine = QueuedNetwork::new(network, &options, |nodes| {
-        message_unit::units(unit, &outline, nodes, 1, 1, program)
-    })
-    .expect("buildable");
+    let mut machine =
+        QueuedNetwork::new(network, &options, |nodes| spi::units(unit, &outline, nodes, 1, 1, program))
+            .expect("buildable");
     assert_eq!(machine.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
     assert_eq!(failures(&mut machine), Vec::<String>::new());
@@ -93,7 +92,7 @@ pub fn failures(machine: &mut QueuedNetwork<MessageUnits>) -> Vec<String> {
 pub fn run_failing(network: &QueuedConfig, program: fn(Spi) -> Task) -> Vec<String> {
     let (outline, unit) = (network.outline(), unit());
     let options = BuildOptions { injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
-    let units = |nodes: &[u32]| message_unit::units(&unit, &outline, nodes, 1, 1, program);
+    let units = |nodes: &[u32]| spi::units(&unit, &outline, nodes, 1, 1, program);
     let mut machine = QueuedNetwork::new(network, &options, units).expect("buildable");
     assert_eq!(machine.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);
     failures(&mut machine)

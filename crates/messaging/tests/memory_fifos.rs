@@ -4,15 +4,15 @@
 mod units;
 
 use netloom_engine::Stream;
+use netloom_messaging::spi::Spi;
+use netloom_messaging::spi::kernel::{Refusal, Resource};
 use netloom_nic::message_unit::config::MessageUnitConfig;
 use netloom_nic::message_unit::descriptor::{
     ANY_DIRECTION, Atomic, Descriptor, IoLink, Kind, LOCAL, Network, SYSTEM,
 };
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority, ReceptionFifo};
 use netloom_nic::message_unit::interrupts::{Group, Interrupt};
-use netloom_nic::message_unit::kernel::{Refusal, Resource};
 use netloom_nic::message_unit::protection::{Range, Violation};
-use netloom_nic::message_unit::spi::Spi;
 use netloom_nic::message_unit::{self, NETWORK_FIFOS, UnitCounters};
 use units::{Task, network, run, run_failing, unit};
 
@@ -251,7 +251,7 @@ fn afterwards(program: fn(Spi) -> Task) -> (Vec<(u32, Violation, u64)>, Vec<Unit
     let options =
         netloom_fabric::router::BuildOptions { injection_fifos: NETWORK_FIFOS, ..Default::default() };
     let mut machine = netloom_fabric::router::queued::QueuedNetwork::new(&network, &options, |nodes| {
-        message_unit::units(&unit, &outline, nodes, 1, 1, program)
+        netloom_messaging::spi::units(&unit, &outline, nodes, 1, 1, program)
     })
     .expect("buildable");
     machine.run_until(1 << 40, 1, &netloom_engine::Progress::default());
