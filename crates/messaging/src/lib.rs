@@ -6,18 +6,20 @@
 //! | receives and messages matched by source and tag | `matching.rs` |
 //! | a rank with its library: eager and rendezvous | `rank.rs` |
 //! | what the protocols need of what is below them | `transport.rs` |
-//! | over packets that software puts into the network one by one | `packets.rs` |
-//! | over Message Units, Aries NICs, TH Express NICs | `spi.rs`, `gni.rs`, `glex.rs` |
+//! | over packets, Message Units, Aries NICs, TH Express NICs | `transports/` |
+//! | what programs on Message Units call: the system programming interface, user's and kernel's side | `spi/` |
+//! | what programs on TH Express NICs call, after libglex | `glex/` |
+//! | what programs on Aries NICs call: uGNI; short messages over it; DMAPP, the library of SHMEM and compilers | `gni/`, `smsg.rs`, `dmapp/` |
 //! | protocol cut-offs and the time of the library's instructions | `config.rs` |
 
 pub mod config;
+pub mod dmapp;
 pub mod glex;
 pub mod gni;
-
 pub mod matching;
-pub mod packets;
 pub mod program;
 pub mod rank;
+pub mod smsg;
 pub mod spi;
-
 pub mod transport;
+pub mod transports;

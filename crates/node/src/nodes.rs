@@ -117,6 +117,32 @@ pub struct NewProcess<N: NetworkInterface> {
     pub core: CoreOf<N>,
 }
 
+/// A process of a node that has yet to be made: what its software needs to reach its node and interface.
+pub struct ProcessSlot<N: NetworkInterface> {
+    /// The machine's number of the node.
+    pub node: u32,
+    /// The number of the process on its node.
+    pub process: ProcessId,
+    /// The process' side of its node.
+    pub core: CoreOf<N>,
+    /// What the processes of the node and its interface share.
+    pub shared: Arc<Mutex<N::Shared>>,
+    /// What the interfaces of a block have in common.
+    pub common: Arc<N::Common>,
+}
+
+impl<N: NetworkInterface> Clone for ProcessSlot<N> {
+    fn clone(&self) -> Self {
+        ProcessSlot {
+            node: self.node,
+            process: self.process,
+            core: self.core.clone(),
+            shared: Arc::clone(&self.shared),
+            common: Arc::clone(&self.common),
+        }
+    }
+}
+
 /// A node: its processes, and its interface once that has been used.
 pub struct Node<N: NetworkInterface> {
     /// The machine's number of it.
@@ -167,6 +193,24 @@ impl<N: NetworkInterface> Nodes<N> {
         };
         let list = numbers.iter().map(node).collect();
         Nodes { list, common, seed, dead: BTreeSet::new(), last: 0 }
+    }
+
+    /// The same with processes made from their slots.
+    pub fn from_slots(
+        common: Arc<N::Common>,
+        numbers: &[u32],
+        processes: u8,
+        seed: u64,
+        mut process: impl FnMut(ProcessSlot<N>) -> Box<ProcessOf<N>>,
+    ) -> Self {
+        let of = Arc::clone(&common);
+        let make = |node, which, shared: &_| {
+            let core = CoreOf::<N>::default();
+            let (shared, common) = (Arc::clone(shared), Arc::clone(&of));
+            let slot = ProcessSlot { node, process: which, core: core.clone(), shared, common };
+            NewProcess { process: process(slot), core }
+        };
+        Nodes::new(common, numbers, processes, seed, make)
     }
 
     /// Nodes whose interfaces answer nothing: whoever asks them anything finds out by a time-out.

@@ -10,10 +10,8 @@ use netloom_fabric::config::{
 use netloom_fabric::host::Host;
 use netloom_fabric::router::tiled::{FaultCounts, TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_nic::aries;
 use netloom_nic::aries::address::Job;
 use netloom_nic::aries::config::AriesConfig;
-use netloom_nic::th;
 use netloom_nic::th::config::ThConfig;
 use netloom_node::process::Measurement;
 use netloom_workload::exchange::{Exchange, Kind};
@@ -114,7 +112,8 @@ fn aries_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
     let jobs: Arc<[Job]> = [gni::job(network.topology.nodes())].into();
     let ticks = network.ticks_per_second;
     let program = |g| gni::program(&config, g, ticks);
-    let nics = |numbers: &[u32]| aries::nics(&nic, &network, &jobs, numbers, 1, seed, program);
+    let nics =
+        |numbers: &[u32]| netloom_messaging::gni::nics(&nic, &network, &jobs, numbers, 1, seed, program);
     let (measurements, faults, reroutes) =
         run(&network, seed, nics, |host| (host.measurements().collect(), host.unfinished().count()));
     let measured = config.measured(&measurements, ticks);
@@ -134,7 +133,7 @@ fn th_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
     config.check(network.topology.nodes()).expect("possible");
     let ticks = network.ticks_per_second;
     let program = |g| glex::program(&config, g, ticks);
-    let nics = |numbers: &[u32]| th::nics(&nic, &network, numbers, 1, seed, program);
+    let nics = |numbers: &[u32]| netloom_messaging::glex::nics(&nic, &network, numbers, 1, seed, program);
     let (measurements, faults, reroutes) =
         run(&network, seed, nics, |host| (host.measurements().collect(), host.unfinished().count()));
     let measured = config.measured(&measurements, ticks);

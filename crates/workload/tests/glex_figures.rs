@@ -5,7 +5,7 @@ use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_nic::th;
+use netloom_messaging::glex;
 use netloom_nic::th::config::ThConfig;
 use netloom_workload::glex::bandwidth::Bandwidth;
 use netloom_workload::glex::collectives::Collectives;
@@ -19,7 +19,7 @@ fn run(config: &GlexConfig) -> Vec<f64> {
     let options = BuildOptions { injection_fifos: 2, ..BuildOptions::default() };
     let nic = ThConfig::th_express_2();
     let mut machine = TiledNetwork::new(&network, &options, |numbers| {
-        th::nics(&nic, &network, numbers, 1, 1, |glex| program(config, glex, network.ticks_per_second))
+        glex::nics(&nic, &network, numbers, 1, 1, |glex| program(config, glex, network.ticks_per_second))
     })
     .expect("buildable");
     assert_eq!(machine.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);

@@ -5,7 +5,6 @@ use netloom_engine::{Progress, Reached};
 use netloom_fabric::config::{SwitchedTopology, TiledConfig};
 use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_nic::aries;
 use netloom_nic::aries::config::AriesConfig;
 use netloom_workload::gni::GniConfig;
 use netloom_workload::gni::allreduce::Allreduce;
@@ -26,7 +25,7 @@ fn run(config: &GniConfig, blades: u32, chassis: u32) -> Vec<Vec<f64>> {
     let jobs = [job(nodes)].into();
     let nic = AriesConfig::cray_xc();
     let mut machine = TiledNetwork::new(&network, &options, |numbers| {
-        aries::nics(&nic, &network, &jobs, numbers, config.processes(), 1, |gni| {
+        netloom_messaging::gni::nics(&nic, &network, &jobs, numbers, config.processes(), 1, |gni| {
             program(config, gni, network.ticks_per_second)
         })
     })

@@ -19,28 +19,42 @@ pub const TRANSFER_MAX_B: u64 = 1 << 32;
 /// What a transfer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
+    /// A put.
     Put,
+    /// A get.
     Get,
+    /// A message for a posted receive.
     Send,
 }
 
 /// A block transfer's descriptor, and how far it has come.
 #[derive(Clone, Debug)]
 pub struct Transfer {
+    /// The process that asked for it.
     pub process: u8,
+    /// The protection tag of its job.
     pub ptag: u8,
+    /// What it does.
     pub what: Move,
+    /// The address on this side.
     pub local: u64,
-    /// Virtual node, handle (of a send the process), offset.
+    /// The other side's virtual node.
     pub node: u32,
+    /// The memory domain handle there; of a send the process.
     pub mdh: u16,
+    /// Whether the handle is virtual.
     pub is_virtual: bool,
+    /// The offset in that memory.
     pub offset: u64,
+    /// Its length.
     pub bytes: u64,
+    /// How its packets are routed.
     pub mode: Mode,
     /// Starts only when all before it have ended.
     pub fence: bool,
+    /// Where its end is told.
     pub notice: Notice,
+    /// Bytes that have been asked for.
     pub done: u64,
 }
 

@@ -6,7 +6,6 @@
 //! the same each time, and known since the machine was started; so is the mean of what it waits. Between pulses a NIC's own timer counts.
 //! Pulses take no room from packets and are never lost.
 
-use super::gni::Gni;
 use super::node::Common;
 use netloom_engine::Stream;
 use netloom_fabric::topology::wiring::Wiring;
@@ -68,7 +67,7 @@ impl Common {
     }
 
     /// A node's event timer at a time, microticks.
-    fn timer(&self, node: u32, now: u64) -> u64 {
+    pub fn timer(&self, node: u32, now: u64) -> u64 {
         let own = self.own(node);
         own.offset + drifted(now, own.ppb)
     }
@@ -88,7 +87,7 @@ impl Common {
     }
 
     /// A node's global clock at a time, microticks.
-    fn global_clock(&self, node: u32, now: u64) -> u64 {
+    pub fn global_clock(&self, node: u32, now: u64) -> u64 {
         let period = self.config.clock.pulse_milliticks * MILLI;
         let Own { ppb, .. } = self.own(node);
         // The last pulse that has come; that of the machine's start has come everywhere.
@@ -96,26 +95,6 @@ impl Common {
         let come = |pulse: u64| (pulse * period).checked_add_signed(self.lateness(node, pulse)).unwrap_or(0);
         let pulse = (newest.saturating_sub(2)..=newest).rev().find(|&pulse| come(pulse) <= now).unwrap_or(0);
         pulse * period + drifted(now.saturating_sub(come(pulse)), ppb)
-    }
-}
-
-impl Gni {
-    /// Reads the NIC's event timer, millionths of a tick since some time: a load from the NIC, which crosses the host interface twice.
-    pub async fn timer_microticks(&self) -> u64 {
-        self.read_clock(Common::timer).await
-    }
-
-    /// Reads the global clock, which all nodes have nearly the same, millionths of a tick.
-    pub async fn global_clock_microticks(&self) -> u64 {
-        self.read_clock(Common::global_clock).await
-    }
-
-    async fn read_clock(&self, clock: fn(&Common, u32, u64) -> u64) -> u64 {
-        let crossing = self.common.config.pcie.crossing_milliticks;
-        self.compute_milliticks(crossing).await;
-        let time = clock(&self.common, self.node(), self.now_microticks());
-        self.compute_milliticks(crossing).await;
-        time
     }
 }
 

@@ -56,7 +56,8 @@ const ALL: [Reduction; 10] = [
 const SHORT: u8 = 1 << 6;
 
 impl Reduction {
-    pub(super) fn number(self, is_short: bool) -> u8 {
+    /// Its number, of an operation on 64 bits or 32.
+    pub fn number(self, is_short: bool) -> u8 {
         self as u8 | if is_short { SHORT } else { 0 }
     }
 
@@ -103,7 +104,8 @@ pub struct Tree {
     pub parent: Option<(u32, u8, u8)>,
     /// Where the end of an operation is told.
     pub queue: Option<u16>,
-    pub(super) ptag: u8,
+    /// The protection tag of the job that has it.
+    pub ptag: u8,
 }
 
 impl Tree {
@@ -118,7 +120,11 @@ impl Tree {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Refusal> {
+    /// Refuses a tree that no engine can be part of.
+    ///
+    /// # Errors
+    /// If it has too many branches, or names engines that are not there.
+    pub fn check(&self) -> Result<(), Refusal> {
         let fits = self.children.len() <= CHILDREN
             && self.children.iter().all(|&(_, engine)| usize::from(engine) < ENGINES)
             && self.parent.is_none_or(|(_, engine, child)| {

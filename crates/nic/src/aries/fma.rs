@@ -64,29 +64,47 @@ pub enum Target {
     /// An address in the window.
     Window(u64),
     /// FMA launch: any virtual node and offset.
-    Launch { node: u32, offset: u64 },
+    Launch {
+        /// The virtual node.
+        node: u32,
+        /// The offset in its memory.
+        offset: u64,
+    },
 }
 
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub enum What {
+    /// A put.
     Put {
+        /// Its length.
         bytes: u32,
+        /// Its data; none of zeros.
         data: Option<Data>,
     },
+    /// A get.
     Get {
+        /// Its length.
         bytes: u32,
+        /// The process to which its data comes.
         process: u8,
+        /// Where to.
         address: u64,
+        /// A word to be written behind it: address and value.
         flag: Option<(u64, u64)>,
     },
+    /// An atomic operation.
     Amo {
+        /// Which.
         amo: Amo,
+        /// Its operands.
         operands: [u64; 2],
+        /// Process and address for the old value.
         answer: Option<(u8, u64)>,
     },
     /// An event at the destination, and nothing else.
     Event {
+        /// What it says.
         user: u32,
     },
 }
@@ -95,22 +113,67 @@ pub enum What {
 #[derive(Debug)]
 pub enum Command {
     /// The descriptor's window.
-    Set { descriptor: u8, ptag: u8, window: Window },
+    Set {
+        /// The FMA descriptor.
+        descriptor: u8,
+        /// The protection tag of its job.
+        ptag: u8,
+        /// The window.
+        window: Window,
+    },
     /// Its MDH alone.
-    SetMdh { descriptor: u8, mdh: u16, is_virtual: bool },
+    SetMdh {
+        /// The FMA descriptor.
+        descriptor: u8,
+        /// The memory domain handle.
+        mdh: u16,
+        /// Whether that is virtual.
+        is_virtual: bool,
+    },
     /// Sets the window and opens a transaction: where its end is told, and after how many requests it is closed, which make one event at the
     /// destination if one is asked for; 0 if it is to be closed by itself.
-    Open { descriptor: u8, ptag: u8, window: Window, notice: Notice, packets: u32 },
+    Open {
+        /// The FMA descriptor.
+        descriptor: u8,
+        /// The protection tag of its job.
+        ptag: u8,
+        /// The window.
+        window: Window,
+        /// Where the transaction's end is told.
+        notice: Notice,
+        /// Its requests.
+        packets: u32,
+    },
     /// A request.
-    Remote { descriptor: u8, target: Target, what: What },
+    Remote {
+        /// The FMA descriptor.
+        descriptor: u8,
+        /// Where it goes.
+        target: Target,
+        /// What it asks for.
+        what: What,
+    },
     /// What follows waits until all of the transaction before it is back.
-    Chain { descriptor: u8 },
+    Chain {
+        /// The FMA descriptor.
+        descriptor: u8,
+    },
     /// No more requests are part of the transaction.
-    Close { descriptor: u8 },
+    Close {
+        /// The FMA descriptor.
+        descriptor: u8,
+    },
     /// A block transfer, written to the NIC whole, or (`false`) lying in a queue in memory.
     Transfer(Box<Transfer>, bool),
     /// A contribution to a collective operation.
-    Join { engine: u8, operation: u8, value: [u64; 2] },
+    Join {
+        /// The collective engine.
+        engine: u8,
+        /// The number of the operation.
+        operation: u8,
+        /// Value and identifier.
+        value: [u64; 2],
+    },
     /// The NIC's own: the event of a sequence that its destination could not follow.
     AskEvent(u16),
 }

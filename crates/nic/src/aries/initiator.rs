@@ -1,8 +1,8 @@
 //! Responses, back where their requests came from: their data is written to memory, and transactions that are complete make an event.
 
 use super::config::MILLI;
+use super::errors::ErrorKind;
 use super::fma::Command;
-use super::gni::ErrorKind;
 use super::node::{Event, EventKind};
 use super::orb::{Outstanding, Then};
 use super::packet::{Response, Tag};

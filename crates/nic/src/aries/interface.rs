@@ -3,7 +3,6 @@
 use super::address::Job;
 use super::config::{AriesConfig, MILLI, TICK};
 use super::fma::Command;
-use super::gni::Gni;
 use super::node::{Common, Node, lock};
 use super::{Action, Nic, Watch};
 use crate::outgoing;
@@ -11,11 +10,9 @@ use netloom_engine::Time;
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::router::tiled::TiledHeader;
-use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, ProcessOf, Submitted};
+use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
 use netloom_node::process::ProcessId;
-use netloom_node::program::{IntoOutcome, Program};
 use netloom_node::schedule::Schedule;
-use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a process submits.
@@ -69,29 +66,7 @@ pub struct NicCounters {
 /// The nodes' side of a block: an Aries NIC each, and so many processes.
 pub type AriesNics = Nodes<Nic>;
 
-/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
-///
-/// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
-pub fn nics<F>(
-    config: &AriesConfig,
-    network: &TiledConfig,
-    jobs: &Arc<[Job]>,
-    numbers: &[u32],
-    processes: u32,
-    seed: u64,
-    mut program: impl FnMut(Gni) -> F,
-) -> AriesNics
-where
-    F: Future<Output: IntoOutcome> + Send + 'static,
-{
-    let process = |gni: Gni| -> Box<ProcessOf<Nic>> {
-        Box::new(Program::new(gni.process_core().clone(), program(gni)))
-    };
-    nics_of(config, network, jobs, numbers, processes, seed, process)
-}
-
-/// The same with any processes.
+/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `process` makes each of them.
 ///
 /// # Panics
 /// If there are more processes than a node's numbers can tell, 255.
@@ -102,25 +77,19 @@ pub fn nics_of(
     numbers: &[u32],
     processes: u32,
     seed: u64,
-    mut process: impl FnMut(Gni) -> Box<ProcessOf<Nic>>,
+    process: impl FnMut(ProcessSlot<Nic>) -> Box<ProcessOf<Nic>>,
 ) -> AriesNics {
+    let processes = u8::try_from(processes).expect("at most 255 processes a node");
     let common = Arc::new(Common {
         config: config.clone(),
         packet: network.packet.clone(),
         jobs: Arc::clone(jobs),
-        processes: u8::try_from(processes).expect("at most 255 processes a node"),
+        processes,
         seed,
         topology: network.topology.clone(),
         links: OnceLock::new(),
     });
-    let of = Arc::clone(&common);
-    let make = |number, which, here: &_| {
-        let core = CoreOf::<Nic>::default();
-        let gni = Gni::new(number, which, core.clone(), here, &of);
-        NewProcess { process: process(gni), core }
-    };
-    let processes = common.processes;
-    Nodes::new(common, numbers, processes, seed, make)
+    Nodes::from_slots(common, numbers, processes, seed, process)
 }
 
 impl NetworkInterface for Nic {

@@ -5,8 +5,6 @@
 //!
 //! | station | file |
 //! |---|---|
-//! | what programs call, and the time that their own instructions take | `gni/` |
-//! | short messages, by puts into mailboxes; the library of SHMEM and compilers | `smsg.rs`, `dmapp/` |
 //! | the host interface; reads and writes of memory over it | `../pcie.rs`, `memory.rs` |
 //! | FMA: descriptors, windows, launch | `fma.rs` |
 //! | block transfers | `bte.rs` |
@@ -18,7 +16,10 @@
 //! | reductions and barriers | `collective.rs` |
 //! | event timers and the global clock | `clock.rs` |
 //! | memory, completion queues | `node.rs` |
+//! | errors, and who hears of them; receives of the node itself | `errors.rs`, `system.rs` |
 //! | what its node and the fabric see of it | `interface.rs` |
+//!
+//! What programs call (uGNI, short messages, DMAPP) is in the crate `messaging`.
 
 pub mod address;
 mod amo_cache;
@@ -27,9 +28,8 @@ mod bte;
 pub mod clock;
 pub mod collective;
 pub mod config;
-pub mod dmapp;
+pub mod errors;
 mod fma;
-pub mod gni;
 mod initiator;
 mod interface;
 mod iommu;
@@ -38,27 +38,25 @@ mod message_table;
 mod node;
 mod orb;
 mod packet;
-pub mod smsg;
 pub mod status;
+pub mod system;
 mod target;
 
 pub use amo_cache::AMO_CACHE_ENTRIES;
-pub use bte::{CHANNELS, TRANSFER_MAX_B};
-pub use fma::{LINE_B, WINDOW_B, Window};
-pub use interface::{AriesNics, NicCounters, Submission, nics, nics_of};
+pub use bte::{CHANNELS, Move, TRANSFER_MAX_B, Transfer};
+pub use fma::{Command, LINE_B, Target, WINDOW_B, What, Window};
+pub use interface::{AriesNics, NicCounters, Submission, nics_of};
 pub use iommu::{PTE_CACHE_ENTRIES, PTE_CACHE_WAYS, PTES_PER_ENTRY};
-pub use node::{Event, EventKind, FMA_DESCRIPTORS};
-pub use orb::OUTSTANDING;
+pub use node::{Common, Event, EventKind, FMA_DESCRIPTORS, Node, Queue, QueueMode, Receive, place};
+pub use orb::{Notice, OUTSTANDING};
 
 use crate::arrivals::Arrivals;
 use crate::outgoing::{Outgoing, Requests};
 use config::{AriesConfig, MILLI};
-use fma::Command;
 use netloom_engine::Stream;
 use netloom_fabric::packet::{Data, Meta};
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
 use netloom_node::schedule::Schedule;
-use node::{Common, Node};
 use packet::{Request, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -110,12 +108,21 @@ pub enum Landing {
 
 /// What a process waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
 pub enum Watch {
+    /// An event in a completion queue.
     Queue(u16),
+    /// An event in any completion queue of the process.
     AnyQueue,
+    /// An error of which it hears.
     Errors,
-    Memory { address: u64, bytes: u64 },
+    /// A write to memory of the process.
+    Memory {
+        /// Where the memory begins.
+        address: u64,
+        /// Its length.
+        bytes: u64,
+    },
+    /// The end of all that was asked for by way of an FMA descriptor.
     Sync(u8),
 }
 

@@ -92,10 +92,13 @@ pub struct Notice {
     pub user: u64,
     /// An event for the destination: what it says.
     pub remote: Option<u32>,
-    /// Where that is, and of which memory.
+    /// The node of the destination.
     pub node: u32,
+    /// The memory domain handle there.
     pub mdh: u16,
+    /// Whether the handle is virtual.
     pub is_virtual: bool,
+    /// The protection tag of the job.
     pub ptag: u8,
 }
 

@@ -79,7 +79,7 @@ impl Status {
 
     /// The first of two that is not a success.
     #[must_use]
-    pub(super) fn and(self, other: Status) -> Self {
+    pub fn and(self, other: Status) -> Self {
         if self == Status::Success { other } else { self }
     }
 }

@@ -1,10 +1,11 @@
 //! Requests at their destination: the network address is checked and translated, what is asked for is done, and a response returned.
 
-use super::gni::{ErrorKind, SYSTEM};
+use super::errors::ErrorKind;
 use super::message_table::Followed;
 use super::node::{Event, EventKind, lock};
 use super::packet::{Op, Request, Response};
 use super::status::Status;
+use super::system::SYSTEM;
 use super::{Action, Common, Landing, Nic};
 use crate::aries::config::{MILLI, TICK};
 use crate::pcie::Way;
@@ -186,7 +187,7 @@ impl Nic {
         let find = || {
             let mut here = lock(&self.here);
             let is_member = if process == SYSTEM {
-                here.open_letters();
+                here.open_system_queue();
                 here.attached.values().any(|&ptag| ptag == r.ptag)
             } else {
                 here.attached.get(&process) == Some(&r.ptag)

@@ -1,12 +1,11 @@
 //! The Message Unit as its node and the fabric see it.
 
+use super::commands::{Command, Setting, Shared, Watch, status_of};
 use super::common::Common;
 use super::config::MessageUnitConfig;
 use super::interrupts::Interrupt;
-use super::kernel::Resource;
 use super::protection::Violation;
 use super::reception::Outcome;
-use super::spi::{Command, Setting, Shared, Spi, Watch, status_of};
 use super::{Alarm, NETWORK_FIFOS, Out, Unit, UnitCounters, lock};
 use netloom_engine::Time;
 use netloom_fabric::config::Outline;
@@ -14,39 +13,16 @@ use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::packet::Header;
 use netloom_fabric::topology::torus::Torus;
 use netloom_node::agenda::TICK;
-use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, ProcessOf, Submitted};
+use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
 use netloom_node::polling::Polling;
 use netloom_node::process::{Failure, ProcessId};
-use netloom_node::program::{IntoOutcome, Program};
 use netloom_node::schedule::Schedule;
-use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 /// The nodes' side of a block: a Message Unit each, and so many processes.
 pub type MessageUnits = Nodes<MessageUnit>;
 
-/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
-///
-/// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
-pub fn units<F>(
-    config: &MessageUnitConfig,
-    network: &Outline,
-    numbers: &[u32],
-    processes: u32,
-    seed: u64,
-    mut program: impl FnMut(Spi) -> F,
-) -> MessageUnits
-where
-    F: Future<Output: IntoOutcome> + Send + 'static,
-{
-    let process = |spi: Spi| -> Box<ProcessOf<MessageUnit>> {
-        Box::new(Program::new(spi.core().clone(), program(spi)))
-    };
-    units_of(config, network, numbers, processes, seed, process)
-}
-
-/// The same with any processes.
+/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `process` makes each of them.
 ///
 /// # Panics
 /// If there are more processes than a node's numbers can tell, 255.
@@ -56,18 +32,12 @@ pub fn units_of(
     numbers: &[u32],
     processes: u32,
     seed: u64,
-    mut process: impl FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
+    process: impl FnMut(ProcessSlot<MessageUnit>) -> Box<ProcessOf<MessageUnit>>,
 ) -> MessageUnits {
     let torus = Arc::new(Torus::new(&network.topology));
     let processes = u8::try_from(processes).expect("at most 255 processes a node");
     let common = Arc::new(Common { config: config.clone(), torus, tie: network.halfway_tie, processes });
-    let of = Arc::clone(&common);
-    let make = |number, which, shared: &_| {
-        let core = CoreOf::<MessageUnit>::default();
-        let spi = Spi::new(number, which, core.clone(), shared, &of);
-        NewProcess { process: process(spi), core }
-    };
-    Nodes::new(common, numbers, processes, seed, make)
+    Nodes::from_slots(common, numbers, processes, seed, process)
 }
 
 /// Packets that the units of a block have stored, and their data, bytes.
@@ -165,16 +135,15 @@ impl MessageUnit {
             Setting::Reception(fifo, settings) => unit.set_reception_fifo(fifo, settings)?,
             Setting::Range(register, range) => unit.ranges.set(register, range),
             Setting::Interrupt(like, group) => unit.interrupts.lead(like, group),
-            Setting::Free(Resource::ClassRoute, class) => out.class_route(class.into(), None),
-            Setting::Free(Resource::Barrier, class) => {
+            Setting::FreeBarrier(class) => {
                 out.barrier_class(class.into(), None, 0);
                 lock(&self.shared).status &= !(7 << (4 * u32::from(class)));
             }
-            Setting::Free(Resource::BaseAddress, entry) => {
+            Setting::FreeBase(entry) => {
                 unit.base.remove(&entry);
             }
-            Setting::Free(Resource::InjectionFifo, fifo) => unit.free_injection_fifo(fifo)?,
-            Setting::Free(Resource::ReceptionFifo, fifo) => unit.free_reception_fifo(fifo)?,
+            Setting::FreeInjection(fifo) => unit.free_injection_fifo(fifo)?,
+            Setting::FreeReception(fifo) => unit.free_reception_fifo(fifo)?,
             Setting::Barrier(class, route, start) => {
                 out.barrier_class(class.into(), route, start);
                 lock(&self.shared).status |= start << (4 * u32::from(class));

@@ -13,10 +13,13 @@
 //! | reads and writes through the master ports | `memory.rs` |
 //! | what lies in memory | `../contents.rs` |
 //! | what the unit refuses, tells unasked, counts | `protection.rs`, `interrupts.rs`, `counters.rs` |
-//! | what programs call, and the time that their own instructions take | `spi.rs` |
+//! | commands of processes, and what they share with the unit | `commands.rs` |
 //! | what its node and the fabric see of it | `interface.rs` |
+//!
+//! What programs call, and the kernel's side of it, is in the crate `messaging`.
 
 mod atomic;
+pub mod commands;
 mod common;
 pub mod config;
 
@@ -27,15 +30,14 @@ pub mod fifos;
 mod injection;
 mod interface;
 pub mod interrupts;
-pub mod kernel;
 mod memory;
 mod packet;
 pub mod protection;
 mod reception;
-pub mod spi;
 
+pub use common::Common;
 pub use counters::UnitCounters;
-pub use interface::{MessageUnit, MessageUnits, injected, refused, stored_so_far, units, units_of};
+pub use interface::{MessageUnit, MessageUnits, injected, refused, stored_so_far, units_of};
 
 use netloom_engine::{Stream, Time};
 use netloom_fabric::collective::ClassRoute;
@@ -166,7 +168,7 @@ impl Alarm {
 
 /// What a unit asks of its node and of the fabric.
 struct Out {
-    schedule: Schedule<Alarm, spi::Watch>,
+    schedule: Schedule<Alarm, commands::Watch>,
     requests: Vec<Request>,
 }
 

@@ -39,9 +39,13 @@ pub struct Options {
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
+    /// A put of data that is in the descriptor.
     Immediate(Data),
+    /// A put of data in memory.
     Put,
+    /// A mini-packet.
     Mini(Data),
+    /// A get.
     Get,
     /// A control packet; whether its data is to be a mini-packet too.
     Control(Data, bool),
@@ -59,21 +63,28 @@ const CHILD_B: u32 = 8;
 /// A descriptor.
 #[derive(Clone, Debug)]
 pub struct Descriptor {
+    /// The port that it was submitted to.
     pub vp: u8,
+    /// What is to be done.
     pub operation: Operation,
+    /// The other port.
     pub to: Address,
     /// Of a collective descriptor: for whom it is used again, one after another (section 2.5).
     pub more: VecDeque<Address>,
+    /// The address on this side.
     pub local: u64,
+    /// The address on the other.
     pub remote: u64,
+    /// Bytes of a put or get.
     pub bytes: u64,
+    /// How it is carried out.
     pub options: Options,
     /// What it is in a sequence, if it is in one.
     pub step: Step,
 }
 
 impl Descriptor {
-    /// What it takes in a queue: an immediate put has its data in it, and a mini-packet's is always as long.
+    /// Its length in a queue, bytes: an immediate put has its data in it, and a mini-packet's is always as long.
     pub fn length(&self, c: &ThConfig) -> u32 {
         c.descriptor_B
             + CHILD_B * self.more.len() as u32

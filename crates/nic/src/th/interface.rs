@@ -1,7 +1,6 @@
 //! The NIC as its node and the fabric see it.
 
 use super::config::ThConfig;
-use super::glex::Glex;
 use super::node::{Common, Node, lock};
 use super::submit::Write;
 use super::{Action, Nic, Watch};
@@ -11,11 +10,9 @@ use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::router::tiled::TiledHeader;
 use netloom_node::agenda::TICK;
-use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes, ProcessOf, Submitted};
+use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
 use netloom_node::process::ProcessId;
-use netloom_node::program::{IntoOutcome, Program};
 use netloom_node::schedule::Schedule;
-use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 /// What a NIC has counted.
@@ -60,28 +57,7 @@ pub struct NicCounters {
 /// The nodes' side of a block: a TH Express NIC each, and so many processes.
 pub type ThNics = Nodes<Nic>;
 
-/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
-///
-/// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
-pub fn nics<F>(
-    config: &ThConfig,
-    network: &TiledConfig,
-    numbers: &[u32],
-    processes: u32,
-    seed: u64,
-    mut program: impl FnMut(Glex) -> F,
-) -> ThNics
-where
-    F: Future<Output: IntoOutcome> + Send + 'static,
-{
-    let process = |glex: Glex| -> Box<ProcessOf<Nic>> {
-        Box::new(Program::new(glex.process_core().clone(), program(glex)))
-    };
-    nics_of(config, network, numbers, processes, seed, process)
-}
-
-/// The same with any processes.
+/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `process` makes each of them.
 ///
 /// # Panics
 /// If there are more processes than a node's numbers can tell, 255.
@@ -91,22 +67,16 @@ pub fn nics_of(
     numbers: &[u32],
     processes: u32,
     seed: u64,
-    mut process: impl FnMut(Glex) -> Box<ProcessOf<Nic>>,
+    process: impl FnMut(ProcessSlot<Nic>) -> Box<ProcessOf<Nic>>,
 ) -> ThNics {
+    let processes = u8::try_from(processes).expect("at most 255 processes a node");
     let common = Arc::new(Common {
         config: config.clone(),
         packet: network.packet.clone(),
         nodes: network.topology.nodes(),
-        processes: u8::try_from(processes).expect("at most 255 processes a node"),
+        processes,
     });
-    let of = Arc::clone(&common);
-    let make = |number, which, here: &_| {
-        let core = CoreOf::<Nic>::default();
-        let glex = Glex::new(number, which, core.clone(), here, &of);
-        NewProcess { process: process(glex), core }
-    };
-    let processes = common.processes;
-    Nodes::new(common, numbers, processes, seed, make)
+    Nodes::from_slots(common, numbers, processes, seed, process)
 }
 
 impl NetworkInterface for Nic {

@@ -5,7 +5,6 @@
 //!
 //! | station | file |
 //! |---|---|
-//! | what programs call, after libglex (section 3.1) | `glex.rs` |
 //! | descriptors; how they come to the NIC, by PIO or by DMA | `descriptor.rs`, `submit.rs` |
 //! | sequences of descriptors, and control packets | `sequence.rs` |
 //! | the RDMA engine: packets and their data | `engine.rs` |
@@ -17,6 +16,8 @@
 //! | queues of events, mini-packets, interrupts and error packets | `queue.rs` |
 //! | memory, virtual ports | `node.rs` |
 //! | what its node and the fabric see of it | `interface.rs` |
+//!
+//! What programs call, after libglex (section 3.1), is in the crate `messaging`.
 
 mod atc;
 mod checker;
@@ -24,7 +25,6 @@ pub mod config;
 mod connection;
 mod descriptor;
 mod engine;
-pub mod glex;
 mod interface;
 mod memory;
 mod node;
@@ -36,18 +36,20 @@ pub mod status;
 mod submit;
 
 pub use checker::PAGE_B;
-pub use descriptor::{Address, Options};
-pub use interface::{NicCounters, ThNics, nics, nics_of};
-pub use node::{EndpointConfig, Event, EventKind, FailedRequest, MiniPacket, PIO_PORTS, PORTS, Submission};
-pub use queue::{ErrorKind, ErrorPacket, Interrupt, InterruptKind, QueueConfig};
-pub use sequence::{Reduction, Request, Swap, swap_address};
+pub use descriptor::{Address, Descriptor, Operation, Options};
+pub use interface::{NicCounters, ThNics, nics_of};
+pub use node::{
+    Common, EndpointConfig, Event, EventKind, FailedRequest, MiniPacket, Node, PIO_PORTS, PORTS, Port,
+    Submission, place, submission_of,
+};
+pub use queue::{EVENT_B, ErrorKind, ErrorPacket, Interrupt, InterruptKind, Queue, QueueConfig};
+pub use sequence::{REDUCED_WORDS, Reduction, Request, Step, Swap, swap_address};
 pub use submit::Write;
 
 use crate::arrivals::Arrivals;
 use crate::outgoing::{Outgoing, Requests};
 use crate::pcie::Pcie;
 use connection::Coming;
-use descriptor::Descriptor;
 use engine::{Expected, Read, Transfer};
 use memory::Landing;
 use netloom_engine::Stream;
@@ -55,7 +57,6 @@ use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
 use netloom_node::agenda::{MILLI, TICK};
 use netloom_node::schedule::Schedule;
-use node::{Common, Node};
 use packet::{Id, Packet};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -97,12 +98,20 @@ pub enum Action {
 
 /// What a process waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
 pub enum Watch {
+    /// An event in the queue of a virtual port.
     Events(u8),
+    /// A mini-packet in the queue of a virtual port.
     MiniPackets(u8),
+    /// An interrupt in the node's queue.
     Interrupts,
-    Memory { address: u64, bytes: u64 },
+    /// A write to memory of the process.
+    Memory {
+        /// Where the memory begins.
+        address: u64,
+        /// Its length.
+        bytes: u64,
+    },
 }
 
 /// The NIC of one node, once it has something to do.

@@ -20,9 +20,13 @@ pub const PORTS: u8 = 40;
 
 /// What all nodes of a block have in common.
 pub struct Common {
+    /// The NIC.
     pub config: ThConfig,
+    /// The form of the network's packets.
     pub packet: FlitFormat,
+    /// Nodes of the machine.
     pub nodes: u32,
+    /// Processes of each node.
     pub processes: u8,
 }
 
@@ -103,24 +107,30 @@ const FAILED: usize = 64;
 
 /// A virtual port.
 pub struct Port {
+    /// The process that has it.
     pub process: u8,
+    /// How it was made.
     pub config: EndpointConfig,
+    /// Its event queue.
     pub events: Queue<Event>,
+    /// Requests of it that failed.
     pub failed: Queue<FailedRequest>,
+    /// Its mini-packet queue.
     pub mini_packets: Queue<MiniPacket>,
     /// Mini-packets on their way to memory.
-    pub mini_under_way: usize,
+    pub(super) mini_under_way: usize,
     /// Descriptors in host memory that the NIC has not fetched.
     pub sdq: VecDeque<Descriptor>,
     /// Descriptors on their way to the chip, or there.
     pub held: u32,
     /// Control packets that have come for its sequences.
-    pub control: Control,
+    pub(super) control: Control,
     /// Whether its queues interrupt when they are no longer empty: of events, of mini-packets.
     pub interrupts: [bool; 2],
 }
 
 impl Port {
+    /// One that was just given to a process.
     pub fn new(process: u8, config: EndpointConfig) -> Self {
         Port {
             process,
@@ -140,37 +150,45 @@ impl Port {
 /// A node.
 #[derive(Default)]
 pub struct Node {
+    /// Its memory.
     pub contents: Contents,
-    /// By number.
-    pub ports: Vec<Option<Port>>,
-    pub checker: Checker,
-    pub atc: Atc,
-    /// The interrupt queue, and the queue of error packets, which has room once it has been set up.
+    /// Its virtual ports, by number.
+    pub(super) ports: Vec<Option<Port>>,
+    pub(super) checker: Checker,
+    pub(super) atc: Atc,
+    /// The interrupt queue.
     pub interrupts: Queue<Interrupt>,
+    /// The queue of error packets, which has room once it has been set up.
     pub errors: Queue<ErrorPacket>,
+    /// Whether each error packet interrupts.
     pub error_interrupts: bool,
-    /// Refreshes of the cache that software has asked for, and those that are done: the global register.
+    /// Refreshes of the cache that software has asked for.
     pub refreshes_asked: u64,
+    /// Refreshes that are done: the global register.
     pub refreshes_done: u64,
 }
 
 /// Where an address of a process lies among the contents of its node.
-pub(super) fn place(process: u8, address: u64) -> u64 {
+pub fn place(process: u8, address: u64) -> u64 {
     debug_assert!(address < 1 << 48);
     u64::from(process) << 48 | address
 }
 
 /// How a port of that number gets its descriptors.
-pub(super) fn submission_of(vp: u8) -> Submission {
+pub fn submission_of(vp: u8) -> Submission {
     if vp < PIO_PORTS { Submission::Pio } else { Submission::Dma }
 }
 
 impl Node {
+    /// A virtual port, if it has been given to a process.
     pub fn port(&mut self, vp: u8) -> Option<&mut Port> {
         self.ports.get_mut(usize::from(vp))?.as_mut()
     }
 
     /// Gives a process a port that is free.
+    ///
+    /// # Errors
+    /// If none is.
     pub fn take_port(&mut self, submission: Submission, port: Port) -> Result<u8, Refusal> {
         self.ports.resize_with(PORTS.into(), || None);
         let free = (0..PORTS)
@@ -180,7 +198,25 @@ impl Node {
         Ok(free)
     }
 
+    /// Takes a port back from its process.
+    pub fn free_port(&mut self, vp: u8) {
+        if let Some(port) = self.ports.get_mut(usize::from(vp)) {
+            *port = None;
+        }
+    }
+
+    /// Whether an item of the checker is memory of a port.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn owns(&mut self, vp: u8, item: u16) -> Result<(), Refusal> {
+        self.checker.owned(item, vp).map(|_| ())
+    }
+
     /// Registers memory of a port: an item of the checker, and in a buffer its translations too.
+    ///
+    /// # Errors
+    /// If the checker or the buffer has no room for it.
     pub fn register(
         &mut self,
         c: &ThConfig,
@@ -201,6 +237,9 @@ impl Node {
     }
 
     /// Forgets memory: first the checker, then what the cache has of it.
+    ///
+    /// # Errors
+    /// If it is not the port's.
     pub fn deregister(&mut self, c: &ThConfig, vp: u8, item: u16) -> Result<(), Refusal> {
         let item = self.checker.remove(item, vp)?;
         self.atc.forget(vp, item.base, item.top, c.is_buffer);

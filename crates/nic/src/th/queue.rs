@@ -12,7 +12,7 @@ use netloom_node::agenda::MILLI;
 use std::collections::VecDeque;
 
 /// An event in memory.
-pub(super) const EVENT_B: u32 = 16;
+pub const EVENT_B: u32 = 16;
 /// An interrupt in memory **(ours)**, and the write that interrupts a core.
 const INTERRUPT_B: u32 = 16;
 const MESSAGE_B: u32 = 4;
@@ -33,7 +33,10 @@ impl QueueConfig {
     }
 
     /// Whether it can be, with entries of so many bytes.
-    pub(super) fn check(&self, c: &ThConfig, entry_bytes: u32) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn check(&self, c: &ThConfig, entry_bytes: u32) -> Result<(), Refusal> {
         let bytes = (self.entries as u64).checked_mul(entry_bytes.into());
         let fits = bytes.is_some_and(|bytes| match self.at {
             None => bytes <= c.pinned_max_B,
@@ -61,6 +64,7 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
+    /// An empty one.
     pub fn new(config: QueueConfig) -> Self {
         Queue {
             room: config.entries,
@@ -77,12 +81,12 @@ impl<T> Queue<T> {
         self.room = room;
     }
 
-    pub fn room(&self) -> usize {
+    pub(super) fn room(&self) -> usize {
         self.room
     }
 
     /// Whether there was room.
-    pub fn push(&mut self, item: T) -> bool {
+    pub(super) fn push(&mut self, item: T) -> bool {
         let fits = self.list.len() < self.room;
         if fits {
             self.list.push_back(item);
@@ -92,18 +96,19 @@ impl<T> Queue<T> {
     }
 
     /// Something was lost for want of room.
-    pub fn overflow(&mut self) {
+    pub(super) fn overflow(&mut self) {
         self.is_overflown = true;
     }
 
-    pub fn has_room(&self, under_way: usize) -> bool {
+    pub(super) fn has_room(&self, under_way: usize) -> bool {
         self.list.len() + under_way < self.room
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
+    /// Whether software finds nothing: neither an entry nor that one was lost.
     pub fn is_quiet(&self) -> bool {
         self.list.is_empty() && !self.is_overflown
     }
@@ -114,6 +119,9 @@ impl<T> Queue<T> {
     }
 
     /// What software finds. That something was lost it hears once, behind what came before.
+    ///
+    /// # Errors
+    /// If nothing is there, or something was lost.
     pub fn pop(&mut self) -> Result<T, Refusal> {
         match self.list.pop_front() {
             Some(item) => Ok(item),
@@ -123,6 +131,9 @@ impl<T> Queue<T> {
     }
 
     /// Takes so many, if there are so many.
+    ///
+    /// # Errors
+    /// If there are fewer.
     pub fn discard(&mut self, count: usize) -> Result<(), Refusal> {
         if count > self.list.len() {
             return Err(Refusal::Empty);

@@ -63,7 +63,7 @@ pub enum Reduction {
 }
 
 /// Most words that are reduced at once (`glex.h`).
-pub(super) const REDUCED_WORDS: usize = 6;
+pub const REDUCED_WORDS: usize = 6;
 
 impl Reduction {
     fn of_words(self, a: u64, b: u64) -> u64 {
@@ -99,7 +99,9 @@ impl Reduction {
 pub struct Step {
     /// The first of a sequence: how many control packets it waits for.
     pub after: Option<u32>,
+    /// What it takes from the control packet.
     pub swap: Swap,
+    /// What the control packets are made into.
     pub reduction: Option<Reduction>,
 }
 
@@ -115,13 +117,20 @@ pub struct Control {
 /// What is to be done, for a list of requests.
 #[derive(Clone, Debug)]
 pub struct Request {
-    pub(super) operation: Operation,
-    pub(super) to: Vec<Address>,
-    pub(super) local: u64,
-    pub(super) remote: u64,
-    pub(super) bytes: u64,
-    pub(super) options: Options,
-    pub(super) step: Step,
+    /// What is to be done.
+    pub operation: Operation,
+    /// The other ports: several of a collective descriptor.
+    pub to: Vec<Address>,
+    /// The address on this side.
+    pub local: u64,
+    /// The address on the other.
+    pub remote: u64,
+    /// Bytes of a put or get.
+    pub bytes: u64,
+    /// How it is carried out.
+    pub options: Options,
+    /// What it is in a sequence.
+    pub step: Step,
 }
 
 impl Request {

@@ -21,17 +21,20 @@ use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::Steps;
-use netloom_messaging::glex::GlexTransport;
-use netloom_messaging::gni::{COOKIE, GniTransport, PTAG};
-use netloom_messaging::packets::{PacketFormat, Packets, Placement};
+use netloom_messaging::glex::Glex;
+use netloom_messaging::gni;
 use netloom_messaging::rank::{Rank, RankReport};
-use netloom_messaging::spi::SpiTransport;
+use netloom_messaging::spi;
 use netloom_messaging::transport::Transport;
+use netloom_messaging::transports::glex::GlexTransport;
+use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG};
+use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
+use netloom_messaging::transports::spi::SpiTransport;
 use netloom_nic::aries::address::Job;
 use netloom_nic::fifo::FifoNic;
 use netloom_nic::message_unit::NETWORK_FIFOS;
 use netloom_nic::packet_port::{NewPacket, OnFifos, PacketPort, PortMemory, Watch};
-use netloom_nic::{aries, message_unit, th};
+use netloom_nic::th;
 use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes};
 use netloom_node::process::{Operations, Process, Resumed, Step};
 use netloom_workload::config::{Priority, Routing, WorkloadConfig};
@@ -247,7 +250,7 @@ pub(super) fn on_torus<F: RouterFamily>(
     if let Some(unit) = &machine.message_unit {
         options.injection_fifos = NETWORK_FIFOS;
         let built = family.build(&options, |numbers| {
-            message_unit::units_of(unit, network, numbers, 1, s.seed, |spi| {
+            spi::units_of(unit, network, numbers, 1, s.seed, |spi| {
                 ranks.process(spi.node(), |_| SpiTransport::new(spi.clone(), &ranks.placement, ranks.steps()))
             })
         });
@@ -305,7 +308,7 @@ pub(super) fn on_switches(
         let jobs: Arc<[Job]> = [Job::new(PTAG, COOKIE, 0..nodes)].into();
         let (eager, credits) = (machine.messaging.eager_max_B, machine.messaging.credits);
         let built = TiledNetwork::new(network, &options, |numbers| {
-            aries::nics_of(nic, network, &jobs, numbers, 1, s.seed, |gni| {
+            gni::nics_of(nic, network, &jobs, numbers, 1, s.seed, |gni| {
                 let transport = |rank| GniTransport::new(gni.clone(), &ranks.placement, rank, eager, credits);
                 ranks.process(gni.node(), transport)
             })
@@ -314,7 +317,8 @@ pub(super) fn on_switches(
     }
     if let Some(nic) = &machine.th {
         let built = TiledNetwork::new(network, &options, |numbers| {
-            th::nics_of(nic, network, numbers, 1, s.seed, |glex| {
+            th::nics_of(nic, network, numbers, 1, s.seed, |slot| {
+                let glex = Glex::new(slot);
                 ranks.process(glex.node(), |_| GlexTransport::new(glex.clone(), &ranks.placement))
             })
         });

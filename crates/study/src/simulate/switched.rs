@@ -14,9 +14,7 @@ use crate::run::ProgressSink;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::tiled::{TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_nic::aries;
 use netloom_nic::aries::address::Job;
-use netloom_nic::th;
 use netloom_node::nodes::{NetworkInterface, Nodes as NicNodes};
 use netloom_workload::config::WorkloadConfig;
 use netloom_workload::flits::{Nodes, Plan};
@@ -101,7 +99,7 @@ fn on_aries(
     let jobs: Arc<[Job]> = [gni::job(nodes)].into();
     let built = TiledNetwork::new(network, &of_programs(study), |numbers| {
         let program = |gni| gni::program(config, gni, network.ticks_per_second);
-        aries::nics(nic, network, &jobs, numbers, config.processes(), s.seed, program)
+        netloom_messaging::gni::nics(nic, network, &jobs, numbers, config.processes(), s.seed, program)
     });
     let measured = |measurements: &_| config.measured(measurements, study.machine.ticks_per_second());
     run_programs(study, built, config.processes(), measured, (progress, threads), begin)
@@ -122,7 +120,7 @@ fn on_th(
     };
     let built = TiledNetwork::new(network, &of_programs(study), |numbers| {
         let program = |glex| glex::program(config, glex, network.ticks_per_second);
-        th::nics(nic, network, numbers, 1, s.seed, program)
+        netloom_messaging::glex::nics(nic, network, numbers, 1, s.seed, program)
     });
     let measured = |measurements: &_| config.measured(measurements, study.machine.ticks_per_second());
     run_programs(study, built, 1, measured, (progress, threads), begin)

@@ -101,7 +101,7 @@ fn on_message_units<F: RouterFamily>(
         ..BuildOptions::default()
     };
     let built = family.build(&options, |nodes| {
-        message_unit::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims))
+        netloom_messaging::spi::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims))
     });
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run =

@@ -3,8 +3,8 @@
 use super::{AT, Measured, Measurements, Path, check_partner, refuse, set_up};
 use crate::processes::span;
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::glex::Glex;
 use netloom_nic::th::Options;
-use netloom_nic::th::glex::Glex;
 use serde::{Deserialize, Serialize};
 
 /// Many puts of one size.

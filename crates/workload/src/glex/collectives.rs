@@ -3,7 +3,7 @@
 
 use super::{KEY, Measured, Measurements, Path, of, refuse};
 use netloom_fabric::config::ConfigError;
-use netloom_nic::th::glex::{CHILDREN, Glex};
+use netloom_messaging::glex::{CHILDREN, Glex};
 use netloom_nic::th::{Address, Options, Reduction, Request, Swap};
 use serde::{Deserialize, Serialize};
 

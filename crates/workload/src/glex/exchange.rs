@@ -3,7 +3,7 @@
 use super::{AT, KEY, refuse};
 use crate::exchange::{Exchange, Interface, Kind, Places};
 use netloom_fabric::config::ConfigError;
-use netloom_nic::th::glex::Glex;
+use netloom_messaging::glex::Glex;
 use netloom_nic::th::status::{Refusal, Status};
 use netloom_nic::th::{Address, Event, Options, Submission};
 

@@ -2,7 +2,7 @@
 
 use super::{AT, Measured, Measurements, Path, check_partner, of, refuse, set_up};
 use netloom_fabric::config::ConfigError;
-use netloom_nic::th::glex::Glex;
+use netloom_messaging::glex::Glex;
 use netloom_nic::th::{Address, Options};
 use serde::{Deserialize, Serialize};
 

@@ -15,7 +15,7 @@ use bandwidth::Bandwidth;
 use collectives::Collectives;
 use latency::Latency;
 use netloom_fabric::config::ConfigError;
-use netloom_nic::th::glex::Glex;
+use netloom_messaging::glex::Glex;
 use netloom_nic::th::{Address, Submission};
 use serde::{Deserialize, Serialize};
 use std::future::Future;

@@ -3,9 +3,9 @@
 
 use super::{Measured, Measurements, of, refuse, set_up};
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::gni::Gni;
 use netloom_nic::aries::address::PageSize;
 use netloom_nic::aries::collective::{CHILDREN, Reduction, Tree};
-use netloom_nic::aries::gni::Gni;
 use serde::{Deserialize, Serialize};
 
 /// Sums of one double.

@@ -3,10 +3,10 @@
 use super::{BEGIN, END, Measured, Measurements, refuse, set_up, span};
 use netloom_engine::Stream;
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
 use netloom_nic::aries::atomic::{Amo, AmoKind};
-use netloom_nic::aries::gni::Gni;
 use serde::{Deserialize, Serialize};
 
 /// Atomic additions.

@@ -2,9 +2,9 @@
 
 use super::{AT, BEGIN, END, Measured, Measurements, check_partner, refuse, set_up, span};
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::gni::{Endpoint, Gni, Post, PostKind};
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
-use netloom_nic::aries::gni::{Endpoint, Gni, Post, PostKind};
 use serde::{Deserialize, Serialize};
 
 /// Many puts of one size.

@@ -2,9 +2,9 @@
 
 use super::{AT, register, sign_on};
 use crate::exchange::{Exchange, Interface, Places};
+use netloom_messaging::gni::{Endpoint, Gni, Post, PostKind};
 use netloom_nic::aries::address::{MemHandle, PageSize};
 use netloom_nic::aries::atomic::{Amo, AmoKind};
-use netloom_nic::aries::gni::{Endpoint, Gni, Post, PostKind};
 use netloom_nic::aries::status::Status;
 
 /// Longest put or get by the core's own stores, bytes: others are the block transfer engine's.

@@ -2,9 +2,9 @@
 
 use super::{AT, Measured, Measurements, check_partner, of, refuse, set_up};
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
-use netloom_nic::aries::gni::Gni;
 use serde::{Deserialize, Serialize};
 
 /// Puts and gets between node 0 and another.

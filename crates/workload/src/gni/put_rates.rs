@@ -2,9 +2,9 @@
 
 use super::{BEGIN, END, Measured, Measurements, check_partner, refuse, set_up};
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
-use netloom_nic::aries::gni::Gni;
 use netloom_node::process::Measurement;
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,7 @@ use super::tree::{Boxes, MEMORY, RECEIVED, Registers, SENT, check_messages, chec
 use crate::processes::Measurements;
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::spi::Spi;
+use netloom_messaging::spi::Spi;
 use serde::{Deserialize, Serialize};
 
 /// An allreduce.

@@ -5,7 +5,7 @@ use super::tree::{Boxes, Registers, check_trees, trees};
 use crate::processes::Measurements;
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::spi::Spi;
+use netloom_messaging::spi::Spi;
 use serde::{Deserialize, Serialize};
 
 /// Barriers, one after the other.

@@ -6,7 +6,7 @@ use super::tree::{Boxes, MEMORY, Registers, check_messages, check_trees, ten, tr
 use crate::processes::Measurements;
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
-use netloom_nic::message_unit::spi::Spi;
+use netloom_messaging::spi::Spi;
 use serde::{Deserialize, Serialize};
 
 /// A broadcast.

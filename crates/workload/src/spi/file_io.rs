@@ -11,9 +11,9 @@ use crate::processes::Measurements;
 use netloom_engine::Time;
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::config::{ConfigError, IoNodes};
+use netloom_messaging::spi::{Pcie, Spi};
 use netloom_nic::message_unit::descriptor::{Descriptor, IoLink, Kind, Network, SYSTEM};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority};
-use netloom_nic::message_unit::spi::{Pcie, Spi};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -19,7 +19,7 @@ use file_io::FileIo;
 use nearest_neighbour::NearestNeighbour;
 use netloom_fabric::config::tagged::{Tagged, tagged};
 use netloom_fabric::config::{ConfigError, IoNodes, Topology};
-use netloom_nic::message_unit::spi::Spi;
+use netloom_messaging::spi::Spi;
 use ping_pong::PingPong;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::future::Future;

@@ -4,8 +4,8 @@
 use super::Measured;
 use crate::processes::Measurements;
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};
-use netloom_nic::message_unit::spi::Spi;
 use serde::{Deserialize, Serialize};
 
 /// A ping-pong.

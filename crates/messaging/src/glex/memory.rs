@@ -1,0 +1,101 @@
+//! Memory that an endpoint registers, so that others reach it and the NIC reads it (sections 2.3 and 3.1).
+
+use super::{Glex, Refusal, lock};
+use netloom_nic::th::Write;
+use netloom_node::agenda::MILLI;
+
+/// Registered memory of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    endpoint: u8,
+    item: u16,
+}
+
+impl Glex {
+    /// Registers the pages of memory for an endpoint (the kernel's part: not timed).
+    ///
+    /// # Errors
+    /// If all items of the memory checker are taken, or, where the cache is a buffer, all its entries.
+    pub fn register(
+        &self,
+        endpoint: u8,
+        address: u64,
+        bytes: u64,
+        may_write: bool,
+    ) -> Result<Memory, Refusal> {
+        self.insert(endpoint, (address, bytes), may_write, true)
+    }
+
+    fn insert(
+        &self,
+        endpoint: u8,
+        (address, bytes): (u64, u64),
+        may_write: bool,
+        is_valid: bool,
+    ) -> Result<Memory, Refusal> {
+        if bytes == 0 || address.checked_add(bytes).is_none_or(|end| end > 1 << 48) {
+            return Err(Refusal::Invalid);
+        }
+        let mut here = lock(&self.here);
+        self.own(&mut here, endpoint)?;
+        let item = here.register(&self.common.config, endpoint, (address, bytes), (may_write, is_valid))?;
+        Ok(Memory { endpoint, item })
+    }
+
+    /// Forgets memory that was registered (the kernel's part: not timed).
+    ///
+    /// # Errors
+    /// If it was not.
+    pub fn deregister(&self, memory: Memory) -> Result<(), Refusal> {
+        let mut here = lock(&self.here);
+        self.own(&mut here, memory.endpoint)?;
+        here.deregister(&self.common.config, memory.endpoint, memory.item)
+    }
+
+    /// Registers memory on line, in the three steps of a refresh: the item is written to the memory checker; tags of its pages in the cache
+    /// are sought; those found are removed, and a register tells the program, which reads it until then.
+    ///
+    /// # Errors
+    /// As [`Self::register`].
+    pub async fn register_online(
+        &self,
+        endpoint: u8,
+        address: u64,
+        bytes: u64,
+        may_write: bool,
+    ) -> Result<Memory, Refusal> {
+        let memory = self.insert(endpoint, (address, bytes), may_write, false)?;
+        self.refresh(memory, true).await;
+        Ok(memory)
+    }
+
+    /// Forgets memory on line, in the same steps. From the first on nobody may reach it.
+    ///
+    /// # Errors
+    /// As [`Self::deregister`].
+    pub async fn deregister_online(&self, memory: Memory) -> Result<(), Refusal> {
+        {
+            let mut here = lock(&self.here);
+            self.own(&mut here, memory.endpoint)?;
+            here.owns(memory.endpoint, memory.item)?;
+        }
+        self.refresh(memory, false).await;
+        self.deregister(memory)
+    }
+
+    async fn refresh(&self, memory: Memory, is_valid: bool) {
+        let number = {
+            let mut here = lock(&self.here);
+            here.refreshes_asked += 1;
+            here.refreshes_asked
+        };
+        let (core, pcie) = (self.core(), &self.common.config.pcie);
+        let cost = (core.library_milliticks + core.line_milliticks) * MILLI;
+        let write = Write::Refresh(memory.item, is_valid);
+        self.core.submit_after(cost, write).await;
+        // A read of the register crosses the host interface twice.
+        while lock(&self.here).refreshes_done < number {
+            self.compute_milliticks(2 * pcie.crossing_milliticks + core.poll_milliticks).await;
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What programs submit, all of it without waiting (section 3.1): mini-packets, puts, gets, control packets, and lists of them.
+
+use super::{CHILDREN, Glex, Refusal, lock};
+use netloom_nic::th::{
+    Address, Descriptor, Operation, Options, PORTS, REDUCED_WORDS, Request, Submission, Write, submission_of,
+};
+use netloom_node::agenda::MILLI;
+use std::collections::VecDeque;
+
+impl Glex {
+    /// Sends a mini-packet.
+    ///
+    /// # Errors
+    /// If it is too long, or the descriptor queue is full.
+    pub async fn send_mini_packet(
+        &self,
+        endpoint: u8,
+        to: Address,
+        data: &[u8],
+        options: Options,
+    ) -> Result<(), Refusal> {
+        self.post(endpoint, Request::mini_packet(&[to], data).with(options)).await
+    }
+
+    /// Sends a control packet, which may set off a sequence at the other port (section 2.5).
+    ///
+    /// # Errors
+    /// As [`Self::send_mini_packet`].
+    pub async fn send_control(
+        &self,
+        endpoint: u8,
+        to: Address,
+        data: &[u8],
+        options: Options,
+    ) -> Result<(), Refusal> {
+        self.post(endpoint, Request::control(&[to], data).with(options)).await
+    }
+
+    /// Puts data that is in the descriptor itself.
+    ///
+    /// # Errors
+    /// If it is too long, or the descriptor queue is full.
+    pub async fn put_immediate(
+        &self,
+        endpoint: u8,
+        to: Address,
+        remote: u64,
+        data: &[u8],
+        options: Options,
+    ) -> Result<(), Refusal> {
+        self.post(endpoint, Request::put_immediate(&[to], remote, data).with(options)).await
+    }
+
+    /// Puts so many bytes of this side's memory into the other's.
+    ///
+    /// # Errors
+    /// If that are none or too many, or the descriptor queue is full.
+    pub async fn put(
+        &self,
+        endpoint: u8,
+        to: Address,
+        places: (u64, u64, u64),
+        options: Options,
+    ) -> Result<(), Refusal> {
+        self.post(endpoint, Request::put(&[to], places).with(options)).await
+    }
+
+    /// Puts data that is in the descriptor itself to the same place at several children, of which each has its event and this side one for
+    /// each: a collective descriptor, which is submitted once and used as many times (section 2.5).
+    ///
+    /// # Errors
+    /// If there are none, or more than [`CHILDREN`]; as [`Self::put_immediate`].
+    pub async fn put_to_children(
+        &self,
+        endpoint: u8,
+        children: &[Address],
+        remote: u64,
+        data: &[u8],
+        options: Options,
+    ) -> Result<(), Refusal> {
+        self.post(endpoint, Request::put_immediate(children, remote, data).with(options)).await
+    }
+
+    /// Gets so many bytes of the other side's memory into this one's. Its events tell that all has come, and that all has been read.
+    ///
+    /// # Errors
+    /// If that are none or too many, or the descriptor queue is full.
+    pub async fn get(
+        &self,
+        endpoint: u8,
+        to: Address,
+        places: (u64, u64, u64),
+        options: Options,
+    ) -> Result<(), Refusal> {
+        self.post(endpoint, Request::get(to, places).with(options)).await
+    }
+
+    /// Posts a list of requests, one behind another.
+    ///
+    /// # Errors
+    /// At the first that is refused: its place in the list, and why. Those before it have been posted.
+    pub async fn post_list(&self, endpoint: u8, requests: Vec<Request>) -> Result<(), (usize, Refusal)> {
+        for (place, request) in requests.into_iter().enumerate() {
+            self.post(endpoint, request).await.map_err(|refusal| (place, refusal))?;
+        }
+        Ok(())
+    }
+
+    /// Posts a request.
+    ///
+    /// # Errors
+    /// If it cannot be; if the descriptor queue is full.
+    pub async fn post(&self, endpoint: u8, request: Request) -> Result<(), Refusal> {
+        self.check(&request)?;
+        let config = &self.common.config;
+        let Request { operation, to, local, remote, bytes, options, step } = request;
+        let mut more = VecDeque::from(to);
+        let nobody = Address { node: self.node, vp: endpoint, key: 0 };
+        let to = more.pop_front().unwrap_or(nobody);
+        let descriptor =
+            Descriptor { vp: endpoint, operation, to, more, local, remote, bytes, options, step };
+        let length = descriptor.length(config);
+        let lines = u64::from(length.div_ceil(64));
+        let submission = submission_of(endpoint);
+        {
+            let mut here = lock(&self.here);
+            let port = self.own(&mut here, endpoint)?;
+            match submission {
+                Submission::Pio if port.held < config.port_descriptors => port.held += 1,
+                Submission::Dma if port.sdq.len() < config.sdq_descriptors as usize => {}
+                _ => return Err(Refusal::QueueFull),
+            }
+        }
+        let core = self.core();
+        let (write, cost) = match submission {
+            Submission::Pio => (Write::Descriptor(Box::new(descriptor)), lines * core.line_milliticks),
+            Submission::Dma => {
+                self.own(&mut lock(&self.here), endpoint)?.sdq.push_back(descriptor);
+                (Write::Doorbell(endpoint), lines * core.copy_line_milliticks + core.line_milliticks)
+            }
+        };
+        let cost = (core.library_milliticks + cost) * MILLI;
+        self.core.submit_after(cost, write).await;
+        Ok(())
+    }
+
+    /// Whether a request can be.
+    fn check(&self, request: &Request) -> Result<(), Refusal> {
+        let config = &self.common.config;
+        let Request { operation, to, local, remote, bytes, step, options } = request;
+        let most = u64::from(self.common.packet.data_max_B) << 24;
+        let is_length = match operation {
+            Operation::Mini(data) | Operation::Control(data, _) | Operation::Tell(data) => {
+                data.len() <= config.mini_packet_B as usize
+            }
+            Operation::Immediate(data) => (1..=config.immediate_max_B as usize).contains(&data.len()),
+            Operation::Nothing => true,
+            _ => (1..=most).contains(bytes),
+        };
+        let fits = |address: &u64| address.checked_add(*bytes).is_some_and(|end| end <= 1 << 48);
+        let is_port = |to: &Address| to.node < self.common.nodes && to.node != self.node && to.vp < PORTS;
+        let is_here = matches!(operation, Operation::Nothing | Operation::Tell(_));
+        let is_addressed = match is_here {
+            true => to.is_empty() && !options.connect,
+            false => (1..=CHILDREN).contains(&to.len()) && to.iter().all(is_port),
+        };
+        let is_reduced = step.reduction.is_none()
+            || match operation {
+                Operation::Control(data, _) | Operation::Mini(data) | Operation::Tell(data) => {
+                    data.len() % 8 == 0
+                        && (1..=REDUCED_WORDS).contains(&(data.len() / 8))
+                        && step.after.is_some()
+                }
+                _ => false,
+            };
+        // More control packets than are kept would never be there.
+        let can_start = step.after.is_none_or(|after| after <= config.control_packets);
+        let is_possible = is_length && fits(local) && fits(remote) && is_addressed && is_reduced && can_start;
+        if is_possible { Ok(()) } else { Err(Refusal::Invalid) }
+    }
+}

@@ -1,0 +1,270 @@
+//! Datagrams (`GNI_EpPostData…`): two processes of a job that have both posted one exchange them, so that they can agree on what else to do. A
+//! datagram is bound to a process, or for whoever has posted one for this process.
+
+use super::letters::{LETTER_MAX_B, Letter, Service};
+use super::{Gni, Shared, lock};
+use netloom_nic::aries::Watch;
+use netloom_nic::aries::status::Refusal;
+use netloom_node::agenda::MILLI;
+
+/// How far a datagram is (`gni_post_state_t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatagramState {
+    /// Nobody has answered.
+    Pending,
+    /// Exchanged.
+    Completed,
+    /// Taken back.
+    Terminated,
+    /// It could not be delivered.
+    Error,
+}
+
+/// A datagram of this process that has come to an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// How.
+    pub state: DatagramState,
+    /// Virtual node and process that it was exchanged with, or was for.
+    pub with: Option<(u32, u8)>,
+    /// What that sent.
+    pub data: Vec<u8>,
+}
+
+/// Which one is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatagramKey {
+    /// That without an identifier for a process, or for anybody.
+    For(Option<(u32, u8)>),
+    /// That of an identifier.
+    Id(u64),
+}
+
+/// A datagram of a process.
+pub struct Posted {
+    process: u8,
+    ptag: u8,
+    /// Its number at this node.
+    number: u64,
+    id: Option<u64>,
+    to: Option<(u32, u8)>,
+    data: Vec<u8>,
+    is_sent: bool,
+    state: DatagramState,
+    answer: Option<((u32, u8), Vec<u8>)>,
+}
+
+impl Posted {
+    fn is(&self, process: u8, key: DatagramKey) -> bool {
+        self.process == process
+            && match key {
+                DatagramKey::For(to) => self.id.is_none() && self.to == to,
+                DatagramKey::Id(id) => self.id == Some(id),
+            }
+    }
+}
+
+impl Shared {
+    /// Brings datagrams that have come together with those that wait here; returns the answers that are to be sent, and to which node.
+    fn match_datagrams(&mut self, place: u32) -> Vec<(u32, Letter)> {
+        let mut answers = vec![];
+        for (letter, node) in std::mem::take(&mut self.letters.failed) {
+            let lost = |p: &&mut Posted| p.number == letter.number && letter.service == Service::Datagram;
+            if let Some(posted) = self.datagrams.iter_mut().find(lost)
+                && posted.state == DatagramState::Pending
+            {
+                (posted.state, posted.answer) = (DatagramState::Error, Some(((node, letter.to), vec![])));
+            }
+        }
+        // What was taken back before anybody looked has never come.
+        let all = std::mem::take(&mut self.letters.came);
+        let (back, came): (Vec<_>, Vec<_>) = all.into_iter().partition(|l| l.service == Service::Cancel);
+        let is_back = |l: &Letter| {
+            l.service == Service::Datagram && back.iter().any(|b| (b.from, b.number) == (l.from, l.number))
+        };
+        for letter in came.into_iter().filter(|letter| !is_back(letter)) {
+            match letter.service {
+                Service::Datagram => {
+                    let waits = |p: &Posted| {
+                        (p.process, p.ptag, p.state) == (letter.to, letter.ptag, DatagramState::Pending)
+                    };
+                    let fits = |p: &Posted| match letter.answers {
+                        0 => p.to == Some(letter.from),
+                        number => p.number == number,
+                    };
+                    let all = &mut self.datagrams;
+                    let exact = all.iter().position(|p| waits(p) && fits(p));
+                    let anybody = || all.iter().position(|p| waits(p) && p.to.is_none());
+                    let Some(found) = exact.or_else(|| anybody().filter(|_| letter.answers == 0)) else {
+                        // An answer to what is no longer waited for is of no use.
+                        if letter.answers == 0 {
+                            self.letters.came.push_back(letter);
+                        }
+                        continue;
+                    };
+                    let posted = &mut all[found];
+                    if !posted.is_sent {
+                        posted.is_sent = true;
+                        let from = (place, posted.process);
+                        let (to, number, data) = (letter.from.1, posted.number, posted.data.clone());
+                        let (service, ptag, answers_to) = (Service::Datagram, posted.ptag, letter.number);
+                        let answer = Letter { service, ptag, from, to, number, answers: answers_to, data };
+                        answers.push((letter.from.0, answer));
+                    }
+                    (posted.state, posted.answer) =
+                        (DatagramState::Completed, Some((letter.from, letter.data)));
+                }
+                _ => self.letters.came.push_back(letter),
+            }
+        }
+        answers
+    }
+}
+
+impl Gni {
+    async fn progress_datagrams(&self) {
+        self.sort_letters().await;
+        let place = self.place();
+        let answers = lock(&self.library).match_datagrams(place);
+        for (node, answer) in answers {
+            // A node that has too many letters on their way takes this one back, and the other side tries in vain.
+            let _ = self.send_letter(node, answer, true).await;
+        }
+    }
+
+    /// Posts a datagram for a process of the job, or for anybody (`GNI_EpPostData`, `EpPostDataWId`).
+    ///
+    /// # Errors
+    /// If it is longer than 128 B, or for nobody; if there is one of the same key.
+    pub async fn post_datagram(
+        &self,
+        to: Option<(u32, u8)>,
+        id: Option<u64>,
+        data: &[u8],
+    ) -> Result<(), Refusal> {
+        let (ptag, process) = (self.ptag()?, self.process);
+        if data.len() > LETTER_MAX_B {
+            return Err(Refusal::Size);
+        }
+        if to.is_some_and(|(node, process)| node >= self.job().nodes() || process >= self.processes()) {
+            return Err(Refusal::InvalidParam);
+        }
+        let key = id.map_or(DatagramKey::For(to), DatagramKey::Id);
+        let number = {
+            let mut library = lock(&self.library);
+            if library.datagrams.iter().any(|p| p.is(process, key)) {
+                return Err(Refusal::InvalidState);
+            }
+            library.datagram_numbers += 1;
+            let (number, data) = (library.datagram_numbers, data.to_vec());
+            let (is_sent, state, answer) = (false, DatagramState::Pending, None);
+            library.datagrams.push(Posted { process, ptag, number, id, to, data, is_sent, state, answer });
+            number
+        };
+        // Who it is for may have been first.
+        self.progress_datagrams().await;
+        let Some((node, other)) = to else { return Ok(()) };
+        let from = (self.place(), process);
+        let letter = {
+            let mut library = lock(&self.library);
+            let posted = library.datagrams.iter_mut().find(|p| p.number == number && !p.is_sent);
+            let Some(posted) = posted else { return Ok(()) };
+            posted.is_sent = true;
+            let (service, data) = (Service::Datagram, posted.data.clone());
+            Letter { service, ptag, from, to: other, number, answers: 0, data }
+        };
+        self.send_letter(node, letter, true).await
+    }
+
+    /// Looks once how far a datagram is. One that has come to an end is forgotten with this (`GNI_EpPostDataTest`, `…ById`).
+    ///
+    /// # Errors
+    /// If there is none of that key; [`Refusal::NotDone`] if it is pending.
+    pub async fn test_datagram(&self, key: DatagramKey) -> Result<Datagram, Refusal> {
+        self.compute_milliticks(self.core().poll_milliticks).await;
+        self.progress_datagrams().await;
+        let mut library = lock(&self.library);
+        let found = library.datagrams.iter().position(|p| p.is(self.process, key)).ok_or(Refusal::NoMatch)?;
+        if library.datagrams[found].state == DatagramState::Pending {
+            return Err(Refusal::NotDone);
+        }
+        let posted = library.datagrams.remove(found);
+        let (with, data) = posted.answer.map_or((posted.to, vec![]), |(from, data)| (Some(from), data));
+        Ok(Datagram { state: posted.state, with, data })
+    }
+
+    /// Waits until a datagram has come to an end, for so long at most or without end (`GNI_EpPostDataWait`, `…ById`).
+    ///
+    /// # Errors
+    /// As [`Self::test_datagram`].
+    pub async fn wait_datagram(
+        &self,
+        key: DatagramKey,
+        milliticks: Option<u64>,
+    ) -> Result<Datagram, Refusal> {
+        let end = milliticks.map(|most| self.now_microticks() + most * MILLI);
+        loop {
+            match self.test_datagram(key).await {
+                Err(Refusal::NotDone) => self.wait_for_letters(end).await?,
+                found => return found,
+            }
+        }
+    }
+
+    /// Waits until a letter has come, or a time.
+    pub(super) async fn wait_for_letters(&self, end: Option<u64>) -> Result<(), Refusal> {
+        let left = end.map(|end| end.saturating_sub(self.now_microticks()));
+        if left == Some(0) {
+            return Err(Refusal::NotDone);
+        }
+        self.core.wait(Watch::Queue(self.letter_queue()), left).await;
+        Ok(())
+    }
+
+    /// The key of a datagram that has come to an end, for so long at most or without end (`GNI_PostDataProbe`, `…ById`,
+    /// `PostdataProbeWaitById`); none: it looks once.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn probe_datagrams(&self, milliticks: Option<u64>) -> Result<DatagramKey, Refusal> {
+        let end = self.now_microticks() + milliticks.unwrap_or(0) * MILLI;
+        loop {
+            self.compute_milliticks(self.core().poll_milliticks).await;
+            self.progress_datagrams().await;
+            let ended = |p: &&super::datagrams::Posted| {
+                p.process == self.process && p.state != DatagramState::Pending
+            };
+            if let Some(posted) = lock(&self.library).datagrams.iter().find(ended) {
+                return Ok(posted.id.map_or(DatagramKey::For(posted.to), DatagramKey::Id));
+            }
+            self.wait_for_letters(Some(end)).await.map_err(|_| Refusal::NoMatch)?;
+        }
+    }
+
+    /// Takes a datagram back that is pending (`GNI_EpPostDataCancel`, `…ById`); it is still to be tested. If the other side has it already, that
+    /// is done with it.
+    ///
+    /// # Errors
+    /// If there is none of that key; if it has come to an end.
+    pub async fn cancel_datagram(&self, key: DatagramKey) -> Result<(), Refusal> {
+        self.progress_datagrams().await;
+        let from = (self.place(), self.process);
+        let back = {
+            let mut library = lock(&self.library);
+            let posted =
+                library.datagrams.iter_mut().find(|p| p.is(self.process, key)).ok_or(Refusal::NoMatch)?;
+            if posted.state != DatagramState::Pending {
+                return Err(Refusal::InvalidState);
+            }
+            posted.state = DatagramState::Terminated;
+            let (service, ptag, number) = (Service::Cancel, posted.ptag, posted.number);
+            posted.to.filter(|_| posted.is_sent).map(|(node, to)| {
+                (node, Letter { service, ptag, from, to, number, answers: 0, data: vec![] })
+            })
+        };
+        match back {
+            Some((node, letter)) => self.send_letter(node, letter, true).await,
+            None => Ok(()),
+        }
+    }
+}

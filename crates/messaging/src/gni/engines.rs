@@ -1,0 +1,74 @@
+//! Collective engines as programs use them (`GNI_Ce…`).
+
+use super::{Gni, lock};
+use netloom_nic::aries::Command;
+use netloom_nic::aries::collective::{ENGINES, Reduction, Tree};
+use netloom_nic::aries::status::{Refusal, Status};
+
+impl Gni {
+    /// Gives one of the NIC's collective engines its place in a tree (the kernel's part).
+    ///
+    /// # Errors
+    /// If there is no such engine, or the tree has more than 32 branches.
+    pub fn ce_configure(&self, engine: u8, tree: Tree) -> Result<(), Refusal> {
+        tree.check()?;
+        let ptag = self.ptag()?;
+        let mut here = lock(&self.here);
+        let slot = here.trees.get_mut(usize::from(engine)).ok_or(Refusal::InvalidParam)?;
+        *slot = Some(Tree { ptag, ..tree });
+        Ok(())
+    }
+
+    /// Takes an engine's tree away.
+    ///
+    /// # Errors
+    /// If it has none of this process' job, or an operation is pending on it.
+    pub fn ce_destroy(&self, engine: u8) -> Result<(), Refusal> {
+        let (ptag, number) = (self.ptag()?, usize::from(engine));
+        let mut here = lock(&self.here);
+        let is_pending = *here.is_pending.get(number).ok_or(Refusal::InvalidParam)?;
+        if is_pending {
+            return Err(Refusal::InvalidState);
+        }
+        here.trees[number].take_if(|tree| tree.ptag == ptag).map(|_| ()).ok_or(Refusal::InvalidParam)
+    }
+
+    /// Joins an engine's next operation with a contribution: a value of 64 bits, or 32, and an identifier.
+    ///
+    /// # Errors
+    /// If the engine has no tree, an operation is pending on it, or it is a product.
+    pub async fn ce_join(
+        &self,
+        engine: u8,
+        operation: Reduction,
+        is_short: bool,
+        value: [u64; 2],
+    ) -> Result<(), Refusal> {
+        if operation == Reduction::Product {
+            return Err(Refusal::IllegalOp);
+        }
+        {
+            let mut here = lock(&self.here);
+            let number = usize::from(engine);
+            if number >= ENGINES || here.trees[number].is_none() {
+                return Err(Refusal::InvalidParam);
+            }
+            if std::mem::replace(&mut here.is_pending[number], true) {
+                return Err(Refusal::ErrorResource);
+            }
+            here.results[number] = None;
+        }
+        let cost = self.core().library_milliticks + self.core().store_milliticks;
+        let operation = operation.number(is_short);
+        self.write(24, Command::Join { engine, operation, value }, cost).await;
+        Ok(())
+    }
+
+    /// What an engine's last operation came to, and how it ended.
+    ///
+    /// # Errors
+    /// If it has not ended.
+    pub fn ce_result(&self, engine: u8) -> Result<([u64; 2], Status), Refusal> {
+        lock(&self.here).results.get(usize::from(engine)).copied().flatten().ok_or(Refusal::NotDone)
+    }
+}

@@ -1,0 +1,212 @@
+//! Letters between nodes: short messages for whatever process they concern, which datagrams and shared message queues are made of. How the
+//! kernel and the library carry them is **(ours)**: as messages for posted receives, in memory that no process owns, sent again as long as the
+//! other node has no receive left. What has come is sorted by whichever process of the node looks.
+
+use super::{Gni, Post, PostKind, lock};
+use netloom_nic::aries::address::MemHandle;
+use netloom_nic::aries::status::{Refusal, Status};
+use netloom_nic::aries::system::{SYSTEM, SYSTEM_RECEIVE_B, SYSTEM_SENDS};
+use netloom_nic::aries::{Command, EventKind, Move, Notice, Receive, Transfer, place};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Most data of a letter, as of a datagram and of a message in a shared queue.
+pub const LETTER_MAX_B: usize = 128;
+
+/// Where those that leave are.
+const OUT: u64 = 1 << 20;
+/// Times that a letter is sent again when it finds no receive.
+const AGAIN: u32 = 1000;
+const HEAD_B: usize = 32;
+
+/// What a letter is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Service {
+    /// A datagram; that one is taken back.
+    Datagram,
+    Cancel,
+    /// A message of a shared queue; that so many have been taken.
+    Message,
+    Credit,
+}
+
+const SERVICES: [Service; 4] = [Service::Datagram, Service::Cancel, Service::Message, Service::Credit];
+
+/// A letter. Nodes are the job's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Letter {
+    pub service: Service,
+    pub ptag: u8,
+    pub from: (u32, u8),
+    pub to: u8,
+    /// Its number, and that which it answers; or what its service makes of them.
+    pub number: u64,
+    pub answers: u64,
+    pub data: Vec<u8>,
+}
+
+impl Letter {
+    fn to_bytes(&self) -> Vec<u8> {
+        let first = u64::from(self.service as u8)
+            | u64::from(self.ptag) << 8
+            | u64::from(self.to) << 16
+            | u64::from(self.from.1) << 24
+            | u64::from(self.from.0) << 32;
+        let words = [first, self.number, self.answers, self.data.len() as u64];
+        let mut bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        bytes.extend_from_slice(&self.data);
+        bytes
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        let word = |n: usize| u64::from_le_bytes(bytes[8 * n..8 * n + 8].try_into().expect("eight bytes"));
+        let length = (word(3) as usize).min(bytes.len() - HEAD_B);
+        Letter {
+            service: SERVICES[word(0) as usize % SERVICES.len()],
+            ptag: (word(0) >> 8) as u8,
+            from: ((word(0) >> 32) as u32, (word(0) >> 24) as u8),
+            to: (word(0) >> 16) as u8,
+            number: word(1),
+            answers: word(2),
+            data: bytes[HEAD_B..HEAD_B + length].to_vec(),
+        }
+    }
+}
+
+/// A letter that has left, and where it goes.
+struct Sent {
+    letter: Letter,
+    node: u32,
+    tries: u32,
+}
+
+/// A node's letters.
+#[derive(Default)]
+pub struct Letters {
+    next: u64,
+    sent: BTreeMap<u64, Sent>,
+    /// Those that nobody has taken.
+    pub came: VecDeque<Letter>,
+    /// Those that could not be delivered, with the node that they were for.
+    pub failed: Vec<(Letter, u32)>,
+}
+
+impl Gni {
+    /// The queue in which letters are told.
+    pub(super) fn letter_queue(&self) -> u16 {
+        lock(&self.here).open_system_queue()
+    }
+
+    /// Sends a letter to a node of the job; by a system call, or by the core's own stores.
+    pub(super) async fn send_letter(
+        &self,
+        node: u32,
+        letter: Letter,
+        by_kernel: bool,
+    ) -> Result<(), Refusal> {
+        let number = {
+            self.letter_queue();
+            let letters = &mut lock(&self.library).letters;
+            if letters.sent.len() as u64 >= SYSTEM_SENDS {
+                return Err(Refusal::ErrorResource);
+            }
+            letters.next += 1;
+            let number = letters.next;
+            letters.sent.insert(number, Sent { letter, node, tries: 0 });
+            number
+        };
+        self.hand_over(number, by_kernel).await;
+        Ok(())
+    }
+
+    /// Gives a letter to the block transfer engine.
+    async fn hand_over(&self, number: u64, by_kernel: bool) {
+        let transfer = {
+            let (mut here, mut library) = (lock(&self.here), lock(&self.library));
+            let (queue, local) = (here.system_queue, OUT + number % SYSTEM_SENDS * SYSTEM_RECEIVE_B);
+            let Some(sent) = library.letters.sent.get_mut(&number) else { return };
+            sent.tries += 1;
+            let (bytes, ptag, node) = (sent.letter.to_bytes(), sent.letter.ptag, sent.node);
+            here.contents.store(place(SYSTEM, local), bytes.len(), Some(&bytes));
+            let post = Post::new(PostKind::Send, local, 0, MemHandle::default(), bytes.len() as u64);
+            Transfer {
+                process: SYSTEM,
+                ptag,
+                what: Move::Send,
+                local,
+                node,
+                mdh: SYSTEM.into(),
+                is_virtual: false,
+                offset: 0,
+                bytes: post.bytes,
+                mode: post.mode,
+                fence: false,
+                notice: Notice { queue, user: number, ptag, ..Notice::default() },
+                done: 0,
+            }
+        };
+        let core = self.core();
+        let own = core.library_milliticks + core.store_milliticks;
+        let (bytes, cost) = if by_kernel { (8, own + core.system_call_milliticks) } else { (64, own) };
+        self.write(bytes, Command::Transfer(Box::new(transfer), !by_kernel), cost).await;
+    }
+
+    /// Whether letters of this node are on their way, or must be sent again.
+    pub(super) fn has_letters_out(&self) -> bool {
+        !lock(&self.library).letters.sent.is_empty()
+    }
+
+    /// Takes what has come and puts it where it is looked for; sends again what found no receive.
+    pub(super) async fn sort_letters(&self) {
+        let mut again = vec![];
+        {
+            let (mut here, mut library) = (lock(&self.here), lock(&self.library));
+            let letters = &mut library.letters;
+            let number = here.open_system_queue();
+            let events = here.queue(number).map(|q| std::mem::take(&mut q.events)).unwrap_or_default();
+            for event in events {
+                if event.kind == EventKind::Receive {
+                    let address = event.user * SYSTEM_RECEIVE_B;
+                    let bytes = here.contents.load_all(place(SYSTEM, address), SYSTEM_RECEIVE_B as usize);
+                    letters.came.push_back(Letter::of(&bytes));
+                    let receive =
+                        Receive { address, bytes: SYSTEM_RECEIVE_B, queue: Some(number), user: event.user };
+                    here.receives.entry(SYSTEM).or_default().push_back(receive);
+                    continue;
+                }
+                let Some(sent) = letters.sent.get(&event.user) else { continue };
+                if event.status == Status::NoReceive && sent.tries < AGAIN {
+                    again.push(event.user);
+                } else if let Some(sent) = letters.sent.remove(&event.user)
+                    && event.status != Status::Success
+                {
+                    letters.failed.push((sent.letter, sent.node));
+                }
+            }
+        }
+        for number in again {
+            self.hand_over(number, false).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_survive_their_bytes() {
+        let letter = Letter {
+            service: Service::Credit,
+            ptag: 200,
+            from: (u32::MAX, 254),
+            to: 253,
+            number: u64::MAX,
+            answers: 1 << 63,
+            data: (0..LETTER_MAX_B as u8).collect(),
+        };
+        let mut bytes = letter.to_bytes();
+        bytes.resize(SYSTEM_RECEIVE_B as usize, 0);
+        assert_eq!(Letter::of(&bytes), letter);
+    }
+}

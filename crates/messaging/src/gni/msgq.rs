@@ -1,0 +1,154 @@
+//! Shared message queues (`GNI_Msgq…`): all processes of a node send and receive short messages by one queue a pair of nodes, so that what they
+//! need grows with nodes and not with processes.
+
+use super::letters::{LETTER_MAX_B, Letter, Service};
+use super::{Gni, lock};
+use netloom_nic::aries::Watch;
+use netloom_nic::aries::status::Refusal;
+use netloom_node::agenda::MILLI;
+
+/// A process' side of its node's shared message queue.
+pub struct Msgq {
+    gni: Gni,
+    /// Messages that may be on their way to a node, of all processes here together.
+    credits: u64,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedMessage {
+    /// Virtual node and process that it is from.
+    pub from: (u32, u8),
+    /// What its sender called it.
+    pub tag: u8,
+    /// Its header and its data.
+    pub header: Vec<u8>,
+    /// See `header`.
+    pub data: Vec<u8>,
+}
+
+/// What a node knows of its messages to another, and from it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Link {
+    pub sent: u64,
+    /// Of those, how many the other has told that it has taken.
+    pub returned: u64,
+    /// From there: how many have been taken, and of how many that has been told.
+    pub taken: u64,
+    pub told: u64,
+}
+
+impl Msgq {
+    /// `GNI_MsgqInit`: with so many messages on their way to a node at once, the same on all nodes.
+    ///
+    /// # Errors
+    /// If those are none, or the process has not signed on.
+    pub fn init(gni: &Gni, credits: u64) -> Result<Self, Refusal> {
+        gni.ptag()?;
+        if credits == 0 {
+            return Err(Refusal::InvalidParam);
+        }
+        gni.letter_queue();
+        Ok(Msgq { gni: gni.clone(), credits })
+    }
+
+    /// `GNI_MsgqSend`.
+    ///
+    /// # Errors
+    /// [`Refusal::NotDone`] if no credit is left; if there is no such process; if the message is longer than 128 B with its header.
+    pub async fn send(&self, to: (u32, u8), header: &[u8], data: &[u8], tag: u8) -> Result<(), Refusal> {
+        let gni = &self.gni;
+        if header.len() + data.len() > LETTER_MAX_B {
+            return Err(Refusal::Size);
+        }
+        if to.0 >= gni.job().nodes() || to.1 >= gni.processes() {
+            return Err(Refusal::InvalidParam);
+        }
+        self.sort().await;
+        {
+            let mut library = lock(&gni.library);
+            let link = library.links.entry(to.0).or_default();
+            if link.sent - link.returned >= self.credits {
+                return Err(Refusal::NotDone);
+            }
+            link.sent += 1;
+        }
+        let letter = Letter {
+            service: Service::Message,
+            ptag: gni.ptag()?,
+            from: (gni.place(), gni.process),
+            to: to.1,
+            number: u64::from(tag),
+            answers: header.len() as u64,
+            data: [header, data].concat(),
+        };
+        gni.send_letter(to.0, letter, false).await
+    }
+
+    /// Sorts letters, and counts the credits that they bring.
+    async fn sort(&self) {
+        self.gni.sort_letters().await;
+        let mut library = lock(&self.gni.library);
+        for letter in std::mem::take(&mut library.letters.came) {
+            if letter.service == Service::Credit {
+                library.links.entry(letter.from.0).or_default().returned += letter.number;
+            } else {
+                library.letters.came.push_back(letter);
+            }
+        }
+    }
+
+    /// `GNI_MsgqProgress`: the next message for this process, for which it waits so long at most, or without end. Those for others stay.
+    ///
+    /// # Errors
+    /// [`Refusal::NotDone`] if none has come.
+    pub async fn progress(&self, milliticks: Option<u64>) -> Result<QueuedMessage, Refusal> {
+        let gni = &self.gni;
+        let end = milliticks.map(|most| gni.now_microticks() + most * MILLI);
+        loop {
+            gni.compute_milliticks(gni.core().poll_milliticks).await;
+            self.sort().await;
+            let own = |l: &Letter| l.service == Service::Message && l.to == gni.process;
+            let found = {
+                let came = &mut lock(&gni.library).letters.came;
+                came.iter().position(own).and_then(|at| came.remove(at))
+            };
+            if let Some(mut letter) = found {
+                self.return_credit(letter.from.0).await?;
+                let data = letter.data.split_off(letter.answers as usize);
+                let (from, tag) = (letter.from, letter.number as u8);
+                return Ok(QueuedMessage { from, tag, header: letter.data, data });
+            }
+            gni.wait_for_letters(end).await?;
+        }
+    }
+
+    /// `GNI_MsgqIdle`: waits until all that this node has sent has come, which may be to sleep until the others look at what came before.
+    pub async fn idle(&self) {
+        self.sort().await;
+        while self.gni.has_letters_out() {
+            let queue = self.gni.letter_queue();
+            self.gni.core.wait(Watch::Queue(queue), None).await;
+            self.sort().await;
+        }
+    }
+
+    /// Tells a node how many of its messages have been taken, once that is half of what it may send **(ours)**.
+    async fn return_credit(&self, node: u32) -> Result<(), Refusal> {
+        let gni = &self.gni;
+        let count = {
+            let mut library = lock(&gni.library);
+            let link = library.links.entry(node).or_default();
+            link.taken += 1;
+            let count = link.taken - link.told;
+            if count < self.credits.div_ceil(2) {
+                return Ok(());
+            }
+            link.told = link.taken;
+            count
+        };
+        let (service, ptag, from) = (Service::Credit, gni.ptag()?, (gni.place(), gni.process));
+        let letter = Letter { service, ptag, from, to: 0, number: count, answers: 0, data: vec![] };
+        gni.send_letter(node, letter, false).await
+    }
+}

@@ -1,0 +1,278 @@
+//! Posted operations: by the core's own stores (`GNI_PostFma`), by the block transfer engine (`GNI_PostRdma`), and the receives of messages.
+
+use super::windows::{DESCRIPTOR_B, aligned, lines};
+use super::{Endpoint, Gni, lock};
+use netloom_fabric::router::tiled::Mode;
+use netloom_nic::aries::address::MemHandle;
+use netloom_nic::aries::atomic::Amo;
+use netloom_nic::aries::status::Refusal;
+use netloom_nic::aries::{
+    Command, LINE_B, Move, Notice, Receive, TRANSFER_MAX_B, Target, Transfer, WINDOW_B, What, Window,
+};
+
+/// What is posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostKind {
+    /// A put by the core's stores.
+    FmaPut,
+    /// A get by the core's stores; may have a flag written behind each of its responses, where it is one of up to 64 B.
+    FmaGet,
+    /// An atomic operation with its operands.
+    Amo(Amo, [u64; 2]),
+    /// An event at the remote memory's queue, with this to say.
+    CqWrite(u32),
+    /// A put by the block transfer engine.
+    RdmaPut,
+    /// A get by it.
+    RdmaGet,
+    /// A message by it for a receive that the other has posted.
+    Send,
+}
+
+/// An operation, as it is posted.
+#[derive(Clone, Copy, Debug)]
+pub struct Post {
+    /// What it does.
+    pub kind: PostKind,
+    /// Address here, and there.
+    pub local: u64,
+    /// See `local`.
+    pub remote: u64,
+    /// Memory of the other side.
+    pub memory: MemHandle,
+    /// Its length.
+    pub bytes: u64,
+    /// Queue for the event of its end.
+    pub queue: Option<u16>,
+    /// Whether the other side has an event too.
+    pub remote_event: bool,
+    /// How its packets are routed.
+    pub mode: Mode,
+    /// Of the block transfer engine: starts only when all before it have ended.
+    pub fence: bool,
+    /// What its event says.
+    pub id: u64,
+    /// Of an FMA get: a word to be written behind its data, address and value.
+    pub flag: Option<(u64, u64)>,
+    /// Of the block transfer engine: launched from user space, not by a system call.
+    pub from_user_space: bool,
+}
+
+impl Post {
+    /// An operation without events.
+    pub fn new(kind: PostKind, local: u64, remote: u64, memory: MemHandle, bytes: u64) -> Self {
+        Post {
+            kind,
+            local,
+            remote,
+            memory,
+            bytes,
+            queue: None,
+            remote_event: false,
+            mode: Mode::Adaptive0,
+            fence: false,
+            id: 0,
+            flag: None,
+            from_user_space: true,
+        }
+    }
+}
+
+impl Gni {
+    fn notice(&self, to: Endpoint, post: &Post, ptag: u8) -> Notice {
+        Notice {
+            queue: post.queue,
+            user: post.id,
+            remote: post.remote_event.then_some(to.remote_event),
+            node: self.common.job(ptag).and_then(|job| job.node(to.node)).unwrap_or(0),
+            mdh: post.memory.mdh,
+            is_virtual: post.memory.is_virtual,
+            ptag,
+        }
+    }
+
+    /// Where in its segment a remote address lies; that it is within is for the destination to see.
+    fn offset(post: &Post) -> Result<u64, Refusal> {
+        post.remote.checked_sub(post.memory.address).ok_or(Refusal::InvalidParam)
+    }
+
+    /// Posts an operation by the core's own stores, as one transaction. It sets the window of the process' own FMA descriptor.
+    ///
+    /// # Errors
+    /// What cannot be posted.
+    pub async fn post_fma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
+        let ptag = self.ptag()?;
+        let single = self.single(&post)?;
+        let in_line = Self::offset(&post)? % LINE_B;
+        let packets = if single.is_some() { 1 } else { lines(in_line, post.bytes).count() as u32 };
+        let descriptor = self.open_posted(to, &post, ptag, packets).await?;
+        self.store_posted(descriptor, &post, single).await
+    }
+
+    /// Posts a chain of operations by the core's own stores as one transaction (`GNI_CtPostFma`): each starts when all before it have ended
+    /// at their destinations, and one event tells the end of all. A [`PostKind::CqWrite`] at its end is `GNI_CtPostCqWrite`.
+    ///
+    /// # Errors
+    /// What cannot be posted, before anything is.
+    pub async fn post_chain(
+        &self,
+        to: Endpoint,
+        posts: &[Post],
+        queue: Option<u16>,
+        id: u64,
+    ) -> Result<(), Refusal> {
+        let ptag = self.ptag()?;
+        let whats: Result<Vec<_>, _> = posts.iter().map(|post| self.single(post)).collect();
+        let whats = whats?;
+        let Some(first) = posts.first() else { return Err(Refusal::InvalidParam) };
+        let descriptor = self.descriptor();
+        let notice = Notice { queue, user: id, ..Notice::default() };
+        let core = self.core();
+        let cost = core.library_milliticks + core.store_milliticks;
+        let window = Self::window(to, first)?;
+        let open = Command::Open { descriptor, ptag, window, notice, packets: 0 };
+        self.write(DESCRIPTOR_B, open, cost).await;
+        for (n, (post, what)) in posts.iter().zip(whats).enumerate() {
+            if n > 0 {
+                self.fma_chain(descriptor).await;
+                self.fma_set(descriptor, Self::window(to, post)?).await?;
+            }
+            self.store_posted(descriptor, post, what).await?;
+        }
+        self.fma_close(descriptor).await;
+        Ok(())
+    }
+
+    /// What a post of a single request asks for; none of puts and gets, which may be of several.
+    fn single(&self, post: &Post) -> Result<Option<What>, Refusal> {
+        Self::offset(post)?;
+        let single = match post.kind {
+            PostKind::FmaPut | PostKind::FmaGet => None,
+            PostKind::Amo(amo, operands) => Some(self.amo(amo, operands, post.remote, post.local)?),
+            PostKind::CqWrite(user) => Some(What::Event { user }),
+            _ => return Err(Refusal::InvalidParam),
+        };
+        if single.is_none() && (post.bytes == 0 || post.bytes > WINDOW_B - LINE_B) {
+            return Err(Refusal::Size);
+        }
+        if post.kind == PostKind::FmaGet {
+            aligned(&[post.local, post.remote, post.bytes], 4)?;
+            self.is_registered(post.local, post.bytes)?;
+        }
+        Ok(single)
+    }
+
+    /// The window that a post needs.
+    fn window(to: Endpoint, post: &Post) -> Result<Window, Refusal> {
+        let offset = Self::offset(post)?;
+        Ok(Window {
+            node: to.node,
+            mdh: post.memory.mdh,
+            is_virtual: post.memory.is_virtual,
+            offset: offset - offset % LINE_B,
+            mode: post.mode,
+            ..Window::default()
+        })
+    }
+
+    /// The stores of a post, once its window is set.
+    async fn store_posted(&self, descriptor: u8, post: &Post, single: Option<What>) -> Result<(), Refusal> {
+        let in_line = Self::offset(post)? % LINE_B;
+        match (post.kind, single) {
+            (_, Some(what)) => {
+                let command = Command::Remote { descriptor, target: Target::Window(in_line), what };
+                self.write(16, command, self.core().store_milliticks).await;
+                Ok(())
+            }
+            (PostKind::FmaGet, _) => {
+                self.fma_fetch(descriptor, in_line, post.bytes, post.local, post.flag).await
+            }
+            _ => {
+                let bytes = self.load(post.local, post.bytes as usize);
+                self.fma_store(descriptor, in_line, &bytes).await
+            }
+        }
+    }
+
+    /// Sets the process' own descriptor for what is posted, which will be so many requests.
+    async fn open_posted(&self, to: Endpoint, post: &Post, ptag: u8, packets: u32) -> Result<u8, Refusal> {
+        let (descriptor, window) = (self.descriptor(), Self::window(to, post)?);
+        let notice = self.notice(to, post, ptag);
+        let core = self.core();
+        let command = Command::Open { descriptor, ptag, window, notice, packets };
+        self.write(DESCRIPTOR_B, command, core.library_milliticks + core.store_milliticks).await;
+        Ok(descriptor)
+    }
+
+    /// Posts a put of bytes that lie in no registered memory, in place of those at the post's local address.
+    ///
+    /// # Errors
+    /// What cannot be posted.
+    pub(crate) async fn put_bytes(&self, to: Endpoint, post: Post, bytes: &[u8]) -> Result<(), Refusal> {
+        let (ptag, in_line) = (self.ptag()?, Self::offset(&post)? % LINE_B);
+        let count = lines(in_line, bytes.len() as u64).count() as u32;
+        let descriptor = self.open_posted(to, &post, ptag, count).await?;
+        self.fma_store(descriptor, in_line, bytes).await
+    }
+
+    fn is_registered(&self, address: u64, bytes: u64) -> Result<(), Refusal> {
+        let page = lock(&self.here).domains.page_of(self.process, address, bytes);
+        page.map(|_| ()).ok_or(Refusal::InvalidParam)
+    }
+
+    /// Posts a transfer for the block transfer engine, or a message.
+    ///
+    /// # Errors
+    /// What cannot be posted.
+    pub async fn post_rdma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
+        let ptag = self.ptag()?;
+        let (what, mdh, is_virtual, offset) = match post.kind {
+            PostKind::RdmaPut => (Move::Put, post.memory.mdh, post.memory.is_virtual, Self::offset(&post)?),
+            PostKind::RdmaGet => (Move::Get, post.memory.mdh, post.memory.is_virtual, Self::offset(&post)?),
+            PostKind::Send => (Move::Send, to.process.into(), false, 0),
+            _ => return Err(Refusal::InvalidParam),
+        };
+        // As many packets as a sequence's count can tell.
+        if post.bytes == 0 || offset % LINE_B + post.bytes > TRANSFER_MAX_B {
+            return Err(Refusal::Size);
+        }
+        if what == Move::Get {
+            aligned(&[post.local, post.remote, post.bytes], 4)?;
+        }
+        self.is_registered(post.local, post.bytes)?;
+        let transfer = Box::new(Transfer {
+            process: self.process,
+            ptag,
+            what,
+            local: post.local,
+            node: to.node,
+            mdh,
+            is_virtual,
+            offset,
+            bytes: post.bytes,
+            mode: post.mode,
+            fence: post.fence,
+            notice: self.notice(to, &post, ptag),
+            done: 0,
+        });
+        let core = self.core();
+        let own = core.library_milliticks + core.store_milliticks;
+        if post.from_user_space {
+            self.write(64, Command::Transfer(transfer, true), own).await;
+        } else {
+            self.write(8, Command::Transfer(transfer, false), own + core.system_call_milliticks).await;
+        }
+        Ok(())
+    }
+
+    /// Posts memory for a message that is to come.
+    ///
+    /// # Errors
+    /// If it is not registered.
+    pub fn post_receive(&self, address: u64, bytes: u64, queue: Option<u16>, id: u64) -> Result<(), Refusal> {
+        self.is_registered(address, bytes)?;
+        let mut here = lock(&self.here);
+        here.receives.entry(self.process).or_default().push_back(Receive { address, bytes, queue, user: id });
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! FMA as the hardware has it: descriptors, windows and launches, each with the stores and fences that it costs.
+
+use super::{Gni, lock};
+use netloom_nic::aries::address::MemHandle;
+use netloom_nic::aries::atomic::Amo;
+use netloom_nic::aries::status::Refusal;
+use netloom_nic::aries::{Command, LINE_B, Notice, Submission, Target, WINDOW_B, Watch, What, Window};
+
+impl Gni {
+    /// Sets what an FMA descriptor's window means: a store and an sfence.
+    ///
+    /// # Errors
+    /// If the process has not signed on.
+    pub async fn fma_set(&self, descriptor: u8, window: Window) -> Result<(), Refusal> {
+        let ptag = self.ptag()?;
+        self.write(DESCRIPTOR_B, Command::Set { descriptor, ptag, window }, self.core().store_milliticks)
+            .await;
+        Ok(())
+    }
+
+    /// Changes the memory domain handle of an FMA descriptor: a store and an sfence.
+    pub async fn fma_set_memory(&self, descriptor: u8, memory: MemHandle) {
+        let command = Command::SetMdh { descriptor, mdh: memory.mdh, is_virtual: memory.is_virtual };
+        self.write(8, command, self.core().store_milliticks).await;
+    }
+
+    /// Sets the window and opens a transaction: a store and an sfence. What it asks for until [`Self::fma_close`] is told in one event.
+    ///
+    /// # Errors
+    /// If the process has not signed on.
+    pub async fn fma_open(
+        &self,
+        descriptor: u8,
+        window: Window,
+        queue: Option<u16>,
+        id: u64,
+    ) -> Result<(), Refusal> {
+        let ptag = self.ptag()?;
+        let notice = Notice { queue, user: id, ..Notice::default() };
+        let command = Command::Open { descriptor, ptag, window, notice, packets: 0 };
+        self.write(DESCRIPTOR_B, command, self.core().store_milliticks).await;
+        Ok(())
+    }
+
+    /// Closes it.
+    pub async fn fma_close(&self, descriptor: u8) {
+        self.write(8, Command::Close { descriptor }, self.core().store_milliticks).await;
+    }
+
+    /// Stores bytes to an FMA window: a put of up to 64 B for each line of it, with one sfence behind them all.
+    ///
+    /// # Errors
+    /// If they are not within the window.
+    pub async fn fma_store(&self, descriptor: u8, at: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        self.check_window(at, bytes.len() as u64)?;
+        let is_zero = bytes.iter().all(|&b| b == 0);
+        let mut parts = lines(at, bytes.len() as u64).peekable();
+        while let Some((begin, count)) = parts.next() {
+            let part = &bytes[(begin - at) as usize..][..count as usize];
+            let data = (!is_zero).then(|| part.into());
+            let what = What::Put { bytes: count as u32, data };
+            let cost = if parts.peek().is_none() {
+                self.core().store_milliticks
+            } else {
+                self.core().line_milliticks
+            };
+            let command = Command::Remote { descriptor, target: Target::Window(begin), what };
+            self.write(count as u32, command, cost).await;
+        }
+        Ok(())
+    }
+
+    fn check_window(&self, at: u64, bytes: u64) -> Result<(), Refusal> {
+        let fits = bytes > 0 && at.checked_add(bytes).is_some_and(|end| end <= WINDOW_B);
+        if fits { Ok(()) } else { Err(Refusal::InvalidParam) }
+    }
+
+    /// Stores control words to an FMA window's get side: a get of up to 64 B for each line of it, to an address here.
+    ///
+    /// # Errors
+    /// If it is not within the window, or not at multiples of 4 B.
+    pub async fn fma_fetch(
+        &self,
+        descriptor: u8,
+        at: u64,
+        bytes: u64,
+        address: u64,
+        flag: Option<(u64, u64)>,
+    ) -> Result<(), Refusal> {
+        self.check_window(at, bytes)?;
+        aligned(&[at, bytes, address], 4)?;
+        for (begin, count) in lines(at, bytes) {
+            let address = address + (begin - at);
+            let what = What::Get { bytes: count as u32, process: self.process, address, flag };
+            let command = Command::Remote { descriptor, target: Target::Window(begin), what };
+            self.write(8, command, self.core().store_milliticks).await;
+        }
+        Ok(())
+    }
+
+    /// An atomic operation through an FMA window; of a fetching one the old value comes to an address here.
+    ///
+    /// # Errors
+    /// If it is not within the window, not aligned, or no operation that the hardware has.
+    pub async fn fma_atomic(
+        &self,
+        descriptor: u8,
+        at: u64,
+        amo: Amo,
+        operands: [u64; 2],
+        address: u64,
+    ) -> Result<(), Refusal> {
+        self.check_window(at, amo.bytes().into())?;
+        let what = self.amo(amo, operands, at, address)?;
+        let command = Command::Remote { descriptor, target: Target::Window(at), what };
+        self.write(16, command, self.core().store_milliticks).await;
+        Ok(())
+    }
+
+    pub(super) fn amo(
+        &self,
+        amo: Amo,
+        operands: [u64; 2],
+        there: u64,
+        address: u64,
+    ) -> Result<What, Refusal> {
+        if !amo.exists() {
+            return Err(Refusal::IllegalOp);
+        }
+        aligned(&[there], amo.bytes().into())?;
+        let answer = amo.fetches.then_some((self.process, address));
+        Ok(What::Amo { amo, operands, answer })
+    }
+
+    /// FMA launch of a put: a single write of 128 bits for a word to any virtual node and offset of the descriptor's memory.
+    pub async fn launch_put(&self, descriptor: u8, node: u32, offset: u64, word: u64) {
+        let data = (word != 0).then(|| word.to_le_bytes()[..].into());
+        self.launch(descriptor, node, offset, What::Put { bytes: 8, data }).await;
+    }
+
+    /// FMA launch of a get of a word.
+    pub async fn launch_get(
+        &self,
+        descriptor: u8,
+        node: u32,
+        offset: u64,
+        address: u64,
+        flag: Option<(u64, u64)>,
+    ) {
+        let what = What::Get { bytes: 8, process: self.process, address, flag };
+        self.launch(descriptor, node, offset, what).await;
+    }
+
+    /// FMA launch of an atomic operation.
+    ///
+    /// # Errors
+    /// If it is not aligned, or no operation that the hardware has.
+    pub async fn launch_atomic(
+        &self,
+        descriptor: u8,
+        node: u32,
+        offset: u64,
+        amo: Amo,
+        operands: [u64; 2],
+        address: u64,
+    ) -> Result<(), Refusal> {
+        let what = self.amo(amo, operands, offset, address)?;
+        self.launch(descriptor, node, offset, what).await;
+        Ok(())
+    }
+
+    async fn launch(&self, descriptor: u8, node: u32, offset: u64, what: What) {
+        let cost = self.core().library_milliticks + self.core().store_milliticks;
+        let command = Command::Remote { descriptor, target: Target::Launch { node, offset }, what };
+        self.write(16, command, cost).await;
+    }
+
+    /// Waits until all that was asked for by way of an FMA descriptor has its response.
+    pub async fn fma_sync(&self, descriptor: u8) {
+        self.core.wait(Watch::Sync(descriptor), None).await;
+    }
+
+    /// Looks once whether that is so.
+    pub async fn fma_is_synced(&self, descriptor: u8) -> bool {
+        self.core.submit(Submission::IsSynced(descriptor)).await;
+        lock(&self.here).is_synced
+    }
+
+    /// Lets what is asked for next by way of an FMA descriptor wait until all of its transaction before it has its responses.
+    pub(super) async fn fma_chain(&self, descriptor: u8) {
+        self.write(8, Command::Chain { descriptor }, self.core().store_milliticks).await;
+    }
+}
+
+/// Bytes of a write to an FMA descriptor **(ours)**.
+pub(super) const DESCRIPTOR_B: u32 = 32;
+
+/// Refuses what is not at a multiple of so many bytes.
+pub(super) fn aligned(all: &[u64], to: u64) -> Result<(), Refusal> {
+    if all.iter().all(|x| x.is_multiple_of(to)) { Ok(()) } else { Err(Refusal::Alignment) }
+}
+
+/// The parts of bytes from `start` on that lie in one line each: where and how long.
+pub(super) fn lines(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+    let (mut at, end) = (start, start + bytes);
+    std::iter::from_fn(move || {
+        let part = (at, (at / LINE_B * LINE_B + LINE_B).min(end) - at);
+        at += part.1;
+        (part.1 > 0).then_some(part)
+    })
+}

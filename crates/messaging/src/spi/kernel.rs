@@ -1,0 +1,196 @@
+//! The kernel's side of the interface (section IV): it allocates and frees what the unit has, and says where in physical memory a program's own
+//! memory lies. Programs may also use numbers that they were never given, as benchmarks that have the node for themselves do.
+//!
+//! What the kernel keeps for itself is as the public driver has it (`Util.h`): the FIFOs and table entries of the last two subgroups, and
+//! the last two classes.
+
+use netloom_fabric::collective::CLASS_ROUTES;
+use netloom_nic::message_unit::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What a program may be given, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Resource {
+    /// An injection FIFO in memory.
+    InjectionFifo,
+    /// A reception FIFO in memory.
+    ReceptionFifo,
+    /// An entry of the base address table.
+    BaseAddress,
+    /// A class route.
+    ClassRoute,
+    /// A barrier class.
+    Barrier,
+}
+
+impl Resource {
+    /// How many a node has for users: the rest is the kernel's.
+    pub fn for_users(self) -> u16 {
+        match self {
+            Resource::InjectionFifo => INJECTION_FIFOS - 2 * 8,
+            Resource::ReceptionFifo => RECEPTION_FIFOS - 2 * 4,
+            Resource::BaseAddress => BASE_ADDRESSES - 2 * 8,
+            Resource::ClassRoute | Resource::Barrier => CLASS_ROUTES as u16 - 2,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Resource::InjectionFifo => "injection FIFO",
+            Resource::ReceptionFifo => "reception FIFO",
+            Resource::BaseAddress => "base address table entry",
+            Resource::ClassRoute => "class route",
+            Resource::Barrier => "barrier class",
+        }
+    }
+}
+
+/// Why the kernel says no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// So many are asked for, and only so many are free.
+    TooFew(Resource, u16, u16),
+    /// Somebody has it already, or it is the kernel's.
+    Taken(Resource, u16),
+    /// Nobody has it, so it cannot be freed.
+    NotAllocated(Resource, u16),
+    /// A memory region of no bytes, or one that overlaps another of the program's.
+    Region(u64, u64),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Refusal::TooFew(what, asked, free) => {
+                write!(f, "{asked} times a free {}: expected at most {free}", what.name())
+            }
+            Refusal::Taken(what, number) => {
+                write!(f, "{} {number}: expected a free one of 0 to {}", what.name(), what.for_users() - 1)
+            }
+            Refusal::NotAllocated(what, number) => {
+                write!(f, "{} {number}: expected one that was allocated", what.name())
+            }
+            Refusal::Region(at, bytes) => {
+                write!(f, "{bytes} B at {at:#x}: expected at least a byte, and memory of no other region")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Memory of a program that lies in one piece in physical memory, of which descriptors tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryRegion {
+    /// Where the program sees it.
+    pub start: u64,
+    /// Where it lies.
+    pub physical: u64,
+    /// Its length, bytes.
+    pub bytes: u64,
+}
+
+impl MemoryRegion {
+    /// Where so many bytes lie that the program sees at an address; none if they are not all in the region.
+    pub fn translate(&self, address: u64, bytes: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.start)?;
+        (offset.checked_add(bytes)? <= self.bytes).then(|| self.physical + offset)
+    }
+}
+
+/// Where memory regions begin in physical memory, apart from FIFOs that nobody set up; and what they are a multiple of.
+const REGIONS: u64 = 1 << 32;
+const PAGE: u64 = 4096;
+
+/// A node's kernel, as far as it knows of the unit.
+#[derive(Debug, Default)]
+pub(super) struct Kernel {
+    taken: BTreeSet<(Resource, u16)>,
+    regions: Vec<MemoryRegion>,
+}
+
+impl Kernel {
+    /// Gives the first numbers that are free.
+    pub fn allocate(&mut self, what: Resource, count: u16) -> Result<Vec<u16>, Refusal> {
+        let free: Vec<u16> = (0..what.for_users()).filter(|&n| !self.taken.contains(&(what, n))).collect();
+        if free.len() < count.into() {
+            return Err(Refusal::TooFew(what, count, free.len() as u16));
+        }
+        let given = free[..count.into()].to_vec();
+        self.taken.extend(given.iter().map(|&n| (what, n)));
+        Ok(given)
+    }
+
+    /// Gives this number: class routes and barrier classes have one number at all their nodes.
+    pub fn allocate_this(&mut self, what: Resource, number: u16) -> Result<(), Refusal> {
+        if number >= what.for_users() || !self.taken.insert((what, number)) {
+            return Err(Refusal::Taken(what, number));
+        }
+        Ok(())
+    }
+
+    /// Takes a number back.
+    pub fn free(&mut self, what: Resource, number: u16) -> Result<(), Refusal> {
+        if self.taken.remove(&(what, number)) { Ok(()) } else { Err(Refusal::NotAllocated(what, number)) }
+    }
+
+    /// Finds a place in physical memory for a program's memory.
+    pub fn region(&mut self, start: u64, bytes: u64) -> Result<MemoryRegion, Refusal> {
+        let overlaps = |r: &MemoryRegion| start < r.start + r.bytes && r.start < start.saturating_add(bytes);
+        if bytes == 0 || start.checked_add(bytes).is_none() || self.regions.iter().any(overlaps) {
+            return Err(Refusal::Region(start, bytes));
+        }
+        let free = self.regions.last().map_or(REGIONS, |r| (r.physical + r.bytes).next_multiple_of(PAGE));
+        // Within its page it lies where the program sees it, so that it has the same alignment.
+        let region = MemoryRegion { start, physical: free + start % PAGE, bytes };
+        self.regions.push(region);
+        Ok(region)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_given_is_free_and_comes_back() {
+        let mut kernel = Kernel::default();
+        assert_eq!(kernel.allocate(Resource::ReceptionFifo, 3), Ok(vec![0, 1, 2]));
+        assert_eq!(kernel.free(Resource::ReceptionFifo, 1), Ok(()));
+        assert_eq!(kernel.allocate(Resource::ReceptionFifo, 2), Ok(vec![1, 3]));
+        let again = kernel.free(Resource::ReceptionFifo, 7).expect_err("nobody has it");
+        assert_eq!(again.to_string(), "reception FIFO 7: expected one that was allocated");
+        let all = kernel.allocate(Resource::ReceptionFifo, 261).expect_err("too many");
+        assert_eq!(all.to_string(), "261 times a free reception FIFO: expected at most 260");
+        assert_eq!(kernel.allocate_this(Resource::ClassRoute, 3), Ok(()));
+        assert_eq!(kernel.allocate(Resource::ClassRoute, 13).map(|given| given.len()), Ok(13));
+        let taken = kernel.allocate_this(Resource::ClassRoute, 3).expect_err("taken");
+        assert_eq!(taken.to_string(), "class route 3: expected a free one of 0 to 13");
+        assert!(kernel.allocate_this(Resource::Barrier, 14).is_err(), "the kernel's own");
+    }
+
+    proptest! {
+        /// Regions translate what is in them, to places that no two share.
+        #[test]
+        fn regions_do_not_meet(regions in proptest::collection::vec((0u64..1 << 40, 1u64..100_000), 1..20)) {
+            let mut kernel = Kernel::default();
+            let made: Vec<MemoryRegion> =
+                regions.iter().filter_map(|&(start, bytes)| kernel.region(start, bytes).ok()).collect();
+            for (i, r) in made.iter().enumerate() {
+                prop_assert_eq!(r.translate(r.start, r.bytes), Some(r.physical));
+                prop_assert_eq!(r.translate(r.start + r.bytes - 1, 1), Some(r.physical + r.bytes - 1));
+                prop_assert_eq!(r.translate(r.start + 1, r.bytes), None);
+                prop_assert_eq!(r.translate(u64::MAX, 2), None);
+                prop_assert_eq!(r.physical % PAGE, r.start % PAGE);
+                for other in &made[..i] {
+                    let apart = |a: u64, b: u64| a + other.bytes <= b || b + r.bytes <= a;
+                    prop_assert!(apart(other.physical, r.physical) && apart(other.start, r.start));
+                }
+                prop_assert!(kernel.region(r.start + r.bytes / 2, 1).is_err());
+            }
+            prop_assert!(kernel.region(1 << 50, 0).is_err() && kernel.region(u64::MAX, 2).is_err());
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Messages over the TH Express NIC, by libglex: short ones are mini-packets (the shared channel of MPICH2-GLEX2; Pang et al., section
+//! 3.3), the data of longer ones are fetched by RDMA gets into the receiver's buffer (its zero-copy rendezvous).
+
+use super::packets::Placement;
+use crate::glex::Glex;
+use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
+use netloom_nic::th::status::Refusal;
+use netloom_nic::th::{Address, EventKind, Options, Submission, Watch, Write};
+use netloom_node::program::{Core, queued};
+use smallvec::{SmallVec, smallvec};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The endpoints' key, and entries of their queues of events and of mini-packets.
+const KEY: u16 = 7;
+const ENTRIES: usize = 1 << 14;
+/// Where data lie that leave, and that come, by request.
+const AT: u64 = 1 << 32;
+const BYTES: u64 = 1 << 39;
+const OUT: u64 = AT;
+const IN: u64 = AT + (1 << 38);
+const BUFFER_B: u64 = 1 << 28;
+const BUFFERS: u32 = 64;
+/// How long the library waits before it looks again whether a descriptor queue that was full has room, millionths of a tick: no event
+/// tells it.
+const RETRY: u64 = 300_000_000;
+
+/// What is to be submitted.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Message(u32, Envelope),
+    Fetch { from: u32, remote: u32, bytes: u64, request: u32 },
+}
+
+/// A rank's messages on its TH Express NIC.
+pub struct GlexTransport {
+    glex: Glex,
+    placement: Arc<Placement>,
+    endpoint: u8,
+    /// What the descriptor queue had no room for.
+    waiting: VecDeque<Work>,
+}
+
+impl GlexTransport {
+    /// That of a process.
+    pub fn new(glex: Glex, placement: &Arc<Placement>) -> Self {
+        GlexTransport { glex, placement: Arc::clone(placement), endpoint: 0, waiting: VecDeque::new() }
+    }
+
+    /// All processes have made the same endpoint, so its number is the same everywhere.
+    fn address(&self, rank: u32) -> Address {
+        Address { node: self.placement.node(rank), vp: self.endpoint, key: KEY }
+    }
+
+    fn submit(&self, work: Work) -> Result<(), Refusal> {
+        let endpoint = self.endpoint;
+        match work {
+            Work::Message(to, envelope) => {
+                let mut data = envelope.to_bytes().to_vec();
+                data.resize(
+                    ENVELOPE_B + if envelope.carries_data() { envelope.bytes as usize } else { 0 },
+                    0,
+                );
+                queued(self.glex.send_mini_packet(endpoint, self.address(to), &data, Options::default()))
+            }
+            Work::Fetch { from, remote, bytes, request } => {
+                let place = |base: u64, request: u32| base + u64::from(request % BUFFERS) * BUFFER_B;
+                let places = (place(IN, request), place(OUT, remote), bytes);
+                let options = Options { local_event: Some(request), ..Options::default() };
+                queued(self.glex.get(endpoint, self.address(from), places, options))
+            }
+        }
+    }
+
+    fn start_all(&mut self) {
+        while let Some(&work) = self.waiting.front() {
+            match self.submit(work) {
+                Ok(()) => drop(self.waiting.pop_front()),
+                Err(Refusal::QueueFull) => return,
+                Err(refusal) => {
+                    self.glex.process_core().fail("glex", format!("{refusal:?}"));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Transport for GlexTransport {
+    type Command = Write;
+    type Watch = Watch;
+
+    fn core(&self) -> &Core<Write, Watch> {
+        self.glex.process_core()
+    }
+
+    fn start(&mut self) {
+        let made = self.glex.create_endpoint(Submission::Pio, KEY, ENTRIES).and_then(|endpoint| {
+            self.endpoint = endpoint;
+            self.glex.register(endpoint, AT, BYTES, true)
+        });
+        if let Err(refusal) = made {
+            self.glex.process_core().fail("glex_create_endpoint", format!("{refusal:?}"));
+        }
+    }
+
+    fn eager_max_bytes(&self) -> u64 {
+        u64::from(self.glex.device().mini_packet_B) - ENVELOPE_B as u64
+    }
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
+    fn send(&mut self, to: u32, envelope: Envelope) {
+        self.waiting.push_back(Work::Message(to, envelope));
+        self.start_all();
+    }
+
+    fn fetch(&mut self, from: u32, remote: u32, bytes: u64, request: u32) {
+        self.waiting.push_back(Work::Fetch { from, remote, bytes, request });
+        self.start_all();
+    }
+
+    fn advance(&mut self) -> Option<Event> {
+        let (events, mini_packets) = self.glex.has_any(self.endpoint);
+        let fail = |call: &str, refusal: Refusal| self.glex.process_core().fail(call, format!("{refusal:?}"));
+        if events {
+            match queued(self.glex.poll_event(self.endpoint)) {
+                Ok(event) if event.kind == EventKind::Local => {
+                    return Some(Event::Fetched { request: event.user });
+                }
+                // That another has read this side's memory.
+                Ok(_) => {}
+                Err(refusal) => fail("glex_poll_event", refusal),
+            }
+        }
+        if mini_packets {
+            match queued(self.glex.poll_mini_packet(self.endpoint)) {
+                Ok(mini) => {
+                    let from = self.placement.rank(mini.from.0)?;
+                    return Some(Event::Arrived { from, envelope: Envelope::of_bytes(&mini.data) });
+                }
+                Err(refusal) => fail("glex_poll_mini_packet", refusal),
+            }
+        }
+        self.start_all();
+        None
+    }
+
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+        let most = (!self.waiting.is_empty()).then_some(RETRY);
+        (smallvec![Watch::Events(self.endpoint), Watch::MiniPackets(self.endpoint)], most)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}

@@ -1,0 +1,205 @@
+//! Messages over Cray XC's Aries NIC, by uGNI: eager messages are short messages (SMSG), put into mailboxes at the receiver; the data of
+//! longer ones are fetched, by FMA or by the block transfer engine ("Cray XC Network Software Stack").
+
+use super::packets::Placement;
+use crate::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
+use crate::smsg::{Mailbox, Smsg};
+use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
+use netloom_nic::aries::address::MemHandle;
+use netloom_nic::aries::{EventKind, Submission, Watch};
+use netloom_node::program::{Core, queued};
+use smallvec::{SmallVec, smallvec};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The job's protection tag and cookie.
+pub const PTAG: u8 = 1;
+/// See [`PTAG`].
+pub const COOKIE: u32 = 1;
+
+/// Where each process' memory lies that others reach: mailboxes, then data that leave, then data that come, by request.
+const AT: u64 = 1 << 32;
+const BYTES: u64 = 1 << 39;
+const OUT: u64 = AT + (1 << 37);
+const IN: u64 = AT + (1 << 38);
+const BUFFER_B: u64 = 1 << 28;
+const BUFFERS: u32 = 64;
+/// Events that the completion queue has room for.
+const EVENTS: usize = 1 << 16;
+/// Data of the longest short message, and of the longest get by FMA (Cray's default limits: `MPICH_GNI_MAX_EAGER_MSG_SIZE`, 8 KB;
+/// Open MPI's uGNI transport takes FMA for gets of up to 2 KB, and block transfers above).
+const SHORT_MAX_B: u64 = 8192;
+const FMA_MAX_B: u64 = 2048;
+
+/// A rank's messages on its Aries NIC.
+pub struct GniTransport {
+    gni: Gni,
+    placement: Arc<Placement>,
+    rank: u32,
+    /// Data of the longest short message.
+    short_max_bytes: u64,
+    slots: u64,
+    memory: Option<MemHandle>,
+    queue: u16,
+    /// Mailboxes of the ranks that it has spoken to.
+    peers: BTreeMap<u32, Smsg>,
+    /// Messages that wait for a credit, by rank.
+    waiting: BTreeMap<u32, VecDeque<Envelope>>,
+}
+
+impl GniTransport {
+    /// That of a rank; eager messages are at most this long, and there may be so many on their way to one rank.
+    pub fn new(gni: Gni, placement: &Arc<Placement>, rank: u32, eager_max: Option<u64>, slots: u32) -> Self {
+        GniTransport {
+            gni,
+            placement: Arc::clone(placement),
+            rank,
+            short_max_bytes: eager_max.unwrap_or(SHORT_MAX_B).min(SHORT_MAX_B),
+            slots: slots.into(),
+            memory: None,
+            queue: 0,
+            peers: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    fn memory(&self) -> MemHandle {
+        self.memory.expect("it was registered at the start")
+    }
+
+    /// The mailbox at a process in which messages of a rank come.
+    fn mailbox(&self, rank: u32) -> Mailbox {
+        let message_max = self.short_max_bytes + ENVELOPE_B as u64;
+        let mailbox = Mailbox { memory: self.memory(), address: AT, slots: self.slots, message_max };
+        Mailbox { address: AT + u64::from(rank) * mailbox.bytes().next_multiple_of(64), ..mailbox }
+    }
+
+    fn peer(&mut self, rank: u32) -> &mut Smsg {
+        if !self.peers.contains_key(&rank) {
+            let mut to = Endpoint::new(self.placement.node(rank), 0);
+            to.remote_event = self.rank;
+            let joined = Smsg::init(&self.gni, to, self.mailbox(rank), self.mailbox(self.rank));
+            self.peers.insert(rank, joined.expect("mailboxes lie in registered memory"));
+        }
+        self.peers.get_mut(&rank).expect("just now")
+    }
+
+    /// Sends what there is a credit for.
+    fn put(&mut self, to: u32) {
+        while let Some(&envelope) = self.waiting.get(&to).and_then(VecDeque::front) {
+            if self.peer(to).needs_credit().is_some() {
+                return;
+            }
+            let bytes = if envelope.carries_data() { envelope.bytes } else { 0 };
+            let (header, data) = (envelope.to_bytes(), vec![0; bytes as usize]);
+            let sent = queued(self.peer(to).send(&header, &data, 0, None, 0));
+            if let Err(refusal) = sent {
+                self.gni.process_core().fail("GNI_SmsgSend", format!("{refusal:?}"));
+                return;
+            }
+            self.waiting.get_mut(&to).expect("just now").pop_front();
+        }
+        self.waiting.remove(&to);
+    }
+}
+
+impl Transport for GniTransport {
+    type Command = Submission;
+    type Watch = Watch;
+
+    fn core(&self) -> &Core<Submission, Watch> {
+        self.gni.process_core()
+    }
+
+    fn start(&mut self) {
+        let gni = &self.gni;
+        let registered = gni.cdm_attach(PTAG, COOKIE).and_then(|()| {
+            let _ = gni.reserve_virtual_handles(gni.processes().into());
+            self.queue = gni.cq_create(EVENTS);
+            let queue = Some(self.queue);
+            gni.mem_register(AT, BYTES, MemOptions { queue, virtual_mdh: Some(0), ..MemOptions::default() })
+        });
+        match registered {
+            Ok(memory) => self.memory = Some(memory),
+            Err(refusal) => gni.process_core().fail("GNI_MemRegister", format!("{refusal:?}")),
+        }
+    }
+
+    fn eager_max_bytes(&self) -> u64 {
+        self.short_max_bytes
+    }
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
+    fn send(&mut self, to: u32, envelope: Envelope) {
+        self.waiting.entry(to).or_default().push_back(envelope);
+        self.put(to);
+    }
+
+    fn fetch(&mut self, from: u32, remote: u32, bytes: u64, request: u32) {
+        let (kind, bytes) =
+            (if bytes <= FMA_MAX_B { PostKind::FmaGet } else { PostKind::RdmaGet }, bytes.max(1));
+        let place = |base: u64, request: u32| base + u64::from(request % BUFFERS) * BUFFER_B;
+        let post = Post {
+            queue: Some(self.queue),
+            id: request.into(),
+            ..Post::new(
+                kind,
+                place(IN, request),
+                place(OUT, remote),
+                self.memory(),
+                // Gets are of whole words.
+                bytes.next_multiple_of(4),
+            )
+        };
+        let to = Endpoint::new(self.placement.node(from), 0);
+        let posted = match kind {
+            PostKind::FmaGet => queued(self.gni.post_fma(to, post)),
+            _ => queued(self.gni.post_rdma(to, post)),
+        };
+        if let Err(refusal) = posted {
+            self.gni.process_core().fail("GNI_Post", format!("{refusal:?}"));
+        }
+    }
+
+    fn advance(&mut self) -> Option<Event> {
+        while self.gni.cq_has_event(self.queue) {
+            let event = match queued(self.gni.cq_get_event(self.queue)) {
+                Ok(event) => event,
+                Err(refusal) => {
+                    self.gni.process_core().fail("GNI_CqGetEvent", format!("{refusal:?}"));
+                    return None;
+                }
+            };
+            if event.kind == EventKind::Post {
+                return Some(Event::Fetched { request: event.user as u32 });
+            }
+            let from = event.user as u32;
+            let peer = self.peer(from);
+            let message = queued(peer.get_next());
+            if let Ok(message) = message {
+                // The slot is free again.
+                if let Err(refusal) = queued(peer.release()) {
+                    self.gni.process_core().fail("GNI_SmsgRelease", format!("{refusal:?}"));
+                }
+                return Some(Event::Arrived { from, envelope: Envelope::of_bytes(&message.header) });
+            }
+        }
+        let blocked: Vec<u32> = self.waiting.keys().copied().collect();
+        blocked.into_iter().for_each(|to| self.put(to));
+        None
+    }
+
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+        let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Queue(self.queue)];
+        let credits = self.waiting.keys().filter_map(|to| self.peers.get(to)?.needs_credit());
+        any.extend(credits.map(|address| Watch::Memory { address, bytes: 8 }));
+        (any, None)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}

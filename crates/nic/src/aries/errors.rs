@@ -1,0 +1,117 @@
+//! Errors of the NIC as the node's system software hears of them (`GNI_SubscribeErrors`; "Reliability, Availability and Serviceability": "In all
+//! cases, either the operating system or the Hardware Supervisory System are notified"), beside the completion events that tell who asked.
+
+use super::node::{Common, Node, lock};
+use super::status::{Refusal, Status};
+use super::{Nic, Watch};
+use std::collections::VecDeque;
+
+/// Events that a subscription keeps **(ours)**.
+const KEPT: usize = 64;
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// A request of this node had no response in time.
+    Timeout,
+    /// A request of another was refused.
+    Refused(Status),
+    /// A packet came damaged.
+    Damaged,
+}
+
+/// An error event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorEvent {
+    /// What went wrong.
+    pub kind: ErrorKind,
+    /// When, microticks.
+    pub at: u64,
+    /// The machine's number of the node that sent the packet, if one came.
+    pub from: Option<u32>,
+}
+
+/// Which errors a subscription hears of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorMask {
+    /// See [`ErrorKind::Timeout`].
+    pub timeouts: bool,
+    /// See [`ErrorKind::Refused`].
+    pub refused: bool,
+    /// See [`ErrorKind::Damaged`].
+    pub damaged: bool,
+}
+
+impl ErrorMask {
+    /// All of them.
+    pub const ALL: ErrorMask = ErrorMask { timeouts: true, refused: true, damaged: true };
+
+    fn has(self, kind: ErrorKind) -> bool {
+        match kind {
+            ErrorKind::Timeout => self.timeouts,
+            ErrorKind::Refused(_) => self.refused,
+            ErrorKind::Damaged => self.damaged,
+        }
+    }
+}
+
+/// Who hears of errors.
+pub struct Subscription {
+    /// The process that hears.
+    pub process: u8,
+    /// Of what it hears.
+    pub mask: ErrorMask,
+    events: VecDeque<ErrorEvent>,
+    is_overrun: bool,
+}
+
+impl Subscription {
+    /// One that has not heard of anything.
+    pub fn new(process: u8, mask: ErrorMask) -> Self {
+        Subscription { process, mask, events: VecDeque::new(), is_overrun: false }
+    }
+
+    /// Takes the next error event.
+    ///
+    /// # Errors
+    /// [`Refusal::NotDone`] if there is none; [`Refusal::Overrun`] if some were lost.
+    pub fn take(&mut self) -> Result<ErrorEvent, Refusal> {
+        match self.events.pop_front() {
+            Some(event) => Ok(event),
+            None if std::mem::take(&mut self.is_overrun) => Err(Refusal::Overrun),
+            None => Err(Refusal::NotDone),
+        }
+    }
+}
+
+impl Nic {
+    /// Tells all who have asked for it of an error.
+    pub(super) fn report(&mut self, c: &Common, t: u64, kind: ErrorKind, from: Option<u32>) {
+        let mut told = vec![];
+        for subscription in lock(&self.here).subscriptions.iter_mut().flatten() {
+            if !subscription.mask.has(kind) {
+                continue;
+            }
+            if subscription.events.len() < KEPT {
+                subscription.events.push_back(ErrorEvent { kind, at: t, from });
+            } else {
+                subscription.is_overrun = true;
+            }
+            told.push(subscription.process);
+        }
+        if !told.is_empty() {
+            self.interrupt(c, t, |process, watch| watch == Watch::Errors && told.contains(&process));
+        }
+    }
+}
+
+impl Node {
+    /// A subscription of a process.
+    ///
+    /// # Errors
+    /// If it is not the process' own.
+    pub fn subscription(&mut self, process: u8, number: usize) -> Result<&mut Subscription, Refusal> {
+        let found = self.subscriptions.get_mut(number).and_then(Option::as_mut);
+        found.filter(|s| s.process == process).ok_or(Refusal::InvalidParam)
+    }
+}
