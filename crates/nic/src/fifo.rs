@@ -10,9 +10,10 @@ use crate::detour::Detours;
 use crate::window::{ACKNOWLEDGEMENT, Windows};
 use netloom_engine::Time;
 use netloom_fabric::config::Outline;
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::host::{Delivery, Family, Host, Pull, Reception, Request, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 /// What drives the network interfaces of a block's nodes.
 pub trait Software: Send {
@@ -30,29 +31,23 @@ pub trait Software: Send {
     fn prepare(&self, _node: u32, _lane: usize) {}
 }
 
-/// What software asks of the interface.
-#[derive(Default)]
-pub struct Calls {
-    list: Vec<Call>,
+/// A family of networks whose nodes may have these interfaces.
+pub trait Fifos: Family<Header = Header, Signal: From<Reception>> {}
+
+impl<F: Family<Header = Header, Signal: From<Reception>>> Fifos for F {}
+
+/// The interface as its software sees it: a network with lanes instead of injection FIFOs, which never stops taking packets.
+pub enum Lanes {}
+
+impl Family for Lanes {
+    type Header = Header;
+    type Signal = Infallible;
+    type Event = Infallible;
 }
 
-enum Call {
-    Ready { node: u32, lane: usize },
-    Wake { node: u32, at: Time, token: u32 },
-}
-
-impl Calls {
-    /// There may be a packet now for a lane whose last answer was [`Pull::Empty`].
-    pub fn ready(&mut self, node: u32, lane: usize) {
-        self.list.push(Call::Ready { node, lane });
-    }
-
-    /// Call [`Software::wake`] at this time, later than now. Tokens stay below 2^31.
-    pub fn wake(&mut self, node: u32, at: Time, token: u32) {
-        debug_assert!(token & OWN == 0);
-        self.list.push(Call::Wake { node, at, token });
-    }
-}
+/// What software asks of the interface: [`Signals::fill`] where there may be a packet now for a lane whose last answer was
+/// [`Pull::Empty`], and [`Signals::wake`] with tokens below 2^31.
+pub type Calls = Signals<Infallible>;
 
 /// Marks the interface's own wake-ups.
 const OWN: u32 = 1 << 31;
@@ -174,24 +169,27 @@ impl<S: Software> FifoNic<S> {
 
     /// Does what software asked for: most often nothing.
     #[inline]
-    fn obey(&mut self, now: Time, signals: &mut Signals) {
-        if !self.calls.list.is_empty() {
+    fn obey<G: From<Reception>>(&mut self, now: Time, signals: &mut Signals<G>) {
+        if !self.calls.requests.is_empty() {
             self.obey_all(now, signals);
         }
     }
 
-    fn obey_all(&mut self, now: Time, signals: &mut Signals) {
+    fn obey_all<G: From<Reception>>(&mut self, now: Time, signals: &mut Signals<G>) {
         // What is asked meanwhile comes next.
-        let mut list = std::mem::take(&mut self.calls.list);
+        let mut list = std::mem::take(&mut self.calls.requests);
         while !list.is_empty() {
             for call in list.drain(..) {
                 match call {
-                    Call::Ready { node, lane } if self.injection.is_empty() => signals.fill(node, lane),
-                    Call::Ready { node, lane } => self.write(now, node, lane, signals),
-                    Call::Wake { node, at, token } => signals.wake(node, at, token),
+                    Request::Fill { node, fifo } if self.injection.is_empty() => signals.fill(node, fifo),
+                    Request::Fill { node, fifo: lane } => self.write(now, node, lane, signals),
+                    Request::Wake { node, at, token } => {
+                        debug_assert!(token & OWN == 0);
+                        signals.wake(node, at, token);
+                    }
                 }
             }
-            std::mem::swap(&mut list, &mut self.calls.list);
+            std::mem::swap(&mut list, &mut self.calls.requests);
         }
     }
 
@@ -203,7 +201,7 @@ impl<S: Software> FifoNic<S> {
     }
 
     /// Software writes packets of a lane into FIFOs with room, in turn, as long as there are any.
-    fn write(&mut self, now: Time, node: u32, lane: usize, signals: &mut Signals) {
+    fn write<G: From<Reception>>(&mut self, now: Time, node: u32, lane: usize, signals: &mut Signals<G>) {
         let range = self.range(lane);
         if range.is_empty() {
             return;
@@ -254,7 +252,13 @@ impl<S: Software> FifoNic<S> {
     }
 
     /// Takes a packet out of a finite injection FIFO, into which software writes as there is room.
-    fn take(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+    fn take<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        fifo: usize,
+        signals: &mut Signals<G>,
+    ) -> Pull {
         let lane =
             2 * (fifo / self.fifos) + usize::from(fifo % self.fifos >= self.config.injection_normal as usize);
         if self.injection[node as usize].queues[fifo].is_empty() {
@@ -269,7 +273,7 @@ impl<S: Software> FifoNic<S> {
     }
 
     /// Software begins to take the next packet out of a node's reception FIFOs, one FIFO after the other.
-    fn begin_drain(&mut self, now: Time, node: u32, signals: &mut Signals) {
+    fn begin_drain<G: From<Reception>>(&mut self, now: Time, node: u32, signals: &mut Signals<G>) {
         let rate = self.config.drain_bytes_per_tick.unwrap_or(f64::INFINITY);
         let chunk = self.chunk_bytes;
         let fifos = &mut self.reception[node as usize];
@@ -287,7 +291,7 @@ impl<S: Software> FifoNic<S> {
         signals.wake(node, now + ticks, OWN | DRAINED);
     }
 
-    fn end_drain(&mut self, now: Time, node: u32, signals: &mut Signals) {
+    fn end_drain<G: From<Reception>>(&mut self, now: Time, node: u32, signals: &mut Signals<G>) {
         let chunk = self.chunk_bytes;
         let room = self.config.reception_fifo_B.unwrap_or(u32::MAX);
         let fifos = &mut self.reception[node as usize];
@@ -304,7 +308,13 @@ impl<S: Software> FifoNic<S> {
         self.begin_drain(now, node, signals);
     }
 
-    fn hand_over(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+    fn hand_over<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        delivery: &Delivery,
+        signals: &mut Signals<G>,
+    ) {
         if let Some(windows) = &mut self.windows {
             if delivery.meta.kind == ACKNOWLEDGEMENT {
                 if windows.acknowledged(node) {
@@ -323,9 +333,9 @@ impl<S: Software> FifoNic<S> {
 /// The interface's own wake-up: a packet has been taken out of a reception FIFO.
 const DRAINED: u32 = 16;
 
-impl<S: Software> Host for FifoNic<S> {
+impl<S: Software, F: Fifos> Host<F> for FifoNic<S> {
     #[inline(always)]
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals<F::Signal>) -> Pull {
         if !self.open {
             return self.pull_past(now, node, fifo, signals);
         }
@@ -341,7 +351,7 @@ impl<S: Software> Host for FifoNic<S> {
         }
     }
 
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals<F::Signal>) {
         if !self.open {
             // A copy, so that the packet that does not come here need not lie in memory.
             return self.deliver_past(now, node, *delivery, signals);
@@ -350,7 +360,7 @@ impl<S: Software> Host for FifoNic<S> {
         self.obey(now, signals);
     }
 
-    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
+    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals<F::Signal>) {
         if token == OWN | DRAINED {
             self.end_drain(now, node, signals);
         } else if token & OWN != 0 {
@@ -365,7 +375,13 @@ impl<S: Software> Host for FifoNic<S> {
 
 impl<S: Software> FifoNic<S> {
     /// A packet has arrived, and something may stand between it and software.
-    fn deliver_past(&mut self, now: Time, node: u32, delivery: Delivery, signals: &mut Signals) {
+    fn deliver_past<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        delivery: Delivery,
+        signals: &mut Signals<G>,
+    ) {
         if let Some(detours) = &mut self.detours
             && detours.relay(node, delivery.header, &delivery.meta)
         {
@@ -381,7 +397,13 @@ impl<S: Software> FifoNic<S> {
 
     /// The next packet of an injection FIFO where something may stand between software and the network: one that the node
     /// relays, or one of its own software with its way planned.
-    fn pull_past(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+    fn pull_past<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        fifo: usize,
+        signals: &mut Signals<G>,
+    ) -> Pull {
         let high = fifo % self.fifos >= self.config.injection_normal as usize;
         if let Some((header, meta)) = self.detours.as_mut().and_then(|d| d.next(node, high)) {
             return Pull::Packet(header, meta);
@@ -396,7 +418,13 @@ impl<S: Software> FifoNic<S> {
     }
 
     /// The next packet of an injection FIFO from the node's own software.
-    fn pull_own(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+    fn pull_own<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        fifo: usize,
+        signals: &mut Signals<G>,
+    ) -> Pull {
         if let Some(windows) = &mut self.windows {
             if fifo == self.acknowledging
                 && let Some((header, meta)) = windows.next(now, node)
@@ -420,7 +448,13 @@ impl<S: Software> FifoNic<S> {
     }
 
     /// A packet has come into a finite reception FIFO.
-    fn receive(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+    fn receive<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        delivery: &Delivery,
+        signals: &mut Signals<G>,
+    ) {
         let q = self.queue(delivery);
         let bytes = self.bytes(delivery.header);
         let room = self.config.reception_fifo_B.unwrap_or(u32::MAX);

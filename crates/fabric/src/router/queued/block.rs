@@ -8,6 +8,7 @@ use super::counters::Counters;
 use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
+use super::{QueuedFamily, QueuedSignal};
 use crate::host::{Host, Signals};
 use crate::packet::{Arena, Data, Header, Meta};
 use crate::router::BLOCK_MAX;
@@ -53,10 +54,10 @@ pub(super) struct Shared<H> {
     /// Where receivers' buffers have soft errors.
     pub soft: Option<Box<SoftErrors>>,
     pub host: H,
-    pub signals: Signals,
+    pub signals: Signals<QueuedSignal>,
 }
 
-impl<H: Host> QueuedBlock<H> {
+impl<H: Host<QueuedFamily>> QueuedBlock<H> {
     pub(super) fn new(
         tables: Tables,
         nodes: Vec<Node>,
@@ -124,7 +125,7 @@ fn order(event: &Event) -> (usize, u32, u32) {
     (event.node(), event.place(), if event.kind() == Kind::Wake { event.packet() } else { 0 })
 }
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     fn apply(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Parcel>) {
         match event.kind() {
             Kind::Sent => self.sent(n, event, now),
@@ -201,7 +202,7 @@ impl<H: Host> Shared<H> {
     }
 }
 
-impl<H: Host> Block for QueuedBlock<H> {
+impl<H: Host<QueuedFamily>> Block for QueuedBlock<H> {
     type Message = Parcel;
 
     fn next_time(&self) -> Option<Time> {

@@ -5,6 +5,7 @@
 //! Up-tree and down-tree have logic of their own, each busy with one class route at a time; the system's classes come first. What
 //! is granted claims its links: no packet from point to point starts on them until it has gone, and down-tree comes before up-tree.
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use super::trees::{Central, Contribution, Job, Logic};
@@ -178,7 +179,7 @@ impl Node {
     }
 }
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// Sets a node's registers of a class route.
     pub(super) fn set_class_route(&mut self, n: &mut Node, class: usize, route: Option<ClassRoute>) {
         let checked = route.as_ref().map_or(Ok(()), |route| n.check_route(route));

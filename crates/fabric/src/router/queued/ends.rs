@@ -1,5 +1,6 @@
 //! What ends, comes back or is received, and the token-acks that follow from it.
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use crate::host::Host;
@@ -8,7 +9,7 @@ use crate::router::bits::bits;
 use crate::router::event::FROM_CENTRAL;
 use netloom_engine::{Outbox, Time};
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
     pub(super) fn sent(&mut self, n: &mut Node, event: &Event, now: Time) {
         let Leaving { from, slot, due_chunks, chunks, .. } = Leaving::of(event.word);

@@ -2,13 +2,14 @@
 //! do not block one another. Deterministic packets for one direction leave in the order in which they came, whatever queues
 //! they stand in: each gets a ticket, and is served when its ticket is next.
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// A packet joins a VC.
     pub(super) fn join(
         &mut self,

@@ -5,6 +5,7 @@
 //! The sending node draws a transmission's fate at its start and tells the receiver with the packet, which acts on it
 //! no sooner than it could know: when the tail has come.
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use super::trees::{Central, Job};
@@ -22,7 +23,7 @@ const BARRIER: usize = 1;
 /// As what a neighbour was told: nothing that can be said, since the highest bit of each class is not used.
 const NOT_KNOWN: u64 = u64::MAX;
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     fn faulty(&mut self) -> &mut Errors {
         self.errors.as_mut().expect("only where links have errors")
     }

@@ -5,10 +5,10 @@
 //! packets enter, inputs route and take their row's bus, sub-switches the column's, and column buffers the link. What an act frees is
 //! seen a tick later, so that the order of acts does not matter but for loads, which are read in the order of tiles.
 
+use super::TiledFamily;
 use super::event::{Event, Kind, Message};
 use super::faults::Faults;
 use super::fetch::Fetch;
-use super::header::TiledHeader;
 use super::loads::Loads;
 use super::round_trip::RoundTrips;
 use super::state::*;
@@ -77,7 +77,7 @@ pub struct TiledBlock<H> {
     pub(super) numbers: Vec<u32>,
 }
 
-impl<H: Host<TiledHeader>> TiledBlock<H> {
+impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Routers from `first` on, as many as `inputs` and `outputs` have tiles for. `loads` are those of routers and of global links.
     pub(super) fn new(
         tables: &Arc<Tables>,
@@ -269,7 +269,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 }
 
-impl<H: Host<TiledHeader>> Block for TiledBlock<H> {
+impl<H: Host<TiledFamily>> Block for TiledBlock<H> {
     type Message = Message;
 
     fn next_time(&self) -> Option<Time> {

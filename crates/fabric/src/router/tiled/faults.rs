@@ -9,9 +9,9 @@
 //! - An upset word is corrected; one with two wrong bits is contained: in a packet's data it damages the packet, in its header the
 //!   packet is discarded.
 
+use super::TiledFamily;
 use super::block::TiledBlock;
 use super::event::{Event, Kind};
-use super::header::TiledHeader;
 use super::link_control::{Carried, LinkControlCounts, Rates, Sender};
 use super::state::*;
 use super::tables::Tables;
@@ -191,7 +191,7 @@ impl Faults {
     }
 }
 
-impl<H: Host<TiledHeader>> TiledBlock<H> {
+impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// The ports of a router whose links work.
     #[inline]
     pub(super) fn works(&self, router: u32) -> u64 {

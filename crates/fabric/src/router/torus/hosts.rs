@@ -1,13 +1,21 @@
 //! What passes between nodes and their hosts: packets pulled into injection FIFOs and handed over from reception FIFOs, and what
 //! hosts ask for.
 
+use super::TorusFamily;
 use super::shared::Shared;
 use super::state::*;
-use crate::host::{Host, Pull, Signal};
+use crate::host::{Family, Host, Pull, Reception, Request};
 use crate::packet::{Header, Meta};
 use netloom_engine::Time;
+use std::convert::Infallible;
 
-impl<H: Host, const P: usize> Shared<H, P> {
+impl Family for TorusFamily {
+    type Header = Header;
+    type Signal = Reception;
+    type Event = Infallible;
+}
+
+impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     /// A time has come for which the host asked.
     pub(super) fn wake(&mut self, n: &Node<P>, token: u32, now: Time) {
         self.host.wake(now, n.here, token, &mut self.signals);
@@ -23,30 +31,27 @@ impl<H: Host, const P: usize> Shared<H, P> {
     /// Does what the host asked for at a node, which has yet to act in this tick. Returns whether it asked for anything that
     /// the node may act on.
     pub(super) fn obey(&mut self, n: &mut Node<P>, now: Time) -> bool {
-        if self.signals.list.is_empty() {
+        if self.signals.requests.is_empty() {
             return false;
         }
         let mut acts = false;
-        for signal in self.signals.list.drain(..) {
+        for signal in self.signals.requests.drain(..) {
             let node = match signal {
-                Signal::Fill { node, fifo } => {
+                Request::Fill { node, fifo } => {
                     n.refill |= 1 << fifo;
                     acts = true;
                     node
                 }
-                Signal::Wake { node, at, token } => {
+                Request::Wake { node, at, token } => {
                     assert!(at > now, "a host may be woken in the future only");
                     self.calendar.push(at, Event::at(Kind::Wake, node, 0, 0, token, 0));
                     node
                 }
-                Signal::Reception { node, port, high, open } => {
+                Request::Own { node, signal: Reception { port, high, open } } => {
                     let full = &mut n.reception_full[usize::from(high)];
                     *full = *full & !(1 << port) | u16::from(!open) << port;
                     acts = true;
                     node
-                }
-                Signal::ClassRoute { .. } | Signal::Barrier { .. } | Signal::Say { .. } => {
-                    panic!("these routers have no collective logic")
                 }
             };
             debug_assert_eq!(node, n.here, "a host's signals are for the node for which it was called");

@@ -5,6 +5,7 @@
 //! The sending node draws a transmission's fate at its start and tells the receiver with the packet, which acts on it
 //! no sooner than it could know: when the tail has come.
 
+use super::TorusFamily;
 use super::shared::Shared;
 use super::state::*;
 use crate::host::Host;
@@ -14,7 +15,7 @@ use crate::router::errors::{Errors, Kept};
 use crate::router::event::Message;
 use netloom_engine::{Outbox, Time};
 
-impl<H: Host, const P: usize> Shared<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     #[inline]
     fn faulty(&mut self) -> &mut Errors {
         self.errors.as_mut().expect("only where links have errors")

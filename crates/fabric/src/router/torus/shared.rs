@@ -1,5 +1,6 @@
 //! What the nodes of a block share, and what a node does with it in a tick.
 
+use super::TorusFamily;
 use super::state::*;
 use super::tables::Tables;
 use crate::host::{Host, Signals};
@@ -36,7 +37,7 @@ pub(super) struct Shared<H, const P: usize> {
     outgoing: Vec<(usize, Time, Event)>,
 }
 
-impl<H: Host, const P: usize> Shared<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     /// For so many nodes with so many injection FIFOs each, all of which are to be filled from the host.
     pub fn new(
         tables: Tables,
