@@ -151,7 +151,8 @@ impl<S> Signals<S> {
         self.requests.push(Request::Own { node, signal });
     }
 
-    /// The packet that [`Host::pull`] now answers with carries this.
+    /// The packet that [`Host::pull`] now answers with carries this. The network refuses it, and ends the run, where no packet goes with
+    /// it.
     pub fn attach(&mut self, data: Data) {
         self.data = Some(data);
     }
@@ -160,6 +161,18 @@ impl<S> Signals<S> {
     #[inline]
     pub fn take_data(&mut self) -> Option<Data> {
         self.data.take()
+    }
+
+    /// Makes sure that nothing was attached to no packet.
+    ///
+    /// # Panics
+    /// If something was.
+    #[inline]
+    pub fn refuse_data(&self, node: u32) {
+        assert!(
+            self.data.is_none(),
+            "node {node} of its block: data is attached, and no packet is there to carry it"
+        );
     }
 }
 

@@ -11,7 +11,7 @@ use crate::window::{ACKNOWLEDGEMENT, Windows};
 use netloom_engine::Time;
 use netloom_fabric::config::Outline;
 use netloom_fabric::host::{Delivery, Family, Host, Pull, Reception, Request, Signals};
-use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::packet::{Data, Header, Meta};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
@@ -75,22 +75,44 @@ pub struct FifoNic<S> {
     detours: Option<Detours>,
 }
 
+/// A packet in an injection FIFO, and what it carries.
+pub(crate) type Packet = (Header, Meta, Option<Data>);
+
+/// A packet in a reception FIFO, and what it carries.
+struct Received {
+    port: usize,
+    header: Header,
+    meta: Meta,
+    data: Option<Data>,
+}
+
+impl Received {
+    fn new(delivery: &Delivery) -> Self {
+        let Delivery { port, header, meta, data } = *delivery;
+        Received { port, header, meta, data: data.cloned() }
+    }
+
+    fn delivery(&self) -> Delivery<'_> {
+        Delivery { port: self.port, header: self.header, meta: self.meta, data: self.data.as_ref() }
+    }
+}
+
 /// A node's injection FIFOs, filled by software as room allows.
 struct InjectionFifos {
-    queues: Vec<VecDeque<(Header, Meta)>>,
+    queues: Vec<VecDeque<Packet>>,
     free_bytes: Vec<u32>,
     /// For normal and high-priority packets of each set: the FIFO that gets the next one.
     turn: [usize; 4],
     /// When a lane's next packet is made, if the interface has asked to be woken then.
     asked: [Option<Time>; 4],
     /// A packet made and not yet in a FIFO, by lane.
-    held: [Option<(Header, Meta)>; 4],
+    held: [Option<Packet>; 4],
 }
 
 /// A node's reception FIFOs, emptied by software at a rate.
 struct ReceptionFifos {
     /// By group, port and priority.
-    queues: Vec<VecDeque<Delivery<'static>>>,
+    queues: Vec<VecDeque<Received>>,
     used_bytes: Vec<u32>,
     turn: usize,
     /// Whether software is taking a packet out.
@@ -123,12 +145,12 @@ impl<S: Software> FifoNic<S> {
                     free_bytes: vec![room; sets * fifos],
                     turn: [0; 4],
                     asked: [None; 4],
-                    held: [None; 4],
+                    held: [const { None }; 4],
                 })
                 .collect(),
             reception: (0..if finite_reception { nodes } else { 0 })
                 .map(|_| ReceptionFifos {
-                    queues: vec![VecDeque::new(); sets * ports * 2],
+                    queues: (0..sets * ports * 2).map(|_| VecDeque::new()).collect(),
                     used_bytes: vec![0; sets * ports * 2],
                     turn: 0,
                     busy: false,
@@ -161,6 +183,16 @@ impl<S: Software> FifoNic<S> {
         } else {
             Self::injection_fifos(config)
         }
+    }
+
+    /// The next packet of a lane, straight into the network.
+    #[inline(always)]
+    fn next_of_software<G>(&mut self, now: Time, node: u32, lane: usize, signals: &mut Signals<G>) -> Pull {
+        let answer = self.software.next(now, node, lane, &mut self.calls);
+        if let Some(data) = self.calls.take_data() {
+            signals.attach(data);
+        }
+        answer
     }
 
     fn bytes(&self, header: Header) -> u32 {
@@ -215,23 +247,28 @@ impl<S: Software> FifoNic<S> {
                 node_fifos.asked[lane] = None;
                 match self.software.next(now, node, lane, &mut self.calls) {
                     Pull::Packet(header, meta) => {
-                        self.injection[node as usize].held[lane] = Some((header, meta))
+                        self.injection[node as usize].held[lane] =
+                            Some((header, meta, self.calls.take_data()))
                     }
                     Pull::NotBefore(at) => {
+                        self.calls.refuse_data(node);
                         let at = at.max(now + 1);
                         self.injection[node as usize].asked[lane] = Some(at);
                         signals.wake(node, at, OWN | lane as u32);
                         return;
                     }
-                    Pull::Empty => return,
+                    Pull::Empty => {
+                        self.calls.refuse_data(node);
+                        return;
+                    }
                 }
             }
             let fifos = &mut self.injection[node as usize];
-            let packet = fifos.held[lane].expect("just made or held");
-            let bytes = packet.0.chunks() * self.chunk_bytes;
+            let header = fifos.held[lane].as_ref().expect("just made or held").0;
+            let bytes = header.chunks() * self.chunk_bytes;
             let n = range.len();
             let has_room = |fifo: &usize| fifos.free_bytes[range.start + fifo] >= bytes;
-            let chosen = match self.config.dealing.fifo(packet.0.hints(), n) {
+            let chosen = match self.config.dealing.fifo(header.hints(), n) {
                 Some(fifo) => Some(fifo).filter(has_room),
                 None => (0..n).map(|i| (fifos.turn[lane] + i) % n).find(has_room),
             };
@@ -239,8 +276,7 @@ impl<S: Software> FifoNic<S> {
             fifos.turn[lane] = (chosen + 1) % n;
             let fifo = range.start + chosen;
             fifos.free_bytes[fifo] -= bytes;
-            fifos.queues[fifo].push_back(packet);
-            fifos.held[lane] = None;
+            fifos.queues[fifo].extend(fifos.held[lane].take());
             signals.fill(node, fifo);
         }
     }
@@ -266,9 +302,10 @@ impl<S: Software> FifoNic<S> {
         }
         let chunk = self.chunk_bytes;
         let fifos = &mut self.injection[node as usize];
-        let Some((header, meta)) = fifos.queues[fifo].pop_front() else { return Pull::Empty };
+        let Some((header, meta, data)) = fifos.queues[fifo].pop_front() else { return Pull::Empty };
         fifos.free_bytes[fifo] += header.chunks() * chunk;
         self.write(now, node, lane, signals);
+        data.into_iter().for_each(|data| signals.attach(data));
         Pull::Packet(header, meta)
     }
 
@@ -296,7 +333,8 @@ impl<S: Software> FifoNic<S> {
         let room = self.config.reception_fifo_B.unwrap_or(u32::MAX);
         let fifos = &mut self.reception[node as usize];
         let q = fifos.turn;
-        let delivery = fifos.queues[q].pop_front().expect("a packet was being taken out");
+        let packet = fifos.queues[q].pop_front().expect("a packet was being taken out");
+        let delivery = packet.delivery();
         fifos.used_bytes[q] -= delivery.header.chunks() * chunk;
         fifos.busy = false;
         fifos.turn = (q + 1) % fifos.queues.len();
@@ -339,7 +377,7 @@ impl<S: Software, F: Fifos> Host<F> for FifoNic<S> {
         if !self.open {
             return self.pull_past(now, node, fifo, signals);
         }
-        let answer = self.software.next(now, node, fifo, &mut self.calls);
+        let answer = self.next_of_software(now, node, fifo, signals);
         self.obey(now, signals);
         answer
     }
@@ -383,7 +421,7 @@ impl<S: Software> FifoNic<S> {
         signals: &mut Signals<G>,
     ) {
         if let Some(detours) = &mut self.detours
-            && detours.relay(node, delivery.header, &delivery.meta)
+            && detours.relay(node, &delivery)
         {
             (0..self.fifos).for_each(|fifo| signals.fill(node, fifo));
             return;
@@ -405,7 +443,8 @@ impl<S: Software> FifoNic<S> {
         signals: &mut Signals<G>,
     ) -> Pull {
         let high = fifo % self.fifos >= self.config.injection_normal as usize;
-        if let Some((header, meta)) = self.detours.as_mut().and_then(|d| d.next(node, high)) {
+        if let Some((header, meta, data)) = self.detours.as_mut().and_then(|d| d.next(node, high)) {
+            data.into_iter().for_each(|data| signals.attach(data));
             return Pull::Packet(header, meta);
         }
         match (self.pull_own(now, node, fifo, signals), &self.detours) {
@@ -436,7 +475,7 @@ impl<S: Software> FifoNic<S> {
             }
         }
         let answer = if self.injection.is_empty() {
-            self.software.next(now, node, fifo, &mut self.calls)
+            self.next_of_software(now, node, fifo, signals)
         } else {
             self.take(now, node, fifo, signals)
         };
@@ -460,8 +499,7 @@ impl<S: Software> FifoNic<S> {
         let room = self.config.reception_fifo_B.unwrap_or(u32::MAX);
         let fifos = &mut self.reception[node as usize];
         fifos.used_bytes[q] += bytes;
-        // No software on these interfaces looks at what packets carry.
-        fifos.queues[q].push_back(Delivery { data: None, ..*delivery });
+        fifos.queues[q].push_back(Received::new(delivery));
         debug_assert!(fifos.used_bytes[q] <= room, "the fabric delivers into FIFOs with room only");
         if room - fifos.used_bytes[q] < self.full_bytes {
             let high = delivery.header.head() & Header::HIGH != 0;

@@ -138,7 +138,7 @@ impl Node {
 
 impl<H: Host<QueuedFamily>> Shared<H> {
     /// One cycle's arbitration of a node.
-    pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Parcel>) {
+    pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         // What collective packets wait for is theirs.
         let open = n.open & !n.claimed;
         let mut contenders = [0u16; PORTS + 1];
@@ -208,7 +208,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     /// A packet starts on a link, or from an injection FIFO to this node's own reception FIFO.
-    fn grant_link(&mut self, n: &mut Node, grant: Grant, now: Time, out: &mut Outbox<Parcel>) {
+    fn grant_link(&mut self, n: &mut Node, grant: Grant, now: Time, out: &mut Outbox<Message>) {
         let Grant { from, slot, to, vc } = grant;
         if self.soft.is_some() && from.is_some_and(|port| !self.head_is_right(n, port, slot, now)) {
             return;
@@ -251,7 +251,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             && header.head() & Header::DEPOSIT != 0
         {
             // A copy stays here: the packet itself goes on with a record of its own.
-            let data = self.data.get(packet as usize).cloned().flatten();
+            let data = self.arena.data(packet).cloned();
             moving = self.insert(*self.arena.get(packet), header, data);
             self.start_reception(n, Kind::Copied, port, packet, header, now);
         }

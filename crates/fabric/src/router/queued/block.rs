@@ -10,10 +10,10 @@ use super::state::*;
 use super::tables::Tables;
 use super::{QueuedFamily, QueuedSignal};
 use crate::host::{Host, Signals};
-use crate::packet::{Arena, Data, Header, Meta};
+use crate::packet::{Arena, Header};
 use crate::router::BLOCK_MAX;
 use crate::router::errors::Errors;
-use crate::router::event::{Message, admit};
+use crate::router::event::take_in;
 use crate::router::partition::REMOTE;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Calendar, Outbox, Time};
@@ -39,8 +39,6 @@ pub(super) struct Shared<H> {
     pub arena: Arena,
     /// By a packet's number in the arena.
     pub cells: Vec<Cell>,
-    /// What packets carry, likewise; as long as any has carried anything.
-    pub data: Vec<Option<Data>>,
     /// Packets at the heads of the injection FIFOs: node, FIFO.
     pub injecting: Vec<u32>,
     /// Injection FIFOs of a node.
@@ -77,7 +75,6 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             tables,
             arena: Arena::default(),
             cells: vec![],
-            data: vec![],
             fifos,
             calendar,
             recorder,
@@ -90,7 +87,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
         QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![] }
     }
 
-    fn tick(&mut self, now: Time, out: &mut Outbox<Parcel>) -> u64 {
+    fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
         let mut taken = std::mem::take(&mut self.taken);
         self.shared.calendar.take(now, &mut taken);
         self.shared.recorder.reach(now);
@@ -126,7 +123,7 @@ fn order(event: &Event) -> (usize, u32, u32) {
 }
 
 impl<H: Host<QueuedFamily>> Shared<H> {
-    fn apply(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Parcel>) {
+    fn apply(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Message>) {
         match event.kind() {
             Kind::Sent => self.sent(n, event, now),
             Kind::Tokens => self.tokens(n, event.port(), event.word),
@@ -156,7 +153,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     /// What a node does after its events.
-    fn act(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Parcel>) {
+    fn act(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         if n.refill != 0 {
             self.refill(n, now);
         }
@@ -189,7 +186,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         at: Time,
         event: impl FnOnce(u32, u32) -> Event,
         packet: u32,
-        out: &mut Outbox<Parcel>,
+        out: &mut Outbox<Message>,
     ) {
         if to & REMOTE == 0 {
             self.calendar.push(at, event(to, packet));
@@ -197,19 +194,18 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
         let lane = (to >> 20 & 0x7ff) as usize;
         let event = event(to % BLOCK_MAX as u32, packet);
-        let (meta, data) = if packet == u32::MAX { (Meta::default(), None) } else { self.remove(packet) };
-        out.send(lane, at, (Message { event, meta }, data));
+        out.send(lane, at, Message::new(event, packet, &mut self.arena));
     }
 }
 
 impl<H: Host<QueuedFamily>> Block for QueuedBlock<H> {
-    type Message = Parcel;
+    type Message = Message;
 
     fn next_time(&self) -> Option<Time> {
         self.shared.calendar.next_time()
     }
 
-    fn advance(&mut self, until: Time, out: &mut Outbox<Parcel>) -> u64 {
+    fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
         let mut events = 0;
         while let Some(now) = self.next_time()
             && now < until
@@ -219,13 +215,7 @@ impl<H: Host<QueuedFamily>> Block for QueuedBlock<H> {
         events
     }
 
-    fn receive(&mut self, messages: &mut Vec<(Time, Parcel)>) {
-        for (time, (message, data)) in messages.drain(..) {
-            let event = admit(message, &mut self.shared.arena);
-            if event.kind() == Kind::Arrived {
-                self.shared.carry(event.packet(), data);
-            }
-            self.shared.calendar.push(time, event);
-        }
+    fn receive(&mut self, messages: &mut Vec<(Time, Message)>) {
+        take_in(messages, &mut self.shared.arena, &mut self.shared.calendar);
     }
 }

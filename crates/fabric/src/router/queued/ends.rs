@@ -58,7 +58,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             }
             self.recorder.under_way -= i64::from(!header.is_ghost());
         }
-        let (meta, data) = self.remove(event.packet());
+        let (meta, data) = self.arena.remove(event.packet());
         if header.is_ghost() {
             self.discarded(n, port);
             return;
@@ -68,7 +68,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     /// Sends the token-acks that are due on these links, behind what they now carry.
-    pub(super) fn send_due(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Parcel>) {
+    pub(super) fn send_due(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Message>) {
         let ports = n.due & ports;
         n.due &= !ports;
         for port in bits(ports) {

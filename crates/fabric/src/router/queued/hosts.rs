@@ -153,10 +153,11 @@ impl<H: Host<QueuedFamily>> Shared<H> {
                 }
             }
             Pull::NotBefore(at) => {
+                self.signals.refuse_data(n.here);
                 let event = Event::at(Kind::Fill, n.here, fifo / 8, fifo % 8, 0, 0);
                 self.calendar.push(at.max(now + 1), event);
             }
-            Pull::Empty => {}
+            Pull::Empty => self.signals.refuse_data(n.here),
         }
         self.obey(n, now);
     }

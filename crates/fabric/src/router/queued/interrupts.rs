@@ -107,7 +107,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     /// Sends what is to be told on these links, behind what they now carry.
-    pub(super) fn send_interrupts(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Parcel>) {
+    pub(super) fn send_interrupts(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Message>) {
         for port in bits(n.telling & ports) {
             let Some(i) = &mut n.interrupts else { return };
             let word = i.telling().0[port];

@@ -55,8 +55,6 @@ pub struct TiledBlock<H> {
     pub(super) arena: Arena,
     /// By a packet's number in the arena.
     pub(super) cells: Vec<Cell>,
-    /// What packets carry, likewise; as long as any has carried anything.
-    pub(super) data: Vec<Option<Data>>,
     pub(super) calendar: Stretches<Event>,
     pub(super) recorder: Recorder,
     pub(super) host: H,
@@ -126,7 +124,6 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             closed: vec![0; numbers.len()],
             arena: Arena::default(),
             cells: vec![],
-            data: vec![],
             calendar,
             recorder,
             host: host(&numbers),
@@ -146,23 +143,19 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
 
     /// A packet's place in the block, with its cell.
     pub(super) fn insert(&mut self, cell: Cell, meta: Meta, data: Option<Data>) -> u32 {
-        let packet = self.arena.insert(meta);
+        let packet = self.arena.insert_with(meta, data);
         let at = packet as usize;
         if at >= self.cells.len() {
             self.cells.resize(at + 1, Cell::default());
         }
         self.cells[at] = cell;
-        if data.is_some() || at < self.data.len() {
-            self.data.resize(self.data.len().max(at + 1), None);
-            self.data[at] = data;
-        }
         packet
     }
 
     /// Takes a packet out of the block.
     pub(super) fn remove(&mut self, packet: u32) -> (Cell, Meta, Option<Data>) {
-        let data = self.data.get_mut(packet as usize).and_then(Option::take);
-        (self.cells[packet as usize], self.arena.remove(packet), data)
+        let (meta, data) = self.arena.remove(packet);
+        (self.cells[packet as usize], meta, data)
     }
 
     fn apply(&mut self, event: Event, now: Time) {

@@ -271,14 +271,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     pub(super) fn damage(&mut self, packet: u32) {
         let cell = &mut self.cells[packet as usize];
         cell.header = cell.header.damaged();
-        if let Some(data) = self.data.get_mut(packet as usize).and_then(Option::as_mut)
-            && !data.is_empty()
-        {
-            let mut bytes = data.to_vec();
-            let middle = bytes.len() / 2;
-            bytes[middle] ^= 1;
-            *data = bytes.into();
-        }
+        self.arena.damage_data(packet, |size| size / 2);
     }
 
     /// A link has failed: what has not come whole is damaged, and what waits for it is to be discarded.

@@ -118,9 +118,10 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 self.due.shares |= 1 << share;
             }
             Pull::NotBefore(at) => {
+                self.signals.refuse_data(node);
                 self.calendar.push(at.max(now + 1), Event::of_packet(Kind::Fill, router, slot, fifo, 0));
             }
-            Pull::Empty => {}
+            Pull::Empty => self.signals.refuse_data(node),
         }
         self.obey(now);
     }

@@ -303,8 +303,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             && header.head() & Header::DEPOSIT != 0
         {
             // A copy stays here: the packet itself goes on with its own record.
-            let meta = *self.arena.get(packet);
-            packet = self.arena.insert(meta);
+            packet = self.arena.copy(packet);
             self.start_reception(n, Kind::Copied, port, 0, entry, now);
         }
         if self.errors.is_some() {

@@ -69,12 +69,12 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             self.vacate(n, (port, slot), header.chunks() as u8, (vc, tokens), now);
             self.recorder.under_way -= i64::from(!header.is_ghost());
         }
-        let meta = self.arena.remove(event.packet());
+        let (meta, data) = self.arena.remove(event.packet());
         if header.is_ghost() {
             self.discarded(n, port);
             return;
         }
-        self.hand_over(now, n, port, header, meta);
+        self.hand_over(now, n, port, header, meta, data);
     }
 
     /// Tokens have come back to a sender. Returns whether the node may act on that.

@@ -5,7 +5,7 @@ use super::TorusFamily;
 use super::shared::Shared;
 use super::state::*;
 use crate::host::{Family, Host, Pull, Reception, Request};
-use crate::packet::{Header, Meta};
+use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 use std::convert::Infallible;
 
@@ -22,9 +22,17 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     }
 
     /// Hands a packet over to the host.
-    pub(super) fn hand_over(&mut self, now: Time, n: &Node<P>, port: usize, header: Header, meta: Meta) {
+    pub(super) fn hand_over(
+        &mut self,
+        now: Time,
+        n: &Node<P>,
+        port: usize,
+        header: Header,
+        meta: Meta,
+        data: Option<Data>,
+    ) {
         self.recorder.delivered(now, header.chunks(), &meta);
-        let delivery = crate::host::Delivery { port, header, meta, data: None };
+        let delivery = crate::host::Delivery { port, header, meta, data: data.as_ref() };
         self.host.deliver(now, n.here, &delivery, &mut self.signals);
     }
 
@@ -82,7 +90,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     fn pull(&mut self, n: &mut Node<P>, fifo: usize, now: Time) {
         match self.host.pull(now, n.here, fifo, &mut self.signals) {
             Pull::Packet(header, meta) => {
-                let packet = self.arena.insert(meta);
+                let packet = self.arena.insert_with(meta, self.signals.take_data());
                 let entry = Entry::new(header, packet, now);
                 self.injecting[n.here as usize * self.fifos + fifo] = entry;
                 let head = self.head(header);
@@ -92,10 +100,11 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
                 (0..P).for_each(|port| n.entering[port] |= (head >> port & 1) << fifo);
             }
             Pull::NotBefore(at) => {
+                self.signals.refuse_data(n.here);
                 let event = Event::at(Kind::Fill, n.here, fifo / 8, fifo % 8, 0, 0);
                 self.calendar.push(at.max(now + 1), event);
             }
-            Pull::Empty => {}
+            Pull::Empty => self.signals.refuse_data(n.here),
         }
         self.obey(n, now);
     }
