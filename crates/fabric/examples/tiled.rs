@@ -9,7 +9,7 @@ use netloom_engine::{Progress, Stream, Time};
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::Meta;
-use netloom_fabric::router::tiled::{Class, Mode, TiledHeader, TiledNetwork};
+use netloom_fabric::router::tiled::{Class, Mode, TiledFamily, TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -33,7 +33,7 @@ struct Puts {
     answered: u64,
 }
 
-impl Host<TiledHeader> for Puts {
+impl Host<TiledFamily> for Puts {
     fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull<TiledHeader> {
         let i = node as usize;
         let meta = Meta { made: now, source: self.first + node, ..Meta::default() };

@@ -1,29 +1,52 @@
 //! What stands above the network at each node: the fabric pulls packets from it and delivers packets to it.
 
-use crate::collective::ClassRoute;
 use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 
-/// The nodes' side of a block of the network: NICs and what drives them, for all nodes of one block. Nodes are named by
-/// their number within the block. `H` is the header of their network's packets.
+/// A family of networks as its hosts see it: what its packets are, and what it and its hosts say to each other beyond what all do.
+pub trait Family {
+    /// The header of its packets.
+    type Header: Copy + Send;
+
+    /// What its hosts may ask for besides [`Signals::fill`] and [`Signals::wake`].
+    type Signal: Send;
+
+    /// What it reports to its hosts by [`Host::event`].
+    type Event;
+}
+
+/// The nodes' side of a block of a network of family `F`: NICs and what drives them, for all nodes of one block. Nodes are named by
+/// their number within the block.
 ///
 /// All calls for one node come in an order that depends on simulated time and the node's ports alone, never on threads or
 /// blocks.
-pub trait Host<H = Header>: Send {
+pub trait Host<F: Family>: Send {
     /// The next packet of an injection FIFO, whose last one has left. Signals must be for this node.
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull<H>;
+    fn pull(
+        &mut self,
+        now: Time,
+        node: u32,
+        fifo: usize,
+        signals: &mut Signals<F::Signal>,
+    ) -> Pull<F::Header>;
 
     /// A packet has arrived whole in a reception FIFO.
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery<H>, signals: &mut Signals);
+    fn deliver(
+        &mut self,
+        now: Time,
+        node: u32,
+        delivery: &Delivery<F::Header>,
+        signals: &mut Signals<F::Signal>,
+    );
 
     /// A time for which the host asked with [`Signals::wake`].
-    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals);
+    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals<F::Signal>);
 
     /// A node has failed: it is not asked for anything any more.
     fn died(&mut self, _now: Time, _node: u32) {}
 
-    /// The OR of what all nodes say of some barrier class has changed: that of all sixteen, four bits each, the first class lowest.
-    fn interrupted(&mut self, _now: Time, _node: u32, _status: u64, _signals: &mut Signals) {}
+    /// The network reports something that only its family does.
+    fn event(&mut self, _now: Time, _node: u32, _event: F::Event, _signals: &mut Signals<F::Signal>) {}
 
     /// [`Self::pull`] will be called soon: memory that it needs may be fetched ahead. Changes nothing.
     fn prepare(&self, _node: u32, _fifo: usize) {}
@@ -54,82 +77,108 @@ pub struct Delivery<'a, H = Header> {
     pub data: Option<&'a Data>,
 }
 
-/// What a host asks of the fabric.
-#[derive(Default)]
-pub struct Signals {
-    pub(crate) list: Vec<Signal>,
+/// What a host asks of the fabric: what all networks do, and signals `S` of its family alone.
+pub struct Signals<S = Reception> {
+    /// In the order in which it was asked.
+    pub requests: Vec<Request<S>>,
     /// What the packet carries that is being pulled.
-    pub(crate) data: Option<Data>,
+    data: Option<Data>,
 }
 
-/// One thing that a host asks of the fabric.
-pub(crate) enum Signal {
-    Fill { node: u32, fifo: usize },
-    Wake { node: u32, at: Time, token: u32 },
-    Reception { node: u32, port: usize, high: bool, open: bool },
-    ClassRoute { node: u32, class: usize, route: Option<ClassRoute> },
-    Barrier { node: u32, class: usize, route: Option<ClassRoute>, start: u64 },
-    Say { node: u32, class: usize, says: u64 },
-}
-
-impl Signals {
-    /// Takes out what may be asked on any network: for whoever stands between a host and the fabric. Returns the packets that there may
-    /// be (node, injection FIFO), and the times at which to wake the host (node, time, token).
-    pub fn take_common(&mut self) -> (Vec<(u32, usize)>, Vec<(u32, Time, u32)>) {
-        let (mut fills, mut wakes) = (vec![], vec![]);
-        self.list.retain(|signal| match *signal {
-            Signal::Fill { node, fifo } => {
-                fills.push((node, fifo));
-                false
-            }
-            Signal::Wake { node, at, token } => {
-                wakes.push((node, at, token));
-                false
-            }
-            _ => true,
-        });
-        (fills, wakes)
+impl<S> Default for Signals<S> {
+    fn default() -> Self {
+        Signals { requests: vec![], data: None }
     }
+}
 
+/// One thing that a host asks of the fabric for a node.
+pub enum Request<S> {
+    /// See [`Signals::fill`].
+    Fill {
+        /// The node.
+        node: u32,
+        /// The injection FIFO.
+        fifo: usize,
+    },
+    /// See [`Signals::wake`].
+    Wake {
+        /// The node.
+        node: u32,
+        /// When.
+        at: Time,
+        /// What the host knows it by.
+        token: u32,
+    },
+    /// What only this family of networks does.
+    Own {
+        /// The node.
+        node: u32,
+        /// What.
+        signal: S,
+    },
+}
+
+/// Whether a reception FIFO has room for a full packet; all have at the start.
+#[derive(Clone, Copy, Debug)]
+pub struct Reception {
+    /// The port to which it belongs.
+    pub port: usize,
+    /// Whether it is for packets of high priority.
+    pub high: bool,
+    /// Whether it has room.
+    pub open: bool,
+}
+
+impl<S> Signals<S> {
     /// Whether nothing is asked.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.requests.is_empty()
     }
 
     /// There may be a packet now for an injection FIFO whose last answer was [`Pull::Empty`].
     pub fn fill(&mut self, node: u32, fifo: usize) {
-        self.list.push(Signal::Fill { node, fifo });
+        self.requests.push(Request::Fill { node, fifo });
     }
 
     /// Call [`Host::wake`] at this time, later than now.
     pub fn wake(&mut self, node: u32, at: Time, token: u32) {
-        self.list.push(Signal::Wake { node, at, token });
+        self.requests.push(Request::Wake { node, at, token });
     }
 
-    /// The packet that [`Host::pull`] now answers with carries this. Only networks whose packets carry data keep it.
+    /// Asks for what only this family of networks does.
+    pub fn own(&mut self, node: u32, signal: S) {
+        self.requests.push(Request::Own { node, signal });
+    }
+
+    /// The packet that [`Host::pull`] now answers with carries this. The network refuses it, and ends the run, where no packet goes with
+    /// it.
     pub fn attach(&mut self, data: Data) {
         self.data = Some(data);
     }
 
-    /// Sets a node's registers of a class route, 0 to 15, or clears them: while no packet of it is under way. Networks without
-    /// collectives refuse it.
-    pub fn class_route(&mut self, node: u32, class: usize, route: Option<ClassRoute>) {
-        self.list.push(Signal::ClassRoute { node, class, route });
+    /// What was attached to the packet that has just been pulled.
+    #[inline]
+    pub fn take_data(&mut self) -> Option<Data> {
+        self.data.take()
     }
 
-    /// Sets a node's registers of a barrier class, 0 to 15, or clears them; `start` are the three bits that all nodes of the class say
-    /// at first, and know that the others say.
-    pub fn barrier_class(&mut self, node: u32, class: usize, route: Option<ClassRoute>, start: u64) {
-        self.list.push(Signal::Barrier { node, class, route, start });
+    /// Makes sure that nothing was attached to no packet.
+    ///
+    /// # Panics
+    /// If something was.
+    #[inline]
+    pub fn refuse_data(&self, node: u32) {
+        assert!(
+            self.data.is_none(),
+            "node {node} of its block: data is attached, and no packet is there to carry it"
+        );
     }
+}
 
-    /// What a node says of a barrier class from now on, three bits. Everybody learns the OR of what all say by [`Host::interrupted`].
-    pub fn say(&mut self, node: u32, class: usize, says: u64) {
-        self.list.push(Signal::Say { node, class, says });
-    }
-
+impl<S: From<Reception>> Signals<S> {
     /// A reception FIFO has room for a full packet, or no longer has. All have at the start.
     pub fn reception(&mut self, node: u32, port: usize, high: bool, open: bool) {
-        self.list.push(Signal::Reception { node, port, high, open });
+        self.own(node, Reception { port, high, open }.into());
     }
 }

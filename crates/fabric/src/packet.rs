@@ -238,11 +238,14 @@ impl Default for Meta {
     }
 }
 
-/// Packets' [`Meta`] by a small number, which a block hands out again when a packet has left it.
+/// Packets' [`Meta`] and what they carry, by a small number, which a block hands out again when a packet has left it.
 #[derive(Default)]
 pub(crate) struct Arena {
     slots: Vec<Meta>,
     free: Vec<u32>,
+    /// What packets carry, by the same numbers: no longer than any packet has needed that carried something, so that it costs next to
+    /// nothing where none does. A free number has none.
+    data: Vec<Option<Data>>,
 }
 
 impl Arena {
@@ -257,10 +260,62 @@ impl Arena {
         }
     }
 
+    /// The same for a packet that may carry something.
     #[inline]
-    pub(crate) fn remove(&mut self, id: u32) -> Meta {
+    pub(crate) fn insert_with(&mut self, meta: Meta, data: Option<Data>) -> u32 {
+        let id = self.insert(meta);
+        if data.is_some() {
+            self.carry(id, data);
+        }
+        id
+    }
+
+    #[cold]
+    fn carry(&mut self, id: u32, data: Option<Data>) {
+        let at = id as usize;
+        if at >= self.data.len() {
+            self.data.resize(at + 1, None);
+        }
+        self.data[at] = data;
+    }
+
+    /// Another packet that carries the same.
+    pub(crate) fn copy(&mut self, id: u32) -> u32 {
+        self.insert_with(*self.get(id), self.data(id).cloned())
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, id: u32) -> (Meta, Option<Data>) {
         self.free.push(id);
-        self.slots[id as usize]
+        let data = self.data.get_mut(id as usize).and_then(Option::take);
+        (self.slots[id as usize], data)
+    }
+
+    /// What a packet carries.
+    #[inline]
+    pub(crate) fn data(&self, id: u32) -> Option<&Data> {
+        self.data.get(id as usize)?.as_ref()
+    }
+
+    /// Changes what a packet carries; of one that carries nothing, what only figures look at.
+    #[cold]
+    pub(crate) fn damage(&mut self, id: u32) {
+        if !self.damage_data(id, |_| 0) {
+            self.get_mut(id).made ^= 1;
+        }
+    }
+
+    /// Changes the byte of what a packet carries that `place` says, given the size. False if it carries nothing.
+    #[cold]
+    pub(crate) fn damage_data(&mut self, id: u32, place: impl Fn(usize) -> usize) -> bool {
+        let Some(data) = self.data.get_mut(id as usize).and_then(Option::as_mut) else { return false };
+        if data.is_empty() {
+            return false;
+        }
+        let mut bytes = data.to_vec();
+        bytes[place(data.len())] ^= 1;
+        *data = bytes.into();
+        true
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::{BubbleRule, HalfwayTie, TorusConfig};
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::router::torus::TorusNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
@@ -28,8 +28,8 @@ struct RingHost {
     delivered: u64,
 }
 
-impl Host for RingHost {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
+impl<F: Family<Header = Header>> Host<F> for RingHost {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals<F::Signal>) -> Pull {
         let high = fifo >= 6;
         if now >= END {
             return Pull::Empty;
@@ -49,11 +49,11 @@ impl Host for RingHost {
         Pull::Packet(header, Meta { made: now, source: own, ..Meta::default() })
     }
 
-    fn deliver(&mut self, _: Time, _: u32, _: &Delivery, _: &mut Signals) {
+    fn deliver(&mut self, _: Time, _: u32, _: &Delivery, _: &mut Signals<F::Signal>) {
         self.delivered += 1;
     }
 
-    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}
 }
 
 fn ring(rule: BubbleRule, seed: u64, bit_error_rate: f64) -> TorusNetwork<RingHost, 6> {

@@ -2,7 +2,7 @@
 
 use netloom_engine::{Progress, Stream, Time};
 use netloom_fabric::config::{DeadLink, Escape, EscapeOrder, TorusConfig};
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::router::torus::TorusNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
@@ -77,8 +77,8 @@ impl PairsHost {
     }
 }
 
-impl Host for PairsHost {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
+impl<F: Family<Header = Header>> Host<F> for PairsHost {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals<F::Signal>) -> Pull {
         if fifo >= FIFOS {
             return Pull::Empty;
         }
@@ -96,7 +96,7 @@ impl Host for PairsHost {
         Pull::Packet(header, meta)
     }
 
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals<F::Signal>) {
         let own = self.numbers[node as usize];
         let at = self.torus.coordinates(own);
         assert!((0..5).all(|d| delivery.header.destination(d) == at[d]), "a packet at the wrong node");
@@ -115,7 +115,7 @@ impl Host for PairsHost {
         }
     }
 
-    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}
 }
 
 /// Whether one node sends to another: all do that can.

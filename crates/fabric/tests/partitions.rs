@@ -2,7 +2,7 @@
 
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::QueuedConfig;
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::router::queued::QueuedNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
@@ -18,18 +18,18 @@ struct Scripted {
     arrived: Vec<(u32, u32, Time)>,
 }
 
-impl Host for Scripted {
-    fn pull(&mut self, _: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
+impl<F: Family<Header = Header>> Host<F> for Scripted {
+    fn pull(&mut self, _: Time, node: u32, fifo: usize, _: &mut Signals<F::Signal>) -> Pull {
         let next = (fifo == 0).then(|| self.sends[node as usize].pop_front()).flatten();
         let source = self.numbers[node as usize];
         next.map_or(Pull::Empty, |header| Pull::Packet(header, Meta { source, ..Meta::default() }))
     }
 
-    fn deliver(&mut self, now: Time, node: u32, d: &Delivery, _: &mut Signals) {
+    fn deliver(&mut self, now: Time, node: u32, d: &Delivery, _: &mut Signals<F::Signal>) {
         self.arrived.push((self.numbers[node as usize], d.meta.source, now));
     }
 
-    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}
 }
 
 /// A machine of 8x4x4x1x2 in three partitions: a torus in x and one that is a line there would need eight and more; here 4, 4 of 8.

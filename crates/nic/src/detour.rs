@@ -4,7 +4,9 @@
 //! planned anew here. A packet that no hint bits can bring there goes by way of a relay, whose software receives it and sends
 //! it on (`docs/faults.md`).
 
+use crate::fifo::Packet;
 use netloom_fabric::config::Outline;
+use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::faults::{Leg, Plan, Planner};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
@@ -26,7 +28,7 @@ pub(crate) struct Detours {
     torus: Torus,
     numbers: Vec<u32>,
     /// Packets that each node sends on as a relay.
-    relaying: Vec<VecDeque<(Header, Meta)>>,
+    relaying: Vec<VecDeque<Packet>>,
 }
 
 impl Detours {
@@ -71,7 +73,8 @@ impl Detours {
     }
 
     /// Takes a packet that has come to a relay, to be sent on. False if it has arrived.
-    pub(crate) fn relay(&mut self, node: u32, header: Header, meta: &Meta) -> bool {
+    pub(crate) fn relay(&mut self, node: u32, delivery: &Delivery) -> bool {
+        let Delivery { header, meta, data, .. } = *delivery;
         if meta.beyond == Meta::NOWHERE {
             return false;
         }
@@ -79,14 +82,14 @@ impl Detours {
         let (to, is_static) = (meta.beyond & !STATIC, meta.beyond & STATIC != 0);
         // The second leg of a plan is a plan of one leg itself.
         let plan = self.plan(node, to, header, is_static).expect("a relay reaches what it was chosen for");
-        let meta = Meta { beyond: Meta::NOWHERE, ..*meta };
+        let meta = Meta { beyond: Meta::NOWHERE, ..meta };
         let header = self.along(&plan.first(), header, is_static);
-        self.relaying[node as usize].push_back((header, meta));
+        self.relaying[node as usize].push_back((header, meta, data.cloned()));
         true
     }
 
     /// The next packet that a node sends on.
-    pub(crate) fn next(&mut self, node: u32, high: bool) -> Option<(Header, Meta)> {
+    pub(crate) fn next(&mut self, node: u32, high: bool) -> Option<Packet> {
         let queue = &mut self.relaying[node as usize];
         let at = queue.iter().position(|p| (p.0.head() & Header::HIGH != 0) == high)?;
         queue.remove(at)

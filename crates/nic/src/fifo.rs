@@ -10,9 +10,10 @@ use crate::detour::Detours;
 use crate::window::{ACKNOWLEDGEMENT, Windows};
 use netloom_engine::Time;
 use netloom_fabric::config::Outline;
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
-use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::host::{Delivery, Family, Host, Pull, Reception, Request, Signals};
+use netloom_fabric::packet::{Data, Header, Meta};
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 /// What drives the network interfaces of a block's nodes.
 pub trait Software: Send {
@@ -30,29 +31,23 @@ pub trait Software: Send {
     fn prepare(&self, _node: u32, _lane: usize) {}
 }
 
-/// What software asks of the interface.
-#[derive(Default)]
-pub struct Calls {
-    list: Vec<Call>,
+/// A family of networks whose nodes may have these interfaces.
+pub trait Fifos: Family<Header = Header, Signal: From<Reception>> {}
+
+impl<F: Family<Header = Header, Signal: From<Reception>>> Fifos for F {}
+
+/// The interface as its software sees it: a network with lanes instead of injection FIFOs, which never stops taking packets.
+pub enum Lanes {}
+
+impl Family for Lanes {
+    type Header = Header;
+    type Signal = Infallible;
+    type Event = Infallible;
 }
 
-enum Call {
-    Ready { node: u32, lane: usize },
-    Wake { node: u32, at: Time, token: u32 },
-}
-
-impl Calls {
-    /// There may be a packet now for a lane whose last answer was [`Pull::Empty`].
-    pub fn ready(&mut self, node: u32, lane: usize) {
-        self.list.push(Call::Ready { node, lane });
-    }
-
-    /// Call [`Software::wake`] at this time, later than now. Tokens stay below 2^31.
-    pub fn wake(&mut self, node: u32, at: Time, token: u32) {
-        debug_assert!(token & OWN == 0);
-        self.list.push(Call::Wake { node, at, token });
-    }
-}
+/// What software asks of the interface: [`Signals::fill`] where there may be a packet now for a lane whose last answer was
+/// [`Pull::Empty`], and [`Signals::wake`] with tokens below 2^31.
+pub type Calls = Signals<Infallible>;
 
 /// Marks the interface's own wake-ups.
 const OWN: u32 = 1 << 31;
@@ -80,22 +75,44 @@ pub struct FifoNic<S> {
     detours: Option<Detours>,
 }
 
+/// A packet in an injection FIFO, and what it carries.
+pub(crate) type Packet = (Header, Meta, Option<Data>);
+
+/// A packet in a reception FIFO, and what it carries.
+struct Received {
+    port: usize,
+    header: Header,
+    meta: Meta,
+    data: Option<Data>,
+}
+
+impl Received {
+    fn new(delivery: &Delivery) -> Self {
+        let Delivery { port, header, meta, data } = *delivery;
+        Received { port, header, meta, data: data.cloned() }
+    }
+
+    fn delivery(&self) -> Delivery<'_> {
+        Delivery { port: self.port, header: self.header, meta: self.meta, data: self.data.as_ref() }
+    }
+}
+
 /// A node's injection FIFOs, filled by software as room allows.
 struct InjectionFifos {
-    queues: Vec<VecDeque<(Header, Meta)>>,
+    queues: Vec<VecDeque<Packet>>,
     free_bytes: Vec<u32>,
     /// For normal and high-priority packets of each set: the FIFO that gets the next one.
     turn: [usize; 4],
     /// When a lane's next packet is made, if the interface has asked to be woken then.
     asked: [Option<Time>; 4],
     /// A packet made and not yet in a FIFO, by lane.
-    held: [Option<(Header, Meta)>; 4],
+    held: [Option<Packet>; 4],
 }
 
 /// A node's reception FIFOs, emptied by software at a rate.
 struct ReceptionFifos {
     /// By group, port and priority.
-    queues: Vec<VecDeque<Delivery<'static>>>,
+    queues: Vec<VecDeque<Received>>,
     used_bytes: Vec<u32>,
     turn: usize,
     /// Whether software is taking a packet out.
@@ -128,12 +145,12 @@ impl<S: Software> FifoNic<S> {
                     free_bytes: vec![room; sets * fifos],
                     turn: [0; 4],
                     asked: [None; 4],
-                    held: [None; 4],
+                    held: [const { None }; 4],
                 })
                 .collect(),
             reception: (0..if finite_reception { nodes } else { 0 })
                 .map(|_| ReceptionFifos {
-                    queues: vec![VecDeque::new(); sets * ports * 2],
+                    queues: (0..sets * ports * 2).map(|_| VecDeque::new()).collect(),
                     used_bytes: vec![0; sets * ports * 2],
                     turn: 0,
                     busy: false,
@@ -168,30 +185,43 @@ impl<S: Software> FifoNic<S> {
         }
     }
 
+    /// The next packet of a lane, straight into the network.
+    #[inline(always)]
+    fn next_of_software<G>(&mut self, now: Time, node: u32, lane: usize, signals: &mut Signals<G>) -> Pull {
+        let answer = self.software.next(now, node, lane, &mut self.calls);
+        if let Some(data) = self.calls.take_data() {
+            signals.attach(data);
+        }
+        answer
+    }
+
     fn bytes(&self, header: Header) -> u32 {
         header.chunks() * self.chunk_bytes
     }
 
     /// Does what software asked for: most often nothing.
     #[inline]
-    fn obey(&mut self, now: Time, signals: &mut Signals) {
-        if !self.calls.list.is_empty() {
+    fn obey<G: From<Reception>>(&mut self, now: Time, signals: &mut Signals<G>) {
+        if !self.calls.requests.is_empty() {
             self.obey_all(now, signals);
         }
     }
 
-    fn obey_all(&mut self, now: Time, signals: &mut Signals) {
+    fn obey_all<G: From<Reception>>(&mut self, now: Time, signals: &mut Signals<G>) {
         // What is asked meanwhile comes next.
-        let mut list = std::mem::take(&mut self.calls.list);
+        let mut list = std::mem::take(&mut self.calls.requests);
         while !list.is_empty() {
             for call in list.drain(..) {
                 match call {
-                    Call::Ready { node, lane } if self.injection.is_empty() => signals.fill(node, lane),
-                    Call::Ready { node, lane } => self.write(now, node, lane, signals),
-                    Call::Wake { node, at, token } => signals.wake(node, at, token),
+                    Request::Fill { node, fifo } if self.injection.is_empty() => signals.fill(node, fifo),
+                    Request::Fill { node, fifo: lane } => self.write(now, node, lane, signals),
+                    Request::Wake { node, at, token } => {
+                        debug_assert!(token & OWN == 0);
+                        signals.wake(node, at, token);
+                    }
                 }
             }
-            std::mem::swap(&mut list, &mut self.calls.list);
+            std::mem::swap(&mut list, &mut self.calls.requests);
         }
     }
 
@@ -203,7 +233,7 @@ impl<S: Software> FifoNic<S> {
     }
 
     /// Software writes packets of a lane into FIFOs with room, in turn, as long as there are any.
-    fn write(&mut self, now: Time, node: u32, lane: usize, signals: &mut Signals) {
+    fn write<G: From<Reception>>(&mut self, now: Time, node: u32, lane: usize, signals: &mut Signals<G>) {
         let range = self.range(lane);
         if range.is_empty() {
             return;
@@ -217,23 +247,28 @@ impl<S: Software> FifoNic<S> {
                 node_fifos.asked[lane] = None;
                 match self.software.next(now, node, lane, &mut self.calls) {
                     Pull::Packet(header, meta) => {
-                        self.injection[node as usize].held[lane] = Some((header, meta))
+                        self.injection[node as usize].held[lane] =
+                            Some((header, meta, self.calls.take_data()))
                     }
                     Pull::NotBefore(at) => {
+                        self.calls.refuse_data(node);
                         let at = at.max(now + 1);
                         self.injection[node as usize].asked[lane] = Some(at);
                         signals.wake(node, at, OWN | lane as u32);
                         return;
                     }
-                    Pull::Empty => return,
+                    Pull::Empty => {
+                        self.calls.refuse_data(node);
+                        return;
+                    }
                 }
             }
             let fifos = &mut self.injection[node as usize];
-            let packet = fifos.held[lane].expect("just made or held");
-            let bytes = packet.0.chunks() * self.chunk_bytes;
+            let header = fifos.held[lane].as_ref().expect("just made or held").0;
+            let bytes = header.chunks() * self.chunk_bytes;
             let n = range.len();
             let has_room = |fifo: &usize| fifos.free_bytes[range.start + fifo] >= bytes;
-            let chosen = match self.config.dealing.fifo(packet.0.hints(), n) {
+            let chosen = match self.config.dealing.fifo(header.hints(), n) {
                 Some(fifo) => Some(fifo).filter(has_room),
                 None => (0..n).map(|i| (fifos.turn[lane] + i) % n).find(has_room),
             };
@@ -241,8 +276,7 @@ impl<S: Software> FifoNic<S> {
             fifos.turn[lane] = (chosen + 1) % n;
             let fifo = range.start + chosen;
             fifos.free_bytes[fifo] -= bytes;
-            fifos.queues[fifo].push_back(packet);
-            fifos.held[lane] = None;
+            fifos.queues[fifo].extend(fifos.held[lane].take());
             signals.fill(node, fifo);
         }
     }
@@ -254,7 +288,13 @@ impl<S: Software> FifoNic<S> {
     }
 
     /// Takes a packet out of a finite injection FIFO, into which software writes as there is room.
-    fn take(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+    fn take<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        fifo: usize,
+        signals: &mut Signals<G>,
+    ) -> Pull {
         let lane =
             2 * (fifo / self.fifos) + usize::from(fifo % self.fifos >= self.config.injection_normal as usize);
         if self.injection[node as usize].queues[fifo].is_empty() {
@@ -262,14 +302,15 @@ impl<S: Software> FifoNic<S> {
         }
         let chunk = self.chunk_bytes;
         let fifos = &mut self.injection[node as usize];
-        let Some((header, meta)) = fifos.queues[fifo].pop_front() else { return Pull::Empty };
+        let Some((header, meta, data)) = fifos.queues[fifo].pop_front() else { return Pull::Empty };
         fifos.free_bytes[fifo] += header.chunks() * chunk;
         self.write(now, node, lane, signals);
+        data.into_iter().for_each(|data| signals.attach(data));
         Pull::Packet(header, meta)
     }
 
     /// Software begins to take the next packet out of a node's reception FIFOs, one FIFO after the other.
-    fn begin_drain(&mut self, now: Time, node: u32, signals: &mut Signals) {
+    fn begin_drain<G: From<Reception>>(&mut self, now: Time, node: u32, signals: &mut Signals<G>) {
         let rate = self.config.drain_bytes_per_tick.unwrap_or(f64::INFINITY);
         let chunk = self.chunk_bytes;
         let fifos = &mut self.reception[node as usize];
@@ -287,12 +328,13 @@ impl<S: Software> FifoNic<S> {
         signals.wake(node, now + ticks, OWN | DRAINED);
     }
 
-    fn end_drain(&mut self, now: Time, node: u32, signals: &mut Signals) {
+    fn end_drain<G: From<Reception>>(&mut self, now: Time, node: u32, signals: &mut Signals<G>) {
         let chunk = self.chunk_bytes;
         let room = self.config.reception_fifo_B.unwrap_or(u32::MAX);
         let fifos = &mut self.reception[node as usize];
         let q = fifos.turn;
-        let delivery = fifos.queues[q].pop_front().expect("a packet was being taken out");
+        let packet = fifos.queues[q].pop_front().expect("a packet was being taken out");
+        let delivery = packet.delivery();
         fifos.used_bytes[q] -= delivery.header.chunks() * chunk;
         fifos.busy = false;
         fifos.turn = (q + 1) % fifos.queues.len();
@@ -304,7 +346,13 @@ impl<S: Software> FifoNic<S> {
         self.begin_drain(now, node, signals);
     }
 
-    fn hand_over(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+    fn hand_over<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        delivery: &Delivery,
+        signals: &mut Signals<G>,
+    ) {
         if let Some(windows) = &mut self.windows {
             if delivery.meta.kind == ACKNOWLEDGEMENT {
                 if windows.acknowledged(node) {
@@ -323,13 +371,13 @@ impl<S: Software> FifoNic<S> {
 /// The interface's own wake-up: a packet has been taken out of a reception FIFO.
 const DRAINED: u32 = 16;
 
-impl<S: Software> Host for FifoNic<S> {
+impl<S: Software, F: Fifos> Host<F> for FifoNic<S> {
     #[inline(always)]
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals<F::Signal>) -> Pull {
         if !self.open {
             return self.pull_past(now, node, fifo, signals);
         }
-        let answer = self.software.next(now, node, fifo, &mut self.calls);
+        let answer = self.next_of_software(now, node, fifo, signals);
         self.obey(now, signals);
         answer
     }
@@ -341,7 +389,7 @@ impl<S: Software> Host for FifoNic<S> {
         }
     }
 
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals<F::Signal>) {
         if !self.open {
             // A copy, so that the packet that does not come here need not lie in memory.
             return self.deliver_past(now, node, *delivery, signals);
@@ -350,7 +398,7 @@ impl<S: Software> Host for FifoNic<S> {
         self.obey(now, signals);
     }
 
-    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals) {
+    fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals<F::Signal>) {
         if token == OWN | DRAINED {
             self.end_drain(now, node, signals);
         } else if token & OWN != 0 {
@@ -365,9 +413,15 @@ impl<S: Software> Host for FifoNic<S> {
 
 impl<S: Software> FifoNic<S> {
     /// A packet has arrived, and something may stand between it and software.
-    fn deliver_past(&mut self, now: Time, node: u32, delivery: Delivery, signals: &mut Signals) {
+    fn deliver_past<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        delivery: Delivery,
+        signals: &mut Signals<G>,
+    ) {
         if let Some(detours) = &mut self.detours
-            && detours.relay(node, delivery.header, &delivery.meta)
+            && detours.relay(node, &delivery)
         {
             (0..self.fifos).for_each(|fifo| signals.fill(node, fifo));
             return;
@@ -381,9 +435,16 @@ impl<S: Software> FifoNic<S> {
 
     /// The next packet of an injection FIFO where something may stand between software and the network: one that the node
     /// relays, or one of its own software with its way planned.
-    fn pull_past(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+    fn pull_past<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        fifo: usize,
+        signals: &mut Signals<G>,
+    ) -> Pull {
         let high = fifo % self.fifos >= self.config.injection_normal as usize;
-        if let Some((header, meta)) = self.detours.as_mut().and_then(|d| d.next(node, high)) {
+        if let Some((header, meta, data)) = self.detours.as_mut().and_then(|d| d.next(node, high)) {
+            data.into_iter().for_each(|data| signals.attach(data));
             return Pull::Packet(header, meta);
         }
         match (self.pull_own(now, node, fifo, signals), &self.detours) {
@@ -396,7 +457,13 @@ impl<S: Software> FifoNic<S> {
     }
 
     /// The next packet of an injection FIFO from the node's own software.
-    fn pull_own(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+    fn pull_own<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        fifo: usize,
+        signals: &mut Signals<G>,
+    ) -> Pull {
         if let Some(windows) = &mut self.windows {
             if fifo == self.acknowledging
                 && let Some((header, meta)) = windows.next(now, node)
@@ -408,7 +475,7 @@ impl<S: Software> FifoNic<S> {
             }
         }
         let answer = if self.injection.is_empty() {
-            self.software.next(now, node, fifo, &mut self.calls)
+            self.next_of_software(now, node, fifo, signals)
         } else {
             self.take(now, node, fifo, signals)
         };
@@ -420,14 +487,19 @@ impl<S: Software> FifoNic<S> {
     }
 
     /// A packet has come into a finite reception FIFO.
-    fn receive(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals) {
+    fn receive<G: From<Reception>>(
+        &mut self,
+        now: Time,
+        node: u32,
+        delivery: &Delivery,
+        signals: &mut Signals<G>,
+    ) {
         let q = self.queue(delivery);
         let bytes = self.bytes(delivery.header);
         let room = self.config.reception_fifo_B.unwrap_or(u32::MAX);
         let fifos = &mut self.reception[node as usize];
         fifos.used_bytes[q] += bytes;
-        // No software on these interfaces looks at what packets carry.
-        fifos.queues[q].push_back(Delivery { data: None, ..*delivery });
+        fifos.queues[q].push_back(Received::new(delivery));
         debug_assert!(fifos.used_bytes[q] <= room, "the fabric delivers into FIFOs with room only");
         if room - fifos.used_bytes[q] < self.full_bytes {
             let high = delivery.header.head() & Header::HIGH != 0;

@@ -1,10 +1,10 @@
 //! The simplest of interfaces: software puts packets into injection FIFOs one by one, and takes them out of memory where they have come
 //! to. It stands for the FIFO interface of the tori (with [`OnFifos`]), and for nodes of networks of switches that have no NIC of their own.
 
-use crate::fifo::{Calls, Software};
+use crate::fifo::{Calls, Lanes, Software};
 use netloom_engine::Time;
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
-use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
+use netloom_fabric::packet::Meta;
 use netloom_node::agenda::TICK;
 use netloom_node::nodes::{NetworkInterface, Nodes, Submitted};
 use netloom_node::polling::Polling;
@@ -12,7 +12,6 @@ use netloom_node::process::ProcessId;
 use netloom_node::program::lock;
 use netloom_node::schedule::Schedule;
 use std::collections::VecDeque;
-use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 
 /// A packet for the network.
@@ -58,33 +57,32 @@ pub enum Watch {
 }
 
 /// The interface of a node.
-pub struct PacketPort<H> {
-    memory: Arc<Mutex<PortMemory<H>>>,
+pub struct PacketPort<F: Family> {
+    memory: Arc<Mutex<PortMemory<F::Header>>>,
     schedule: Schedule<(), Watch>,
     fills: Vec<usize>,
-    header: PhantomData<H>,
 }
 
-impl<H> PacketPort<H> {
+impl<F: Family> PacketPort<F> {
     fn found(&mut self, t: u64, watch: Watch) {
         self.schedule.found(t, |_| Polling::asleep(0), |_, w| w == watch);
     }
 }
 
-impl<H: Copy + Send + 'static> NetworkInterface for PacketPort<H> {
-    type Header = H;
+impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
+    type Family = F;
     type Common = ();
-    type Shared = PortMemory<H>;
-    type Command = NewPacket<H>;
+    type Shared = PortMemory<F::Header>;
+    type Command = NewPacket<F::Header>;
     type Watch = Watch;
     type Action = ();
     type Counters = ();
 
     const CLOCKED: bool = true;
 
-    fn new(_: &(), _: u32, memory: &Arc<Mutex<PortMemory<H>>>, _: u64) -> Self {
+    fn new(_: &(), _: u32, memory: &Arc<Mutex<PortMemory<F::Header>>>, _: u64) -> Self {
         let (memory, schedule) = (Arc::clone(memory), Schedule::clocked());
-        PacketPort { memory, schedule, fills: vec![], header: PhantomData }
+        PacketPort { memory, schedule, fills: vec![] }
     }
 
     fn schedule(&mut self) -> &mut Schedule<(), Watch> {
@@ -105,8 +103,8 @@ impl<H: Copy + Send + 'static> NetworkInterface for PacketPort<H> {
         _: &(),
         _: u64,
         _: ProcessId,
-        packet: NewPacket<H>,
-    ) -> Submitted<NewPacket<H>, Watch> {
+        packet: NewPacket<F::Header>,
+    ) -> Submitted<NewPacket<F::Header>, Watch> {
         let mut memory = lock(&self.memory);
         if !memory.has_room(packet.lane) {
             return Submitted::Full(packet, Watch::Room);
@@ -121,7 +119,7 @@ impl<H: Copy + Send + 'static> NetworkInterface for PacketPort<H> {
 
     fn act(&mut self, _: &(), _: u64, (): ()) {}
 
-    fn pull(&mut self, _: &(), now: Time, lane: usize, _: &mut Signals) -> Pull<H> {
+    fn pull(&mut self, _: &(), now: Time, lane: usize, _: &mut Signals<F::Signal>) -> Pull<F::Header> {
         let next = lock(&self.memory).next.get_mut(lane).and_then(Option::take);
         match next {
             Some((header, meta)) => {
@@ -132,14 +130,14 @@ impl<H: Copy + Send + 'static> NetworkInterface for PacketPort<H> {
         }
     }
 
-    fn arrived(&mut self, _: &(), now: Time, delivery: &Delivery<H>) {
+    fn arrived(&mut self, _: &(), now: Time, delivery: &Delivery<F::Header>) {
         lock(&self.memory).arrived.push_back(delivery.meta);
         self.found(now * TICK, Watch::Packet);
     }
 
     fn counters(&self) {}
 
-    fn signal(&mut self, node: u32, signals: &mut Signals) {
+    fn signal(&mut self, node: u32, signals: &mut Signals<F::Signal>) {
         self.fills.drain(..).for_each(|lane| signals.fill(node, lane));
     }
 }
@@ -147,43 +145,29 @@ impl<H: Copy + Send + 'static> NetworkInterface for PacketPort<H> {
 /// Nodes whose software fills and empties the FIFOs of a torus ([`crate::fifo`]).
 pub struct OnFifos {
     /// The nodes.
-    pub nodes: Nodes<PacketPort<Header>>,
-    signals: Signals,
+    pub nodes: Nodes<PacketPort<Lanes>>,
     /// Packets that have come.
     pub delivered: u64,
 }
 
 impl OnFifos {
     /// These nodes.
-    pub fn new(nodes: Nodes<PacketPort<Header>>) -> Self {
-        OnFifos { nodes, signals: Signals::default(), delivered: 0 }
-    }
-
-    fn pass_on(&mut self, calls: &mut Calls) {
-        if self.signals.is_empty() {
-            return;
-        }
-        let (fills, wakes) = self.signals.take_common();
-        fills.into_iter().for_each(|(node, lane)| calls.ready(node, lane));
-        wakes.into_iter().for_each(|(node, at, token)| calls.wake(node, at, token));
+    pub fn new(nodes: Nodes<PacketPort<Lanes>>) -> Self {
+        OnFifos { nodes, delivered: 0 }
     }
 }
 
 impl Software for OnFifos {
     fn next(&mut self, now: Time, node: u32, lane: usize, calls: &mut Calls) -> Pull {
-        let answer = self.nodes.pull(now, node, lane, &mut self.signals);
-        self.pass_on(calls);
-        answer
+        self.nodes.pull(now, node, lane, calls)
     }
 
     fn arrived(&mut self, now: Time, node: u32, delivery: &Delivery, calls: &mut Calls) {
         self.delivered += 1;
-        self.nodes.deliver(now, node, delivery, &mut self.signals);
-        self.pass_on(calls);
+        self.nodes.deliver(now, node, delivery, calls);
     }
 
     fn wake(&mut self, now: Time, node: u32, token: u32, calls: &mut Calls) {
-        self.nodes.wake(now, node, token, &mut self.signals);
-        self.pass_on(calls);
+        self.nodes.wake(now, node, token, calls);
     }
 }

@@ -7,7 +7,7 @@ use crate::process::{
 use crate::program::Core;
 use crate::schedule::{Next, Schedule};
 use netloom_engine::Time;
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -27,8 +27,8 @@ pub enum Submitted<C, W> {
 /// A network interface, as far as its node's processes and the fabric go: it takes commands, fills queues and memory that processes look
 /// at, and exchanges packets with the network.
 pub trait NetworkInterface: Send + Sized {
-    /// The header of its network's packets.
-    type Header: Copy + Send;
+    /// The family of its network.
+    type Family: Family;
     /// What the interfaces of a block have in common.
     type Common: Send + Sync;
     /// What a node's processes and its interface both look at: memory, queues, registrations.
@@ -67,21 +67,35 @@ pub trait NetworkInterface: Send + Sized {
     fn act(&mut self, c: &Self::Common, t: u64, action: Self::Action);
 
     /// The network takes the next packet of an injection FIFO.
-    fn pull(&mut self, c: &Self::Common, now: Time, fifo: usize, signals: &mut Signals)
-    -> Pull<Self::Header>;
+    fn pull(
+        &mut self,
+        c: &Self::Common,
+        now: Time,
+        fifo: usize,
+        signals: &mut SignalsOf<Self>,
+    ) -> Pull<HeaderOf<Self>>;
 
     /// A packet has come out of the network.
-    fn arrived(&mut self, c: &Self::Common, now: Time, delivery: &Delivery<Self::Header>);
+    fn arrived(&mut self, c: &Self::Common, now: Time, delivery: &Delivery<HeaderOf<Self>>);
 
-    /// The OR of what all nodes say of some barrier class has changed.
-    fn interrupted(&mut self, _: &Self::Common, _now: Time, _status: u64) {}
+    /// The network reports something that only its family does.
+    fn event(&mut self, _: &Self::Common, _now: Time, _event: EventOf<Self>) {}
 
     /// What it has counted.
     fn counters(&self) -> Self::Counters;
 
     /// Passes on to the fabric what it asks of it for its node.
-    fn signal(&mut self, node: u32, signals: &mut Signals);
+    fn signal(&mut self, node: u32, signals: &mut SignalsOf<Self>);
 }
+
+/// The header of the packets of an interface's network.
+pub type HeaderOf<N> = <<N as NetworkInterface>::Family as Family>::Header;
+
+/// What an interface asks of its network.
+pub type SignalsOf<N> = Signals<<<N as NetworkInterface>::Family as Family>::Signal>;
+
+/// What its network reports to an interface.
+pub type EventOf<N> = <<N as NetworkInterface>::Family as Family>::Event;
 
 /// The operations of an interface's processes.
 pub type OperationsOf<N> = Operations<<N as NetworkInterface>::Command, <N as NetworkInterface>::Watch>;
@@ -320,7 +334,7 @@ impl<N: NetworkInterface> Nodes<N> {
     }
 
     /// Does what is due at a node, and passes on to the fabric what it needs to know.
-    fn run(&mut self, now: Time, node: u32, signals: &mut Signals) {
+    fn run(&mut self, now: Time, node: u32, signals: &mut SignalsOf<N>) {
         loop {
             let Some(interface) = &mut self.list[node as usize].interface else { return };
             match interface.schedule().due(now) {
@@ -335,7 +349,7 @@ impl<N: NetworkInterface> Nodes<N> {
         self.signal(now, node, signals);
     }
 
-    fn signal(&mut self, now: Time, node: u32, signals: &mut Signals) {
+    fn signal(&mut self, now: Time, node: u32, signals: &mut SignalsOf<N>) {
         let Some(interface) = &mut self.list[node as usize].interface else { return };
         interface.signal(node, signals);
         if let Some(at) = interface.schedule().arm(now) {
@@ -367,8 +381,8 @@ impl<N: NetworkInterface> Nodes<N> {
     }
 }
 
-impl<N: NetworkInterface> Host<N::Header> for Nodes<N> {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull<N::Header> {
+impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut SignalsOf<N>) -> Pull<HeaderOf<N>> {
         self.start(now, node);
         self.run(now, node, signals);
         let common = &self.common;
@@ -381,7 +395,13 @@ impl<N: NetworkInterface> Host<N::Header> for Nodes<N> {
         answer
     }
 
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery<N::Header>, signals: &mut Signals) {
+    fn deliver(
+        &mut self,
+        now: Time,
+        node: u32,
+        delivery: &Delivery<HeaderOf<N>>,
+        signals: &mut SignalsOf<N>,
+    ) {
         if self.dead.contains(&self.list[node as usize].number) {
             return;
         }
@@ -398,7 +418,7 @@ impl<N: NetworkInterface> Host<N::Header> for Nodes<N> {
         }
     }
 
-    fn wake(&mut self, now: Time, node: u32, _: u32, signals: &mut Signals) {
+    fn wake(&mut self, now: Time, node: u32, _: u32, signals: &mut SignalsOf<N>) {
         self.run(now, node, signals);
     }
 
@@ -407,9 +427,9 @@ impl<N: NetworkInterface> Host<N::Header> for Nodes<N> {
         self.end_all(node as usize);
     }
 
-    fn interrupted(&mut self, now: Time, node: u32, status: u64, signals: &mut Signals) {
+    fn event(&mut self, now: Time, node: u32, event: EventOf<N>, signals: &mut SignalsOf<N>) {
         let common = Arc::clone(&self.common);
-        self.interface(node).interrupted(&common, now, status);
+        self.interface(node).event(&common, now, event);
         self.signal(now, node, signals);
     }
 }

@@ -4,7 +4,7 @@
 
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{Escape, HalfwayTie, TorusConfig};
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::router::torus::TorusNetwork;
 use netloom_fabric::router::{BuildOptions, LinkCounts, RouterBlock};
@@ -51,8 +51,8 @@ impl Listed {
     }
 }
 
-impl Host for Listed {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
+impl<F: Family<Header = Header>> Host<F> for Listed {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals<F::Signal>) -> Pull {
         let queue = &mut self.queues[node as usize];
         let Some(&(number, p)) = queue.front().filter(|_| fifo == 0) else { return Pull::Empty };
         if p.made > now {
@@ -65,11 +65,11 @@ impl Host for Listed {
         )
     }
 
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, _: &mut Signals) {
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, _: &mut Signals<F::Signal>) {
         self.delivered.push((delivery.meta.message[0], self.numbers[node as usize], now));
     }
 
-    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}
 }
 
 /// Runs a list to its end; deliveries by packet and node.

@@ -8,7 +8,7 @@ use netloom_fabric::config::{
     SwitchedTopology, TiledConfig,
 };
 use netloom_fabric::host::Host;
-use netloom_fabric::router::tiled::{FaultCounts, TiledHeader, TiledNetwork};
+use netloom_fabric::router::tiled::{FaultCounts, TiledFamily, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_nic::aries::address::Job;
 use netloom_nic::aries::config::AriesConfig;
@@ -43,7 +43,7 @@ impl Outcome {
 
 type Measurements = Vec<(u32, u32, Vec<Measurement>)>;
 
-fn run<H: Host<TiledHeader>>(
+fn run<H: Host<TiledFamily>>(
     network: &TiledConfig,
     seed: u64,
     host: impl FnMut(&[u32]) -> H,

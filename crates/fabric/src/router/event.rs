@@ -1,7 +1,7 @@
 //! What happens at a node, in two words, and what blocks tell one another of it.
 
 use super::BLOCK_MAX;
-use crate::packet::{Arena, Meta};
+use crate::packet::{Arena, Data, Meta};
 use netloom_engine::{Calendar, Time};
 
 /// As the source of a transfer: an injection FIFO rather than a receiver.
@@ -151,29 +151,35 @@ impl Event {
     }
 }
 
-/// What one block tells another: an event, and with an arriving packet what its ends know of it.
+/// What one block tells another: an event, and with an arriving packet what its ends know of it and what it carries.
 pub struct Message {
-    pub(in crate::router) event: Event,
-    pub(in crate::router) meta: Meta,
+    event: Event,
+    meta: Meta,
+    data: Option<Data>,
 }
 
-/// Takes in what other blocks sent: an arriving packet's [`Meta`] goes into this block's arena.
+impl Message {
+    /// An event with the packet, which leaves the arena; or without where that is [`u32::MAX`].
+    #[inline]
+    pub(in crate::router) fn new(event: Event, packet: u32, arena: &mut Arena) -> Self {
+        let (meta, data) = if packet == u32::MAX { (Meta::default(), None) } else { arena.remove(packet) };
+        Message { event, meta, data }
+    }
+}
+
+/// Takes in what other blocks sent: an arriving packet goes into this block's arena.
 pub(in crate::router) fn take_in(
     messages: &mut Vec<(Time, Message)>,
     arena: &mut Arena,
     calendar: &mut Calendar<Event>,
 ) {
     for (time, message) in messages.drain(..) {
-        calendar.push(time, admit(message, arena));
-    }
-}
-
-/// The event of a message, with an arriving packet's [`Meta`] in this block's arena.
-#[inline]
-pub(in crate::router) fn admit(message: Message, arena: &mut Arena) -> Event {
-    match message.event.kind() {
-        Kind::Arrived => message.event.with_packet(arena.insert(message.meta)),
-        _ => message.event,
+        let Message { event, meta, data } = message;
+        let event = match event.kind() {
+            Kind::Arrived => event.with_packet(arena.insert_with(meta, data)),
+            _ => event,
+        };
+        calendar.push(time, event);
     }
 }
 

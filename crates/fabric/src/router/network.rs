@@ -4,7 +4,7 @@ use super::errors::LinkCrcs;
 use super::queued::{CounterMasks, PortCounters};
 use super::stall::{StallReport, StoppedUnit, WaitingPacket};
 use super::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
-use crate::host::Host;
+use crate::host::{Family, Host};
 use crate::topology::io::IO_PORT;
 use crate::topology::torus::Torus;
 use netloom_engine::{Block, Progress, Reached, Simulation, Time};
@@ -44,11 +44,11 @@ impl Default for BuildOptions {
 
 /// Routers that one thread simulates at a time, with the hosts of their nodes: what each family of routers has.
 pub trait RouterBlock: Block + Sized {
-    /// The header of its packets.
-    type Header;
+    /// The family, as its hosts see it.
+    type Family: Family;
 
     /// The nodes' side.
-    type Host: Host<Self::Header>;
+    type Host: Host<Self::Family>;
 
     /// What the network looks like from outside.
     type Shape;

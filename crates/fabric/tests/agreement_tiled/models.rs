@@ -5,7 +5,7 @@ use netloom_engine::{Progress, Stream, Time};
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::Meta;
-use netloom_fabric::router::tiled::{Class, LinkControlCounts, Mode, TiledHeader, TiledNetwork};
+use netloom_fabric::router::tiled::{Class, LinkControlCounts, Mode, TiledFamily, TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ struct Scripted {
     arrived: Vec<(usize, Time)>,
 }
 
-impl Host<TiledHeader> for Scripted {
+impl Host<TiledFamily> for Scripted {
     fn pull(&mut self, now: Time, node: u32, _: usize, _: &mut Signals) -> Pull<TiledHeader> {
         let Some(&(i, spec)) = self.waiting[node as usize].front() else { return Pull::Empty };
         if spec.at > now {

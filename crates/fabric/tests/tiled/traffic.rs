@@ -4,7 +4,7 @@ use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::Meta;
-use netloom_fabric::router::tiled::{Class, Mode, TiledHeader, TiledNetwork};
+use netloom_fabric::router::tiled::{Class, Mode, TiledFamily, TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 
 /// Who sends to whom.
@@ -58,7 +58,7 @@ impl Senders {
     }
 }
 
-impl Host<TiledHeader> for Senders {
+impl Host<TiledFamily> for Senders {
     fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull<TiledHeader> {
         let (i, t) = (node as usize, self.traffic);
         if fifo != 0 || self.sent[i] == t.packets {

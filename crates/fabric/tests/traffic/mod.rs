@@ -7,7 +7,7 @@ pub mod scripted;
 
 use netloom_engine::{Stream, Time};
 use netloom_fabric::config::{HalfwayTie, TorusConfig};
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
@@ -67,8 +67,8 @@ impl TrafficHost {
     }
 }
 
-impl Host for TrafficHost {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
+impl<F: Family<Header = Header>> Host<F> for TrafficHost {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals<F::Signal>) -> Pull {
         let sender = &mut self.senders[node as usize];
         if sender.made >= self.traffic.packets || (fifo < 6) == (self.traffic.flags & Header::HIGH != 0) {
             return Pull::Empty;
@@ -97,7 +97,7 @@ impl Host for TrafficHost {
         Pull::Packet(header, Meta { made, source: own, message: [message, 0], ..Meta::default() })
     }
 
-    fn deliver(&mut self, _: Time, node: u32, delivery: &Delivery, _: &mut Signals) {
+    fn deliver(&mut self, _: Time, node: u32, delivery: &Delivery, _: &mut Signals<F::Signal>) {
         self.delivered += 1;
         let own = self.torus.coordinates(self.numbers[node as usize]);
         assert!((0..5).all(|d| delivery.header.destination(d) == own[d]), "a packet at the wrong node");
@@ -106,5 +106,5 @@ impl Host for TrafficHost {
         }
     }
 
-    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}
 }

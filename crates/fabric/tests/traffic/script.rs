@@ -4,8 +4,10 @@
 use netloom_engine::Time;
 use netloom_fabric::collective::{ClassRoute, CollectiveHeader, Operation};
 use netloom_fabric::config::{HalfwayTie, Topology};
-use netloom_fabric::host::{Delivery, Host, Pull, Signals};
+use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::router::queued::{QueuedFamily, QueuedSignal};
+use netloom_fabric::router::torus::TorusFamily;
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 use std::collections::VecDeque;
@@ -84,10 +86,28 @@ impl ScriptHost {
     }
 }
 
-impl Host for ScriptHost {
-    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+/// Families of networks that a script may run on.
+pub trait Scripted: Family<Header = Header> {
+    /// Sets a class route.
+    fn set_route(signals: &mut Signals<Self::Signal>, node: u32, class: usize, route: ClassRoute);
+}
+
+impl Scripted for QueuedFamily {
+    fn set_route(signals: &mut Signals<QueuedSignal>, node: u32, class: usize, route: ClassRoute) {
+        signals.class_route(node, class, Some(route));
+    }
+}
+
+impl Scripted for TorusFamily {
+    fn set_route(_: &mut Signals, _: u32, _: usize, _: ClassRoute) {
+        panic!("a script with class routes on a network without collectives");
+    }
+}
+
+impl<F: Scripted> Host<F> for ScriptHost {
+    fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals<F::Signal>) -> Pull {
         for (class, route) in std::mem::take(&mut self.routes[node as usize]) {
-            signals.class_route(node, class, Some(route));
+            F::set_route(signals, node, class, route);
         }
         let queue = &mut self.queues[node as usize][fifo];
         let Some(&(number, p)) = queue.front() else { return Pull::Empty };
@@ -109,7 +129,7 @@ impl Host for ScriptHost {
         Pull::Packet(header, meta)
     }
 
-    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, _: &mut Signals) {
+    fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, _: &mut Signals<F::Signal>) {
         let number = self.numbers[node as usize];
         if let Some(header) = CollectiveHeader::unpack(delivery.header) {
             let word = delivery.data.map(|d| u64::from_be_bytes(d[..8].try_into().expect("a word")));
@@ -120,5 +140,5 @@ impl Host for ScriptHost {
         self.delivered.push((delivery.meta.message[0], number, now));
     }
 
-    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}
 }

@@ -5,7 +5,7 @@ use netloom_fabric::collective::ClassRoute;
 use netloom_fabric::config::QueuedConfig;
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::{Data, Header, Meta};
-use netloom_fabric::router::queued::QueuedNetwork;
+use netloom_fabric::router::queued::{QueuedFamily, QueuedNetwork, QueuedSignal};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,8 +29,8 @@ pub struct Scripted {
     pub arrived: Vec<Arrival>,
 }
 
-impl Host for Scripted {
-    fn pull(&mut self, _: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull {
+impl Host<QueuedFamily> for Scripted {
+    fn pull(&mut self, _: Time, node: u32, fifo: usize, signals: &mut Signals<QueuedSignal>) -> Pull {
         if let Some(script) = self.scripts[node as usize].take() {
             for (class, route) in script.routes {
                 signals.class_route(node, class, Some(route));
@@ -43,11 +43,11 @@ impl Host for Scripted {
         Pull::Packet(header, Meta { source: self.numbers[node as usize], ..Meta::default() })
     }
 
-    fn deliver(&mut self, now: Time, node: u32, d: &Delivery, _: &mut Signals) {
+    fn deliver(&mut self, now: Time, node: u32, d: &Delivery, _: &mut Signals<QueuedSignal>) {
         self.arrived.push((self.numbers[node as usize], d.port, d.header, d.data.cloned(), now));
     }
 
-    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<QueuedSignal>) {}
 }
 
 impl Scripted {

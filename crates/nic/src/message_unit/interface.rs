@@ -10,7 +10,7 @@ use super::{Alarm, NETWORK_FIFOS, Out, Unit, UnitCounters, lock};
 use netloom_engine::Time;
 use netloom_fabric::config::Outline;
 use netloom_fabric::host::{Delivery, Pull, Signals};
-use netloom_fabric::packet::Header;
+use netloom_fabric::router::queued::{BarrierStatus, QueuedFamily, QueuedSignal};
 use netloom_fabric::topology::torus::Torus;
 use netloom_node::agenda::TICK;
 use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
@@ -154,7 +154,7 @@ impl MessageUnit {
 }
 
 impl NetworkInterface for MessageUnit {
-    type Header = Header;
+    type Family = QueuedFamily;
     type Common = Common;
     type Shared = Shared;
     type Command = Command;
@@ -274,7 +274,7 @@ impl NetworkInterface for MessageUnit {
         }
     }
 
-    fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals) -> Pull {
+    fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals<QueuedSignal>) -> Pull {
         if fifo >= NETWORK_FIFOS {
             return Pull::Empty;
         }
@@ -290,7 +290,7 @@ impl NetworkInterface for MessageUnit {
         raises.into_iter().for_each(|interrupt| self.raise(c, now, interrupt));
     }
 
-    fn interrupted(&mut self, c: &Common, now: Time, status: u64) {
+    fn event(&mut self, c: &Common, now: Time, BarrierStatus(status): BarrierStatus) {
         let before = {
             let mut shared = lock(&self.shared);
             shared.status_changed = now;
@@ -308,7 +308,7 @@ impl NetworkInterface for MessageUnit {
         UnitCounters { requests: self.unit.ports.requests, ..self.unit.counters }
     }
 
-    fn signal(&mut self, node: u32, signals: &mut Signals) {
+    fn signal(&mut self, node: u32, signals: &mut Signals<QueuedSignal>) {
         self.out.signal(node, signals);
     }
 }

@@ -43,6 +43,7 @@ use netloom_engine::{Stream, Time};
 use netloom_fabric::collective::ClassRoute;
 use netloom_fabric::host::Signals;
 use netloom_fabric::packet::{Data, Header, Meta};
+use netloom_fabric::router::queued::QueuedSignal;
 use netloom_node::agenda::TICK;
 use netloom_node::memory::Contents;
 use netloom_node::program::lock;
@@ -208,7 +209,7 @@ impl Out {
     }
 
     /// Passes on what is asked of the fabric for a node.
-    fn signal(&mut self, node: u32, signals: &mut Signals) {
+    fn signal(&mut self, node: u32, signals: &mut Signals<QueuedSignal>) {
         for request in self.requests.drain(..) {
             match request {
                 Request::Fill(fifo) => signals.fill(node, fifo),

@@ -8,7 +8,7 @@ use crate::outgoing;
 use netloom_engine::Time;
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Pull, Signals};
-use netloom_fabric::router::tiled::TiledHeader;
+use netloom_fabric::router::tiled::{TiledFamily, TiledHeader};
 use netloom_node::agenda::TICK;
 use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
 use netloom_node::process::ProcessId;
@@ -80,7 +80,7 @@ pub fn nics_of(
 }
 
 impl NetworkInterface for Nic {
-    type Header = TiledHeader;
+    type Family = TiledFamily;
     type Common = Common;
     type Shared = Node;
     type Command = Write;

@@ -144,6 +144,10 @@ impl TorusMachine {
         self.network().check()?;
         self.nic.check(self.packet.chunk_B * self.packet.chunks_max)?;
         self.messaging.check()?;
+        if self.message_unit.is_some() && !matches!(self.router, Routers::Queued(_)) {
+            let message = "Message Units need queued routers".into();
+            return Err(ConfigError { key: "message_unit".into(), message });
+        }
         self.message_unit.as_ref().map_or(Ok(()), |unit| unit.check())
     }
 

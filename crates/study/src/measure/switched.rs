@@ -13,7 +13,7 @@ use netloom_fabric::config::SwitchedTopology;
 use netloom_fabric::histogram::Histogram;
 use netloom_fabric::host::Host;
 use netloom_fabric::router::tiled::{ErrorKind, FirstError, Reroute};
-use netloom_fabric::router::tiled::{TileCounts, TiledBlock, TiledHeader, TiledNetwork};
+use netloom_fabric::router::tiled::{TileCounts, TiledBlock, TiledFamily, TiledNetwork};
 use netloom_fabric::router::{self, RouterBlock, WindowRecord};
 use netloom_fabric::topology::wiring::Wiring;
 use netloom_workload::config::WorkloadConfig;
@@ -29,7 +29,7 @@ pub(crate) struct SwitchedReadout {
     pub plan: Option<Arc<Plan>>,
 }
 
-impl<H: Host<TiledHeader> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
+impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
     fn links(&self, network: &mut TiledNetwork<H>) -> f64 {
         links(network.shape().wiring()) as f64
     }
@@ -117,7 +117,7 @@ impl<H: Host<TiledHeader> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
 }
 
 /// What went wrong, where anything was to.
-fn faults<H: Host<TiledHeader>>(
+fn faults<H: Host<TiledFamily>>(
     study: &ResolvedStudy,
     network: &mut TiledNetwork<H>,
     wiring: &Wiring,

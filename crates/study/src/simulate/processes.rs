@@ -22,7 +22,7 @@ impl Processes {
     pub fn of<N, B>(network: &mut Network<B>) -> Self
     where
         N: NetworkInterface,
-        Nodes<N>: Host<N::Header>,
+        Nodes<N>: Host<N::Family>,
         B: RouterBlock<Host = Nodes<N>>,
     {
         let mut all = Processes::default();

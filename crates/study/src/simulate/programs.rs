@@ -14,9 +14,10 @@ use crate::result::{Ended, ProgramFigures, RunResult};
 use crate::run::ProgressSink;
 use netloom_engine::Time;
 use netloom_fabric::config::{ConfigError, Outline, TiledConfig};
+use netloom_fabric::host::Family;
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::queued::CounterMasks;
-use netloom_fabric::router::tiled::{Class, Mode, TiledHeader, TiledNetwork};
+use netloom_fabric::router::tiled::{Class, Mode, TiledFamily, TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
@@ -124,18 +125,18 @@ impl<'a> Ranks<'a> {
     }
 
     /// Nodes that put packets into the network themselves.
-    fn port_nodes<H: Copy + Send + 'static>(
+    fn port_nodes<F: Family<Header: 'static>>(
         &self,
         numbers: &[u32],
-        format: &Arc<dyn PacketFormat<H>>,
+        format: &Arc<dyn PacketFormat<F::Header>>,
         lanes: &[usize],
-    ) -> Nodes<PacketPort<H>> {
-        let process = |node, _, memory: &Arc<Mutex<PortMemory<H>>>| {
-            let core = CoreOf::<PacketPort<H>>::default();
+    ) -> Nodes<PacketPort<F>> {
+        let process = |node, _, memory: &Arc<Mutex<PortMemory<F::Header>>>| {
+            let core = CoreOf::<PacketPort<F>>::default();
             let own = (node, self.study.study.seed);
             let packets =
                 |_| Packets::new(core.clone(), memory, format, &self.placement, own, lanes, self.steps());
-            let process: Box<dyn Process<NewPacket<H>, Watch>> = self.process(node, packets);
+            let process: Box<dyn Process<NewPacket<F::Header>, Watch>> = self.process(node, packets);
             NewProcess { process, core }
         };
         Nodes::new(Arc::new(()), numbers, 1, self.study.study.seed, process)
@@ -247,7 +248,7 @@ pub(super) fn on_torus<F: RouterFamily>(
         ..BuildOptions::default()
     };
     let seconds = |ranks: &Ranks| ranks.begin.elapsed().as_secs_f64();
-    if let Some(unit) = &machine.message_unit {
+    if let (Some(unit), Some(family)) = (&machine.message_unit, family.with_message_units()) {
         options.injection_fifos = NETWORK_FIFOS;
         let built = family.build(&options, |numbers| {
             spi::units_of(unit, network, numbers, 1, s.seed, |spi| {
@@ -332,7 +333,7 @@ pub(super) fn on_switches(
 }
 
 /// Runs nodes of a network of switches to the end of their programs.
-fn on_nics<N: NetworkInterface<Header = TiledHeader>>(
+fn on_nics<N: NetworkInterface<Family = TiledFamily>>(
     ranks: &Ranks,
     built: Result<TiledNetwork<Nodes<N>>, ConfigError>,
     (progress, threads): (&dyn ProgressSink, usize),
@@ -354,7 +355,7 @@ where
     Ok(result)
 }
 
-impl Driver for Nodes<PacketPort<TiledHeader>> {
+impl Driver for Nodes<PacketPort<TiledFamily>> {
     fn arrived_so_far(&self) -> (u64, u64) {
         (0, 0)
     }
@@ -364,7 +365,7 @@ impl Driver for Nodes<PacketPort<TiledHeader>> {
     }
 }
 
-impl TimeOuts for Nodes<PacketPort<TiledHeader>> {
+impl TimeOuts for Nodes<PacketPort<TiledFamily>> {
     fn timeouts(&self) -> u64 {
         0
     }

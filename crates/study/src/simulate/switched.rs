@@ -12,7 +12,7 @@ use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, MeasuredTable, RunResult};
 use crate::run::ProgressSink;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::router::tiled::{TiledHeader, TiledNetwork};
+use netloom_fabric::router::tiled::{TiledFamily, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_nic::aries::address::Job;
 use netloom_node::nodes::{NetworkInterface, Nodes as NicNodes};
@@ -133,7 +133,7 @@ fn of_programs(study: &ResolvedStudy) -> BuildOptions {
 }
 
 /// Runs programs of so many processes a node to their end; `measured` makes a table of what they noted.
-fn run_programs<N: NetworkInterface<Header = TiledHeader>>(
+fn run_programs<N: NetworkInterface<Family = TiledFamily>>(
     study: &ResolvedStudy,
     built: Result<TiledNetwork<NicNodes<N>>, ConfigError>,
     processes: u32,

@@ -88,7 +88,8 @@ fn on_message_units<F: RouterFamily>(
 ) -> Result<RunResult, Problem> {
     let begin = Instant::now();
     let s = &study.study;
-    let Some(unit) = &study.torus_machine().message_unit else {
+    let (Some(unit), Some(family)) = (&study.torus_machine().message_unit, family.with_message_units())
+    else {
         let message = "this machine has no Message Units: give it a table [message_unit], or take bgq".into();
         return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
     };

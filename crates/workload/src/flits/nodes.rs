@@ -6,7 +6,7 @@ use super::plan::Plan;
 use netloom_engine::{Stream, Time};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::Meta;
-use netloom_fabric::router::tiled::{Class, TiledHeader};
+use netloom_fabric::router::tiled::{Class, TiledFamily, TiledHeader};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ fn seed(plan: &Plan, from: u32, to: u32, stream: &mut Stream) -> u32 {
     if plan.mode.is_in_order() { from.wrapping_mul(2_654_435_769) ^ to } else { stream.draw() as u32 }
 }
 
-impl Host<TiledHeader> for Nodes {
+impl Host<TiledFamily> for Nodes {
     fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
         match fifo {
             REQUESTS => self.request(now, node),

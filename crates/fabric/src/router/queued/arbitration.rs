@@ -2,6 +2,7 @@
 //! sender's link and tokens are available; the receiver's main arbiter picks one of its VCs and asks that sender; injection
 //! FIFOs ask by themselves, one packet at a time; each sender grants one.
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::ends::reception;
 use super::state::*;
@@ -135,9 +136,9 @@ impl Node {
     }
 }
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// One cycle's arbitration of a node.
-    pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Parcel>) {
+    pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         // What collective packets wait for is theirs.
         let open = n.open & !n.claimed;
         let mut contenders = [0u16; PORTS + 1];
@@ -207,7 +208,7 @@ impl<H: Host> Shared<H> {
     }
 
     /// A packet starts on a link, or from an injection FIFO to this node's own reception FIFO.
-    fn grant_link(&mut self, n: &mut Node, grant: Grant, now: Time, out: &mut Outbox<Parcel>) {
+    fn grant_link(&mut self, n: &mut Node, grant: Grant, now: Time, out: &mut Outbox<Message>) {
         let Grant { from, slot, to, vc } = grant;
         if self.soft.is_some() && from.is_some_and(|port| !self.head_is_right(n, port, slot, now)) {
             return;
@@ -250,7 +251,7 @@ impl<H: Host> Shared<H> {
             && header.head() & Header::DEPOSIT != 0
         {
             // A copy stays here: the packet itself goes on with a record of its own.
-            let data = self.data.get(packet as usize).cloned().flatten();
+            let data = self.arena.data(packet).cloned();
             moving = self.insert(*self.arena.get(packet), header, data);
             self.start_reception(n, Kind::Copied, port, packet, header, now);
         }
@@ -341,18 +342,18 @@ mod tests {
     use crate::host::{Delivery, Pull, Signals};
     use crate::packet::Meta;
     use crate::router::BuildOptions;
-    use crate::router::queued::{QueuedBlock, QueuedNetwork};
+    use crate::router::queued::{QueuedBlock, QueuedNetwork, QueuedSignal};
     use std::collections::BTreeSet;
 
     /// A host that sends nothing.
     struct Silent;
 
-    impl Host for Silent {
-        fn pull(&mut self, _: Time, _: u32, _: usize, _: &mut Signals) -> Pull {
+    impl Host<QueuedFamily> for Silent {
+        fn pull(&mut self, _: Time, _: u32, _: usize, _: &mut Signals<QueuedSignal>) -> Pull {
             Pull::Empty
         }
-        fn deliver(&mut self, _: Time, _: u32, _: &Delivery, _: &mut Signals) {}
-        fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
+        fn deliver(&mut self, _: Time, _: u32, _: &Delivery, _: &mut Signals<QueuedSignal>) {}
+        fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<QueuedSignal>) {}
     }
 
     fn with_block(config: &QueuedConfig, test: impl FnOnce(&mut QueuedBlock<Silent>)) {

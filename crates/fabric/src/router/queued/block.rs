@@ -8,11 +8,12 @@ use super::counters::Counters;
 use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
+use super::{QueuedFamily, QueuedSignal};
 use crate::host::{Host, Signals};
-use crate::packet::{Arena, Data, Header, Meta};
+use crate::packet::{Arena, Header};
 use crate::router::BLOCK_MAX;
 use crate::router::errors::Errors;
-use crate::router::event::{Message, admit};
+use crate::router::event::take_in;
 use crate::router::partition::REMOTE;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Calendar, Outbox, Time};
@@ -38,8 +39,6 @@ pub(super) struct Shared<H> {
     pub arena: Arena,
     /// By a packet's number in the arena.
     pub cells: Vec<Cell>,
-    /// What packets carry, likewise; as long as any has carried anything.
-    pub data: Vec<Option<Data>>,
     /// Packets at the heads of the injection FIFOs: node, FIFO.
     pub injecting: Vec<u32>,
     /// Injection FIFOs of a node.
@@ -53,10 +52,10 @@ pub(super) struct Shared<H> {
     /// Where receivers' buffers have soft errors.
     pub soft: Option<Box<SoftErrors>>,
     pub host: H,
-    pub signals: Signals,
+    pub signals: Signals<QueuedSignal>,
 }
 
-impl<H: Host> QueuedBlock<H> {
+impl<H: Host<QueuedFamily>> QueuedBlock<H> {
     pub(super) fn new(
         tables: Tables,
         nodes: Vec<Node>,
@@ -76,7 +75,6 @@ impl<H: Host> QueuedBlock<H> {
             tables,
             arena: Arena::default(),
             cells: vec![],
-            data: vec![],
             fifos,
             calendar,
             recorder,
@@ -89,7 +87,7 @@ impl<H: Host> QueuedBlock<H> {
         QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![] }
     }
 
-    fn tick(&mut self, now: Time, out: &mut Outbox<Parcel>) -> u64 {
+    fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
         let mut taken = std::mem::take(&mut self.taken);
         self.shared.calendar.take(now, &mut taken);
         self.shared.recorder.reach(now);
@@ -124,8 +122,8 @@ fn order(event: &Event) -> (usize, u32, u32) {
     (event.node(), event.place(), if event.kind() == Kind::Wake { event.packet() } else { 0 })
 }
 
-impl<H: Host> Shared<H> {
-    fn apply(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Parcel>) {
+impl<H: Host<QueuedFamily>> Shared<H> {
+    fn apply(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Message>) {
         match event.kind() {
             Kind::Sent => self.sent(n, event, now),
             Kind::Tokens => self.tokens(n, event.port(), event.word),
@@ -155,7 +153,7 @@ impl<H: Host> Shared<H> {
     }
 
     /// What a node does after its events.
-    fn act(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Parcel>) {
+    fn act(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         if n.refill != 0 {
             self.refill(n, now);
         }
@@ -188,7 +186,7 @@ impl<H: Host> Shared<H> {
         at: Time,
         event: impl FnOnce(u32, u32) -> Event,
         packet: u32,
-        out: &mut Outbox<Parcel>,
+        out: &mut Outbox<Message>,
     ) {
         if to & REMOTE == 0 {
             self.calendar.push(at, event(to, packet));
@@ -196,19 +194,18 @@ impl<H: Host> Shared<H> {
         }
         let lane = (to >> 20 & 0x7ff) as usize;
         let event = event(to % BLOCK_MAX as u32, packet);
-        let (meta, data) = if packet == u32::MAX { (Meta::default(), None) } else { self.remove(packet) };
-        out.send(lane, at, (Message { event, meta }, data));
+        out.send(lane, at, Message::new(event, packet, &mut self.arena));
     }
 }
 
-impl<H: Host> Block for QueuedBlock<H> {
-    type Message = Parcel;
+impl<H: Host<QueuedFamily>> Block for QueuedBlock<H> {
+    type Message = Message;
 
     fn next_time(&self) -> Option<Time> {
         self.shared.calendar.next_time()
     }
 
-    fn advance(&mut self, until: Time, out: &mut Outbox<Parcel>) -> u64 {
+    fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
         let mut events = 0;
         while let Some(now) = self.next_time()
             && now < until
@@ -218,13 +215,7 @@ impl<H: Host> Block for QueuedBlock<H> {
         events
     }
 
-    fn receive(&mut self, messages: &mut Vec<(Time, Parcel)>) {
-        for (time, (message, data)) in messages.drain(..) {
-            let event = admit(message, &mut self.shared.arena);
-            if event.kind() == Kind::Arrived {
-                self.shared.carry(event.packet(), data);
-            }
-            self.shared.calendar.push(time, event);
-        }
+    fn receive(&mut self, messages: &mut Vec<(Time, Message)>) {
+        take_in(messages, &mut self.shared.arena, &mut self.shared.calendar);
     }
 }

@@ -1,5 +1,6 @@
 //! Building a machine: its nodes, block by block.
 
+use super::QueuedFamily;
 use super::block::QueuedBlock;
 use super::counters::Counters;
 use super::soft::SoftErrors;
@@ -18,7 +19,7 @@ use netloom_engine::Stream;
 /// A machine of these routers, and its hosts.
 pub type QueuedNetwork<H> = Network<QueuedBlock<H>>;
 
-impl<H: Host> Network<QueuedBlock<H>> {
+impl<H: Host<QueuedFamily>> Network<QueuedBlock<H>> {
     /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes.
     ///
     /// # Errors
@@ -135,7 +136,7 @@ fn new_node(
     }
 }
 
-impl<H: Host> QueuedBlock<H> {
+impl<H: Host<QueuedFamily>> QueuedBlock<H> {
     /// Notes for how many packets every VC has room.
     fn offer_all(&mut self) {
         for n in &mut self.nodes {

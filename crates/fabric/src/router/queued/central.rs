@@ -5,6 +5,7 @@
 //! Up-tree and down-tree have logic of their own, each busy with one class route at a time; the system's classes come first. What
 //! is granted claims its links: no packet from point to point starts on them until it has gone, and down-tree comes before up-tree.
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use super::trees::{Central, Contribution, Job, Logic};
@@ -178,7 +179,7 @@ impl Node {
     }
 }
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// Sets a node's registers of a class route.
     pub(super) fn set_class_route(&mut self, n: &mut Node, class: usize, route: Option<ClassRoute>) {
         let checked = route.as_ref().map_or(Ok(()), |route| n.check_route(route));
@@ -247,7 +248,7 @@ impl<H: Host> Shared<H> {
     }
 
     /// Grants what may go, and starts what has its links.
-    pub(super) fn collective(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Parcel>) {
+    pub(super) fn collective(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         let Some(mut central) = n.central.take() else { return };
         let c = &mut *central;
         if c.down.may_grant() {
@@ -291,7 +292,7 @@ impl<H: Host> Shared<H> {
     }
 
     /// Packets go through the logic, and what comes of them to its links and to the node itself.
-    fn pass(&mut self, n: &mut Node, c: &mut Central, mut job: Job, now: Time, out: &mut Outbox<Parcel>) {
+    fn pass(&mut self, n: &mut Node, c: &mut Central, mut job: Job, now: Time, out: &mut Outbox<Message>) {
         if self.soft.is_some() && !self.inputs_are_right(n, c, &job, now) {
             return;
         }
@@ -337,7 +338,7 @@ impl<H: Host> Shared<H> {
         let mut meta: Option<Meta> = None;
         let mut take = |shared: &mut Self, packet: u32| {
             let header = shared.cells[packet as usize].header;
-            let (of, data) = shared.remove(packet);
+            let (of, data) = shared.arena.remove(packet);
             // One packet goes on for all: as old as the oldest.
             meta = Some(meta.map_or(of, |m: Meta| Meta {
                 made: m.made.min(of.made),
@@ -393,7 +394,7 @@ impl<H: Host> Shared<H> {
         vc: usize,
         (packet, header): (u32, Header),
         (start, time): (Time, Time),
-        out: &mut Outbox<Parcel>,
+        out: &mut Outbox<Message>,
     ) {
         n.booked |= 1 << to & !n.open;
         n.open &= !(1 << to);
@@ -416,7 +417,7 @@ impl<H: Host> Shared<H> {
     /// A collective packet is whole in its reception FIFO.
     pub(super) fn collected(&mut self, n: &mut Node, event: &Event, now: Time) {
         self.recorder.under_way -= 1;
-        let (meta, data) = self.remove(event.packet());
+        let (meta, data) = self.arena.remove(event.packet());
         self.hand_over(now, n, event.port(), Header(event.word), meta, data);
     }
 }

@@ -1,5 +1,6 @@
 //! What ends, comes back or is received, and the token-acks that follow from it.
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use crate::host::Host;
@@ -8,7 +9,7 @@ use crate::router::bits::bits;
 use crate::router::event::FROM_CENTRAL;
 use netloom_engine::{Outbox, Time};
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
     pub(super) fn sent(&mut self, n: &mut Node, event: &Event, now: Time) {
         let Leaving { from, slot, due_chunks, chunks, .. } = Leaving::of(event.word);
@@ -57,7 +58,7 @@ impl<H: Host> Shared<H> {
             }
             self.recorder.under_way -= i64::from(!header.is_ghost());
         }
-        let (meta, data) = self.remove(event.packet());
+        let (meta, data) = self.arena.remove(event.packet());
         if header.is_ghost() {
             self.discarded(n, port);
             return;
@@ -67,7 +68,7 @@ impl<H: Host> Shared<H> {
     }
 
     /// Sends the token-acks that are due on these links, behind what they now carry.
-    pub(super) fn send_due(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Parcel>) {
+    pub(super) fn send_due(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Message>) {
         let ports = n.due & ports;
         n.due &= !ports;
         for port in bits(ports) {

@@ -1,14 +1,80 @@
 //! What passes between nodes and their hosts: packets pulled into injection FIFOs and handed over from reception FIFOs, and what
 //! hosts ask for.
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
-use crate::collective::CollectiveHeader;
-use crate::host::{Delivery, Host, Pull, Signal};
+use crate::collective::{ClassRoute, CollectiveHeader};
+use crate::host::{Delivery, Family, Host, Pull, Reception, Request, Signals};
 use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 
-impl<H: Host> Shared<H> {
+impl Family for QueuedFamily {
+    type Header = Header;
+    type Signal = QueuedSignal;
+    type Event = BarrierStatus;
+}
+
+/// What hosts on these routers may ask for.
+#[derive(Clone, Debug)]
+pub enum QueuedSignal {
+    /// A reception FIFO has room, or no longer has.
+    Reception(Reception),
+    /// See [`Signals::class_route`].
+    ClassRoute {
+        /// 0 to 15.
+        class: usize,
+        /// Its registers, or none.
+        route: Option<ClassRoute>,
+    },
+    /// See [`Signals::barrier_class`].
+    BarrierClass {
+        /// 0 to 15.
+        class: usize,
+        /// Its registers, or none.
+        route: Option<ClassRoute>,
+        /// Three bits.
+        start: u64,
+    },
+    /// See [`Signals::say`].
+    Say {
+        /// 0 to 15.
+        class: usize,
+        /// Three bits.
+        says: u64,
+    },
+}
+
+impl From<Reception> for QueuedSignal {
+    fn from(reception: Reception) -> Self {
+        QueuedSignal::Reception(reception)
+    }
+}
+
+/// The OR of what all nodes say of each barrier class, reported when that of some class has changed: all sixteen, four bits each, the
+/// first class lowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarrierStatus(pub u64);
+
+impl Signals<QueuedSignal> {
+    /// Sets a node's registers of a class route, 0 to 15, or clears them: while no packet of it is under way.
+    pub fn class_route(&mut self, node: u32, class: usize, route: Option<ClassRoute>) {
+        self.own(node, QueuedSignal::ClassRoute { class, route });
+    }
+
+    /// Sets a node's registers of a barrier class, 0 to 15, or clears them; `start` are the three bits that all nodes of the class say
+    /// at first, and know that the others say.
+    pub fn barrier_class(&mut self, node: u32, class: usize, route: Option<ClassRoute>, start: u64) {
+        self.own(node, QueuedSignal::BarrierClass { class, route, start });
+    }
+
+    /// What a node says of a barrier class from now on, three bits. Everybody learns the OR of what all say by [`BarrierStatus`].
+    pub fn say(&mut self, node: u32, class: usize, says: u64) {
+        self.own(node, QueuedSignal::Say { class, says });
+    }
+}
+
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// Hands a packet over to the host.
     pub(super) fn hand_over(
         &mut self,
@@ -27,39 +93,38 @@ impl<H: Host> Shared<H> {
 
     /// Does what the host asked for at a node, which has yet to act in this tick.
     pub(super) fn obey(&mut self, n: &mut Node, now: Time) {
-        let mut list = std::mem::take(&mut self.signals.list);
+        let mut list = std::mem::take(&mut self.signals.requests);
         for signal in list.drain(..) {
             let node = match signal {
-                Signal::Fill { node, fifo } => {
+                Request::Fill { node, fifo } => {
                     n.refill |= 1 << fifo;
                     node
                 }
-                Signal::Wake { node, at, token } => {
+                Request::Wake { node, at, token } => {
                     assert!(at > now, "a host may be woken in the future only");
                     self.calendar.push(at, Event::at(Kind::Wake, node, 0, 0, token, 0));
                     node
                 }
-                Signal::Reception { node, port, high, open } => {
-                    let bit = 1u16 << reception_of_fifo(port, high);
-                    n.reception_full = if open { n.reception_full & !bit } else { n.reception_full | bit };
-                    node
-                }
-                Signal::ClassRoute { node, class, route } => {
-                    self.set_class_route(n, class, route);
-                    node
-                }
-                Signal::Barrier { node, class, route, start } => {
-                    self.set_barrier(n, class, route, start);
-                    node
-                }
-                Signal::Say { node, class, says } => {
-                    self.say(n, class, says, now);
+                Request::Own { node, signal } => {
+                    self.obey_own(n, signal, now);
                     node
                 }
             };
             debug_assert_eq!(node, n.here, "a host's signals are for the node for which it was called");
         }
-        self.signals.list = list;
+        self.signals.requests = list;
+    }
+
+    fn obey_own(&mut self, n: &mut Node, signal: QueuedSignal, now: Time) {
+        match signal {
+            QueuedSignal::Reception(Reception { port, high, open }) => {
+                let bit = 1u16 << reception_of_fifo(port, high);
+                n.reception_full = if open { n.reception_full & !bit } else { n.reception_full | bit };
+            }
+            QueuedSignal::ClassRoute { class, route } => self.set_class_route(n, class, route),
+            QueuedSignal::BarrierClass { class, route, start } => self.set_barrier(n, class, route, start),
+            QueuedSignal::Say { class, says } => self.say(n, class, says, now),
+        }
     }
 
     /// Asks the host for the next packets of a node's FIFOs that have none, in the FIFOs' order.
@@ -77,7 +142,7 @@ impl<H: Host> Shared<H> {
     fn pull(&mut self, n: &mut Node, fifo: usize, now: Time) {
         match self.host.pull(now, n.here, fifo, &mut self.signals) {
             Pull::Packet(header, meta) => {
-                let data = self.signals.data.take();
+                let data = self.signals.take_data();
                 let packet = self.insert(meta, header, data);
                 self.injecting[n.here as usize * self.fifos + fifo] = packet;
                 if let Some(collective) = CollectiveHeader::unpack(header) {
@@ -88,10 +153,11 @@ impl<H: Host> Shared<H> {
                 }
             }
             Pull::NotBefore(at) => {
+                self.signals.refuse_data(n.here);
                 let event = Event::at(Kind::Fill, n.here, fifo / 8, fifo % 8, 0, 0);
                 self.calendar.push(at.max(now + 1), event);
             }
-            Pull::Empty => {}
+            Pull::Empty => self.signals.refuse_data(n.here),
         }
         self.obey(n, now);
     }

@@ -6,6 +6,8 @@
 //! bytes with room for one more bit each; it is as long as a token-ack and goes, like that, between data packets **(ours)**. What changes
 //! while a link is busy goes with the next packet.
 
+use super::BarrierStatus;
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use super::trees::Interrupts;
@@ -56,7 +58,7 @@ impl Interrupts {
     }
 }
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// Sets a node's registers of a barrier class, with what all its nodes say at the start and know of each other.
     pub(super) fn set_barrier(&mut self, n: &mut Node, class: usize, route: Option<ClassRoute>, start: u64) {
         if let Some(route) = &route
@@ -99,13 +101,13 @@ impl<H: Host> Shared<H> {
         }
         if status != i.status {
             i.status = status;
-            self.host.interrupted(now, n.here, status, &mut self.signals);
+            self.host.event(now, n.here, BarrierStatus(status), &mut self.signals);
             self.obey(n, now);
         }
     }
 
     /// Sends what is to be told on these links, behind what they now carry.
-    pub(super) fn send_interrupts(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Parcel>) {
+    pub(super) fn send_interrupts(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Message>) {
         for port in bits(n.telling & ports) {
             let Some(i) = &mut n.interrupts else { return };
             let word = i.telling().0[port];

@@ -21,6 +21,10 @@ mod tables;
 mod trees;
 mod vcs;
 
+/// Networks of these routers, as their hosts see them.
+pub enum QueuedFamily {}
+
 pub use block::QueuedBlock;
 pub use build::QueuedNetwork;
 pub use counters::{CounterMasks, PortCounters};
+pub use hosts::{BarrierStatus, QueuedSignal};

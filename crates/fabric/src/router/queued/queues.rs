@@ -2,13 +2,14 @@
 //! do not block one another. Deterministic packets for one direction leave in the order in which they came, whatever queues
 //! they stand in: each gets a ticket, and is served when its ticket is next.
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use crate::host::Host;
 use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// A packet joins a VC.
     pub(super) fn join(
         &mut self,
@@ -95,27 +96,9 @@ impl<H: Host> Shared<H> {
 
     /// Keeps a packet, and what it carries; returns its number in the arena.
     pub(super) fn insert(&mut self, meta: Meta, header: Header, data: Option<Data>) -> u32 {
-        let packet = self.arena.insert(meta);
+        let packet = self.arena.insert_with(meta, data);
         *self.cell_mut(packet) = Cell { header, ..Cell::default() };
-        self.carry(packet, data);
         packet
-    }
-
-    /// Notes what a packet carries.
-    pub(super) fn carry(&mut self, packet: u32, data: Option<Data>) {
-        let at = packet as usize;
-        if data.is_some() && at >= self.data.len() {
-            self.data.resize(at + 1, None);
-        }
-        if at < self.data.len() {
-            self.data[at] = data;
-        }
-    }
-
-    /// A packet leaves the block.
-    pub(super) fn remove(&mut self, packet: u32) -> (Meta, Option<Data>) {
-        let data = self.data.get_mut(packet as usize).and_then(Option::take);
-        (self.arena.remove(packet), data)
     }
 
     /// What is kept of a packet by its number in the arena.

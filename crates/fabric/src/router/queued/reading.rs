@@ -1,6 +1,7 @@
 //! Packets are looked at as they leave a receiver's buffers, where these have soft errors: a receiver that finds one that it cannot correct
 //! stops (section III.G).
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use super::trees::{Central, Job};
@@ -9,7 +10,7 @@ use crate::router::bits::bits;
 use crate::router::stall::StoppedUnit;
 use netloom_engine::Time;
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// Whether a packet of a receiver can be read without anything wrong. If not, the receiver stops.
     #[cold]
     fn reads_right(&mut self, n: &mut Node, (port, vc): (usize, usize), packet: u32, now: Time) -> bool {

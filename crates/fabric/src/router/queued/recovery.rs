@@ -5,6 +5,7 @@
 //! The sending node draws a transmission's fate at its start and tells the receiver with the packet, which acts on it
 //! no sooner than it could know: when the tail has come.
 
+use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use super::trees::{Central, Job};
@@ -22,7 +23,7 @@ const BARRIER: usize = 1;
 /// As what a neighbour was told: nothing that can be said, since the highest bit of each class is not used.
 const NOT_KNOWN: u64 = u64::MAX;
 
-impl<H: Host> Shared<H> {
+impl<H: Host<QueuedFamily>> Shared<H> {
     fn faulty(&mut self) -> &mut Errors {
         self.errors.as_mut().expect("only where links have errors")
     }
@@ -35,12 +36,12 @@ impl<H: Host> Shared<H> {
         to: usize,
         mut kept: Kept,
         start: Time,
-        out: &mut Outbox<Parcel>,
+        out: &mut Outbox<Message>,
     ) {
         kept.header = kept.header.passed_on();
         let errors = self.errors.as_mut().expect("only where links have errors");
-        let (meta, data) = (self.arena.get(kept.packet), self.data.get(kept.packet as usize));
-        if let Some(fate) = errors.send((n.here, to), kept, meta, data.and_then(Option::as_ref)) {
+        let (meta, data) = (self.arena.get(kept.packet), self.arena.data(kept.packet));
+        if let Some(fate) = errors.send((n.here, to), kept, meta, data) {
             self.transmit(n, to, kept, fate, start, out);
         }
     }
@@ -53,11 +54,11 @@ impl<H: Host> Shared<H> {
         kept: Kept,
         fate: Fate,
         start: Time,
-        out: &mut Outbox<Parcel>,
+        out: &mut Outbox<Message>,
     ) {
         let (mut header, mut packet) = (kept.header, kept.packet);
         if fate == Fate::Escaped {
-            self.damage(packet);
+            self.arena.damage(packet);
         }
         if !fate.is_taken() {
             let end = start + self.tables.wire[header.chunks() as usize];
@@ -75,19 +76,6 @@ impl<H: Host> Shared<H> {
         self.send(n.ports[to].neighbour, arrival, arrive, packet, out);
     }
 
-    /// Changes what a packet carries; of one that carries nothing, what only figures look at.
-    #[cold]
-    fn damage(&mut self, packet: u32) {
-        match self.data.get_mut(packet as usize).and_then(Option::as_mut) {
-            Some(data) if !data.is_empty() => {
-                let mut bytes = data.to_vec();
-                bytes[0] ^= 1;
-                *data = bytes.into();
-            }
-            _ => self.arena.get_mut(packet).made ^= 1,
-        }
-    }
-
     /// A packet has joined its VC: its tail will be looked at, and it will be acknowledged.
     #[inline(never)]
     pub(super) fn note_arrival(&mut self, n: &Node, event: &Event, now: Time) {
@@ -99,8 +87,7 @@ impl<H: Host> Shared<H> {
         }
         if !header.is_corrupt() {
             let errors = self.errors.as_mut().expect("only where links have errors");
-            let (meta, data) = (self.arena.get(packet), self.data.get(packet as usize));
-            let data = data.and_then(Option::as_ref);
+            let (meta, data) = (self.arena.get(packet), self.arena.data(packet));
             let timer = errors.received((n.here, port), header, meta, data, whole);
             self.set_ack_timer(n, port, timer);
         }
@@ -140,7 +127,7 @@ impl<H: Host> Shared<H> {
 
     /// Applies an event of a link in trouble.
     #[cold]
-    pub(super) fn mend(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Parcel>) {
+    pub(super) fn mend(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Message>) {
         let port = event.port();
         match event.kind() {
             Kind::Tail if event.slot() < VCS => self.end_ghost(n, event, now),
@@ -181,7 +168,7 @@ impl<H: Host> Shared<H> {
         if standing == 1 && leaving == 0 {
             n.clear_head(port, slot);
         }
-        self.remove(packet);
+        self.arena.remove(packet);
         let due = self.due(vc, header);
         self.leave_place(n, (port, vc), header, due, now);
     }
@@ -201,7 +188,7 @@ impl<H: Host> Shared<H> {
             }
         }
         let header = self.cells[packet as usize].header;
-        self.remove(packet);
+        self.arena.remove(packet);
         self.leave_place(n, (port, vc), header, u8::from(!header.is_corrupt()), now);
     }
 
@@ -254,14 +241,14 @@ impl<H: Host> Shared<H> {
             if job.receives || job.outputs == 0 {
                 self.discarded(n, port);
             }
-            last = Some((header.passed_on(), self.remove(packet).0));
+            last = Some((header.passed_on(), self.arena.remove(packet).0));
         }
         *job = Job { inputs: ghosts, kept, contribution: None, receives: false, ..*job };
         last.expect("one of them is a ghost")
     }
 
     /// A sender has waited long enough for an acknowledgement: what is not acknowledged is sent again once the link is free.
-    fn time_out(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Parcel>) {
+    fn time_out(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Message>) {
         if n.open >> port & 1 != 0 {
             self.resend(n, port, now, out);
         } else {
@@ -271,7 +258,7 @@ impl<H: Host> Shared<H> {
     }
 
     /// A packet sent again has left: the next one follows, after the short packets that are due; or the pass is over.
-    fn resent(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Parcel>) {
+    fn resent(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Message>) {
         n.open |= 1 << port;
         n.booked &= !(1 << port);
         if self.faulty().resent(n.here, port) {
@@ -280,7 +267,7 @@ impl<H: Host> Shared<H> {
     }
 
     /// Sends the next packet of a retransmission FIFO.
-    fn resend(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Parcel>) {
+    fn resend(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Message>) {
         self.send_due(n, 1 << port, now, out);
         self.send_interrupts(n, 1 << port, now, out);
         let (kept, fate) = self.faulty().resend(n.here, port);

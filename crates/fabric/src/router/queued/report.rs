@@ -1,5 +1,6 @@
 //! What a block says of itself: its figures, what waits in it, whether it is at rest.
 
+use super::QueuedFamily;
 use super::block::QueuedBlock;
 use super::counters::PortCounters;
 use super::state::*;
@@ -15,8 +16,8 @@ use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
 use crate::topology::torus::Torus;
 use netloom_engine::Time;
 
-impl<H: Host> RouterBlock for QueuedBlock<H> {
-    type Header = Header;
+impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
+    type Family = QueuedFamily;
     type Host = H;
     type Shape = Torus;
     type Overseer = ();
@@ -135,7 +136,7 @@ impl<H: Host> RouterBlock for QueuedBlock<H> {
     }
 }
 
-impl<H: Host> NodeBlock for QueuedBlock<H> {
+impl<H: Host<QueuedFamily>> NodeBlock for QueuedBlock<H> {
     fn numbers(&self) -> &[u32] {
         &self.numbers
     }

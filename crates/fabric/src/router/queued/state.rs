@@ -2,9 +2,9 @@
 
 use super::trees::{Central, Interrupts};
 pub(super) use super::vcs::*;
-use crate::packet::{Data, Header};
+use crate::packet::Header;
 use crate::router::bits::bits;
-use crate::router::event::Message;
+pub(super) use crate::router::event::Message;
 pub(super) use crate::router::event::{Event, FROM_INJECTION, Kind, Leaving};
 pub(super) use crate::router::partition::NOWHERE;
 use crate::router::port::Port;
@@ -19,9 +19,6 @@ pub(super) fn fixed_vc(header: Header) -> usize {
         _ => DETERMINISTIC,
     }
 }
-
-/// What one block tells another: with an arriving packet, what it carries.
-pub type Parcel = (Message, Option<Data>);
 
 /// What arbitration needs of a packet at the head of a queue or injection FIFO, in four bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

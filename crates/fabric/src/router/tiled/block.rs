@@ -5,10 +5,10 @@
 //! packets enter, inputs route and take their row's bus, sub-switches the column's, and column buffers the link. What an act frees is
 //! seen a tick later, so that the order of acts does not matter but for loads, which are read in the order of tiles.
 
+use super::TiledFamily;
 use super::event::{Event, Kind, Message};
 use super::faults::Faults;
 use super::fetch::Fetch;
-use super::header::TiledHeader;
 use super::loads::Loads;
 use super::round_trip::RoundTrips;
 use super::state::*;
@@ -55,8 +55,6 @@ pub struct TiledBlock<H> {
     pub(super) arena: Arena,
     /// By a packet's number in the arena.
     pub(super) cells: Vec<Cell>,
-    /// What packets carry, likewise; as long as any has carried anything.
-    pub(super) data: Vec<Option<Data>>,
     pub(super) calendar: Stretches<Event>,
     pub(super) recorder: Recorder,
     pub(super) host: H,
@@ -77,7 +75,7 @@ pub struct TiledBlock<H> {
     pub(super) numbers: Vec<u32>,
 }
 
-impl<H: Host<TiledHeader>> TiledBlock<H> {
+impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Routers from `first` on, as many as `inputs` and `outputs` have tiles for. `loads` are those of routers and of global links.
     pub(super) fn new(
         tables: &Arc<Tables>,
@@ -126,7 +124,6 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
             closed: vec![0; numbers.len()],
             arena: Arena::default(),
             cells: vec![],
-            data: vec![],
             calendar,
             recorder,
             host: host(&numbers),
@@ -146,23 +143,19 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
 
     /// A packet's place in the block, with its cell.
     pub(super) fn insert(&mut self, cell: Cell, meta: Meta, data: Option<Data>) -> u32 {
-        let packet = self.arena.insert(meta);
+        let packet = self.arena.insert_with(meta, data);
         let at = packet as usize;
         if at >= self.cells.len() {
             self.cells.resize(at + 1, Cell::default());
         }
         self.cells[at] = cell;
-        if data.is_some() || at < self.data.len() {
-            self.data.resize(self.data.len().max(at + 1), None);
-            self.data[at] = data;
-        }
         packet
     }
 
     /// Takes a packet out of the block.
     pub(super) fn remove(&mut self, packet: u32) -> (Cell, Meta, Option<Data>) {
-        let data = self.data.get_mut(packet as usize).and_then(Option::take);
-        (self.cells[packet as usize], self.arena.remove(packet), data)
+        let (meta, data) = self.arena.remove(packet);
+        (self.cells[packet as usize], meta, data)
     }
 
     fn apply(&mut self, event: Event, now: Time) {
@@ -269,7 +262,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     }
 }
 
-impl<H: Host<TiledHeader>> Block for TiledBlock<H> {
+impl<H: Host<TiledFamily>> Block for TiledBlock<H> {
     type Message = Message;
 
     fn next_time(&self) -> Option<Time> {

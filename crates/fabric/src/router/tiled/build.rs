@@ -1,9 +1,9 @@
 //! Building a network: its routers, block by block.
 
+use super::TiledFamily;
 use super::block::TiledBlock;
 use super::failover::Failover;
 use super::faults::Faults;
-use super::header::TiledHeader;
 use super::loads::Loads;
 use super::state::*;
 use super::tables::{CLASSES, Tables};
@@ -21,7 +21,7 @@ pub type TiledNetwork<H> = Network<TiledBlock<H>>;
 /// Most routers of a block: 16 bits of a place.
 const ROUTERS_MAX: u32 = 1 << 16;
 
-impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
+impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
     /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes, which follow one
     /// another. `options.block` has one number, the most routers of a block.
     ///

@@ -3,6 +3,7 @@
 //! At its first router a packet that is routed adaptively is offered two minimal and two non-minimal outputs at random, and
 //! takes the lightest; further on it has the lighter one of two on its way, see [`way`](super::way).
 
+use super::TiledFamily;
 use super::block::TiledBlock;
 use super::header::{Mode, TiledHeader};
 use super::way::Via;
@@ -56,7 +57,7 @@ pub(super) fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-impl<H: Host<TiledHeader>> TiledBlock<H> {
+impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Decides by which tile and VC a packet at the head of an input queue leaves; says whether there is a way, as there always is where
     /// no link has failed.
     pub(super) fn route(&mut self, router: u32, tile: usize, packet: u32, now: Time) -> bool {

@@ -2,8 +2,8 @@
 //! computes route tables that lead around them, and hands them out while no packet is under way, so that old and new ways never meet
 //! ("HSS can quiesce network traffic so that route table changes can be deployed safely").
 
+use super::TiledFamily;
 use super::block::TiledBlock;
-use super::header::TiledHeader;
 use super::tables::Tables;
 use crate::config::{Change, What};
 use crate::host::Host;
@@ -100,7 +100,7 @@ pub(super) fn around(tables: &Tables, failures: &[Change]) -> Tables {
     tables.around(|router, port| !dead.contains(&(router, port)))
 }
 
-impl<H: Host<TiledHeader>> Overseer<TiledBlock<H>> for Failover {
+impl<H: Host<TiledFamily>> Overseer<TiledBlock<H>> for Failover {
     fn next_time(&self) -> Option<Time> {
         self.next
     }

@@ -9,9 +9,9 @@
 //! - An upset word is corrected; one with two wrong bits is contained: in a packet's data it damages the packet, in its header the
 //!   packet is discarded.
 
+use super::TiledFamily;
 use super::block::TiledBlock;
 use super::event::{Event, Kind};
-use super::header::TiledHeader;
 use super::link_control::{Carried, LinkControlCounts, Rates, Sender};
 use super::state::*;
 use super::tables::Tables;
@@ -191,7 +191,7 @@ impl Faults {
     }
 }
 
-impl<H: Host<TiledHeader>> TiledBlock<H> {
+impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// The ports of a router whose links work.
     #[inline]
     pub(super) fn works(&self, router: u32) -> u64 {
@@ -271,14 +271,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
     pub(super) fn damage(&mut self, packet: u32) {
         let cell = &mut self.cells[packet as usize];
         cell.header = cell.header.damaged();
-        if let Some(data) = self.data.get_mut(packet as usize).and_then(Option::as_mut)
-            && !data.is_empty()
-        {
-            let mut bytes = data.to_vec();
-            let middle = bytes.len() / 2;
-            bytes[middle] ^= 1;
-            *data = bytes.into();
-        }
+        self.arena.damage_data(packet, |size| size / 2);
     }
 
     /// A link has failed: what has not come whole is damaged, and what waits for it is to be discarded.

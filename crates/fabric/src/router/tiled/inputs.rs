@@ -1,16 +1,16 @@
 //! A tile's input queue: packets are routed when they come to the head of their VC, and go along the row bus to the sub-switch in the
 //! column of their output ("Aries Router").
 
+use super::TiledFamily;
 use super::block::TiledBlock;
 use super::event::{Event, Kind, Message};
-use super::header::TiledHeader;
 use super::state::*;
 use super::tables::Constants;
 use crate::host::Host;
 use crate::router::bits::bits;
 use netloom_engine::{Outbox, Time, prefetch};
 
-impl<H: Host<TiledHeader>> TiledBlock<H> {
+impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Routes what is at the heads, and lets one packet have the row bus.
     pub(super) fn act_input(&mut self, router: u32, tile: usize, now: Time, out: &mut Outbox<Message>) {
         let at = router as usize * self.k.tiles + tile;

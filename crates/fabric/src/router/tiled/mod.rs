@@ -43,6 +43,9 @@ mod switches;
 mod tables;
 mod way;
 
+/// Networks of these routers, as their hosts see them.
+pub enum TiledFamily {}
+
 pub use block::TiledBlock;
 pub use build::{Shape, TiledNetwork};
 pub use channel_load::channel_bound;

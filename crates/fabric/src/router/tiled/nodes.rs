@@ -1,16 +1,24 @@
 //! Between nodes and processor tiles: Netlink, which deals the packets of a share's nodes to its tiles by load ("The Netlink block
 //! multiplexes traffic over the processor tiles on a packet-by-packet basis"), and what passes between the fabric and hosts.
 
+use super::TiledFamily;
 use super::block::TiledBlock;
 use super::event::{Event, Kind};
 use super::header::TiledHeader;
 use super::inputs::is_new;
 use super::state::*;
 use super::tables::Constants;
-use crate::host::{Delivery, Host, Pull, Signal};
+use crate::host::{Delivery, Family, Host, Pull, Reception, Request};
 use netloom_engine::Time;
+use std::convert::Infallible;
 
-impl<H: Host<TiledHeader>> TiledBlock<H> {
+impl Family for TiledFamily {
+    type Header = TiledHeader;
+    type Signal = Reception;
+    type Event = Infallible;
+}
+
+impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Hands over what is whole, wakes who asked for it, and asks for packets: each node's in an order that is its own.
     pub(super) fn serve_hosts(&mut self, now: Time) {
         if self.for_hosts.is_empty() {
@@ -59,25 +67,24 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
 
     /// Does what the host asked for.
     fn obey(&mut self, now: Time) {
-        let mut list = std::mem::take(&mut self.signals.list);
+        let mut list = std::mem::take(&mut self.signals.requests);
         for signal in list.drain(..) {
             match signal {
-                Signal::Fill { node, fifo } => {
+                Request::Fill { node, fifo } => {
                     let (router, slot) = self.home(node);
                     self.calendar.push(now + 1, Event::of_packet(Kind::Fill, router, slot, fifo, 0));
                 }
-                Signal::Wake { node, at, token } => {
+                Request::Wake { node, at, token } => {
                     assert!(at > now, "a host may be woken in the future only");
                     let (router, slot) = self.home(node);
                     self.calendar.push(at, Event::of_packet(Kind::Wake, router, slot, 0, token));
                 }
-                Signal::Reception { node, high, open, .. } => self.set_open(node, high, open, now),
-                Signal::ClassRoute { .. } | Signal::Barrier { .. } | Signal::Say { .. } => {
-                    unreachable!("routers of tiles have neither class routes nor barriers")
+                Request::Own { node, signal: Reception { high, open, .. } } => {
+                    self.set_open(node, high, open, now);
                 }
             }
         }
-        self.signals.list = list;
+        self.signals.requests = list;
     }
 
     /// A node takes, or no longer takes, packets of a class: requests, or (`high`) responses.
@@ -101,7 +108,7 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
         }
         match self.host.pull(now, node, fifo, &mut self.signals) {
             Pull::Packet(header, meta) => {
-                let data = self.signals.data.take();
+                let data = self.signals.take_data();
                 let cell = Cell { header, flits: header.flits() as u8, ..Cell::default() };
                 self.injecting[place] = self.insert(cell, meta, data);
                 let t = &self.k;
@@ -111,9 +118,10 @@ impl<H: Host<TiledHeader>> TiledBlock<H> {
                 self.due.shares |= 1 << share;
             }
             Pull::NotBefore(at) => {
+                self.signals.refuse_data(node);
                 self.calendar.push(at.max(now + 1), Event::of_packet(Kind::Fill, router, slot, fifo, 0));
             }
-            Pull::Empty => {}
+            Pull::Empty => self.signals.refuse_data(node),
         }
         self.obey(now);
     }

@@ -1,5 +1,6 @@
 //! A tile's column buffer: a queue for each row of its column and each VC, in front of the link or of a node's interface.
 
+use super::TiledFamily;
 use super::block::TiledBlock;
 use super::event::{Event, Kind, Message};
 use super::header::{Class, TiledHeader};
@@ -10,7 +11,7 @@ use crate::host::Host;
 use crate::router::bits::bits;
 use netloom_engine::{Outbox, Time};
 
-impl<H: Host<TiledHeader>> TiledBlock<H> {
+impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Lets one packet have the link, if it is free.
     pub(super) fn act_output(&mut self, router: u32, tile: usize, now: Time, out: &mut Outbox<Message>) {
         let at = router as usize * self.k.tiles + tile;

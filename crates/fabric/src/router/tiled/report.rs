@@ -1,10 +1,10 @@
 //! What a block says of itself: its figures, what waits in it, whether it is at rest.
 
+use super::TiledFamily;
 use super::block::TiledBlock;
 use super::build::Shape;
 use super::failover::Failover;
 use super::faults::{FaultCounts, FirstError};
-use super::header::TiledHeader;
 use super::state::*;
 use crate::host::Host;
 use crate::router::bits::bits;
@@ -24,8 +24,8 @@ pub struct TileCounts {
     pub busy_milliticks: u64,
 }
 
-impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
-    type Header = TiledHeader;
+impl<H: Host<TiledFamily>> RouterBlock for TiledBlock<H> {
+    type Family = TiledFamily;
     type Host = H;
     type Shape = Shape;
     type Overseer = Failover;
@@ -172,7 +172,7 @@ impl<H: Host<TiledHeader>> RouterBlock for TiledBlock<H> {
     }
 }
 
-impl<H: Host<TiledHeader>> Network<TiledBlock<H>> {
+impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
     /// What has gone wrong so far.
     pub fn faults(&mut self) -> FaultCounts {
         let mut sum = FaultCounts::default();

@@ -1,8 +1,8 @@
 //! A tile's sub-switch: 64 queues, one for each of its row's inputs and each VC, and the buses to the column buffers of its column.
 
+use super::TiledFamily;
 use super::block::TiledBlock;
 use super::event::{Event, Kind};
-use super::header::TiledHeader;
 use super::inputs::is_new;
 use super::state::{Leaving, VCS};
 use super::tables::Constants;
@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::router::bits::bits;
 use netloom_engine::{Time, prefetch};
 
-impl<H: Host<TiledHeader>> TiledBlock<H> {
+impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Lets a packet have each bus that is free and wanted.
     pub(super) fn act_switch(&mut self, router: u32, tile: usize, now: Time) {
         let (rows, tiles) = (self.k.rows, self.k.tiles);

@@ -1,6 +1,7 @@
 //! The three phases of arbitration (section 2), once a tick and node: each packet's direction and VC; each receiver's
 //! request; each sender's grant.
 
+use super::TorusFamily;
 use super::shared::Shared;
 use super::slots::{BYPASS, SLOTS, SlotSet};
 use super::state::*;
@@ -30,7 +31,7 @@ pub(super) struct Grant {
     pub entry: Entry,
 }
 
-impl<H: Host, const P: usize> Shared<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     /// One tick's arbitration of a node.
     #[inline(always)]
     pub(super) fn arbitrate(&mut self, n: &mut Node<P>, now: Time, out: &mut Outbox<Message>) {
@@ -302,8 +303,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
             && header.head() & Header::DEPOSIT != 0
         {
             // A copy stays here: the packet itself goes on with its own record.
-            let meta = *self.arena.get(packet);
-            packet = self.arena.insert(meta);
+            packet = self.arena.copy(packet);
             self.start_reception(n, Kind::Copied, port, 0, entry, now);
         }
         if self.errors.is_some() {
@@ -424,13 +424,13 @@ mod tests {
     use crate::host::{Delivery, Host, Pull, Signals};
     use crate::packet::{Header, Meta};
     use crate::router::BuildOptions;
-    use crate::router::torus::TorusNetwork;
+    use crate::router::torus::{TorusFamily, TorusNetwork};
     use netloom_engine::{Progress, Time};
 
     /// Node 0 sends a dynamic packet from FIFO 0, by +x or +y, and a high-priority one from FIFO 6, by +y.
     struct Two([bool; 8]);
 
-    impl Host for Two {
+    impl Host<TorusFamily> for Two {
         fn pull(&mut self, _: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
             let (x, hints, flags) = match fifo {
                 0 => (1, 0b00_0101, 0),

@@ -10,6 +10,7 @@
 //! In ticks of very many events of a machine that does not fit the cache, the steps apart are faster: the first one waits for
 //! memory, for many nodes at a time.
 
+use super::TorusFamily;
 use super::shared::Shared;
 use super::state::*;
 use super::tables::Tables;
@@ -55,7 +56,7 @@ pub(super) struct Parts<const P: usize> {
     pub errors: Option<Box<Errors>>,
 }
 
-impl<H: Host, const P: usize> TorusBlock<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
     pub(super) fn new(parts: Parts<P>, host: H) -> Self {
         let Parts { tables, nodes, fifos, numbers, recorder, errors } = parts;
         let shared = Shared::new(tables, nodes.len(), fifos, recorder, errors, host);
@@ -241,7 +242,7 @@ impl<H: Host, const P: usize> TorusBlock<H, P> {
     }
 }
 
-impl<H: Host, const P: usize> Block for TorusBlock<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> Block for TorusBlock<H, P> {
     type Message = Message;
 
     #[inline]
@@ -274,7 +275,7 @@ mod tests {
     use crate::config::{Escape, TorusConfig};
     use crate::host::{Delivery, Host, Pull, Signals};
     use crate::packet::{Header, Meta};
-    use crate::router::torus::TorusNetwork;
+    use crate::router::torus::{TorusFamily, TorusNetwork};
     use crate::router::{BuildOptions, RouterBlock, WindowRecord};
     use crate::routing::hints;
     use crate::topology::torus::Torus;
@@ -290,7 +291,7 @@ mod tests {
         delivered: u64,
     }
 
-    impl Host for Crowd {
+    impl Host<TorusFamily> for Crowd {
         fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals) -> Pull {
             let stream = &mut self.streams[node as usize];
             if stream.below(2) == 0 {

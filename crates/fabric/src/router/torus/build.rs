@@ -1,5 +1,6 @@
 //! Building a machine: its nodes, block by block.
 
+use super::TorusFamily;
 use super::block::{Parts, TorusBlock};
 use super::fetch::BURST;
 use super::slots::Wishes;
@@ -20,7 +21,7 @@ const CACHED: u32 = 2_048;
 /// A torus machine of nodes with `P` ports, and its hosts.
 pub type TorusNetwork<H, const P: usize> = Network<TorusBlock<H, P>>;
 
-impl<H: Host, const P: usize> Network<TorusBlock<H, P>> {
+impl<H: Host<TorusFamily>, const P: usize> Network<TorusBlock<H, P>> {
     /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes.
     ///
     /// # Errors
@@ -128,7 +129,7 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
     }
 }
 
-impl<H: Host, const P: usize> TorusBlock<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
     /// Recomputes what every link's tokens allow.
     fn offer_all(&mut self) {
         for node in 0..self.nodes.len() {

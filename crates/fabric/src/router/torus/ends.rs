@@ -1,5 +1,6 @@
 //! What arrives, ends or comes back: the first step of a tick, and the token-acks that follow from it.
 
+use super::TorusFamily;
 use super::arbitration::Grant;
 use super::shared::Shared;
 use super::slots::{BYPASS, SLOTS};
@@ -9,7 +10,7 @@ use crate::packet::Header;
 use crate::router::event::Message;
 use netloom_engine::{Outbox, Time};
 
-impl<H: Host, const P: usize> Shared<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
     #[inline]
     pub(super) fn sent(&mut self, n: &mut Node<P>, event: &Event, now: Time) {
@@ -68,12 +69,12 @@ impl<H: Host, const P: usize> Shared<H, P> {
             self.vacate(n, (port, slot), header.chunks() as u8, (vc, tokens), now);
             self.recorder.under_way -= i64::from(!header.is_ghost());
         }
-        let meta = self.arena.remove(event.packet());
+        let (meta, data) = self.arena.remove(event.packet());
         if header.is_ghost() {
             self.discarded(n, port);
             return;
         }
-        self.hand_over(now, n, port, header, meta);
+        self.hand_over(now, n, port, header, meta, data);
     }
 
     /// Tokens have come back to a sender. Returns whether the node may act on that.
@@ -232,13 +233,13 @@ pub(super) mod tests {
     use crate::config::TorusConfig;
     use crate::host::{Delivery, Host, Pull, Signals};
     use crate::router::BuildOptions;
-    use crate::router::torus::TorusNetwork;
+    use crate::router::torus::{TorusFamily, TorusNetwork};
     use netloom_engine::Time;
 
     /// A host that sends nothing.
     pub struct Silent;
 
-    impl Host for Silent {
+    impl Host<TorusFamily> for Silent {
         fn pull(&mut self, _: Time, _: u32, _: usize, _: &mut Signals) -> Pull {
             Pull::Empty
         }

@@ -1,6 +1,7 @@
 //! Memory fetched ahead of its use: a machine of many thousand nodes does not fit a core's caches, and only the calendar
 //! knows which of them come next (`docs/performance.md`).
 
+use super::TorusFamily;
 use super::block::TorusBlock;
 use super::slots::{BYPASS, SlotSet};
 use super::state::*;
@@ -13,7 +14,7 @@ use netloom_engine::{Time, prefetch};
 /// their own tick: those of a saturated machine, and when all nodes begin at once.
 pub(super) const BURST: usize = 96;
 
-impl<H: Host, const P: usize> TorusBlock<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
     /// At the beginning of a window, when other blocks have had the cache in between.
     pub(super) fn fetch_first(&self, now: Time, until: Time) {
         self.shared.calendar.peek(now, BURST, |event| self.fetch_node(event));

@@ -15,5 +15,8 @@ mod slots;
 mod state;
 mod tables;
 
+/// Networks of these routers, as their hosts see them.
+pub enum TorusFamily {}
+
 pub use block::TorusBlock;
 pub use build::TorusNetwork;

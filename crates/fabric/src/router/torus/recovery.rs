@@ -5,6 +5,7 @@
 //! The sending node draws a transmission's fate at its start and tells the receiver with the packet, which acts on it
 //! no sooner than it could know: when the tail has come.
 
+use super::TorusFamily;
 use super::shared::Shared;
 use super::state::*;
 use crate::host::Host;
@@ -14,7 +15,7 @@ use crate::router::errors::{Errors, Kept};
 use crate::router::event::Message;
 use netloom_engine::{Outbox, Time};
 
-impl<H: Host, const P: usize> Shared<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     #[inline]
     fn faulty(&mut self) -> &mut Errors {
         self.errors.as_mut().expect("only where links have errors")
@@ -32,7 +33,8 @@ impl<H: Host, const P: usize> Shared<H, P> {
     ) {
         kept.header = kept.header.passed_on();
         let errors = self.errors.as_mut().expect("only where links have errors");
-        if let Some(fate) = errors.send((n.here, to), kept, self.arena.get(kept.packet), None) {
+        let (meta, data) = (self.arena.get(kept.packet), self.arena.data(kept.packet));
+        if let Some(fate) = errors.send((n.here, to), kept, meta, data) {
             self.transmit(n, to, kept, fate, start, out);
         }
     }
@@ -49,8 +51,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
     ) {
         let (mut header, mut packet) = (kept.header, kept.packet);
         if fate == Fate::Escaped {
-            // Which only figures look at.
-            self.arena.get_mut(packet).made ^= 1;
+            self.arena.damage(packet);
         }
         if !fate.is_taken() {
             let end = start + self.tables.wire[header.chunks() as usize];
@@ -80,8 +81,9 @@ impl<H: Host, const P: usize> Shared<H, P> {
             self.calendar.push(whole, tail);
         }
         if !header.is_corrupt() {
-            let meta = *self.arena.get(event.packet());
-            let timer = self.faulty().received((n.here, port), header, &meta, None, whole);
+            let errors = self.errors.as_mut().expect("only where links have errors");
+            let (meta, data) = (self.arena.get(event.packet()), self.arena.data(event.packet()));
+            let timer = errors.received((n.here, port), header, meta, data, whole);
             self.set_ack_timer(n, port, timer);
         }
     }

@@ -1,5 +1,6 @@
 //! What a block says of itself: its figures, what waits in it, whether it is at rest.
 
+use super::TorusFamily;
 use super::block::TorusBlock;
 use super::slots::SLOTS;
 use super::state::NOWHERE;
@@ -13,8 +14,8 @@ use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
 use crate::topology::torus::Torus;
 use netloom_engine::Time;
 
-impl<H: Host, const P: usize> RouterBlock for TorusBlock<H, P> {
-    type Header = Header;
+impl<H: Host<TorusFamily>, const P: usize> RouterBlock for TorusBlock<H, P> {
+    type Family = TorusFamily;
     type Host = H;
     type Shape = Torus;
     type Overseer = ();
@@ -127,7 +128,7 @@ impl<H: Host, const P: usize> RouterBlock for TorusBlock<H, P> {
     }
 }
 
-impl<H: Host, const P: usize> NodeBlock for TorusBlock<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> NodeBlock for TorusBlock<H, P> {
     fn numbers(&self) -> &[u32] {
         &self.numbers
     }

@@ -1,9 +1,10 @@
 //! What the nodes of a block share, and what a node does with it in a tick.
 
+use super::TorusFamily;
 use super::state::*;
 use super::tables::Tables;
 use crate::host::{Host, Signals};
-use crate::packet::{Arena, Header, Meta};
+use crate::packet::{Arena, Header};
 use crate::router::errors::Errors;
 use crate::router::event::Message;
 use crate::router::statistics::Recorder;
@@ -36,7 +37,7 @@ pub(super) struct Shared<H, const P: usize> {
     outgoing: Vec<(usize, Time, Event)>,
 }
 
-impl<H: Host, const P: usize> Shared<H, P> {
+impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     /// For so many nodes with so many injection FIFOs each, all of which are to be filled from the host.
     pub fn new(
         tables: Tables,
@@ -150,7 +151,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
     #[inline]
     pub(super) fn hand_out(&mut self, out: &mut Outbox<Message>) {
         for &(lane, at, event) in &self.outgoing {
-            out.send(lane, at, Message { event, meta: self.arena.remove(event.packet()) });
+            out.send(lane, at, Message::new(event, event.packet(), &mut self.arena));
         }
         self.outgoing.clear();
     }
@@ -171,7 +172,7 @@ impl<H: Host, const P: usize> Shared<H, P> {
             let lane = (to >> 20 & 0x7ff) as usize;
             let event = event(to % BLOCK_MAX as u32, packet);
             if packet == u32::MAX {
-                out.send(lane, at, Message { event, meta: Meta::default() });
+                out.send(lane, at, Message::new(event, u32::MAX, &mut self.arena));
             } else {
                 self.arena.fetch(packet);
                 self.outgoing.push((lane, at, event));
