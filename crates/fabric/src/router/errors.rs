@@ -5,13 +5,14 @@
 
 use super::ack_clock::AckClock;
 use super::corruption::{Chances, Fate, Special};
+use super::event::{Event, Kind};
 use super::statistics::LinkErrors;
 use crate::collective::{CollectiveHeader, RouteKind};
 use crate::config::{Link, LinkFault, PacketFormat, PlacedFault};
 use crate::link::crc::crc64;
 use crate::packet::{Data, Header, Meta};
 use crate::topology::torus::Torus;
-use netloom_engine::{Stream, Time};
+use netloom_engine::{Calendar, Stream, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A packet in a retransmission FIFO, as it is on the link.
@@ -44,7 +45,7 @@ pub struct LinkCrcs {
 }
 
 /// State of a block whose links corrupt bits.
-pub(in crate::router) struct Errors {
+pub struct Errors {
     /// Of links that are like all others.
     chances: Option<Chances>,
     /// The others, by [`Errors::link`] of the sending port.
@@ -70,7 +71,7 @@ pub(in crate::router) struct Errors {
 
 impl Errors {
     /// For the nodes of a block by their numbers; nothing if no bit is ever corrupted.
-    pub fn new(
+    pub(super) fn new(
         link: &Link,
         packet: &PacketFormat,
         torus: &Torus,
@@ -154,7 +155,7 @@ impl Errors {
     }
 
     /// Draws whether a token-ack, or another short packet, gets through.
-    pub fn short_gets_through(&mut self, node: u32, port: usize) -> bool {
+    pub(super) fn short_gets_through(&mut self, node: u32, port: usize) -> bool {
         let link = self.link(node, port);
         let special = self.special.get_mut(&link);
         let chances = special.as_ref().map_or(self.chances.as_ref(), |special| special.chances.as_ref());
@@ -167,7 +168,7 @@ impl Errors {
 
     /// A packet starts on a link for the first time. Returns what becomes of it; nothing if the receiver refuses it, since it
     /// comes out of sequence.
-    pub fn send(
+    pub(super) fn send(
         &mut self,
         (node, port): (u32, usize),
         kept: Kept,
@@ -190,7 +191,7 @@ impl Errors {
     }
 
     /// The next packet of a retransmission FIFO starts on its link. Returns it and what becomes of it, as [`Self::send`] does.
-    pub fn resend(&mut self, node: u32, port: usize) -> (Kept, Option<Fate>) {
+    pub(super) fn resend(&mut self, node: u32, port: usize) -> (Kept, Option<Fate>) {
         let link = self.link(node, port);
         let trouble = &self.troubles[&link];
         let (kept, failed) = (trouble.fifo[trouble.next], trouble.failed);
@@ -208,7 +209,7 @@ impl Errors {
     }
 
     /// A packet sent again has left its link. Returns whether another is to follow; if not, the pass is over.
-    pub fn resent(&mut self, node: u32, port: usize) -> bool {
+    pub(super) fn resent(&mut self, node: u32, port: usize) -> bool {
         let link = self.link(node, port);
         let trouble = self.troubles.get_mut(&link).expect("a link in trouble");
         if trouble.next < trouble.fifo.len() {
@@ -222,80 +223,107 @@ impl Errors {
     }
 
     /// When a sender that saw a transmission end at `end` without an acknowledgement sends again.
-    pub fn timeout(&self, end: Time) -> Time {
+    pub(super) fn timeout(&self, end: Time) -> Time {
         end + self.timeout
     }
 
-    /// A packet will have been received whole at `at`: the time for which a timer of its acknowledgement is to be set, if any.
-    pub fn received(
+    /// A packet will have been received whole at `at`: the timer of its acknowledgement is set, if need be.
+    pub(super) fn received(
         &mut self,
         (node, port): (u32, usize),
         header: Header,
         meta: &Meta,
         data: Option<&Data>,
         at: Time,
-    ) -> Option<Time> {
+        calendar: &mut Calendar<Event>,
+    ) {
         let link = self.link(node, port);
         add(&mut self.crcs[link].received, header, meta, data);
         // Where nothing is ever sent again, nothing depends on acknowledgements.
-        if self.doubtful[link] { self.clocks[link].received(at, self.ack_after) } else { None }
+        let timer = if self.doubtful[link] { self.clocks[link].received(at, self.ack_after) } else { None };
+        set_ack_timer(calendar, node, port, timer);
     }
 
-    /// An acknowledgement with these tokens leaves. Returns whether it gets through, and the time for which a timer is to be
-    /// set, if any.
-    pub fn acknowledge(&mut self, node: u32, port: usize, word: u64, now: Time) -> (bool, Option<Time>) {
+    /// An acknowledgement with these tokens leaves, and the timer of the next is set, if need be. Returns whether it brings them to the
+    /// other end; if it does not get through they go with the next one.
+    pub(super) fn acknowledge(
+        &mut self,
+        (node, port): (u32, usize),
+        word: u64,
+        due: &mut u64,
+        now: Time,
+        calendar: &mut Calendar<Event>,
+    ) -> bool {
         let through = self.short_gets_through(node, port);
         let link = self.link(node, port);
         self.counts[link].ack_only += u64::from(word == 0);
         self.counts[link].acks_lost += u64::from(!through);
-        (through, self.clocks[link].acknowledged(now, through, self.ack_after))
+        set_ack_timer(calendar, node, port, self.clocks[link].acknowledged(now, through, self.ack_after));
+        if !through {
+            *due = word;
+        }
+        through && word != 0
     }
 
-    /// A timer has run out: whether to acknowledge now, or the time for which it is to be set again, if any.
-    pub fn overdue(&mut self, node: u32, port: usize, now: Time) -> (bool, Option<Time>) {
+    /// A timer has run out, and is set again if need be. Returns whether to acknowledge as soon as the link carries no data packet.
+    pub(super) fn overdue(
+        &mut self,
+        node: u32,
+        port: usize,
+        now: Time,
+        calendar: &mut Calendar<Event>,
+    ) -> bool {
         let link = self.link(node, port);
-        self.clocks[link].ring(now, self.ack_after)
+        let (send, timer) = self.clocks[link].ring(now, self.ack_after);
+        set_ack_timer(calendar, node, port, timer);
+        send
     }
 
     /// What went wrong at a port, to be counted.
-    pub fn count(&mut self, node: u32, port: usize) -> &mut LinkErrors {
+    pub(super) fn count(&mut self, node: u32, port: usize) -> &mut LinkErrors {
         let link = self.link(node, port);
         &mut self.counts[link]
     }
 
     /// What went wrong at a port since counting began.
-    pub fn counted(&self, node: usize, port: usize) -> LinkErrors {
+    pub(super) fn counted(&self, node: usize, port: usize) -> LinkErrors {
         self.counts[self.link(node as u32, port)]
     }
 
     /// The CRCs of a port.
-    pub fn crcs(&self, node: usize, port: usize) -> LinkCrcs {
+    pub(super) fn crcs(&self, node: usize, port: usize) -> LinkCrcs {
         self.crcs[self.link(node as u32, port)]
     }
 
     /// What went wrong at all ports of the block since counting began.
-    pub fn sum(&self) -> LinkErrors {
+    pub(super) fn sum(&self) -> LinkErrors {
         let mut sum = LinkErrors::default();
         self.counts.iter().for_each(|link| sum.merge(link));
         sum
     }
 
     /// Begins counting anew.
-    pub fn restart_counting(&mut self) {
+    pub(super) fn restart_counting(&mut self) {
         self.counts.fill(LinkErrors::default());
     }
 
     /// What is not as it must be when nothing is under way: packets in retransmission FIFOs that wait for their links' recovery.
-    pub fn unrest(&self) -> Option<String> {
+    pub(super) fn unrest(&self) -> Option<String> {
         let left: usize = self.troubles.values().map(|trouble| trouble.fifo.len()).sum();
         (left > 0).then(|| format!("{left} packets in retransmission FIFOs"))
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.streams)
             + size_of_val(&*self.clocks)
             + size_of_val(&*self.counts)
             + size_of_val(&*self.crcs)
+    }
+}
+
+fn set_ack_timer(calendar: &mut Calendar<Event>, node: u32, port: usize, at: Option<Time>) {
+    if let Some(at) = at {
+        calendar.push(at, Event::at(Kind::Overdue, node, port, 0, 0, 0));
     }
 }
 

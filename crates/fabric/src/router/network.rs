@@ -1,9 +1,11 @@
 //! The face of a network to the layers above, whatever its routers are: blocks of nodes, run and read out.
 
-use super::errors::LinkCrcs;
+use super::errors::{Errors, LinkCrcs};
+use super::partition::NOWHERE;
+use super::port::Port;
 use super::queued::{CounterMasks, PortCounters};
 use super::stall::{StallReport, StoppedUnit, WaitingPacket};
-use super::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
+use super::statistics::{LinkCounts, LinkErrors, Recorder, Totals, WindowRecord};
 use crate::host::{Family, Host};
 use crate::topology::io::IO_PORT;
 use crate::topology::torus::Torus;
@@ -62,21 +64,37 @@ pub trait RouterBlock: Block + Sized {
     /// The nodes' side, to change it between windows.
     fn host_mut(&mut self) -> &mut Self::Host;
 
+    /// The block's statistics.
+    fn recorder(&self) -> &Recorder;
+
+    /// The same, to be brought up to date.
+    fn recorder_mut(&mut self) -> &mut Recorder;
+
     /// Windows of the series that have ended before `now`.
-    fn windows(&mut self, now: Time) -> &[WindowRecord];
+    fn windows(&mut self, now: Time) -> &[WindowRecord] {
+        let recorder = self.recorder_mut();
+        recorder.reach(now);
+        &recorder.windows
+    }
 
     /// Sums over all windows so far, the current one included.
-    fn so_far(&self) -> WindowRecord;
+    fn so_far(&self) -> WindowRecord {
+        self.recorder().so_far()
+    }
 
     /// Sums since counting began.
-    fn totals(&self) -> &Totals;
+    fn totals(&self) -> &Totals {
+        &self.recorder().totals
+    }
 
     /// Packets in the network or at the heads of injection FIFOs.
     fn packets(&self) -> usize;
 
     /// Packets that have left their injection FIFO and are not yet delivered, less those that were injected in another
     /// block: only the sum over all blocks means something.
-    fn under_way(&self) -> i64;
+    fn under_way(&self) -> i64 {
+        self.recorder().under_way
+    }
 
     /// Begins counting anew at `now`, the time reached: links and totals; the series go on.
     fn restart_counting(&mut self, now: Time);
@@ -122,20 +140,34 @@ pub trait NodeBlock: RouterBlock<Shape = Torus> {
     /// The machine's numbers of the block's nodes, in the block's order.
     fn numbers(&self) -> &[u32];
 
-    /// Whether a port of a node has a link that works.
-    fn has_link(&self, node: usize, port: usize) -> bool;
+    /// The link of a node's port.
+    fn port(&self, node: usize, port: usize) -> &Port;
+
+    /// What there is where links corrupt bits.
+    fn link_protection(&self) -> Option<&Errors>;
 
     /// Traffic of a node's link from when counting began to `now`, the time reached.
     fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts;
 
+    /// Whether a port of a node has a link that works.
+    fn has_link(&self, node: usize, port: usize) -> bool {
+        self.port(node, port).neighbour != NOWHERE
+    }
+
     /// What went wrong on a node's link since counting began.
-    fn link_errors(&self, node: usize, port: usize) -> LinkErrors;
+    fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
+        self.link_protection().map_or(LinkErrors::default(), |e| e.counted(node, port))
+    }
 
     /// CRCs of all that a node's port has sent and received since the start; nothing where no link has errors.
-    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs>;
+    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
+        Some(self.link_protection()?.crcs(node, port))
+    }
 
     /// What went wrong on all links of the block since counting began.
-    fn errors(&self) -> LinkErrors;
+    fn errors(&self) -> LinkErrors {
+        self.link_protection().map_or(LinkErrors::default(), |e| e.sum())
+    }
 
     /// Units that have stopped rather than let anything wrong out.
     fn stopped(&self) -> &[StoppedUnit] {

@@ -7,7 +7,13 @@ use crate::topology::torus::Torus;
 /// As a neighbour: none, or a dead one.
 pub(super) const NOWHERE: u32 = u32::MAX;
 /// As a neighbour: bit that says it is in another block; then 11 bits of lane and 20 of the node there.
-pub(super) const REMOTE: u32 = 1 << 31;
+const REMOTE: u32 = 1 << 31;
+
+/// The lane to a neighbour in another block, and its place there.
+#[inline]
+pub(super) fn remote(neighbour: u32) -> Option<(usize, u32)> {
+    (neighbour & REMOTE != 0).then_some(((neighbour >> 20 & 0x7ff) as usize, neighbour % BLOCK_MAX as u32))
+}
 
 /// Which nodes are in which block.
 pub(super) struct Partition {

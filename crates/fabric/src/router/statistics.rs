@@ -157,26 +157,26 @@ impl Totals {
 }
 
 /// A block's statistics while it runs.
-pub(super) struct Recorder {
+pub struct Recorder {
     /// Length of a window, ticks.
-    pub window: Time,
-    pub window_end: Time,
-    pub current: WindowRecord,
-    pub windows: Vec<WindowRecord>,
+    pub(super) window: Time,
+    pub(super) window_end: Time,
+    pub(super) current: WindowRecord,
+    pub(super) windows: Vec<WindowRecord>,
     /// Link-ticks already known to be spent in the windows that follow.
     ahead: VecDeque<u64>,
     /// Chunks now in all receivers' VCs, by VC, and when that last changed.
-    pub occupied: [u64; 8],
-    pub since: [Time; 8],
-    pub totals: Totals,
+    pub(super) occupied: [u64; 8],
+    pub(super) since: [Time; 8],
+    pub(super) totals: Totals,
     /// Whether to find out which token-acks free a blocked packet.
-    pub unblocking: bool,
+    pub(super) unblocking: bool,
     /// Packets in the network: injected and not yet delivered.
-    pub under_way: i64,
+    pub(super) under_way: i64,
 }
 
 impl Recorder {
-    pub fn new(window: Time, unblocking: bool) -> Self {
+    pub(super) fn new(window: Time, unblocking: bool) -> Self {
         Recorder {
             window,
             window_end: window,
@@ -193,7 +193,7 @@ impl Recorder {
 
     /// Closes all windows that end at `now` or before.
     #[inline]
-    pub fn reach(&mut self, now: Time) {
+    pub(super) fn reach(&mut self, now: Time) {
         while now >= self.window_end {
             self.close();
         }
@@ -209,7 +209,7 @@ impl Recorder {
 
     /// A link sends from `start` to `end`, which may lie in windows to come.
     #[inline]
-    pub fn busy(&mut self, start: Time, end: Time) {
+    pub(super) fn busy(&mut self, start: Time, end: Time) {
         if end <= self.window_end {
             self.current.busy += end - start;
         } else {
@@ -239,7 +239,7 @@ impl Recorder {
     }
 
     /// Sums over all windows so far, the current one included.
-    pub fn so_far(&self) -> WindowRecord {
+    pub(super) fn so_far(&self) -> WindowRecord {
         let mut sum = self.current.clone();
         self.windows.iter().for_each(|w| sum.merge(w));
         sum
@@ -247,7 +247,7 @@ impl Recorder {
 
     /// A packet of so many chunks has been delivered.
     #[inline]
-    pub fn delivered(&mut self, now: Time, chunks: u32, meta: &Meta) {
+    pub(super) fn delivered(&mut self, now: Time, chunks: u32, meta: &Meta) {
         self.current.delivered += 1;
         self.current.delivered_chunks += u64::from(chunks);
         self.current.latency += now - meta.made;
@@ -257,21 +257,21 @@ impl Recorder {
 
     /// A packet has stood in a VC for so long.
     #[inline]
-    pub fn waited(&mut self, class: usize, ticks: u32) {
+    pub(super) fn waited(&mut self, class: usize, ticks: u32) {
         self.totals.waits[class].record(ticks.into());
     }
 
     /// Chunks enter a VC. The time may be before that of the last call, within the window: the sum is right once time is
     /// [settled](Self::settle).
     #[inline]
-    pub fn enter(&mut self, vc: usize, chunks: u8, now: Time) {
+    pub(super) fn enter(&mut self, vc: usize, chunks: u8, now: Time) {
         self.count_occupancy(vc, now);
         self.occupied[vc] = self.occupied[vc].wrapping_add(chunks.into());
     }
 
     /// Chunks leave a VC; see [`Self::enter`].
     #[inline]
-    pub fn leave(&mut self, vc: usize, chunks: u8, now: Time) {
+    pub(super) fn leave(&mut self, vc: usize, chunks: u8, now: Time) {
         self.count_occupancy(vc, now);
         self.occupied[vc] = self.occupied[vc].wrapping_sub(chunks.into());
     }
@@ -285,7 +285,7 @@ impl Recorder {
     }
 
     /// Everything before `now` has been counted.
-    pub fn settle(&mut self, now: Time) {
+    pub(super) fn settle(&mut self, now: Time) {
         // Of windows that have ended it is known already.
         self.reach(now);
         (0..8).for_each(|vc| self.count_occupancy(vc, now));

@@ -11,10 +11,9 @@ use super::tables::Tables;
 use super::{QueuedFamily, QueuedSignal};
 use crate::host::{Host, Signals};
 use crate::packet::{Arena, Header};
-use crate::router::BLOCK_MAX;
 use crate::router::errors::Errors;
 use crate::router::event::take_in;
-use crate::router::partition::REMOTE;
+use crate::router::partition::remote;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Calendar, Outbox, Time};
 
@@ -188,12 +187,11 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         packet: u32,
         out: &mut Outbox<Message>,
     ) {
-        if to & REMOTE == 0 {
+        let Some((lane, place)) = remote(to) else {
             self.calendar.push(at, event(to, packet));
             return;
-        }
-        let lane = (to >> 20 & 0x7ff) as usize;
-        let event = event(to % BLOCK_MAX as u32, packet);
+        };
+        let event = event(place, packet);
         out.send(lane, at, Message::new(event, packet, &mut self.arena));
     }
 }

@@ -88,27 +88,16 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         if !header.is_corrupt() {
             let errors = self.errors.as_mut().expect("only where links have errors");
             let (meta, data) = (self.arena.get(packet), self.arena.data(packet));
-            let timer = errors.received((n.here, port), header, meta, data, whole);
-            self.set_ack_timer(n, port, timer);
-        }
-    }
-
-    fn set_ack_timer(&mut self, n: &Node, port: usize, at: Option<Time>) {
-        if let Some(at) = at {
-            self.calendar.push(at, Event::at(Kind::Overdue, n.here, port, 0, 0, 0));
+            errors.received((n.here, port), header, meta, data, whole, &mut self.calendar);
         }
     }
 
     /// An acknowledgement with these tokens leaves. Returns whether it brings them to the other end.
     #[inline(never)]
     pub(super) fn acknowledge(&mut self, n: &mut Node, port: usize, word: u64, now: Time) -> bool {
-        let (through, timer) = self.faulty().acknowledge(n.here, port, word, now);
-        self.set_ack_timer(n, port, timer);
-        if !through {
-            // They go with the next one.
-            n.receivers[port].due = word;
-        }
-        through && word != 0
+        let errors = self.errors.as_mut().expect("only where links have errors");
+        let due = &mut n.receivers[port].due;
+        errors.acknowledge((n.here, port), word, due, now, &mut self.calendar)
     }
 
     /// A barrier packet leaves. Returns whether it gets through; if not, the timeout is set.
@@ -134,8 +123,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             Kind::Tail => self.end_collective_ghost(n, event, now),
             Kind::Overdue => {
                 // The acknowledgement goes as soon as the link carries no data packet.
-                let (send, timer) = self.faulty().overdue(n.here, port, now);
-                self.set_ack_timer(n, port, timer);
+                let errors = self.errors.as_mut().expect("only where links have errors");
+                let send = errors.overdue(n.here, port, now, &mut self.calendar);
                 n.due |= u16::from(send) << port;
             }
             Kind::Resent => self.resent(n, port, now, out),

@@ -9,10 +9,11 @@ use crate::config::DIMENSIONS_MAX;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::bits;
-use crate::router::errors::LinkCrcs;
+use crate::router::errors::Errors;
 use crate::router::network::{NodeBlock, RouterBlock};
+use crate::router::port::Port;
 use crate::router::stall::{StoppedUnit, WaitingPacket};
-use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
+use crate::router::statistics::{LinkCounts, LinkErrors, Recorder, Totals};
 use crate::topology::torus::Torus;
 use netloom_engine::Time;
 
@@ -30,25 +31,16 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
         &mut self.shared.host
     }
 
-    fn windows(&mut self, now: Time) -> &[WindowRecord] {
-        self.shared.recorder.reach(now);
-        &self.shared.recorder.windows
+    fn recorder(&self) -> &Recorder {
+        &self.shared.recorder
     }
 
-    fn so_far(&self) -> WindowRecord {
-        self.shared.recorder.so_far()
-    }
-
-    fn totals(&self) -> &Totals {
-        &self.shared.recorder.totals
+    fn recorder_mut(&mut self) -> &mut Recorder {
+        &mut self.shared.recorder
     }
 
     fn packets(&self) -> usize {
         self.shared.arena.len()
-    }
-
-    fn under_way(&self) -> i64 {
-        self.shared.recorder.under_way
     }
 
     fn restart_counting(&mut self, now: Time) {
@@ -141,8 +133,12 @@ impl<H: Host<QueuedFamily>> NodeBlock for QueuedBlock<H> {
         &self.numbers
     }
 
-    fn has_link(&self, node: usize, port: usize) -> bool {
-        self.nodes[node].ports[port].neighbour != NOWHERE
+    fn port(&self, node: usize, port: usize) -> &Port {
+        &self.nodes[node].ports[port]
+    }
+
+    fn link_protection(&self) -> Option<&Errors> {
+        self.shared.errors.as_deref()
     }
 
     fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
@@ -161,10 +157,6 @@ impl<H: Host<QueuedFamily>> NodeBlock for QueuedBlock<H> {
         let mut sum = s.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port));
         sum.soft_corrected += s.soft.as_ref().map_or(0, |soft| soft.corrected[node][port]);
         sum
-    }
-
-    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
-        Some(self.shared.errors.as_ref()?.crcs(node, port))
     }
 
     fn errors(&self) -> LinkErrors {

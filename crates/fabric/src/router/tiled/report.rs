@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::router::bits::bits;
 use crate::router::network::{Network, RouterBlock};
 use crate::router::stall::WaitingPacket;
-use crate::router::statistics::{Totals, WindowRecord};
+use crate::router::statistics::{Recorder, Totals};
 use netloom_engine::Time;
 
 /// What a tile's link, or a processor tile's way to its nodes, has carried since counting began.
@@ -38,25 +38,16 @@ impl<H: Host<TiledFamily>> RouterBlock for TiledBlock<H> {
         &mut self.host
     }
 
-    fn windows(&mut self, now: Time) -> &[WindowRecord] {
-        self.recorder.reach(now);
-        &self.recorder.windows
+    fn recorder(&self) -> &Recorder {
+        &self.recorder
     }
 
-    fn so_far(&self) -> WindowRecord {
-        self.recorder.so_far()
-    }
-
-    fn totals(&self) -> &Totals {
-        &self.recorder.totals
+    fn recorder_mut(&mut self) -> &mut Recorder {
+        &mut self.recorder
     }
 
     fn packets(&self) -> usize {
         self.arena.len()
-    }
-
-    fn under_way(&self) -> i64 {
-        self.recorder.under_way
     }
 
     fn restart_counting(&mut self, _: Time) {

@@ -83,27 +83,16 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         if !header.is_corrupt() {
             let errors = self.errors.as_mut().expect("only where links have errors");
             let (meta, data) = (self.arena.get(event.packet()), self.arena.data(event.packet()));
-            let timer = errors.received((n.here, port), header, meta, data, whole);
-            self.set_ack_timer(n, port, timer);
-        }
-    }
-
-    fn set_ack_timer(&mut self, n: &Node<P>, port: usize, at: Option<Time>) {
-        if let Some(at) = at {
-            self.calendar.push(at, Event::at(Kind::Overdue, n.here, port, 0, 0, 0));
+            errors.received((n.here, port), header, meta, data, whole, &mut self.calendar);
         }
     }
 
     /// An acknowledgement with these tokens leaves. Returns whether it brings them to the other end.
     #[inline(never)]
     pub(super) fn acknowledge(&mut self, n: &mut Node<P>, port: usize, word: u64, now: Time) -> bool {
-        let (through, timer) = self.faulty().acknowledge(n.here, port, word, now);
-        self.set_ack_timer(n, port, timer);
-        if !through {
-            // They go with the next one.
-            n.receivers[port].due = word;
-        }
-        through && word != 0
+        let errors = self.errors.as_mut().expect("only where links have errors");
+        let due = &mut n.receivers[port].due;
+        errors.acknowledge((n.here, port), word, due, now, &mut self.calendar)
     }
 
     /// Applies an event of a link in trouble. Returns whether the node may act on it.
@@ -164,8 +153,8 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
 
     /// An acknowledgement may be overdue: then it goes as soon as the link carries no data packet.
     fn overdue(&mut self, n: &mut Node<P>, port: usize, now: Time) -> bool {
-        let (send, timer) = self.faulty().overdue(n.here, port, now);
-        self.set_ack_timer(n, port, timer);
+        let errors = self.errors.as_mut().expect("only where links have errors");
+        let send = errors.overdue(n.here, port, now, &mut self.calendar);
         n.due |= u16::from(send) << port;
         send
     }

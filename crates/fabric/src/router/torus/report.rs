@@ -3,14 +3,14 @@
 use super::TorusFamily;
 use super::block::TorusBlock;
 use super::slots::SLOTS;
-use super::state::NOWHERE;
 use crate::config::DIMENSIONS_MAX;
 use crate::host::Host;
 use crate::packet::Header;
-use crate::router::errors::LinkCrcs;
+use crate::router::errors::Errors;
 use crate::router::network::{NodeBlock, RouterBlock};
+use crate::router::port::Port;
 use crate::router::stall::WaitingPacket;
-use crate::router::statistics::{LinkCounts, LinkErrors, Totals, WindowRecord};
+use crate::router::statistics::{LinkCounts, Recorder, Totals};
 use crate::topology::torus::Torus;
 use netloom_engine::Time;
 
@@ -28,25 +28,16 @@ impl<H: Host<TorusFamily>, const P: usize> RouterBlock for TorusBlock<H, P> {
         &mut self.shared.host
     }
 
-    fn windows(&mut self, now: Time) -> &[WindowRecord] {
-        self.shared.recorder.reach(now);
-        &self.shared.recorder.windows
+    fn recorder(&self) -> &Recorder {
+        &self.shared.recorder
     }
 
-    fn so_far(&self) -> WindowRecord {
-        self.shared.recorder.so_far()
-    }
-
-    fn totals(&self) -> &Totals {
-        &self.shared.recorder.totals
+    fn recorder_mut(&mut self) -> &mut Recorder {
+        &mut self.shared.recorder
     }
 
     fn packets(&self) -> usize {
         self.shared.arena.len()
-    }
-
-    fn under_way(&self) -> i64 {
-        self.shared.recorder.under_way
     }
 
     fn restart_counting(&mut self, now: Time) {
@@ -133,26 +124,18 @@ impl<H: Host<TorusFamily>, const P: usize> NodeBlock for TorusBlock<H, P> {
         &self.numbers
     }
 
+    fn port(&self, node: usize, port: usize) -> &Port {
+        &self.nodes[node].ports[port]
+    }
+
+    fn link_protection(&self) -> Option<&Errors> {
+        self.shared.errors.as_deref()
+    }
+
     fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
         let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
         let t = &self.shared.tables;
         self.nodes[node].ports[port]
             .counts(now, carried, |packets, chunks, acks| t.sending(packets, chunks, acks))
-    }
-
-    fn has_link(&self, node: usize, port: usize) -> bool {
-        self.nodes[node].ports[port].neighbour != NOWHERE
-    }
-
-    fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
-        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port))
-    }
-
-    fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
-        Some(self.shared.errors.as_ref()?.crcs(node, port))
-    }
-
-    fn errors(&self) -> LinkErrors {
-        self.shared.errors.as_ref().map_or(LinkErrors::default(), |e| e.sum())
     }
 }

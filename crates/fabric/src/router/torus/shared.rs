@@ -7,6 +7,7 @@ use crate::host::{Host, Signals};
 use crate::packet::{Arena, Header};
 use crate::router::errors::Errors;
 use crate::router::event::Message;
+use crate::router::partition::remote;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Calendar, Outbox, Time};
 
@@ -166,17 +167,16 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         packet: u32,
         out: &mut Outbox<Message>,
     ) {
-        if to & REMOTE == 0 {
+        let Some((lane, place)) = remote(to) else {
             self.calendar.push(at, event(to, packet));
+            return;
+        };
+        let event = event(place, packet);
+        if packet == u32::MAX {
+            out.send(lane, at, Message::new(event, u32::MAX, &mut self.arena));
         } else {
-            let lane = (to >> 20 & 0x7ff) as usize;
-            let event = event(to % BLOCK_MAX as u32, packet);
-            if packet == u32::MAX {
-                out.send(lane, at, Message::new(event, u32::MAX, &mut self.arena));
-            } else {
-                self.arena.fetch(packet);
-                self.outgoing.push((lane, at, event));
-            }
+            self.arena.fetch(packet);
+            self.outgoing.push((lane, at, event));
         }
     }
 }

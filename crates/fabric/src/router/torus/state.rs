@@ -2,9 +2,8 @@
 
 use super::slots::{BYPASS, SLOTS, Wishes};
 use crate::packet::Header;
-pub(super) use crate::router::BLOCK_MAX;
 pub(super) use crate::router::event::{Event, FROM_INJECTION, Kind, Leaving};
-pub(super) use crate::router::partition::{NOWHERE, REMOTE};
+pub(super) use crate::router::partition::NOWHERE;
 pub(super) use crate::router::port::Port;
 use netloom_engine::{Stream, Time};
 
