@@ -36,7 +36,7 @@ pub struct MessagingConfig {
     /// How fast the processor copies data of eager messages, at either end, GB/s. None: in no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_GB_per_s: Option<f64>,
-    /// Messages on their way to one process at once, where each has a buffer there.
+    /// Eager messages under way to one process at once, where each has a buffer there.
     pub credits: u32,
     /// When the library makes progress.
     pub progress: ProgressMode,
@@ -107,7 +107,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Those of a machine of so many ticks a second.
+    /// The steps of a machine with this number of ticks per second.
     pub fn new(config: &MessagingConfig, ticks_per_second: u64) -> Self {
         // Microticks of a nanosecond.
         let nanosecond = ticks_per_second as f64 * 1e6 / 1e9;
@@ -123,7 +123,7 @@ impl Steps {
         }
     }
 
-    /// To copy so many bytes.
+    /// Time to copy this number of bytes.
     pub fn copy(&self, bytes: u64) -> u64 {
         (self.copy_per_byte * bytes as f64).round() as u64
     }

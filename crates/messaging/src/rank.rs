@@ -63,7 +63,7 @@ struct Receive {
     bytes: u64,
 }
 
-/// What a wait or an operation of the rank is for, so that its time can be told.
+/// What the rank spends its time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Library,
@@ -143,7 +143,7 @@ impl<R> Requests<R> {
 }
 
 impl<T: Transport> Rank<T> {
-    /// A rank with its program, on a machine of so many ticks a second; what it does is told in the report.
+    /// A rank with its program; `report` receives what it does.
     pub fn new(
         rank: u32,
         transport: T,
@@ -184,7 +184,7 @@ impl<T: Transport> Rank<T> {
         }
     }
 
-    /// Whether anything has been asked of the node, so that time passes before the library goes on.
+    /// Whether anything has been asked of the node, so that time passes before the library continues.
     fn has_asked(&self) -> bool {
         self.transport.core().has_asked()
     }
@@ -378,7 +378,7 @@ impl<T: Transport> Rank<T> {
         }
     }
 
-    /// Tells where the time since the last resumption went.
+    /// Adds the time since the last resumption to the report.
     fn account(&mut self, now: u64) {
         let passed = now - self.since;
         let mut report = lock(&self.report);

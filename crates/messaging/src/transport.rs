@@ -127,7 +127,7 @@ pub trait Transport: Send {
     /// Data of the longest message that it carries eagerly, bytes.
     fn eager_max_bytes(&self) -> u64;
 
-    /// Whether a receiver can fetch data from a sender's memory; otherwise the sender sends them when it is told to.
+    /// Whether a receiver can fetch data from a sender's memory; otherwise the sender sends them after a clear to send.
     fn fetches(&self) -> bool;
 
     /// Whether data of eager messages are copied, or handed to the interface, when they are sent: otherwise a send has finished only when
@@ -147,7 +147,7 @@ pub trait Transport: Send {
     /// The wait has ended since this of its watches is there.
     fn found(&mut self, _place: usize) {}
 
-    /// Makes progress by a step, and tells what it found. What a step takes it asks of the node.
+    /// Makes progress by one step and returns what it found. The time of a step is asked of the node.
     fn advance(&mut self) -> Option<Event>;
 
     /// What ends a wait in which there is nothing to do, and the longest that such a wait should last, microticks.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 /// What came of a command.
 #[derive(Debug)]
 pub enum Submitted<C, W> {
-    /// It is done, and the process goes on at once.
+    /// It is done, and the process continues at once.
     Done,
     /// The interface resumes the process, by [`Schedule::resume_at`].
     Pending,
@@ -51,7 +51,7 @@ pub trait NetworkInterface: Send + Sized {
     /// What is due at its node.
     fn schedule(&mut self) -> &mut Schedule<Self::Action, Self::Watch>;
 
-    /// When a process that begins to wait at a time, microticks, goes on if what it waits for is there already.
+    /// When a process that begins to wait at time `t`, microticks, resumes; `None` if what it waits for is not there yet.
     fn ready(&mut self, c: &Self::Common, t: u64, process: ProcessId, watch: Self::Watch) -> Option<u64>;
 
     /// Takes a command.
@@ -182,7 +182,7 @@ pub struct Nodes<N: NetworkInterface> {
 }
 
 impl<N: NetworkInterface> Nodes<N> {
-    /// Of these numbers in the machine, with so many processes each; `process` makes each of them.
+    /// Makes the nodes with these numbers of the machine, `processes` processes each; `process` makes each process.
     pub fn new(
         common: Arc<N::Common>,
         numbers: &[u32],
@@ -284,7 +284,7 @@ impl<N: NetworkInterface> Nodes<N> {
         node.interface.get_or_insert_with(|| Box::new(N::new(common, node.number, &node.shared, seed)))
     }
 
-    /// A process goes on: with its next operation, or, when it has none left, by itself.
+    /// Continues a process with its next operation, or resumes it when it has none left.
     fn advance(&mut self, t: u64, node: u32, process: ProcessId, mut why: Resumed) {
         let common = Arc::clone(&self.common);
         let place = (node as usize, usize::from(process));
@@ -435,7 +435,7 @@ impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
 }
 
 impl<N: NetworkInterface> Nodes<N> {
-    /// Bytes of memory of a node that does nothing, with so many processes, besides what those keep themselves.
+    /// Memory of an idle node with `processes` processes, bytes, without what the processes keep themselves.
     pub fn bytes_when_idle(processes: usize) -> usize {
         let counts = 2 * size_of::<usize>();
         let process = size_of::<Running<N>>() + size_of::<CoreOf<N>>() + CoreOf::<N>::bytes() + counts;

@@ -17,7 +17,7 @@ pub type ProcessId = u8;
 pub enum Operation<C, W> {
     /// Runs instructions of its own for this long, microticks.
     Spend(u64),
-    /// Gives a command to the network interface: ends when the core may go on.
+    /// Gives a command to the network interface; ends when the core may continue.
     Submit(C),
     /// Waits.
     Wait(Wait<W>),

@@ -13,7 +13,7 @@ pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What a program and its node tell each other.
+/// What a program and its node exchange.
 struct Mailbox<C, W> {
     now: u64,
     /// What the program has asked for and its node has not yet taken over.
@@ -48,7 +48,7 @@ impl<C, W> Core<C, W> {
         size_of::<Mutex<Mailbox<C, W>>>()
     }
 
-    /// The time is told to a process that is no program: a state machine, which asks for operations and never waits for them by itself.
+    /// Sets the time for a process that is a state machine rather than a program: it asks for operations and never waits for them itself.
     pub fn resumed(&self, now: u64) {
         let mut mailbox = lock(&self.0);
         mailbox.now = now;
@@ -80,7 +80,7 @@ impl<C, W> Core<C, W> {
         lock(&self.0).measurements.clone()
     }
 
-    /// Asks for an operation, which is done when all before it are; the program goes on meanwhile, until it waits for something.
+    /// Asks for an operation, which is done when all before it are. The program continues meanwhile, until it waits for something.
     pub fn ask(&self, operation: Operation<C, W>) {
         lock(&self.0).operations.push_back(operation);
     }
@@ -116,13 +116,13 @@ impl<C, W> Core<C, W> {
         }
     }
 
-    /// Gives a command to the network interface and goes on when the core may.
+    /// Gives a command to the network interface and continues when the core may.
     pub async fn submit(&self, command: C) {
         self.ask(Operation::Submit(command));
         self.done().await;
     }
 
-    /// The same at the end of so many microticks of its own instructions.
+    /// Gives a command after `microticks` of its own instructions.
     pub async fn submit_after(&self, microticks: u64, command: C) {
         self.ask(Operation::Spend(microticks));
         self.submit(command).await;

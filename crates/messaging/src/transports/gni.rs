@@ -48,7 +48,7 @@ pub struct GniTransport {
 }
 
 impl GniTransport {
-    /// That of a rank; eager messages are at most this long, and there may be so many on their way to one rank.
+    /// The transport of a rank: `eager_max` is the longest eager message, bytes, `slots` how many may be under way to one rank.
     pub fn new(gni: Gni, placement: &Arc<Placement>, rank: u32, eager_max: Option<u64>, slots: u32) -> Self {
         GniTransport {
             gni,

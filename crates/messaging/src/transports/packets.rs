@@ -21,7 +21,7 @@ pub trait PacketFormat<H>: Send + Sync {
     /// Data of a full packet, bytes.
     fn data_max(&self) -> u64;
 
-    /// The header of a packet between two nodes with so much data; `draw` is random.
+    /// The header of a packet between two nodes with `bytes` of data; `draw` is random.
     fn header(&self, from: u32, to: u32, bytes: u32, draw: u64) -> H;
 }
 

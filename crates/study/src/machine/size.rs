@@ -4,7 +4,7 @@
 use super::Machine;
 use netloom_fabric::config::{ConfigError, SwitchedTopology};
 
-/// What of a machine's topology must be, for it to have so many nodes: the key and its value. None where it has enough as it is.
+/// The change of a machine's topology that gives it at least `nodes` nodes: key and value. `None` where it has enough.
 ///
 /// # Errors
 /// If it cannot have as many.
@@ -50,8 +50,8 @@ pub(crate) fn topology_of(
     }
 }
 
-/// Lengths of so many dimensions that are as equal as the factors of a number allow, the last never the longest: BlueGenes' partitions are
-/// such (4x4x4x4x2).
+/// Lengths of `count` dimensions, as equal as the prime factors of `nodes` allow, the longest first, as partitions of the BlueGenes
+/// have them (4x4x4x4x2).
 fn dims(nodes: u32, count: usize) -> Option<Vec<u32>> {
     let mut factors = vec![];
     let (mut left, mut factor) = (nodes, 2);

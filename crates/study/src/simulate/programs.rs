@@ -182,8 +182,8 @@ impl<'a> Ranks<'a> {
                 format!("rank {rank} waits for {receive}")
             });
             let told: Vec<String> = told.collect();
-            result.partial =
-                Some(format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; ")));
+            let why = format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; "));
+            result.ended_early(Ended::Stalled, why);
         }
     }
 }

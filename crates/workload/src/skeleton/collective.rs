@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
-    /// Nobody goes on before all have come.
+    /// No rank continues before all have entered.
     Barrier,
     /// Rank 0's data to all.
     Broadcast,
@@ -419,7 +419,7 @@ impl<R: Rank> Group<'_, R> {
     }
 }
 
-/// Does a collective operation. `number` tells it from others of the same ranks that may be under way.
+/// Performs a collective operation. `number` distinguishes its messages from those of others among the same ranks.
 pub async fn perform<R: Rank>(rank: &R, config: &Collective, number: u32) {
     let (me, ranks, bytes) = (rank.rank(), rank.ranks(), config.bytes);
     let sum_ns_per_byte = config.sum_GB_per_s.map_or(0.0, |rate| 1.0 / rate);
