@@ -226,13 +226,16 @@ fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
 }
 
 impl SkeletonConfig {
-    /// Refuses what does not fit a machine of so many nodes.
-    pub(crate) fn check_on(&self, nodes: u64) -> Result<(), ConfigError> {
+    /// Refuses what does not fit a machine with this number of nodes and this shape, in words.
+    pub(crate) fn check_on(&self, nodes: u64, shape: &str) -> Result<(), ConfigError> {
+        let key = if let Self::Collective(_) = self { "workload.ranks" } else { "workload.grid" };
         self.check().map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
         match self.ranks() {
             ranks if u64::from(ranks) > nodes => refuse(
-                "workload.grid",
-                format!("expected at most {nodes} ranks, one for each node of the machine, found {ranks}"),
+                key,
+                format!(
+                    "expected at most {nodes} ranks, one for each node of the {shape}machine, found {ranks}"
+                ),
             ),
             _ => Ok(()),
         }
@@ -370,7 +373,7 @@ impl WorkloadConfig {
                 s.check(dims).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
             }
             WorkloadConfig::Skeleton(s) => {
-                s.check_on(dims.iter().map(|&k| u64::from(k)).product())?;
+                s.check_on(dims.iter().map(|&k| u64::from(k)).product(), &format!("{shape} "))?;
             }
             _ => {}
         }

@@ -6,8 +6,11 @@ use crate::write::Plot;
 use crate::write::number::short;
 use crate::write::svg::{Svg, WIDTH, escape, text_width};
 
-/// The parts of a rank's time: column of the sweep's table, what it is, and the figure.
-pub(super) const PARTS: [(&str, &str, fn(&ProgramFigures) -> f64); 4] = [
+/// A part of a rank's time: column of the sweep's table, what it is, and the figure, us.
+type Part = (&'static str, &'static str, fn(&ProgramFigures) -> f64);
+
+/// The parts of a rank's time.
+pub(super) const PARTS: [Part; 4] = [
     ("compute_us", "computing", |p| p.compute_us),
     ("software_us", "messaging software", |p| p.software_us),
     ("injection_us", "giving commands to the network interface", |p| p.injection_us),

@@ -78,7 +78,7 @@ impl WorkloadConfig {
                 }
             }
             WorkloadConfig::Trace(_) => Ok(()),
-            WorkloadConfig::Skeleton(skeleton) => skeleton.check_on(nodes.into()),
+            WorkloadConfig::Skeleton(skeleton) => skeleton.check_on(nodes.into(), ""),
             WorkloadConfig::Gni(program) => {
                 program.check(nodes).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })
             }

@@ -250,7 +250,7 @@ impl<R: Rank> Group<'_, R> {
     /// Parent and children of this rank in the tree of rank 0, the children with the largest subtrees first.
     fn tree(&self) -> (Option<u32>, Vec<u32>) {
         let mut level = 1;
-        while level < self.ranks && self.me / level % self.radix == 0 {
+        while level < self.ranks && (self.me / level).is_multiple_of(self.radix) {
             level *= self.radix;
         }
         let parent = (self.me > 0).then(|| self.me - self.me / level % self.radix * level);
