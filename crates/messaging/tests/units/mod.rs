@@ -88,7 +88,6 @@ pub fn failures(machine: &mut QueuedNetwork<MessageUnits>) -> Vec<String> {
 }
 
 /// Runs a program on all nodes and returns what failed.
-#[allow(dead_code)] // Not all tests that share this file have programs that fail.
 pub fn run_failing(network: &QueuedConfig, program: fn(Spi) -> Task) -> Vec<String> {
     let (outline, unit) = (network.outline(), unit());
     let options = BuildOptions { injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };

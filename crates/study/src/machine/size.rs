@@ -12,15 +12,16 @@ pub(crate) fn topology_of(
     machine: &Machine,
     nodes: u32,
 ) -> Result<Option<(&'static str, Vec<u32>)>, ConfigError> {
+    // What was expected: who asks says what was found, and where.
     let refuse = |message: String| Err(ConfigError { key: "nodes".into(), message });
     if nodes == 0 {
-        return refuse("expected at least 1 node, found 0".into());
+        return refuse("at least 1 node".into());
     }
     match machine {
         Machine::Torus(torus) => match dims(nodes, torus.topology.dims.len()) {
             Some(dims) => Ok(Some(("topology.dims", dims))),
             None => refuse(format!(
-                "expected a number of nodes that {} dimensions of at most 64 can have, found {nodes}",
+                "a number of nodes that {} dimensions of at most 64 can have",
                 torus.topology.dims.len()
             )),
         },
@@ -43,7 +44,7 @@ pub(crate) fn topology_of(
                 match dims(routers, torus.dims.len()) {
                     Some(_) if u64::from(nodes) <= machine.nodes() => Ok(None),
                     Some(dims) => Ok(Some(("topology.dims", dims))),
-                    None => refuse(format!("expected a number of routers that has factors, found {routers}")),
+                    None => refuse(format!("a number of nodes for which {routers} routers make a torus")),
                 }
             }
         },
