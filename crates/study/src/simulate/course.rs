@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// The workload with its file names taken from the study's folder.
 pub(super) fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
     let mut workload = study.study.workload.clone();
-    if let WorkloadConfig::Permutation(p) = &mut workload {
-        p.file = study.directory.join(&p.file).to_string_lossy().into_owned();
+    if let Some(file) = workload.file() {
+        *file = study.directory.join(&*file).to_string_lossy().into_owned();
     }
     workload
 }

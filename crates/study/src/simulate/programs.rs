@@ -38,15 +38,11 @@ use netloom_nic::packet_port::{NewPacket, OnFifos, PacketPort, PortMemory, Watch
 use netloom_nic::th;
 use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes};
 use netloom_node::process::{Operations, Process, Resumed, Step};
-use netloom_workload::config::{Priority, Routing, WorkloadConfig};
-use netloom_workload::goal::{self, replay::Replay};
+use netloom_workload::config::{self as workload, Priority, RankPrograms, Routing};
 use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError, Shape};
 use netloom_workload::program::Program;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-
-/// Messages as (from, to, bytes).
-type Messages = Vec<(u32, u32, u64)>;
 
 /// The ranks of a run: their programs until nodes are made of them, and their reports.
 struct Ranks<'a> {
@@ -69,10 +65,11 @@ impl<C, W> Process<C, W> for Nobody {
 
 impl<'a> Ranks<'a> {
     /// Those of a study.
-    fn new(study: &'a ResolvedStudy, workload: &WorkloadConfig) -> Result<Self, Problem> {
+    fn new(study: &'a ResolvedStudy, workload: &dyn workload::Ranks) -> Result<Self, Problem> {
         let (begin, s) = (Instant::now(), &study.study);
         let at = |key: &str, message: String| study.impossible(ConfigError { key: key.into(), message });
-        let (programs, messages) = programs(workload, &study.directory).map_err(|e| study.impossible(e))?;
+        let RankPrograms { programs, messages } =
+            workload.rank_programs().map_err(|e| study.impossible(e))?;
         let ranks = programs.len() as u32;
         // A network of switches is to the mapping a line of nodes.
         let (dims, wraps) = match study.network.torus() {
@@ -92,7 +89,7 @@ impl<'a> Ranks<'a> {
             _ => at("mapping", e.to_string()),
         })?;
         if study.network.torus().is_some() {
-            reach::check(study, mapping.nodes(), &messages).map_err(|e| study.impossible(e))?;
+            reach::check(study, workload, mapping.nodes(), &messages).map_err(|e| study.impossible(e))?;
         }
         let hops = study.network.torus().map(|_| mapping.hop_statistics(&shape, messages.iter().copied()));
         Ok(Ranks {
@@ -232,7 +229,7 @@ impl PacketFormat<TiledHeader> for FlitPackets {
 pub(super) fn on_torus<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
-    workload: &WorkloadConfig,
+    workload: &dyn workload::Ranks,
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
@@ -294,7 +291,7 @@ pub(super) fn on_torus<F: RouterFamily>(
 /// Runs the programs of a study on a network of switches.
 pub(super) fn on_switches(
     study: &ResolvedStudy,
-    workload: &WorkloadConfig,
+    workload: &dyn workload::Ranks,
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
@@ -368,26 +365,5 @@ impl Driver for Nodes<PacketPort<TiledFamily>> {
 impl TimeOuts for Nodes<PacketPort<TiledFamily>> {
     fn timeouts(&self) -> u64 {
         0
-    }
-}
-
-/// The programs of a skeleton or a trace, and the messages that are known beforehand, for the statistics of the mapping.
-fn programs(
-    workload: &WorkloadConfig,
-    directory: &std::path::Path,
-) -> Result<(Vec<Box<dyn Program>>, Messages), ConfigError> {
-    match workload {
-        WorkloadConfig::Trace(trace) => {
-            let loaded = goal::load(directory.join(&trace.file))
-                .map_err(|e| ConfigError { key: "workload.file".into(), message: e.to_string() })?;
-            let messages = loaded.messages().collect();
-            let programs = Replay::programs(&Arc::new(loaded)).into_iter().map(|p| Box::new(p) as Box<_>);
-            Ok((programs.collect(), messages))
-        }
-        WorkloadConfig::Skeleton(skeleton) => {
-            let programs = skeleton.programs()?.into_iter().map(|p| Box::new(p) as Box<_>);
-            Ok((programs.collect(), vec![]))
-        }
-        _ => unreachable!("only these are programs of ranks"),
     }
 }

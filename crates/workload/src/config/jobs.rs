@@ -1,14 +1,16 @@
 //! Several jobs side by side on a machine of switches: each has nodes of its own and a load of its own.
 
-use super::{Load, TrafficConfig, WorkloadConfig, refuse};
+use super::{Load, Machines, TrafficConfig, Workload, WorkloadConfig, refuse};
 use netloom_fabric::config::ConfigError;
+use netloom_fabric::topology::wiring::Wiring;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most jobs: far more than can be told apart in a report.
 const JOBS_MAX: usize = 64;
 
 /// Jobs side by side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobsConfig {
     /// Which nodes a job gets, where it does not say so itself.
@@ -26,7 +28,7 @@ fn yes() -> bool {
 }
 
 /// A job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobConfig {
     /// Its name in reports; its number where left out.
@@ -45,7 +47,7 @@ pub struct JobConfig {
 }
 
 /// Which of the free nodes a job gets (Yang et al., "Watch Out for the Bully! Job Interference Study on Dragonfly Network", SC 2016).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// The first by their numbers.
@@ -57,6 +59,16 @@ pub enum Placement {
     RandomRouters,
     /// One of each group in turn; where all nodes are in one group, as in a fat tree, one of each router.
     RoundRobin,
+}
+
+impl Workload for JobsConfig {
+    fn machines() -> Machines {
+        Machines::Switches
+    }
+
+    fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
+        self.check(wiring.nodes())
+    }
 }
 
 impl JobsConfig {
@@ -101,19 +113,7 @@ impl JobConfig {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        match &*self.workload {
-            WorkloadConfig::Uniform {}
-            | WorkloadConfig::RandomPermutation {}
-            | WorkloadConfig::Shift(_)
-            | WorkloadConfig::HotNode(_) => self.workload.check_among(self.nodes)?,
-            other => {
-                let message = format!(
-                    "expected \"uniform\", \"shift\", \"random-permutation\" or \"hot-node\", found \"{}\"",
-                    other.kind()
-                );
-                return refuse("workload.kind", message);
-            }
-        }
+        self.workload.check_job(self.nodes)?;
         match self.load {
             Some(Load::LinkUtilization(u)) => refuse(
                 "load.link_utilization",

@@ -8,6 +8,7 @@ pub mod collectives;
 mod exchange;
 pub mod latency;
 
+use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::exchange::Exchange;
 use crate::processes::{Measurements, check_partner, of, refuse};
 use crate::spi::Measured;
@@ -15,8 +16,10 @@ use bandwidth::Bandwidth;
 use collectives::Collectives;
 use latency::Latency;
 use netloom_fabric::config::ConfigError;
+use netloom_fabric::topology::wiring::Wiring;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::{Address, Submission};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
@@ -28,7 +31,7 @@ const KEY: u16 = 1;
 const AT: u64 = 1 << 32;
 
 /// How endpoints get their descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Path {
     /// Written by cores.
@@ -47,7 +50,7 @@ impl Path {
 }
 
 /// Such a program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "program", rename_all = "kebab-case")]
 pub enum GlexConfig {
     /// Immediate puts, puts and mini-packets between two nodes, one at a time.
@@ -58,6 +61,20 @@ pub enum GlexConfig {
     Collectives(Collectives),
     /// Puts and gets at random, each of which is looked at.
     Exchange(Exchange),
+}
+
+impl Workload for GlexConfig {
+    fn machines() -> Machines {
+        Machines::Switches
+    }
+
+    fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
+        self.check(wiring.nodes()).map_err(of_workload)
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        Runs::ThExpress(self)
+    }
 }
 
 impl GlexConfig {

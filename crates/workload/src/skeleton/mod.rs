@@ -29,9 +29,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use netloom_fabric::config::tagged::{Tagged, tagged};
+use netloom_fabric::topology::wiring::Wiring;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ConfigError;
+use crate::config::{Machines, RankPrograms, Ranks, Runs, Workload, of_workload, shape};
 use crate::program::{Issue, OpId, Operation, Processors, Program};
 
 /// What a skeleton may call: a rank of a message-passing program.
@@ -272,7 +275,7 @@ impl Program for Skeleton {
 }
 
 /// A skeleton as a study gives it, chosen by `program`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "program", rename_all = "kebab-case")]
 pub enum SkeletonConfig {
     /// A three-dimensional fast Fourier transform.
@@ -316,7 +319,47 @@ impl<'de> Deserialize<'de> for SkeletonConfig {
     }
 }
 
+impl Workload for SkeletonConfig {
+    fn machines() -> Machines {
+        Machines::All
+    }
+
+    fn check_torus(&self, dims: &[u32]) -> Result<(), ConfigError> {
+        self.check_on(dims.iter().map(|&k| u64::from(k)).product(), &format!("{} ", shape(dims)))
+    }
+
+    fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
+        self.check_on(wiring.nodes().into(), "")
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        Runs::Ranks(self)
+    }
+}
+
+impl Ranks for SkeletonConfig {
+    fn rank_programs(&self) -> Result<RankPrograms, ConfigError> {
+        let programs = self.programs()?.into_iter().map(|p| Box::new(p) as Box<_>);
+        Ok(RankPrograms { programs: programs.collect(), messages: vec![] })
+    }
+}
+
 impl SkeletonConfig {
+    /// Refuses what does not fit a machine with this number of nodes and this shape, in words.
+    fn check_on(&self, nodes: u64, shape: &str) -> Result<(), ConfigError> {
+        let key = if let Self::Collective(_) = self { "workload.ranks" } else { "workload.grid" };
+        self.check().map_err(of_workload)?;
+        match self.ranks() {
+            ranks if u64::from(ranks) > nodes => Err(ConfigError {
+                key: key.into(),
+                message: format!(
+                    "expected at most {nodes} ranks, one for each node of the {shape}machine, found {ranks}"
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// How many ranks it has.
     pub fn ranks(&self) -> u32 {
         match self {

@@ -1,0 +1,16 @@
+//! `random-permutation`: every node sends to one other, drawn once.
+
+use crate::config::{Machines, Workload};
+
+/// The workload `random-permutation`, which has no keys.
+pub struct RandomPermutation;
+
+impl Workload for RandomPermutation {
+    fn machines() -> Machines {
+        Machines::Switches
+    }
+
+    fn may_be_job() -> bool {
+        true
+    }
+}
