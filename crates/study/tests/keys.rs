@@ -185,6 +185,7 @@ fn every_key_says_what_it_is() {
     assert_eq!((hop.unit, hop.families.len()), (Some("us"), FAMILIES.len()));
     let load = keys::all().find(|key| key.path == "traffic.load.injection").expect("of switches");
     assert_eq!(load.families, ["tiled"]);
-    let paths = keys::all().find(|key| key.path == "router.paths").expect("of tori");
-    assert_eq!(paths.families, ["torus", "queued-torus"]);
+    let dims =
+        keys::all().find(|key| key.path == "topology.dims" && key.only_if.is_empty()).expect("of tori");
+    assert_eq!(dims.families, ["torus", "queued-torus"]);
 }

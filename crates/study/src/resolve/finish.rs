@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// A machine from its tree, with everything that can be said against it.
 pub(super) fn checked_machine(tree: &Tree) -> Result<Machine, Problem> {
     let machine = Machine::read(tree)
-        .map_err(|p| elsewhere(p, keys::machine_keys()))
+        .map_err(|p| elsewhere(p, keys::machine_keys(), tree))
         .map_err(|p| explained(p, tree, keys::of_machines()))?;
     checked(machine.check(), tree)?;
     Ok(machine)
@@ -29,7 +29,7 @@ pub(super) fn finish(
 ) -> Result<ResolvedStudy, Problem> {
     let machine = checked_machine(&machine_tree).map_err(of_the_study)?;
     let mut study: Study = decode(&study_tree)
-        .map_err(|p| elsewhere(p, keys::study_keys()))
+        .map_err(|p| elsewhere(p, keys::study_keys(), &study_tree))
         .map_err(|p| explained(p, &study_tree, keys::of_studies()))?;
     let own_end = if study.workload.is_program() { Until::Finished } else { Until::Converged };
     study.measure.until.get_or_insert(own_end);

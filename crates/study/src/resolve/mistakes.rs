@@ -32,6 +32,12 @@ fn below(known: &[&str]) -> Vec<&'static Key> {
     keys
 }
 
+/// Whether a file says what it must for a key to be there.
+fn is_there(key: &Key, tree: &Tree) -> bool {
+    let value = |path: &str| path.split('.').try_fold(tree, |tree, key| tree.get(key)).and_then(Tree::text);
+    key.only_if.iter().all(|condition| value(&condition.path) == Some(&condition.value))
+}
+
 /// How many tables a key is in.
 fn depth(key: &Key) -> usize {
     key.path.matches('.').count()
@@ -50,14 +56,14 @@ pub(super) fn unknown(entry: &Entry, known: &[&str]) -> Problem {
 }
 
 /// A key that does not exist where it stands may do so in another table: below its own, or else in the nearest to the top.
-pub(super) fn elsewhere(problem: Problem, known: &[&str]) -> Problem {
+pub(super) fn elsewhere(problem: Problem, known: &[&str], tree: &Tree) -> Problem {
     let Some((table, name)) = problem.unknown.as_deref().and_then(|path| path.rsplit_once('.')) else {
         return problem;
     };
     let own = format!("{table}.");
-    let found = below(known)
-        .into_iter()
-        .filter(|key| key.name() == name && Some(key.path.as_str()) != problem.unknown.as_deref());
+    let found = below(known).into_iter().filter(|key| {
+        key.name() == name && is_there(key, tree) && Some(key.path.as_str()) != problem.unknown.as_deref()
+    });
     match found.map(|key| &key.path).min_by_key(|path| (!path.starts_with(&own), path.matches('.').count())) {
         Some(path) => problem.help(format!("did you mean `{path}`?")),
         None => problem,
@@ -67,9 +73,9 @@ pub(super) fn elsewhere(problem: Problem, known: &[&str]) -> Problem {
 /// A key that is missing, with what it is and which words it may be.
 pub(super) fn explained(problem: Problem, tree: &Tree, keys: &[Key]) -> Problem {
     let Some(path) = problem.missing.clone() else { return problem };
-    let value = |path: &str| path.split('.').try_fold(tree, |tree, key| tree.get(key)).and_then(Tree::text);
-    let is_there = |key: &&Key| key.only_if.iter().all(|c| value(&c.path) == Some(&c.value));
-    let Some(key) = keys.iter().filter(|key| *key.path == *path).find(is_there) else { return problem };
+    let Some(key) = keys.iter().find(|key| *key.path == *path && is_there(key, tree)) else {
+        return problem;
+    };
     let words: Vec<String> = key.choices.iter().map(|choice| format!("\"{}\"", choice.value)).collect();
     let name = key.name();
     problem.help(match words.is_empty() {
