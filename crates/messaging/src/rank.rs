@@ -10,6 +10,7 @@ use crate::program::{Issue, OpId, Operation, Program};
 use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_node::process::{self, Failure, Operations, Outcome, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
+use netloom_node::time::Microticks;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -17,19 +18,19 @@ use std::sync::{Arc, Mutex};
 /// A receive that has been posted: source and tag, none for any.
 pub type Awaited = (Option<u32>, Option<u32>);
 
-/// What a rank has done, and where its time went, microticks.
+/// What a rank has done, and where its time went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankReport {
     /// When its program ended.
-    pub ended_at: Option<u64>,
+    pub ended_at: Option<Microticks>,
     /// In its own computation.
-    pub compute: u64,
+    pub compute: Microticks,
     /// In its library's instructions.
-    pub software: u64,
+    pub software: Microticks,
     /// Waiting for messages.
-    pub waiting: u64,
+    pub waiting: Microticks,
     /// Held by the network interface while it gave commands.
-    pub injection: u64,
+    pub injection: Microticks,
     /// Messages received, and their data, bytes.
     pub messages: u64,
     /// See `messages`.
@@ -88,18 +89,18 @@ pub struct Rank<T> {
     /// Of each rank: the next message to be matched, and those that came before it.
     early: HashMap<u32, (u32, BTreeMap<u32, Envelope>)>,
     /// Computations that end at a time, by CPU; and those that wait until the library has done what it was asked for.
-    timers: BTreeMap<(u64, u32), OpId>,
-    to_compute: VecDeque<(OpId, u64)>,
+    timers: BTreeMap<(Microticks, u32), OpId>,
+    to_compute: VecDeque<(OpId, Microticks)>,
     /// Sends by rendezvous, by request: the operation, the receiver.
     sends: Requests<(OpId, u32)>,
     /// Receives by rendezvous.
     receives: Requests<Receive>,
     /// When the next send may begin.
-    send_free: u64,
+    send_free: Microticks,
     doing: Doing,
     /// Since when, and how much of it the library's own instructions take.
-    since: u64,
-    spent: u64,
+    since: Microticks,
+    spent: Microticks,
     report: Arc<Mutex<RankReport>>,
 }
 
@@ -168,17 +169,17 @@ impl<T: Transport> Rank<T> {
             to_compute: VecDeque::new(),
             sends: Requests::new(),
             receives: Requests::new(),
-            send_free: 0,
+            send_free: Microticks::ZERO,
             doing: Doing::Library,
-            since: 0,
-            spent: 0,
+            since: Microticks::ZERO,
+            spent: Microticks::ZERO,
             report: Arc::clone(report),
         }
     }
 
     /// The library's own instructions take this long.
-    fn spend(&mut self, microticks: u64) {
-        if microticks > 0 {
+    fn spend(&mut self, microticks: Microticks) {
+        if !microticks.is_zero() {
             self.spent += microticks;
             self.transport.core().ask(process::Operation::Spend(microticks));
         }
@@ -190,7 +191,7 @@ impl<T: Transport> Rank<T> {
     }
 
     /// An operation of the program has finished: what it starts now is done.
-    fn finished(&mut self, op: OpId, now: u64) -> Outcome {
+    fn finished(&mut self, op: OpId, now: Microticks) -> Outcome {
         let mut issue = std::mem::take(&mut self.issue);
         self.program.finished(op, &mut issue);
         self.issue = issue;
@@ -198,7 +199,7 @@ impl<T: Transport> Rank<T> {
     }
 
     /// Does what the program has just issued, and what that finishes at once.
-    fn perform(&mut self, now: u64) -> Outcome {
+    fn perform(&mut self, now: Microticks) -> Outcome {
         let mut finished = VecDeque::new();
         loop {
             let mut issue = std::mem::take(&mut self.issue);
@@ -206,7 +207,7 @@ impl<T: Transport> Rank<T> {
                 match operation {
                     Operation::Compute { ns: 0, .. } => finished.push_back(op),
                     Operation::Compute { ns, cpu } => {
-                        let microticks = (ns as f64 * self.steps.nanosecond).round() as u64;
+                        let microticks = Microticks::of_f64(ns as f64 * self.steps.nanosecond);
                         if cpu == 0 && self.progress == ProgressMode::InCalls {
                             self.to_compute.push_back((op, microticks));
                         } else {
@@ -234,12 +235,12 @@ impl<T: Transport> Rank<T> {
     }
 
     /// Starts a send. Returns whether it has finished.
-    fn send(&mut self, now: u64, op: OpId, to: u32, bytes: u64, tag: u32) -> Result<bool, Failure> {
+    fn send(&mut self, now: Microticks, op: OpId, to: u32, bytes: u64, tag: u32) -> Result<bool, Failure> {
         let gap = (self.send_free + self.steps.gap).saturating_sub(now + self.spent);
-        if self.steps.gap > 0 && self.send_free > 0 {
+        if !self.steps.gap.is_zero() && !self.send_free.is_zero() {
             self.spend(gap);
         }
-        self.send_free = (now + self.spent).max(1);
+        self.send_free = (now + self.spent).max(Microticks(1));
         self.spend(self.steps.send);
         let sequence = self.sent.entry(to).or_insert(0);
         let mut envelope = Envelope { kind: Kind::Eager, sequence: *sequence, tag, bytes, request: 0 };
@@ -247,7 +248,7 @@ impl<T: Transport> Rank<T> {
         if to == self.rank {
             self.spend(self.steps.copy(bytes));
             self.early.entry(to).or_default().1.insert(envelope.sequence, envelope);
-            self.timers.insert((now + self.spent + 1, TO_SELF), OpId(TO_SELF));
+            self.timers.insert((now + self.spent + Microticks(1), TO_SELF), OpId(TO_SELF));
             return Ok(true);
         }
         if bytes <= self.eager_max_bytes {
@@ -306,7 +307,7 @@ impl<T: Transport> Rank<T> {
     }
 
     /// Matches the messages from a rank that are next in order.
-    fn accept(&mut self, from: u32, now: u64) -> Outcome {
+    fn accept(&mut self, from: u32, now: Microticks) -> Outcome {
         loop {
             let (next, early) = self.early.entry(from).or_default();
             let Some(envelope) = early.remove(next) else { return Ok(()) };
@@ -321,7 +322,7 @@ impl<T: Transport> Rank<T> {
     }
 
     /// Something has happened below.
-    fn happened(&mut self, event: Event, now: u64) -> Outcome {
+    fn happened(&mut self, event: Event, now: Microticks) -> Outcome {
         let unknown = |what: &str, request| {
             Err(Failure::new("advance", format!("{what} of request {request}, which there is not")))
         };
@@ -379,7 +380,7 @@ impl<T: Transport> Rank<T> {
     }
 
     /// Adds the time since the last resumption to the report.
-    fn account(&mut self, now: u64) {
+    fn account(&mut self, now: Microticks) {
         let passed = now - self.since;
         let mut report = lock(&self.report);
         match self.doing {
@@ -391,10 +392,10 @@ impl<T: Transport> Rank<T> {
                 report.injection += passed - software;
             }
         }
-        (self.since, self.spent) = (now, 0);
+        (self.since, self.spent) = (now, Microticks::ZERO);
     }
 
-    fn go_on(&mut self, now: u64, why: Resumed) -> Result<Step, Failure> {
+    fn go_on(&mut self, now: Microticks, why: Resumed) -> Result<Step, Failure> {
         self.account(now);
         if let Doing::Computing(op) = std::mem::replace(&mut self.doing, Doing::Library) {
             self.finished(op, now)?;
@@ -457,7 +458,12 @@ impl<T: Transport> Rank<T> {
 const TO_SELF: u32 = u32::MAX;
 
 impl<T: Transport> Process<T::Command, T::Watch> for Rank<T> {
-    fn resume(&mut self, now: u64, why: Resumed, operations: &mut Operations<T::Command, T::Watch>) -> Step {
+    fn resume(
+        &mut self,
+        now: Microticks,
+        why: Resumed,
+        operations: &mut Operations<T::Command, T::Watch>,
+    ) -> Step {
         self.transport.core().resumed(now);
         let step = self.go_on(now, why);
         self.transport.core().hand_over(operations);

@@ -1,6 +1,7 @@
 //! What the point-to-point protocols need of what is below them: the seam between messages and network interfaces.
 
 use netloom_node::program::Core;
+use netloom_node::time::Microticks;
 use smallvec::SmallVec;
 
 /// What a message of the protocols says of itself.
@@ -150,8 +151,8 @@ pub trait Transport: Send {
     /// Makes progress by one step and returns what it found. The time of a step is asked of the node.
     fn advance(&mut self) -> Option<Event>;
 
-    /// What ends a wait in which there is nothing to do, and the longest that such a wait should last, microticks.
-    fn watches(&self) -> (SmallVec<[Self::Watch; 2]>, Option<u64>);
+    /// What ends a wait in which there is nothing to do, and the longest that such a wait should last.
+    fn watches(&self) -> (SmallVec<[Self::Watch; 2]>, Option<Microticks>);
 
     /// Whether anything that was sent has not been handed to the network interface.
     fn is_idle(&self) -> bool;

@@ -7,6 +7,7 @@ use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
 use netloom_nic::th::status::Refusal;
 use netloom_nic::th::{Address, EventKind, Options, Submission, Watch, Write};
 use netloom_node::program::{Core, queued};
+use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,9 +22,8 @@ const OUT: u64 = AT;
 const IN: u64 = AT + (1 << 38);
 const BUFFER_B: u64 = 1 << 28;
 const BUFFERS: u32 = 64;
-/// How long the library waits before it looks again whether a descriptor queue that was full has room, millionths of a tick: no event
-/// tells it.
-const RETRY: u64 = 300_000_000;
+/// How long the library waits before it looks again whether a descriptor queue that was full has room: no event tells it.
+const RETRY: Microticks = Microticks::of_ticks(300);
 
 /// What is to be submitted.
 #[derive(Clone, Copy, Debug)]
@@ -148,7 +148,7 @@ impl Transport for GlexTransport {
         None
     }
 
-    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let most = (!self.waiting.is_empty()).then_some(RETRY);
         (smallvec![Watch::Events(self.endpoint), Watch::MiniPackets(self.endpoint)], most)
     }

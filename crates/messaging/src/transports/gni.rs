@@ -8,6 +8,7 @@ use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
 use netloom_nic::aries::address::MemHandle;
 use netloom_nic::aries::{EventKind, Submission, Watch};
 use netloom_node::program::{Core, queued};
+use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -192,7 +193,7 @@ impl Transport for GniTransport {
         None
     }
 
-    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Queue(self.queue)];
         let credits = self.waiting.keys().filter_map(|to| self.peers.get(to)?.needs_credit());
         any.extend(credits.map(|address| Watch::Memory { address, bytes: 8 }));

@@ -9,9 +9,9 @@ use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_engine::Stream;
 use netloom_fabric::packet::Meta;
 use netloom_nic::packet_port::{NewPacket, PortMemory, Watch};
-use netloom_node::agenda::TICK;
 use netloom_node::process::Operation;
 use netloom_node::program::{Core, lock};
+use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -154,7 +154,7 @@ impl<H: Copy + Send + 'static> Packets<H> {
             let bytes = left.min(data_max) as u32;
             let header = self.format.header(self.node, to, bytes, self.random.draw());
             let meta = Meta {
-                made: self.core.now() / TICK,
+                made: self.core.now().ticks(),
                 source: self.node,
                 kind: envelope.kind as u8,
                 message: envelope.to_words(),
@@ -206,7 +206,7 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
         }
         loop {
             let Some(meta) = lock(&self.memory).arrived.pop_front() else { break };
-            if self.steps.packet_receive > 0 {
+            if !self.steps.packet_receive.is_zero() {
                 self.core.ask(Operation::Spend(self.steps.packet_receive));
             }
             let event = self.came(&meta);
@@ -218,7 +218,7 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
         None
     }
 
-    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let room = (!self.outgoing.is_empty()).then_some(Watch::Room);
         let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Packet];
         any.extend(room);

@@ -12,6 +12,7 @@ use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Net
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet, Priority};
 use netloom_node::process::Operation;
 use netloom_node::program::{Core, queued};
+use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -101,7 +102,7 @@ impl SpiTransport {
     /// A packet has been taken. Returns its message, if that is now whole.
     fn came(&mut self, packet: &Packet) -> Option<Event> {
         self.looks = true;
-        if self.steps.packet_receive > 0 {
+        if !self.steps.packet_receive.is_zero() {
             self.spi.core().ask(Operation::Spend(self.steps.packet_receive));
         }
         let envelope = of_software(packet.software);
@@ -222,7 +223,7 @@ impl Transport for SpiTransport {
         None
     }
 
-    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Packet(RECEPTION)];
         any.extend(self.fetches.keys().map(|&request| Watch::Counter(COUNTERS + 8 * u64::from(request))));
         (any, None)

@@ -38,6 +38,7 @@ use netloom_nic::packet_port::{NewPacket, OnFifos, PacketPort, PortMemory, Watch
 use netloom_nic::th;
 use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes};
 use netloom_node::process::{Operations, Process, Resumed, Step};
+use netloom_node::time::Microticks;
 use netloom_workload::config::{Priority, Routing, WorkloadConfig};
 use netloom_workload::goal::{self, replay::Replay};
 use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError, Shape};
@@ -62,7 +63,7 @@ struct Ranks<'a> {
 struct Nobody;
 
 impl<C, W> Process<C, W> for Nobody {
-    fn resume(&mut self, _: u64, _: Resumed, _: &mut Operations<C, W>) -> Step {
+    fn resume(&mut self, _: Microticks, _: Resumed, _: &mut Operations<C, W>) -> Step {
         Step::Ended(Ok(()))
     }
 }
@@ -145,7 +146,7 @@ impl<'a> Ranks<'a> {
     /// Adds to a result what the programs did, once they have run.
     fn finish(&self, result: &mut RunResult, processes: &Processes) {
         let ranks = self.reports.len() as u32;
-        let us = |microticks: u64| self.study.micros(1) * microticks as f64 / 1e6;
+        let us = |time: Microticks| self.study.micros(1) * time.0 as f64 / 1e6;
         let mut figures = ProgramFigures { ranks, ..ProgramFigures::default() };
         let (mut ends, mut waiting) = (vec![], vec![]);
         for (rank, report) in self.reports.iter().enumerate() {

@@ -183,13 +183,13 @@ pub(super) async fn run(glex: Glex, config: Collectives) {
             let of = |node: f64| (0..config.bytes / 8).flat_map(|n| word(n, node)).collect::<Vec<u8>>();
             let mine = of(f64::from(glex.node()));
             if operation != Operation::Broadcast || glex.node() == 0 {
-                glex.measure(kind, glex.now_microticks());
+                glex.measure(kind, glex.now());
             }
             let came = match config.offload {
                 true => place.by_nics(&glex, operation, &mine).await,
                 false => place.by_hosts(&glex, operation, &mine).await,
             };
-            glex.measure(kind + 1, glex.now_microticks());
+            glex.measure(kind + 1, glex.now());
             let sum = |n: u64| scale * nodes * ((nodes - 1.0) / 2.0 + n as f64);
             match operation {
                 Operation::Barrier => {}

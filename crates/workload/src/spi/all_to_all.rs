@@ -113,7 +113,7 @@ pub(super) fn measured(
     measurements: &Measurements,
     tick_ns: f64,
 ) -> Measured {
-    let ticks = measurements.iter().flat_map(|n| &n.2).map(|n| n.ticks()).max().unwrap_or(0);
+    let ticks = measurements.iter().flat_map(|n| &n.2).map(|n| n.time().ticks()).max().unwrap_or(0);
     let time_us = ticks as f64 * tick_ns / 1e3;
     let nodes: f64 = dims.iter().map(|&k| f64::from(k)).product();
     // A ring of k nodes: k/4 hops on average of all destinations, on two links a node.
