@@ -6,8 +6,8 @@ use netloom_study::machine::{
     CableFacts, Facts, Machine, PackagingFacts, Routers, SwitchedFacts, SwitchedMachine, TorusFacts,
     TorusMachine,
 };
+use netloom_study::number::{grouped, percent, short};
 use netloom_study::resolve::load_machine;
-use netloom_study::write::number::{grouped, percent, short};
 use std::io::Write;
 
 /// Names and values.

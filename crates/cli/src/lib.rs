@@ -5,15 +5,18 @@ mod describe;
 
 use args::{Cli, Command, Common, MachinesAction, RunArgs};
 use clap::{CommandFactory, Parser};
+use netloom_report::folder::{IfExists, output_folder};
+use netloom_report::terminal::{Terminal, summary};
+use netloom_report::{sweep, write};
 use netloom_study::diagnose::Problem;
-use netloom_study::judges::{Bench, Judge};
 use netloom_study::machine::BUILT_IN;
+use netloom_study::number::grouped;
 use netloom_study::resolve::{EXAMPLES, ResolvedStudy, load, load_machine};
 use netloom_study::result::Ended;
-use netloom_study::run::{IfExists, Quiet, Simulate, output_folder, threads_here, unmet};
-use netloom_study::terminal::{Terminal, summary};
-use netloom_study::write::number::grouped;
-use netloom_study::{bench, machine, memory, sweep, validate, verdicts, write};
+use netloom_study::run::{Quiet, Simulate, threads_here, unmet};
+use netloom_study::{machine, memory};
+use netloom_validate::judges::{Bench, Judge};
+use netloom_validate::{bench, verdicts};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -155,14 +158,14 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             let bench =
                 Bench { simulator: world.simulator, progress: &quiet, threads: threads(&common), quick };
             let before = against.as_deref().map(|path| verdicts::read(path, quick)).transpose()?;
-            let entries = validate::run(world.judges, what.as_deref(), &bench, |what| {
+            let entries = netloom_validate::run(world.judges, what.as_deref(), &bench, |what| {
                 // Progress only: that it cannot be shown is no reason to stop.
                 let _ = writeln!(err, "netloom: {what}");
             })?;
             if common.json {
                 print_json(out, &entries)?;
             } else {
-                write!(out, "{}", validate::table(&entries))?;
+                write!(out, "{}", netloom_validate::table(&entries))?;
             }
             let stopped = world.stop.load(Ordering::Relaxed);
             if let (Some(path), false) = (&record, stopped) {

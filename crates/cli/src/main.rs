@@ -1,8 +1,9 @@
 //! The `netloom` command.
 
 use netloom_cli::{World, run};
-use netloom_study::judges::judges;
+use netloom_report::published::WithPublished;
 use netloom_study::simulate::Fabric;
+use netloom_validate::judges::judges;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
         eprintln!("netloom: Ctrl-C will not keep a partial result: {e}");
     }
     let memory = netloom_study::memory::available();
-    let world = World { simulator: &Fabric, judges: &judges(), stop: &STOP, memory };
+    let world = World { simulator: &WithPublished(Fabric), judges: &judges(), stop: &STOP, memory };
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     match run(std::env::args_os(), &world, &mut out, &mut err) {
         Ok(status) => status.into(),

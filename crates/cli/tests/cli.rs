@@ -1,14 +1,14 @@
 //! The command as its users meet it: the program itself for what needs no simulation, its library with a stand-in for
 //! the simulator for the rest.
 
-#[path = "../../study/tests/common/mod.rs"]
+#[path = "../../report/tests/common/mod.rs"]
 mod common;
 
 use common::Fake;
 use netloom_cli::{FAILED, MISTAKE, OK, STOPPED, World, run};
 use netloom_study::diagnose::Problem;
-use netloom_study::judges::{Bench, Finding, Judge};
 use netloom_study::run::Simulate;
+use netloom_validate::judges::{Bench, Finding, Judge};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;

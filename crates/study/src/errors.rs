@@ -2,9 +2,9 @@
 //! run failed.
 
 use crate::machine::Routers;
+use crate::number::short;
 use crate::resolve::ResolvedStudy;
 use crate::result::{LinkErrorRow, RunResult, TorusFigures, direction_name, sender};
-use crate::write::number::short;
 use netloom_fabric::config::QueuedRouter;
 use netloom_fabric::router::{Network, NodeBlock};
 use netloom_fabric::topology::torus::Torus;

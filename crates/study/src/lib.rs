@@ -1,21 +1,17 @@
-//! Machines and studies as files; runs, sweeps, comparison with published figures, reports.
+//! Machines and studies as files; runs and sweeps; results as values.
 //!
-//! A study goes through here in this order: [`resolve`] reads and checks it, [`mod@run`] has it simulated, [`mod@write`]
-//! puts the result into a folder, [`terminal`] tells a person. [`sweep`] does so for many points, [`validate`] for the
-//! published figures.
+//! A study goes through here in this order: [`resolve`](mod@resolve) reads and checks it, [`simulate`] runs it, and a
+//! [`result::RunResult`] holds what was measured. [`sweep`] does so for many points. What draws and writes results is the crate
+//! `netloom-report`, what compares them with published figures `netloom-validate`.
 
-pub mod bench;
-pub mod beside;
-pub mod compare;
+pub mod claims;
 pub mod decode;
 pub mod diagnose;
 mod errors;
-pub mod figures;
-mod fitted;
-pub mod judges;
 pub mod machine;
 mod measure;
 pub mod memory;
+pub mod number;
 pub mod published;
 mod renamed;
 pub mod resolve;
@@ -24,10 +20,5 @@ pub mod run;
 pub mod simulate;
 pub mod study;
 pub mod sweep;
-pub mod tally;
-pub mod terminal;
 pub mod tree;
-pub mod validate;
-pub mod verdicts;
 pub mod windows;
-pub mod write;

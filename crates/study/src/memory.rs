@@ -6,8 +6,8 @@
 
 use crate::diagnose::Problem;
 use crate::machine::{Machine, TorusNetwork};
+use crate::number::{counted, scaled};
 use crate::resolve::ResolvedStudy;
-use crate::write::number::{counted, scaled};
 use netloom_workload::config::{Load, WorkloadConfig};
 
 /// Memory of one part of a run.

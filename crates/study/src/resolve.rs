@@ -1,18 +1,17 @@
 //! From files and flags to a study that can run: the study's file, its machine, its `[set]` table and `--set` flags,
 //! each laid over the one before, then read and checked.
 
-use crate::beside::Beside;
+use crate::claims;
+use crate::claims::Claim;
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest, suggest};
-use crate::judges::claim::Claim;
 use crate::machine::size;
 use crate::machine::{MACHINE_KEYS, Machine, NetworkOutline, SwitchedOutline, TorusMachine, machine_source};
+use crate::number::grouped;
 use crate::renamed;
 use crate::study::{MeasureConfig, STUDY_KEYS, Study, Until};
-use crate::sweep::claims;
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::windows::Windows;
-use crate::write::number::grouped;
 use netloom_fabric::config::{ConfigError, Outline};
 use netloom_nic::config::{Dealing, FifoConfig};
 use netloom_workload::config::{Load, TrafficConfig, WorkloadConfig};
@@ -409,7 +408,6 @@ fn finish(
         _ => unreachable!("a machine's outline is of its own kind"),
     }
     checked(study.measure.check(), &study_tree)?;
-    checked(study.published.as_ref().map_or(Ok(()), Beside::check), &study_tree)?;
     checked(ends(&study), &study_tree)?;
     if study.name.is_empty() || study.name.starts_with('.') || study.name.contains(['/', '\\']) {
         let mut problem = Problem::new("`name` cannot name a folder").at(&study_tree.origin_of("name"));

@@ -1,6 +1,6 @@
 //! What a study says: what the nodes do, what is measured, and over which parameters.
 
-use crate::beside::Beside;
+use crate::published::Beside;
 use netloom_fabric::config::ConfigError;
 use netloom_workload::config::{TrafficConfig, WorkloadConfig};
 use netloom_workload::mapping::MappingConfig;
@@ -52,7 +52,7 @@ fn one() -> u64 {
 }
 
 /// Top-level keys of a study's file. `machine`, `set` and `sweep` are taken out before the rest is read as a [`Study`];
-/// `claim` is judged by a sweep and by `netloom validate`, which also reads `quick` (see [`crate::judges`]).
+/// `claim` is judged by a sweep and by `netloom validate`, which also reads `quick`.
 pub const STUDY_KEYS: &[&str] = &[
     "name",
     "title",

@@ -1,27 +1,13 @@
-//! Sweeps: the same study at many points. Points run side by side; each is kept in its own folder as soon as it is
-//! done, so that a sweep that was interrupted goes on where it stopped.
+//! Sweeps: the same study at many points, which run side by side. Each result can be stored as soon as it is there, so that a sweep
+//! that was interrupted resumes where it stopped.
 
 use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, RunResult};
 use crate::run::{Progress, ProgressSink, Simulate};
-use crate::tree::{Tree, Value};
-use crate::write;
-use serde::Serialize;
-use std::path::Path;
+use crate::tree::Tree;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
-pub mod claims;
-mod cost;
-mod over_time;
-mod plot;
-mod report;
-mod table;
-mod where_time_goes;
-
-pub use claims::{Judged, Verdict};
-pub use table::{columns, failures};
 
 /// Most points of a sweep: more is surely a slip.
 pub const POINTS_MAX: usize = 100_000;
@@ -44,7 +30,7 @@ pub struct Outcome {
     pub point: Point,
     /// Its result; none if it has not run.
     pub result: Option<RunResult>,
-    /// Whether the folder held it already.
+    /// Whether it was stored already.
     pub kept: bool,
 }
 
@@ -114,36 +100,6 @@ fn folder_name(text: &str, index: usize) -> String {
     }
 }
 
-/// Whether a folder holds this very sweep, so that it can be gone on with.
-pub fn holds(folder: &Path, study: &ResolvedStudy) -> bool {
-    std::fs::read_to_string(folder.join("sweep.toml")).is_ok_and(|text| text == identity(study))
-}
-
-/// Forgets the points that a folder holds, so that all are run again.
-///
-/// # Errors
-/// Of the file system.
-pub fn forget(folder: &Path) -> Result<(), Problem> {
-    for point in std::fs::read_dir(folder.join("points"))? {
-        let summary = point?.path().join("summary.json");
-        if summary.is_file() {
-            std::fs::remove_file(summary)?;
-        }
-    }
-    Ok(())
-}
-
-/// The sweep as a TOML file: running it repeats the sweep.
-fn identity(study: &ResolvedStudy) -> String {
-    let mut text = study.to_toml();
-    text.push_str("\n[sweep]\n");
-    for axis in &study.axes {
-        let values: Vec<String> = axis.values.iter().map(Tree::inline).collect();
-        text.push_str(&format!("{:?} = [{}]\n", axis.path, values.join(", ")));
-    }
-    text
-}
-
 /// Hears the points of a sweep and passes on their sum.
 struct Sum<'a> {
     outer: &'a dyn ProgressSink,
@@ -173,52 +129,49 @@ impl ProgressSink for Part<'_> {
     }
 }
 
-/// What ended a sweep before all of its points were run and written.
+/// What ended a sweep before all of its points were run and stored.
 #[derive(Debug)]
 pub struct Halt {
     /// What went wrong.
     pub problem: Problem,
-    /// Whether a point was refused; otherwise a result could not be written.
+    /// Whether a point was refused; otherwise a result could not be stored.
     pub refused: bool,
 }
 
-/// Runs a sweep into a folder. Points that the folder holds already, complete and with the same configuration, are not
-/// run again.
-///
-/// # Errors
-/// Of a point or of the file system; points that were done before stay.
-pub fn run(
-    study: &ResolvedStudy,
-    simulator: &dyn Simulate,
-    folder: &Path,
-    progress: &dyn ProgressSink,
-    threads: usize,
-) -> Result<Vec<Outcome>, Problem> {
-    match run_and_keep(study, simulator, folder, progress, threads)? {
-        (outcomes, None) => Ok(outcomes),
-        (_, Some(halt)) => Err(halt.problem),
+/// Where the results of a sweep's points are stored.
+pub trait Store: Sync {
+    /// The result of a point that an earlier sweep stored, if it is complete and of the same configuration.
+    fn load(&self, point: &Point) -> Option<RunResult>;
+
+    /// Stores a result.
+    ///
+    /// # Errors
+    /// Why it could not be stored.
+    fn save(&self, point: &Point, result: &RunResult) -> Result<(), Problem>;
+}
+
+/// Stores nothing: for programs that read the results from the outcomes.
+pub struct NoStore;
+
+impl Store for NoStore {
+    fn load(&self, _: &Point) -> Option<RunResult> {
+        None
+    }
+
+    fn save(&self, _: &Point, _: &RunResult) -> Result<(), Problem> {
+        Ok(())
     }
 }
 
-/// The same, where the results that there are come back with what went wrong.
-///
-/// # Errors
-/// A sweep that cannot begin.
-pub fn run_and_keep(
-    study: &ResolvedStudy,
+/// Runs the points of a sweep, but for those whose results are stored. The results come back also where something went wrong.
+pub fn run(
+    points: Vec<Point>,
     simulator: &dyn Simulate,
-    folder: &Path,
+    store: &dyn Store,
     progress: &dyn ProgressSink,
     threads: usize,
-) -> Result<(Vec<Outcome>, Option<Halt>), Problem> {
-    let points = points(study)?;
-    let at = folder.join("points");
-    std::fs::create_dir_all(&at)
-        .map_err(|e| Problem::new(format!("cannot create the folder {}: {e}", at.display())))?;
-    let mut files = write::Files::of(folder);
-    files.put("sweep.toml", identity(study).as_bytes());
-    files.finish()?;
-    let mut results: Vec<Option<RunResult>> = points.iter().map(|p| kept(folder, p)).collect();
+) -> (Vec<Outcome>, Option<Halt>) {
+    let mut results: Vec<Option<RunResult>> = points.iter().map(|point| store.load(point)).collect();
     let todo: Vec<usize> = (0..points.len()).filter(|&i| results[i].is_none()).collect();
     let zeros = || points.iter().map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
     let sum = Sum { outer: progress, fractions: zeros(), ticks: zeros(), hops: zeros() };
@@ -244,8 +197,7 @@ pub fn run_and_keep(
                     match simulator.simulate(&point.study, &part, (threads / workers).max(1)) {
                         Ok(result) if result.simulated.ended == Ended::Interrupted => break,
                         Ok(result) => {
-                            let at = folder.join("points").join(&point.name);
-                            if let Err(problem) = write::write_all(&at, &point.study, &result) {
+                            if let Err(problem) = store.save(point, &result) {
                                 stop(problem, false);
                             }
                             part.update(Progress {
@@ -270,113 +222,5 @@ pub fn run_and_keep(
         .enumerate()
         .map(|(i, (point, result))| Outcome { point, result, kept: !todo.contains(&i) })
         .collect();
-    let mut halt = halt.into_inner().expect("no holder panics");
-    if let Err(problem) = write_summary(folder, study, &outcomes) {
-        halt.get_or_insert(Halt { problem, refused: false });
-    }
-    Ok((outcomes, halt))
-}
-
-/// The result that a folder holds for a point, if it is complete and of the same configuration.
-fn kept(folder: &Path, point: &Point) -> Option<RunResult> {
-    let at = folder.join("points").join(&point.name);
-    let same = std::fs::read_to_string(at.join("study.toml")).ok()? == point.study.to_toml();
-    let summary: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(at.join("summary.json")).ok()?).ok()?;
-    let version = summary.get("version")?.as_str()? == env!("CARGO_PKG_VERSION");
-    let whole =
-        ["report.html", "series.parquet", "latency.parquet"].iter().all(|name| at.join(name).is_file());
-    (same && version && whole).then(|| serde_json::from_value(summary).ok())?
-}
-
-#[derive(Serialize)]
-struct Summary<'a> {
-    format: u32,
-    version: &'static str,
-    partial: Option<String>,
-    configuration: crate::resolve::Configuration<'a>,
-    points: Vec<serde_json::Value>,
-    #[serde(skip_serializing_if = "<[Judged]>::is_empty")]
-    claims: &'a [Judged],
-}
-
-fn value_json(value: &Tree) -> serde_json::Value {
-    match &value.value {
-        Value::Bool(b) => (*b).into(),
-        Value::Integer(i) => (*i).into(),
-        Value::Float(f) => (*f).into(),
-        Value::Text(text) => text.as_str().into(),
-        Value::List(items) => items.iter().map(value_json).collect(),
-        Value::Table(entries) => entries.iter().map(|e| (e.key.clone(), value_json(&e.value))).collect(),
-    }
-}
-
-/// `sweep.json` of the outcomes: parameters and figures of each point.
-pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -> String {
-    let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
-    let points = outcomes.iter().map(|o| {
-        let parameters: serde_json::Map<String, serde_json::Value> =
-            study.axes.iter().zip(&o.point.values).map(|(a, v)| (a.path.clone(), value_json(v))).collect();
-        let figures = o.result.as_ref().map(|r| {
-            columns(r).into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect::<serde_json::Map<_, _>>()
-        });
-        serde_json::json!({
-            "folder": table::folder(o),
-            "parameters": parameters,
-            "ended": o.result.as_ref().map(|r| r.simulated.ended),
-            "warnings": o.result.as_ref().map(table::remarks),
-            "figures": figures,
-        })
-    });
-    let summary = Summary {
-        format: 1,
-        version: env!("CARGO_PKG_VERSION"),
-        partial: (missing > 0).then(|| format!("{missing} of {} points have not run", outcomes.len())),
-        configuration: study.configuration(),
-        points: points.collect(),
-        claims,
-    };
-    let mut text = serde_json::to_string_pretty(&summary).expect("a summary is plain data");
-    text.push('\n');
-    text
-}
-
-fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> Result<(), Problem> {
-    let plots = plot::plots(study, outcomes, folder);
-    let claims = judge(study, outcomes, folder)?;
-    let mut files = write::Files::of(folder);
-    files.put("sweep.json", to_json(study, outcomes, &claims).as_bytes());
-    files.put("sweep.parquet", &table::parquet(study, outcomes).to_parquet()?);
-    files.put("report.html", report::to_html(study, outcomes, &plots, &claims).as_bytes());
-    for plot in &plots {
-        files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());
-    }
-    files.finish()
-}
-
-/// Judges the claims of a sweep's study by its points.
-///
-/// # Errors
-/// Of the published figures.
-pub fn judge(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Result<Vec<Judged>, Problem> {
-    let paths: Vec<String> = study.axes.iter().map(|axis| axis.path.clone()).collect();
-    claims::judge_all(&study.claims, &paths, outcomes, folder)
-}
-
-/// What ends a sweep, for people: the table of its points, what they are made of, warnings, and what became of its claims.
-pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -> String {
-    let names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
-    let mut head = names;
-    let (figures, rows) = table::rows(outcomes, true);
-    head.extend(figures);
-    let mut text = crate::compare::aligned(&head, &rows);
-    if let Some((head, rows)) = cost::table(study, outcomes) {
-        text += &format!("\n{}", crate::compare::aligned(&head, &rows));
-    }
-    let lines: Vec<String> = table::warnings(outcomes).iter().map(|w| format!("WARNING: {w}\n")).collect();
-    let claims: Vec<String> = claims.iter().map(|claim| format!("Claim {}\n", claim.line())).collect();
-    for lines in [lines, claims].iter().filter(|lines| !lines.is_empty()) {
-        text += &format!("\n{}", lines.concat());
-    }
-    text
+    (outcomes, halt.into_inner().expect("no holder panics"))
 }

@@ -1,7 +1,7 @@
 //! The measuring windows of a study: how long they are, and what must be said of them before the run.
 
+use crate::number::short;
 use crate::study::{MeasureConfig, Study, Until, WINDOW_TICKS, Warmup};
-use crate::write::number::short;
 use netloom_fabric::config::ConfigError;
 
 /// Measuring windows that a run is cut into where those asked for do not fit into it.

@@ -1,6 +1,7 @@
 //! What a run on a network of switches found, beside what all runs do.
 
 use super::LatencyStats;
+use crate::number::percent;
 use serde::{Deserialize, Serialize};
 
 /// What only machines of switches have. Rates are a node's mean.
@@ -232,6 +233,38 @@ pub struct LevelUse {
     pub max_utilization: f64,
 }
 
+impl LevelUse {
+    /// Of the links that lead up from a level, or down to it.
+    pub fn of(level: u32, up: bool, rows: &[PortRow]) -> LevelUse {
+        let mut loads: Vec<f64> = rows.iter().filter(|r| r.is_of(level, up)).map(|r| r.utilization).collect();
+        loads.sort_by(f64::total_cmp);
+        let at = |place: usize| loads.get(place).copied().unwrap_or(0.0);
+        LevelUse {
+            level,
+            way: if up { "up" } else { "down" }.into(),
+            links: loads.len() as u64,
+            mean_utilization: loads.iter().sum::<f64>() / loads.len().max(1) as f64,
+            median_utilization: (at(loads.len().saturating_sub(1) / 2) + at(loads.len() / 2)) / 2.0,
+            max_utilization: at(loads.len().saturating_sub(1)),
+        }
+    }
+
+    /// What it is, in words.
+    pub fn name(&self) -> String {
+        match self.way.as_str() {
+            "up" => format!("up, level {} to {}", self.level, self.level + 1),
+            way => format!("{way}, level {} to {}", self.level + 1, self.level),
+        }
+    }
+
+    /// Its figures, in words.
+    pub fn told(&self) -> String {
+        let [mean, median, most] =
+            [self.mean_utilization, self.median_utilization, self.max_utilization].map(percent);
+        format!("mean {mean}, median {median}, most {most}")
+    }
+}
+
 /// Figures of one link of a machine of switches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PortRow {
@@ -253,4 +286,14 @@ pub struct PortRow {
     pub flits: u64,
     /// Their packets.
     pub packets: u64,
+}
+
+impl PortRow {
+    /// Whether the link leads up from a level of a fat tree, or down to it.
+    pub fn is_of(&self, level: u32, up: bool) -> bool {
+        match up {
+            true => self.group == level && self.to_group > level,
+            false => self.to_group == level && self.group > level,
+        }
+    }
 }

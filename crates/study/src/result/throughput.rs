@@ -1,6 +1,6 @@
 //! Offered and accepted load of synthetic traffic.
 
-use crate::write::number::{percent, short};
+use crate::number::{percent, short};
 use serde::{Deserialize, Serialize};
 
 /// What synthetic traffic offers and what the network accepts of it: means per node.
@@ -24,7 +24,7 @@ pub struct Throughput {
 
 impl Throughput {
     /// For people: names and values.
-    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
+    pub fn rows(&self) -> Vec<(&'static str, String)> {
         let unit = &self.unit;
         let offered = self
             .offered
@@ -48,7 +48,7 @@ impl Throughput {
     }
 
     /// What saturation means for the other figures, if there is any.
-    pub(crate) fn saturation(&self) -> Option<String> {
+    pub fn saturation(&self) -> Option<String> {
         let share = self.accepted / self.offered.filter(|_| self.saturated == Some(true))?;
         Some(format!(
             "the network accepts {} of the offered load; source queues grow, and total latency with the length of the run",
@@ -57,7 +57,7 @@ impl Throughput {
     }
 
     /// Names of the columns of a table: offered, accepted, half width of the interval.
-    pub(crate) fn columns(&self) -> [&'static str; 3] {
+    pub fn columns(&self) -> [&'static str; 3] {
         if self.unit == "MB/s" {
             ["offered_MB_per_s", "accepted_MB_per_s", "accepted_half_width_MB_per_s"]
         } else {

@@ -3,12 +3,12 @@
 use super::driver::Driver;
 use super::steady;
 use crate::measure::{self, Mark, Readout, Span};
+use crate::number::short;
 use crate::resolve::ResolvedStudy;
 use crate::result::{Confidence, Ended, RunResult};
 use crate::run::{Progress as Report, ProgressSink};
 use crate::study::{Until, Warmup};
 use crate::windows;
-use crate::write::number::short;
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::router::{Network, RouterBlock, WindowRecord};
 use netloom_workload::config::WorkloadConfig;

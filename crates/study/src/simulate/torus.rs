@@ -4,7 +4,6 @@ use super::course::{Run, beside_the_study};
 use super::family::{self, RouterFamily};
 use super::processes::Processes;
 use super::programs;
-use crate::beside::Beside;
 use crate::diagnose::Problem;
 use crate::machine::TorusNetwork;
 use crate::measure::torus::{TorusReadout, payload_of_full_packet};
@@ -111,8 +110,7 @@ fn on_message_units<F: RouterFamily>(
     let of_run = Processes::of(&mut run.network);
     let Measured { title, columns, rows } =
         program.measured(&study.torus().topology, &of_run.measurements, study.micros(1) * 1e3);
-    let published = s.published.as_ref().map(Beside::curves).unwrap_or_default();
-    result.measured.push(MeasuredTable { title, columns, rows, published });
+    result.measured.push(MeasuredTable { title, columns, rows, published: vec![] });
     let refused: Vec<_> =
         run.network.blocks().flat_map(|b| message_unit::refused(b.host()).collect::<Vec<_>>()).collect();
     if let Some((node, why, _)) = refused.iter().min()

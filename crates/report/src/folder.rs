@@ -1,0 +1,54 @@
+//! The folder that a result goes to.
+
+use netloom_study::diagnose::Problem;
+use std::path::{Path, PathBuf};
+
+/// What to do with a folder of results that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfExists {
+    /// Refuse.
+    Refuse,
+    /// Replace what a run writes.
+    Replace,
+    /// Take the next free name: `…-2`, `…-3`.
+    Next,
+}
+
+/// The folder that a run will write, created and made sure of before the run starts.
+///
+/// # Errors
+/// One that exists, unless that is allowed for; one that cannot be written.
+pub fn output_folder(wanted: &Path, if_exists: IfExists) -> Result<PathBuf, Problem> {
+    let folder = free_folder(wanted, if_exists)?;
+    let probe = folder.join(".netloom.part");
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(&probe, ""))
+        .and_then(|()| std::fs::remove_file(&probe))
+        .map_err(|e| {
+            Problem::new(format!("cannot write to {}: {e}", folder.display()))
+                .help("give another folder with --out DIR")
+        })?;
+    Ok(folder)
+}
+
+fn free_folder(wanted: &Path, if_exists: IfExists) -> Result<PathBuf, Problem> {
+    let taken =
+        |path: &Path| path.is_file() || path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
+    if !taken(wanted) {
+        return Ok(wanted.to_owned());
+    }
+    match if_exists {
+        IfExists::Refuse => Err(Problem::new(format!("{} already exists", wanted.display()))
+            .help("nothing is overwritten unless asked: give another folder with --out DIR, or --force to replace this one")),
+        IfExists::Replace if wanted.is_file() => {
+            Err(Problem::new(format!("{} is a file, not a folder", wanted.display()))
+                .help("give another folder with --out DIR"))
+        }
+        IfExists::Replace => Ok(wanted.to_owned()),
+        IfExists::Next => {
+            let name = wanted.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let free = (2..).map(|i| wanted.with_file_name(format!("{name}-{i}"))).find(|path| !taken(path));
+            Ok(free.expect("there is always another number"))
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Results for people and for other programs: a run's or a sweep's folder with its drawings, tables and pages, what the terminal
+//! shows, and published figures beside simulated ones.
+
+pub mod figures;
+pub mod folder;
+pub mod published;
+pub mod sweep;
+pub mod terminal;
+pub mod text_table;
+pub mod write;

@@ -1,0 +1,215 @@
+//! The folder of a sweep. Each point is kept in a folder of its own as soon as it is done, so that a sweep that was interrupted resumes
+//! where it stopped.
+
+use crate::write;
+use netloom_study::diagnose::Problem;
+use netloom_study::resolve::ResolvedStudy;
+use netloom_study::result::RunResult;
+use netloom_study::run::{ProgressSink, Simulate};
+use netloom_study::sweep::{self, Store, short_names, shown};
+use netloom_study::tree::{Tree, Value};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+pub mod claims;
+mod cost;
+mod over_time;
+mod plot;
+mod report;
+mod table;
+mod where_time_goes;
+
+pub use claims::{Judged, Verdict};
+pub use netloom_study::sweep::{Halt, Outcome, Point, points};
+pub use table::{columns, failures};
+
+/// Whether a folder holds this very sweep, so that it can be gone on with.
+pub fn holds(folder: &Path, study: &ResolvedStudy) -> bool {
+    std::fs::read_to_string(folder.join("sweep.toml")).is_ok_and(|text| text == identity(study))
+}
+
+/// Forgets the points that a folder holds, so that all are run again.
+///
+/// # Errors
+/// Of the file system.
+pub fn forget(folder: &Path) -> Result<(), Problem> {
+    for point in std::fs::read_dir(folder.join("points"))? {
+        let summary = point?.path().join("summary.json");
+        if summary.is_file() {
+            std::fs::remove_file(summary)?;
+        }
+    }
+    Ok(())
+}
+
+/// The sweep as a TOML file: running it repeats the sweep.
+fn identity(study: &ResolvedStudy) -> String {
+    let mut text = study.to_toml();
+    text.push_str("\n[sweep]\n");
+    for axis in &study.axes {
+        let values: Vec<String> = axis.values.iter().map(Tree::inline).collect();
+        text.push_str(&format!("{:?} = [{}]\n", axis.path, values.join(", ")));
+    }
+    text
+}
+
+/// Runs a sweep into a folder. Points that the folder holds already, complete and with the same configuration, are not
+/// run again.
+///
+/// # Errors
+/// Of a point or of the file system; points that were done before stay.
+pub fn run(
+    study: &ResolvedStudy,
+    simulator: &dyn Simulate,
+    folder: &Path,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<Vec<Outcome>, Problem> {
+    match run_and_keep(study, simulator, folder, progress, threads)? {
+        (outcomes, None) => Ok(outcomes),
+        (_, Some(halt)) => Err(halt.problem),
+    }
+}
+
+/// The same, where the results that there are come back with what went wrong.
+///
+/// # Errors
+/// A sweep that cannot begin.
+pub fn run_and_keep(
+    study: &ResolvedStudy,
+    simulator: &dyn Simulate,
+    folder: &Path,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<(Vec<Outcome>, Option<Halt>), Problem> {
+    let points = points(study)?;
+    let at = folder.join("points");
+    std::fs::create_dir_all(&at)
+        .map_err(|e| Problem::new(format!("cannot create the folder {}: {e}", at.display())))?;
+    let mut files = write::Files::of(folder);
+    files.put("sweep.toml", identity(study).as_bytes());
+    files.finish()?;
+    let (outcomes, mut halt) = sweep::run(points, simulator, &Folder(folder), progress, threads);
+    if let Err(problem) = write_summary(folder, study, &outcomes) {
+        halt.get_or_insert(Halt { problem, refused: false });
+    }
+    Ok((outcomes, halt))
+}
+
+/// The folder of a sweep, with its points below `points`.
+struct Folder<'a>(&'a Path);
+
+impl Folder<'_> {
+    fn of(&self, point: &Point) -> PathBuf {
+        self.0.join("points").join(&point.name)
+    }
+}
+
+impl Store for Folder<'_> {
+    fn load(&self, point: &Point) -> Option<RunResult> {
+        let at = self.of(point);
+        let same = std::fs::read_to_string(at.join("study.toml")).ok()? == point.study.to_toml();
+        let summary: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(at.join("summary.json")).ok()?).ok()?;
+        let version = summary.get("version")?.as_str()? == env!("CARGO_PKG_VERSION");
+        let whole =
+            ["report.html", "series.parquet", "latency.parquet"].iter().all(|name| at.join(name).is_file());
+        (same && version && whole).then(|| serde_json::from_value(summary).ok())?
+    }
+
+    fn save(&self, point: &Point, result: &RunResult) -> Result<(), Problem> {
+        write::write_all(&self.of(point), &point.study, result)
+    }
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    format: u32,
+    version: &'static str,
+    partial: Option<String>,
+    configuration: netloom_study::resolve::Configuration<'a>,
+    points: Vec<serde_json::Value>,
+    #[serde(skip_serializing_if = "<[Judged]>::is_empty")]
+    claims: &'a [Judged],
+}
+
+fn value_json(value: &Tree) -> serde_json::Value {
+    match &value.value {
+        Value::Bool(b) => (*b).into(),
+        Value::Integer(i) => (*i).into(),
+        Value::Float(f) => (*f).into(),
+        Value::Text(text) => text.as_str().into(),
+        Value::List(items) => items.iter().map(value_json).collect(),
+        Value::Table(entries) => entries.iter().map(|e| (e.key.clone(), value_json(&e.value))).collect(),
+    }
+}
+
+/// `sweep.json` of the outcomes: parameters and figures of each point.
+pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -> String {
+    let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
+    let points = outcomes.iter().map(|o| {
+        let parameters: serde_json::Map<String, serde_json::Value> =
+            study.axes.iter().zip(&o.point.values).map(|(a, v)| (a.path.clone(), value_json(v))).collect();
+        let figures = o.result.as_ref().map(|r| {
+            columns(r).into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect::<serde_json::Map<_, _>>()
+        });
+        serde_json::json!({
+            "folder": table::folder(o),
+            "parameters": parameters,
+            "ended": o.result.as_ref().map(|r| r.simulated.ended),
+            "warnings": o.result.as_ref().map(table::remarks),
+            "figures": figures,
+        })
+    });
+    let summary = Summary {
+        format: 1,
+        version: env!("CARGO_PKG_VERSION"),
+        partial: (missing > 0).then(|| format!("{missing} of {} points have not run", outcomes.len())),
+        configuration: study.configuration(),
+        points: points.collect(),
+        claims,
+    };
+    let mut text = serde_json::to_string_pretty(&summary).expect("a summary is plain data");
+    text.push('\n');
+    text
+}
+
+fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> Result<(), Problem> {
+    let plots = plot::plots(study, outcomes, folder);
+    let claims = judge(study, outcomes, folder)?;
+    let mut files = write::Files::of(folder);
+    files.put("sweep.json", to_json(study, outcomes, &claims).as_bytes());
+    files.put("sweep.parquet", &table::parquet(study, outcomes).to_parquet()?);
+    files.put("report.html", report::to_html(study, outcomes, &plots, &claims).as_bytes());
+    for plot in &plots {
+        files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());
+    }
+    files.finish()
+}
+
+/// Judges the claims of a sweep's study by its points.
+///
+/// # Errors
+/// Of the published figures.
+pub fn judge(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Result<Vec<Judged>, Problem> {
+    let paths: Vec<String> = study.axes.iter().map(|axis| axis.path.clone()).collect();
+    claims::judge_all(&study.claims, &paths, outcomes, folder)
+}
+
+/// What ends a sweep, for people: the table of its points, what they are made of, warnings, and what became of its claims.
+pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -> String {
+    let names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
+    let mut head = names;
+    let (figures, rows) = table::rows(outcomes, true);
+    head.extend(figures);
+    let mut text = crate::text_table::aligned(&head, &rows);
+    if let Some((head, rows)) = cost::table(study, outcomes) {
+        text += &format!("\n{}", crate::text_table::aligned(&head, &rows));
+    }
+    let lines: Vec<String> = table::warnings(outcomes).iter().map(|w| format!("WARNING: {w}\n")).collect();
+    let claims: Vec<String> = claims.iter().map(|claim| format!("Claim {}\n", claim.line())).collect();
+    for lines in [lines, claims].iter().filter(|lines| !lines.is_empty()) {
+        text += &format!("\n{}", lines.concat());
+    }
+    text
+}

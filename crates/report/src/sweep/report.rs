@@ -1,0 +1,81 @@
+//! The page of a sweep: its drawings, and a table that leads to the page of each point.
+
+use super::claims::{Judged, Verdict};
+use super::{Outcome, short_names, table};
+use crate::write::svg::escape;
+use crate::write::{Plot, page};
+use netloom_study::number::counted;
+use netloom_study::resolve::ResolvedStudy;
+use std::fmt::Write;
+
+/// The page.
+pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], claims: &[Judged]) -> String {
+    let subtitle = format!("A sweep of {}", counted(outcomes.len(), "point"));
+    let mut html = page::begin(&study.heading(), &subtitle, true);
+    page::description(&mut html, &study.study.description);
+    let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
+    if missing > 0 {
+        let text = format!(
+            "{missing} of {} points have not run. The same command goes on with them.",
+            outcomes.len()
+        );
+        page::warning(&mut html, "Partial result:", &text);
+    }
+    if let Some(failures) = table::failures(outcomes) {
+        page::warning(&mut html, "Points that cannot be used:", &failures);
+    }
+    for claim in claims.iter().filter(|claim| claim.verdict == Verdict::Fails) {
+        page::warning(&mut html, "Claim:", &claim.line());
+    }
+    for text in table::warnings(outcomes) {
+        page::warning(&mut html, "Warning:", &text);
+    }
+    for plot in plots {
+        page::figure(&mut html, plot);
+    }
+    if let Some((head, rows)) = super::cost::table(study, outcomes) {
+        let cells = |tag: &str, row: &[String]| -> String {
+            row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
+        };
+        let _ = writeln!(
+            html,
+            "<h2>What the networks are made of</h2>\n<p class=\"soft\">Links count once for both directions; what is accepted, flits a tick and \
+             node, is the most of all points.</p>\n<div class=\"card\"><table>\n<tr class=\"head\">{}</tr>",
+            cells("th", &head)
+        );
+        for row in &rows {
+            let _ = writeln!(html, "<tr>{}</tr>", cells("td", row));
+        }
+        html.push_str("</table></div>\n");
+    }
+    let (figures, rows) = table::rows(outcomes, false);
+    html.push_str("<h2>Points</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">");
+    for name in
+        short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>()).iter().chain(&figures)
+    {
+        let _ = write!(html, "<th>{}</th>", escape(name));
+    }
+    html.push_str("<th></th></tr>\n");
+    for (outcome, row) in outcomes.iter().zip(&rows) {
+        let cells: Vec<String> = row.iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
+        let link = match outcome.result {
+            Some(_) => format!("<a href=\"points/{}/report.html\">report</a>", escape(&outcome.point.name)),
+            None => String::new(),
+        };
+        let _ = writeln!(html, "<tr>{}<td>{link}</td></tr>", cells.join(""));
+    }
+    html.push_str("</table></div>\n");
+    if !claims.is_empty() {
+        html.push_str("<h2>Claims</h2>\n<div class=\"card\"><table>\n");
+        for claim in claims {
+            let _ = writeln!(html, "<tr><td>{}</td></tr>", escape(&claim.line()));
+        }
+        html.push_str("</table></div>\n");
+    }
+    html.push_str(
+        "<p class=\"soft\">Beside this page: <code>sweep.json</code>, \
+        <code>sweep.parquet</code>, <code>sweep.toml</code> to repeat it.</p>\n",
+    );
+    html.push_str(page::END);
+    html
+}

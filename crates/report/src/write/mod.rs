@@ -1,0 +1,144 @@
+//! A run's folder: `summary.json`, `study.toml` to repeat it, tables as Parquet, plots as SVG, and `report.html`.
+
+pub mod colour;
+pub mod curves;
+pub mod directions;
+pub mod groups;
+mod histogram;
+pub mod levels;
+pub mod links;
+mod matrix;
+pub mod measured;
+pub mod page;
+mod reordering;
+pub mod report;
+pub mod summary;
+pub mod svg;
+pub mod tables;
+
+use netloom_study::diagnose::Problem;
+use netloom_study::resolve::ResolvedStudy;
+use netloom_study::result::RunResult;
+use std::fs;
+use std::path::Path;
+
+/// A drawing and what stands beneath it.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// File name without `.svg`.
+    pub name: String,
+    /// A caption.
+    pub caption: String,
+    /// The drawing.
+    pub svg: String,
+}
+
+/// All drawings of a result.
+pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
+    let mut plots: Vec<Plot> = result.measured.iter().flat_map(measured::plots).collect();
+    plots.extend(curves::plots(result));
+    plots.extend(histogram::plot(&result.latency));
+    plots.extend(result.switched.iter().filter_map(|s| reordering::plot(s.reordering.as_ref()?)));
+    if let Some(torus) = study.network.torus() {
+        plots.extend(directions::plot(&torus.topology.dims, &result.per_link));
+        plots.extend(links::plots(&torus.topology.dims, &result.per_link));
+    }
+    if let Some(machine) = study.machine.switched() {
+        plots.extend(groups::plots(&machine.topology, &result.ports));
+        plots.extend(levels::plots(&machine.topology, &study.switched().wiring, &result.ports));
+    }
+    plots
+}
+
+/// Writes everything about a run into a folder, creating it. Each file is complete or absent: it is written beside its
+/// place and moved there.
+///
+/// # Errors
+/// Of the file system.
+pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Result<(), Problem> {
+    let context = |e: std::io::Error| Problem::new(format!("cannot write to {}: {e}", folder.display()));
+    fs::create_dir_all(folder).map_err(context)?;
+    let plots = plots(study, result);
+    // What an earlier run of another shape would leave among these.
+    for stale in [
+        "links.parquet",
+        "reordering.parquet",
+        "reordering.svg",
+        "links-between-groups.svg",
+        "links-of-a-group.svg",
+        "links-by-level.svg",
+        "links-by-load.svg",
+        "links-by-direction.svg",
+        "links-x.svg",
+        "links-y.svg",
+        "links-z.svg",
+        "links-u.svg",
+        "links-v.svg",
+    ] {
+        match fs::remove_file(folder.join(stale)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(context(e)),
+            _ => {}
+        }
+    }
+    // The most important first.
+    let mut files = Files::of(folder);
+    files.put("summary.json", summary::to_json(study, result).as_bytes());
+    files.put("study.toml", study.to_toml().as_bytes());
+    for (name, table) in tables::tables(result) {
+        files.put(name, &table.to_parquet()?);
+    }
+    files.put("report.html", report::to_html(study, result, &plots).as_bytes());
+    for plot in &plots {
+        files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());
+    }
+    files.finish()
+}
+
+/// The files of a folder, written one by one: where one cannot be written, others may be, since they are smaller or since there is
+/// room again.
+pub struct Files<'a> {
+    folder: &'a Path,
+    failed: Vec<String>,
+}
+
+impl<'a> Files<'a> {
+    /// Those of a folder.
+    pub fn of(folder: &'a Path) -> Self {
+        Files { folder, failed: vec![] }
+    }
+
+    /// Writes one file whole, or remembers why it could not be written.
+    pub fn put(&mut self, name: &str, bytes: &[u8]) {
+        if let Err(e) = put(self.folder, name, bytes) {
+            self.failed.push(format!("{}: {e}", self.folder.join(name).display()));
+        }
+    }
+
+    /// Whether all were written.
+    ///
+    /// # Errors
+    /// The first that could not be written, by its path, and how many others could not.
+    pub fn finish(self) -> Result<(), Problem> {
+        let Some(first) = self.failed.first() else { return Ok(()) };
+        let others = match self.failed.len() - 1 {
+            0 => String::new(),
+            n => format!("; nor {n} other files of this folder"),
+        };
+        Err(Problem::new(format!("cannot write {first}{others}"))
+            .help("make room there, or give another folder with --out DIR, and run it again"))
+    }
+}
+
+/// Writes one file whole.
+///
+/// # Errors
+/// Of the file system.
+pub fn put(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+    let beside = folder.join(format!(".{name}.part"));
+    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, folder.join(name)));
+    if written.is_err() {
+        // Half a file is of no use, and takes room that others need.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}

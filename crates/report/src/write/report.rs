@@ -1,0 +1,159 @@
+//! `report.html`: one page that opens from the disk, with every drawing and figure in it.
+
+use super::svg::escape;
+use super::{Plot, page};
+use crate::figures::figures;
+use netloom_study::number::{counted, duration, grouped, percent, scaled, short};
+use netloom_study::resolve::ResolvedStudy;
+use netloom_study::result::{Ended, RunResult, Throughput};
+use netloom_study::run::unmet;
+use netloom_workload::config::WorkloadConfig;
+use std::fmt::Write;
+
+/// The page.
+pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot]) -> String {
+    let mut html = page::begin(&study.heading(), &subtitle(study, result), false);
+    page::description(&mut html, &study.study.description);
+    warnings(&mut html, study, result);
+    tables(&mut html, result);
+    if !matches!(study.study.workload, WorkloadConfig::Packaging(_)) {
+        tiles(&mut html, result);
+    }
+    let maps = |plot: &&Plot| plot.name.starts_with("links-");
+    section(&mut html, "Over time and by packet", plots.iter().filter(|p| !maps(p)));
+    let over =
+        if study.network.torus().is_some() { "Link utilization over the torus" } else { "Link utilization" };
+    section(&mut html, over, plots.iter().filter(maps));
+    let groups = figures(study, result);
+    if !groups.is_empty() {
+        html.push_str("<h2>Figures</h2>\n");
+    }
+    html.push_str("<div class=\"card\"><table>\n");
+    for group in groups {
+        let _ = writeln!(html, "<tr class=\"head\"><th colspan=\"2\">{}</th></tr>", escape(&group.title));
+        for (name, value) in &group.rows {
+            let _ = writeln!(html, "<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value));
+        }
+    }
+    html.push_str("</table></div>\n");
+    stall(&mut html, result);
+    let toml = escape(&study.to_toml());
+    let _ = write!(
+        html,
+        "<h2>To repeat this run</h2>\n<p>The file <code>study.toml</code> beside this page holds the study and its \
+         machine in full. With netloom {version}, <code>netloom run study.toml --out again</code> gives the same figures \
+         on any computer, with any number of threads.</p>\n\
+         <details><summary>Complete configuration</summary><pre>{toml}</pre></details>\n\
+         <p class=\"soft\">Files beside this page: <code>summary.json</code>, <code>study.toml</code>, tables as Parquet \
+         (<code>series</code>, <code>latency</code>, <code>links</code> and others), and every drawing as SVG. Simulated by netloom \
+         {version} on {threads} in {wall}: {rate} packet-hops a second.</p>\n{end}",
+        version = escape(env!("CARGO_PKG_VERSION")),
+        threads = counted(result.host.threads as usize, "thread"),
+        wall = duration(result.host.wall_s),
+        rate = scaled(result.host.packet_hops_per_s),
+        end = page::END,
+    );
+    html
+}
+
+fn subtitle(study: &ResolvedStudy, result: &RunResult) -> String {
+    format!(
+        "{} \u{b7} {}, {} \u{b7} {} \u{b7} seed {} \u{b7} {} us simulated \u{b7} {}",
+        study.machine.title(),
+        study.machine.shape(),
+        counted(study.network.nodes(), "node"),
+        study.study.workload.kind(),
+        result.seed,
+        short(result.simulated.us),
+        result.simulated.ended.name()
+    )
+}
+
+fn warnings(html: &mut String, study: &ResolvedStudy, result: &RunResult) {
+    if let Some(reason) = &result.partial {
+        page::warning(html, "Partial result:", reason);
+    }
+    if result.simulated.ended == Ended::Stalled && result.stall.is_some() {
+        page::warning(html, "The network stood still", "with packets in it: see below.");
+    }
+    if let Some(text) = result.throughput.as_ref().and_then(Throughput::saturation) {
+        page::warning(html, "Saturated:", &text);
+    }
+    for text in &result.warnings {
+        page::warning(html, "Warning:", text);
+    }
+    for text in unmet(study, result) {
+        page::warning(html, "Not as expected:", &text);
+    }
+}
+
+fn tiles(html: &mut String, result: &RunResult) {
+    let links = &result.links;
+    let mut tiles = vec![("mean link utilization", percent(links.mean_utilization))];
+    tiles.extend(links.torus.iter().map(|t| ("payload utilization", percent(t.payload_utilization))));
+    if let Some(switched) = &result.switched {
+        tiles.push(("flits/tick accepted by a node", short(switched.accepted_flits_per_tick)));
+        tiles.push(("by way of others", percent(switched.nonminimal_share)));
+    }
+    tiles.push(("mean network latency", format!("{} ns", short(result.latency.network.mean_ns))));
+    tiles.push(("mean total latency", format!("{} ns", short(result.latency.total.mean_ns))));
+    tiles.push(("packets delivered", scaled(result.totals.packets_delivered as f64)));
+    tiles.extend(result.torus.iter().map(|t| ("traffic on escape VCs", percent(t.escape_share))));
+    html.push_str("<div class=\"tiles\">\n");
+    for (name, value) in tiles {
+        let _ = writeln!(html, "<div class=\"tile\"><b>{value}</b><span class=\"soft\">{name}</span></div>");
+    }
+    html.push_str("</div>\n");
+}
+
+/// What was measured, in tables.
+fn tables(html: &mut String, result: &RunResult) {
+    for table in &result.measured {
+        let heads: String = table.columns.iter().map(|name| format!("<th>{}</th>", escape(name))).collect();
+        let _ = writeln!(
+            html,
+            "<h2>{}</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">{heads}</tr>",
+            escape(&table.title)
+        );
+        for row in super::measured::cells(table) {
+            let cells: String = row.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+            let _ = writeln!(html, "<tr>{cells}</tr>");
+        }
+        html.push_str("</table></div>\n");
+    }
+}
+
+fn section<'a>(html: &mut String, title: &str, plots: impl Iterator<Item = &'a Plot>) {
+    let mut plots = plots.peekable();
+    if plots.peek().is_none() {
+        return;
+    }
+    let _ = writeln!(html, "<h2>{title}</h2>");
+    for plot in plots {
+        page::figure(html, plot);
+    }
+}
+
+fn stall(html: &mut String, result: &RunResult) {
+    let Some(stall) = &result.stall else { return };
+    let unit = if result.switched.is_some() { "flits" } else { "chunks" };
+    let _ = writeln!(
+        html,
+        "<h2>Where the network stood still</h2>\n<p>Nothing moved after {} us; {} packets were in the network. Some of \
+         them:</p>\n<div class=\"card\"><table>",
+        short(stall.since_us),
+        grouped(stall.packets_waiting as i64)
+    );
+    for packet in &stall.examples {
+        let _ = writeln!(
+            html,
+            "<tr><th>{}, {} ({} {unit}, to {:?})</th><td>{}</td></tr>",
+            escape(&packet.whereabouts()),
+            escape(&packet.buffer),
+            packet.chunks,
+            packet.destination,
+            escape(&packet.waits_for)
+        );
+    }
+    html.push_str("</table></div>\n");
+}

@@ -1,0 +1,31 @@
+//! `summary.json`: the result's figures, and with them all that it takes to repeat the run.
+
+use netloom_study::resolve::{Configuration, ResolvedStudy};
+use netloom_study::result::RunResult;
+use netloom_study::run::unmet;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    format: u32,
+    version: &'static str,
+    configuration: Configuration<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unmet_expectations: Vec<String>,
+    #[serde(flatten)]
+    result: &'a RunResult,
+}
+
+/// The summary as JSON, indented. Everything outside `host` is the same on every computer.
+pub fn to_json(study: &ResolvedStudy, result: &RunResult) -> String {
+    let summary = Summary {
+        format: 1,
+        version: env!("CARGO_PKG_VERSION"),
+        configuration: study.configuration(),
+        unmet_expectations: unmet(study, result),
+        result,
+    };
+    let mut text = serde_json::to_string_pretty(&summary).expect("a summary is plain data");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,203 @@
+//! How runs end, and what is said of those that are shorter than what is measured.
+
+use netloom_report::{terminal, write};
+use netloom_study::diagnose::SourceFile;
+use netloom_study::resolve::resolve;
+use netloom_study::result::{Ended, RunResult};
+use netloom_study::run::{Quiet, Simulate};
+use netloom_study::simulate::Fabric;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// A run, with what a person and a program read of it.
+struct Run {
+    result: RunResult,
+    summary: String,
+    json: serde_json::Value,
+    page: String,
+}
+
+fn run_in(folder: &Path, text: &str, sets: &[&str]) -> Run {
+    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    let study = resolve(SourceFile::new("study.toml", text), folder, &sets).unwrap();
+    let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1).unwrap();
+    let plots = write::plots(&study, &result);
+    Run {
+        summary: terminal::summary(&study, &result),
+        json: serde_json::from_str(&write::summary::to_json(&study, &result)).unwrap(),
+        page: write::report::to_html(&study, &result, &plots),
+        result,
+    }
+}
+
+fn run(text: &str, sets: &[&str]) -> Run {
+    run_in(Path::new("."), text, sets)
+}
+
+fn refused(text: &str, sets: &[&str]) -> String {
+    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    let study = resolve(SourceFile::new("study.toml", text), Path::new("."), &sets);
+    study.err().map(|problem| problem.render(false)).expect("this should be refused")
+}
+
+fn told(text: &str, expected: &[&str]) {
+    for expected in expected {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+}
+
+const TRAFFIC: &str = "name = 'traffic'\nmachine = 'bgl'\nset.topology.dims = [4, 4, 4]\n\
+                       workload.kind = 'uniform'\ntraffic.load.link_utilization = 0.3\nmeasure.per_link = false\n";
+
+/// A program that computes for 2 ms before it sends anything: a mean of nothing never converges.
+#[test]
+fn a_program_ends_when_it_has_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = "num_ranks 2\nrank 0 {\nl1: calc 2000000\nl2: send 1000b to 1\nl2 requires l1\n}\n\
+                 rank 1 {\nl1: recv 1000b from 0\n}\n";
+    std::fs::write(folder.path().join("late.goal"), trace).unwrap();
+    let study = "name = 'late'\nmachine = 'bgl'\nset.topology.dims = [4, 4]\nworkload.kind = 'trace'\n\
+                 workload.file = 'late.goal'\n";
+    for sets in [&[][..], &["measure.until=converged"]] {
+        let run = run_in(folder.path(), study, sets);
+        assert_eq!((run.result.simulated.ended, &run.result.partial), (Ended::Finished, &None));
+        let (end, run_time) = (run.result.simulated.us, run.result.simulated.run_time_us.unwrap());
+        assert!((2000.0..2100.0).contains(&run_time) && run_time <= end, "{run_time} us of {end} us");
+        assert_eq!(run.result.programs.as_ref().unwrap().messages, 1);
+        assert_eq!(run.json["simulated"]["ended"], "finished");
+        told(&run.summary, &["ended                 finished: "]);
+        told(&run.page, &["us simulated \u{b7} finished<"]);
+    }
+    // A rank that waits for what never comes.
+    let lost = trace.replace("send 1000b to 1", "send 1000b to 1 tag 3").replace("from 0", "from 0 tag 4");
+    std::fs::write(folder.path().join("late.goal"), lost).unwrap();
+    let run = run_in(folder.path(), study, &[]);
+    assert_eq!((run.result.simulated.ended, run.result.simulated.run_time_us), (Ended::Stalled, None));
+    told(&run.summary, &["PARTIAL RESULT: 1 of 2 ranks never end", "stalled: "]);
+}
+
+#[test]
+fn traffic_ends_as_it_is_asked_to() {
+    let run = |sets: &[&str]| run(TRAFFIC, sets);
+    let converged = run(&["measure.half_width=0.1"]);
+    assert_eq!(converged.json["simulated"]["ended"], "converged");
+    told(&converged.summary, &["ended                 converged: "]);
+    let limited = run(&["measure.max_time_us=400", "measure.half_width=1e-6"]);
+    assert_eq!(limited.json["simulated"]["ended"], "time-limit");
+    told(&limited.summary, &["PARTIAL RESULT: reached max_time_us", "time limit: "]);
+    let finished = run(&["traffic.packets_per_node=3", "measure.until=finished"]);
+    assert_eq!(finished.json["simulated"]["ended"], "finished");
+    told(&finished.summary, &["finished: "]);
+}
+
+#[test]
+fn old_names_are_refused_with_the_new_ones() {
+    let study = |line: &str| format!("{TRAFFIC}{line}\n");
+    let window =
+        ["`measure.window_cycles` is now called `measure.window_us`", "in microseconds instead of ticks"];
+    told(&refused(&study("measure.window_cycles = 500"), &[]), &window);
+    told(&refused(&study("measure.window_cycles = 500"), &[]), &["study.toml:7:9"]);
+    told(&refused(TRAFFIC, &["measure.window_cycles=500"]), &window);
+    told(&refused(&study("quick.measure.window_cycles = 500"), &[]), &window);
+    told(&refused(&study("sweep.'measure.window_cycles' = [500, 600]"), &[]), &window);
+    told(&refused(&study("sweep.curve = [{ name = 'a', measure.window_cycles = 5 }]"), &[]), &window);
+    told(&refused(TRAFFIC, &["measure.warmup=5"]), &["is now called `measure.warmup_us`"]);
+    told(
+        &refused(&study("measure.until = 'steady'"), &[]),
+        &["is now called \"converged\"", "study.toml:7:17"],
+    );
+    told(&refused(&study("sweep.measure.until = ['time', 'done']"), &[]), &["is now called \"finished\""]);
+    told(&refused(TRAFFIC, &["measure.until=done"]), &["write measure.until = \"finished\""]);
+}
+
+/// All studies that come with Netloom use the names of today; their windows are what they were in ticks.
+#[test]
+fn the_studies_have_no_old_names() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let folders = std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
+    let folders: Vec<_> = folders.filter(|path| path.is_dir()).chain([root.clone()]).collect();
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let files: Vec<_> = files.map(|entry| entry.unwrap().path()).filter(|p| p.is_file()).collect();
+    assert!(files.len() > 40, "{files:?}");
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        let study = resolve(SourceFile::new(&name, text), path.parent().unwrap(), &[]);
+        let study = study.unwrap_or_else(|problem| panic!("{}", problem.render(false)));
+        let expected = match name.as_str() {
+            "bgl/figure-2.toml" | "bgl/figure-4.toml" | "bgl/figure-6.toml" => 5000,
+            "bgl/arbitration-gap.toml" => 200,
+            "bgq/zones.toml" => 160_000,
+            "bgq/nearest-neighbour.toml" => 8_000_000,
+            "xc/loads.toml" | "xc/taper.toml" | "th/taper.toml" => 500,
+            "xc/quiet.toml" => 100_000,
+            "fft.toml" | "halo.toml" => 1000,
+            "bgl/figure-3.toml" | "xc/allreduce.toml" | "th/latency.toml" | "lulesh.toml" => 10_000,
+            _ => continue,
+        };
+        assert_eq!(study.window(), expected, "{name}");
+        assert_eq!(study.warnings(), &[] as &[String], "{name}");
+    }
+}
+
+#[test]
+fn windows_are_given_in_time() {
+    let window = |sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        resolve(SourceFile::new("study.toml", TRAFFIC), Path::new("."), &sets).unwrap().window()
+    };
+    assert_eq!(window(&[]), 10_000);
+    assert_eq!(window(&["measure.window_us=28.5714"]), 5000);
+    assert_eq!(window(&["machine=bgq", "measure.window_us=10"]), 80_000);
+    let text = refused(TRAFFIC, &["measure.window_us=0.001"]);
+    told(&text, &["`measure.window_us`", "at least a tick of this machine, 0.0057 us, found 0.001"]);
+    told(&refused(TRAFFIC, &["measure.window_us=0"]), &["expected a time above 0 us, found 0"]);
+}
+
+/// A run shorter than its windows has shorter ones; a warm-up that is not left out is told.
+#[test]
+fn short_runs_say_so() {
+    let short = ["measure.until=time", "measure.time_us=40"];
+    let cold = run(TRAFFIC, &short);
+    assert_eq!(cold.result.simulated.ended, Ended::TimeLimit);
+    let [windows, warmup] = &cold.result.warnings[..] else { panic!("{:?}", cold.result.warnings) };
+    told(
+        windows,
+        &[
+            "a measuring window of 57.1 us does not fit into the 40.0 us that are measured: windows of 2.00 us",
+        ],
+    );
+    told(warmup, &["measure.warmup_us is \"auto\"", "the means include the start of the run"]);
+    assert!(cold.result.series.iter().all(|series| series.values.len() == 20));
+    told(&cold.summary, &["WARNING: a measuring window", "WARNING: measure.warmup_us"]);
+    told(&cold.page, &["<b>Warning:</b> a measuring window"]);
+    assert_eq!(cold.json["warnings"].as_array().unwrap().len(), 2);
+    assert_eq!(cold.json["simulated"]["window_us"], 2.0);
+    // With a warm-up that leaves less than a window.
+    let warm = run(TRAFFIC, &["measure.until=time", "measure.time_us=60", "measure.warmup_us=20"]);
+    assert_eq!((warm.result.simulated.measured_from_us, warm.result.warnings.len()), (20.0, 1));
+    assert_eq!(warm.result.partial, None);
+    let text = refused(TRAFFIC, &["measure.max_time_us=50", "measure.warmup_us=50"]);
+    told(&text, &["`measure.warmup_us`", "expected less than the run's 50 us, found 50"]);
+    // Traffic that ends within the first window: no empty charts.
+    let burst =
+        ["workload.kind=nearest-neighbour", "traffic={}", "traffic.load=burst", "measure.until=finished"];
+    let long = run(TRAFFIC, &[&burst[..], &["measure.window_us=57"]].concat());
+    told(&long.result.warnings[0], &["within its first measuring window of 57.0 us: there are no curves"]);
+    assert!(long.result.series.is_empty() && !long.page.contains("over simulated time"));
+    // Unless nobody asked for windows that long.
+    let burst = run(TRAFFIC, &burst);
+    told(&burst.result.warnings[0], &["a measuring window of 57.1 us does not fit into the "]);
+    assert!(burst.result.series.iter().all(|series| series.values.len() >= 20));
+    // That nothing is left to do is seen within a hop.
+    assert!(burst.result.simulated.ticks.abs_diff(long.result.simulated.ticks) < 17);
+    assert_eq!(burst.result.latency, long.result.latency);
+    // A run whose warm-up is never over.
+    let whole = run(TRAFFIC, &["traffic.packets_per_node=30", "measure.half_width=1e-6"]);
+    told(whole.result.warnings.last().unwrap(), &["finished before its warm-up was over"]);
+    // A run in which nothing arrives.
+    let load = ["traffic.load={packets_per_kilotick=1e-9}", "measure.max_time_us=2000"];
+    let idle = run(TRAFFIC, &load);
+    assert_eq!(idle.json["simulated"]["ended"], "time-limit");
+    told(idle.result.warnings.last().unwrap(), &["no packet arrived in the measured part"]);
+}

@@ -1,0 +1,159 @@
+//! Sweeps by the real simulator: which of their points are saturated, how long programs run, and what becomes of claims.
+
+use netloom_report::sweep::{self, Judged, Outcome, Verdict};
+use netloom_study::diagnose::SourceFile;
+use netloom_study::resolve::{ResolvedStudy, resolve};
+use netloom_study::run::Quiet;
+use netloom_study::simulate::Fabric;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// A sweep that has run, with what it left.
+struct Swept {
+    folder: tempfile::TempDir,
+    outcomes: Vec<Outcome>,
+    claims: Vec<Judged>,
+    text: String,
+}
+
+impl Swept {
+    fn new(text: &str, directory: &Path) -> Swept {
+        let study: ResolvedStudy = resolve(SourceFile::new("study.toml", text), directory, &[]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let quiet = AtomicBool::new(false);
+        let outcomes = sweep::run(&study, &Fabric, folder.path(), &Quiet(&quiet), 1).unwrap();
+        let claims = sweep::judge(&study, &outcomes, folder.path()).unwrap();
+        let text = sweep::summary(&study, &outcomes, &claims);
+        Swept { folder, outcomes, claims, text }
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.read("sweep.json")).unwrap()
+    }
+
+    /// A column of the sweep's table, as text.
+    fn column(&self, name: &str) -> Vec<String> {
+        let file = std::fs::File::open(self.folder.path().join("sweep.parquet")).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let rows: Vec<Row> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let cell = |row: &Row| match row.get_column_iter().find(|(column, _)| *column == name) {
+            Some((_, Field::Str(text))) => text.clone(),
+            Some((_, field)) => field.to_string(),
+            None => panic!("no column {name}"),
+        };
+        rows.iter().map(cell).collect()
+    }
+}
+
+fn told(text: &str, expected: &[&str]) {
+    for expected in expected {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+}
+
+/// Static routing on a 4x4x4 torus carries a tenth of the links' rate, but not 95%.
+#[test]
+fn saturated_points_are_marked() {
+    let swept = Swept::new(
+        "name = 'load'\nmachine = 'bgl'\nset.topology.dims = [4, 4, 4]\nworkload.kind = 'uniform'\n\
+         traffic.routing = 'static'\n\
+         measure = { until = 'time', time_us = 600, warmup_us = 200, window_us = 20, per_link = false }\n\
+         [sweep]\ntraffic.load.link_utilization = [0.1, 0.95]\n\
+         [[claim]]\nsays = 'more load, more traffic'\nof = 'throughput.accepted'\n\
+         at = { 'traffic.load.link_utilization' = 0.95 }\nover = { 'traffic.load.link_utilization' = 0.1 }\n\
+         between = [2.0, 9.0]\n\
+         [[claim]]\nsays = 'all of it'\nof = 'throughput.accepted'\n\
+         at = { 'traffic.load.link_utilization' = 0.95 }\nover = { 'traffic.load.link_utilization' = 0.1 }\n\
+         between = [9.4, 9.6]\n\
+         [[claim]]\nsays = 'nobody ran it'\nof = 'throughput.accepted'\n\
+         at = { 'traffic.load.link_utilization' = 0.5 }\nbetween = [0.0, 1.0]\n",
+        Path::new("."),
+    );
+    let of = |i: usize| swept.outcomes[i].result.as_ref().unwrap().throughput.clone().unwrap();
+    let (light, heavy) = (of(0), of(1));
+    assert_eq!((light.saturated, heavy.saturated, light.unit.as_str()), (Some(false), Some(true), "MB/s"));
+    let (offered, half) = (light.offered.unwrap(), light.accepted_half_width_95.unwrap());
+    assert!((light.accepted - offered).abs() < 2.0 * half && half < 0.05 * offered, "{light:?}");
+    assert!((heavy.offered.unwrap() / offered - 9.5).abs() < 1e-9);
+    assert!(heavy.accepted < 0.9 * heavy.offered.unwrap(), "{heavy:?}");
+    // The table for programs, and that for people.
+    assert_eq!(swept.column("ended"), ["time-limit", "time-limit"]);
+    assert_eq!(swept.column("saturated"), ["0E0", "1.0"]);
+    assert_eq!(swept.column("warnings"), ["", ""]);
+    assert_eq!(swept.column("folder")[0], "points/link_utilization=0.1");
+    for (column, value) in [
+        ("offered_MB_per_s", heavy.offered.unwrap()),
+        ("accepted_MB_per_s", heavy.accepted),
+        ("accepted_half_width_MB_per_s", heavy.accepted_half_width_95.unwrap()),
+    ] {
+        assert_eq!(swept.column(column)[1].parse::<f64>().unwrap(), value, "{column}");
+    }
+    told(
+        &swept.text,
+        &["offered MB/s", " \u{b1} ", "saturated", "time limit", "points/link_utilization=0.95"],
+    );
+    // Total latency beside the network's; the saturated point hollow.
+    let svg = swept.read("sweep-total-latency-mean-ns.svg");
+    told(&svg, &["stroke-dasharray", ">total latency<", ">network latency<", ">saturated: "]);
+    assert_eq!(
+        svg.matches("r=\"4\" style=\"fill:var(--paper);stroke:var(--c0)").count(),
+        1,
+        "of the network's curve"
+    );
+    told(
+        &swept.read("points/link_utilization=0.95/report.html"),
+        &["<b>Saturated:</b> the network accepts "],
+    );
+    // Claims.
+    let verdicts: Vec<Verdict> = swept.claims.iter().map(|claim| claim.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Holds, Verdict::Fails, Verdict::NotJudged]);
+    told(
+        &swept.text,
+        &["Claim holds: more load", "Claim FAILS: all of it (", "Claim not judged: nobody ran it"],
+    );
+    assert_eq!(swept.json()["claims"][1]["verdict"], "fails");
+    told(&swept.read("report.html"), &["<b>Claim:</b> FAILS: all of it"]);
+}
+
+#[test]
+fn programs_have_run_times_and_may_stall() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = |tag: u32| {
+        format!(
+            "num_ranks 2\nrank 0 {{\nl1: calc 90000\nl2: send 40000b to 1 tag 3\nl2 requires l1\n}}\n\
+             rank 1 {{\nl1: recv 40000b from 0 tag {tag}\n}}\n"
+        )
+    };
+    std::fs::write(folder.path().join("good.goal"), trace(3)).unwrap();
+    std::fs::write(folder.path().join("lost.goal"), trace(4)).unwrap();
+    let study = |axis: &str| {
+        format!(
+            "name = 'programs'\nmachine = 'bgl'\nset.topology.dims = [4, 4]\n\
+             workload = {{ kind = 'trace', file = 'good.goal' }}\n[sweep]\n{axis}\n"
+        )
+    };
+    let swept = Swept::new(&study("link.ticks_per_byte = [1, 4]"), folder.path());
+    let times: Vec<f64> = swept.column("run_time_us").iter().map(|us| us.parse().unwrap()).collect();
+    assert!(times[0] > 90.0 && times[1] > times[0] + 100.0, "{times:?}");
+    assert_eq!(swept.column("ended"), ["finished", "finished"]);
+    told(&swept.text, &["run time us", "finished"]);
+    told(&swept.read("sweep-run-time-us.svg"), &["Run time, until the last rank ended"]);
+    assert_eq!(sweep::failures(&swept.outcomes), None);
+    let swept = Swept::new(&study("workload.file = ['good.goal', 'lost.goal']"), folder.path());
+    let failures = sweep::failures(&swept.outcomes).expect("one stalls");
+    assert_eq!(failures, "1 of 2 points stalled, the first points/file=lost.goal");
+    assert_eq!(
+        (swept.column("ended")[1].as_str(), swept.column("run_time_us")[1].as_str()),
+        ("stalled", "NaN")
+    );
+    told(&swept.column("warnings")[1], &["1 of 2 ranks never end"]);
+    told(&swept.text, &["stalled", "WARNING: file=lost.goal: 1 of 2 ranks never end"]);
+    told(&swept.read("report.html"), &["Points that cannot be used:"]);
+    assert_eq!(swept.json()["points"][1]["ended"], "stalled");
+}

@@ -1,0 +1,57 @@
+//! The `[[claim]]` tables of a study: what its results must show. A claim names a figure (`of`, see [`figure`]), the points of the
+//! sweep that it is read at, and the range or the published entry that it is compared with.
+
+mod claim;
+mod figures;
+
+pub use claim::{At, Claim, Evidence, Read, Take, Word};
+pub use figures::figure;
+
+use crate::decode::decode;
+use crate::diagnose::Problem;
+use crate::sweep::shown;
+use crate::tree::{Tree, Value};
+
+/// Reads the claims of a study.
+///
+/// # Errors
+/// What is wrong with one, in its place.
+pub fn read(claims: &Tree) -> Result<Vec<Claim>, Problem> {
+    let Value::List(list) = &claims.value else {
+        let mut problem = Problem::new("`claim` has the wrong type of value").at(&claims.origin);
+        problem.label = "expected tables, each written [[claim]]".into();
+        return Err(problem);
+    };
+    let one = |tree: &Tree| {
+        let claim: Claim = decode(tree)?;
+        claim.check().map_err(|message| Problem::new(message).at(&tree.origin))?;
+        Ok(claim)
+    };
+    list.iter().map(one).collect()
+}
+
+/// A point of a study as claims read it: its parameters and its figures.
+pub trait Measured {
+    /// Where the point is: parameters of the sweep and their values.
+    fn parameters(&self) -> &[(String, Tree)];
+    /// A figure by name.
+    ///
+    /// # Errors
+    /// A figure that there is not, in words.
+    fn figure(&self, name: &str) -> Result<f64, String>;
+    /// Where the point is and how it was measured, in words.
+    fn told(&self) -> String;
+
+    /// Whether the point has this value of this parameter.
+    fn is_at(&self, parameter: &str, value: &Word) -> bool {
+        self.parameters().iter().any(|(path, found)| {
+            path == parameter
+                && match (value, &found.value) {
+                    (Word::Number(x), Value::Integer(i)) => *x == *i as f64,
+                    (Word::Number(x), Value::Float(f)) => x == f,
+                    (Word::Text(text), _) => *text == shown(found),
+                    _ => false,
+                }
+        })
+    }
+}
