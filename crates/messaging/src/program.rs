@@ -59,6 +59,37 @@ pub trait Program: Send {
     fn is_done(&self) -> bool;
 }
 
+/// A program that does one operation after the other.
+#[derive(Debug)]
+pub struct Serial {
+    operations: std::vec::IntoIter<Operation>,
+    is_done: bool,
+}
+
+impl Serial {
+    /// Of these operations; none for a rank that does nothing.
+    pub fn new(operations: Vec<Operation>) -> Self {
+        Serial { operations: operations.into_iter(), is_done: false }
+    }
+}
+
+impl Program for Serial {
+    fn start(&mut self, issue: &mut Issue) {
+        match self.operations.next() {
+            Some(operation) => issue.push(OpId(0), operation),
+            None => self.is_done = true,
+        }
+    }
+
+    fn finished(&mut self, _: OpId, issue: &mut Issue) {
+        self.start(issue);
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done
+    }
+}
+
 /// The ranks to which a program sends, in rising order: found by running it by itself, each operation finished as soon as
 /// it has begun. Right for programs whose sends do not depend on what comes, or when; those of skeletons do not.
 pub fn destinations(program: &mut dyn Program) -> BTreeSet<u32> {

@@ -7,6 +7,7 @@
 use crate::config::{MessagingConfig, ProgressMode, Steps};
 use crate::matching::Matching;
 use crate::program::{Issue, OpId, Operation, Program};
+use crate::transit::{Part, Passage, Transit};
 use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_node::process::{self, Failure, Operations, Outcome, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
@@ -27,9 +28,13 @@ pub struct RankReport {
     pub compute: Microticks,
     /// In its library's instructions.
     pub software: Microticks,
-    /// Waiting for messages.
-    pub waiting: Microticks,
-    /// Held by the network interface while it gave commands.
+    /// Waiting for a partner that had not sent yet what it waited for.
+    pub partner: Microticks,
+    /// Waiting for messages under way: as long as they take on a machine that is otherwise empty.
+    pub wire: Microticks,
+    /// The same, as far as they took longer.
+    pub queueing: Microticks,
+    /// Held by the network interface while it gave commands, or until it had taken data.
     pub injection: Microticks,
     /// Messages received, and their data, bytes.
     pub messages: u64,
@@ -62,6 +67,8 @@ struct Receive {
     from: u32,
     remote: u32,
     bytes: u64,
+    /// When the data were fetched, if this side does.
+    fetched_at: Microticks,
 }
 
 /// What the rank spends its time on.
@@ -101,6 +108,9 @@ pub struct Rank<T> {
     /// Since when, and how much of it the library's own instructions take.
     since: Microticks,
     spent: Microticks,
+    /// When the wait began that the next event ends, and how much of the time since then it waited.
+    waits: Option<(Microticks, Microticks)>,
+    transit: Arc<Transit>,
     report: Arc<Mutex<RankReport>>,
 }
 
@@ -151,6 +161,7 @@ impl<T: Transport> Rank<T> {
         program: Box<dyn Program>,
         config: &MessagingConfig,
         ticks_per_second: u64,
+        transit: &Arc<Transit>,
         report: &Arc<Mutex<RankReport>>,
     ) -> Self {
         let eager_max_bytes = config.eager_max_B.unwrap_or(u64::MAX).min(transport.eager_max_bytes());
@@ -173,6 +184,8 @@ impl<T: Transport> Rank<T> {
             doing: Doing::Library,
             since: Microticks::ZERO,
             spent: Microticks::ZERO,
+            waits: None,
+            transit: Arc::clone(transit),
             report: Arc::clone(report),
         }
     }
@@ -183,6 +196,12 @@ impl<T: Transport> Rank<T> {
             self.spent += microticks;
             self.transport.core().ask(process::Operation::Spend(microticks));
         }
+    }
+
+    /// Sends a message of the protocols, when what the library does before it is done.
+    fn put(&mut self, to: u32, envelope: Envelope) {
+        self.transit.sends(self.rank, to, &envelope, self.since + self.spent);
+        self.transport.send(to, envelope);
     }
 
     /// Whether anything has been asked of the node, so that time passes before the library continues.
@@ -258,13 +277,13 @@ impl<T: Transport> Rank<T> {
             } else {
                 envelope.request = self.sends.insert((op, to));
             }
-            self.transport.send(to, envelope);
+            self.put(to, envelope);
             return Ok(copies);
         }
         envelope.kind = Kind::RequestToSend;
         envelope.request = self.sends.insert((op, to));
         lock(&self.report).rendezvous += 1;
-        self.transport.send(to, envelope);
+        self.put(to, envelope);
         Ok(false)
     }
 
@@ -290,12 +309,13 @@ impl<T: Transport> Rank<T> {
             from,
             remote: envelope.request,
             bytes: envelope.bytes,
+            fetched_at: self.since + self.spent,
         });
         if self.transport.fetches() {
             self.transport.fetch(from, envelope.request, envelope.bytes, request);
         } else {
             let answer = Envelope { kind: Kind::ClearToSend, tag: request, ..envelope };
-            self.transport.send(from, answer);
+            self.put(from, answer);
         }
         Ok(None)
     }
@@ -321,8 +341,40 @@ impl<T: Transport> Rank<T> {
         }
     }
 
+    /// Whatever the rank waited for, it was this.
+    fn waited_for(&mut self, event: &Event, now: Microticks) {
+        let waits = self.waits.take();
+        let (passage, sent) = match event {
+            Event::Arrived { from, envelope } => {
+                let Some(sent) = self.transit.arrives(*from, self.rank, envelope) else { return };
+                let (part, bytes) = Part::of(envelope);
+                (Passage { part, bytes, from: *from, to: self.rank }, sent)
+            }
+            Event::Fetched { request } => {
+                let Some(&Receive { from, bytes, fetched_at, .. }) = self.receives.get(*request) else {
+                    return;
+                };
+                (Passage { part: Part::Bulk, bytes, from, to: self.rank }, fetched_at)
+            }
+            Event::Sent { .. } => {
+                let (_, waited) = waits.unwrap_or_default();
+                lock(&self.report).injection += waited;
+                return;
+            }
+        };
+        // Of the time that it waited, what was before the message was sent, and what after.
+        let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
+        let under_way = waited.min(now.saturating_sub(sent.max(began)));
+        let (wire, queueing) = self.transit.passed(passage, (sent, now), under_way);
+        let mut report = lock(&self.report);
+        report.partner += waited.saturating_sub(under_way);
+        report.wire += wire;
+        report.queueing += queueing;
+    }
+
     /// Something has happened below.
     fn happened(&mut self, event: Event, now: Microticks) -> Outcome {
+        self.waited_for(&event, now);
         let unknown = |what: &str, request| {
             Err(Failure::new("advance", format!("{what} of request {request}, which there is not")))
         };
@@ -337,7 +389,7 @@ impl<T: Transport> Rank<T> {
                         return unknown("a clear-to-send", envelope.request);
                     };
                     // The receiver knows the data by its own request, this side by the sender's.
-                    self.transport.send(
+                    self.put(
                         to,
                         Envelope {
                             kind: Kind::Data,
@@ -367,12 +419,12 @@ impl<T: Transport> Rank<T> {
             },
             Event::Fetched { request } => match self.receives.remove(request) {
                 None => unknown("data", request),
-                Some(Receive { op, from, remote, bytes }) => {
+                Some(Receive { op, from, remote, bytes, .. }) => {
                     self.spend(self.steps.receive);
                     self.count(bytes);
                     let envelope =
                         Envelope { kind: Kind::Finished, sequence: 0, tag: 0, bytes: 0, request: remote };
-                    self.transport.send(from, envelope);
+                    self.put(from, envelope);
                     self.finished(op, now)
                 }
             },
@@ -385,7 +437,10 @@ impl<T: Transport> Rank<T> {
         let mut report = lock(&self.report);
         match self.doing {
             Doing::Computing(_) | Doing::Overlapping => report.compute += passed,
-            Doing::Waiting => report.waiting += passed,
+            Doing::Waiting => {
+                let (_, waited) = self.waits.get_or_insert((self.since, Microticks::ZERO));
+                *waited += passed;
+            }
             Doing::Library => {
                 let software = self.spent.min(passed);
                 report.software += software;

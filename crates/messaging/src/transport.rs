@@ -20,7 +20,7 @@ pub struct Envelope {
 }
 
 /// Kinds of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
     /// A message with its data.

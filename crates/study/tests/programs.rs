@@ -71,6 +71,34 @@ fn a_skeleton_runs_on_every_machine() {
     }
 }
 
+/// Where a rank's time goes adds up to when it ends. One message at a time meets no queue; everybody to one rank does.
+#[test]
+fn the_parts_of_a_ranks_time_add_up() {
+    let all = |p: &ProgramFigures| {
+        [p.compute_us, p.software_us, p.injection_us, p.partner_us, p.wire_us, p.queueing_us]
+    };
+    let collective = |ranks: u32, what: &str| {
+        format!(
+            "name = 'c'\nmachine = 'bgl'\nnodes = 8\nmeasure = {{ until = 'finished' }}\n\
+            workload = {{ kind = 'skeleton', program = 'collective', ranks = {ranks}, iterations = 1, {what} }}"
+        )
+    };
+    let alone = collective(2, "operation = 'broadcast', bytes = 3000");
+    let crowd = collective(8, "operation = 'all-to-all', algorithm = 'linear', bytes = 20_000");
+    for machine in MACHINES {
+        let quiet = run(&alone, machine, 1);
+        let quiet = finished(&quiet);
+        assert!(quiet.wire_us > 0.0 && quiet.queueing_us < 0.2 * quiet.wire_us, "{machine:?}: {quiet:?}");
+        let busy = run(&crowd, machine, 1);
+        let busy = finished(&busy);
+        assert!(busy.queueing_us > 0.2 * busy.wire_us, "{machine:?}: {busy:?}");
+        for figures in [quiet, busy] {
+            let sum: f64 = all(figures).iter().sum();
+            assert!((sum / figures.mean_end_us - 1.0).abs() < 1e-6, "{machine:?}: {sum}, {figures:?}");
+        }
+    }
+}
+
 /// Without software and with a progress thread a rank takes at least what it computes; each overhead makes it take longer by what it is.
 #[test]
 fn overheads_are_what_they_are_set_to() {

@@ -53,14 +53,16 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
                 format!("{} us; ranks end at {} us on average", short(p.last_end_us), short(p.mean_end_us)),
             ),
         ];
-        let [compute, software, injection, waiting] =
-            [p.compute_us, p.software_us, p.injection_us, p.waiting_us].map(short);
-        rows.push((
-            "a rank's time",
-            format!(
-                "computing {compute} us, messaging software {software} us, injection {injection} us, waiting {waiting} us (means)"
-            ),
-        ));
+        let parts = [
+            ("computing", p.compute_us),
+            ("messaging software", p.software_us),
+            ("injection", p.injection_us),
+            ("queueing", p.queueing_us),
+            ("wire", p.wire_us),
+            ("waiting for the partner", p.partner_us),
+        ];
+        let parts: Vec<String> = parts.iter().map(|(what, us)| format!("{what} {} us", short(*us))).collect();
+        rows.push(("a rank's time", format!("{} (means)", parts.join(", "))));
         if p.mean_hops_by_bytes > 0.0 {
             let hops = format!(
                 "{} hops a byte, {} a message",

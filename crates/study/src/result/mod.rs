@@ -136,12 +136,18 @@ pub struct ProgramFigures {
     /// In the instructions of its messaging library.
     #[serde(default)]
     pub software_us: f64,
-    /// Held by its network interface while it gave commands.
+    /// Held by its network interface while it gave commands, or until it had taken data.
     #[serde(default)]
     pub injection_us: f64,
-    /// Waiting for messages.
+    /// Waiting for a partner that had not sent yet what it waited for.
     #[serde(default)]
-    pub waiting_us: f64,
+    pub partner_us: f64,
+    /// Waiting for messages under way, as long as they take on a machine that is otherwise empty.
+    #[serde(default)]
+    pub wire_us: f64,
+    /// The same, as far as they took longer.
+    #[serde(default)]
+    pub queueing_us: f64,
     /// Mean hops of a byte under the mapping; 0 where the messages are not known beforehand.
     pub mean_hops_by_bytes: f64,
     /// Mean hops of a message under the mapping.

@@ -8,6 +8,7 @@
 //! | `driver.rs` | what a run asks of the nodes' side |
 //! | `course.rs`, `steady.rs` | the run itself; when it has settled |
 //! | `programs.rs` | programs of ranks, skeletons and traces, on any machine |
+//! | `unloaded.rs` | what their messages take on a machine that is otherwise empty |
 //! | `processes.rs` | programs that failed or never end |
 //! | `reach.rs` | programs refused whose messages have no way round what is dead |
 
@@ -21,6 +22,7 @@ mod reach;
 pub(crate) mod steady;
 mod switched;
 mod torus;
+mod unloaded;
 
 use crate::diagnose::Problem;
 use crate::machine::Machine;

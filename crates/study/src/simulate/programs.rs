@@ -6,6 +6,7 @@ use super::driver::{Driver, TimeOuts};
 use super::family::RouterFamily;
 use super::processes::Processes;
 use super::reach;
+use super::unloaded;
 use crate::diagnose::Problem;
 use crate::measure::switched::SwitchedReadout;
 use crate::measure::torus::TorusReadout;
@@ -26,12 +27,14 @@ use netloom_messaging::glex::Glex;
 use netloom_messaging::gni;
 use netloom_messaging::rank::{Rank, RankReport};
 use netloom_messaging::spi;
+use netloom_messaging::transit::{Hops, Transit, Unloaded};
 use netloom_messaging::transport::Transport;
 use netloom_messaging::transports::glex::GlexTransport;
 use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG};
 use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
 use netloom_messaging::transports::spi::SpiTransport;
 use netloom_nic::aries::address::Job;
+use netloom_nic::detour;
 use netloom_nic::fifo::FifoNic;
 use netloom_nic::message_unit::NETWORK_FIFOS;
 use netloom_nic::packet_port::{NewPacket, OnFifos, PacketPort, PortMemory, Watch};
@@ -55,6 +58,7 @@ struct Ranks<'a> {
     programs: Vec<Mutex<Option<Box<dyn Program>>>>,
     reports: Vec<Arc<Mutex<RankReport>>>,
     placement: Arc<Placement>,
+    transit: Arc<Transit>,
     hops: Option<HopStatistics>,
     begin: Instant,
 }
@@ -96,14 +100,52 @@ impl<'a> Ranks<'a> {
             reach::check(study, mapping.nodes(), &messages).map_err(|e| study.impossible(e))?;
         }
         let hops = study.network.torus().map(|_| mapping.hop_statistics(&shape, messages.iter().copied()));
-        Ok(Ranks {
+        let placement = Arc::new(Placement::new(mapping.nodes()));
+        let transit =
+            Transit::new(ranks, unloaded::hops(study, &shape, mapping.nodes()), Unloaded::default());
+        Ok(Ranks { hops, begin, ..Ranks::of(study, programs, &placement, transit) })
+    }
+
+    /// Ranks with these programs on the nodes of a placement.
+    fn of(
+        study: &'a ResolvedStudy,
+        programs: Vec<Box<dyn Program>>,
+        placement: &Arc<Placement>,
+        transit: Transit,
+    ) -> Self {
+        Ranks {
             study,
+            reports: programs.iter().map(|_| Arc::default()).collect(),
             programs: programs.into_iter().map(|p| Mutex::new(Some(p))).collect(),
-            reports: (0..ranks).map(|_| Arc::default()).collect(),
-            placement: Arc::new(Placement::new(mapping.nodes())),
-            hops,
-            begin,
-        })
+            placement: Arc::clone(placement),
+            transit: Arc::new(transit),
+            hops: None,
+            begin: Instant::now(),
+        }
+    }
+
+    /// Runs these ranks: before, others on the same nodes measure what messages take when there is nothing else.
+    fn run(
+        mut self,
+        on: impl Fn(&Self, &dyn ProgressSink) -> Result<RunResult, Problem>,
+        progress: &dyn ProgressSink,
+    ) -> Result<RunResult, Problem> {
+        let ranks = self.reports.len() as u32;
+        let hops = Arc::clone(&self.transit);
+        let hops = move || -> Hops {
+            let hops = Arc::clone(&hops);
+            Box::new(move |a, b| hops.hops(a, b))
+        };
+        // Where something is out of order, a rank may be out of the first one's reach.
+        let is_whole = self.study.network.torus().is_none_or(|torus| detour::planner(torus).is_none());
+        if is_whole && let Some(programs) = unloaded::programs(ranks, &hops()) {
+            let transit = Transit::new(ranks, hops(), Unloaded::default()).observing();
+            let alone = Ranks::of(self.study, programs, &self.placement, transit);
+            on(&alone, &unloaded::Unseen(progress))?;
+            self.transit = Arc::new(Transit::new(ranks, hops(), alone.transit.unloaded()));
+        }
+        self.begin = Instant::now();
+        on(&self, progress)
     }
 
     fn steps(&self) -> Steps {
@@ -122,7 +164,7 @@ impl<'a> Ranks<'a> {
         let machine = &self.study.machine;
         let report = &self.reports[rank as usize];
         let (config, second) = (machine.messaging(), machine.ticks_per_second());
-        Box::new(Rank::new(rank, transport(rank), program, config, second, report))
+        Box::new(Rank::new(rank, transport(rank), program, config, second, &self.transit, report))
     }
 
     /// Nodes that put packets into the network themselves.
@@ -157,7 +199,9 @@ impl<'a> Ranks<'a> {
             figures.compute_us += us(report.compute) / f64::from(ranks);
             figures.software_us += us(report.software) / f64::from(ranks);
             figures.injection_us += us(report.injection) / f64::from(ranks);
-            figures.waiting_us += us(report.waiting) / f64::from(ranks);
+            figures.partner_us += us(report.partner) / f64::from(ranks);
+            figures.wire_us += us(report.wire) / f64::from(ranks);
+            figures.queueing_us += us(report.queueing) / f64::from(ranks);
             match report.ended_at {
                 Some(end) => ends.push(us(end)),
                 None => waiting.push((rank, report.waits_for)),
@@ -237,7 +281,17 @@ pub(super) fn on_torus<F: RouterFamily>(
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
-    let ranks = Ranks::new(study, workload)?;
+    Ranks::new(study, workload)?
+        .run(|ranks, progress| ranks_on_torus(family, ranks, progress, threads), progress)
+}
+
+fn ranks_on_torus<F: RouterFamily>(
+    family: &F,
+    ranks: &Ranks,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let study = ranks.study;
     let (network, machine, s) = (study.torus(), study.torus_machine(), &study.study);
     let nic = &machine.nic;
     let mut options = BuildOptions {
@@ -257,7 +311,7 @@ pub(super) fn on_torus<F: RouterFamily>(
             })
         });
         let built = built.map_err(|e| study.impossible(e))?;
-        let mut run = Run::new(study, TorusReadout::default(), built, None, threads, seconds(&ranks));
+        let mut run = Run::new(study, TorusReadout::default(), built, None, threads, seconds(ranks));
         let mut result = run.until_the_end(progress);
         let processes = Processes::of(&mut run.network);
         ranks.finish(&mut result, &processes);
@@ -284,7 +338,7 @@ pub(super) fn on_torus<F: RouterFamily>(
         FifoNic::new(nic, network, numbers, OnFifos::new(ranks.port_nodes(numbers, &format, &lanes)))
     });
     let built = built.map_err(|e| study.impossible(e))?;
-    let mut run = Run::new(study, TorusReadout::default(), built, None, threads, seconds(&ranks));
+    let mut run = Run::new(study, TorusReadout::default(), built, None, threads, seconds(ranks));
     let mut result = run.until_the_end(progress);
     let mut processes = Processes::default();
     run.network.blocks().for_each(|block| processes.add(&block.host().software().nodes));
@@ -299,7 +353,15 @@ pub(super) fn on_switches(
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
-    let ranks = Ranks::new(study, workload)?;
+    Ranks::new(study, workload)?.run(|ranks, progress| ranks_on_switches(ranks, progress, threads), progress)
+}
+
+fn ranks_on_switches(
+    ranks: &Ranks,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let study = ranks.study;
     let (outline, s) = (study.switched(), &study.study);
     let machine = study.machine.switched().expect("a network of switches");
     let (network, nodes) = (&outline.config, outline.wiring.nodes());
@@ -315,7 +377,7 @@ pub(super) fn on_switches(
                 ranks.process(gni.node(), transport)
             })
         });
-        return on_nics(&ranks, built, to);
+        return on_nics(ranks, built, to);
     }
     if let Some(nic) = &machine.th {
         let built = TiledNetwork::new(network, &options, |numbers| {
@@ -324,13 +386,13 @@ pub(super) fn on_switches(
                 ranks.process(glex.node(), |_| GlexTransport::new(glex.clone(), &ranks.placement))
             })
         });
-        return on_nics(&ranks, built, to);
+        return on_nics(ranks, built, to);
     }
     let mode = s.traffic.routing.mode().expect("it was checked");
     let format: Arc<dyn PacketFormat<TiledHeader>> =
         Arc::new(FlitPackets { network: Arc::clone(network), mode });
     let built = TiledNetwork::new(network, &options, |numbers| ranks.port_nodes(numbers, &format, &[0]));
-    on_nics(&ranks, built, to)
+    on_nics(ranks, built, to)
 }
 
 /// Runs nodes of a network of switches to the end of their programs.
