@@ -16,6 +16,28 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpId(pub u32);
 
+/// Collective operations that a machine may do by hardware of its own, among all ranks of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collective {
+    /// No rank continues before all have entered.
+    Barrier,
+    /// Rank 0's data to all.
+    Broadcast,
+    /// The sum of all ranks' doubles to all.
+    Allreduce,
+}
+
+impl Collective {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Collective::Barrier => "barrier",
+            Collective::Broadcast => "broadcast",
+            Collective::Allreduce => "allreduce",
+        }
+    }
+}
+
 /// What a program may ask of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -43,6 +65,13 @@ pub enum Operation {
         bytes: u64,
         /// The tag of the message; none takes any.
         tag: Option<u32>,
+    },
+    /// Take part in the next collective operation of all ranks, by the machine's hardware. Finishes when this rank may continue.
+    Collective {
+        /// Which.
+        what: Collective,
+        /// Its data, bytes.
+        bytes: u64,
     },
 }
 

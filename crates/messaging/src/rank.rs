@@ -6,7 +6,7 @@
 
 use crate::config::{MessagingConfig, ProgressMode, Steps};
 use crate::matching::Matching;
-use crate::program::{Issue, OpId, Operation, Program};
+use crate::program::{Collective, Issue, OpId, Operation, Program};
 use crate::transit::{Part, Passage, Transit};
 use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_node::process::{self, Failure, Operations, Outcome, Process, Resumed, Step, Wait};
@@ -111,6 +111,9 @@ pub struct Rank<T> {
     /// When the wait began that the next event ends, and how much of the time since then it waited.
     waits: Option<(Microticks, Microticks)>,
     transit: Arc<Transit>,
+    /// The collective operation that it takes part in, and its number; how many there were.
+    collective: Option<(OpId, usize)>,
+    collectives: usize,
     report: Arc<Mutex<RankReport>>,
 }
 
@@ -186,6 +189,8 @@ impl<T: Transport> Rank<T> {
             spent: Microticks::ZERO,
             waits: None,
             transit: Arc::clone(transit),
+            collective: None,
+            collectives: 0,
             report: Arc::clone(report),
         }
     }
@@ -238,6 +243,7 @@ impl<T: Transport> Rank<T> {
                             finished.push_back(op);
                         }
                     }
+                    Operation::Collective { what, bytes } => self.join(now, op, what, bytes)?,
                     Operation::Receive { from, bytes, tag } => {
                         if let Some(message) = self.matching.post(from, tag, Posted { op, bytes }) {
                             finished.extend(self.matched(Posted { op, bytes }, message)?);
@@ -251,6 +257,26 @@ impl<T: Transport> Rank<T> {
             self.program.finished(op, &mut issue);
             self.issue = issue;
         }
+    }
+
+    /// Takes part in a collective operation by hardware.
+    fn join(&mut self, now: Microticks, op: OpId, what: Collective, bytes: u64) -> Outcome {
+        let refused = match self.transport.collective_max_bytes(what) {
+            None => Some("the machine has no hardware that does it among these ranks".to_owned()),
+            Some(most) if bytes > most => {
+                Some(format!("the machine's hardware does it with at most {most} B, found {bytes} B"))
+            }
+            Some(_) => self.collective.map(|_| "another collective operation has not ended".to_owned()),
+        };
+        if let Some(reason) = refused {
+            return Err(Failure::new(what.name(), format!("{reason}; take an algorithm by messages")));
+        }
+        self.spend(self.steps.send);
+        self.collective = Some((op, self.collectives));
+        self.transit.enters(self.collectives, now + self.spent);
+        self.collectives += 1;
+        self.transport.collective(what, bytes);
+        Ok(())
     }
 
     /// Starts a send. Returns whether it has finished.
@@ -361,6 +387,16 @@ impl<T: Transport> Rank<T> {
                 lock(&self.report).injection += waited;
                 return;
             }
+            Event::Collected => {
+                let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
+                let entered = self.collective.map_or(began, |(_, number)| self.transit.last_to_enter(number));
+                let under_way = waited.min(now.saturating_sub(entered.max(began)));
+                let mut report = lock(&self.report);
+                report.partner += waited.saturating_sub(under_way);
+                // The hardware has ways and buffers of its own for it.
+                report.wire += under_way;
+                return;
+            }
         };
         // Of the time that it waited, what was before the message was sent, and what after.
         let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
@@ -412,6 +448,13 @@ impl<T: Transport> Rank<T> {
                     None => unknown("the end", envelope.request),
                     Some((op, _)) => self.finished(op, now),
                 },
+            },
+            Event::Collected => match self.collective.take() {
+                None => unknown("the end of a collective operation", 0),
+                Some((op, _)) => {
+                    self.spend(self.steps.receive);
+                    self.finished(op, now)
+                }
             },
             Event::Sent { request } => match self.sends.remove(request) {
                 None => unknown("the end", request),

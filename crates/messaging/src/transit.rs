@@ -101,6 +101,8 @@ pub struct Transit {
     unloaded: Unloaded,
     /// By sender: when what is under way was sent.
     sent: Box<[Mutex<HashMap<Key, Microticks>>]>,
+    /// Of each collective operation by hardware, when the last rank entered it.
+    entered: Mutex<Vec<Microticks>>,
     /// All passages, in order of the ranks that they end at, where they are wanted.
     observed: Option<Box<[Mutex<Vec<(Passage, Microticks)>>]>>,
 }
@@ -116,7 +118,8 @@ fn key(to: u32, envelope: &Envelope) -> Key {
 impl Transit {
     /// For so many ranks.
     pub fn new(ranks: u32, hops: Hops, unloaded: Unloaded) -> Self {
-        Transit { hops, unloaded, sent: (0..ranks).map(|_| Mutex::default()).collect(), observed: None }
+        let sent = (0..ranks).map(|_| Mutex::default()).collect();
+        Transit { hops, unloaded, sent, entered: Mutex::default(), observed: None }
     }
 
     /// The same, which keeps what it sees.
@@ -124,6 +127,20 @@ impl Transit {
     pub fn observing(self) -> Self {
         let observed = self.sent.iter().map(|_| Mutex::default()).collect();
         Transit { observed: Some(observed), ..self }
+    }
+
+    /// A rank enters the collective operation of this number.
+    pub(crate) fn enters(&self, number: usize, now: Microticks) {
+        let mut entered = lock(&self.entered);
+        if entered.len() <= number {
+            entered.resize(number + 1, Microticks::ZERO);
+        }
+        entered[number] = entered[number].max(now);
+    }
+
+    /// When the last rank entered the collective operation of this number, which has ended.
+    pub(crate) fn last_to_enter(&self, number: usize) -> Microticks {
+        lock(&self.entered).get(number).copied().unwrap_or_default()
     }
 
     /// A rank sends a message now.

@@ -1,5 +1,6 @@
 //! What the point-to-point protocols need of what is below them: the seam between messages and network interfaces.
 
+use crate::program::Collective;
 use netloom_node::program::Core;
 use netloom_node::time::Microticks;
 use smallvec::SmallVec;
@@ -109,6 +110,8 @@ pub enum Event {
         /// By this request.
         request: u32,
     },
+    /// The collective operation that this rank takes part in has ended for it.
+    Collected,
 }
 
 /// What carries the messages of a rank. Nothing here waits: what takes time is asked of the node, and done by the time that the rank is
@@ -143,6 +146,16 @@ pub trait Transport: Send {
     /// Fetches data of another rank, which it has announced with this request; its own request is for the event.
     fn fetch(&mut self, _from: u32, _remote: u32, _bytes: u64, _request: u32) {
         unreachable!("it does not fetch");
+    }
+
+    /// Data of the longest collective operation of all ranks that the machine's hardware does, bytes; none if it does not do it.
+    fn collective_max_bytes(&self, _what: Collective) -> Option<u64> {
+        None
+    }
+
+    /// Takes part in a collective operation by hardware, one at a time.
+    fn collective(&mut self, _what: Collective, _bytes: u64) {
+        unreachable!("it has none");
     }
 
     /// The wait has ended since this of its watches is there.

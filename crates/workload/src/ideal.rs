@@ -87,6 +87,7 @@ impl Run {
                     self.at(sent, Event::Finished(rank, op));
                     self.at(arrival, Event::Arrived { from: rank, to, tag });
                 }
+                Operation::Collective { .. } => unreachable!("this network has no hardware for them"),
                 Operation::Receive { from, tag, .. } => {
                     let posted = (self.finish.operations, op);
                     if self.sides[rank as usize].post(from, tag, posted).is_some() {

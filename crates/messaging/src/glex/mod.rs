@@ -26,6 +26,7 @@
 mod memory;
 mod post;
 mod queues;
+pub mod tree;
 
 use netloom_fabric::config::TiledConfig;
 use netloom_nic::th::config::{ThConfig, ThCoreConfig};

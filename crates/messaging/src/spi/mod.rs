@@ -248,6 +248,16 @@ impl Spi {
         self.core.wait(Watch::Barrier(class, barrier_bit(turn)), None).await;
     }
 
+    /// What tells that all have entered the barrier of a class for the `turn`-th time.
+    pub fn barrier_watch(&self, class: u8, turn: u64) -> Watch {
+        Watch::Barrier(class, barrier_bit(turn))
+    }
+
+    /// Whether the status register of a class says so (not timed).
+    pub fn has_passed_barrier(&self, class: u8, turn: u64) -> bool {
+        self.status(class).0 & barrier_bit(turn) == 0
+    }
+
     /// Says three bits of its own for a class of global interrupts: one store to a register of the unit.
     pub async fn say(&self, class: u8, says: u64) {
         self.core.ask(Operation::Submit(Command::Say(class, says & 7)));

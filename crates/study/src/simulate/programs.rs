@@ -383,7 +383,7 @@ fn ranks_on_switches(
         let built = TiledNetwork::new(network, &options, |numbers| {
             th::nics_of(nic, network, numbers, 1, s.seed, |slot| {
                 let glex = Glex::new(slot);
-                ranks.process(glex.node(), |_| GlexTransport::new(glex.clone(), &ranks.placement))
+                ranks.process(glex.node(), |rank| GlexTransport::new(glex.clone(), &ranks.placement, rank))
             })
         });
         return on_nics(ranks, built, to);

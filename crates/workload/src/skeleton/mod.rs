@@ -32,7 +32,7 @@ use netloom_fabric::config::tagged::{Tagged, tagged};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ConfigError;
-use crate::program::{Issue, OpId, Operation, Processors, Program};
+use crate::program::{self, Issue, OpId, Operation, Processors, Program};
 
 /// What a skeleton may call: a rank of a message-passing program.
 ///
@@ -49,6 +49,9 @@ pub trait Rank: Send + Sync {
 
     /// Keeps the CPU busy for `ns`. Several at once (joined futures) take turns.
     fn compute(&self, ns: u64) -> impl Future<Output = ()> + Send;
+
+    /// Takes part in a collective operation of all ranks by the machine's hardware.
+    fn collective(&self, what: program::Collective, bytes: u64) -> impl Future<Output = ()> + Send;
 
     /// Starts to send `bytes`.
     fn isend(&self, to: u32, tag: u32, bytes: u64) -> Self::Request;
@@ -200,6 +203,11 @@ impl Rank for SimulatedRank {
             }
             slot
         };
+        self.wait(Request { slot }).await;
+    }
+
+    async fn collective(&self, what: program::Collective, bytes: u64) {
+        let slot = lock(&self.shared).issue(Operation::Collective { what, bytes });
         self.wait(Request { slot }).await;
     }
 
