@@ -14,9 +14,11 @@ use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::windows::Windows;
 use crate::write::number::grouped;
 use netloom_fabric::config::{ConfigError, Outline};
+use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig};
 use netloom_workload::config::{Load, TrafficConfig, WorkloadConfig};
 use netloom_workload::mapping::MappingConfig;
+use netloom_workload::shape::Shape;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -445,11 +447,14 @@ fn fits_torus(
     if !study.workload.is_program() {
         study.traffic.packet_chunks.or_full(network.packet.chunks_max);
     }
-    checked(study.workload.check(dims), study_tree)?;
+    checked(study.workload.check(&Shape::of_torus(&Torus::new(&network.topology))), study_tree)?;
     checked(of_switches(&study.measure), study_tree)?;
     checked(io_program(&study.workload, network), study_tree)?;
     checked(io_nodes(&study.workload, network), machine_tree)?;
     checked(study.traffic.check(network), study_tree)?;
+    if let WorkloadConfig::Jobs(jobs) = &study.workload {
+        checked(jobs.check_loads(&study.traffic, |own| own.check(network)), study_tree)?;
+    }
     checked(dealing(&machine.nic, &study.workload), machine_tree)?;
     checked(study.mapping.check(dims), study_tree)
 }
@@ -467,8 +472,11 @@ fn of_switches(measure: &MeasureConfig) -> Result<(), ConfigError> {
 /// Checks what a study says against its network of switches.
 fn fits_switched(study: &mut Study, network: &SwitchedOutline) -> Result<(), ConfigError> {
     let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
-    study.workload.check_switched(&network.wiring)?;
+    study.workload.check(&Shape::of_switches(&network.wiring))?;
     study.traffic.check_switched(&network.config)?;
+    if let WorkloadConfig::Jobs(jobs) = &study.workload {
+        jobs.check_loads(&study.traffic, |own| own.check_switched(&network.config))?;
+    }
     if matches!(study.mapping, MappingConfig::Dimensions(_)) {
         return refuse(
             "mapping",

@@ -8,8 +8,8 @@ use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig, NodeMode};
 use netloom_nic::fifo::FifoNic;
 use netloom_workload::config::{AllToAll, Load, Routing, TrafficConfig, WorkloadConfig};
-use netloom_workload::pattern::Pattern;
-use netloom_workload::synthetic::{Plan, Synthetic};
+use netloom_workload::shape::Shape;
+use netloom_workload::traffic::{Pattern, TorusPlan, TorusTraffic};
 use std::sync::Arc;
 
 type Outcome = (u64, u64, u64);
@@ -25,11 +25,11 @@ fn drain(
 ) -> Outcome {
     let config = TorusConfig::bluegene_l(dims);
     let torus = Torus::new(&config.topology);
-    let pattern = Pattern::new(workload, &torus, 240).expect("readable").expect("a pattern");
-    let plan = Arc::new(Plan::new(pattern, traffic, &config.outline(), nic, 1));
-    let options = BuildOptions { injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic), ..options };
+    let pattern = Pattern::new(workload, &Shape::of_torus(&torus), 240, 1).expect("readable").expect("a pattern");
+    let plan = Arc::new(TorusPlan::new(pattern, (workload, traffic), &config.outline(), nic, 1));
+    let options = BuildOptions { injection_fifos: FifoNic::<TorusTraffic>::injection_fifos(nic), ..options };
     let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-        FifoNic::new(nic, &config.outline(), n, Synthetic::new(&plan, n))
+        FifoNic::new(nic, &config.outline(), n, TorusTraffic::new(&plan, n))
     })
     .expect("buildable");
     assert_eq!(network.run_until(50_000_000, threads, &Progress::default()), Reached::Idle);
@@ -108,7 +108,7 @@ fn threads_and_blocks_do_not_matter() {
             let options =
                 BuildOptions { seed, block: block.to_vec(), smallest_chunks: 1, ..BuildOptions::default() };
             let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-                FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
+                FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
             })
             .expect("buildable");
             network.run_until(15_000, threads, &Progress::default());
@@ -141,7 +141,7 @@ fn a_relay_sends_on_by_the_second_leg_alone() {
             1,
         ));
         let mut network = TorusNetwork::<_, 6>::new(&config, &BuildOptions::default(), |n| {
-            FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
+            FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
         })
         .expect("buildable");
         assert_eq!(network.run_until(50_000_000, 2, &Progress::default()), Reached::Idle);
@@ -174,7 +174,7 @@ fn an_all_to_all_goes_round_dead_nodes() {
         let run = |threads, block: &[u32]| {
             let options = BuildOptions { block: block.to_vec(), ..BuildOptions::default() };
             let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-                FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
+                FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
             })
             .expect("buildable");
             assert_eq!(network.run_until(50_000_000, threads, &Progress::default()), Reached::Idle);

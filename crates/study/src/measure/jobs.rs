@@ -5,14 +5,14 @@ use crate::resolve::ResolvedStudy;
 use crate::result::{JobAlone, JobFigures};
 use netloom_fabric::topology::wiring::Wiring;
 use netloom_workload::config::JobsConfig;
-use netloom_workload::flits::{Counts, JobCounts, Plan};
+use netloom_workload::traffic::{Counts, JobCounts, SwitchedPlan};
 use std::collections::BTreeSet;
 
 /// The figures of each job over so many ticks, none of which has run alone yet.
 pub(crate) fn figures(
     study: &ResolvedStudy,
     config: &JobsConfig,
-    plan: &Plan,
+    plan: &SwitchedPlan,
     counts: &Counts,
     ticks: f64,
 ) -> Vec<JobFigures> {
@@ -20,15 +20,15 @@ pub(crate) fn figures(
     let nothing = JobCounts::default();
     let job = |(number, job): (usize, &netloom_workload::config::JobConfig)| {
         let counts = counts.jobs.get(number).unwrap_or(&nothing);
-        let nodes = plan.jobs().map_or(&[][..], |jobs| jobs.nodes(number));
+        let nodes = plan.plan().jobs().map_or(&[][..], |jobs| jobs.nodes(number));
         JobFigures {
             name: job.name(number),
             nodes: job.nodes,
             routers: count(nodes, |node| wiring.home(node).0),
             groups: count(nodes, |node| group(wiring, node)),
             packets: counts.arrived.packets,
-            offered_flits_per_tick: plan.offered_by(number),
-            accepted_flits_per_tick: counts.arrived.flits as f64 / (ticks * f64::from(job.nodes)).max(1.0),
+            offered_flits_per_tick: plan.plan().rates()[number].offered,
+            accepted_flits_per_tick: counts.arrived.size as f64 / (ticks * f64::from(job.nodes)).max(1.0),
             latency: latency(study, &counts.latency),
             last_arrival_us: study.micros(counts.last),
             alone: None,

@@ -17,7 +17,7 @@ use netloom_fabric::router::tiled::{TileCounts, TiledBlock, TiledFamily, TiledNe
 use netloom_fabric::router::{self, RouterBlock, WindowRecord};
 use netloom_fabric::topology::wiring::Wiring;
 use netloom_workload::config::WorkloadConfig;
-use netloom_workload::flits::{Counts, Plan};
+use netloom_workload::traffic::{Counts, SwitchedPlan};
 use std::sync::Arc;
 
 /// How networks of tiled routers are read out.
@@ -26,7 +26,7 @@ pub(crate) struct SwitchedReadout {
     /// Flits that a node offers in a tick; none for as many as go.
     pub offered: Option<f64>,
     /// What nodes send that have no programs.
-    pub plan: Option<Arc<Plan>>,
+    pub plan: Option<Arc<SwitchedPlan>>,
 }
 
 impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
@@ -60,7 +60,7 @@ impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
         result.links = summary(&rows);
         result.switched = Some(SwitchedFigures {
             offered_flits_per_tick: self.offered,
-            accepted_flits_per_tick: per_tick(counts.requests.flits + counts.responses.flits),
+            accepted_flits_per_tick: per_tick(counts.requests.size + counts.responses.size),
             bound_flits_per_tick: self
                 .plan
                 .as_ref()
@@ -74,8 +74,8 @@ impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
             responses: study.study.traffic.responses.then(|| ResponseFigures {
                 requests: counts.requests.packets,
                 responses: counts.responses.packets,
-                request_flits_per_tick: per_tick(counts.requests.flits),
-                response_flits_per_tick: per_tick(counts.responses.flits),
+                request_flits_per_tick: per_tick(counts.requests.size),
+                response_flits_per_tick: per_tick(counts.responses.size),
                 round_trip: latency(study, &counts.round_trip),
             }),
             reordering: study.study.measure.reordering.then(|| reordering(&counts.reordering)),

@@ -6,8 +6,7 @@ use netloom_nic::fifo::{FifoNic, Software};
 use netloom_nic::message_unit::{self, MessageUnits};
 use netloom_nic::packet_port::OnFifos;
 use netloom_nic::th::ThNics;
-use netloom_workload::flits::{Counts as Counted, Nodes};
-use netloom_workload::synthetic::Synthetic;
+use netloom_workload::traffic::{Counts as Counted, SwitchedTraffic, TorusTraffic};
 
 /// What a run must know of the nodes' side.
 pub(crate) trait Driver {
@@ -47,7 +46,7 @@ impl Driver for MessageUnits {
     }
 }
 
-impl Driver for Nodes {
+impl Driver for SwitchedTraffic {
     fn arrived_so_far(&self) -> (u64, u64) {
         (self.delivered.1, self.delivered.0)
     }
@@ -57,7 +56,7 @@ impl Driver for Nodes {
     }
 
     fn restart(&mut self) {
-        Nodes::restart(self);
+        SwitchedTraffic::restart(self);
     }
 }
 
@@ -100,7 +99,7 @@ impl TimeOuts for ThNics {
     }
 }
 
-impl Counts for Synthetic {
+impl Counts for TorusTraffic {
     fn arrived_so_far(&self) -> (u64, u64) {
         (self.payload_bytes, self.delivered)
     }

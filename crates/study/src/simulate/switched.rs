@@ -17,11 +17,11 @@ use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_nic::aries::address::Job;
 use netloom_node::nodes::{NetworkInterface, Nodes as NicNodes};
 use netloom_workload::config::WorkloadConfig;
-use netloom_workload::flits::{Nodes, Plan};
 use netloom_workload::glex::{self, GlexConfig};
 use netloom_workload::gni::{self, GniConfig};
 use netloom_workload::processes::Measurements;
 use netloom_workload::spi::Measured;
+use netloom_workload::traffic::{SwitchedPlan, SwitchedTraffic};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -42,7 +42,7 @@ pub(super) fn simulate(
     }
     let problem = |e: ConfigError| study.impossible(e);
     let (outline, s) = (study.switched(), &study.study);
-    let plan = Plan::new(&beside_the_study(study), &s.traffic, &outline.config, &outline.wiring, s.seed);
+    let plan = SwitchedPlan::new(&beside_the_study(study), &s.traffic, &outline.config, &outline.wiring, s.seed);
     let plan = Arc::new(plan.map_err(problem)?.watch_order(s.measure.reordering));
     let mut result = run(study, &plan, progress, threads)?;
     let alone = matches!(&s.workload, WorkloadConfig::Jobs(jobs) if jobs.alone && jobs.jobs.len() > 1);
@@ -64,7 +64,7 @@ pub(super) fn simulate(
 /// Runs the nodes of a machine of switches.
 fn run(
     study: &ResolvedStudy,
-    plan: &Arc<Plan>,
+    plan: &Arc<SwitchedPlan>,
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
@@ -75,8 +75,8 @@ fn run(
         window: study.window(),
         ..BuildOptions::default()
     };
-    let built = TiledNetwork::new(&outline.config, &options, |numbers| Nodes::new(plan, numbers));
-    let readout = SwitchedReadout { offered: plan.offered(), plan: Some(Arc::clone(plan)) };
+    let built = TiledNetwork::new(&outline.config, &options, |numbers| SwitchedTraffic::new(plan, numbers));
+    let readout = SwitchedReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run = Run::new(study, readout, built, plan.packets(), threads, begin.elapsed().as_secs_f64());
     Ok(run.until_the_end(progress))
