@@ -237,7 +237,8 @@ impl SkeletonConfig {
             return Ok(());
         }
         let machine = shape.words();
-        let message = format!("expected at most {nodes} ranks, one for each node of the {machine}, found {ranks}");
+        let message =
+            format!("expected at most {nodes} ranks, one for each node of the {machine}, found {ranks}");
         refuse(key, message)
     }
 }
@@ -247,6 +248,39 @@ impl WorkloadConfig {
     pub fn is_program(&self) -> bool {
         use WorkloadConfig::{Glex, Gni, Packaging, Skeleton, Spi, Trace};
         matches!(self, Packaging(_) | Skeleton(_) | Trace(_) | Spi(_) | Gni(_) | Glex(_))
+    }
+
+    /// Whether programs run, by themselves or as some of several jobs: then the run ends when they do.
+    pub fn runs_programs(&self) -> bool {
+        match self {
+            WorkloadConfig::Jobs(jobs) => jobs.has_programs(),
+            _ => self.is_program(),
+        }
+    }
+
+    /// Whether it ends by itself, with this traffic.
+    pub fn ends(&self, traffic: &TrafficConfig) -> bool {
+        match self {
+            WorkloadConfig::AllToAll(_) | WorkloadConfig::NearestNeighbour {}
+                if traffic.load == Load::Burst =>
+            {
+                true
+            }
+            WorkloadConfig::Jobs(jobs) => {
+                jobs.has_programs() || jobs.jobs.iter().all(|job| job.workload.ends(&job.traffic(traffic)))
+            }
+            _ => self.is_program() || traffic.packets_per_node.is_some(),
+        }
+    }
+
+    /// Changes the names of the files that it reads.
+    pub fn each_file(&mut self, change: &dyn Fn(&mut String)) {
+        match self {
+            WorkloadConfig::Trace(trace) => change(&mut trace.file),
+            WorkloadConfig::Permutation(permutation) => change(&mut permutation.file),
+            WorkloadConfig::Jobs(jobs) => jobs.jobs.iter_mut().for_each(|job| job.workload.each_file(change)),
+            _ => {}
+        }
     }
 
     /// The `kind` that selects it.

@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod glex;
 pub mod gni;
 pub mod goal;
+pub mod job_program;
 pub mod mapping;
 pub mod processes;
 pub mod shape;

@@ -183,7 +183,7 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netloom_fabric::config::{DragonflyConfig, FatTreeConfig, SwitchedTopology, TorusConfig};
+    use netloom_fabric::config::{DragonflyConfig, FatTreeConfig, SwitchedTopology, Topology, TorusConfig};
 
     #[test]
     fn groups_of_a_torus_are_planes() {
@@ -201,6 +201,20 @@ mod tests {
         let tree = SwitchedTopology::FatTree(FatTreeConfig { down: vec![8, 4, 5], up: vec![2, 2] }).wiring();
         let tree = Shape::of_switches(&Arc::new(tree));
         assert_eq!((tree.nodes_of_group(0), tree.nodes_of_group(2).len()), (0..160, 0));
+    }
+
+    #[test]
+    fn distances_go_the_shorter_side_round_a_ring() {
+        let hops = |wrap: Vec<bool>, a: [u32; 2], b: [u32; 2]| -> u32 {
+            let topology = Topology { dims: vec![8, 5, 1], wrap, ..Topology::default() };
+            let shape = Shape::of_torus(&Torus::new(&topology));
+            let node = |at: [u32; 2]| shape.node_at([at[0], at[1], 0, 0, 0]);
+            (0..3).map(|d| shape.distance(node(a), node(b), d)).sum()
+        };
+        assert_eq!(hops(vec![], [0, 0], [7, 0]), 1);
+        assert_eq!(hops(vec![], [0, 0], [4, 2]), 6);
+        assert_eq!(hops(vec![], [1, 4], [6, 0]), 4);
+        assert_eq!(hops(vec![false, true, true], [0, 0], [7, 4]), 8);
     }
 
     #[test]

@@ -12,6 +12,12 @@ use netloom_workload::shape::Shape;
 use netloom_workload::traffic::{Pattern, TorusPlan, TorusTraffic};
 use std::sync::Arc;
 
+/// An all-to-all on a machine.
+fn pattern(config: &TorusConfig) -> Pattern {
+    let shape = Shape::of_torus(&Torus::new(&config.topology));
+    Pattern::new(&all_to_all(), &shape, 240, 1).expect("readable").expect("a pattern")
+}
+
 type Outcome = (u64, u64, u64);
 
 /// Runs traffic to its end: packets and payload delivered, and when it ended.
@@ -96,11 +102,11 @@ fn threads_and_blocks_do_not_matter() {
         let run = |threads: usize, block: &[u32]| {
             let config = TorusConfig::bluegene_l(&[8, 4, 4]);
             let nic = FifoConfig { window_packets: Some(20), ..FifoConfig::default() };
-            let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
+            let pattern = pattern(&config);
             let traffic = TrafficConfig { high_fraction: 0.1, ..TrafficConfig::default() };
-            let plan = Arc::new(Plan::new(
-                pattern.expect("readable").expect("one"),
-                &traffic,
+            let plan = Arc::new(TorusPlan::new(
+                pattern,
+                (&all_to_all(), &traffic),
                 &config.outline(),
                 &nic,
                 seed,
@@ -131,11 +137,11 @@ fn a_relay_sends_on_by_the_second_leg_alone() {
     config.topology.dead_nodes = vec![vec![2, 0, 6], vec![1, 6, 6]];
     let nic = FifoConfig::default();
     for routing in [Routing::Dynamic, Routing::Static] {
-        let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
+        let pattern = pattern(&config);
         let traffic = TrafficConfig { routing, ..TrafficConfig::default() };
-        let plan = Arc::new(Plan::new(
-            pattern.expect("readable").expect("one"),
-            &traffic,
+        let plan = Arc::new(TorusPlan::new(
+            pattern,
+            (&all_to_all(), &traffic),
             &config.outline(),
             &nic,
             1,
@@ -162,11 +168,11 @@ fn an_all_to_all_goes_round_dead_nodes() {
     let mut config = TorusConfig::bluegene_l(&[4, 4, 4]);
     config.topology.dead_nodes = vec![vec![0, 0, 0], vec![1, 1, 0], vec![2, 3, 1]];
     for nic in [FifoConfig::default(), FifoConfig { injection_fifo_B: Some(1024), ..FifoConfig::default() }] {
-        let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
+        let pattern = pattern(&config);
         let traffic = TrafficConfig { high_fraction: 0.2, ..TrafficConfig::default() };
-        let plan = Arc::new(Plan::new(
-            pattern.expect("readable").expect("one"),
-            &traffic,
+        let plan = Arc::new(TorusPlan::new(
+            pattern,
+            (&all_to_all(), &traffic),
             &config.outline(),
             &nic,
             1,

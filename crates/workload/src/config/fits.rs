@@ -51,9 +51,7 @@ impl WorkloadConfig {
 fn fraction(fraction: f64) -> Result<(), ConfigError> {
     match (0.0..=1.0).contains(&fraction) {
         true => Ok(()),
-        false => {
-            refuse("workload.fraction", format!("expected a fraction from 0 to 1, found {fraction}"))
-        }
+        false => refuse("workload.fraction", format!("expected a fraction from 0 to 1, found {fraction}")),
     }
 }
 
@@ -193,7 +191,11 @@ fn group_shift(by: i32, shape: &Shape) -> Result<(), ConfigError> {
 const JOBS_MAX: usize = 64;
 
 impl JobsConfig {
-    fn check(&self, shape: &Shape) -> Result<(), ConfigError> {
+    /// Refuses jobs that do not fit the machine.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key (`workload.…`) and what was expected.
+    pub fn check(&self, shape: &Shape) -> Result<(), ConfigError> {
         if !(1..=JOBS_MAX).contains(&self.jobs.len()) {
             let message = format!("expected 1 to {JOBS_MAX} jobs, found {}", self.jobs.len());
             return refuse("workload.jobs", message);
@@ -275,7 +277,8 @@ mod tests {
             load: None,
             workload: Box::new(workload),
         };
-        let jobs = |jobs| WorkloadConfig::Jobs(JobsConfig { placement: Default::default(), alone: true, jobs });
+        let jobs =
+            |jobs| WorkloadConfig::Jobs(JobsConfig { placement: Default::default(), alone: true, jobs });
         let fits = jobs(vec![job(10, WorkloadConfig::Uniform {}), job(6, WorkloadConfig::Tornado {})]);
         assert_eq!(fits.check(&torus(&[4, 4])), Ok(()));
         let message = fits.check(&torus(&[5, 3])).unwrap_err().message;

@@ -38,7 +38,8 @@ pub struct JobConfig {
     /// How much it sends; as the study's traffic where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
-    /// To whom, among its own nodes, which are numbered from 0 in the order in which it got them.
+    /// To whom, among its own nodes, which are numbered from 0 in the order in which it got them; or a skeleton or a trace, whose ranks are
+    /// laid onto them.
     pub workload: Box<WorkloadConfig>,
 }
 
@@ -77,20 +78,35 @@ impl JobConfig {
 
     /// Refuses what is no workload of its nodes, and a load that is none.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        use WorkloadConfig::{Glex, Gni, GroupShift, Jobs, Packaging, Skeleton, Spi, Trace};
-        if let Jobs(_) | Packaging(_) | Skeleton(_) | Trace(_) | Spi(_) | Gni(_) | Glex(_) | GroupShift(_) =
-            *self.workload
-        {
+        use WorkloadConfig::{Glex, Gni, GroupShift, Jobs, Packaging, Spi};
+        if let Jobs(_) | Packaging(_) | Spi(_) | Gni(_) | Glex(_) | GroupShift(_) = *self.workload {
             let kind = self.workload.kind();
-            let message = format!("expected a pattern among the nodes of a job, such as \"uniform\", found \"{kind}\"");
+            let message = format!(
+                "expected a pattern among the nodes of a job, such as \"uniform\", a skeleton or a trace, found \"{kind}\""
+            );
             return refuse("workload.kind", message);
         }
         self.workload.check(&Shape::of_job(self.nodes))?;
-        self.load.unwrap_or_default().check_rate()
+        match self.load {
+            Some(_) if self.is_program() => {
+                refuse("load", "expected none of a program, which decides itself what it sends")
+            }
+            load => load.unwrap_or_default().check_rate(),
+        }
+    }
+
+    /// Whether it is a program of ranks, a skeleton or a trace, rather than a pattern.
+    pub fn is_program(&self) -> bool {
+        matches!(*self.workload, WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_))
     }
 }
 
 impl JobsConfig {
+    /// Whether some jobs are programs of ranks.
+    pub fn has_programs(&self) -> bool {
+        self.jobs.iter().any(JobConfig::is_program)
+    }
+
     /// Refuses loads that the machine does not know, as `check` does of traffic on it, and the use of links, of which jobs have none of
     /// their own.
     ///
@@ -101,7 +117,7 @@ impl JobsConfig {
         traffic: &TrafficConfig,
         check: impl Fn(&TrafficConfig) -> Result<(), ConfigError>,
     ) -> Result<(), ConfigError> {
-        for (i, job) in self.jobs.iter().enumerate() {
+        for (i, job) in self.jobs.iter().enumerate().filter(|(_, job)| !job.is_program()) {
             let own = job.traffic(traffic);
             let checked = match own.load {
                 Load::LinkUtilization(u) => refuse(

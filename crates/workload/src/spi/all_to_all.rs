@@ -6,8 +6,8 @@
 //! FIFOs in turn; packets may take the network FIFO of any direction, and name zone 0.
 
 use super::Measured;
-use crate::traffic::order::Order;
 use crate::processes::Measurements;
+use crate::traffic::order::Order;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};

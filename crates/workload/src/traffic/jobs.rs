@@ -174,7 +174,10 @@ mod tests {
                 let mut stream = Stream::new(1, 0, 0);
                 for (i, &node) in jobs.nodes(job).iter().enumerate() {
                     assert!(seen.insert(node) && jobs.of(node) == Some(job), "{placement:?}");
-                    assert_eq!(jobs.destination(node, 0, None, &mut stream), Some(jobs.nodes(job)[(i + 1) % 80]));
+                    assert_eq!(
+                        jobs.destination(node, 0, None, &mut stream),
+                        Some(jobs.nodes(job)[(i + 1) % 80])
+                    );
                 }
             }
             assert_eq!((0..wiring.nodes()).filter(|&node| jobs.of(node).is_none()).count(), 1152 - 160);

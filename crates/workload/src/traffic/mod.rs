@@ -12,9 +12,11 @@
 //! | `source.rs` | a sequence of packets of a node: the next one |
 //! | `torus.rs`, `torus_plan.rs` | nodes of tori: FIFOs, hint bits, priorities |
 //! | `switched.rs`, `switched_plan.rs` | nodes of networks of switches: flits, requests and responses, modes of routing |
+//! | `beside.rs` | programs on some nodes, synthetic traffic on others |
 //! | `counts.rs` | what was counted where packets arrived |
 //! | `reordering.rs` | by how much packets arrive out of order |
 
+mod beside;
 pub mod counts;
 pub mod jobs;
 pub mod order;
@@ -27,6 +29,7 @@ mod switched_plan;
 mod torus;
 mod torus_plan;
 
+pub use beside::Beside;
 pub use counts::{ClassCounts, Counts, JobCounts};
 pub use jobs::Jobs;
 pub use pattern::Pattern;

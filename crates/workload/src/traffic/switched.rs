@@ -101,8 +101,13 @@ impl SwitchedTraffic {
             sender.closed = false;
             signals.reception(node, 0, false, true);
         }
-        let header =
-            TiledHeader::new(to, flits, Class::Response, plan.mode, seed(plan, own, to, &mut sender.source.stream));
+        let header = TiledHeader::new(
+            to,
+            flits,
+            Class::Response,
+            plan.mode,
+            seed(plan, own, to, &mut sender.source.stream),
+        );
         let message = [asked, self.number(own, to, true)];
         Pull::Packet(header, Meta { made: now, source: own, message, ..Meta::default() })
     }
