@@ -74,12 +74,16 @@ fn every_pattern_runs_on_every_machine() {
         [(TORUS, 3, None), (DRAGONFLY, 1, None), (FAT_TREE, 1, Some("group-shift"))]
     {
         for pattern in patterns(dimensions).iter().filter(|p| !refused.is_some_and(|r| p.contains(r))) {
-            let sets =
-                ["traffic={load='burst',packets_per_node=3}", "measure.until=finished", "measure.window_us=1"];
+            let sets = [
+                "traffic={load='burst',packets_per_node=3}",
+                "measure.until=finished",
+                "measure.window_us=1",
+            ];
             let result = run(&[machine, &[pattern], &sets], 1);
             assert_eq!((&result.partial, result.simulated.ended), (&None, Ended::Finished), "{pattern}");
             // Turned coordinates keep those on the diagonal of the cube.
-            let silent = if dimensions == 3 && pattern.contains("transpose") { 4 } else { silent(pattern, 64) };
+            let silent =
+                if dimensions == 3 && pattern.contains("transpose") { 4 } else { silent(pattern, 64) };
             assert_eq!(result.totals.packets_delivered, 3 * (64 - silent), "{machine:?} {pattern}");
         }
     }
@@ -95,10 +99,10 @@ fn a_burst_of_an_all_to_all_ends() {
     }
 }
 
-/// All cross the root of a fat tree: with half of the links up half of the load goes, for whichever of the patterns that all do.
+/// All cross the root of a fat tree: with half of the links up at a level half of the load goes.
 #[test]
 fn a_fat_tree_bounds_patterns_that_cross_its_root() {
-    for (up, bound) in [("[4,4]", 1.0), ("[4,2]", 0.5), ("[2,2]", 0.5)] {
+    for (up, bound) in [("[4,4]", 1.0), ("[4,2]", 0.5), ("[2,2]", 0.25)] {
         for kind in ["bit-complement", "tornado"] {
             let up = format!("topology.up={up}");
             let workload = format!("workload.kind={kind}");
@@ -140,9 +144,9 @@ fn jobs_on_a_torus_slow_each_other_down() {
     let of = jobs(&mixed);
     let names: Vec<_> = of.iter().map(|j| (j.name.as_str(), j.nodes, j.routers, j.unit.as_str())).collect();
     assert_eq!(names, [("quiet", 16, 16, "MB/s"), ("job 2", 48, 48, "MB/s")]);
-    // 240 B in 5,000 ticks of 1/700 us.
+    // 240 B in 5,000 ticks of 1/175 us.
     let offered = of[0].offered.unwrap();
-    assert!((offered - 0.2e-3 * 240.0 * 700.0).abs() < 1e-6, "{offered}");
+    assert!((offered - 0.2e-3 * 240.0 * 175.0).abs() < 1e-6, "{offered}");
     assert!((of[0].accepted / offered - 1.0).abs() < 0.2, "{:?}", of[0]);
     // Nobody else sends.
     let sum: f64 = of.iter().map(|j| f64::from(j.nodes) * j.accepted).sum::<f64>() / 64.0;

@@ -69,7 +69,10 @@ fn what_only_tori_have() {
     let text = refused(&changed("kind = \"group-shift\"\nby = 1", "kind = \"transpose\""), &[]);
     told(&text, &["`workload.kind`", "square number of nodes", "found 1056"]);
     let planes = "kind = \"all-to-all\"\nover = \"planes\"\ndims = \"xy\"";
-    told(&refused(&changed("kind = \"group-shift\"\nby = 1", planes), &[]), &["`workload.over`", "\"machine\""]);
+    told(
+        &refused(&changed("kind = \"group-shift\"\nby = 1", planes), &[]),
+        &["`workload.over`", "\"machine\""],
+    );
     let text = refused(&changed("packet_flits = 1", "packet_chunks = 8"), &[]);
     told(&text, &["`traffic.packet_chunks`", "expected packet_flits or data_B"]);
     let text = refused(&changed("injection = 0.5", "link_utilization = 0.5"), &[]);

@@ -31,7 +31,8 @@ fn main() {
     };
     let (config, nic) = (TorusConfig::bluegene_l(&dims), FifoConfig::default());
     let torus = Torus::new(&config.topology);
-    let pattern = Pattern::new(&workload, &Shape::of_torus(&torus), 240, 1).expect("readable").expect("a pattern");
+    let pattern =
+        Pattern::new(&workload, &Shape::of_torus(&torus), 240, 1).expect("readable").expect("a pattern");
     let traffic = TrafficConfig { load, ..TrafficConfig::default() };
     let plan = Arc::new(TorusPlan::new(pattern, (&workload, &traffic), &config.outline(), &nic, 1));
     let injection_fifos = FifoNic::<TorusTraffic>::injection_fifos(&nic);

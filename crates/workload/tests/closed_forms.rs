@@ -165,14 +165,17 @@ fn build(
     nic: &FifoConfig,
 ) -> Machine {
     let torus = Torus::new(&config.topology);
-    let pattern = Pattern::new(workload, &Shape::of_torus(&torus), 240, 1).expect("readable").expect("a pattern");
+    let pattern =
+        Pattern::new(workload, &Shape::of_torus(&torus), 240, 1).expect("readable").expect("a pattern");
     let plan = Arc::new(TorusPlan::new(pattern, (workload, traffic), &config.outline(), nic, 1));
     let options = BuildOptions {
         injection_fifos: FifoNic::<TorusTraffic>::injection_fifos(nic),
         ..BuildOptions::default()
     };
-    TorusNetwork::new(config, &options, |n| FifoNic::new(nic, &config.outline(), n, TorusTraffic::new(&plan, n)))
-        .expect("buildable")
+    TorusNetwork::new(config, &options, |n| {
+        FifoNic::new(nic, &config.outline(), n, TorusTraffic::new(&plan, n))
+    })
+    .expect("buildable")
 }
 
 fn delivered(network: &mut Machine) -> u64 {

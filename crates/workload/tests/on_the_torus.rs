@@ -31,7 +31,8 @@ fn drain(
 ) -> Outcome {
     let config = TorusConfig::bluegene_l(dims);
     let torus = Torus::new(&config.topology);
-    let pattern = Pattern::new(workload, &Shape::of_torus(&torus), 240, 1).expect("readable").expect("a pattern");
+    let pattern =
+        Pattern::new(workload, &Shape::of_torus(&torus), 240, 1).expect("readable").expect("a pattern");
     let plan = Arc::new(TorusPlan::new(pattern, (workload, traffic), &config.outline(), nic, 1));
     let options = BuildOptions { injection_fifos: FifoNic::<TorusTraffic>::injection_fifos(nic), ..options };
     let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
@@ -104,13 +105,8 @@ fn threads_and_blocks_do_not_matter() {
             let nic = FifoConfig { window_packets: Some(20), ..FifoConfig::default() };
             let pattern = pattern(&config);
             let traffic = TrafficConfig { high_fraction: 0.1, ..TrafficConfig::default() };
-            let plan = Arc::new(TorusPlan::new(
-                pattern,
-                (&all_to_all(), &traffic),
-                &config.outline(),
-                &nic,
-                seed,
-            ));
+            let plan =
+                Arc::new(TorusPlan::new(pattern, (&all_to_all(), &traffic), &config.outline(), &nic, seed));
             let options =
                 BuildOptions { seed, block: block.to_vec(), smallest_chunks: 1, ..BuildOptions::default() };
             let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
@@ -139,13 +135,7 @@ fn a_relay_sends_on_by_the_second_leg_alone() {
     for routing in [Routing::Dynamic, Routing::Static] {
         let pattern = pattern(&config);
         let traffic = TrafficConfig { routing, ..TrafficConfig::default() };
-        let plan = Arc::new(TorusPlan::new(
-            pattern,
-            (&all_to_all(), &traffic),
-            &config.outline(),
-            &nic,
-            1,
-        ));
+        let plan = Arc::new(TorusPlan::new(pattern, (&all_to_all(), &traffic), &config.outline(), &nic, 1));
         let mut network = TorusNetwork::<_, 6>::new(&config, &BuildOptions::default(), |n| {
             FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
         })
@@ -170,13 +160,7 @@ fn an_all_to_all_goes_round_dead_nodes() {
     for nic in [FifoConfig::default(), FifoConfig { injection_fifo_B: Some(1024), ..FifoConfig::default() }] {
         let pattern = pattern(&config);
         let traffic = TrafficConfig { high_fraction: 0.2, ..TrafficConfig::default() };
-        let plan = Arc::new(TorusPlan::new(
-            pattern,
-            (&all_to_all(), &traffic),
-            &config.outline(),
-            &nic,
-            1,
-        ));
+        let plan = Arc::new(TorusPlan::new(pattern, (&all_to_all(), &traffic), &config.outline(), &nic, 1));
         let run = |threads, block: &[u32]| {
             let options = BuildOptions { block: block.to_vec(), ..BuildOptions::default() };
             let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {

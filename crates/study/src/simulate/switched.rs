@@ -43,7 +43,8 @@ pub(super) fn simulate(
     }
     let problem = |e: ConfigError| study.impossible(e);
     let (outline, s) = (study.switched(), &study.study);
-    let plan = SwitchedPlan::new(&beside_the_study(study), &s.traffic, &outline.config, &outline.wiring, s.seed);
+    let plan =
+        SwitchedPlan::new(&beside_the_study(study), &s.traffic, &outline.config, &outline.wiring, s.seed);
     let plan = plan.map_err(problem)?.watch_order(s.measure.reordering);
     let has_programs = s.workload.runs_programs();
     jobs::each_alone(study, |study, only| {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `pattern.rs` | who sends to whom |
 //! | `order.rs` | an order of destinations that is computed, not stored |
+//! | `permutation.rs` | permutations, drawn or read |
 //! | `jobs.rs` | jobs side by side, and their nodes |
 //! | `plan.rs` | what all nodes of a machine do: pattern, sizes, and how often the nodes of each job send |
 //! | `source.rs` | a sequence of packets of a node: the next one |
@@ -21,6 +22,7 @@ pub mod counts;
 pub mod jobs;
 pub mod order;
 pub mod pattern;
+mod permutation;
 pub mod plan;
 pub mod reordering;
 pub mod source;
