@@ -5,7 +5,7 @@
 //! computes.
 
 use crate::config::{MessagingConfig, ProgressMode, Steps};
-use crate::matching::Matching;
+use crate::matching::Contexts;
 use crate::program::{Collective, Issue, OpId, Operation, Program};
 use crate::transit::{Part, Passage, Transit};
 use crate::transport::{Envelope, Event, Kind, Transport};
@@ -90,7 +90,7 @@ pub struct Rank<T> {
     eager_max_bytes: u64,
     progress: ProgressMode,
     issue: Issue,
-    matching: Matching<Posted, Unmatched>,
+    matching: Contexts<Posted, Unmatched>,
     /// Messages to be matched that have been sent to each rank.
     sent: HashMap<u32, u32>,
     /// Of each rank: the next message to be matched, and those that came before it.
@@ -176,7 +176,7 @@ impl<T: Transport> Rank<T> {
             eager_max_bytes,
             progress: config.progress,
             issue: Issue::new(),
-            matching: Matching::new(),
+            matching: Contexts::default(),
             sent: HashMap::new(),
             early: HashMap::new(),
             timers: BTreeMap::new(),

@@ -217,10 +217,10 @@ mod tests {
     #[test]
     fn what_takes_longer_than_alone_is_queueing() {
         let observed = [(Passage { part: Part::Eager, bytes: 8, from: 0, to: 1 }, Microticks(100))];
-        let hops = || Box::new(|_: u32, _: u32| 1) as Hops;
+        let hops = || Box::new(|_: u32, _: u32| 1u32) as Hops;
         let transit = Transit::new(2, hops(), Unloaded::new(&observed, &hops()));
         let passage = Passage { part: Part::Eager, bytes: 8, from: 0, to: 1 };
-        let passed = |took, waited| {
+        let passed = |took: u64, waited: u64| {
             transit.passed(passage, (Microticks(50), Microticks(50 + took)), Microticks(waited))
         };
         assert_eq!(passed(100, 100), (Microticks(100), Microticks(0)));

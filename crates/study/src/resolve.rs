@@ -13,9 +13,11 @@ use crate::study::{MeasureConfig, STUDY_KEYS, Study, Until};
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use crate::windows::Windows;
 use netloom_fabric::config::{ConfigError, Outline};
+use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig};
-use netloom_workload::config::{Load, TrafficConfig, WorkloadConfig};
+use netloom_workload::config::{TrafficConfig, WorkloadConfig};
 use netloom_workload::mapping::MappingConfig;
+use netloom_workload::shape::Shape;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -376,13 +378,7 @@ fn ends(study: &Study) -> Result<(), ConfigError> {
         }
         return Ok(());
     }
-    let endless = match traffic.load {
-        Load::Burst => {
-            !matches!(study.workload, WorkloadConfig::AllToAll(_) | WorkloadConfig::NearestNeighbour {})
-        }
-        _ => true,
-    };
-    if study.measure.until() == Until::Finished && endless && traffic.packets_per_node.is_none() {
+    if study.measure.until() == Until::Finished && !study.workload.ends(traffic) {
         let message = "a run until \"finished\" needs traffic that ends: give traffic.packets_per_node, or for an \
                        all-to-all traffic.load = \"burst\"";
         return refuse("measure.until", message);
@@ -397,7 +393,7 @@ fn finish(
 ) -> Result<ResolvedStudy, Problem> {
     let machine = checked_machine(&machine_tree).map_err(of_the_study)?;
     let mut study: Study = decode(&study_tree).map_err(|p| elsewhere(p, STUDY_KEYS))?;
-    let own_end = if study.workload.is_program() { Until::Finished } else { Until::Converged };
+    let own_end = if study.workload.runs_programs() { Until::Finished } else { Until::Converged };
     study.measure.until.get_or_insert(own_end);
     let network = machine.outline();
     match (&machine, &network) {
@@ -443,11 +439,14 @@ fn fits_torus(
     if !study.workload.is_program() {
         study.traffic.packet_chunks.or_full(network.packet.chunks_max);
     }
-    checked(study.workload.check(dims), study_tree)?;
+    checked(study.workload.check(&Shape::of_torus(&Torus::new(&network.topology))), study_tree)?;
     checked(of_switches(&study.measure), study_tree)?;
     checked(io_program(&study.workload, network), study_tree)?;
     checked(io_nodes(&study.workload, network), machine_tree)?;
     checked(study.traffic.check(network), study_tree)?;
+    if let WorkloadConfig::Jobs(jobs) = &study.workload {
+        checked(jobs.check_loads(&study.traffic, |own| own.check(network)), study_tree)?;
+    }
     checked(dealing(&machine.nic, &study.workload), machine_tree)?;
     checked(study.mapping.check(dims), study_tree)
 }
@@ -465,8 +464,11 @@ fn of_switches(measure: &MeasureConfig) -> Result<(), ConfigError> {
 /// Checks what a study says against its network of switches.
 fn fits_switched(study: &mut Study, network: &SwitchedOutline) -> Result<(), ConfigError> {
     let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
-    study.workload.check_switched(&network.wiring)?;
+    study.workload.check(&Shape::of_switches(&network.wiring))?;
     study.traffic.check_switched(&network.config)?;
+    if let WorkloadConfig::Jobs(jobs) = &study.workload {
+        jobs.check_loads(&study.traffic, |own| own.check_switched(&network.config))?;
+    }
     if matches!(study.mapping, MappingConfig::Dimensions(_)) {
         return refuse(
             "mapping",
@@ -572,11 +574,7 @@ impl ResolvedStudy {
             let path = self.directory.join(&*file);
             *file = std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
         };
-        match &mut study.workload {
-            WorkloadConfig::Trace(trace) => absolute(&mut trace.file),
-            WorkloadConfig::Permutation(permutation) => absolute(&mut permutation.file),
-            _ => {}
-        }
+        study.workload.each_file(&absolute);
         if let MappingConfig::File(file) = &mut study.mapping {
             absolute(file);
         }
@@ -625,7 +623,7 @@ fn io_nodes(workload: &WorkloadConfig, network: &Outline) -> Result<(), ConfigEr
 
 /// Programs send a message through one endless FIFO, so nothing is left to deal.
 fn dealing(nic: &FifoConfig, workload: &WorkloadConfig) -> Result<(), ConfigError> {
-    if !workload.is_program() || nic.dealing == Dealing::InTurn || nic.injection_fifo_B.is_some() {
+    if !workload.runs_programs() || nic.dealing == Dealing::InTurn || nic.injection_fifo_B.is_some() {
         return Ok(());
     }
     let message = "programs deal their messages to endless FIFOs in turn; expected \"in-turn\", or FIFOs with a size \

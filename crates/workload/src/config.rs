@@ -1,5 +1,6 @@
 //! What a study may say that the nodes do, and with what traffic.
 
+mod fits;
 mod jobs;
 mod packaging;
 mod switched;
@@ -11,6 +12,8 @@ pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 
 use crate::glex::GlexConfig;
 use crate::gni::GniConfig;
+use crate::goal::replay::TraceCollectives;
+use crate::shape::Shape;
 use crate::skeleton::SkeletonConfig;
 use crate::spi::SpiConfig;
 use netloom_fabric::config::ConfigError;
@@ -219,6 +222,9 @@ pub struct Permutation {
 pub struct Trace {
     /// The trace.
     pub file: String,
+    /// How its collective operations are done.
+    #[serde(default)]
+    pub collectives: TraceCollectives,
 }
 
 fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
@@ -226,19 +232,18 @@ fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
 }
 
 impl SkeletonConfig {
-    /// Refuses what does not fit a machine with this number of nodes and this shape, in words.
-    pub(crate) fn check_on(&self, nodes: u64, shape: &str) -> Result<(), ConfigError> {
+    /// Refuses what does not fit a machine, in words.
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
         let key = if let Self::Collective(_) = self { "workload.ranks" } else { "workload.grid" };
         self.check().map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
-        match self.ranks() {
-            ranks if u64::from(ranks) > nodes => refuse(
-                key,
-                format!(
-                    "expected at most {nodes} ranks, one for each node of the {shape}machine, found {ranks}"
-                ),
-            ),
-            _ => Ok(()),
+        let (ranks, nodes) = (self.ranks(), shape.nodes());
+        if ranks <= nodes {
+            return Ok(());
         }
+        let machine = shape.words();
+        let message =
+            format!("expected at most {nodes} ranks, one for each node of the {machine}, found {ranks}");
+        refuse(key, message)
     }
 }
 
@@ -247,6 +252,39 @@ impl WorkloadConfig {
     pub fn is_program(&self) -> bool {
         use WorkloadConfig::{Glex, Gni, Packaging, Skeleton, Spi, Trace};
         matches!(self, Packaging(_) | Skeleton(_) | Trace(_) | Spi(_) | Gni(_) | Glex(_))
+    }
+
+    /// Whether programs run, by themselves or as some of several jobs: then the run ends when they do.
+    pub fn runs_programs(&self) -> bool {
+        match self {
+            WorkloadConfig::Jobs(jobs) => jobs.has_programs(),
+            _ => self.is_program(),
+        }
+    }
+
+    /// Whether it ends by itself, with this traffic.
+    pub fn ends(&self, traffic: &TrafficConfig) -> bool {
+        match self {
+            WorkloadConfig::AllToAll(_) | WorkloadConfig::NearestNeighbour {}
+                if traffic.load == Load::Burst =>
+            {
+                true
+            }
+            WorkloadConfig::Jobs(jobs) => {
+                jobs.has_programs() || jobs.jobs.iter().all(|job| job.workload.ends(&job.traffic(traffic)))
+            }
+            _ => self.is_program() || traffic.packets_per_node.is_some(),
+        }
+    }
+
+    /// Changes the names of the files that it reads.
+    pub fn each_file(&mut self, change: &dyn Fn(&mut String)) {
+        match self {
+            WorkloadConfig::Trace(trace) => change(&mut trace.file),
+            WorkloadConfig::Permutation(permutation) => change(&mut permutation.file),
+            WorkloadConfig::Jobs(jobs) => jobs.jobs.iter_mut().for_each(|job| job.workload.each_file(change)),
+            _ => {}
+        }
     }
 
     /// The `kind` that selects it.
@@ -273,112 +311,6 @@ impl WorkloadConfig {
             WorkloadConfig::Glex(_) => "glex",
         }
     }
-
-    /// Refuses what does not fit the shape of a torus.
-    ///
-    /// # Errors
-    /// The first impossible value, with its key (`workload.…`) and what was expected.
-    pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
-        let n = dims.len();
-        let shape = dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
-        let one_each = |key: &str, found: usize| {
-            refuse(
-                key,
-                format!("expected {n} values, one for each dimension of the {shape} machine, found {found}"),
-            )
-        };
-        match self {
-            WorkloadConfig::HotRegion(h) => {
-                if !(0.0..=1.0).contains(&h.fraction) {
-                    return refuse(
-                        "workload.fraction",
-                        format!("expected a fraction from 0 to 1, found {}", h.fraction),
-                    );
-                }
-                if h.region.len() != n {
-                    return one_each("workload.region", h.region.len());
-                }
-                if !h.origin.is_empty() && h.origin.len() != n {
-                    return one_each("workload.origin", h.origin.len());
-                }
-                for (d, (&length, &k)) in h.region.iter().zip(dims).enumerate() {
-                    let low = h.origin.get(d).copied().unwrap_or(0);
-                    if length == 0 || low >= k || length > k - low {
-                        return refuse(
-                            "workload.region",
-                            format!(
-                                "expected a region inside the {shape} machine; along {} it would reach from {low} to {}",
-                                letter(d),
-                                u64::from(low) + u64::from(length)
-                            ),
-                        );
-                    }
-                }
-            }
-            WorkloadConfig::AllToAll(a) => {
-                let spans = match a.over {
-                    Over::Machine => 0,
-                    Over::Planes => 2,
-                    Over::Lines => 1,
-                };
-                let mut seen: Vec<char> = a.dims.chars().collect();
-                seen.sort_unstable();
-                seen.dedup();
-                let known = seen.iter().all(|&c| (0..n).any(|d| letter(d) == c));
-                if seen.len() != spans || a.dims.len() != spans || !known {
-                    let example: String = (0..spans.min(n)).map(letter).collect();
-                    return refuse(
-                        "workload.dims",
-                        match spans {
-                            0 => "expected no dimensions: this all-to-all runs over the whole machine; give over = \"planes\" or \"lines\" to restrict it".into(),
-                            _ => format!("expected {spans} of the machine's dimension letters, such as \"{example}\", found \"{}\"", a.dims),
-                        },
-                    );
-                }
-                if a.bytes == Some(0) {
-                    return refuse("workload.bytes", "expected at least 1 byte");
-                }
-            }
-            WorkloadConfig::Transpose {} if dims.windows(2).any(|w| w[0] != w[1]) => {
-                return refuse(
-                    "workload.kind",
-                    format!("transpose needs equal dimensions; the machine is {shape}"),
-                );
-            }
-            WorkloadConfig::Shift(s) => {
-                if s.by.len() != n {
-                    return one_each("workload.by", s.by.len());
-                }
-                if s.by.iter().zip(dims).all(|(&b, &k)| b.unsigned_abs().is_multiple_of(k)) {
-                    return refuse(
-                        "workload.by",
-                        "expected a shift to another node; this one leads back to the sender",
-                    );
-                }
-            }
-            WorkloadConfig::RandomPermutation {}
-            | WorkloadConfig::GroupShift(_)
-            | WorkloadConfig::HotNode(_)
-            | WorkloadConfig::Jobs(_)
-            | WorkloadConfig::Packaging(_)
-            | WorkloadConfig::Gni(_)
-            | WorkloadConfig::Glex(_) => {
-                let message = format!(
-                    "expected a workload for tori, found \"{}\": that is for machines of switches",
-                    self.kind()
-                );
-                return refuse("workload.kind", message);
-            }
-            WorkloadConfig::Spi(s) => {
-                s.check(dims).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
-            }
-            WorkloadConfig::Skeleton(s) => {
-                s.check_on(dims.iter().map(|&k| u64::from(k)).product(), &format!("{shape} "))?;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
 }
 
 pub use netloom_fabric::config::LETTERS;
@@ -386,29 +318,4 @@ pub use netloom_fabric::config::LETTERS;
 /// The letter of dimension `d`.
 pub fn letter(d: usize) -> char {
     char::from(LETTERS.as_bytes()[d])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_region_must_fit_the_machine() {
-        let hot = |region: &[u32]| {
-            WorkloadConfig::HotRegion(HotRegion { fraction: 0.25, region: region.to_vec(), origin: vec![] })
-        };
-        assert_eq!(hot(&[8, 8, 8]).check(&[16, 16, 16]), Ok(()));
-        assert_eq!(hot(&[8, 8]).check(&[16, 16, 16]).unwrap_err().key, "workload.region");
-        assert_eq!(hot(&[8, 8, 17]).check(&[16, 16, 16]).unwrap_err().key, "workload.region");
-    }
-
-    #[test]
-    fn planes_and_lines_name_their_dimensions() {
-        let over =
-            |over, dims: &str| WorkloadConfig::AllToAll(AllToAll { over, dims: dims.into(), bytes: None });
-        assert!(over(Over::Planes, "xz").check(&[4, 4, 4]).is_ok());
-        assert!(over(Over::Planes, "xx").check(&[4, 4, 4]).is_err());
-        assert!(over(Over::Lines, "z").check(&[4, 4]).is_err());
-        assert!(over(Over::Machine, "x").check(&[4, 4]).is_err());
-    }
 }

@@ -204,7 +204,7 @@ impl Transport for GlexTransport {
     }
 
     fn collective_max_bytes(&self, what: Collective) -> Option<u64> {
-        Some(if what == Collective::Barrier { 0 } else { SUM_MAX_B })
+        self.placement.is_one_program().then_some(if what == Collective::Barrier { 0 } else { SUM_MAX_B })
     }
 
     /// By sequences of descriptors (section 2.5). A barrier before parts one operation from the one before it (section 4.7).

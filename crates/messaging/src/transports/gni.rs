@@ -190,7 +190,7 @@ impl Transport for GniTransport {
     }
 
     fn collective_max_bytes(&self, what: Collective) -> Option<u64> {
-        Some(if what == Collective::Barrier { 0 } else { 8 })
+        self.placement.is_one_program().then_some(if what == Collective::Barrier { 0 } else { 8 })
     }
 
     /// By a collective engine, which does one operation on a word: a barrier is one whose result nobody looks at, a broadcast a sum to which

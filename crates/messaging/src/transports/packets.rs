@@ -32,12 +32,25 @@ pub struct Placement {
     nodes: Box<[u32]>,
     /// Rank of each node that has one.
     ranks: HashMap<u32, u32>,
+    /// Whether they are those of one program, rather than of several jobs.
+    is_one_program: bool,
 }
 
 impl Placement {
     /// One rank a node.
     pub fn new(nodes: &[u32]) -> Self {
-        Placement { nodes: nodes.into(), ranks: (0..).zip(nodes).map(|(rank, &node)| (node, rank)).collect() }
+        let ranks = (0..).zip(nodes).map(|(rank, &node)| (node, rank)).collect();
+        Placement { nodes: nodes.into(), ranks, is_one_program: true }
+    }
+
+    /// The same for the ranks of several jobs, one after the other.
+    pub fn of_jobs(nodes: &[u32]) -> Self {
+        Placement { is_one_program: false, ..Self::new(nodes) }
+    }
+
+    /// Whether they are those of one program: hardware for collective operations is set up among all.
+    pub fn is_one_program(&self) -> bool {
+        self.is_one_program
     }
 
     /// The node of a rank.

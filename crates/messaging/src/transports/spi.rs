@@ -119,7 +119,8 @@ impl SpiTransport {
 
     /// Whether the ranks are all nodes: what class routes are set up for.
     fn is_whole_machine(&self) -> bool {
-        self.placement.nodes().len() as u64 == self.spi.torus().nodes() as u64
+        self.placement.is_one_program()
+            && self.placement.nodes().len() as u64 == u64::from(self.spi.torus().nodes())
     }
 
     /// Whether the collective operation under way has ended.

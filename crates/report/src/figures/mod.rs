@@ -1,5 +1,6 @@
 //! The figures of a result for people, in groups: those of all machines here, those of each kind in a file of its own.
 
+mod jobs;
 mod switched;
 mod torus;
 
@@ -87,6 +88,7 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
         groups.push(switched::links(result, switched));
         groups.extend(switched.faults.as_ref().map(switched::faults));
     }
+    groups.extend(result.jobs.iter().map(jobs::job));
     groups
 }
 

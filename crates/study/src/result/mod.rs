@@ -1,8 +1,10 @@
 //! What a run found. Means are over the measured part of the run, after the warm-up, unless they say otherwise.
 
+mod jobs;
 mod switched;
 mod throughput;
 
+pub use jobs::{JobAlone, JobFigures};
 pub use switched::*;
 pub use throughput::Throughput;
 
@@ -41,6 +43,9 @@ pub struct RunResult {
     pub switched: Option<SwitchedFigures>,
     /// How well the main quantity is known.
     pub confidence: Option<Confidence>,
+    /// Each of several jobs side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobFigures>,
     /// What the programs did, if the nodes ran programs.
     pub programs: Option<ProgramFigures>,
     /// What programs measured themselves.

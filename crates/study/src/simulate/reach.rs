@@ -12,6 +12,7 @@ use netloom_workload::program::destinations;
 /// ranks; `messages` those of a trace, rank by rank.
 pub(crate) fn check(
     study: &ResolvedStudy,
+    workload: &WorkloadConfig,
     nodes: &[u32],
     messages: &[(u32, u32, u64)],
 ) -> Result<(), ConfigError> {
@@ -54,7 +55,7 @@ pub(crate) fn check(
             ),
         )
     };
-    match &study.study.workload {
+    match workload {
         WorkloadConfig::Skeleton(skeleton) => {
             for (rank, mut program) in (0..).zip(skeleton.programs()?) {
                 destinations(&mut program).into_iter().try_for_each(|to| reaches(rank, to))?;

@@ -2,6 +2,7 @@
 
 use super::course::{Run, beside_the_study};
 use super::driver::{Driver, TimeOuts};
+use super::jobs;
 use super::packaging;
 use super::processes::Processes;
 use super::programs;
@@ -16,11 +17,11 @@ use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_nic::aries::address::Job;
 use netloom_node::nodes::{NetworkInterface, Nodes as NicNodes};
 use netloom_workload::config::WorkloadConfig;
-use netloom_workload::flits::{Nodes, Plan};
 use netloom_workload::glex::{self, GlexConfig};
 use netloom_workload::gni::{self, GniConfig};
 use netloom_workload::processes::Measurements;
 use netloom_workload::spi::Measured;
+use netloom_workload::traffic::{SwitchedPlan, SwitchedTraffic};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,37 +34,31 @@ pub(super) fn simulate(
     match &study.study.workload {
         WorkloadConfig::Gni(program) => return on_aries(study, program, progress, threads),
         WorkloadConfig::Glex(program) => return on_th(study, program, progress, threads),
-        workload @ (WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_)) => {
-            return programs::on_switches(study, workload, progress, threads);
+        WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_) => {
+            return programs::on_switches(study, progress, threads);
         }
         WorkloadConfig::Packaging(sizes) => return packaging::count(study, sizes),
         _ => {}
     }
     let problem = |e: ConfigError| study.impossible(e);
     let (outline, s) = (study.switched(), &study.study);
-    let plan = Plan::new(&beside_the_study(study), &s.traffic, &outline.config, &outline.wiring, s.seed);
-    let plan = Arc::new(plan.map_err(problem)?.watch_order(s.measure.reordering));
-    let mut result = run(study, &plan, progress, threads)?;
-    let alone = matches!(&s.workload, WorkloadConfig::Jobs(jobs) if jobs.alone && jobs.jobs.len() > 1);
-    let Some(switched) = result.switched.as_mut().filter(|_| alone && result.partial.is_none()) else {
-        return Ok(result);
-    };
-    for (number, job) in switched.jobs.iter_mut().enumerate() {
-        let alone = run(study, &Arc::new(plan.alone(number)), progress, threads)?;
-        if let Some(reason) = alone.partial {
-            result.partial = Some(format!("{} alone: {reason}", job.name));
-            result.simulated.ended = alone.simulated.ended;
-            break;
+    let plan =
+        SwitchedPlan::new(&beside_the_study(study), &s.traffic, &outline.config, &outline.wiring, s.seed);
+    let plan = plan.map_err(problem)?.watch_order(s.measure.reordering);
+    let has_programs = s.workload.runs_programs();
+    jobs::each_alone(study, |study, only| {
+        let plan = Arc::new(only.map_or_else(|| plan.clone(), |job| plan.alone(job)));
+        match has_programs {
+            true => programs::jobs_on_switches(study, (&plan, only), progress, threads),
+            false => run(study, &plan, progress, threads),
         }
-        job.beside(&alone.switched.expect("of a machine of switches").jobs[number]);
-    }
-    Ok(result)
+    })
 }
 
 /// Runs the nodes of a machine of switches.
 fn run(
     study: &ResolvedStudy,
-    plan: &Arc<Plan>,
+    plan: &Arc<SwitchedPlan>,
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
@@ -74,8 +69,8 @@ fn run(
         window: study.window(),
         ..BuildOptions::default()
     };
-    let built = TiledNetwork::new(&outline.config, &options, |numbers| Nodes::new(plan, numbers));
-    let readout = SwitchedReadout { offered: plan.offered(), plan: Some(Arc::clone(plan)) };
+    let built = TiledNetwork::new(&outline.config, &options, |numbers| SwitchedTraffic::new(plan, numbers));
+    let readout = SwitchedReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run = Run::new(study, readout, built, plan.packets(), threads, begin.elapsed().as_secs_f64());
     Ok(run.until_the_end(progress))

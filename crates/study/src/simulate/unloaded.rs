@@ -4,10 +4,11 @@
 
 use crate::resolve::ResolvedStudy;
 use crate::run::{Progress, ProgressSink};
+use netloom_fabric::topology::torus::Torus;
 use netloom_fabric::topology::wiring::Wiring;
 use netloom_messaging::transit::Hops;
-use netloom_workload::mapping::Shape;
 use netloom_workload::program::{Operation, Program, Serial};
+use netloom_workload::shape::Shape;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ const LENGTHS: [u64; 7] = [0, 64, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18];
 /// How often each is sent: the first may set something up.
 const TIMES: u64 = 2;
 
-/// Fewest hops between the nodes of two ranks: on a torus those of `shape`, on a network of switches from router to router.
-pub(super) fn hops(study: &ResolvedStudy, shape: &Shape, nodes: &[u32]) -> Hops {
+/// Fewest hops between the nodes of two ranks: on a torus from node to node, on a network of switches from router to router.
+pub(super) fn hops(study: &ResolvedStudy, nodes: &[u32]) -> Hops {
     let nodes: Arc<[u32]> = nodes.into();
-    if study.network.torus().is_some() {
-        let shape = shape.clone();
+    if let Some(torus) = study.network.torus() {
+        let shape = Shape::of_torus(&Torus::new(&torus.topology));
         return Box::new(move |a, b| shape.hops(nodes[a as usize], nodes[b as usize]));
     }
     let wiring = &study.switched().wiring;

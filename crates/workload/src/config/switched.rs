@@ -1,12 +1,8 @@
-//! What a study may say of the nodes of machines of switches: what fits them of workloads and traffic, and what does not.
+//! What a study may say of the traffic of machines of switches.
 
-use super::{Load, Priority, Routing, TrafficConfig, WorkloadConfig, refuse};
+use super::{Load, Priority, Routing, TrafficConfig, refuse};
 use netloom_fabric::config::{ConfigError, TiledConfig};
 use netloom_fabric::router::tiled::Mode;
-use netloom_fabric::topology::wiring::Wiring;
-
-/// The workloads that machines of switches know.
-const KINDS: &str = "\"uniform\", \"shift\", \"group-shift\", \"permutation\", \"random-permutation\", \"hot-node\", \"jobs\", \"packaging\", \"trace\", \"skeleton\", \"gni\" or \"glex\"";
 
 impl Routing {
     /// The word for it in a study.
@@ -47,88 +43,6 @@ impl Routing {
             Routing::Par => Mode::Par,
         })
     }
-}
-
-impl WorkloadConfig {
-    /// Refuses what does not fit a machine of switches.
-    ///
-    /// # Errors
-    /// The first impossible value, with its key (`workload.…`) and what was expected.
-    pub fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
-        let nodes = wiring.nodes();
-        if nodes < 2 {
-            return refuse("workload.kind", format!("expected a machine of at least 2 nodes, found {nodes}"));
-        }
-        match self {
-            WorkloadConfig::Permutation(_) => Ok(()),
-            WorkloadConfig::Jobs(jobs) => jobs.check(nodes),
-            WorkloadConfig::Packaging(sizes) => sizes.check(),
-            WorkloadConfig::GroupShift(_) if groups_without_nodes(wiring) => refuse(
-                "workload.kind",
-                "expected another workload, such as \"shift\", on a machine with groups or levels without nodes, found \"group-shift\"",
-            ),
-            WorkloadConfig::GroupShift(s) => {
-                let groups = i32::try_from(wiring.groups()).unwrap_or(i32::MAX);
-                match s.by.rem_euclid(groups) {
-                    0 => refuse(
-                        "workload.by",
-                        format!("expected a shift to another of {groups} groups, found {}", s.by),
-                    ),
-                    _ => Ok(()),
-                }
-            }
-            WorkloadConfig::Trace(_) => Ok(()),
-            WorkloadConfig::Skeleton(skeleton) => skeleton.check_on(nodes.into(), ""),
-            WorkloadConfig::Gni(program) => {
-                program.check(nodes).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })
-            }
-            WorkloadConfig::Glex(program) => {
-                program.check(nodes).map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })
-            }
-            _ => self.check_among(nodes),
-        }
-    }
-
-    /// Refuses what is no pattern among so many nodes.
-    ///
-    /// # Errors
-    /// As [`Self::check_switched`].
-    pub(super) fn check_among(&self, nodes: u32) -> Result<(), ConfigError> {
-        match self {
-            WorkloadConfig::Uniform {} | WorkloadConfig::RandomPermutation {} => Ok(()),
-            WorkloadConfig::Shift(s) => match s.by[..] {
-                [by] if by.rem_euclid(i32::try_from(nodes).unwrap_or(i32::MAX)) != 0 => Ok(()),
-                [by] => refuse(
-                    "workload.by",
-                    format!("expected a shift to another of {nodes} nodes, found {by}, which leads back"),
-                ),
-                _ => refuse(
-                    "workload.by",
-                    format!("expected one value, by how many nodes, found {}", s.by.len()),
-                ),
-            },
-            WorkloadConfig::HotNode(h) => {
-                if h.node >= nodes {
-                    let message = format!("expected a node from 0 to {}, found {}", nodes - 1, h.node);
-                    return refuse("workload.node", message);
-                }
-                if !(0.0..=1.0).contains(&h.fraction) {
-                    let message = format!("expected a fraction from 0 to 1, found {}", h.fraction);
-                    return refuse("workload.fraction", message);
-                }
-                Ok(())
-            }
-            _ => refuse(
-                "workload.kind",
-                format!("expected {KINDS} on a machine of switches, found \"{}\"", self.kind()),
-            ),
-        }
-    }
-}
-
-/// Whether some groups have no nodes, as the upper levels of a fat tree.
-fn groups_without_nodes(wiring: &Wiring) -> bool {
-    (0..wiring.groups()).any(|g| wiring.routers_of(g).all(|router| wiring.nodes_at(router).is_empty()))
 }
 
 impl TrafficConfig {
