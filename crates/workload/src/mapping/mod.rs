@@ -276,7 +276,6 @@ mod tests {
     use super::*;
     use netloom_fabric::config::Topology;
     use netloom_fabric::topology::torus::Torus;
-    use proptest::prelude::*;
 
     fn torus(dims: &[u32]) -> Shape {
         Shape::of_torus(&Torus::new(&Topology { dims: dims.to_vec(), ..Topology::default() }))
