@@ -52,6 +52,7 @@ pub fn estimate(study: &ResolvedStudy) -> Vec<Part> {
     };
     let (nics, workload) = match &s.workload {
         WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_) => (1000.0, 16_000.0),
+        WorkloadConfig::Jobs(jobs) if jobs.has_programs() => (1300.0, 16_500.0),
         WorkloadConfig::Spi(_) => (3000.0, 4000.0),
         WorkloadConfig::Gni(_) => (20_000.0, 14_000.0),
         WorkloadConfig::Glex(_) => (30_000.0, 15_000.0),
