@@ -34,6 +34,7 @@ pub use tiled::{
 pub use torus::{BubbleRule, DirectionChoice, Escape, Router, TorusConfig, VCS_MAX};
 
 use crate::topology::partitions::{self, Partition};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most dimensions that a torus may have (Blue Gene/Q has five).
@@ -44,7 +45,7 @@ pub const LETTERS: &str = "xyzuv";
 pub const LENGTH_MAX: u32 = 128;
 
 /// The shape of the machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
     /// Nodes along each dimension, x first.
@@ -153,7 +154,7 @@ impl Topology {
 }
 
 /// A link that is out of order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeadLink {
     /// Coordinates of the node at one end.
@@ -163,7 +164,7 @@ pub struct DeadLink {
 }
 
 /// Packets and their sizes, bytes (section 2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct PacketFormat {
@@ -225,7 +226,7 @@ impl PacketFormat {
 }
 
 /// One hop's time from its parts, and the rate of a link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct Link {
@@ -357,7 +358,7 @@ impl Link {
 }
 
 /// The order in which escape and statically routed packets use their directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EscapeOrder {
     /// x first, then y, then z.
@@ -367,7 +368,7 @@ pub enum EscapeOrder {
 }
 
 /// Which side a packet takes where both ways round a ring are equally far (section 2: the registers of the hardware).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HalfwayTie {
     /// Nodes alternate by the parity of their coordinates' sum.

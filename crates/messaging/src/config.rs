@@ -2,10 +2,11 @@
 
 use netloom_fabric::config::ConfigError;
 use netloom_node::time::Microticks;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// When a rank's library makes progress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgressMode {
     /// While the rank waits for a message, as in MPI libraries without a progress thread.
@@ -17,7 +18,7 @@ pub enum ProgressMode {
 
 /// The protocols of a machine's messaging library, and the time of its instructions. Without a table, messages of all lengths are sent
 /// eagerly, and the library takes no time of its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct MessagingConfig {

@@ -2,10 +2,11 @@
 //! fills and empties packet by packet (Blumrich et al., section 2).
 
 use netloom_fabric::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the two processors of a node share its FIFOs (section 1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeMode {
     /// One processor computes, the other handles messages: one set of FIFOs.
@@ -17,7 +18,7 @@ pub enum NodeMode {
 
 /// How software deals a node's packets to the injection FIFOs of their priority. All FIFOs can send in any direction
 /// (section 2); the paper does not say how its simulator, or software, chose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dealing {
     /// One after the other.
@@ -37,7 +38,7 @@ impl Dealing {
 }
 
 /// A node's injection and reception FIFOs, and how software uses them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct FifoConfig {

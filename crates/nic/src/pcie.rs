@@ -7,10 +7,11 @@
 
 use netloom_engine::Stream;
 use netloom_node::time::Microticks;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a machine says of the host interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct PcieConfig {

@@ -67,6 +67,10 @@ impl Mistake {
             Kind::UnknownKey { name, .. } => Some(join(name).into()),
             _ => None,
         };
+        let missing = match &*self.kind {
+            Kind::Missing(name) => Some(join(name).into()),
+            _ => None,
+        };
         let (message, label, help) = match *self.kind {
             Kind::UnknownKey { name, known } => (
                 format!("unknown key `{}`", join(&name)),
@@ -97,6 +101,7 @@ impl Mistake {
         problem.label = label;
         problem.help = help;
         problem.unknown = unknown;
+        problem.missing = missing;
         problem
     }
 }

@@ -50,6 +50,8 @@ pub struct Problem {
     pub origin: Option<Origin>,
     /// The dotted path of the key, if it is one that does not exist where it stands.
     pub unknown: Option<Box<str>>,
+    /// The dotted path of the key that is missing, if one is.
+    pub missing: Option<Box<str>>,
     source: Option<Arc<NamedSource<String>>>,
 }
 
@@ -57,7 +59,7 @@ impl Problem {
     /// A problem that has no place yet.
     pub fn new(message: impl Into<String>) -> Problem {
         let (message, label) = (message.into(), "here".into());
-        Problem { message, label, help: None, origin: None, unknown: None, source: None }
+        Problem { message, label, help: None, origin: None, unknown: None, missing: None, source: None }
     }
 
     /// The same with advice.

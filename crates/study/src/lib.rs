@@ -8,6 +8,7 @@ pub mod claims;
 pub mod decode;
 pub mod diagnose;
 mod errors;
+pub mod keys;
 pub mod machine;
 mod measure;
 pub mod memory;

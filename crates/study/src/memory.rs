@@ -5,10 +5,10 @@
 //! or less, by its load.
 
 use crate::diagnose::Problem;
-use crate::machine::{Machine, TorusNetwork};
 use crate::number::{counted, scaled};
 use crate::resolve::ResolvedStudy;
-use netloom_workload::config::{Load, WorkloadConfig};
+use crate::simulate::nics;
+use netloom_workload::config::Runs;
 
 /// Memory of one part of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,50 +19,27 @@ pub struct Part {
     pub bytes: f64,
 }
 
-/// Bytes of a port of BlueGene/L's router and its link: 2,500 B for the six of a node.
-const TORUS_PORT: f64 = 420.0;
-/// The same of Blue Gene/Q's: 6,704 B for the ten of a node.
-const QUEUED_PORT: f64 = 670.0;
-/// Bytes of a virtual channel of a tile: 65,380 B for the 48 tiles of an Aries router with 8 VCs each.
-const TILE_VC: f64 = 170.0;
+/// Memory of a network, bytes.
+pub(crate) struct Estimate {
+    /// Of all routers and links.
+    pub routers: f64,
+    /// Of the packets and events of a node.
+    pub packets_per_node: f64,
+}
 
 /// The parts of a run, in bytes.
 pub fn estimate(study: &ResolvedStudy) -> Vec<Part> {
     let (nodes, s) = (study.network.nodes() as f64, &study.study);
-    if let WorkloadConfig::Packaging(_) = s.workload {
+    if let Runs::Packaging(_) = s.workload.runs() {
         return vec![];
     }
-    let full = matches!(s.traffic.load, Load::Burst | Load::Infinite) && !s.workload.is_program();
-    let (routers, packets) = match &study.machine {
-        Machine::Torus(machine) => {
-            let ports = 2.0 * study.torus().topology.dims.len() as f64;
-            match machine.network() {
-                TorusNetwork::Torus(_) => (nodes * ports * TORUS_PORT, 11_000.0),
-                TorusNetwork::Queued(_) if full => (nodes * ports * QUEUED_PORT, 77_000.0),
-                TorusNetwork::Queued(_) => (nodes * ports * QUEUED_PORT, 10_000.0),
-            }
-        }
-        Machine::Switched(machine) => {
-            let config = &study.switched().config;
-            let tiles = f64::from(machine.router.rows * machine.router.columns);
-            let routers = f64::from(study.switched().wiring.routers());
-            let packets = if s.workload.is_program() { 22_000.0 } else { 72_000.0 };
-            (routers * tiles * f64::from(config.vcs()) * TILE_VC, packets)
-        }
-    };
-    let (nics, workload) = match &s.workload {
-        WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_) => (1000.0, 16_000.0),
-        WorkloadConfig::Jobs(jobs) if jobs.has_programs() => (1300.0, 16_500.0),
-        WorkloadConfig::Spi(_) => (3000.0, 4000.0),
-        WorkloadConfig::Gni(_) => (20_000.0, 14_000.0),
-        WorkloadConfig::Glex(_) => (30_000.0, 15_000.0),
-        _ => (300.0, 500.0),
-    };
+    let Estimate { routers, packets_per_node } = study.machine.memory(study);
+    let node = nics::memory(&s.workload.runs());
     vec![
         Part { name: "routers and links", bytes: routers },
-        Part { name: "packets and events", bytes: packets * nodes },
-        Part { name: "network interfaces", bytes: nics * nodes },
-        Part { name: "workload", bytes: workload * nodes },
+        Part { name: "packets and events", bytes: packets_per_node * nodes },
+        Part { name: "network interfaces", bytes: node.nic * nodes },
+        Part { name: "workload", bytes: node.workload * nodes },
     ]
 }
 

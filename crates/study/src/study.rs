@@ -1,16 +1,19 @@
 //! What a study says: what the nodes do, what is measured, and over which parameters.
 
+use crate::claims::Claim;
 use crate::published::Beside;
 use netloom_fabric::config::ConfigError;
 use netloom_workload::config::{TrafficConfig, WorkloadConfig};
 use netloom_workload::mapping::MappingConfig;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// A study, without its machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
     /// Short name, also of the folder of results.
@@ -51,29 +54,28 @@ fn one() -> u64 {
     1
 }
 
-/// Top-level keys of a study's file. `machine`, `set` and `sweep` are taken out before the rest is read as a [`Study`];
-/// `claim` is judged by a sweep and by `netloom validate`, which also reads `quick`.
-pub const STUDY_KEYS: &[&str] = &[
-    "name",
-    "title",
-    "description",
-    "machine",
-    "nodes",
-    "set",
-    "seed",
-    "mapping",
-    "workload",
-    "traffic",
-    "measure",
-    "sweep",
-    "expect",
-    "published",
-    "quick",
-    "claim",
-];
+/// What a study's file has besides a [`Study`]; the reader takes it out key by key.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(crate) struct Surroundings {
+    /// The machine: the name of a built-in one, the path of a TOML file, or a table.
+    machine: String,
+    /// Changes of the machine, by dotted key.
+    #[serde(default)]
+    set: BTreeMap<String, serde_json::Value>,
+    /// Parameters to sweep over, by dotted key, each with a list of values; or `curve`, with a list of tables of changes.
+    #[serde(default)]
+    sweep: BTreeMap<String, serde_json::Value>,
+    /// Changes for `netloom validate --quick`, by dotted key.
+    #[serde(default)]
+    quick: BTreeMap<String, serde_json::Value>,
+    /// What the results must show: judged by a sweep and by `netloom validate`.
+    #[serde(default)]
+    claim: Vec<Claim>,
+}
 
 /// When a run ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Until {
     /// When all programs have returned and all traffic has arrived.
@@ -100,6 +102,16 @@ impl Serialize for Warmup {
             Warmup::Auto => serializer.serialize_str("auto"),
             Warmup::Micros(us) => serializer.serialize_f64(*us),
         }
+    }
+}
+
+impl JsonSchema for Warmup {
+    fn schema_name() -> Cow<'static, str> {
+        "Warmup".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["number", "string"] })
     }
 }
 
@@ -136,7 +148,7 @@ impl<'de> Deserialize<'de> for Warmup {
 pub const WINDOW_TICKS: u64 = 10_000;
 
 /// What is measured, and for how long.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasureConfig {
     /// When the run ends. None: `finished` for programs, `converged` for traffic; [`crate::resolve`] fills it in.
@@ -156,12 +168,16 @@ pub struct MeasureConfig {
     /// Whether the figures of each link are kept.
     pub per_link: bool,
     /// Whether to find out which token-acks free a blocked packet (takes time).
+    #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     pub unblocking: bool,
     /// Whether it is counted by how much packets arrive out of order (machines of switches; takes time and memory).
+    #[schemars(extend("x-families" = ["tiled"]))]
     pub reordering: bool,
     /// Whether it is told at what rate the first link is full, where routing does not follow loads (machines of switches; takes time).
+    #[schemars(extend("x-families" = ["tiled"]))]
     pub bound: bool,
     /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.
+    #[schemars(extend("x-families" = ["queued-torus"]))]
     pub counters: bool,
     /// A run that has not ended by itself ends here, us. None: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,315 +1,155 @@
 //! What a study may say that the nodes do, and with what traffic.
+//!
+//! Each kind of workload is defined in one file: its keys, which machines take it, what fits them, and what runs it ([`Workload`]). The
+//! list of all is at the end of `registry.rs`.
 
-mod fits;
 mod jobs;
+mod kinds;
 mod packaging;
+mod registry;
 mod switched;
 mod traffic;
 
 pub use jobs::{JobConfig, JobsConfig, Placement};
+pub use kinds::all_to_all::{AllToAll, Over};
+pub use kinds::group_shift::GroupShift;
+pub use kinds::hot_node::HotNode;
+pub use kinds::hot_region::HotRegion;
+pub use kinds::permutation::Permutation;
+pub use kinds::shift::Shift;
+pub use kinds::trace::Trace;
 pub use packaging::PackagingConfig;
+pub use registry::{KINDS, Kind, KindEntry, WorkloadConfig};
 pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 
 use crate::glex::GlexConfig;
 use crate::gni::GniConfig;
-use crate::goal::replay::TraceCollectives;
+use crate::program::Program;
 use crate::shape::Shape;
-use crate::skeleton::SkeletonConfig;
 use crate::spi::SpiConfig;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::config::tagged::{Tagged, tagged};
-use serde::{Deserialize, Deserializer, Serialize};
 
-/// What the nodes do, chosen by `kind`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum WorkloadConfig {
-    /// Every packet to a node at random over the machine.
-    Uniform {},
-    /// Some of the packets into a small part of the machine, the rest anywhere (Blumrich et al., Figure 3).
-    HotRegion(HotRegion),
-    /// Every node sends to every other.
-    AllToAll(AllToAll),
-    /// Every node sends to its neighbours in every direction.
-    NearestNeighbour {},
-    /// The coordinates in another order, turned by one place: (x, y, z) sends to (y, z, x). Needs equal dimensions.
-    Transpose {},
-    /// Every node sends to the one whose coordinates are opposite: k - 1 - c.
-    BitComplement {},
-    /// Every node sends almost half-way round each ring: the worst that a ring of minimal routes can see.
-    Tornado {},
-    /// Every node sends to the one at a fixed distance.
-    Shift(Shift),
-    /// Every node sends to the one that a file names.
-    Permutation(Permutation),
-    /// Every node sends to one other, drawn once.
-    RandomPermutation {},
-    /// Every node of a group sends to nodes at random of the group at a fixed distance.
-    GroupShift(GroupShift),
-    /// Some of the packets to one node, the rest anywhere.
-    HotNode(HotNode),
-    /// Several jobs side by side, each on nodes of its own.
-    Jobs(JobsConfig),
-    /// Nothing is sent: what systems of several sizes are made of.
-    Packaging(PackagingConfig),
-    /// The communication of a program, with its computation as time.
-    Skeleton(SkeletonConfig),
-    /// What a recorded program did.
-    Trace(Trace),
-    /// A program on Message Units.
-    Spi(SpiConfig),
-    /// A program on Aries NICs.
-    Gni(GniConfig),
-    /// A program on TH Express NICs.
-    Glex(GlexConfig),
-}
-
-/// The values of `kind`.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[doc(hidden)]
-pub enum Kind {
-    Uniform,
-    HotRegion,
-    AllToAll,
-    NearestNeighbour,
-    Transpose,
-    BitComplement,
-    Tornado,
-    Shift,
-    Permutation,
-    RandomPermutation,
-    GroupShift,
-    HotNode,
-    Jobs,
-    Packaging,
-    Skeleton,
-    Trace,
-    Spi,
-    Gni,
-    Glex,
-}
-
-/// A workload that has nothing to set.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
-impl<'de> Tagged<'de> for WorkloadConfig {
-    const TAG: &'static str = "kind";
-    type Kind = Kind;
-
-    fn of<D: Deserializer<'de>>(kind: Kind, rest: D) -> Result<Self, D::Error> {
-        let nothing = |workload, rest| Nothing::deserialize(rest).map(|_| workload);
-        match kind {
-            Kind::Uniform => nothing(Self::Uniform {}, rest),
-            Kind::HotRegion => HotRegion::deserialize(rest).map(Self::HotRegion),
-            Kind::AllToAll => AllToAll::deserialize(rest).map(Self::AllToAll),
-            Kind::NearestNeighbour => nothing(Self::NearestNeighbour {}, rest),
-            Kind::Transpose => nothing(Self::Transpose {}, rest),
-            Kind::BitComplement => nothing(Self::BitComplement {}, rest),
-            Kind::Tornado => nothing(Self::Tornado {}, rest),
-            Kind::Shift => Shift::deserialize(rest).map(Self::Shift),
-            Kind::Permutation => Permutation::deserialize(rest).map(Self::Permutation),
-            Kind::RandomPermutation => nothing(Self::RandomPermutation {}, rest),
-            Kind::GroupShift => GroupShift::deserialize(rest).map(Self::GroupShift),
-            Kind::HotNode => HotNode::deserialize(rest).map(Self::HotNode),
-            Kind::Jobs => JobsConfig::deserialize(rest).map(Self::Jobs),
-            Kind::Packaging => PackagingConfig::deserialize(rest).map(Self::Packaging),
-            Kind::Skeleton => SkeletonConfig::deserialize(rest).map(Self::Skeleton),
-            Kind::Trace => Trace::deserialize(rest).map(Self::Trace),
-            Kind::Spi => SpiConfig::deserialize(rest).map(Self::Spi),
-            Kind::Gni => GniConfig::deserialize(rest).map(Self::Gni),
-            Kind::Glex => GlexConfig::deserialize(rest).map(Self::Glex),
-        }
+/// What a kind of workload says of itself. Nothing else asks which kind it is.
+pub trait Workload {
+    /// The machines that take it.
+    fn machines() -> Machines
+    where
+        Self: Sized,
+    {
+        Machines::All
     }
-}
 
-impl<'de> Deserialize<'de> for WorkloadConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        tagged(deserializer)
+    /// Whether it may be one of several jobs side by side.
+    fn may_be_job() -> bool
+    where
+        Self: Sized,
+    {
+        false
     }
-}
 
-/// A hot region: a box of nodes that attracts traffic.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HotRegion {
-    /// Fraction of the packets whose destination lies in the region; the rest is uniform over the machine.
-    #[serde(default = "quarter")]
-    pub fraction: f64,
-    /// Lengths of the region, nodes along each dimension.
-    pub region: Vec<u32>,
-    /// Its lowest corner, coordinates. Empty: (0, 0, …).
-    #[serde(default)]
-    pub origin: Vec<u32>,
-}
-
-fn quarter() -> f64 {
-    0.25
-}
-
-/// Among which nodes an all-to-all runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Over {
-    /// All of them.
-    #[default]
-    Machine,
-    /// Those of each plane of two dimensions.
-    Planes,
-    /// Those of each line along one dimension.
-    Lines,
-}
-
-/// An all-to-all.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AllToAll {
-    /// Among all nodes, those of each plane, or those of each line.
-    pub over: Over,
-    /// The dimensions that a plane or line spans, as letters: `"xy"`, `"z"`. Empty for the whole machine.
-    pub dims: String,
-    /// Data for each pair of nodes, bytes. None: what one full packet carries.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-}
-
-/// A shift.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Shift {
-    /// Hops along each dimension, negative for the minus side. Of machines without dimensions one value, by how much the
-    /// destination's number is greater.
-    pub by: Vec<i32>,
-}
-
-/// A shift from group to group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GroupShift {
-    /// How many groups further on the destinations are, negative for back.
-    pub by: i32,
-}
-
-/// A node that attracts traffic.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HotNode {
-    /// Its number.
-    #[serde(default)]
-    pub node: u32,
-    /// Fraction of the packets that are for it; the rest is uniform over the machine.
-    #[serde(default = "all")]
-    pub fraction: f64,
-}
-
-fn all() -> f64 {
-    1.0
-}
-
-/// A permutation from a file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Permutation {
-    /// Text file with the destination's node number for each node, one a line.
-    pub file: String,
-}
-
-/// A recorded program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Trace {
-    /// The trace.
-    pub file: String,
-    /// How its collective operations are done.
-    #[serde(default)]
-    pub collectives: TraceCollectives,
-}
-
-fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
-    Err(ConfigError { key: key.into(), message: message.into() })
-}
-
-impl SkeletonConfig {
-    /// Refuses what does not fit a machine, in words.
-    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
-        let key = if let Self::Collective(_) = self { "workload.ranks" } else { "workload.grid" };
-        self.check().map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
-        let (ranks, nodes) = (self.ranks(), shape.nodes());
-        if ranks <= nodes {
-            return Ok(());
-        }
-        let machine = shape.words();
-        let message =
-            format!("expected at most {nodes} ranks, one for each node of the {machine}, found {ranks}");
-        refuse(key, message)
+    /// Refuses what does not fit a machine, or the nodes of a job.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key (`workload.…`) and what was expected.
+    fn check_on(&self, _shape: &Shape) -> Result<(), ConfigError> {
+        Ok(())
     }
-}
 
-impl WorkloadConfig {
-    /// Whether it is programs that decide what is sent, if anything is, rather than a pattern.
-    pub fn is_program(&self) -> bool {
-        use WorkloadConfig::{Glex, Gni, Packaging, Skeleton, Spi, Trace};
-        matches!(self, Packaging(_) | Skeleton(_) | Trace(_) | Spi(_) | Gni(_) | Glex(_))
+    /// What runs it.
+    fn runs(&self) -> Runs<'_> {
+        Runs::Traffic
     }
 
     /// Whether programs run, by themselves or as some of several jobs: then the run ends when they do.
-    pub fn runs_programs(&self) -> bool {
-        match self {
-            WorkloadConfig::Jobs(jobs) => jobs.has_programs(),
-            _ => self.is_program(),
-        }
+    fn runs_programs(&self) -> bool {
+        !matches!(self.runs(), Runs::Traffic)
     }
 
     /// Whether it ends by itself, with this traffic.
-    pub fn ends(&self, traffic: &TrafficConfig) -> bool {
-        match self {
-            WorkloadConfig::AllToAll(_) | WorkloadConfig::NearestNeighbour {}
-                if traffic.load == Load::Burst =>
-            {
-                true
-            }
-            WorkloadConfig::Jobs(jobs) => {
-                jobs.has_programs() || jobs.jobs.iter().all(|job| job.workload.ends(&job.traffic(traffic)))
-            }
-            _ => self.is_program() || traffic.packets_per_node.is_some(),
-        }
+    fn ends(&self, traffic: &TrafficConfig) -> bool {
+        self.runs_programs() || is_limited(traffic)
     }
 
     /// Changes the names of the files that it reads.
-    pub fn each_file(&mut self, change: &dyn Fn(&mut String)) {
-        match self {
-            WorkloadConfig::Trace(trace) => change(&mut trace.file),
-            WorkloadConfig::Permutation(permutation) => change(&mut permutation.file),
-            WorkloadConfig::Jobs(jobs) => jobs.jobs.iter_mut().for_each(|job| job.workload.each_file(change)),
-            _ => {}
-        }
-    }
+    fn each_file(&mut self, _change: &dyn Fn(&mut String)) {}
+}
 
-    /// The `kind` that selects it.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            WorkloadConfig::Uniform {} => "uniform",
-            WorkloadConfig::HotRegion(_) => "hot-region",
-            WorkloadConfig::AllToAll(_) => "all-to-all",
-            WorkloadConfig::NearestNeighbour {} => "nearest-neighbour",
-            WorkloadConfig::Transpose {} => "transpose",
-            WorkloadConfig::BitComplement {} => "bit-complement",
-            WorkloadConfig::Tornado {} => "tornado",
-            WorkloadConfig::Shift(_) => "shift",
-            WorkloadConfig::Permutation(_) => "permutation",
-            WorkloadConfig::RandomPermutation {} => "random-permutation",
-            WorkloadConfig::GroupShift(_) => "group-shift",
-            WorkloadConfig::HotNode(_) => "hot-node",
-            WorkloadConfig::Jobs(_) => "jobs",
-            WorkloadConfig::Packaging(_) => "packaging",
-            WorkloadConfig::Skeleton(_) => "skeleton",
-            WorkloadConfig::Trace(_) => "trace",
-            WorkloadConfig::Spi(_) => "spi",
-            WorkloadConfig::Gni(_) => "gni",
-            WorkloadConfig::Glex(_) => "glex",
-        }
+/// Whether nodes send so many packets and no more.
+pub(crate) fn is_limited(traffic: &TrafficConfig) -> bool {
+    traffic.packets_per_node.is_some()
+}
+
+/// Machines that take a kind of workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machines {
+    /// All.
+    All,
+    /// Tori whose nodes have routers of their own.
+    Tori,
+    /// Machines of switches.
+    Switches,
+}
+
+/// What runs a workload.
+pub enum Runs<'a> {
+    /// Nodes that send packets by a pattern.
+    Traffic,
+    /// Programs of ranks that send messages.
+    Ranks(&'a dyn Ranks),
+    /// A program on Message Units.
+    MessageUnits(&'a SpiConfig),
+    /// A program on Aries NICs.
+    Aries(&'a GniConfig),
+    /// A program on TH Express NICs.
+    ThExpress(&'a GlexConfig),
+    /// Nothing: cabinets and cables are counted.
+    Packaging(&'a PackagingConfig),
+}
+
+/// Programs of ranks.
+pub trait Ranks {
+    /// The programs, in the order of ranks.
+    ///
+    /// # Errors
+    /// A file that cannot be read; values that are impossible.
+    fn rank_programs(&self) -> Result<RankPrograms, ConfigError>;
+}
+
+/// The programs of all ranks.
+pub struct RankPrograms {
+    /// In the order of ranks.
+    pub programs: Vec<Box<dyn Program>>,
+    /// All messages as (from, to, bytes); none where only a run tells them.
+    pub messages: Vec<(u32, u32, u64)>,
+}
+
+pub(crate) fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError { key: key.into(), message: message.into() })
+}
+
+/// The same error under `workload`.
+pub(crate) fn of_workload(e: ConfigError) -> ConfigError {
+    ConfigError { key: format!("workload.{}", e.key), ..e }
+}
+
+/// Refuses what is no fraction.
+fn fraction(fraction: f64) -> Result<(), ConfigError> {
+    match (0.0..=1.0).contains(&fraction) {
+        true => Ok(()),
+        false => refuse("workload.fraction", format!("expected a fraction from 0 to 1, found {fraction}")),
+    }
+}
+
+/// Refuses a list that has not a value for each dimension.
+fn one_each(key: &str, found: usize, shape: &Shape) -> Result<(), ConfigError> {
+    let n = shape.dimensions();
+    match shape.torus() {
+        _ if found == n => Ok(()),
+        Some(_) => refuse(
+            key,
+            format!("expected {n} values, one for each dimension of the {}, found {found}", shape.words()),
+        ),
+        None => refuse(key, format!("expected one value, a number of nodes, found {found}")),
     }
 }
 
@@ -318,4 +158,74 @@ pub use netloom_fabric::config::LETTERS;
 /// The letter of dimension `d`.
 pub fn letter(d: usize) -> char {
     char::from(LETTERS.as_bytes()[d])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_fabric::config::{DragonflyConfig, TorusConfig};
+    use netloom_fabric::topology::torus::Torus;
+    use std::sync::Arc;
+
+    fn torus(dims: &[u32]) -> Shape {
+        Shape::of_torus(&Torus::new(&TorusConfig::bluegene_l(dims).topology))
+    }
+
+    #[test]
+    fn a_region_must_fit_the_machine() {
+        let hot = |region: &[u32]| {
+            WorkloadConfig::HotRegion(HotRegion { fraction: 0.25, region: region.to_vec(), origin: vec![] })
+        };
+        let machine = torus(&[16, 16, 16]);
+        assert_eq!(hot(&[8, 8, 8]).check(&machine), Ok(()));
+        assert_eq!(hot(&[8, 8]).check(&machine).unwrap_err().key, "workload.region");
+        assert_eq!(hot(&[8, 8, 17]).check(&machine).unwrap_err().key, "workload.region");
+        let job = Shape::of_job(40);
+        assert_eq!(hot(&[40]).check(&job), Ok(()));
+        assert!(hot(&[41]).check(&job).unwrap_err().message.contains("job of 40 nodes; it would reach"));
+    }
+
+    #[test]
+    fn planes_and_lines_name_their_dimensions() {
+        let over =
+            |over, dims: &str| WorkloadConfig::AllToAll(AllToAll { over, dims: dims.into(), bytes: None });
+        let (cube, square) = (torus(&[4, 4, 4]), torus(&[4, 4]));
+        assert!(over(Over::Planes, "xz").check(&cube).is_ok());
+        assert!(over(Over::Planes, "xx").check(&cube).is_err());
+        assert!(over(Over::Lines, "z").check(&square).is_err());
+        assert!(over(Over::Machine, "x").check(&square).is_err());
+        assert_eq!(over(Over::Lines, "x").check(&Shape::of_job(9)).unwrap_err().key, "workload.over");
+    }
+
+    #[test]
+    fn patterns_without_a_meaning_are_refused() {
+        let dragonfly = Shape::of_switches(&Arc::new(DragonflyConfig::cray_xc(3, 12).wiring()));
+        assert!(WorkloadConfig::Transpose {}.check(&dragonfly).unwrap_err().message.contains("found 1152"));
+        assert_eq!(WorkloadConfig::Transpose {}.check(&Shape::of_job(144)), Ok(()));
+        assert!(WorkloadConfig::Transpose {}.check(&torus(&[4, 8])).unwrap_err().message.contains("4x8"));
+        let shift = |by| WorkloadConfig::GroupShift(GroupShift { by });
+        assert_eq!(shift(1).check(&dragonfly), Ok(()));
+        assert_eq!(shift(1).check(&torus(&[4, 4])), Ok(()));
+        assert_eq!(shift(-4).check(&torus(&[8, 4])).unwrap_err().key, "workload.by");
+        assert_eq!(shift(1).check(&Shape::of_job(9)).unwrap_err().key, "workload.kind");
+    }
+
+    #[test]
+    fn jobs_are_no_larger_than_the_machine() {
+        let job = |nodes, workload| JobConfig {
+            name: String::new(),
+            nodes,
+            placement: None,
+            load: None,
+            workload: Box::new(workload),
+        };
+        let jobs =
+            |jobs| WorkloadConfig::Jobs(JobsConfig { placement: Default::default(), alone: true, jobs });
+        let fits = jobs(vec![job(10, WorkloadConfig::Uniform {}), job(6, WorkloadConfig::Tornado {})]);
+        assert_eq!(fits.check(&torus(&[4, 4])), Ok(()));
+        let message = fits.check(&torus(&[5, 3])).unwrap_err().message;
+        assert!(message.contains("expected 2 to 5 nodes of job 2"), "{message}");
+        let square = jobs(vec![job(10, WorkloadConfig::Transpose {})]).check(&torus(&[4, 4]));
+        assert!(square.unwrap_err().message.contains("job 1, workload.kind: transpose needs a square"));
+    }
 }

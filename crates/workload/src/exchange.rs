@@ -8,11 +8,12 @@ use crate::ConfigError;
 use crate::processes::refuse;
 use netloom_engine::Stream;
 use netloom_node::time::Microticks;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// What a transaction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Data is brought to a place of its own at another node.
@@ -24,11 +25,12 @@ pub enum Kind {
 }
 
 /// What is sent, and when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Exchange {
     /// Transactions of each process.
     #[serde(alias = "puts")]
+    #[schemars(extend("x-aliases" = ["puts"]))]
     pub transactions: u32,
     /// What they are: each one of these at random, as likely as any other of the list.
     pub kinds: Vec<Kind>,

@@ -112,7 +112,7 @@ fn zero_load<const P: usize>(dims: &[u32], wrap: &[bool], change: impl Fn(&mut T
     }
     let diameter = (0..torus.dimensions())
         .map(|d| if torus.wraps(d) { torus.length(d) / 2 } else { torus.length(d) - 1 });
-    assert_eq!(farthest, diameter.sum());
+    assert_eq!(farthest, diameter.sum::<u32>());
 }
 
 #[test]

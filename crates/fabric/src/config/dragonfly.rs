@@ -5,13 +5,14 @@
 use super::{ConfigError, at_most, refuse};
 use crate::topology::wiring::{PORTS_MAX, Wiring};
 use crate::topology::{bundles, dragonfly, xc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most nodes of a dragonfly **(ours)**: far above any that was built, and what is multiplied here fits in 32 bits.
 pub const DRAGONFLY_NODES_MAX: u64 = 1 << 24;
 
 /// Which global port leads to which group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cabling {
     /// Consecutive ports of a group lead to groups 0, 1, 2 and on, leaving out its own; then to 0 again.
@@ -25,7 +26,7 @@ pub enum Cabling {
 }
 
 /// How a Cray XC is cooled, which says how many chassis a cabinet has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cooling {
     /// Three chassis a cabinet, groups of two cabinets, optical cables between groups.
@@ -46,7 +47,7 @@ impl Cooling {
 }
 
 /// The shape of a dragonfly.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DragonflyConfig {
     /// Nodes at each router (p).

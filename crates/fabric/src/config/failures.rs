@@ -4,10 +4,11 @@
 use super::{ConfigError, refuse};
 use crate::topology::wiring::Wiring;
 use netloom_engine::{Stream, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The link control blocks at both ends of each link ("Aries Router").
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkControl {
     /// Flits of packets in a set.
@@ -23,7 +24,7 @@ pub struct LinkControl {
 }
 
 /// What goes wrong. By default nothing does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchedFaults {
     /// Probability that a bit on a lane is wrong.
@@ -44,7 +45,7 @@ pub struct SwitchedFaults {
 }
 
 /// A failure in its place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// When, microseconds.
@@ -60,7 +61,7 @@ pub struct Failure {
 }
 
 /// Failures at random places.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RandomFailures {
     /// When, microseconds.
@@ -81,7 +82,7 @@ pub struct RandomFailures {
 
 /// The link failover manager: hears of failures, quiesces the network, computes route tables, hands them out and releases the traffic.
 /// Its times are seconds in a real machine **(ours: no text gives them)**: here as long as a study can wait for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailoverManager {
     /// From a failure until it knows of it, microseconds.

@@ -1,6 +1,7 @@
 //! What a machine says of its fat tree.
 
 use super::{ConfigError, refuse};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most ports of a switch for links: a bit each in a route table.
@@ -8,7 +9,7 @@ const PORTS_MAX: u32 = 64;
 
 /// The shape of a fat tree, from the nodes up. A k-ary n-tree has k everywhere; where there are fewer parents than children, the tree is
 /// tapered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FatTreeConfig {
     /// Children of a switch of each level: nodes of a leaf, leaves of a switch above, and so on.

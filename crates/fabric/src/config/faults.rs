@@ -3,12 +3,13 @@
 use super::{ConfigError, Link, QueuedRouter, Topology, parse_direction, refuse};
 use crate::link::optical::{FIBRES, LANES};
 use crate::topology::torus::{Coordinates, Torus};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// What is wrong with one link, in the direction in which a node sends. An optical link, which leaves a midplane, has four
 /// fibres for data, 0 to 3, and a spare, 4.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkFault {
     /// Coordinates of the node that sends.
@@ -158,7 +159,7 @@ fn checked_place(
 }
 
 /// Wrong bits in a word of a packet in a receiver's buffer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoftError {
     /// Coordinates of the node.

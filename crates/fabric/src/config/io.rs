@@ -1,13 +1,14 @@
 //! What a machine says of its IO nodes; where they are is in [`crate::topology::io`].
 
 use super::{ConfigError, refuse};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most IO links of an IO node: a header can name three.
 pub const EXITS_MAX: usize = 3;
 
 /// The IO nodes of a machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IoNodes {
     /// Lengths of the boxes of compute nodes that share an IO node.

@@ -5,6 +5,7 @@ use super::{
     Topology, VcOutline, default_ack_only, is_no_rate, refuse,
 };
 use crate::router::VcClass;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
@@ -14,7 +15,7 @@ pub const QUEUES_MAX: usize = 7;
 pub const ZONES: usize = 4;
 
 /// The router: receivers, senders and their arbiters (sections II.B and II.E).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct QueuedRouter {
@@ -54,7 +55,7 @@ pub struct QueuedRouter {
 }
 
 /// The central collective logic (sections II.C and II.E): what it adds to a hop. Times in ticks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectiveLogic {
     /// Through up-tree, and through down-tree.

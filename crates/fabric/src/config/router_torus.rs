@@ -2,13 +2,14 @@
 //! are in `torus.rs` and `queued.rs`.
 
 use super::{ConfigError, LENGTH_MAX, LETTERS, at_most, refuse};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most ports of a router for links: a bit each in a route table.
 const PORTS_MAX: u32 = 64;
 
 /// The shape of a torus of routers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouterTorusConfig {
     /// Routers along each dimension, x first.

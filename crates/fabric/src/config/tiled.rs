@@ -10,6 +10,7 @@ use crate::router::tiled::{Class, TiledHeader};
 use crate::topology::fat_tree::FatTree;
 use crate::topology::router_torus;
 use crate::topology::wiring::Wiring;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ pub const TILED_VCS_MAX: u32 = 8;
 pub const SIDE_MAX: u32 = 8;
 
 /// What is wired to what.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum SwitchedTopology {
     /// Groups of routers, all connected to all.
@@ -104,7 +105,7 @@ impl SwitchedTopology {
 }
 
 /// Packets, counted in flits ("Aries Performance").
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct FlitFormat {
@@ -175,7 +176,7 @@ impl FlitFormat {
 pub const FLITS_MAX: u32 = 63;
 
 /// What the links of a class have in common: green, black and blue ones; those of a group and global ones.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkClass {
     /// From a packet's first bit at the sending tile to its head in the queue of the receiving one: both link control blocks,
@@ -187,7 +188,7 @@ pub struct LinkClass {
 
 /// A router of tiles ("Aries Router"): each an input queue with a bus along its row, a sub-switch, and a buffer at the end of its
 /// column's buses, in front of the link.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TiledRouter {
     /// Rows of tiles.
@@ -227,7 +228,7 @@ pub struct TiledRouter {
 }
 
 /// Which of the global links towards a group are minimal ways there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MinimalWays {
     /// Those that the fewest hops lead to from where the packet is.
@@ -238,7 +239,7 @@ pub enum MinimalWays {
 
 /// Whether UGAL-L tells the queues of minimal packets from those of others (Kim et al. 2008, section 4.3.1): minimal ones then begin where the
 /// last stretch of others' ways does, in other VCs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VcDiscrimination {
     /// It takes all that waits for an output.
@@ -251,7 +252,7 @@ pub enum VcDiscrimination {
 }
 
 /// How adaptive routing weighs what it knows of loads ("Cray XC Routing").
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadWeights {
     /// Of flits that wait in this router for the output: near-end load.
@@ -263,7 +264,7 @@ pub struct LoadWeights {
 }
 
 /// How packets are routed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchedRouting {
     /// Which links are minimal ways to another group.

@@ -6,13 +6,14 @@ use super::{
     default_timeout, refuse,
 };
 use crate::router::VcClass;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most virtual channels of a receiver: four dynamic, two escape, one high-priority.
 pub const VCS_MAX: usize = 7;
 
 /// Which escape virtual channels keep the network free of deadlock (section 4, Virtual Channel Architecture).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Escape {
     /// One VC under the bubble rules of Puente et al.: BlueGene/L.
@@ -23,7 +24,7 @@ pub enum Escape {
 }
 
 /// How packets on the bubble VC are counted in tokens (section 2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BubbleRule {
     /// By their size: the rule as published in the bubble router's papers. Deadlocks with packets of mixed sizes.
@@ -33,7 +34,7 @@ pub enum BubbleRule {
 }
 
 /// How a packet chooses among the directions and VCs that it may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DirectionChoice {
     /// Join the shortest queue: most downstream tokens by four ranges, ties at random.
@@ -43,7 +44,7 @@ pub enum DirectionChoice {
 }
 
 /// The router: receivers, senders and their arbiters (section 2).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct Router {
@@ -79,7 +80,7 @@ pub struct Router {
 }
 
 /// A torus network with token flow control: everything that the fabric needs to build it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TorusConfig {
     /// Ticks a second; every other time is a whole number of them.

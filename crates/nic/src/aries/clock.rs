@@ -10,11 +10,12 @@ use super::node::Common;
 use netloom_engine::Stream;
 use netloom_fabric::topology::wiring::Wiring;
 use netloom_node::time::Microticks;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// What a machine says of its clocks. Times in thousandths of a tick.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockConfig {
     /// From one pulse to the next; 0: there are none.

@@ -4,13 +4,14 @@ use super::clock::ClockConfig;
 use crate::pcie::PcieConfig;
 use netloom_fabric::config::ConfigError;
 use netloom_node::polling::Polling;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use netloom_node::time::Microticks;
 
 /// The NIC, its host interface, and what cores need to use it. Latencies in thousandths of a tick; what sets a rate, in millionths, so
 /// that a cycle of 800 MHz beside a router of 875 MHz is exact.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct AriesConfig {
@@ -43,7 +44,7 @@ pub struct AriesConfig {
 }
 
 /// What cores take.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoreConfig {
     /// Cores of each of a node's two CPUs: those of the first are near the NIC. Processes that are more than the cores share them by

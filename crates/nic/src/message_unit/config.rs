@@ -1,10 +1,11 @@
 //! What a machine says of its Message Unit.
 
 use netloom_fabric::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The Message Unit and the software on it. Times in ticks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct MessageUnitConfig {
@@ -37,7 +38,7 @@ pub struct MessageUnitConfig {
 }
 
 /// Times of the software's own instructions, ticks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoftwareConfig {
     /// To build a descriptor in an injection FIFO and store its tail.

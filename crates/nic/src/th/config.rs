@@ -4,10 +4,11 @@ use crate::pcie::PcieConfig;
 use netloom_fabric::config::ConfigError;
 use netloom_node::polling::Polling;
 use netloom_node::time::Microticks;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The NIC, its host interface, and what cores need to use it. Latencies in thousandths of a tick.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct ThConfig {
@@ -76,7 +77,7 @@ pub struct ThConfig {
 }
 
 /// What cores take.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThCoreConfig {
     /// The library's instructions for an operation.

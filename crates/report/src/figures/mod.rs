@@ -7,7 +7,7 @@ mod torus;
 use netloom_study::number::{grouped, scaled, short};
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{LatencyStats, RunResult};
-use netloom_workload::config::WorkloadConfig;
+use netloom_workload::config::Runs;
 
 /// Figures that belong together.
 pub struct Group {
@@ -19,7 +19,7 @@ pub struct Group {
 
 /// The figures of a result, for people.
 pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
-    if let WorkloadConfig::Packaging(_) = study.study.workload {
+    if let Runs::Packaging(_) = study.study.workload.runs() {
         return vec![];
     }
     let (s, totals) = (&result.simulated, &result.totals);

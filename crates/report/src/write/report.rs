@@ -7,7 +7,7 @@ use netloom_study::number::{counted, duration, grouped, percent, scaled, short};
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Ended, RunResult, Throughput};
 use netloom_study::run::unmet;
-use netloom_workload::config::WorkloadConfig;
+use netloom_workload::config::Runs;
 use std::fmt::Write;
 
 /// The page.
@@ -16,7 +16,7 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot]) -> Str
     page::description(&mut html, &study.study.description);
     warnings(&mut html, study, result);
     tables(&mut html, result);
-    if !matches!(study.study.workload, WorkloadConfig::Packaging(_)) {
+    if !matches!(study.study.workload.runs(), Runs::Packaging(_)) {
         tiles(&mut html, result);
     }
     let maps = |plot: &&Plot| plot.name.starts_with("links-");

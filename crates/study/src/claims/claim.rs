@@ -1,11 +1,12 @@
 //! A claim of a study: which figure, where it is read, and what it is held against.
 
 use super::Measured;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A value of a parameter, as a claim names it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Word {
     /// A number.
@@ -18,7 +19,7 @@ pub enum Word {
 pub type At = BTreeMap<String, Word>;
 
 /// What becomes of the figures of several points.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {
     /// There must be one only.
@@ -33,7 +34,7 @@ pub enum Take {
 }
 
 /// How a simulated figure is obtained: what it is evidence of. `pass` is only for what a run predicts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
     /// It is measured in a run, which could have come out otherwise.
@@ -48,7 +49,7 @@ pub enum Evidence {
 }
 
 /// A claim.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// What it says, for people.

@@ -1,21 +1,27 @@
 //! Machines: a network with its nodes, as a TOML file. Those that Netloom brings are part of the program. Here is what can be
-//! asked of all of them; what tori and networks of switches have of their own is in a file each.
+//! asked of all of them; what tori and networks of switches are is in a folder each.
 
-mod packaging;
-pub(crate) mod size;
+mod size;
 mod switched;
 mod torus;
 
-pub use packaging::{CableFacts, PackagingFacts};
-pub use switched::{ClassFacts, SwitchedFacts, SwitchedMachine, SwitchedOutline};
+pub use switched::{CableFacts, ClassFacts, PackagingFacts, SwitchedFacts, SwitchedMachine, SwitchedOutline};
 pub use torus::{Routers, TorusFacts, TorusMachine, TorusNetwork};
 
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest};
+use crate::memory::Estimate;
+use crate::resolve::ResolvedStudy;
+use crate::result::RunResult;
+use crate::run::ProgressSink;
+use crate::study::Study;
 use crate::tree::Tree;
 use netloom_fabric::config::{Cabling, ConfigError, Outline, SwitchedTopology};
 use netloom_messaging::config::MessagingConfig;
+use netloom_workload::config::Machines;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use size::Change;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,7 +38,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 ];
 
 /// The families of networks that the fabric can build.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// Tori of BlueGene/L's routers and their variants.
@@ -43,23 +49,66 @@ pub enum Family {
     Tiled,
 }
 
-/// Top-level keys of a machine that a study may change.
-pub const MACHINE_KEYS: &[&str] = &[
-    "family",
-    "ticks_per_second",
-    "topology",
-    "packet",
-    "link",
-    "router",
-    "routing",
-    "nic",
-    "message_unit",
-    "link_control",
-    "faults",
-    "aries",
-    "th",
-    "messaging",
-];
+/// A family of machines: how its file is read, and which keys that may have.
+pub struct FamilyEntry {
+    /// What `family` says.
+    pub family: Family,
+    /// The same as a word.
+    pub name: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// Whether its machines are tori or have switches, to those who say which workloads they take.
+    pub machines: Machines,
+    /// Reads a machine of it.
+    pub(crate) read: fn(&Tree) -> Result<Machine, Problem>,
+    /// The JSON schema of its file.
+    pub(crate) schema: fn() -> serde_json::Value,
+}
+
+impl FamilyEntry {
+    /// Whether it is among the machines that take a kind of workload.
+    pub(crate) fn is_among(&self, machines: Machines) -> bool {
+        machines == Machines::All || machines == self.machines
+    }
+}
+
+/// All families. Whoever adds one adds a line here and a value of [`Family`].
+pub const FAMILIES: &[FamilyEntry] = &[torus::TORUS, torus::QUEUED_TORUS, switched::TILED];
+
+/// What every kind of machine says of itself. The folders below implement it, and everything else asks through it.
+trait MachineKind {
+    /// See [`Machine::name`].
+    fn name(&self) -> &str;
+    /// See [`Machine::title`].
+    fn title(&self) -> &str;
+    /// See [`Machine::ticks_per_second`].
+    fn ticks_per_second(&self) -> u64;
+    /// See [`Machine::messaging`].
+    fn messaging(&self) -> &MessagingConfig;
+    /// See [`Machine::check`].
+    fn check(&self) -> Result<(), ConfigError>;
+    /// See [`Machine::shape`].
+    fn shape(&self) -> String;
+    /// See [`Machine::nodes`].
+    fn nodes(&self) -> u64;
+    /// See [`Machine::outline`].
+    fn outline(&self) -> NetworkOutline;
+    /// See [`Machine::facts`].
+    fn facts(&self) -> Facts;
+    /// See [`Machine::sized`].
+    fn sized(&self, nodes: u32) -> Result<Option<Change>, ConfigError>;
+    /// See [`Machine::fit`].
+    fn fit(&self, study: &mut Study, network: &NetworkOutline) -> Result<(), ConfigError>;
+    /// See [`Machine::memory`].
+    fn memory(&self, study: &ResolvedStudy) -> Estimate;
+    /// See [`Machine::simulate`].
+    fn simulate(
+        &self,
+        study: &ResolvedStudy,
+        progress: &dyn ProgressSink,
+        threads: usize,
+    ) -> Result<RunResult, Problem>;
+}
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -122,12 +171,16 @@ impl Machine {
     /// # Errors
     /// Unknown keys, wrong types, unknown alternatives and missing keys, in their place.
     pub fn read(tree: &Tree) -> Result<Machine, Problem> {
-        // Without a family, the reader of tori says so, in its place.
-        match tree.get("family").map(decode::<Family>).transpose()? {
-            Some(Family::Tiled) => decode(tree).map(|m| Machine::Switched(Box::new(m))),
-            Some(Family::Torus | Family::QueuedTorus) | None => {
-                TorusMachine::read(tree).map(|m| Machine::Torus(Box::new(m)))
-            }
+        let family: Option<Family> = tree.get("family").map(decode).transpose()?;
+        let entry = FAMILIES.iter().find(|entry| Some(entry.family) == family);
+        // Without a family, the reader of the first says so, in its place.
+        (entry.unwrap_or(&FAMILIES[0]).read)(tree)
+    }
+
+    fn kind(&self) -> &dyn MachineKind {
+        match self {
+            Machine::Torus(m) => &**m,
+            Machine::Switched(m) => &**m,
         }
     }
 
@@ -136,66 +189,84 @@ impl Machine {
     /// # Errors
     /// The first impossible value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
-        match self {
-            Machine::Torus(m) => m.check(),
-            Machine::Switched(m) => m.check(),
-        }
+        self.kind().check()
     }
 
     /// The name that studies use.
     pub fn name(&self) -> &str {
-        match self {
-            Machine::Torus(m) => &m.name,
-            Machine::Switched(m) => &m.name,
-        }
+        self.kind().name()
     }
 
     /// A line for people.
     pub fn title(&self) -> &str {
-        match self {
-            Machine::Torus(m) => &m.title,
-            Machine::Switched(m) => &m.title,
-        }
+        self.kind().title()
     }
 
-    /// Ticks a second.
+    /// Ticks per second.
     pub fn ticks_per_second(&self) -> u64 {
-        match self {
-            Machine::Torus(m) => m.ticks_per_second,
-            Machine::Switched(m) => m.ticks_per_second,
-        }
+        self.kind().ticks_per_second()
     }
 
     /// Its size and form as people write them: `32x32x32`, `33 groups of 8 routers`.
     pub fn shape(&self) -> String {
-        match self {
-            Machine::Torus(m) => m.shape(),
-            Machine::Switched(m) => m.shape(),
-        }
+        self.kind().shape()
     }
 
     /// What the layers above need to know of its network; of a checked machine.
     pub fn outline(&self) -> NetworkOutline {
-        match self {
-            Machine::Torus(m) => NetworkOutline::Torus(Box::new(m.network().outline())),
-            Machine::Switched(m) => NetworkOutline::Switched(m.outline()),
-        }
+        self.kind().outline()
     }
 
     /// Nodes; of a checked machine.
     pub fn nodes(&self) -> u64 {
-        match self {
-            Machine::Torus(m) => m.topology.nodes() as u64,
-            Machine::Switched(m) => m.nodes(),
-        }
+        self.kind().nodes()
     }
 
     /// What can be said of the machine without a run; of a checked machine.
     pub fn facts(&self) -> Facts {
-        match self {
-            Machine::Torus(m) => Facts::Torus(m.facts()),
-            Machine::Switched(m) => Facts::Switched(m.facts()),
+        self.kind().facts()
+    }
+
+    /// The messaging library of its nodes.
+    pub fn messaging(&self) -> &MessagingConfig {
+        self.kind().messaging()
+    }
+
+    /// The change of its topology that gives it at least `nodes` nodes. `None` where it has enough.
+    ///
+    /// # Errors
+    /// If it cannot have as many: what was expected. The caller knows what was found, and where.
+    pub(crate) fn sized(&self, nodes: u32) -> Result<Option<Change>, ConfigError> {
+        match nodes {
+            0 => Err(ConfigError { key: "nodes".into(), message: "at least 1 node".into() }),
+            _ => self.kind().sized(nodes),
         }
+    }
+
+    /// Checks what a study says against the machine, and fills in what follows from it.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key and what was expected.
+    pub(crate) fn fit(&self, study: &mut Study, network: &NetworkOutline) -> Result<(), ConfigError> {
+        self.kind().fit(study, network)
+    }
+
+    /// Memory of the network of a study on this machine.
+    pub(crate) fn memory(&self, study: &ResolvedStudy) -> Estimate {
+        self.kind().memory(study)
+    }
+
+    /// Simulates a study on this machine.
+    ///
+    /// # Errors
+    /// What the study asks for and cannot be built.
+    pub(crate) fn simulate(
+        &self,
+        study: &ResolvedStudy,
+        progress: &dyn ProgressSink,
+        threads: usize,
+    ) -> Result<RunResult, Problem> {
+        self.kind().simulate(study, progress, threads)
     }
 
     /// What becomes of the cables between its groups when it is made another machine; none where there are no bundles of cables.
@@ -205,14 +276,6 @@ impl Machine {
             _ => None,
         };
         Some(CableFacts::of_upgrade(&of(self)?, &of(after)?))
-    }
-
-    /// The messaging library of its nodes.
-    pub fn messaging(&self) -> &MessagingConfig {
-        match self {
-            Machine::Torus(m) => &m.messaging,
-            Machine::Switched(m) => &m.messaging,
-        }
     }
 
     /// The torus, if it is one.

@@ -11,6 +11,7 @@
 //! | `ranks.rs` | the ranks of programs, and the nodes that they are laid onto |
 //! | `unloaded.rs` | what their messages take on a machine that is otherwise empty |
 //! | `jobs.rs` | several jobs: together, then each alone |
+//! | `nics/` | programs that are written for one network interface |
 //! | `processes.rs` | programs that failed or never end |
 //! | `reach.rs` | programs refused whose messages have no way round what is dead |
 
@@ -18,18 +19,18 @@ mod course;
 pub(crate) mod driver;
 mod family;
 mod jobs;
+pub(crate) mod nics;
 mod packaging;
 mod processes;
 mod programs;
 mod ranks;
 mod reach;
 pub(crate) mod steady;
-mod switched;
-mod torus;
+pub(crate) mod switched;
+pub(crate) mod torus;
 mod unloaded;
 
 use crate::diagnose::Problem;
-use crate::machine::Machine;
 use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, RunResult};
 use crate::run::{ProgressSink, Simulate};
@@ -45,24 +46,13 @@ impl Simulate for Fabric {
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {
-        let result = simulate(study, progress, threads)?;
+        let result = study.machine.simulate(study, progress, threads)?;
         let ticks = result.simulated.ticks;
         let short = result.simulated.ended == Ended::Finished && (1..study.window()).contains(&ticks);
         // Nobody asked for windows that long, and how long the run is is known only now. It is short: once more costs little.
         if short && study.study.measure.window_us.is_none() && !progress.stop() {
-            return simulate(&study.in_windows_for(ticks), progress, threads);
+            return study.machine.simulate(&study.in_windows_for(ticks), progress, threads);
         }
         Ok(result)
-    }
-}
-
-fn simulate(
-    study: &ResolvedStudy,
-    progress: &dyn ProgressSink,
-    threads: usize,
-) -> Result<RunResult, Problem> {
-    match &study.machine {
-        Machine::Torus(machine) => torus::simulate(&machine.network(), study, progress, threads),
-        Machine::Switched(_) => switched::simulate(study, progress, threads),
     }
 }

@@ -20,8 +20,7 @@ use netloom_nic::packet_port::{NewPacket, PacketPort, PortMemory, Watch};
 use netloom_node::nodes::{CoreOf, NewProcess, Nodes};
 use netloom_node::process::{Operations, Process, Resumed, Step};
 use netloom_node::time::Microticks;
-use netloom_workload::config::{JobsConfig, WorkloadConfig};
-use netloom_workload::goal::{self, replay::Replay};
+use netloom_workload::config::{self as workload, JobsConfig, RankPrograms, Runs, WorkloadConfig};
 use netloom_workload::job_program::JobProgram;
 use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError};
 use netloom_workload::program::Program;
@@ -30,9 +29,6 @@ use netloom_workload::traffic::Jobs;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-
-/// Messages as (from, to, bytes).
-type Messages = Vec<(u32, u32, u64)>;
 
 /// The ranks of a run: their programs until nodes are made of them, and their reports.
 pub(super) struct Ranks<'a> {
@@ -61,7 +57,7 @@ impl<'a> Ranks<'a> {
     pub fn new(study: &'a ResolvedStudy) -> Result<Self, Problem> {
         let begin = Instant::now();
         let workload = beside_the_study(study);
-        let (programs, messages) = programs(&workload).map_err(|e| study.impossible(e))?;
+        let RankPrograms { programs, messages } = programs(study, &workload)?;
         let shape = match &study.network.torus() {
             Some(torus) => Shape::of_torus(&Torus::new(&torus.topology)),
             // A network of switches is to the mapping a line of nodes.
@@ -91,7 +87,7 @@ impl<'a> Ranks<'a> {
                 workload.each_file(&|file| {
                     *file = study.directory.join(&*file).to_string_lossy().into_owned();
                 });
-                let (programs, messages) = programs(&workload).map_err(|e| study.impossible(e))?;
+                let RankPrograms { programs, messages } = programs(study, &workload)?;
                 let shape = Shape::of_job(job.nodes);
                 let mapping = mapping(study, &shape, programs.len() as u32, "workload.jobs")?;
                 let own: Vec<u32> =
@@ -274,30 +270,19 @@ fn check_reach(
     messages: &[(u32, u32, u64)],
 ) -> Result<(), Problem> {
     match study.network.torus() {
-        Some(_) => reach::check(study, workload, nodes, messages).map_err(|e| study.impossible(e)),
+        Some(_) => reach::check(study, ranks_of(workload), nodes, messages).map_err(|e| study.impossible(e)),
         None => Ok(()),
     }
 }
 
-/// The programs of a skeleton or a trace, and the messages that are known beforehand, for the statistics of the mapping.
-fn programs(workload: &WorkloadConfig) -> Result<(Vec<Box<dyn Program>>, Messages), ConfigError> {
-    match workload {
-        WorkloadConfig::Trace(trace) => {
-            let loaded = goal::load(&trace.file)
-                .map_err(|e| ConfigError { key: "workload.file".into(), message: e.to_string() })?;
-            let messages = loaded.messages().collect();
-            trace
-                .collectives
-                .check(&loaded)
-                .map_err(|e| ConfigError { key: format!("workload.{}", e.key), ..e })?;
-            let programs = Replay::programs(&Arc::new(loaded), &trace.collectives);
-            let programs = programs.into_iter().map(|p| Box::new(p) as Box<_>);
-            Ok((programs.collect(), messages))
-        }
-        WorkloadConfig::Skeleton(skeleton) => {
-            let programs = skeleton.programs()?.into_iter().map(|p| Box::new(p) as Box<_>);
-            Ok((programs.collect(), vec![]))
-        }
+/// The programs of a workload of ranks.
+fn programs(study: &ResolvedStudy, workload: &WorkloadConfig) -> Result<RankPrograms, Problem> {
+    ranks_of(workload).rank_programs().map_err(|e| study.impossible(e))
+}
+
+fn ranks_of(workload: &WorkloadConfig) -> &dyn workload::Ranks {
+    match workload.runs() {
+        Runs::Ranks(ranks) => ranks,
         _ => unreachable!("only these are programs of ranks"),
     }
 }

@@ -5,14 +5,14 @@ use crate::resolve::ResolvedStudy;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::detour;
-use netloom_workload::config::{Priority, Routing, WorkloadConfig};
+use netloom_workload::config::{Priority, Ranks, Routing};
 use netloom_workload::program::destinations;
 
 /// Refuses programs with a rank on a dead node, or a message that no plan leads to its destination. `nodes` are those of the
-/// ranks; `messages` those of a trace, rank by rank.
+/// ranks; `messages` those that are known beforehand, rank by rank; where there are none, the programs tell.
 pub(crate) fn check(
     study: &ResolvedStudy,
-    workload: &WorkloadConfig,
+    workload: &dyn Ranks,
     nodes: &[u32],
     messages: &[(u32, u32, u64)],
 ) -> Result<(), ConfigError> {
@@ -55,18 +55,14 @@ pub(crate) fn check(
             ),
         )
     };
-    match workload {
-        WorkloadConfig::Skeleton(skeleton) => {
-            for (rank, mut program) in (0..).zip(skeleton.programs()?) {
-                destinations(&mut program).into_iter().try_for_each(|to| reaches(rank, to))?;
-            }
+    if messages.is_empty() {
+        for (rank, mut program) in (0..).zip(workload.rank_programs()?.programs) {
+            destinations(&mut *program).into_iter().try_for_each(|to| reaches(rank, to))?;
         }
-        _ => {
-            let mut pairs: Vec<(u32, u32)> = messages.iter().map(|m| (m.0, m.1)).collect();
-            pairs.sort_unstable();
-            pairs.dedup();
-            pairs.into_iter().try_for_each(|(from, to)| reaches(from, to))?;
-        }
+        return Ok(());
     }
-    Ok(())
+    let mut pairs: Vec<(u32, u32)> = messages.iter().map(|m| (m.0, m.1)).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs.into_iter().try_for_each(|(from, to)| reaches(from, to))
 }

@@ -1,12 +1,13 @@
 //! Several jobs side by side: each has nodes of its own and a load of its own.
 
-use super::{Load, TrafficConfig, WorkloadConfig, refuse};
+use super::{Load, Runs, TrafficConfig, Workload, WorkloadConfig, refuse};
 use crate::shape::Shape;
 use netloom_fabric::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Jobs side by side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobsConfig {
     /// Which nodes a job gets, where it does not say so itself.
@@ -24,7 +25,7 @@ fn yes() -> bool {
 }
 
 /// A job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobConfig {
     /// Its name in reports; its number where left out.
@@ -44,7 +45,7 @@ pub struct JobConfig {
 }
 
 /// Which of the free nodes a job gets (Yang et al., "Watch Out for the Bully! Job Interference Study on Dragonfly Network", SC 2016).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// The first by their numbers.
@@ -57,6 +58,44 @@ pub enum Placement {
     /// One of each group in turn; where all nodes are in one group, as in a fat tree, one of each router. A group of a torus is a plane of
     /// its last dimension.
     RoundRobin,
+}
+
+/// Most jobs: far more than can be told apart in a report.
+const JOBS_MAX: usize = 64;
+
+impl Workload for JobsConfig {
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        if !(1..=JOBS_MAX).contains(&self.jobs.len()) {
+            let message = format!("expected 1 to {JOBS_MAX} jobs, found {}", self.jobs.len());
+            return refuse("workload.jobs", message);
+        }
+        let (nodes, mut free) = (shape.nodes(), shape.nodes());
+        for (i, job) in self.jobs.iter().enumerate() {
+            let name = job.name(i);
+            if job.nodes < 2 || job.nodes > free {
+                let message = format!(
+                    "expected 2 to {free} nodes of {name}, as many as the jobs before it leave of {nodes}, found {}",
+                    job.nodes
+                );
+                return refuse("workload.jobs", message);
+            }
+            free -= job.nodes;
+            job.check().map_err(|e| job.blamed(i, e))?;
+        }
+        Ok(())
+    }
+
+    fn runs_programs(&self) -> bool {
+        self.has_programs()
+    }
+
+    fn ends(&self, traffic: &TrafficConfig) -> bool {
+        self.has_programs() || self.jobs.iter().all(|job| job.workload.ends(&job.traffic(traffic)))
+    }
+
+    fn each_file(&mut self, change: &dyn Fn(&mut String)) {
+        self.jobs.iter_mut().for_each(|job| job.workload.each_file(change));
+    }
 }
 
 impl JobConfig {
@@ -78,15 +117,7 @@ impl JobConfig {
 
     /// Refuses what is no workload of its nodes, and a load that is none.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        use WorkloadConfig::{Glex, Gni, GroupShift, Jobs, Packaging, Spi};
-        if let Jobs(_) | Packaging(_) | Spi(_) | Gni(_) | Glex(_) | GroupShift(_) = *self.workload {
-            let kind = self.workload.kind();
-            let message = format!(
-                "expected a pattern among the nodes of a job, such as \"uniform\", a skeleton or a trace, found \"{kind}\""
-            );
-            return refuse("workload.kind", message);
-        }
-        self.workload.check(&Shape::of_job(self.nodes))?;
+        self.workload.check_job(self.nodes)?;
         match self.load {
             Some(_) if self.is_program() => {
                 refuse("load", "expected none of a program, which decides itself what it sends")
@@ -97,7 +128,7 @@ impl JobConfig {
 
     /// Whether it is a program of ranks, a skeleton or a trace, rather than a pattern.
     pub fn is_program(&self) -> bool {
-        matches!(*self.workload, WorkloadConfig::Skeleton(_) | WorkloadConfig::Trace(_))
+        matches!(self.workload.runs(), Runs::Ranks(_))
     }
 }
 

@@ -1,15 +1,31 @@
 //! What a machine of cabinets and bundles of cables is made of, counted for several sizes; nothing is sent.
 
-use super::refuse;
+use super::{Machines, Runs, Workload, refuse};
+use crate::shape::Shape;
 use netloom_fabric::config::ConfigError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which sizes are counted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PackagingConfig {
     /// The systems, by their groups; each is also an upgrade of the one before it.
     pub groups: Vec<u32>,
+}
+
+impl Workload for PackagingConfig {
+    fn machines() -> Machines {
+        Machines::Switches
+    }
+
+    fn check_on(&self, _: &Shape) -> Result<(), ConfigError> {
+        self.check()
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        Runs::Packaging(self)
+    }
 }
 
 impl PackagingConfig {

@@ -2,8 +2,10 @@
 
 use super::refuse;
 use netloom_fabric::config::{ConfigError, Outline};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Sizes of packets: chunks and their weights. None: full packets, whatever the network's are.
@@ -28,6 +30,16 @@ impl PacketMix {
     pub fn mean_chunks(&self) -> f64 {
         let weight: f64 = self.0.iter().map(|m| m.1).sum();
         self.0.iter().map(|m| f64::from(m.0) * m.1).sum::<f64>() / weight
+    }
+}
+
+impl JsonSchema for PacketMix {
+    fn schema_name() -> Cow<'static, str> {
+        "PacketMix".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["integer", "array"] })
     }
 }
 
@@ -65,7 +77,7 @@ impl<'de> Deserialize<'de> for PacketMix {
 }
 
 /// How much traffic the nodes offer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
     /// Everything at the start, as early as the FIFOs take it; then no more.
@@ -74,12 +86,15 @@ pub enum Load {
     /// Always another packet waiting.
     Infinite,
     /// Open loop: mean utilization of the links that is aimed at, a fraction of the raw rate, all bytes counted.
+    #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     LinkUtilization(f64),
     /// Open loop: packets that a node generates in 1000 ticks.
     PacketsPerKilotick(f64),
     /// Open loop: flits that a node generates in a tick. Of machines whose packets are counted in flits.
+    #[schemars(extend("x-families" = ["tiled"]))]
     Injection(f64),
     /// Open loop: data that a node sends, GB/s. Likewise.
+    #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(rename = "GB_per_s")]
     GbPerS(f64),
 }
@@ -101,7 +116,7 @@ impl Load {
 }
 
 /// How packets are routed: the first two of tori, the first and the others of machines of switches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
     /// Each hop by what is free downstream; on a machine of switches its usual adaptive routing.
@@ -140,7 +155,7 @@ pub enum Routing {
 }
 
 /// A packet's priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
     /// Dynamic and escape VCs.
@@ -151,20 +166,24 @@ pub enum Priority {
 }
 
 /// What the packets of a workload have in common.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct TrafficConfig {
     /// Sizes of the packets: chunks, or pairs of chunks and weight. Full packets where left out.
+    #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     #[serde(skip_serializing_if = "PacketMix::is_open")]
     pub packet_chunks: PacketMix,
     /// Flits of each packet, of machines whose packets are counted in flits. Full packets where neither this nor `data_B` is given.
+    #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_flits: Option<u32>,
     /// Data of each packet instead, bytes.
+    #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_B: Option<u32>,
     /// Whether each packet is a request that its destination answers with a header alone. Of the same machines.
+    #[schemars(extend("x-families" = ["tiled"]))]
     #[serde(skip_serializing_if = "is_false")]
     pub responses: bool,
     /// How much traffic is offered.
@@ -175,11 +194,14 @@ pub struct TrafficConfig {
     /// How the packets are routed.
     pub routing: Routing,
     /// The zone that they name: which set of zone masks they obey, on machines that have such. 0 where left out.
+    #[schemars(extend("x-families" = ["queued-torus"]))]
     #[serde(skip_serializing_if = "is_zero")]
     pub zone: u8,
     /// Their priority.
+    #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     pub priority: Priority,
     /// Fraction of the packets that are sent at high priority instead, 0 to 1.
+    #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     pub high_fraction: f64,
 }
 

@@ -5,10 +5,11 @@ use crate::processes::span;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::Options;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Many puts of one size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bandwidth {
     /// The other node.

@@ -6,10 +6,11 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::tree::{Tree, TreeOperation as Operation};
 use netloom_messaging::glex::{CHILDREN, Glex};
 use netloom_nic::th::{Address, Options, Request};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Collective operations of all nodes, one after another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct Collectives {

@@ -4,10 +4,11 @@ use super::{AT, Measured, Measurements, Path, check_partner, of, refuse, set_up}
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::{Address, Options};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Operations of a few bytes between node 0 and another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct Latency {

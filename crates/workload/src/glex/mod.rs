@@ -8,8 +8,10 @@ pub mod collectives;
 mod exchange;
 pub mod latency;
 
+use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::exchange::Exchange;
 use crate::processes::{Measurements, check_partner, of, refuse};
+use crate::shape::Shape;
 use crate::spi::Measured;
 use bandwidth::Bandwidth;
 use collectives::Collectives;
@@ -17,6 +19,7 @@ use latency::Latency;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::{Address, Submission};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
@@ -28,7 +31,7 @@ const KEY: u16 = 1;
 const AT: u64 = 1 << 32;
 
 /// How endpoints get their descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Path {
     /// Written by cores.
@@ -47,7 +50,7 @@ impl Path {
 }
 
 /// Such a program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "program", rename_all = "kebab-case")]
 pub enum GlexConfig {
     /// Immediate puts, puts and mini-packets between two nodes, one at a time.
@@ -58,6 +61,20 @@ pub enum GlexConfig {
     Collectives(Collectives),
     /// Puts and gets at random, each of which is looked at.
     Exchange(Exchange),
+}
+
+impl Workload for GlexConfig {
+    fn machines() -> Machines {
+        Machines::Switches
+    }
+
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        self.check(shape.nodes()).map_err(of_workload)
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        Runs::ThExpress(self)
+    }
 }
 
 impl GlexConfig {

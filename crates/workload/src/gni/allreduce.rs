@@ -6,10 +6,11 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::Gni;
 use netloom_nic::aries::address::PageSize;
 use netloom_nic::aries::collective::{CHILDREN, Reduction, Tree};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Sums of one double.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Allreduce {
     /// Branches of the tree, at most.

@@ -7,10 +7,11 @@ use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
 use netloom_nic::aries::atomic::{Amo, AmoKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Atomic additions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct AmoRates {

@@ -5,10 +5,11 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Puts and gets between node 0 and another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct Latency {

@@ -10,8 +10,10 @@ mod exchange;
 pub mod latency;
 pub mod put_rates;
 
+use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::exchange::Exchange;
 use crate::processes::{Measurements, check_partner, of, refuse};
+use crate::shape::Shape;
 use crate::spi::Measured;
 use allreduce::Allreduce;
 use amo_rates::AmoRates;
@@ -21,6 +23,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::{Gni, MemOptions};
 use netloom_nic::aries::address::{Job, MemHandle, PageSize};
 use put_rates::PutRates;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
@@ -39,7 +42,7 @@ pub fn job(nodes: u32) -> Job {
 }
 
 /// Such a program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "program", rename_all = "kebab-case")]
 pub enum GniConfig {
     /// Puts and gets of growing size between two nodes, one at a time.
@@ -54,6 +57,20 @@ pub enum GniConfig {
     Allreduce(Allreduce),
     /// Puts, gets and atomic additions at random, each of which is looked at.
     Exchange(Exchange),
+}
+
+impl Workload for GniConfig {
+    fn machines() -> Machines {
+        Machines::Switches
+    }
+
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        self.check(shape.nodes()).map_err(of_workload)
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        Runs::Aries(self)
+    }
 }
 
 impl GniConfig {

@@ -6,10 +6,11 @@ use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
 use netloom_node::process::Measurement;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Puts of 8 B.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PutRates {
     /// The other node.

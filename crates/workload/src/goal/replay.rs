@@ -15,13 +15,14 @@ use crate::matching::COLLECTIVE_TAGS;
 use crate::program::{Issue, OpId, Operation, Processors, Program};
 use crate::skeleton::Skeleton;
 use crate::skeleton::collective::{Algorithm, Collective, Operation as CollectiveOperation, perform};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Names of the operations that a collective operation is made of begin here: a rank has fewer than 2^31 of its own.
 const OF_COLLECTIVES: u32 = 1 << 31;
 
 /// How the collective operations of a trace are done: algorithms by operation; the rest as for a [`Collective`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 #[allow(non_snake_case)]
 pub struct TraceCollectives {

@@ -2,8 +2,10 @@
 
 use crate::config::LETTERS;
 use netloom_fabric::config::ConfigError;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -56,6 +58,21 @@ impl Serialize for MappingConfig {
             MappingConfig::Dimensions(letters) => serializer.serialize_str(letters),
             MappingConfig::File(file) => BTreeMap::from([("file", file)]).serialize(serializer),
         }
+    }
+}
+
+impl JsonSchema for MappingConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "MappingConfig".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["string", "object"],
+            "properties": {
+                "file": { "type": "string", "description": "For each rank a line with a node's number or its coordinates." },
+            },
+        })
     }
 }
 

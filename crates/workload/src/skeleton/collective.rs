@@ -7,11 +7,12 @@ use super::{Rank, exchange};
 use crate::ConfigError;
 use crate::program::Collective as ByHardware;
 use netloom_engine::Stream;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Collective operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
     /// No rank continues before all have entered.
@@ -31,7 +32,7 @@ pub enum Operation {
 }
 
 /// Algorithms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
     /// By the size of the data, with MPICH's cut-offs.
@@ -65,7 +66,7 @@ use Algorithm::*;
 const BLOCKS: u64 = 16;
 
 /// A program that repeats one collective operation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct Collective {

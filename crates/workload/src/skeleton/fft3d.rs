@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::exchange::all_to_all;
@@ -11,7 +12,7 @@ use super::{Rank, check_grid, coordinates, rank_at};
 use crate::ConfigError;
 
 /// How the points are spread over the ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decomposition {
     /// Each rank owns a box of points. For each dimension in turn: an all-to-all over the line of ranks along it
@@ -24,7 +25,7 @@ pub enum Decomposition {
 }
 
 /// The transform and the machine's part of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct Fft3d {

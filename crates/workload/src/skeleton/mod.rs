@@ -29,10 +29,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use netloom_fabric::config::tagged::{Tagged, tagged};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ConfigError;
+use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload, refuse};
 use crate::program::{self, Issue, OpId, Operation, Processors, Program};
+use crate::shape::Shape;
 
 /// What a skeleton may call: a rank of a message-passing program.
 ///
@@ -280,7 +283,7 @@ impl Program for Skeleton {
 }
 
 /// A skeleton as a study gives it, chosen by `program`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "program", rename_all = "kebab-case")]
 pub enum SkeletonConfig {
     /// A three-dimensional fast Fourier transform.
@@ -321,6 +324,37 @@ impl<'de> Tagged<'de> for SkeletonConfig {
 impl<'de> Deserialize<'de> for SkeletonConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         tagged(deserializer)
+    }
+}
+
+impl Workload for SkeletonConfig {
+    fn may_be_job() -> bool {
+        true
+    }
+
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        let key = if let Self::Collective(_) = self { "workload.ranks" } else { "workload.grid" };
+        self.check().map_err(of_workload)?;
+        let (ranks, nodes) = (self.ranks(), shape.nodes());
+        if ranks <= nodes {
+            return Ok(());
+        }
+        let machine = shape.words();
+        refuse(
+            key,
+            format!("expected at most {nodes} ranks, one for each node of the {machine}, found {ranks}"),
+        )
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        Runs::Ranks(self)
+    }
+}
+
+impl Ranks for SkeletonConfig {
+    fn rank_programs(&self) -> Result<RankPrograms, ConfigError> {
+        let programs = self.programs()?.into_iter().map(|p| Box::new(p) as Box<_>);
+        Ok(RankPrograms { programs: programs.collect(), messages: vec![] })
     }
 }
 

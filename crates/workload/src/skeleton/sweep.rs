@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Rank, check_grid, coordinates, rank_at};
@@ -17,7 +18,7 @@ use crate::ConfigError;
 const CORNERS: [[bool; 2]; 4] = [[true, true], [false, true], [false, false], [true, false]];
 
 /// The sweep and the machine's part of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct Sweep {

@@ -11,10 +11,11 @@ use crate::traffic::order::Order;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An all-to-all.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct AllToAll {

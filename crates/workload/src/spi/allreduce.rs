@@ -10,10 +10,11 @@ use crate::processes::Measurements;
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::spi::Spi;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An allreduce.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct Allreduce {
@@ -37,7 +38,7 @@ pub struct Allreduce {
 }
 
 /// What is done to the numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sum {
     /// Doubles are added.

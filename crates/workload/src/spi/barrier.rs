@@ -6,10 +6,11 @@ use crate::processes::Measurements;
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::spi::Spi;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Barriers, one after the other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Barrier {
     /// Barriers that are measured, after one that is not.

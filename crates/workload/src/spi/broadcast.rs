@@ -7,10 +7,11 @@ use crate::processes::Measurements;
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::spi::Spi;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A broadcast.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Broadcast {
     /// Data of a message, bytes: each in turn, multiples of 8.

@@ -14,11 +14,12 @@ use netloom_fabric::config::{ConfigError, IoNodes};
 use netloom_messaging::spi::{Pcie, Spi};
 use netloom_nic::message_unit::descriptor::{Descriptor, IoLink, Kind, Network, SYSTEM};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Priority};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What is done with the files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
     /// Data go from compute nodes to files.
@@ -29,7 +30,7 @@ pub enum Operation {
 }
 
 /// File IO by more and more of each IO node's compute nodes at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct FileIo {

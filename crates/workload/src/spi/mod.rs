@@ -10,7 +10,9 @@ pub mod nearest_neighbour;
 pub mod ping_pong;
 pub mod tree;
 
+use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::processes::Measurements;
+use crate::shape::Shape;
 use all_to_all::AllToAll;
 use allreduce::Allreduce;
 use barrier::Barrier;
@@ -21,12 +23,13 @@ use netloom_fabric::config::tagged::{Tagged, tagged};
 use netloom_fabric::config::{ConfigError, IoNodes, Topology};
 use netloom_messaging::spi::Spi;
 use ping_pong::PingPong;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::future::Future;
 use std::pin::Pin;
 
 /// Such a program as a study gives it, chosen by `program`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "program", rename_all = "kebab-case")]
 pub enum SpiConfig {
     /// A message to and fro between two nodes, farther and farther apart.
@@ -91,6 +94,20 @@ pub struct Measured {
     pub columns: Vec<String>,
     /// Its rows.
     pub rows: Vec<Vec<f64>>,
+}
+
+impl Workload for SpiConfig {
+    fn machines() -> Machines {
+        Machines::Tori
+    }
+
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        self.check(shape.lengths()).map_err(of_workload)
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        Runs::MessageUnits(self)
+    }
 }
 
 impl SpiConfig {

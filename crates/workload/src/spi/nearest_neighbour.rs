@@ -6,10 +6,11 @@ use crate::processes::Measurements;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::descriptor::{Descriptor, Kind, Network};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An exchange with the nearest neighbours.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NearestNeighbour {
     /// Data of a message, bytes: one figure for each size.

@@ -6,10 +6,11 @@ use crate::processes::Measurements;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A ping-pong.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PingPong {
     /// Data of a message, bytes.

@@ -6,17 +6,18 @@ use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute, Delivers, Operation, 
 use netloom_fabric::config::{ConfigError, Topology, parse_direction};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
 use netloom_nic::message_unit::descriptor::{COLLECTIVE, Descriptor, Kind, Network};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Lengths of boxes at the origin, one list a box.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Boxes(pub Vec<Vec<u32>>);
 
 /// A node's registers of a class route, as a study gives them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Registers {
     /// Coordinates of the node.

@@ -157,7 +157,7 @@ mod tests {
             workload: Box::new(WorkloadConfig::Shift(Shift { by: vec![1] })),
         };
         let config = JobsConfig { placement, alone: true, jobs: vec![job.clone(), job] };
-        config.check(&shape).expect("fits");
+        WorkloadConfig::Jobs(config.clone()).check(&shape).expect("fits");
         Jobs::new(&config, &shape, 64, 3).expect("fits")
     }
 

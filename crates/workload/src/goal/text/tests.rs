@@ -77,7 +77,12 @@ fn every_error_has_its_place() {
             1,
             "expected a label, `send`, `recv`, `calc`, a collective operation or `}`, found `rank`",
         ),
-        ("num_ranks 1\nrank 0 {\n5", 3, 1, "expected a label, `send`, `recv`, `calc`, a collective operation or `}`, found `5`"),
+        (
+            "num_ranks 1\nrank 0 {\n5",
+            3,
+            1,
+            "expected a label, `send`, `recv`, `calc`, a collective operation or `}`, found `5`",
+        ),
         ("num_ranks 1\nrank 0 {\nl1 calc 5", 3, 4, "expected `:`, `requires` or `irequires`, found `calc`"),
         (
             "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\nb reqires a",

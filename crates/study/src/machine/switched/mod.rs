@@ -1,21 +1,38 @@
-//! Machines whose nodes share routers: dragonflies of tiled routers.
+//! Machines whose nodes share routers: dragonflies, fat trees and tori of tiled routers.
 
-use super::Family;
-use super::packaging::PackagingFacts;
+mod facts;
+mod fit;
+mod packaging;
+
+pub use facts::{ClassFacts, SwitchedFacts};
+pub use packaging::{CableFacts, PackagingFacts};
+
+use super::size::{Change, dims};
+use super::{Facts, Family, FamilyEntry, Machine, MachineKind, NetworkOutline};
+use crate::decode::decode;
+use crate::diagnose::Problem;
+use crate::memory::Estimate;
+use crate::resolve::ResolvedStudy;
+use crate::result::RunResult;
+use crate::run::ProgressSink;
+use crate::simulate;
+use crate::study::Study;
 use netloom_fabric::config::{
-    ConfigError, FlitFormat, LinkClass, LinkControl, SwitchedFaults, SwitchedRouting, SwitchedTopology,
-    TiledConfig, TiledRouter,
+    Cabling, ConfigError, FlitFormat, LinkClass, LinkControl, SwitchedFaults, SwitchedRouting,
+    SwitchedTopology, TiledConfig, TiledRouter,
 };
 use netloom_fabric::topology::wiring::Wiring;
 use netloom_messaging::config::MessagingConfig;
 use netloom_nic::aries::config::AriesConfig;
 use netloom_nic::th::config::ThConfig;
+use netloom_workload::config::Machines;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A machine whose nodes share routers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchedMachine {
     /// The name that studies use.
@@ -130,101 +147,107 @@ impl SwitchedMachine {
         let r = &self.router;
         r.route_ticks + r.row_ticks + r.column_ticks + class.latency_ticks
     }
+}
 
-    /// What can be said of the machine without a run; of a checked machine.
-    pub fn facts(&self) -> SwitchedFacts {
-        let wiring = self.topology.wiring();
-        let mut links = vec![0; wiring.classes().len()];
-        for router in 0..wiring.routers() {
-            for end in (0..wiring.ports()).filter_map(|port| wiring.end(router, port)) {
-                links[usize::from(end.class)] += 1;
+/// The family of tiled routers that several nodes share.
+pub(super) const TILED: FamilyEntry = FamilyEntry {
+    family: Family::Tiled,
+    name: "tiled",
+    help: "Networks of tiled routers that several nodes share: Cray XC's, TH Express-2's.",
+    machines: Machines::Switches,
+    read: |tree| Ok(Machine::Switched(Box::new(decode(tree)?))),
+    schema: crate::keys::schema::<SwitchedMachine>,
+};
+
+/// Bytes of a virtual channel of a tile: 65,380 B for the 48 tiles of an Aries router with 8 VCs each.
+const TILE_VC: f64 = 170.0;
+
+impl MachineKind for SwitchedMachine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn ticks_per_second(&self) -> u64 {
+        self.ticks_per_second
+    }
+
+    fn messaging(&self) -> &MessagingConfig {
+        &self.messaging
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        SwitchedMachine::check(self)
+    }
+
+    fn shape(&self) -> String {
+        SwitchedMachine::shape(self)
+    }
+
+    fn nodes(&self) -> u64 {
+        SwitchedMachine::nodes(self)
+    }
+
+    fn outline(&self) -> NetworkOutline {
+        NetworkOutline::Switched(SwitchedMachine::outline(self))
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::Switched(SwitchedMachine::facts(self))
+    }
+
+    fn sized(&self, nodes: u32) -> Result<Option<Change>, ConfigError> {
+        match &self.topology {
+            SwitchedTopology::Dragonfly(d) => {
+                let group = d.nodes_per_router * d.group.iter().product::<u32>();
+                let groups = nodes.div_ceil(group);
+                // Fewer groups than it has leave links without an end, which only partial networks of bundles of cables have.
+                let may_shrink = d.cabling == Cabling::Bundles;
+                Ok((may_shrink || groups > d.groups).then(|| ("topology.groups", vec![groups])))
             }
-        }
-        let ticks_per_second = self.ticks_per_second as f64;
-        let flit_bytes = f64::from(self.packet.flit_bits) / 8.0;
-        let rate = |flit_milliticks: u32| flit_bytes * ticks_per_second / f64::from(flit_milliticks) / 1e6;
-        let class = |(name, &links): (&String, &u64)| {
-            let class = &self.link[name];
-            ClassFacts {
-                class: name.clone(),
-                links,
-                #[allow(non_snake_case)]
-                flits_GB_per_s: rate(class.flit_milliticks),
-                hop_ns: f64::from(self.hop_ticks(class)) * 1e9 / ticks_per_second,
+            SwitchedTopology::FatTree(tree) => {
+                let (top, below) = tree.down.split_last().expect("it has levels");
+                let needed = nodes.div_ceil(below.iter().product());
+                let down = below.iter().copied().chain([needed]).collect();
+                Ok((needed > *top).then_some(("topology.down", down)))
             }
-        };
-        let r = &self.router;
-        let vcs = f64::from(self.network().vcs());
-        let tile = f64::from(r.input_flits)
-            + vcs
-                * (f64::from(r.columns) * f64::from(r.subswitch_flits)
-                    + f64::from(r.rows) * f64::from(r.column_flits));
-        let tiles = f64::from(r.rows * r.columns);
-        let dragonfly = match &self.topology {
-            SwitchedTopology::Dragonfly(dragonfly) => Some(dragonfly),
-            _ => None,
-        };
-        SwitchedFacts {
-            nodes: wiring.nodes().into(),
-            routers: wiring.routers().into(),
-            groups: wiring.groups().into(),
-            links: links.iter().sum(),
-            classes: wiring.classes().iter().zip(&links).map(class).collect(),
-            node_flits_GB_per_s: rate(r.netlink_flit_milliticks) * f64::from(r.tiles_per_share)
-                / f64::from(r.nodes_per_share),
-            virtual_channels: self.network().vcs(),
-            buffer_kb_per_router: tile * tiles * flit_bytes / 1024.0,
-            flits_of_full_packet: self.packet.request_flits(self.packet.data_max_B),
-            payload_of_full_packet_b: self.packet.data_max_B,
-            warnings: dragonfly.map_or(vec![], |d| d.warnings()),
-            packaging: dragonfly.and_then(PackagingFacts::of),
+            SwitchedTopology::Torus(torus) => {
+                let routers = nodes.div_ceil(torus.nodes_per_router);
+                match dims(routers, torus.dims.len()) {
+                    Some(_) if u64::from(nodes) <= self.nodes() => Ok(None),
+                    Some(dims) => Ok(Some(("topology.dims", dims))),
+                    None => {
+                        let message = format!("a number of nodes for which {routers} routers make a torus");
+                        Err(ConfigError { key: "nodes".into(), message })
+                    }
+                }
+            }
         }
     }
-}
 
-/// Figures of a network of switches in closed form.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(non_snake_case)]
-pub struct SwitchedFacts {
-    /// Nodes.
-    pub nodes: u64,
-    /// Routers.
-    pub routers: u64,
-    /// Groups of routers.
-    pub groups: u64,
-    /// Links, each direction counted.
-    pub links: u64,
-    /// The same by class.
-    pub classes: Vec<ClassFacts>,
-    /// Rate at which flits can pass between a node and its router, each way, if its neighbours are silent, GB/s.
-    pub node_flits_GB_per_s: f64,
-    /// Virtual channels of a port.
-    pub virtual_channels: u32,
-    /// Room of all queues of a router, KiB.
-    pub buffer_kb_per_router: f64,
-    /// Flits of a request that is full.
-    pub flits_of_full_packet: u32,
-    /// Data that it carries, bytes.
-    pub payload_of_full_packet_b: u32,
-    /// What of it can be built but should not.
-    pub warnings: Vec<String>,
-    /// What it takes of cabinets and cables, where rules for that are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub packaging: Option<PackagingFacts>,
-}
+    fn fit(&self, study: &mut Study, network: &NetworkOutline) -> Result<(), ConfigError> {
+        fit::fit(study, network.switched().expect("its own outline"))
+    }
 
-/// The links of a class.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(non_snake_case)]
-pub struct ClassFacts {
-    /// Its name.
-    pub class: String,
-    /// Links, each direction counted.
-    pub links: u64,
-    /// Rate of the flits of packets on one, each way, GB/s.
-    pub flits_GB_per_s: f64,
-    /// A hop over one in a quiet network, from head to head, ns.
-    pub hop_ns: f64,
+    fn memory(&self, study: &ResolvedStudy) -> Estimate {
+        let outline = study.switched();
+        let tiles = f64::from(self.router.rows * self.router.columns);
+        let routers = f64::from(outline.wiring.routers()) * tiles * f64::from(outline.config.vcs()) * TILE_VC;
+        let packets_per_node = if study.study.workload.is_program() { 22_000.0 } else { 72_000.0 };
+        Estimate { routers, packets_per_node }
+    }
+
+    fn simulate(
+        &self,
+        study: &ResolvedStudy,
+        progress: &dyn ProgressSink,
+        threads: usize,
+    ) -> Result<RunResult, Problem> {
+        simulate::switched::simulate(study, progress, threads)
+    }
 }
 
 #[cfg(test)]

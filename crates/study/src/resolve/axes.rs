@@ -1,0 +1,68 @@
+//! The parameters that a study sweeps over, and whether a key is the study's or its machine's.
+
+use super::mistakes::unknown;
+use crate::diagnose::Problem;
+use crate::keys;
+use crate::tree::{Entry, Tree, Value, entry_at};
+
+/// The axis of a sweep that goes over tables of changes, each with a `name`, rather than over values of one parameter:
+/// `curve = [{ name = "one path", router.paths = 1 }, ...]`.
+pub const CURVE: &str = "curve";
+
+/// A parameter of a sweep and its values.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Dotted path of the parameter, or [`CURVE`].
+    pub path: String,
+    /// Its values.
+    pub values: Vec<Tree>,
+}
+
+pub(super) fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
+    fn gather(tree: &Tree, path: &str, axes: &mut Vec<Axis>) -> Result<(), Problem> {
+        for entry in tree.entries() {
+            let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
+            match &entry.value.value {
+                Value::Table(_) => gather(&entry.value, &path, axes)?,
+                Value::List(values) if !values.is_empty() => {
+                    axes.push(Axis { path, values: values.clone() });
+                }
+                _ => {
+                    let mut problem = Problem::new(format!("`sweep.{path}` has no values to sweep over"));
+                    problem.label = "expected a list".into();
+                    return Err(problem
+                        .help(format!("write {path} = [first, second, …]"))
+                        .at(&entry.value.origin));
+                }
+            }
+        }
+        Ok(())
+    }
+    for entry in flatten(&sweep.value).iter().filter(|e| e.key != CURVE) {
+        side(entry)?;
+    }
+    let mut axes = Vec::new();
+    gather(&sweep.value, "", &mut axes)?;
+    Ok(axes)
+}
+
+pub(super) enum Side {
+    Study,
+    Machine,
+}
+
+/// Whether a key belongs to the study or to its machine.
+pub(super) fn side(entry: &Entry) -> Result<Side, Problem> {
+    if keys::study_keys().contains(&entry.key.as_str()) {
+        Ok(Side::Study)
+    } else if keys::machine_keys().contains(&entry.key.as_str()) {
+        Ok(Side::Machine)
+    } else {
+        Err(unknown(entry, &[keys::study_keys(), keys::machine_keys()].concat()))
+    }
+}
+
+/// The entries of a table, with quoted dotted keys (`"router.paths"`) taken apart.
+pub(super) fn flatten(tree: &Tree) -> Vec<Entry> {
+    tree.entries().iter().map(|e| entry_at(&e.key, e.origin.clone(), e.value.clone())).collect()
+}

@@ -1,0 +1,87 @@
+//! From the laid-over trees of a study and its machine to values, checked against each other.
+
+use super::ResolvedStudy;
+use super::mistakes::{checked, elsewhere, explained, impossible, of_either, of_the_study};
+use crate::decode::decode;
+use crate::diagnose::Problem;
+use crate::keys;
+use crate::machine::Machine;
+use crate::study::{Study, Until};
+use crate::tree::Tree;
+use crate::windows::Windows;
+use netloom_fabric::config::ConfigError;
+use netloom_workload::config::TrafficConfig;
+use std::path::PathBuf;
+
+/// A machine from its tree, with everything that can be said against it.
+pub(super) fn checked_machine(tree: &Tree) -> Result<Machine, Problem> {
+    let machine = Machine::read(tree)
+        .map_err(|p| elsewhere(p, keys::machine_keys()))
+        .map_err(|p| explained(p, tree, keys::of_machines()))?;
+    checked(machine.check(), tree)?;
+    Ok(machine)
+}
+
+pub(super) fn finish(
+    study_tree: Tree,
+    (machine_value, machine_tree): (Tree, Tree),
+    directory: PathBuf,
+) -> Result<ResolvedStudy, Problem> {
+    let machine = checked_machine(&machine_tree).map_err(of_the_study)?;
+    let mut study: Study = decode(&study_tree)
+        .map_err(|p| elsewhere(p, keys::study_keys()))
+        .map_err(|p| explained(p, &study_tree, keys::of_studies()))?;
+    let own_end = if study.workload.runs_programs() { Until::Finished } else { Until::Converged };
+    study.measure.until.get_or_insert(own_end);
+    let network = machine.outline();
+    let fits = machine.fit(&mut study, &network);
+    fits.map_err(|e| of_either(e, &study_tree, &machine_tree))?;
+    checked(study.measure.check(), &study_tree)?;
+    checked(ends(&study), &study_tree)?;
+    if study.name.is_empty() || study.name.starts_with('.') || study.name.contains(['/', '\\']) {
+        let mut problem = Problem::new("`name` cannot name a folder").at(&study_tree.origin_of("name"));
+        problem.label = "expected a plain word, such as \"all-to-all\"".into();
+        return Err(problem);
+    }
+    let windows = Windows::new(&study, machine.ticks_per_second()).map_err(|e| impossible(e, &study_tree))?;
+    let (axes, changes, claims) = (vec![], vec![], vec![]);
+    Ok(ResolvedStudy {
+        study,
+        machine,
+        network,
+        directory,
+        axes,
+        claims,
+        windows,
+        study_tree,
+        machine_tree,
+        machine_value,
+        changes,
+    })
+}
+
+/// Refuses a run that would never end, and traffic settings that a workload of programs has no use for.
+fn ends(study: &Study) -> Result<(), ConfigError> {
+    let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
+    let traffic = &study.traffic;
+    if study.workload.is_program() {
+        let usual = TrafficConfig {
+            routing: traffic.routing,
+            priority: traffic.priority,
+            ..TrafficConfig::default()
+        };
+        if *traffic != usual {
+            return refuse(
+                "traffic",
+                "programs decide what is sent: only routing and priority can be set here",
+            );
+        }
+        return Ok(());
+    }
+    if study.measure.until() == Until::Finished && !study.workload.ends(traffic) {
+        let message = "a run until \"finished\" needs traffic that ends: give traffic.packets_per_node, or for an \
+                       all-to-all traffic.load = \"burst\"";
+        return refuse("measure.until", message);
+    }
+    Ok(())
+}

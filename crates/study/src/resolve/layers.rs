@@ -1,0 +1,187 @@
+//! The layers of a study: its file, its machine, its `[set]` table and `--set` flags, each laid over the one before.
+
+use super::ResolvedStudy;
+use super::axes::{CURVE, Side, axes_of, flatten, side};
+use super::finish::{checked_machine, finish};
+use super::mistakes::{not_a, not_of_a_study, unknown};
+use crate::claims;
+use crate::diagnose::{Problem, SourceFile, nearest};
+use crate::keys;
+use crate::machine::{Machine, machine_source};
+use crate::renamed;
+use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
+use std::path::Path;
+
+/// The studies that come with Netloom: name and TOML text. The first is the main example.
+pub const EXAMPLES: &[(&str, &str)] = &[
+    ("all-to-all", include_str!("../../../../studies/all-to-all.toml")),
+    ("hot-region", include_str!("../../../../studies/hot-region.toml")),
+    ("light-traffic", include_str!("../../../../studies/light-traffic.toml")),
+    ("injection-fifos", include_str!("../../../../studies/injection-fifos.toml")),
+];
+
+/// Reads a study from a file, or one of the examples by name.
+///
+/// # Errors
+/// What is wrong with the study, its machine, or a flag, in its place.
+pub fn load(path_or_name: &str, sets: &[String]) -> Result<ResolvedStudy, Problem> {
+    let path = Path::new(path_or_name);
+    if let Some((name, text)) = EXAMPLES.iter().find(|(name, _)| *name == path_or_name && !path.is_file()) {
+        return resolve(
+            SourceFile::new(format!("studies/{name}.toml (built in)"), *text),
+            Path::new("."),
+            sets,
+        );
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        let known: Vec<&str> = EXAMPLES.iter().map(|(name, _)| *name).collect();
+        let help = nearest(path_or_name, known.iter().copied()).map_or_else(
+            || format!("give the path of a study's TOML file, or an example by name: {}", known.join(", ")),
+            |name| format!("did you mean `{name}`?"),
+        );
+        Problem::new(format!("cannot read the study {path_or_name}: {e}")).help(help)
+    })?;
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    resolve(SourceFile::new(path_or_name, text), directory, sets)
+}
+
+/// Reads a study from its text.
+///
+/// # Errors
+/// What is wrong with the study, its machine, or a flag, in its place.
+pub fn resolve(
+    file: std::sync::Arc<SourceFile>,
+    directory: &Path,
+    sets: &[String],
+) -> Result<ResolvedStudy, Problem> {
+    let mut study_tree = Tree::parse(&file)?;
+    renamed::check(&study_tree)?;
+    if let Some(entry) = study_tree.entries().iter().find(|e| !keys::study_keys().contains(&e.key.as_str())) {
+        return Err(not_of_a_study(entry));
+    }
+    let mut machine_sets = Vec::new();
+    for flag in sets {
+        let entry = parse_set(flag)?;
+        renamed::check_entry(&entry)?;
+        match side(&entry)? {
+            Side::Study => study_tree.lay(&entry),
+            Side::Machine => machine_sets.push(entry),
+        }
+    }
+    // This is for `netloom validate`.
+    study_tree.take("quick");
+    let claims = study_tree.take("claim").map_or(Ok(vec![]), |claims| claims::read(&claims.value))?;
+    for key in ["set", "sweep"] {
+        if let Some(value) = study_tree.get(key).filter(|v| !matches!(v.value, Value::Table(_))) {
+            return Err(not_a(&format!("`{key}` has the wrong type of value"), "a table", value));
+        }
+    }
+    let changes = study_tree.take("set");
+    let axes = study_tree.take("sweep").map_or(Ok(vec![]), |sweep| axes_of(&sweep))?;
+    let machine = study_tree.take("machine").ok_or_else(|| {
+        Problem::new("`machine` is missing")
+            .help("add `machine = \"bgl\"`, or the path of a machine's TOML file")
+            .at(&study_tree.origin)
+    })?;
+    let mut changes = changes.map_or(vec![], |changes| flatten(&changes.value));
+    changes.extend(machine_sets);
+    let machine_tree = changed_machine(&machine.value, directory, nodes_of(&study_tree), &changes)?;
+    let whole = finish(study_tree, (machine.value, machine_tree), directory.to_owned())?;
+    Ok(ResolvedStudy { axes, changes, claims, ..whole })
+}
+
+/// The tree of a machine by name, path or as a table, with changes laid over it.
+fn changed_machine(
+    machine: &Tree,
+    directory: &Path,
+    nodes: Option<(u32, &Tree)>,
+    changes: &[Entry],
+) -> Result<Tree, Problem> {
+    let mut tree = match &machine.value {
+        Value::Text(name) => {
+            let source = machine_source(name, directory).map_err(|p| p.at(&machine.origin))?;
+            let tree = Tree::parse(&source)?;
+            renamed::check(&tree)?;
+            tree
+        }
+        Value::Table(_) => machine.clone(),
+        _ => return Err(not_a("`machine` is no machine", "a name or a path in quotes", machine)),
+    };
+    if let Some((nodes, value)) = nodes {
+        let sized = Machine::read(&tree)?.sized(nodes);
+        let sized = sized.map_err(|e| not_a("`nodes` has an invalid value", &e.message, value))?;
+        if let Some((key, lengths)) = sized {
+            let text = match lengths[..] {
+                [groups] if key.ends_with("groups") => groups.to_string(),
+                _ => format!("{lengths:?}"),
+            };
+            tree.lay(&parse_set(&format!("{key}={text}"))?);
+        }
+    }
+    changes.iter().for_each(|change| tree.lay(change));
+    Ok(tree)
+}
+
+/// How many nodes a study asks for, and where it does.
+fn nodes_of(study: &Tree) -> Option<(u32, &Tree)> {
+    let value = study.get("nodes")?;
+    match value.value {
+        // Values that are none are refused where the study is read.
+        Value::Integer(nodes) => u32::try_from(nodes).ok().map(|nodes| (nodes, value)),
+        _ => None,
+    }
+}
+
+/// Reads and checks a machine by name or path, with changes.
+///
+/// # Errors
+/// What is wrong with it, in its place.
+pub fn load_machine(name: &str, sets: &[String]) -> Result<Machine, Problem> {
+    let mut tree = Tree::parse(&machine_source(name, Path::new("."))?)?;
+    renamed::check(&tree)?;
+    for flag in sets {
+        let entry = parse_set(flag)?;
+        renamed::check_entry(&entry)?;
+        if !keys::machine_keys().contains(&entry.key.as_str()) {
+            return Err(unknown(&entry, keys::machine_keys()));
+        }
+        tree.lay(&entry);
+    }
+    checked_machine(&tree)
+}
+
+impl ResolvedStudy {
+    /// The same study with some parameters changed: one point of a sweep.
+    ///
+    /// # Errors
+    /// A value that does not fit, in its place in the study.
+    pub fn at_point(&self, point: &[(String, Tree)]) -> Result<ResolvedStudy, Problem> {
+        let (mut study, mut machine) = (self.study_tree.clone(), self.machine_tree.clone());
+        let mut machine_value = self.machine_value.clone();
+        for (path, value) in point {
+            let changes = match path.as_str() {
+                CURVE => flatten(value).into_iter().filter(|e| e.key != "name").collect(),
+                _ => vec![entry_at(path, value.origin.clone(), value.clone())],
+            };
+            // A machine and its size come before what is changed of it.
+            let (base, changes): (Vec<_>, Vec<_>) =
+                changes.into_iter().partition(|entry| ["machine", "nodes"].contains(&entry.key.as_str()));
+            if !base.is_empty() {
+                for entry in base {
+                    match entry.key.as_str() {
+                        "machine" => machine_value = entry.value,
+                        _ => study.lay(&entry),
+                    }
+                }
+                machine = changed_machine(&machine_value, &self.directory, nodes_of(&study), &self.changes)?;
+            }
+            for entry in changes {
+                match side(&entry)? {
+                    Side::Study => study.lay(&entry),
+                    Side::Machine => machine.lay(&entry),
+                }
+            }
+        }
+        finish(study, (machine_value, machine), self.directory.clone())
+    }
+}

@@ -1,0 +1,114 @@
+//! From files and flags to a study that can run: the study's file, its machine, its `[set]` table and `--set` flags,
+//! each laid over the one before, then read and checked.
+//!
+//! | file | what |
+//! |---|---|
+//! | `layers.rs` | files and flags, laid over one another; a point of a sweep |
+//! | `axes.rs` | the parameters of a sweep; which keys are the machine's |
+//! | `finish.rs` | values read from the layers and checked against each other |
+//! | `mistakes.rs` | what is said of keys and values that cannot be |
+//! | `written.rs` | a study written out again |
+
+mod axes;
+mod finish;
+mod layers;
+mod mistakes;
+mod written;
+
+pub use axes::{Axis, CURVE};
+pub use layers::{EXAMPLES, load, load_machine, resolve};
+pub use written::Configuration;
+
+use crate::claims::Claim;
+use crate::diagnose::Problem;
+use crate::machine::{Machine, NetworkOutline, SwitchedOutline, TorusMachine};
+use crate::number::grouped;
+use crate::study::Study;
+use crate::tree::{Entry, Tree};
+use crate::windows::Windows;
+use mistakes::of_either;
+use netloom_fabric::config::{ConfigError, Outline};
+use std::path::PathBuf;
+
+/// A study with everything that it needs, read and checked.
+#[derive(Clone, Debug)]
+pub struct ResolvedStudy {
+    /// What it says.
+    pub study: Study,
+    /// Its machine, with the study's changes.
+    pub machine: Machine,
+    /// The machine's network, without what only its routers know.
+    pub network: NetworkOutline,
+    /// Folder that file names in the study are relative to.
+    pub directory: PathBuf,
+    /// The parameters that it sweeps over; none for a single run.
+    pub axes: Vec<Axis>,
+    /// What its sweep is to show.
+    pub claims: Vec<Claim>,
+    windows: Windows,
+    study_tree: Tree,
+    machine_tree: Tree,
+    /// The machine as the study names it.
+    machine_value: Tree,
+    /// What the study and flags change of its machine.
+    changes: Vec<Entry>,
+}
+
+impl ResolvedStudy {
+    /// The network of a study on a torus.
+    ///
+    /// # Panics
+    /// Of a study on another machine: those who ask know that it is a torus.
+    pub fn torus(&self) -> &Outline {
+        self.network.torus().expect("a torus")
+    }
+
+    /// The machine of a study on a torus.
+    ///
+    /// # Panics
+    /// As [`Self::torus`].
+    pub fn torus_machine(&self) -> &TorusMachine {
+        self.machine.torus().expect("a torus")
+    }
+
+    /// The network of a study on a machine of switches.
+    ///
+    /// # Panics
+    /// Of a study on another machine: those who ask know that it is one.
+    pub fn switched(&self) -> &SwitchedOutline {
+        self.network.switched().expect("switches")
+    }
+
+    /// What is found impossible only when the study is built, in its place.
+    pub fn impossible(&self, e: ConfigError) -> Problem {
+        of_either(e, &self.study_tree, &self.machine_tree)
+    }
+
+    /// The study's title, or its name where there is none, with the size of the machine filled in.
+    pub fn heading(&self) -> String {
+        let title = if self.study.title.is_empty() { &self.study.name } else { &self.study.title };
+        let nodes = grouped(self.network.nodes() as i64);
+        title.replace("{dims}", &self.machine.shape()).replace("{nodes}", &nodes)
+    }
+
+    /// Length of a measuring window, ticks.
+    pub fn window(&self) -> u64 {
+        self.windows.ticks
+    }
+
+    /// The same study with measuring windows that fit into a run of so many ticks.
+    pub(crate) fn in_windows_for(&self, ticks: u64) -> ResolvedStudy {
+        let windows = self.windows.shortened(ticks, self.machine.ticks_per_second());
+        ResolvedStudy { windows, ..self.clone() }
+    }
+
+    /// What a reader of the result must know that is clear before the run.
+    pub fn warnings(&self) -> &[String] {
+        &self.windows.warnings
+    }
+
+    /// Microseconds of a number of ticks.
+    pub fn micros(&self, ticks: u64) -> f64 {
+        ticks as f64 * 1e6 / self.machine.ticks_per_second() as f64
+    }
+}

@@ -1,0 +1,55 @@
+//! What programs on the network interfaces of machines of switches have in common: their run, and what is reported of it.
+
+use crate::diagnose::Problem;
+use crate::measure::switched::SwitchedReadout;
+use crate::resolve::ResolvedStudy;
+use crate::result::RunResult;
+use crate::result::{Ended, MeasuredTable};
+use crate::run::ProgressSink;
+use crate::simulate::course::Run;
+use crate::simulate::driver::{Driver, TimeOuts};
+use crate::simulate::processes::Processes;
+use netloom_fabric::config::ConfigError;
+use netloom_fabric::router::tiled::{TiledFamily, TiledNetwork};
+use netloom_fabric::router::{BuildOptions, RouterBlock};
+use netloom_node::nodes::{NetworkInterface, Nodes as NicNodes};
+use netloom_workload::processes::Measurements;
+use netloom_workload::spi::Measured;
+use std::time::Instant;
+
+/// Requests and responses have an injection FIFO each.
+pub(super) fn options(study: &ResolvedStudy) -> BuildOptions {
+    let s = &study.study;
+    BuildOptions { seed: s.seed, injection_fifos: 2, window: study.window(), ..BuildOptions::default() }
+}
+
+/// Runs programs of so many processes a node to their end; `measured` makes a table of what they noted.
+pub(super) fn run<N: NetworkInterface<Family = TiledFamily>>(
+    study: &ResolvedStudy,
+    built: Result<TiledNetwork<NicNodes<N>>, ConfigError>,
+    processes: u32,
+    measured: impl Fn(&Measurements) -> Measured,
+    (progress, threads): (&dyn ProgressSink, usize),
+    begin: Instant,
+) -> Result<RunResult, Problem>
+where
+    NicNodes<N>: Driver + TimeOuts,
+{
+    let built = built.map_err(|e| study.impossible(e))?;
+    let readout = SwitchedReadout { offered: None, plan: None };
+    let mut run = Run::new(study, readout, built, None, threads, begin.elapsed().as_secs_f64());
+    let mut result = run.until_the_end(progress);
+    let timeouts = run.network.blocks().map(|block| block.host().timeouts()).sum();
+    let of_run = Processes::of(&mut run.network);
+    if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {
+        faults.timeouts = timeouts;
+    } else if result.partial.is_none() && timeouts != 0 {
+        result.ended_early(Ended::Failed, format!("{timeouts} requests had no answer in time"));
+    }
+    of_run.judge(&mut result, study.switched().wiring.nodes() * processes);
+    if result.partial.is_none() && of_run.all_ended() {
+        let Measured { title, columns, rows } = measured(&of_run.measurements);
+        result.measured.push(MeasuredTable { title, columns, rows, published: vec![] });
+    }
+    Ok(result)
+}

@@ -1,0 +1,46 @@
+//! `trace`: what a recorded program did.
+
+use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload};
+use crate::goal;
+use crate::goal::replay::{Replay, TraceCollectives};
+use netloom_fabric::config::ConfigError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A recorded program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// The trace.
+    pub file: String,
+    /// How its collective operations are done.
+    #[serde(default)]
+    pub collectives: TraceCollectives,
+}
+
+impl Workload for Trace {
+    fn may_be_job() -> bool {
+        true
+    }
+
+    fn each_file(&mut self, change: &dyn Fn(&mut String)) {
+        change(&mut self.file);
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        Runs::Ranks(self)
+    }
+}
+
+impl Ranks for Trace {
+    fn rank_programs(&self) -> Result<RankPrograms, ConfigError> {
+        let loaded = goal::load(&self.file)
+            .map_err(|e| ConfigError { key: "workload.file".into(), message: e.to_string() })?;
+        let messages = loaded.messages().collect();
+        self.collectives.check(&loaded).map_err(of_workload)?;
+        let programs = Replay::programs(&Arc::new(loaded), &self.collectives);
+        let programs = programs.into_iter().map(|p| Box::new(p) as Box<_>);
+        Ok(RankPrograms { programs: programs.collect(), messages })
+    }
+}
