@@ -1,6 +1,7 @@
 //! What a machine says of its messaging library.
 
 use netloom_fabric::config::ConfigError;
+use netloom_node::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,22 +89,22 @@ impl MessagingConfig {
     }
 }
 
-/// Times of the library in microticks.
+/// Times of the library.
 #[derive(Clone, Debug)]
 pub struct Steps {
     /// See [`MessagingConfig`].
-    pub send: u64,
+    pub send: Microticks,
     /// See [`MessagingConfig`].
-    pub receive: u64,
+    pub receive: Microticks,
     /// See [`MessagingConfig`].
-    pub gap: u64,
+    pub gap: Microticks,
     /// See [`MessagingConfig`].
-    pub packet_send: u64,
+    pub packet_send: Microticks,
     /// See [`MessagingConfig`].
-    pub packet_receive: u64,
-    /// To copy a byte.
+    pub packet_receive: Microticks,
+    /// To copy a byte, microticks.
     pub copy_per_byte: f64,
-    /// A nanosecond.
+    /// A nanosecond, microticks.
     pub nanosecond: f64,
 }
 
@@ -112,7 +113,7 @@ impl Steps {
     pub fn new(config: &MessagingConfig, ticks_per_second: u64) -> Self {
         // Microticks of a nanosecond.
         let nanosecond = ticks_per_second as f64 * 1e6 / 1e9;
-        let of = |ns: f64| (ns * nanosecond).round() as u64;
+        let of = |ns: f64| Microticks::of_f64(ns * nanosecond);
         Steps {
             send: of(config.send_ns),
             receive: of(config.receive_ns),
@@ -125,7 +126,7 @@ impl Steps {
     }
 
     /// Time to copy this number of bytes.
-    pub fn copy(&self, bytes: u64) -> u64 {
-        (self.copy_per_byte * bytes as f64).round() as u64
+    pub fn copy(&self, bytes: u64) -> Microticks {
+        Microticks::of_f64(self.copy_per_byte * bytes as f64)
     }
 }

@@ -6,6 +6,7 @@
 //! | receives and messages matched by source and tag | `matching.rs` |
 //! | a rank with its library: eager and rendezvous | `rank.rs` |
 //! | what the protocols need of what is below them | `transport.rs` |
+//! | how long messages are under way, and why a rank waits | `transit.rs` |
 //! | over packets, Message Units, Aries NICs, TH Express NICs | `transports/` |
 //! | what programs on Message Units call: the system programming interface, user's and kernel's side | `spi/` |
 //! | what programs on TH Express NICs call, after libglex | `glex/` |
@@ -21,5 +22,6 @@ pub mod program;
 pub mod rank;
 pub mod smsg;
 pub mod spi;
+pub mod transit;
 pub mod transport;
 pub mod transports;

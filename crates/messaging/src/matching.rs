@@ -17,6 +17,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// No entry.
 const NONE: u32 = u32::MAX;
 
+/// The first of the tags that collective operations by messages have for themselves, as MPI gives them a context of their own: a receive of
+/// any tag is not for them.
+pub const COLLECTIVE_TAGS: u32 = 1 << 31;
+
 /// What a receive asks for, by which of source and tag it gives. The numbers index arrays.
 const EXACT: usize = 0;
 const BY_SOURCE: usize = 1;
@@ -88,6 +92,37 @@ struct Link {
 }
 
 const UNLINKED: Link = Link { previous: NONE, next: NONE };
+
+/// The receive side of one rank in two contexts: the messages of the program, and those of its collective operations
+/// ([`COLLECTIVE_TAGS`]).
+pub struct Contexts<R, M>([Matching<R, M>; 2]);
+
+impl<R, M> Default for Contexts<R, M> {
+    fn default() -> Self {
+        Contexts([Matching::new(), Matching::new()])
+    }
+}
+
+impl<R, M> Contexts<R, M> {
+    fn of(&mut self, tag: Option<u32>) -> &mut Matching<R, M> {
+        &mut self.0[usize::from(tag.is_some_and(|tag| tag >= COLLECTIVE_TAGS))]
+    }
+
+    /// See [`Matching::post`].
+    pub fn post(&mut self, source: Option<u32>, tag: Option<u32>, receive: R) -> Option<M> {
+        self.of(tag).post(source, tag, receive)
+    }
+
+    /// See [`Matching::arrive`].
+    pub fn arrive(&mut self, source: u32, tag: u32, message: M) -> Option<R> {
+        self.of(Some(tag)).arrive(source, tag, message)
+    }
+
+    /// See [`Matching::posted`].
+    pub fn posted(&self) -> impl Iterator<Item = (Option<u32>, Option<u32>, &R)> {
+        self.0.iter().flat_map(Matching::posted)
+    }
+}
 
 struct Posted<R> {
     order: u64,

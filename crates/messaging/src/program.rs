@@ -16,6 +16,28 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpId(pub u32);
 
+/// Collective operations that a machine may do by hardware of its own, among all ranks of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collective {
+    /// No rank continues before all have entered.
+    Barrier,
+    /// Rank 0's data to all.
+    Broadcast,
+    /// The sum of all ranks' doubles to all.
+    Allreduce,
+}
+
+impl Collective {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Collective::Barrier => "barrier",
+            Collective::Broadcast => "broadcast",
+            Collective::Allreduce => "allreduce",
+        }
+    }
+}
+
 /// What a program may ask of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -44,6 +66,13 @@ pub enum Operation {
         /// The tag of the message; none takes any.
         tag: Option<u32>,
     },
+    /// Take part in the next collective operation of all ranks, by the machine's hardware. Finishes when this rank may continue.
+    Collective {
+        /// Which.
+        what: Collective,
+        /// Its data, bytes.
+        bytes: u64,
+    },
 }
 
 /// One rank's program.
@@ -57,6 +86,37 @@ pub trait Program: Send {
 
     /// Whether the program has ended: nothing is outstanding and nothing will be issued.
     fn is_done(&self) -> bool;
+}
+
+/// A program that does one operation after the other.
+#[derive(Debug)]
+pub struct Serial {
+    operations: std::vec::IntoIter<Operation>,
+    is_done: bool,
+}
+
+impl Serial {
+    /// Of these operations; none for a rank that does nothing.
+    pub fn new(operations: Vec<Operation>) -> Self {
+        Serial { operations: operations.into_iter(), is_done: false }
+    }
+}
+
+impl Program for Serial {
+    fn start(&mut self, issue: &mut Issue) {
+        match self.operations.next() {
+            Some(operation) => issue.push(OpId(0), operation),
+            None => self.is_done = true,
+        }
+    }
+
+    fn finished(&mut self, _: OpId, issue: &mut Issue) {
+        self.start(issue);
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done
+    }
 }
 
 /// The ranks to which a program sends, in rising order: found by running it by itself, each operation finished as soon as

@@ -5,11 +5,13 @@
 //! computes.
 
 use crate::config::{MessagingConfig, ProgressMode, Steps};
-use crate::matching::Matching;
-use crate::program::{Issue, OpId, Operation, Program};
+use crate::matching::Contexts;
+use crate::program::{Collective, Issue, OpId, Operation, Program};
+use crate::transit::{Part, Passage, Transit};
 use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_node::process::{self, Failure, Operations, Outcome, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
+use netloom_node::time::Microticks;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -17,19 +19,23 @@ use std::sync::{Arc, Mutex};
 /// A receive that has been posted: source and tag, none for any.
 pub type Awaited = (Option<u32>, Option<u32>);
 
-/// What a rank has done, and where its time went, microticks.
+/// What a rank has done, and where its time went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankReport {
     /// When its program ended.
-    pub ended_at: Option<u64>,
+    pub ended_at: Option<Microticks>,
     /// In its own computation.
-    pub compute: u64,
+    pub compute: Microticks,
     /// In its library's instructions.
-    pub software: u64,
-    /// Waiting for messages.
-    pub waiting: u64,
-    /// Held by the network interface while it gave commands.
-    pub injection: u64,
+    pub software: Microticks,
+    /// Waiting for a partner that had not sent yet what it waited for.
+    pub partner: Microticks,
+    /// Waiting for messages under way: as long as they take on a machine that is otherwise empty.
+    pub wire: Microticks,
+    /// The same, as far as they took longer.
+    pub queueing: Microticks,
+    /// Held by the network interface while it gave commands, or until it had taken data.
+    pub injection: Microticks,
     /// Messages received, and their data, bytes.
     pub messages: u64,
     /// See `messages`.
@@ -61,6 +67,8 @@ struct Receive {
     from: u32,
     remote: u32,
     bytes: u64,
+    /// When the data were fetched, if this side does.
+    fetched_at: Microticks,
 }
 
 /// What the rank spends its time on.
@@ -82,24 +90,30 @@ pub struct Rank<T> {
     eager_max_bytes: u64,
     progress: ProgressMode,
     issue: Issue,
-    matching: Matching<Posted, Unmatched>,
+    matching: Contexts<Posted, Unmatched>,
     /// Messages to be matched that have been sent to each rank.
     sent: HashMap<u32, u32>,
     /// Of each rank: the next message to be matched, and those that came before it.
     early: HashMap<u32, (u32, BTreeMap<u32, Envelope>)>,
     /// Computations that end at a time, by CPU; and those that wait until the library has done what it was asked for.
-    timers: BTreeMap<(u64, u32), OpId>,
-    to_compute: VecDeque<(OpId, u64)>,
+    timers: BTreeMap<(Microticks, u32), OpId>,
+    to_compute: VecDeque<(OpId, Microticks)>,
     /// Sends by rendezvous, by request: the operation, the receiver.
     sends: Requests<(OpId, u32)>,
     /// Receives by rendezvous.
     receives: Requests<Receive>,
     /// When the next send may begin.
-    send_free: u64,
+    send_free: Microticks,
     doing: Doing,
     /// Since when, and how much of it the library's own instructions take.
-    since: u64,
-    spent: u64,
+    since: Microticks,
+    spent: Microticks,
+    /// When the wait began that the next event ends, and how much of the time since then it waited.
+    waits: Option<(Microticks, Microticks)>,
+    transit: Arc<Transit>,
+    /// The collective operation that it takes part in, and its number; how many there were.
+    collective: Option<(OpId, usize)>,
+    collectives: usize,
     report: Arc<Mutex<RankReport>>,
 }
 
@@ -150,6 +164,7 @@ impl<T: Transport> Rank<T> {
         program: Box<dyn Program>,
         config: &MessagingConfig,
         ticks_per_second: u64,
+        transit: &Arc<Transit>,
         report: &Arc<Mutex<RankReport>>,
     ) -> Self {
         let eager_max_bytes = config.eager_max_B.unwrap_or(u64::MAX).min(transport.eager_max_bytes());
@@ -161,27 +176,37 @@ impl<T: Transport> Rank<T> {
             eager_max_bytes,
             progress: config.progress,
             issue: Issue::new(),
-            matching: Matching::new(),
+            matching: Contexts::default(),
             sent: HashMap::new(),
             early: HashMap::new(),
             timers: BTreeMap::new(),
             to_compute: VecDeque::new(),
             sends: Requests::new(),
             receives: Requests::new(),
-            send_free: 0,
+            send_free: Microticks::ZERO,
             doing: Doing::Library,
-            since: 0,
-            spent: 0,
+            since: Microticks::ZERO,
+            spent: Microticks::ZERO,
+            waits: None,
+            transit: Arc::clone(transit),
+            collective: None,
+            collectives: 0,
             report: Arc::clone(report),
         }
     }
 
     /// The library's own instructions take this long.
-    fn spend(&mut self, microticks: u64) {
-        if microticks > 0 {
+    fn spend(&mut self, microticks: Microticks) {
+        if !microticks.is_zero() {
             self.spent += microticks;
             self.transport.core().ask(process::Operation::Spend(microticks));
         }
+    }
+
+    /// Sends a message of the protocols, when what the library does before it is done.
+    fn put(&mut self, to: u32, envelope: Envelope) {
+        self.transit.sends(self.rank, to, &envelope, self.since + self.spent);
+        self.transport.send(to, envelope);
     }
 
     /// Whether anything has been asked of the node, so that time passes before the library continues.
@@ -190,7 +215,7 @@ impl<T: Transport> Rank<T> {
     }
 
     /// An operation of the program has finished: what it starts now is done.
-    fn finished(&mut self, op: OpId, now: u64) -> Outcome {
+    fn finished(&mut self, op: OpId, now: Microticks) -> Outcome {
         let mut issue = std::mem::take(&mut self.issue);
         self.program.finished(op, &mut issue);
         self.issue = issue;
@@ -198,7 +223,7 @@ impl<T: Transport> Rank<T> {
     }
 
     /// Does what the program has just issued, and what that finishes at once.
-    fn perform(&mut self, now: u64) -> Outcome {
+    fn perform(&mut self, now: Microticks) -> Outcome {
         let mut finished = VecDeque::new();
         loop {
             let mut issue = std::mem::take(&mut self.issue);
@@ -206,7 +231,7 @@ impl<T: Transport> Rank<T> {
                 match operation {
                     Operation::Compute { ns: 0, .. } => finished.push_back(op),
                     Operation::Compute { ns, cpu } => {
-                        let microticks = (ns as f64 * self.steps.nanosecond).round() as u64;
+                        let microticks = Microticks::of_f64(ns as f64 * self.steps.nanosecond);
                         if cpu == 0 && self.progress == ProgressMode::InCalls {
                             self.to_compute.push_back((op, microticks));
                         } else {
@@ -218,6 +243,7 @@ impl<T: Transport> Rank<T> {
                             finished.push_back(op);
                         }
                     }
+                    Operation::Collective { what, bytes } => self.join(now, op, what, bytes)?,
                     Operation::Receive { from, bytes, tag } => {
                         if let Some(message) = self.matching.post(from, tag, Posted { op, bytes }) {
                             finished.extend(self.matched(Posted { op, bytes }, message)?);
@@ -233,13 +259,33 @@ impl<T: Transport> Rank<T> {
         }
     }
 
+    /// Takes part in a collective operation by hardware.
+    fn join(&mut self, now: Microticks, op: OpId, what: Collective, bytes: u64) -> Outcome {
+        let refused = match self.transport.collective_max_bytes(what) {
+            None => Some("the machine has no hardware that does it among these ranks".to_owned()),
+            Some(most) if bytes > most => {
+                Some(format!("the machine's hardware does it with at most {most} B, found {bytes} B"))
+            }
+            Some(_) => self.collective.map(|_| "another collective operation has not ended".to_owned()),
+        };
+        if let Some(reason) = refused {
+            return Err(Failure::new(what.name(), format!("{reason}; take an algorithm by messages")));
+        }
+        self.spend(self.steps.send);
+        self.collective = Some((op, self.collectives));
+        self.transit.enters(self.collectives, now + self.spent);
+        self.collectives += 1;
+        self.transport.collective(what, bytes);
+        Ok(())
+    }
+
     /// Starts a send. Returns whether it has finished.
-    fn send(&mut self, now: u64, op: OpId, to: u32, bytes: u64, tag: u32) -> Result<bool, Failure> {
+    fn send(&mut self, now: Microticks, op: OpId, to: u32, bytes: u64, tag: u32) -> Result<bool, Failure> {
         let gap = (self.send_free + self.steps.gap).saturating_sub(now + self.spent);
-        if self.steps.gap > 0 && self.send_free > 0 {
+        if !self.steps.gap.is_zero() && !self.send_free.is_zero() {
             self.spend(gap);
         }
-        self.send_free = (now + self.spent).max(1);
+        self.send_free = (now + self.spent).max(Microticks(1));
         self.spend(self.steps.send);
         let sequence = self.sent.entry(to).or_insert(0);
         let mut envelope = Envelope { kind: Kind::Eager, sequence: *sequence, tag, bytes, request: 0 };
@@ -247,7 +293,7 @@ impl<T: Transport> Rank<T> {
         if to == self.rank {
             self.spend(self.steps.copy(bytes));
             self.early.entry(to).or_default().1.insert(envelope.sequence, envelope);
-            self.timers.insert((now + self.spent + 1, TO_SELF), OpId(TO_SELF));
+            self.timers.insert((now + self.spent + Microticks(1), TO_SELF), OpId(TO_SELF));
             return Ok(true);
         }
         if bytes <= self.eager_max_bytes {
@@ -257,13 +303,13 @@ impl<T: Transport> Rank<T> {
             } else {
                 envelope.request = self.sends.insert((op, to));
             }
-            self.transport.send(to, envelope);
+            self.put(to, envelope);
             return Ok(copies);
         }
         envelope.kind = Kind::RequestToSend;
         envelope.request = self.sends.insert((op, to));
         lock(&self.report).rendezvous += 1;
-        self.transport.send(to, envelope);
+        self.put(to, envelope);
         Ok(false)
     }
 
@@ -289,12 +335,13 @@ impl<T: Transport> Rank<T> {
             from,
             remote: envelope.request,
             bytes: envelope.bytes,
+            fetched_at: self.since + self.spent,
         });
         if self.transport.fetches() {
             self.transport.fetch(from, envelope.request, envelope.bytes, request);
         } else {
             let answer = Envelope { kind: Kind::ClearToSend, tag: request, ..envelope };
-            self.transport.send(from, answer);
+            self.put(from, answer);
         }
         Ok(None)
     }
@@ -306,7 +353,7 @@ impl<T: Transport> Rank<T> {
     }
 
     /// Matches the messages from a rank that are next in order.
-    fn accept(&mut self, from: u32, now: u64) -> Outcome {
+    fn accept(&mut self, from: u32, now: Microticks) -> Outcome {
         loop {
             let (next, early) = self.early.entry(from).or_default();
             let Some(envelope) = early.remove(next) else { return Ok(()) };
@@ -320,8 +367,50 @@ impl<T: Transport> Rank<T> {
         }
     }
 
+    /// Whatever the rank waited for, it was this.
+    fn waited_for(&mut self, event: &Event, now: Microticks) {
+        let waits = self.waits.take();
+        let (passage, sent) = match event {
+            Event::Arrived { from, envelope } => {
+                let Some(sent) = self.transit.arrives(*from, self.rank, envelope) else { return };
+                let (part, bytes) = Part::of(envelope);
+                (Passage { part, bytes, from: *from, to: self.rank }, sent)
+            }
+            Event::Fetched { request } => {
+                let Some(&Receive { from, bytes, fetched_at, .. }) = self.receives.get(*request) else {
+                    return;
+                };
+                (Passage { part: Part::Bulk, bytes, from, to: self.rank }, fetched_at)
+            }
+            Event::Sent { .. } => {
+                let (_, waited) = waits.unwrap_or_default();
+                lock(&self.report).injection += waited;
+                return;
+            }
+            Event::Collected => {
+                let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
+                let entered = self.collective.map_or(began, |(_, number)| self.transit.last_to_enter(number));
+                let under_way = waited.min(now.saturating_sub(entered.max(began)));
+                let mut report = lock(&self.report);
+                report.partner += waited.saturating_sub(under_way);
+                // The hardware has ways and buffers of its own for it.
+                report.wire += under_way;
+                return;
+            }
+        };
+        // Of the time that it waited, what was before the message was sent, and what after.
+        let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
+        let under_way = waited.min(now.saturating_sub(sent.max(began)));
+        let (wire, queueing) = self.transit.passed(passage, (sent, now), under_way);
+        let mut report = lock(&self.report);
+        report.partner += waited.saturating_sub(under_way);
+        report.wire += wire;
+        report.queueing += queueing;
+    }
+
     /// Something has happened below.
-    fn happened(&mut self, event: Event, now: u64) -> Outcome {
+    fn happened(&mut self, event: Event, now: Microticks) -> Outcome {
+        self.waited_for(&event, now);
         let unknown = |what: &str, request| {
             Err(Failure::new("advance", format!("{what} of request {request}, which there is not")))
         };
@@ -336,7 +425,7 @@ impl<T: Transport> Rank<T> {
                         return unknown("a clear-to-send", envelope.request);
                     };
                     // The receiver knows the data by its own request, this side by the sender's.
-                    self.transport.send(
+                    self.put(
                         to,
                         Envelope {
                             kind: Kind::Data,
@@ -360,18 +449,25 @@ impl<T: Transport> Rank<T> {
                     Some((op, _)) => self.finished(op, now),
                 },
             },
+            Event::Collected => match self.collective.take() {
+                None => unknown("the end of a collective operation", 0),
+                Some((op, _)) => {
+                    self.spend(self.steps.receive);
+                    self.finished(op, now)
+                }
+            },
             Event::Sent { request } => match self.sends.remove(request) {
                 None => unknown("the end", request),
                 Some((op, _)) => self.finished(op, now),
             },
             Event::Fetched { request } => match self.receives.remove(request) {
                 None => unknown("data", request),
-                Some(Receive { op, from, remote, bytes }) => {
+                Some(Receive { op, from, remote, bytes, .. }) => {
                     self.spend(self.steps.receive);
                     self.count(bytes);
                     let envelope =
                         Envelope { kind: Kind::Finished, sequence: 0, tag: 0, bytes: 0, request: remote };
-                    self.transport.send(from, envelope);
+                    self.put(from, envelope);
                     self.finished(op, now)
                 }
             },
@@ -379,22 +475,25 @@ impl<T: Transport> Rank<T> {
     }
 
     /// Adds the time since the last resumption to the report.
-    fn account(&mut self, now: u64) {
+    fn account(&mut self, now: Microticks) {
         let passed = now - self.since;
         let mut report = lock(&self.report);
         match self.doing {
             Doing::Computing(_) | Doing::Overlapping => report.compute += passed,
-            Doing::Waiting => report.waiting += passed,
+            Doing::Waiting => {
+                let (_, waited) = self.waits.get_or_insert((self.since, Microticks::ZERO));
+                *waited += passed;
+            }
             Doing::Library => {
                 let software = self.spent.min(passed);
                 report.software += software;
                 report.injection += passed - software;
             }
         }
-        (self.since, self.spent) = (now, 0);
+        (self.since, self.spent) = (now, Microticks::ZERO);
     }
 
-    fn go_on(&mut self, now: u64, why: Resumed) -> Result<Step, Failure> {
+    fn go_on(&mut self, now: Microticks, why: Resumed) -> Result<Step, Failure> {
         self.account(now);
         if let Doing::Computing(op) = std::mem::replace(&mut self.doing, Doing::Library) {
             self.finished(op, now)?;
@@ -457,7 +556,12 @@ impl<T: Transport> Rank<T> {
 const TO_SELF: u32 = u32::MAX;
 
 impl<T: Transport> Process<T::Command, T::Watch> for Rank<T> {
-    fn resume(&mut self, now: u64, why: Resumed, operations: &mut Operations<T::Command, T::Watch>) -> Step {
+    fn resume(
+        &mut self,
+        now: Microticks,
+        why: Resumed,
+        operations: &mut Operations<T::Command, T::Watch>,
+    ) -> Step {
         self.transport.core().resumed(now);
         let step = self.go_on(now, why);
         self.transport.core().hand_over(operations);

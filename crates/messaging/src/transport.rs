@@ -1,6 +1,8 @@
 //! What the point-to-point protocols need of what is below them: the seam between messages and network interfaces.
 
+use crate::program::Collective;
 use netloom_node::program::Core;
+use netloom_node::time::Microticks;
 use smallvec::SmallVec;
 
 /// What a message of the protocols says of itself.
@@ -19,7 +21,7 @@ pub struct Envelope {
 }
 
 /// Kinds of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
     /// A message with its data.
@@ -108,6 +110,8 @@ pub enum Event {
         /// By this request.
         request: u32,
     },
+    /// The collective operation that this rank takes part in has ended for it.
+    Collected,
 }
 
 /// What carries the messages of a rank. Nothing here waits: what takes time is asked of the node, and done by the time that the rank is
@@ -144,14 +148,24 @@ pub trait Transport: Send {
         unreachable!("it does not fetch");
     }
 
+    /// Data of the longest collective operation of all ranks that the machine's hardware does, bytes; none if it does not do it.
+    fn collective_max_bytes(&self, _what: Collective) -> Option<u64> {
+        None
+    }
+
+    /// Takes part in a collective operation by hardware, one at a time.
+    fn collective(&mut self, _what: Collective, _bytes: u64) {
+        unreachable!("it has none");
+    }
+
     /// The wait has ended since this of its watches is there.
     fn found(&mut self, _place: usize) {}
 
     /// Makes progress by one step and returns what it found. The time of a step is asked of the node.
     fn advance(&mut self) -> Option<Event>;
 
-    /// What ends a wait in which there is nothing to do, and the longest that such a wait should last, microticks.
-    fn watches(&self) -> (SmallVec<[Self::Watch; 2]>, Option<u64>);
+    /// What ends a wait in which there is nothing to do, and the longest that such a wait should last.
+    fn watches(&self) -> (SmallVec<[Self::Watch; 2]>, Option<Microticks>);
 
     /// Whether anything that was sent has not been handed to the network interface.
     fn is_idle(&self) -> bool;

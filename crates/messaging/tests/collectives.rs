@@ -176,7 +176,13 @@ fn nobody_leaves_before_all_have_entered() {
             for round in 0..ROUNDS {
                 let times = |left: u64| -> Vec<u64> {
                     let of = class << 32 | round << 1 | left;
-                    first.0.iter().flat_map(|n| &n.1).filter(|n| n.key == of).map(|n| n.ticks()).collect()
+                    first
+                        .0
+                        .iter()
+                        .flat_map(|n| &n.1)
+                        .filter(|n| n.key == of)
+                        .map(|n| n.time().ticks())
+                        .collect()
                 };
                 let (entered, left) = (times(0), times(1));
                 assert_eq!((entered.len(), left.len()), (members, members));
@@ -326,7 +332,10 @@ fn a_slow_receiver_stops_a_broadcast() {
         })
     }
     let measurements = &run(&network(&DIMS, false), &unit(), slow, &[3; 5], 1).0[0].1;
-    assert!(measurements[1].ticks() < LATE / 10 && measurements[2].ticks() > LATE, "{measurements:?}");
+    assert!(
+        measurements[1].time().ticks() < LATE / 10 && measurements[2].time().ticks() > LATE,
+        "{measurements:?}"
+    );
 }
 
 /// A barrier packet that got lost is said again although its link is busy when its time has come, and other classes change meanwhile.

@@ -129,7 +129,10 @@ fn a_slow_receiver_stops_the_sender() {
     let measurements = &run(&network(&[2], false), &unit(), slow, &[], 1).0[0].1;
     // Three in memory, three in the network's reception FIFO and its engine, seven in the deterministic VC, two in the injection FIFO:
     // fourteen go, and of forty more not all.
-    assert!(measurements[1].ticks() < LATE / 10 && measurements[2].ticks() > LATE, "{measurements:?}");
+    assert!(
+        measurements[1].time().ticks() < LATE / 10 && measurements[2].time().ticks() > LATE,
+        "{measurements:?}"
+    );
 }
 
 /// An RDMA read fetches data from a node whose program does nothing; what is fetched is what lies there.
@@ -239,7 +242,7 @@ fn descriptors_have_priorities() {
         })
     }
     let measurements = run(&network(&[2], false), &unit(), three, &[], 1).0;
-    let [system, high, user] = [0, 1, 2].map(|i| measurements[1].1[i].ticks());
+    let [system, high, user] = [0, 1, 2].map(|i| measurements[1].1[i].time().ticks());
     let packet = 568 * 4;
     assert!(high - system > 90 * packet && user - high > 90 * packet, "{system} {high} {user}");
 }
@@ -511,7 +514,7 @@ fn a_full_injection_fifo_is_waited_for() {
     let small_fifo = run(&network(&[2], false), &unit(), small, &[], 1);
     assert_eq!(small_fifo.2, 20);
     // Each one takes its way from the tail to the network before the next is written.
-    assert!(small_fifo.0[0].1[0].ticks() > 19 * 2000, "{:?}", small_fifo.0[0]);
+    assert!(small_fifo.0[0].1[0].time().ticks() > 19 * 2000, "{:?}", small_fifo.0[0]);
 }
 
 /// Data that were only fetched into the L2 are there when they are sent; nothing else happens.
@@ -540,7 +543,7 @@ fn prefetched_data_need_not_be_fetched() {
     let time = |program: fn(Spi) -> Task| {
         let (measurements, stored, ..) = run(&network(&[2], false), &slow, program, &[], 1);
         assert_eq!(stored, (128, 1 << 16));
-        measurements[1].1[0].ticks() - measurements[0].1[0].ticks()
+        measurements[1].1[0].time().ticks() - measurements[0].1[0].time().ticks()
     };
     let (with, without) = (time(|spi| fetch(spi, true)), time(|spi| fetch(spi, false)));
     assert!(2 * with < without, "{with} {without}");

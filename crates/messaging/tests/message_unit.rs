@@ -81,8 +81,11 @@ fn latency_is_the_sum_of_the_stations() {
         })
     }
     let measurements = run(&network(&[2], false), &unit(), one, &[], 1).0;
-    let (sent, seen, on) =
-        (measurements[0].1[0].ticks(), measurements[1].1[0].ticks(), measurements[1].1[1].ticks());
+    let (sent, seen, on) = (
+        measurements[0].1[0].time().ticks(),
+        measurements[1].1[0].time().ticks(),
+        measurements[1].1[1].time().ticks(),
+    );
     let c = unit();
     assert_eq!(sent, 480);
     // To the unit; the descriptor of two times 32 B, which is in the L2 since it was written; the data of one, for which memory brings
@@ -125,7 +128,7 @@ fn exchange(unit: &MessageUnitConfig) -> f64 {
         })
     }
     let measurements = run(&network(&[1; 5], true), unit, all_ways, &[], 1).0;
-    measurements[0].1[0].ticks() as f64 / f64::from(1 << 18)
+    measurements[0].1[0].time().ticks() as f64 / f64::from(1 << 18)
 }
 
 /// The links decide as long as nothing else does; then memory, then the port to the switch, then the network FIFO.
@@ -181,7 +184,7 @@ fn what_comes_late_ends_no_later_call() {
         })
     }
     let measurements = run(&network(&[2], false), &unit(), late, &[], 1).0;
-    let took: Vec<u64> = measurements[0].1.iter().map(|m| m.ticks()).collect();
+    let took: Vec<u64> = measurements[0].1.iter().map(|m| m.time().ticks()).collect();
     assert_eq!(took, [LONG + LONG / 100; 4]);
 }
 
@@ -208,6 +211,6 @@ fn messages_interleave() {
         })
     }
     let measurements = run(&network(&[2], false), &unit(), two, &[], 1).0;
-    let [first, second] = [0, 1].map(|i| measurements[1].1[i].ticks() as f64);
+    let [first, second] = [0, 1].map(|i| measurements[1].1[i].time().ticks() as f64);
     assert!((first / second - 1.0).abs() < 0.2, "{first} {second}");
 }

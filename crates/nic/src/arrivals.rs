@@ -2,27 +2,34 @@
 
 use crate::outgoing::Requests;
 use netloom_engine::Time;
-use netloom_node::agenda::TICK;
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
 /// Those of a class.
 pub(crate) struct Arrivals<T> {
-    waiting: VecDeque<(u64, T)>,
+    waiting: VecDeque<(Microticks, T)>,
     /// When they will be looked at.
-    serve_at: u64,
+    serve_at: Microticks,
     is_closed: bool,
 }
 
 impl<T> Default for Arrivals<T> {
     fn default() -> Self {
-        Arrivals { waiting: VecDeque::new(), serve_at: u64::MAX, is_closed: false }
+        Arrivals { waiting: VecDeque::new(), serve_at: Microticks::MAX, is_closed: false }
     }
 }
 
 impl<T> Arrivals<T> {
     /// One has come, which may be looked at so long after; tells the fabric if it is the last that there is room for.
-    pub fn push(&mut self, now: Time, after: u64, item: T, (class, room): (usize, u32), asks: &mut Requests) {
-        self.waiting.push_back((now * TICK + after, item));
+    pub fn push(
+        &mut self,
+        now: Time,
+        after: Microticks,
+        item: T,
+        (class, room): (usize, u32),
+        asks: &mut Requests,
+    ) {
+        self.waiting.push_back((Microticks::of_ticks(now) + after, item));
         if self.waiting.len() >= room as usize && !self.is_closed {
             self.is_closed = true;
             asks.opens.push((class, false));
@@ -30,7 +37,7 @@ impl<T> Arrivals<T> {
     }
 
     /// When the first may be looked at.
-    pub fn first(&self) -> Option<u64> {
+    pub fn first(&self) -> Option<Microticks> {
         self.waiting.front().map(|&(there, _)| there)
     }
 
@@ -40,16 +47,16 @@ impl<T> Arrivals<T> {
     }
 
     /// They are to be looked at again at a time: whether nobody will do so before.
-    pub fn is_first_call(&mut self, at: u64) -> bool {
+    pub fn is_first_call(&mut self, at: Microticks) -> bool {
         let is_first = at < self.serve_at;
         self.serve_at = self.serve_at.min(at);
         is_first
     }
 
     /// They are looked at now.
-    pub fn called(&mut self, t: u64) {
+    pub fn called(&mut self, t: Microticks) {
         if self.serve_at <= t {
-            self.serve_at = u64::MAX;
+            self.serve_at = Microticks::MAX;
         }
     }
 
@@ -70,9 +77,12 @@ mod tests {
     fn a_class_is_closed_while_there_is_no_room() {
         let (mut arrivals, mut asks) = (Arrivals::default(), Requests::default());
         for n in 0..4 {
-            arrivals.push(1, 500, n, (1, 4), &mut asks);
+            arrivals.push(1, Microticks(500), n, (1, 4), &mut asks);
         }
-        assert_eq!((std::mem::take(&mut asks.opens), arrivals.first()), (vec![(1, false)], Some(TICK + 500)));
+        assert_eq!(
+            (std::mem::take(&mut asks.opens), arrivals.first()),
+            (vec![(1, false)], Some(Microticks(1_000_500)))
+        );
         for n in 0..2 {
             arrivals.reopen((1, 4), &mut asks);
             assert!(asks.opens.is_empty());
@@ -80,8 +90,9 @@ mod tests {
         }
         arrivals.reopen((1, 4), &mut asks);
         assert_eq!(asks.opens, [(1, true)]);
-        assert!(arrivals.is_first_call(9) && !arrivals.is_first_call(9) && arrivals.is_first_call(8));
-        arrivals.called(8);
-        assert!(arrivals.is_first_call(9));
+        let calls = [9, 9, 8].map(|at| arrivals.is_first_call(Microticks(at)));
+        assert_eq!(calls, [true, false, true]);
+        arrivals.called(Microticks(8));
+        assert!(arrivals.is_first_call(Microticks(9)));
     }
 }

@@ -4,11 +4,11 @@ use netloom_engine::Time;
 use netloom_fabric::host::{Pull, Signals};
 use netloom_fabric::packet::{Data, Meta};
 use netloom_fabric::router::tiled::TiledHeader;
-use netloom_node::agenda::TICK;
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
-/// Packets that wait for the network, each with the microtick from which it may go.
-pub(crate) type Outgoing = VecDeque<(u64, TiledHeader, Meta, Option<Data>)>;
+/// Packets that wait for the network, each with the time from which it may go.
+pub(crate) type Outgoing = VecDeque<(Microticks, TiledHeader, Meta, Option<Data>)>;
 
 /// What a NIC asks of the fabric.
 #[derive(Default)]
@@ -45,7 +45,7 @@ pub(crate) fn pull(
             *is_hungry = true;
             Pull::Empty
         }
-        Some(&(ready, ..)) if ready > now * TICK => Pull::NotBefore(ready.div_ceil(TICK)),
+        Some(&(ready, ..)) if ready > Microticks::of_ticks(now) => Pull::NotBefore(ready.ticks_up()),
         Some(_) => {
             let (_, header, meta, data) = outgoing.pop_front().expect("it is there");
             data.into_iter().for_each(|data| signals.attach(data));

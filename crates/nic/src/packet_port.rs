@@ -5,12 +5,12 @@ use crate::fifo::{Calls, Lanes, Software};
 use netloom_engine::Time;
 use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use netloom_fabric::packet::Meta;
-use netloom_node::agenda::TICK;
 use netloom_node::nodes::{NetworkInterface, Nodes, Submitted};
 use netloom_node::polling::Polling;
 use netloom_node::process::ProcessId;
 use netloom_node::program::lock;
 use netloom_node::schedule::Schedule;
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -64,8 +64,8 @@ pub struct PacketPort<F: Family> {
 }
 
 impl<F: Family> PacketPort<F> {
-    fn found(&mut self, t: u64, watch: Watch) {
-        self.schedule.found(t, |_| Polling::asleep(0), |_, w| w == watch);
+    fn found(&mut self, t: Microticks, watch: Watch) {
+        self.schedule.found(t, |_| Polling::asleep(Microticks::ZERO), |_, w| w == watch);
     }
 }
 
@@ -89,7 +89,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
         &mut self.schedule
     }
 
-    fn ready(&mut self, _: &(), t: u64, _: ProcessId, watch: Watch) -> Option<u64> {
+    fn ready(&mut self, _: &(), t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
         let is_there = match watch {
             Watch::Packet => !lock(&self.memory).arrived.is_empty(),
             // Who waits for room has seen that there is none.
@@ -101,7 +101,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
     fn submit(
         &mut self,
         _: &(),
-        _: u64,
+        _: Microticks,
         _: ProcessId,
         packet: NewPacket<F::Header>,
     ) -> Submitted<NewPacket<F::Header>, Watch> {
@@ -117,13 +117,13 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
         Submitted::Done
     }
 
-    fn act(&mut self, _: &(), _: u64, (): ()) {}
+    fn act(&mut self, _: &(), _: Microticks, (): ()) {}
 
     fn pull(&mut self, _: &(), now: Time, lane: usize, _: &mut Signals<F::Signal>) -> Pull<F::Header> {
         let next = lock(&self.memory).next.get_mut(lane).and_then(Option::take);
         match next {
             Some((header, meta)) => {
-                self.found(now * TICK, Watch::Room);
+                self.found(Microticks::of_ticks(now), Watch::Room);
                 Pull::Packet(header, meta)
             }
             None => Pull::Empty,
@@ -132,7 +132,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
 
     fn arrived(&mut self, _: &(), now: Time, delivery: &Delivery<F::Header>) {
         lock(&self.memory).arrived.push_back(delivery.meta);
-        self.found(now * TICK, Watch::Packet);
+        self.found(Microticks::of_ticks(now), Watch::Packet);
     }
 
     fn counters(&self) {}

@@ -6,7 +6,7 @@
 //! Availability and Serviceability"): it is sent once more with all behind it, so that nothing is lost and nothing overtakes.
 
 use netloom_engine::Stream;
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,11 @@ const TBIT: u64 = 1_000_000_000_000;
 const CHANCE_MAX: u64 = TBIT / 2;
 
 impl PcieConfig {
+    /// How long bytes take, one way.
+    pub(crate) fn time(&self, bytes: u64) -> Microticks {
+        Microticks(bytes * self.dword_microticks / 4)
+    }
+
     /// Its values with their keys, and what each may be.
     pub(crate) fn limits(&self) -> [(&'static str, u64, u64, u64); 8] {
         [
@@ -65,8 +70,8 @@ pub(crate) enum Way {
 /// A node's host interface.
 pub(crate) struct Pcie {
     random: Stream,
-    /// When each way is free, microticks.
-    free: [u64; 2],
+    /// When each way is free.
+    free: [Microticks; 2],
     /// Bytes that each has carried, of data and in all.
     pub carried_data: [u64; 2],
     pub carried: [u64; 2],
@@ -78,24 +83,23 @@ impl Pcie {
     /// That of a node.
     pub fn new(seed: u64, node: u32) -> Self {
         let random = Stream::new(seed, 13, node.into());
-        Pcie { random, free: [0; 2], carried_data: [0; 2], carried: [0; 2], retries: [0; 2] }
+        Pcie { random, free: [Microticks::ZERO; 2], carried_data: [0; 2], carried: [0; 2], retries: [0; 2] }
     }
 
     /// Sends a transfer with so much data, until it comes whole; returns when it starts, and when its last has left.
-    pub fn send(&mut self, c: &PcieConfig, way: Way, now: u64, data: u32) -> (u64, u64) {
+    pub fn send(&mut self, c: &PcieConfig, way: Way, now: Microticks, data: u32) -> (Microticks, Microticks) {
         let bytes = data.next_multiple_of(4) + c.overhead_B;
         let (mine, other) = (way as usize, 1 - way as usize);
-        let time = |bytes: u32| u64::from(bytes) * c.dword_microticks / 4;
         let start = self.free[mine].max(now);
-        self.free[mine] = start + time(bytes);
+        self.free[mine] = start + c.time(bytes.into());
         // What goes behind a broken transfer until it is asked for again goes in vain: the way has nothing else to do.
         while self.is_broken(c, bytes) {
             self.retries[mine] += 1;
             self.carried[mine] += u64::from(bytes);
-            self.free[mine] += c.retry_milliticks * MILLI + time(bytes);
+            self.free[mine] += Microticks::of_milliticks(c.retry_milliticks) + c.time(bytes.into());
         }
         // What the other side says of it goes in between there.
-        self.free[other] = self.free[other].max(now) + time(c.flow_control_B);
+        self.free[other] = self.free[other].max(now) + c.time(c.flow_control_B.into());
         self.carried_data[mine] += u64::from(data);
         self.carried[mine] += u64::from(bytes);
         self.carried[other] += u64::from(c.flow_control_B);
@@ -109,14 +113,14 @@ impl Pcie {
     }
 
     /// When a way is free.
-    pub fn free(&self, way: Way) -> u64 {
+    pub fn free(&self, way: Way) -> Microticks {
         self.free[way as usize]
     }
 }
 
 /// From a read request's last byte to when its data may start back.
-pub(crate) fn at_host(c: &PcieConfig) -> u64 {
-    (c.crossing_milliticks + c.memory_milliticks) * MILLI
+pub(crate) fn at_host(c: &PcieConfig) -> Microticks {
+    Microticks::of_milliticks(c.crossing_milliticks + c.memory_milliticks)
 }
 
 #[cfg(test)]
@@ -128,14 +132,14 @@ mod tests {
     #[test]
     fn symmetric_traffic_gets_about_8_gb_per_s_each_way() {
         let (c, mut pcie) = (AriesConfig::cray_xc().pcie, Pcie::new(1, 0));
-        let mut end = 0;
+        let mut end = Microticks::ZERO;
         for _ in 0..1000 {
-            pcie.send(&c, Way::Up, 0, 0);
-            pcie.send(&c, Way::Up, 0, 64);
-            pcie.send(&c, Way::Down, 0, 64);
+            pcie.send(&c, Way::Up, Microticks::ZERO, 0);
+            pcie.send(&c, Way::Up, Microticks::ZERO, 64);
+            pcie.send(&c, Way::Down, Microticks::ZERO, 64);
             end = pcie.free(Way::Up).max(pcie.free(Way::Down));
         }
-        let rate = 64_000.0 * 875e12 / end as f64;
+        let rate = 64_000.0 * 875e12 / end.0 as f64;
         println!("{:.3} GB/s each way", rate / 1e9);
         assert!((7.5e9..9e9).contains(&rate), "{rate}");
     }
@@ -143,8 +147,8 @@ mod tests {
     #[test]
     fn each_transfer_has_24_bytes_more() {
         let (c, mut pcie) = (AriesConfig::cray_xc().pcie, Pcie::new(1, 0));
-        let (_, end) = pcie.send(&c, Way::Down, 0, 64);
-        assert_eq!(end, 88 * 218_750 / 4);
+        let (_, end) = pcie.send(&c, Way::Down, Microticks::ZERO, 64);
+        assert_eq!(end, Microticks(88 * 218_750 / 4));
         assert_eq!(pcie.carried, [88, 16]);
     }
 
@@ -154,14 +158,15 @@ mod tests {
         let c = PcieConfig { bit_errors_per_Tbit: 20_000_000, ..AriesConfig::cray_xc().pcie };
         let mut pcie = Pcie::new(1, 0);
         for _ in 0..10_000 {
-            pcie.send(&c, Way::Up, 0, 64);
+            pcie.send(&c, Way::Up, Microticks::ZERO, 64);
         }
         // 704 bits, 20 of a million broken.
         let retries = pcie.retries[1];
         assert!((110..175).contains(&retries), "{retries}");
         let transfers = 10_000 + retries;
         assert_eq!(pcie.carried[1], 88 * transfers);
-        let times = transfers * 88 * c.dword_microticks / 4 + retries * c.retry_milliticks * MILLI;
+        let times = Microticks(transfers * 88 * c.dword_microticks / 4)
+            + Microticks::of_milliticks(c.retry_milliticks) * retries;
         assert_eq!(pcie.free(Way::Up), times);
     }
 }

@@ -1,13 +1,9 @@
 //! What is to be done at which time: in millionths of a tick, so that rates that do not fit the router's clock come out exactly.
 
+use crate::time::Microticks;
 use netloom_engine::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-
-/// Microticks of a millitick.
-pub const MILLI: u64 = 1000;
-/// Microticks of a tick.
-pub const TICK: u64 = 1_000_000;
 
 /// Things to do, in the order of their times; of two at one time, of their ranks; and of two of one rank, as they were put there.
 pub struct Agenda<T> {
@@ -21,7 +17,7 @@ pub struct Agenda<T> {
 const LAST: u32 = (1 << 24) - 1;
 
 struct Entry<T> {
-    at: u64,
+    at: Microticks,
     /// The rank in the highest bits, and how many were put there before.
     number: u64,
     what: T,
@@ -55,21 +51,21 @@ impl<T> Default for Agenda<T> {
 }
 
 impl<T> Agenda<T> {
-    /// Does this at a time, microticks.
-    pub fn at(&mut self, at: u64, what: T) {
+    /// Does this at a time.
+    pub fn at(&mut self, at: Microticks, what: T) {
         self.at_ranked(at, 0, what);
     }
 
-    /// Does this at a time, microticks, behind what has a lower rank. Ranks lie below 2^24, but for the last, [`u32::MAX`].
-    pub fn at_ranked(&mut self, at: u64, rank: u32, what: T) {
+    /// Does this at a time, behind what has a lower rank. Ranks lie below 2^24, but for the last, [`u32::MAX`].
+    pub fn at_ranked(&mut self, at: Microticks, rank: u32, what: T) {
         self.count += 1;
         let rank = u64::from(rank.min(LAST));
         self.heap.push(Entry { at, number: rank << 40 | self.count, what });
     }
 
     /// What is due by a tick, with its exact time.
-    pub fn due(&mut self, now: Time) -> Option<(u64, T)> {
-        if self.heap.peek()?.at > now * TICK {
+    pub fn due(&mut self, now: Time) -> Option<(Microticks, T)> {
+        if self.heap.peek()?.at > Microticks::of_ticks(now) {
             return None;
         }
         self.heap.pop().map(|entry| (entry.at, entry.what))
@@ -80,7 +76,7 @@ impl<T> Agenda<T> {
         if self.armed <= now {
             self.armed = Time::MAX;
         }
-        let at = self.heap.peek()?.at.div_ceil(TICK).max(now + 1);
+        let at = self.heap.peek()?.at.ticks_up().max(now + 1);
         (at < self.armed).then(|| {
             self.armed = at;
             at
@@ -96,11 +92,14 @@ mod tests {
     fn things_are_done_in_order() {
         let mut agenda = Agenda::default();
         for (at, what) in [(3_500_000, 'c'), (2_000_001, 'a'), (3_500_000, 'd'), (2_900_000, 'b')] {
-            agenda.at(at, what);
+            agenda.at(Microticks(at), what);
         }
         assert_eq!((agenda.arm(0), agenda.arm(0)), (Some(3), None));
         assert!(agenda.due(2).is_none());
-        assert_eq!([agenda.due(3), agenda.due(3)], [Some((2_000_001, 'a')), Some((2_900_000, 'b'))]);
+        assert_eq!(
+            [agenda.due(3), agenda.due(3)],
+            [Some((Microticks(2_000_001), 'a')), Some((Microticks(2_900_000), 'b'))]
+        );
         assert!(agenda.due(3).is_none());
         assert_eq!(agenda.arm(3), Some(4));
         assert_eq!([agenda.due(4).map(|d| d.1), agenda.due(4).map(|d| d.1)], [Some('c'), Some('d')]);

@@ -5,6 +5,7 @@
 //! | a process: it is resumed, and answers with what it asks for next | `process.rs` |
 //! | processes written as an `async fn` | `program.rs` |
 //! | what is due at a node, in time finer than ticks | `agenda.rs` |
+//! | that time: microticks, which are no ticks | `time.rs` |
 //! | which process waits for what, and resumes once | `schedule.rs` |
 //! | how long after something has come a process that polls knows | `polling.rs` |
 //! | memory | `memory.rs` |
@@ -17,3 +18,4 @@ pub mod polling;
 pub mod process;
 pub mod program;
 pub mod schedule;
+pub mod time;

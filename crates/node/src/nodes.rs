@@ -1,11 +1,11 @@
 //! The nodes of a block, each with its network interface and its processes, as the fabric sees them: the same for every interface.
 
-use crate::agenda::TICK;
 use crate::process::{
     Failure, Measurement, Operation, Operations, Outcome, Process, ProcessId, Resumed, Step, Wait,
 };
 use crate::program::Core;
 use crate::schedule::{Next, Schedule};
+use crate::time::Microticks;
 use netloom_engine::Time;
 use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use std::collections::BTreeSet;
@@ -51,20 +51,26 @@ pub trait NetworkInterface: Send + Sized {
     /// What is due at its node.
     fn schedule(&mut self) -> &mut Schedule<Self::Action, Self::Watch>;
 
-    /// When a process that begins to wait at time `t`, microticks, resumes; `None` if what it waits for is not there yet.
-    fn ready(&mut self, c: &Self::Common, t: u64, process: ProcessId, watch: Self::Watch) -> Option<u64>;
+    /// When a process that begins to wait at time `t`, resumes; `None` if what it waits for is not there yet.
+    fn ready(
+        &mut self,
+        c: &Self::Common,
+        t: Microticks,
+        process: ProcessId,
+        watch: Self::Watch,
+    ) -> Option<Microticks>;
 
     /// Takes a command.
     fn submit(
         &mut self,
         c: &Self::Common,
-        t: u64,
+        t: Microticks,
         process: ProcessId,
         command: Self::Command,
     ) -> Submitted<Self::Command, Self::Watch>;
 
     /// Does what is on its agenda.
-    fn act(&mut self, c: &Self::Common, t: u64, action: Self::Action);
+    fn act(&mut self, c: &Self::Common, t: Microticks, action: Self::Action);
 
     /// The network takes the next packet of an injection FIFO.
     fn pull(
@@ -285,7 +291,7 @@ impl<N: NetworkInterface> Nodes<N> {
     }
 
     /// Continues a process with its next operation, or resumes it when it has none left.
-    fn advance(&mut self, t: u64, node: u32, process: ProcessId, mut why: Resumed) {
+    fn advance(&mut self, t: Microticks, node: u32, process: ProcessId, mut why: Resumed) {
         let common = Arc::clone(&self.common);
         let place = (node as usize, usize::from(process));
         loop {
@@ -302,7 +308,7 @@ impl<N: NetworkInterface> Nodes<N> {
             let interface = self.interface(node);
             match operation {
                 Operation::Fail(failure) => self.list[place.0].running[place.1].fail(failure),
-                Operation::Spend(0) => continue,
+                Operation::Spend(Microticks::ZERO) => continue,
                 Operation::Spend(microticks) => interface.schedule().resume_at(t + microticks, process),
                 Operation::Submit(command) => match interface.submit(&common, t, process, command) {
                     Submitted::Done => continue,
@@ -367,7 +373,7 @@ impl<N: NetworkInterface> Nodes<N> {
             return self.end_all(at);
         }
         for process in 0..self.list[at].running.len() {
-            self.advance(now * TICK, node, process as ProcessId, Resumed::Started);
+            self.advance(Microticks::of_ticks(now), node, process as ProcessId, Resumed::Started);
         }
     }
 

@@ -1,47 +1,49 @@
 //! How long after something has come a process that waits for it knows: it polls, or an interrupt wakes it.
 
-/// How a process waits for something. Times in microticks.
+use crate::time::Microticks;
+
+/// How a process waits for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
     /// From the begin of a poll to where it sees what is there.
-    looks_after: u64,
+    looks_after: Microticks,
     /// From the begin of a poll to its end.
-    ends_after: u64,
+    ends_after: Microticks,
     /// From the begin of a poll to that of the next; 0 for one that sleeps.
-    turn: u64,
+    turn: Microticks,
     /// From the end of the poll that finds something to where the program resumes.
-    found: u64,
+    found: Microticks,
 }
 
 impl Polling {
     /// A loop over memory that the cache holds: what is there by the end of a turn is seen in it.
-    pub fn memory(turn: u64, found: u64) -> Self {
+    pub fn memory(turn: Microticks, found: Microticks) -> Self {
         Polling { looks_after: turn, ends_after: turn, turn, found }
     }
 
     /// A loop over a register of the network interface, which a load reaches after `there` and needs as long to come back.
-    pub fn register(there: u64, poll: u64, found: u64) -> Self {
-        Polling { looks_after: there, ends_after: 2 * there, turn: 2 * there + poll, found }
+    pub fn register(there: Microticks, poll: Microticks, found: Microticks) -> Self {
+        Polling { looks_after: there, ends_after: there * 2, turn: there * 2 + poll, found }
     }
 
     /// Asleep until an interrupt, after which the program resumes this much later.
-    pub fn asleep(found: u64) -> Self {
-        Polling { looks_after: 0, ends_after: 0, turn: 0, found }
+    pub fn asleep(found: Microticks) -> Self {
+        Polling { looks_after: Microticks::ZERO, ends_after: Microticks::ZERO, turn: Microticks::ZERO, found }
     }
 
     /// When a process that has waited since `since` resumes, for something that is there from `at` on.
-    pub fn seen(&self, since: u64, at: u64) -> u64 {
-        if self.turn == 0 {
+    pub fn seen(&self, since: Microticks, at: Microticks) -> Microticks {
+        if self.turn.is_zero() {
             return at.max(since) + self.found;
         }
         let turns = at.saturating_sub(since + self.looks_after).div_ceil(self.turn);
-        since + turns * self.turn + self.ends_after + self.found
+        since + self.turn * turns + self.ends_after + self.found
     }
 
     /// A loop over several things, of which this one is there: each is looked at once a turn, in order.
     pub fn of_all(all: impl Iterator<Item = Polling>, place: usize) -> Self {
-        let mut own = Polling::asleep(0);
-        let (mut before, mut turn) = (0, 0);
+        let mut own = Polling::asleep(Microticks::ZERO);
+        let (mut before, mut turn) = (Microticks::ZERO, Microticks::ZERO);
         for (number, polling) in all.enumerate() {
             if number < place {
                 before += polling.turn;
@@ -50,7 +52,7 @@ impl Polling {
             }
             turn += polling.turn;
         }
-        if own.turn == 0 {
+        if own.turn.is_zero() {
             return own;
         }
         Polling { looks_after: before + own.looks_after, ends_after: before + own.ends_after, turn, ..own }
@@ -63,24 +65,36 @@ mod tests {
 
     #[test]
     fn memory_is_seen_at_the_end_of_a_turn() {
-        let p = Polling::memory(10, 3);
-        assert_eq!([0, 1, 10, 11, 20, 21].map(|at| p.seen(100, 100 + at)), [113, 113, 113, 123, 123, 133]);
+        let p = Polling::memory(Microticks(10), Microticks(3));
+        assert_eq!(
+            [0, 1, 10, 11, 20, 21].map(|at| p.seen(Microticks(100), Microticks(100 + at)).0),
+            [113, 113, 113, 123, 123, 133]
+        );
     }
 
     #[test]
     fn a_register_is_seen_half_way() {
-        let p = Polling::register(5, 2, 3);
-        assert_eq!([0, 5, 6, 17, 18].map(|at| p.seen(100, 100 + at)), [113, 113, 125, 125, 137]);
+        let p = Polling::register(Microticks(5), Microticks(2), Microticks(3));
+        assert_eq!(
+            [0, 5, 6, 17, 18].map(|at| p.seen(Microticks(100), Microticks(100 + at)).0),
+            [113, 113, 125, 125, 137]
+        );
     }
 
     #[test]
     fn of_several_each_is_looked_at_once_a_turn() {
-        let list = [Polling::memory(10, 3), Polling::memory(4, 3)];
+        let list =
+            [Polling::memory(Microticks(10), Microticks(3)), Polling::memory(Microticks(4), Microticks(3))];
         let first = Polling::of_all(list.into_iter(), 0);
         let second = Polling::of_all(list.into_iter(), 1);
-        assert_eq!([10, 11, 24, 25].map(|at| first.seen(0, at)), [13, 27, 27, 41]);
-        assert_eq!([14, 15].map(|at| second.seen(0, at)), [17, 31]);
+        assert_eq!([10, 11, 24, 25].map(|at| first.seen(Microticks(0), Microticks(at)).0), [13, 27, 27, 41]);
+        assert_eq!([14, 15].map(|at| second.seen(Microticks(0), Microticks(at)).0), [17, 31]);
         assert_eq!(Polling::of_all([list[0]].into_iter(), 0), list[0]);
-        assert_eq!(Polling::of_all([list[0], Polling::asleep(9)].into_iter(), 1).seen(5, 7), 16);
+        assert_eq!(
+            Polling::of_all([list[0], Polling::asleep(Microticks(9))].into_iter(), 1)
+                .seen(Microticks(5), Microticks(7))
+                .0,
+            16
+        );
     }
 }

@@ -3,8 +3,7 @@
 //! A process is resumed when all that it asked for has been done, and answers with what it asks for next: operations, which its node
 //! carries out one after the other. Behind the seam stand an `async fn` ([`crate::program`]) or a state machine of a library.
 
-use crate::agenda::TICK;
-use netloom_engine::Time;
+use crate::time::Microticks;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,8 +14,8 @@ pub type ProcessId = u8;
 /// One thing that a process asks for. `C` is a command to its network interface, `W` something to wait for.
 #[derive(Debug)]
 pub enum Operation<C, W> {
-    /// Runs instructions of its own for this long, microticks.
-    Spend(u64),
+    /// Runs instructions of its own for this long.
+    Spend(Microticks),
     /// Gives a command to the network interface; ends when the core may continue.
     Submit(C),
     /// Waits.
@@ -30,8 +29,8 @@ pub enum Operation<C, W> {
 pub struct Wait<W> {
     /// What ends the wait.
     pub any: SmallVec<[W; 2]>,
-    /// The longest that it lasts, microticks.
-    pub at_most: Option<u64>,
+    /// The longest that it lasts.
+    pub at_most: Option<Microticks>,
 }
 
 impl<W> Wait<W> {
@@ -71,8 +70,8 @@ pub type Outcome = Result<(), Failure>;
 
 /// A process.
 pub trait Process<C, W>: Send {
-    /// Goes on at a time, microticks, and appends what it asks for next. All that it asked for before has been done.
-    fn resume(&mut self, now: u64, why: Resumed, operations: &mut Operations<C, W>) -> Step;
+    /// Goes on at a time, and appends what it asks for next. All that it asked for before has been done.
+    fn resume(&mut self, now: Microticks, why: Resumed, operations: &mut Operations<C, W>) -> Step;
 }
 
 /// Why a process failed: a call was refused, or something was asked of it that cannot be done.
@@ -119,13 +118,13 @@ impl<T, E: fmt::Display> InCall<T> for Result<T, E> {
 pub struct Measurement {
     /// Which of the program's figures it is.
     pub key: u64,
-    /// The figure, microticks.
-    pub microticks: u64,
+    /// The figure; a time is in microticks.
+    pub value: u64,
 }
 
 impl Measurement {
-    /// The figure, whole ticks.
-    pub fn ticks(&self) -> Time {
-        self.microticks / TICK
+    /// The figure as a time.
+    pub fn time(&self) -> Microticks {
+        Microticks(self.value)
     }
 }

@@ -1,6 +1,7 @@
 //! Programs: processes written as an `async fn`. There is no runtime: the node polls the function when its operation is done.
 
 use crate::process::{Failure, Measurement, Operation, Operations, Outcome, Process, Resumed, Step, Wait};
+use crate::time::Microticks;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,7 +16,7 @@ pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// What a program and its node exchange.
 struct Mailbox<C, W> {
-    now: u64,
+    now: Microticks,
     /// What the program has asked for and its node has not yet taken over.
     operations: Operations<C, W>,
     /// Why the program was resumed, until it has looked.
@@ -37,7 +38,8 @@ impl<C, W> Clone for Core<C, W> {
 impl<C, W> Default for Core<C, W> {
     fn default() -> Self {
         let (operations, measurements) = (Operations::new(), vec![]);
-        let mailbox = Mailbox { now: 0, operations, resumed: None, queues: false, measurements };
+        let mailbox =
+            Mailbox { now: Microticks::ZERO, operations, resumed: None, queues: false, measurements };
         Core(Arc::new(Mutex::new(mailbox)))
     }
 }
@@ -49,7 +51,7 @@ impl<C, W> Core<C, W> {
     }
 
     /// Sets the time for a process that is a state machine rather than a program: it asks for operations and never waits for them itself.
-    pub fn resumed(&self, now: u64) {
+    pub fn resumed(&self, now: Microticks) {
         let mut mailbox = lock(&self.0);
         mailbox.now = now;
         mailbox.queues = true;
@@ -65,14 +67,15 @@ impl<C, W> Core<C, W> {
         operations.append(&mut lock(&self.0).operations);
     }
 
-    /// The time, microticks.
-    pub fn now(&self) -> u64 {
+    /// The time.
+    pub fn now(&self) -> Microticks {
         lock(&self.0).now
     }
 
     /// Keeps a figure that the program measured.
-    pub fn measure(&self, key: u64, microticks: u64) {
-        lock(&self.0).measurements.push(Measurement { key, microticks });
+    pub fn measure(&self, key: u64, value: impl Into<u64>) {
+        let value = value.into();
+        lock(&self.0).measurements.push(Measurement { key, value });
     }
 
     /// The figures so far.
@@ -108,9 +111,9 @@ impl<C, W> Core<C, W> {
         .await
     }
 
-    /// Runs instructions of its own for this long, microticks.
-    pub async fn spend(&self, microticks: u64) {
-        if microticks > 0 {
+    /// Runs instructions of its own for this long.
+    pub async fn spend(&self, microticks: Microticks) {
+        if !microticks.is_zero() {
             self.ask(Operation::Spend(microticks));
             self.done().await;
         }
@@ -123,13 +126,13 @@ impl<C, W> Core<C, W> {
     }
 
     /// Gives a command after `microticks` of its own instructions.
-    pub async fn submit_after(&self, microticks: u64, command: C) {
+    pub async fn submit_after(&self, microticks: Microticks, command: C) {
         self.ask(Operation::Spend(microticks));
         self.submit(command).await;
     }
 
-    /// Waits for something, for this long at most if there is a limit, microticks. Returns whether it is there.
-    pub async fn wait(&self, watch: W, at_most: Option<u64>) -> bool {
+    /// Waits for something, for this long at most if there is a limit. Returns whether it is there.
+    pub async fn wait(&self, watch: W, at_most: Option<Microticks>) -> bool {
         self.ask(Operation::Wait(Wait { at_most, ..Wait::for_one(watch) }));
         self.done().await != Resumed::TimedOut
     }
@@ -181,7 +184,7 @@ impl<C: Send + 'static, W: Send + 'static> Program<C, W> {
 }
 
 impl<C: Send, W: Send> Process<C, W> for Program<C, W> {
-    fn resume(&mut self, now: u64, why: Resumed, operations: &mut Operations<C, W>) -> Step {
+    fn resume(&mut self, now: Microticks, why: Resumed, operations: &mut Operations<C, W>) -> Step {
         {
             let mut mailbox = lock(&self.core.0);
             mailbox.now = now;

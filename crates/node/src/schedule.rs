@@ -6,6 +6,7 @@
 use crate::agenda::Agenda;
 use crate::polling::Polling;
 use crate::process::{ProcessId, Resumed, Wait};
+use crate::time::Microticks;
 use netloom_engine::Time;
 use smallvec::SmallVec;
 
@@ -23,7 +24,7 @@ struct Progress<W> {
     /// The number of its operation.
     operation: u64,
     /// What it waits for, and since when, while nothing of it is there.
-    wait: Option<(u64, SmallVec<[W; 2]>)>,
+    wait: Option<(Microticks, SmallVec<[W; 2]>)>,
 }
 
 impl<W> Default for Progress<W> {
@@ -70,13 +71,13 @@ impl<A, W> Schedule<A, W> {
 }
 
 impl<A, W: Copy> Schedule<A, W> {
-    /// The network interface does this at a time, microticks; of two things at one time, what was asked for first comes first.
-    pub fn at(&mut self, at: u64, action: A) {
+    /// The network interface does this at a time; of two things at one time, what was asked for first comes first.
+    pub fn at(&mut self, at: Microticks, action: A) {
         self.agenda.at(at, Due::Action(action));
     }
 
     /// The same for an interface whose stations act in a fixed order within a time: the lowest rank first.
-    pub fn at_ranked(&mut self, at: u64, rank: u32, action: A) {
+    pub fn at_ranked(&mut self, at: Microticks, rank: u32, action: A) {
         self.agenda.at_ranked(at, rank, Due::Action(action));
     }
 
@@ -88,18 +89,18 @@ impl<A, W: Copy> Schedule<A, W> {
         &mut self.processes[place]
     }
 
-    /// A process is resumed at a time, microticks: its operation is done.
-    pub fn resume_at(&mut self, at: u64, process: ProcessId) {
+    /// A process is resumed at a time: its operation is done.
+    pub fn resume_at(&mut self, at: Microticks, process: ProcessId) {
         self.resume(at, process, Resumed::Done);
     }
 
-    fn resume(&mut self, at: u64, process: ProcessId, why: Resumed) {
+    fn resume(&mut self, at: Microticks, process: ProcessId, why: Resumed) {
         let operation = self.progress(process).operation;
         self.agenda.at_ranked(at, self.rank, Due::Resume { process, operation, why });
     }
 
     /// A process waits from now on.
-    pub fn wait(&mut self, now: u64, process: ProcessId, wait: Wait<W>) {
+    pub fn wait(&mut self, now: Microticks, process: ProcessId, wait: Wait<W>) {
         let progress = self.progress(process);
         let operation = progress.operation;
         progress.wait = Some((now, wait.any));
@@ -109,7 +110,7 @@ impl<A, W: Copy> Schedule<A, W> {
     }
 
     /// A process resumes at a time, since this of what it waits for (the place in its list) is there.
-    pub fn found_at(&mut self, at: u64, process: ProcessId, place: usize) {
+    pub fn found_at(&mut self, at: Microticks, process: ProcessId, place: usize) {
         self.progress(process).wait = None;
         self.resume(at, process, Resumed::Found(place));
     }
@@ -123,7 +124,7 @@ impl<A, W: Copy> Schedule<A, W> {
     /// Returns how many they are.
     pub fn found(
         &mut self,
-        now: u64,
+        now: Microticks,
         polling: impl Fn(W) -> Polling,
         is_it: impl Fn(ProcessId, W) -> bool,
     ) -> usize {
@@ -140,7 +141,7 @@ impl<A, W: Copy> Schedule<A, W> {
     }
 
     /// The next thing that is due by a tick, with its exact time.
-    pub fn due(&mut self, now: Time) -> Option<(u64, Next<A>)> {
+    pub fn due(&mut self, now: Time) -> Option<(Microticks, Next<A>)> {
         loop {
             let (t, due) = self.agenda.due(now)?;
             let (process, operation, why) = match due {
@@ -172,25 +173,25 @@ impl<A, W: Copy> Schedule<A, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agenda::TICK;
+    use crate::time::Microticks;
     use proptest::prelude::*;
 
     fn poll(_: char) -> Polling {
-        Polling::memory(10, 3)
+        Polling::memory(Microticks(10), Microticks(3))
     }
 
     #[test]
     fn who_polls_resumes_at_the_end_of_a_turn() {
         let mut s: Schedule<(), char> = Schedule::default();
         for (process, now, watch) in [(1, 500, 'a'), (2, 600, 'b'), (3, 700, 'a')] {
-            s.wait(now, process, Wait::for_one(watch));
+            s.wait(Microticks(now), process, Wait::for_one(watch));
         }
         assert!(s.is_awaited(|w| w == 'b') && !s.is_awaited(|w| w == 'c'));
         // Turns of 10: the second ends at 520, and who has just begun needs one turn at the least.
-        s.found(512, poll, |process, w| process == 1 && w == 'a');
-        s.found(700, poll, |_, w| w == 'a');
-        assert_eq!(s.due(1), Some((523, Next::Resume(1, Resumed::Found(0)))));
-        assert_eq!(s.due(1), Some((713, Next::Resume(3, Resumed::Found(0)))));
+        s.found(Microticks(512), poll, |process, w| process == 1 && w == 'a');
+        s.found(Microticks(700), poll, |_, w| w == 'a');
+        assert_eq!(s.due(1), Some((Microticks(523), Next::Resume(1, Resumed::Found(0)))));
+        assert_eq!(s.due(1), Some((Microticks(713), Next::Resume(3, Resumed::Found(0)))));
         assert_eq!(s.due(1), None);
     }
 
@@ -198,15 +199,19 @@ mod tests {
     #[test]
     fn a_late_wake_up_does_nothing() {
         let mut s: Schedule<(), char> = Schedule::default();
-        s.wait(0, 0, Wait { any: SmallVec::from_slice(&['a', 'b']), at_most: Some(100) });
-        s.found(5, poll, |_, w| w == 'b');
-        s.found(6, poll, |_, w| w == 'a');
-        s.found(7, poll, |_, w| w == 'b');
+        s.wait(
+            Microticks(0),
+            0,
+            Wait { any: SmallVec::from_slice(&['a', 'b']), at_most: Some(Microticks(100)) },
+        );
+        s.found(Microticks(5), poll, |_, w| w == 'b');
+        s.found(Microticks(6), poll, |_, w| w == 'a');
+        s.found(Microticks(7), poll, |_, w| w == 'b');
         assert_eq!(s.due(0), None);
-        assert_eq!(s.due(1), Some((23, Next::Resume(0, Resumed::Found(1)))));
+        assert_eq!(s.due(1), Some((Microticks(23), Next::Resume(0, Resumed::Found(1)))));
         // It computes for long; the limit of the wait passes meanwhile.
-        s.resume_at(TICK / 2, 0);
-        assert_eq!(s.due(1), Some((TICK / 2, Next::Resume(0, Resumed::Done))));
+        s.resume_at(Microticks::TICK / 2, 0);
+        assert_eq!(s.due(1), Some((Microticks::TICK / 2, Next::Resume(0, Resumed::Done))));
         assert_eq!(s.due(9), None);
     }
 
@@ -217,28 +222,28 @@ mod tests {
         fn each_operation_ends_once(events in proptest::collection::vec((0u64..40, 0u8..3), 1..60), limit in proptest::option::of(1u64..50)) {
             let mut s: Schedule<u8, u8> = Schedule::default();
             for &(at, watch) in &events {
-                s.at(at, watch);
+                s.at(Microticks(at), watch);
             }
             // Waits for 0, computes for 7, waits for 1 with a limit, computes for 7, and so on.
             let mut under_way = 0;
-            let begin = |s: &mut Schedule<u8, u8>, t: u64, number: u64| match number % 4 {
+            let begin = |s: &mut Schedule<u8, u8>, t: Microticks, number: u64| match number % 4 {
                 0 => s.wait(t, 0, Wait::for_one(0)),
-                2 => s.wait(t, 0, Wait { any: SmallVec::from_slice(&[1, 2]), at_most: limit }),
-                _ => s.resume_at(t + 7, 0),
+                2 => s.wait(t, 0, Wait { any: SmallVec::from_slice(&[1, 2]), at_most: limit.map(Microticks) }),
+                _ => s.resume_at(t + Microticks(7), 0),
             };
-            begin(&mut s, 0, 0);
-            let mut began = 0;
-            while let Some((t, next)) = s.due(u64::MAX / TICK) {
+            begin(&mut s, Microticks(0), 0);
+            let mut began = Microticks(0);
+            while let Some((t, next)) = s.due(Microticks::MAX.ticks()) {
                 match next {
                     Next::Action(watch) => {
-                        s.found(t, |_| Polling::memory(2, 1), |_, w| w == watch);
+                        s.found(t, |_| Polling::memory(Microticks(2), Microticks(1)), |_, w| w == watch);
                     }
                     Next::Resume(process, why) => {
                         prop_assert_eq!(process, 0);
                         match under_way % 4 {
                             0 => prop_assert_eq!(why, Resumed::Found(0)),
-                            2 => prop_assert!(why != Resumed::Done && (why != Resumed::TimedOut || Some(t - began) == limit)),
-                            _ => prop_assert!(why == Resumed::Done && t - began == 7),
+                            2 => prop_assert!(why != Resumed::Done && (why != Resumed::TimedOut || Some((t - began).0) == limit)),
+                            _ => prop_assert!(why == Resumed::Done && (t - began).0 == 7),
                         }
                         under_way += 1;
                         began = t;

@@ -59,7 +59,7 @@ impl Windows {
         if warmup.div_ceil(asked).saturating_add(1).saturating_mul(asked) > end {
             windows = windows.shortened(end - warmup, ticks_per_second);
         }
-        if measure.warmup_us == Warmup::Auto && !study.workload.is_program() {
+        if measure.warmup_us == Warmup::Auto && !study.workload.runs_programs() {
             windows.warnings.push(
                 "measure.warmup_us is \"auto\", which finds no warm-up of a run until \"time\": the means include the \
                  start of the run, when the network was empty"

@@ -63,8 +63,16 @@ fn a_shift_that_leads_back() {
 
 #[test]
 fn what_only_tori_have() {
-    let text = refused(&changed("kind = \"group-shift\"\nby = 1", "kind = \"tornado\""), &[]);
-    told(&text, &["`workload.kind`", "study.toml:5:8", "\"random-permutation\"", "found \"tornado\""]);
+    let program = "kind = \"spi\"\nprogram = \"barrier\"";
+    let text = refused(&changed("kind = \"group-shift\"\nby = 1", program), &[]);
+    told(&text, &["`workload.kind`", "study.toml:5:8", "\"spi\" is for a torus"]);
+    let text = refused(&changed("kind = \"group-shift\"\nby = 1", "kind = \"transpose\""), &[]);
+    told(&text, &["`workload.kind`", "square number of nodes", "found 1056"]);
+    let planes = "kind = \"all-to-all\"\nover = \"planes\"\ndims = \"xy\"";
+    told(
+        &refused(&changed("kind = \"group-shift\"\nby = 1", planes), &[]),
+        &["`workload.over`", "\"machine\""],
+    );
     let text = refused(&changed("packet_flits = 1", "packet_chunks = 8"), &[]);
     told(&text, &["`traffic.packet_chunks`", "expected packet_flits or data_B"]);
     let text = refused(&changed("injection = 0.5", "link_utilization = 0.5"), &[]);
@@ -86,8 +94,10 @@ fn what_tori_do_not_have() {
         let study = "name = 'mine'\nmachine = 'bgl'\nworkload.kind = 'uniform'\ntraffic.load = 'infinite'\n";
         refused(study, changes)
     };
-    let shift = ["workload.kind=group-shift", "workload.by=1"];
-    told(&on(&shift), &["`workload.kind`", "expected a workload for tori, found \"group-shift\""]);
+    let program = ["workload={kind='glex',program='latency'}", "traffic={}"];
+    told(&on(&program), &["`workload.kind`", "\"glex\" is for machines of switches"]);
+    let job = "workload={kind='jobs',jobs=[{nodes=8,workload={kind='uniform'},load={link_utilization=0.5}}]}";
+    told(&on(&[job]), &["`workload.jobs`", "job 1, load.link_utilization", "found 0.5"]);
     told(&on(&["traffic.load.injection=0.5"]), &["`traffic.load.injection`", "on a torus, found 0.5"]);
     told(&on(&["traffic.load.GB_per_s=2.0"]), &["`traffic.load.GB_per_s`"]);
     told(&on(&["traffic.routing=valiant"]), &["`traffic.routing`", "found \"valiant\""]);

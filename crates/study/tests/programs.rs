@@ -71,6 +71,85 @@ fn a_skeleton_runs_on_every_machine() {
     }
 }
 
+/// Where a rank's time goes adds up to when it ends. One message at a time meets no queue; everybody to one rank does.
+#[test]
+fn the_parts_of_a_ranks_time_add_up() {
+    let all = |p: &ProgramFigures| {
+        [p.compute_us, p.software_us, p.injection_us, p.partner_us, p.wire_us, p.queueing_us]
+    };
+    let collective = |ranks: u32, what: &str| {
+        format!(
+            "name = 'c'\nmachine = 'bgl'\nnodes = 8\nmeasure = {{ until = 'finished' }}\n\
+            workload = {{ kind = 'skeleton', program = 'collective', ranks = {ranks}, iterations = 1, {what} }}"
+        )
+    };
+    let alone = collective(2, "operation = 'broadcast', bytes = 3000");
+    let crowd = collective(8, "operation = 'all-to-all', algorithm = 'linear', bytes = 20_000");
+    for machine in MACHINES {
+        let quiet = run(&alone, machine, 1);
+        let quiet = finished(&quiet);
+        assert!(quiet.wire_us > 0.0 && quiet.queueing_us < 0.2 * quiet.wire_us, "{machine:?}: {quiet:?}");
+        let busy = run(&crowd, machine, 1);
+        let busy = finished(&busy);
+        assert!(busy.queueing_us > 0.2 * busy.wire_us, "{machine:?}: {busy:?}");
+        for figures in [quiet, busy] {
+            let sum: f64 = all(figures).iter().sum();
+            assert!((sum / figures.mean_end_us - 1.0).abs() < 1e-6, "{machine:?}: {sum}, {figures:?}");
+        }
+    }
+}
+
+/// Machines that do collective operations by themselves do so among all ranks, sooner than by messages; others say that they cannot.
+#[test]
+fn collective_operations_by_hardware() {
+    let text = |operation: &str, algorithm: &str, bytes: u32| {
+        format!(
+            "name = 'c'\nmachine = 'bgl'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n[workload]\nkind = 'skeleton'\n\
+            program = 'collective'\nranks = 32\niterations = 5\noperation = '{operation}'\nalgorithm = '{algorithm}'\nbytes = {bytes}\n"
+        )
+    };
+    let th = ["machine=th", "topology.down=[8,4]"];
+    for (operation, bytes) in [("barrier", 0), ("broadcast", 8), ("allreduce", 8)] {
+        for machine in [&["machine=bgq"][..], &["machine=xc"], &th] {
+            let hardware = run(&text(operation, "hardware", bytes), machine, 1);
+            let messages = run(&text(operation, "by-size", bytes), machine, 1);
+            let (by_hardware, by_messages) = (finished(&hardware), finished(&messages));
+            assert_eq!(by_hardware.messages, 0, "{machine:?}");
+            assert!(by_hardware.last_end_us > 0.0, "{machine:?}");
+            // On TH Express-2 a barrier parts one from the other, and all nodes contribute to Blue Gene/Q's and XC's broadcasts.
+            let factor = match operation {
+                "barrier" => 1.0,
+                "allreduce" if machine != th => 1.0,
+                "allreduce" => 1.2,
+                _ => 4.0,
+            };
+            assert!(
+                by_hardware.last_end_us < factor * by_messages.last_end_us,
+                "{machine:?} {operation}: {} us by hardware, {} us by messages",
+                by_hardware.last_end_us,
+                by_messages.last_end_us
+            );
+            let twice = run(&text(operation, "hardware", bytes), machine, 2);
+            assert_eq!(finished(&twice), by_hardware, "{machine:?}");
+        }
+    }
+    // Long sums on Blue Gene/Q's collective network.
+    let long = run(&text("allreduce", "hardware", 1 << 20), &["machine=bgq"], 1);
+    let us = finished(&long).last_end_us / 5.0;
+    let gb_per_s = f64::from(1 << 20) / us / 1e3;
+    assert!((1.5..1.8).contains(&gb_per_s), "{gb_per_s} GB/s");
+    for (machine, bytes, told) in [
+        (&["machine=bgl"][..], 8, "no hardware"),
+        (&["machine=xc"], 16, "at most 8 B, found 16 B"),
+        (&["machine=bgq", "nodes=64"], 8, "no hardware that does it among these ranks"),
+    ] {
+        let result = run(&text("allreduce", "hardware", bytes), machine, 1);
+        assert_eq!(result.simulated.ended, Ended::Failed);
+        let why = result.partial.unwrap();
+        assert!(why.contains("allreduce") && why.contains(told), "{why}");
+    }
+}
+
 /// Without software and with a progress thread a rank takes at least what it computes; each overhead makes it take longer by what it is.
 #[test]
 fn overheads_are_what_they_are_set_to() {

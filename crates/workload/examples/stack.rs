@@ -10,8 +10,8 @@ use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::FifoConfig;
 use netloom_nic::fifo::FifoNic;
 use netloom_workload::config::{AllToAll, Load, TrafficConfig, WorkloadConfig};
-use netloom_workload::pattern::Pattern;
-use netloom_workload::synthetic::{Plan, Synthetic};
+use netloom_workload::shape::Shape;
+use netloom_workload::traffic::{Pattern, TorusPlan, TorusTraffic};
 use std::sync::Arc;
 
 #[global_allocator]
@@ -31,13 +31,14 @@ fn main() {
     };
     let (config, nic) = (TorusConfig::bluegene_l(&dims), FifoConfig::default());
     let torus = Torus::new(&config.topology);
-    let pattern = Pattern::new(&workload, &torus, 240).expect("readable").expect("a pattern");
+    let pattern =
+        Pattern::new(&workload, &Shape::of_torus(&torus), 240, 1).expect("readable").expect("a pattern");
     let traffic = TrafficConfig { load, ..TrafficConfig::default() };
-    let plan = Arc::new(Plan::new(pattern, &traffic, &config.outline(), &nic, 1));
-    let injection_fifos = FifoNic::<Synthetic>::injection_fifos(&nic);
+    let plan = Arc::new(TorusPlan::new(pattern, (&workload, &traffic), &config.outline(), &nic, 1));
+    let injection_fifos = FifoNic::<TorusTraffic>::injection_fifos(&nic);
     let options = BuildOptions { injection_fifos, ..BuildOptions::default() };
     let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-        FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
+        FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
     })
     .expect("a BlueGene/L");
     let progress = Progress::default();

@@ -25,16 +25,19 @@ pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 use crate::glex::GlexConfig;
 use crate::gni::GniConfig;
 use crate::program::Program;
+use crate::shape::Shape;
 use crate::spi::SpiConfig;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::topology::wiring::Wiring;
 
 /// What a kind of workload says of itself. Nothing else asks which kind it is.
 pub trait Workload {
     /// The machines that take it.
     fn machines() -> Machines
     where
-        Self: Sized;
+        Self: Sized,
+    {
+        Machines::All
+    }
 
     /// Whether it may be one of several jobs side by side.
     fn may_be_job() -> bool
@@ -44,27 +47,11 @@ pub trait Workload {
         false
     }
 
-    /// Refuses what does not fit a torus with dimensions of these lengths.
+    /// Refuses what does not fit a machine, or the nodes of a job.
     ///
     /// # Errors
     /// The first impossible value, with its key (`workload.…`) and what was expected.
-    fn check_torus(&self, _dims: &[u32]) -> Result<(), ConfigError> {
-        Ok(())
-    }
-
-    /// Refuses what does not fit a machine of switches.
-    ///
-    /// # Errors
-    /// As [`Self::check_torus`].
-    fn check_switched(&self, _wiring: &Wiring) -> Result<(), ConfigError> {
-        Ok(())
-    }
-
-    /// Refuses what does not fit a job of so many nodes.
-    ///
-    /// # Errors
-    /// As [`Self::check_torus`].
-    fn check_job(&self, _nodes: u32) -> Result<(), ConfigError> {
+    fn check_on(&self, _shape: &Shape) -> Result<(), ConfigError> {
         Ok(())
     }
 
@@ -73,15 +60,23 @@ pub trait Workload {
         Runs::Traffic
     }
 
-    /// Whether there is a last packet where all are offered at the start.
-    fn ends(&self) -> bool {
-        false
+    /// Whether programs run, by themselves or as some of several jobs: then the run ends when they do.
+    fn runs_programs(&self) -> bool {
+        !matches!(self.runs(), Runs::Traffic)
     }
 
-    /// The file that it reads, if it does.
-    fn file(&mut self) -> Option<&mut String> {
-        None
+    /// Whether it ends by itself, with this traffic.
+    fn ends(&self, traffic: &TrafficConfig) -> bool {
+        self.runs_programs() || is_limited(traffic)
     }
+
+    /// Changes the names of the files that it reads.
+    fn each_file(&mut self, _change: &dyn Fn(&mut String)) {}
+}
+
+/// Whether nodes send so many packets and no more.
+pub(crate) fn is_limited(traffic: &TrafficConfig) -> bool {
+    traffic.packets_per_node.is_some()
 }
 
 /// Machines that take a kind of workload.
@@ -128,7 +123,7 @@ pub struct RankPrograms {
     pub messages: Vec<(u32, u32, u64)>,
 }
 
-fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
+pub(crate) fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError { key: key.into(), message: message.into() })
 }
 
@@ -137,19 +132,25 @@ pub(crate) fn of_workload(e: ConfigError) -> ConfigError {
     ConfigError { key: format!("workload.{}", e.key), ..e }
 }
 
-/// Lengths of a torus as people write them: `8x8x4`.
-pub(crate) fn shape(dims: &[u32]) -> String {
-    dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x")
+/// Refuses what is no fraction.
+fn fraction(fraction: f64) -> Result<(), ConfigError> {
+    match (0.0..=1.0).contains(&fraction) {
+        true => Ok(()),
+        false => refuse("workload.fraction", format!("expected a fraction from 0 to 1, found {fraction}")),
+    }
 }
 
-/// Refuses a list that does not have one value for each dimension.
-fn one_each<T>(key: &str, dims: &[u32], found: usize) -> Result<T, ConfigError> {
-    let message = format!(
-        "expected {} values, one for each dimension of the {} machine, found {found}",
-        dims.len(),
-        shape(dims)
-    );
-    refuse(key, message)
+/// Refuses a list that has not a value for each dimension.
+fn one_each(key: &str, found: usize, shape: &Shape) -> Result<(), ConfigError> {
+    let n = shape.dimensions();
+    match shape.torus() {
+        _ if found == n => Ok(()),
+        Some(_) => refuse(
+            key,
+            format!("expected {n} values, one for each dimension of the {}, found {found}", shape.words()),
+        ),
+        None => refuse(key, format!("expected one value, a number of nodes, found {found}")),
+    }
 }
 
 pub use netloom_fabric::config::LETTERS;
@@ -162,24 +163,69 @@ pub fn letter(d: usize) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netloom_fabric::config::{DragonflyConfig, TorusConfig};
+    use netloom_fabric::topology::torus::Torus;
+    use std::sync::Arc;
+
+    fn torus(dims: &[u32]) -> Shape {
+        Shape::of_torus(&Torus::new(&TorusConfig::bluegene_l(dims).topology))
+    }
 
     #[test]
     fn a_region_must_fit_the_machine() {
         let hot = |region: &[u32]| {
             WorkloadConfig::HotRegion(HotRegion { fraction: 0.25, region: region.to_vec(), origin: vec![] })
         };
-        assert_eq!(hot(&[8, 8, 8]).check(&[16, 16, 16]), Ok(()));
-        assert_eq!(hot(&[8, 8]).check(&[16, 16, 16]).unwrap_err().key, "workload.region");
-        assert_eq!(hot(&[8, 8, 17]).check(&[16, 16, 16]).unwrap_err().key, "workload.region");
+        let machine = torus(&[16, 16, 16]);
+        assert_eq!(hot(&[8, 8, 8]).check(&machine), Ok(()));
+        assert_eq!(hot(&[8, 8]).check(&machine).unwrap_err().key, "workload.region");
+        assert_eq!(hot(&[8, 8, 17]).check(&machine).unwrap_err().key, "workload.region");
+        let job = Shape::of_job(40);
+        assert_eq!(hot(&[40]).check(&job), Ok(()));
+        assert!(hot(&[41]).check(&job).unwrap_err().message.contains("job of 40 nodes; it would reach"));
     }
 
     #[test]
     fn planes_and_lines_name_their_dimensions() {
         let over =
             |over, dims: &str| WorkloadConfig::AllToAll(AllToAll { over, dims: dims.into(), bytes: None });
-        assert!(over(Over::Planes, "xz").check(&[4, 4, 4]).is_ok());
-        assert!(over(Over::Planes, "xx").check(&[4, 4, 4]).is_err());
-        assert!(over(Over::Lines, "z").check(&[4, 4]).is_err());
-        assert!(over(Over::Machine, "x").check(&[4, 4]).is_err());
+        let (cube, square) = (torus(&[4, 4, 4]), torus(&[4, 4]));
+        assert!(over(Over::Planes, "xz").check(&cube).is_ok());
+        assert!(over(Over::Planes, "xx").check(&cube).is_err());
+        assert!(over(Over::Lines, "z").check(&square).is_err());
+        assert!(over(Over::Machine, "x").check(&square).is_err());
+        assert_eq!(over(Over::Lines, "x").check(&Shape::of_job(9)).unwrap_err().key, "workload.over");
+    }
+
+    #[test]
+    fn patterns_without_a_meaning_are_refused() {
+        let dragonfly = Shape::of_switches(&Arc::new(DragonflyConfig::cray_xc(3, 12).wiring()));
+        assert!(WorkloadConfig::Transpose {}.check(&dragonfly).unwrap_err().message.contains("found 1152"));
+        assert_eq!(WorkloadConfig::Transpose {}.check(&Shape::of_job(144)), Ok(()));
+        assert!(WorkloadConfig::Transpose {}.check(&torus(&[4, 8])).unwrap_err().message.contains("4x8"));
+        let shift = |by| WorkloadConfig::GroupShift(GroupShift { by });
+        assert_eq!(shift(1).check(&dragonfly), Ok(()));
+        assert_eq!(shift(1).check(&torus(&[4, 4])), Ok(()));
+        assert_eq!(shift(-4).check(&torus(&[8, 4])).unwrap_err().key, "workload.by");
+        assert_eq!(shift(1).check(&Shape::of_job(9)).unwrap_err().key, "workload.kind");
+    }
+
+    #[test]
+    fn jobs_are_no_larger_than_the_machine() {
+        let job = |nodes, workload| JobConfig {
+            name: String::new(),
+            nodes,
+            placement: None,
+            load: None,
+            workload: Box::new(workload),
+        };
+        let jobs =
+            |jobs| WorkloadConfig::Jobs(JobsConfig { placement: Default::default(), alone: true, jobs });
+        let fits = jobs(vec![job(10, WorkloadConfig::Uniform {}), job(6, WorkloadConfig::Tornado {})]);
+        assert_eq!(fits.check(&torus(&[4, 4])), Ok(()));
+        let message = fits.check(&torus(&[5, 3])).unwrap_err().message;
+        assert!(message.contains("expected 2 to 5 nodes of job 2"), "{message}");
+        let square = jobs(vec![job(10, WorkloadConfig::Transpose {})]).check(&torus(&[4, 4]));
+        assert!(square.unwrap_err().message.contains("job 1, workload.kind: transpose needs a square"));
     }
 }

@@ -7,6 +7,7 @@ mod tally;
 use crate::ConfigError;
 use crate::processes::refuse;
 use netloom_engine::Stream;
+use netloom_node::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -235,7 +236,7 @@ pub(crate) trait Interface {
     /// The time, ns.
     fn now_ns(&self) -> f64;
     fn measure(&self, of: u64, value: u64);
-    fn now_microticks(&self) -> u64;
+    fn now(&self) -> Microticks;
     /// Memory, by where it lies in the registered segment.
     fn store(&self, at: u64, bytes: &[u8]);
     fn load(&self, at: u64, bytes: usize) -> Vec<u8>;
@@ -296,11 +297,11 @@ pub(crate) async fn run(nic: impl Interface, c: Exchange) {
         }
     }
     let Process { nic, not_got, .. } = process;
-    nic.measure(RETURNED, nic.now_microticks());
+    nic.measure(RETURNED, nic.now().into());
     if c.check_at_us > 0.0 {
         nic.sleep_ns(c.check_at_us * 1000.0 - nic.now_ns()).await;
         look(&nic, &c, &not_got);
-        nic.measure(CHECKED, nic.now_microticks());
+        nic.measure(CHECKED, nic.now().into());
     }
 }
 

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::matching::Matching;
+use crate::matching::Contexts;
 use crate::program::{Issue, OpId, Operation, Program};
 
 /// The network's two numbers.
@@ -61,7 +61,7 @@ struct Run {
     now_ps: u64,
     caused: u64,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    sides: Vec<Matching<(u64, OpId), ()>>,
+    sides: Vec<Contexts<(u64, OpId), ()>>,
     last_arrival_ps: HashMap<(u32, u32), u64>,
     finish: Finish,
 }
@@ -87,6 +87,7 @@ impl Run {
                     self.at(sent, Event::Finished(rank, op));
                     self.at(arrival, Event::Arrived { from: rank, to, tag });
                 }
+                Operation::Collective { .. } => unreachable!("this network has no hardware for them"),
                 Operation::Receive { from, tag, .. } => {
                     let posted = (self.finish.operations, op);
                     if self.sides[rank as usize].post(from, tag, posted).is_some() {
@@ -108,7 +109,7 @@ impl Ideal {
             now_ps: 0,
             caused: 0,
             events: BinaryHeap::new(),
-            sides: (0..ranks).map(|_| Matching::new()).collect(),
+            sides: (0..ranks).map(|_| Contexts::default()).collect(),
             last_arrival_ps: HashMap::new(),
             finish,
         };

@@ -6,17 +6,16 @@
 
 pub mod config;
 pub mod exchange;
-pub mod flits;
 pub mod glex;
 pub mod gni;
 pub mod goal;
+pub mod job_program;
 pub mod mapping;
-pub mod pattern;
-pub mod permutation;
 pub mod processes;
+pub mod shape;
 pub mod skeleton;
 pub mod spi;
-pub mod synthetic;
+pub mod traffic;
 
 #[cfg(test)]
 mod ideal;

@@ -26,7 +26,7 @@ pub(crate) fn check_partner(to: u32, nodes: u32) -> Result<(), ConfigError> {
 /// The figures of a kind that were noted, in order.
 pub(crate) fn of(measurements: &Measurements, kind: u64) -> impl Iterator<Item = f64> {
     let all = measurements.iter().flat_map(|(_, _, measurements)| measurements);
-    all.filter(move |n| n.key == kind).map(|n| n.microticks as f64)
+    all.filter(move |n| n.key == kind).map(|n| n.value as f64)
 }
 
 /// From the first of the measurements of a kind to the last of another, seconds, of which one has so many microticks.

@@ -13,8 +13,8 @@ use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::FifoConfig;
 use netloom_nic::fifo::FifoNic;
 use netloom_workload::config::{AllToAll, Load, Routing, TrafficConfig, WorkloadConfig};
-use netloom_workload::pattern::Pattern;
-use netloom_workload::synthetic::{Plan, Synthetic};
+use netloom_workload::shape::Shape;
+use netloom_workload::traffic::{Pattern, TorusPlan, TorusTraffic};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -156,7 +156,7 @@ fn a_deposit_reaches_every_node_of_its_line() {
     }
 }
 
-type Machine = TorusNetwork<FifoNic<Synthetic>, 6>;
+type Machine = TorusNetwork<FifoNic<TorusTraffic>, 6>;
 
 fn build(
     config: &TorusConfig,
@@ -165,14 +165,17 @@ fn build(
     nic: &FifoConfig,
 ) -> Machine {
     let torus = Torus::new(&config.topology);
-    let pattern = Pattern::new(workload, &torus, 240).expect("readable").expect("a pattern");
-    let plan = Arc::new(Plan::new(pattern, traffic, &config.outline(), nic, 1));
+    let pattern =
+        Pattern::new(workload, &Shape::of_torus(&torus), 240, 1).expect("readable").expect("a pattern");
+    let plan = Arc::new(TorusPlan::new(pattern, (workload, traffic), &config.outline(), nic, 1));
     let options = BuildOptions {
-        injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic),
+        injection_fifos: FifoNic::<TorusTraffic>::injection_fifos(nic),
         ..BuildOptions::default()
     };
-    TorusNetwork::new(config, &options, |n| FifoNic::new(nic, &config.outline(), n, Synthetic::new(&plan, n)))
-        .expect("buildable")
+    TorusNetwork::new(config, &options, |n| {
+        FifoNic::new(nic, &config.outline(), n, TorusTraffic::new(&plan, n))
+    })
+    .expect("buildable")
 }
 
 fn delivered(network: &mut Machine) -> u64 {

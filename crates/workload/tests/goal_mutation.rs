@@ -1,7 +1,7 @@
 //! Damaged traces by the hundred thousand: neither parser panics or takes memory that the file does not justify, and
 //! whatever they accept is sound. The targets in `fuzz/` do the same under a fuzzer, which needs a nightly compiler.
 
-use netloom_workload::goal::{ANY, Kind, Trace, binary, text, write_text};
+use netloom_workload::goal::{ANY, COLLECTIVES, Kind, Trace, binary, text, write_text};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -84,6 +84,7 @@ fn check(trace: &Trace, length: usize) {
             match node.kind {
                 Kind::Send => assert!(node.peer < ranks && node.tag != ANY),
                 Kind::Receive => assert!(node.peer < ranks || node.peer == ANY),
+                Kind::Collective => assert!((node.peer as usize) < COLLECTIVES.len() && node.tag == 0),
                 Kind::Calc => assert_eq!((node.peer, node.tag, node.nic), (0, 0, 0)),
             }
             for &waiter in rank.after_finish(number).iter().chain(rank.after_start(number)) {

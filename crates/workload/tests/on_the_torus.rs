@@ -8,9 +8,15 @@ use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig, NodeMode};
 use netloom_nic::fifo::FifoNic;
 use netloom_workload::config::{AllToAll, Load, Routing, TrafficConfig, WorkloadConfig};
-use netloom_workload::pattern::Pattern;
-use netloom_workload::synthetic::{Plan, Synthetic};
+use netloom_workload::shape::Shape;
+use netloom_workload::traffic::{Pattern, TorusPlan, TorusTraffic};
 use std::sync::Arc;
+
+/// An all-to-all on a machine.
+fn pattern(config: &TorusConfig) -> Pattern {
+    let shape = Shape::of_torus(&Torus::new(&config.topology));
+    Pattern::new(&all_to_all(), &shape, 240, 1).expect("readable").expect("a pattern")
+}
 
 type Outcome = (u64, u64, u64);
 
@@ -25,11 +31,12 @@ fn drain(
 ) -> Outcome {
     let config = TorusConfig::bluegene_l(dims);
     let torus = Torus::new(&config.topology);
-    let pattern = Pattern::new(workload, &torus, 240).expect("readable").expect("a pattern");
-    let plan = Arc::new(Plan::new(pattern, traffic, &config.outline(), nic, 1));
-    let options = BuildOptions { injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic), ..options };
+    let pattern =
+        Pattern::new(workload, &Shape::of_torus(&torus), 240, 1).expect("readable").expect("a pattern");
+    let plan = Arc::new(TorusPlan::new(pattern, (workload, traffic), &config.outline(), nic, 1));
+    let options = BuildOptions { injection_fifos: FifoNic::<TorusTraffic>::injection_fifos(nic), ..options };
     let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-        FifoNic::new(nic, &config.outline(), n, Synthetic::new(&plan, n))
+        FifoNic::new(nic, &config.outline(), n, TorusTraffic::new(&plan, n))
     })
     .expect("buildable");
     assert_eq!(network.run_until(50_000_000, threads, &Progress::default()), Reached::Idle);
@@ -96,19 +103,14 @@ fn threads_and_blocks_do_not_matter() {
         let run = |threads: usize, block: &[u32]| {
             let config = TorusConfig::bluegene_l(&[8, 4, 4]);
             let nic = FifoConfig { window_packets: Some(20), ..FifoConfig::default() };
-            let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
+            let pattern = pattern(&config);
             let traffic = TrafficConfig { high_fraction: 0.1, ..TrafficConfig::default() };
-            let plan = Arc::new(Plan::new(
-                pattern.expect("readable").expect("one"),
-                &traffic,
-                &config.outline(),
-                &nic,
-                seed,
-            ));
+            let plan =
+                Arc::new(TorusPlan::new(pattern, (&all_to_all(), &traffic), &config.outline(), &nic, seed));
             let options =
                 BuildOptions { seed, block: block.to_vec(), smallest_chunks: 1, ..BuildOptions::default() };
             let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-                FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
+                FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
             })
             .expect("buildable");
             network.run_until(15_000, threads, &Progress::default());
@@ -131,17 +133,11 @@ fn a_relay_sends_on_by_the_second_leg_alone() {
     config.topology.dead_nodes = vec![vec![2, 0, 6], vec![1, 6, 6]];
     let nic = FifoConfig::default();
     for routing in [Routing::Dynamic, Routing::Static] {
-        let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
+        let pattern = pattern(&config);
         let traffic = TrafficConfig { routing, ..TrafficConfig::default() };
-        let plan = Arc::new(Plan::new(
-            pattern.expect("readable").expect("one"),
-            &traffic,
-            &config.outline(),
-            &nic,
-            1,
-        ));
+        let plan = Arc::new(TorusPlan::new(pattern, (&all_to_all(), &traffic), &config.outline(), &nic, 1));
         let mut network = TorusNetwork::<_, 6>::new(&config, &BuildOptions::default(), |n| {
-            FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
+            FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
         })
         .expect("buildable");
         assert_eq!(network.run_until(50_000_000, 2, &Progress::default()), Reached::Idle);
@@ -162,19 +158,13 @@ fn an_all_to_all_goes_round_dead_nodes() {
     let mut config = TorusConfig::bluegene_l(&[4, 4, 4]);
     config.topology.dead_nodes = vec![vec![0, 0, 0], vec![1, 1, 0], vec![2, 3, 1]];
     for nic in [FifoConfig::default(), FifoConfig { injection_fifo_B: Some(1024), ..FifoConfig::default() }] {
-        let pattern = Pattern::new(&all_to_all(), &Torus::new(&config.topology), 240);
+        let pattern = pattern(&config);
         let traffic = TrafficConfig { high_fraction: 0.2, ..TrafficConfig::default() };
-        let plan = Arc::new(Plan::new(
-            pattern.expect("readable").expect("one"),
-            &traffic,
-            &config.outline(),
-            &nic,
-            1,
-        ));
+        let plan = Arc::new(TorusPlan::new(pattern, (&all_to_all(), &traffic), &config.outline(), &nic, 1));
         let run = |threads, block: &[u32]| {
             let options = BuildOptions { block: block.to_vec(), ..BuildOptions::default() };
             let mut network = TorusNetwork::<_, 6>::new(&config, &options, |n| {
-                FifoNic::new(&nic, &config.outline(), n, Synthetic::new(&plan, n))
+                FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
             })
             .expect("buildable");
             assert_eq!(network.run_until(50_000_000, threads, &Progress::default()), Reached::Idle);

@@ -2,7 +2,7 @@
 
 use super::{Glex, Refusal, lock};
 use netloom_nic::th::Write;
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 
 /// Registered memory of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Glex {
             here.refreshes_asked
         };
         let (core, pcie) = (self.core(), &self.common.config.pcie);
-        let cost = (core.library_milliticks + core.line_milliticks) * MILLI;
+        let cost = Microticks::of_milliticks(core.library_milliticks + core.line_milliticks);
         let write = Write::Refresh(memory.item, is_valid);
         self.core.submit_after(cost, write).await;
         // A read of the register crosses the host interface twice.

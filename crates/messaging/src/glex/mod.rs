@@ -26,6 +26,7 @@
 mod memory;
 mod post;
 mod queues;
+pub mod tree;
 
 use netloom_fabric::config::TiledConfig;
 use netloom_nic::th::config::{ThConfig, ThCoreConfig};
@@ -33,9 +34,9 @@ use netloom_nic::th::status::Refusal;
 use netloom_nic::th::{
     Address, Common, EVENT_B, EndpointConfig, Nic, Node, Port, Submission, ThNics, Watch, nics_of, place,
 };
-use netloom_node::agenda::MILLI;
 use netloom_node::nodes::{CoreOf, ProcessOf, ProcessSlot};
 use netloom_node::program::{IntoOutcome, Program, lock};
+use netloom_node::time::Microticks;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
@@ -113,13 +114,13 @@ impl Glex {
     }
 
     /// The time, millionths of a tick: the core's own counter.
-    pub fn now_microticks(&self) -> u64 {
+    pub fn now(&self) -> Microticks {
         self.core.now()
     }
 
     /// Keeps a figure that the program measured.
-    pub fn measure(&self, key: u64, microticks: u64) {
-        self.core.measure(key, microticks);
+    pub fn measure(&self, key: u64, value: impl Into<u64>) {
+        self.core.measure(key, value);
     }
 
     /// Limits of the NIC and its software.
@@ -179,7 +180,7 @@ impl Glex {
 
     /// Waits for something in memory, for so long at most.
     async fn wait(&self, watch: Watch, milliticks: Option<u64>) {
-        self.core.wait(watch, milliticks.map(|m| m * MILLI)).await;
+        self.core.wait(watch, milliticks.map(|m| Microticks::of_milliticks(m))).await;
     }
 
     /// Polls memory until what lies there is what is waited for.
@@ -191,7 +192,7 @@ impl Glex {
 
     /// Runs instructions of its own for so long.
     pub async fn compute_milliticks(&self, milliticks: u64) {
-        self.core.spend(milliticks * MILLI).await;
+        self.core.spend(Microticks::of_milliticks(milliticks)).await;
     }
 
     /// Stores bytes in the process' memory (not timed: see [`Self::compute_milliticks`]).

@@ -4,7 +4,7 @@ use super::{CHILDREN, Glex, Refusal, lock};
 use netloom_nic::th::{
     Address, Descriptor, Operation, Options, PORTS, REDUCED_WORDS, Request, Submission, Write, submission_of,
 };
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
 impl Glex {
@@ -139,7 +139,7 @@ impl Glex {
                 (Write::Doorbell(endpoint), lines * core.copy_line_milliticks + core.line_milliticks)
             }
         };
-        let cost = (core.library_milliticks + cost) * MILLI;
+        let cost = Microticks::of_milliticks(core.library_milliticks + cost);
         self.core.submit_after(cost, write).await;
         Ok(())
     }

@@ -2,22 +2,23 @@
 
 use super::Gni;
 use netloom_nic::aries::Common;
+use netloom_node::time::Microticks;
 
 impl Gni {
     /// Reads the NIC's event timer, millionths of a tick since some time: a load from the NIC, which crosses the host interface twice.
-    pub async fn timer_microticks(&self) -> u64 {
+    pub async fn timer(&self) -> Microticks {
         self.read_clock(Common::timer).await
     }
 
     /// Reads the global clock, which all nodes have nearly the same, millionths of a tick.
-    pub async fn global_clock_microticks(&self) -> u64 {
+    pub async fn global_clock(&self) -> Microticks {
         self.read_clock(Common::global_clock).await
     }
 
-    async fn read_clock(&self, clock: fn(&Common, u32, u64) -> u64) -> u64 {
+    async fn read_clock(&self, clock: fn(&Common, u32, Microticks) -> Microticks) -> Microticks {
         let crossing = self.common.config.pcie.crossing_milliticks;
         self.compute_milliticks(crossing).await;
-        let time = clock(&self.common, self.node(), self.now_microticks());
+        let time = clock(&self.common, self.node(), self.now());
         self.compute_milliticks(crossing).await;
         time
     }

@@ -5,7 +5,7 @@ use super::letters::{LETTER_MAX_B, Letter, Service};
 use super::{Gni, Shared, lock};
 use netloom_nic::aries::Watch;
 use netloom_nic::aries::status::Refusal;
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 
 /// How far a datagram is (`gni_post_state_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl Gni {
         key: DatagramKey,
         milliticks: Option<u64>,
     ) -> Result<Datagram, Refusal> {
-        let end = milliticks.map(|most| self.now_microticks() + most * MILLI);
+        let end = milliticks.map(|most| self.now() + Microticks::of_milliticks(most));
         loop {
             match self.test_datagram(key).await {
                 Err(Refusal::NotDone) => self.wait_for_letters(end).await?,
@@ -212,9 +212,9 @@ impl Gni {
     }
 
     /// Waits until a letter has come, or a time.
-    pub(super) async fn wait_for_letters(&self, end: Option<u64>) -> Result<(), Refusal> {
-        let left = end.map(|end| end.saturating_sub(self.now_microticks()));
-        if left == Some(0) {
+    pub(super) async fn wait_for_letters(&self, end: Option<Microticks>) -> Result<(), Refusal> {
+        let left = end.map(|end| end.saturating_sub(self.now()));
+        if left == Some(Microticks::ZERO) {
             return Err(Refusal::NotDone);
         }
         self.core.wait(Watch::Queue(self.letter_queue()), left).await;
@@ -227,7 +227,7 @@ impl Gni {
     /// # Errors
     /// If there is none.
     pub async fn probe_datagrams(&self, milliticks: Option<u64>) -> Result<DatagramKey, Refusal> {
-        let end = self.now_microticks() + milliticks.unwrap_or(0) * MILLI;
+        let end = self.now() + Microticks::of_milliticks(milliticks.unwrap_or(0));
         loop {
             self.compute_milliticks(self.core().poll_milliticks).await;
             self.progress_datagrams().await;

@@ -4,7 +4,7 @@ use super::{Gni, lock};
 use netloom_nic::aries::Watch;
 use netloom_nic::aries::errors::{ErrorEvent, ErrorMask, Subscription};
 use netloom_nic::aries::status::Refusal;
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 
 impl Gni {
     /// Asks to be told of errors of this node's NIC; returns the subscription's number.
@@ -61,14 +61,14 @@ impl Gni {
         subscription: usize,
         milliticks: Option<u64>,
     ) -> Result<ErrorEvent, Refusal> {
-        let end = milliticks.map(|most| self.now_microticks() + most * MILLI);
+        let end = milliticks.map(|most| self.now() + Microticks::of_milliticks(most));
         loop {
             match self.get_error_event(subscription).await {
                 Err(Refusal::NotDone) => {}
                 found => return found,
             }
-            let left = end.map(|end| end.saturating_sub(self.now_microticks()));
-            if left == Some(0) {
+            let left = end.map(|end| end.saturating_sub(self.now()));
+            if left == Some(Microticks::ZERO) {
                 return Err(Refusal::NotDone);
             }
             self.core.wait(Watch::Errors, left).await;

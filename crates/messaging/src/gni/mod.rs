@@ -49,9 +49,9 @@ use netloom_nic::aries::address::{Job, MemHandle, PageSize, Segment};
 use netloom_nic::aries::config::{AriesConfig, CoreConfig};
 use netloom_nic::aries::status::Refusal;
 use netloom_nic::aries::{self, AriesNics, Command, Common, Nic, Node, Queue, Submission, Watch, place};
-use netloom_node::agenda::MILLI;
 use netloom_node::nodes::{CoreOf, ProcessOf, ProcessSlot};
 use netloom_node::program::{IntoOutcome, Program, lock};
+use netloom_node::time::Microticks;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -217,13 +217,13 @@ impl Gni {
     }
 
     /// The time, millionths of a tick: the core's own counter.
-    pub fn now_microticks(&self) -> u64 {
+    pub fn now(&self) -> Microticks {
         self.core.now()
     }
 
     /// Keeps a figure that the program measured.
-    pub fn measure(&self, key: u64, microticks: u64) {
-        self.core.measure(key, microticks);
+    pub fn measure(&self, key: u64, value: impl Into<u64>) {
+        self.core.measure(key, value);
     }
 
     /// What its instructions cost.
@@ -337,7 +337,7 @@ impl Gni {
 
     /// Runs instructions of its own for so long.
     pub async fn compute_milliticks(&self, milliticks: u64) {
-        self.core.spend(milliticks * MILLI * self.threads_of_core()).await;
+        self.core.spend(Microticks::of_milliticks(milliticks) * self.threads_of_core()).await;
     }
 
     /// The process' own FMA descriptor.
@@ -363,7 +363,7 @@ impl Gni {
     }
 
     async fn write(&self, bytes: u32, command: Command, milliticks: u64) {
-        let cost = milliticks * MILLI * self.threads_of_core();
+        let cost = Microticks::of_milliticks(milliticks) * self.threads_of_core();
         self.core.submit_after(cost, Submission::Write { bytes, command: Box::new(command) }).await;
     }
 

@@ -5,7 +5,7 @@ use super::letters::{LETTER_MAX_B, Letter, Service};
 use super::{Gni, lock};
 use netloom_nic::aries::Watch;
 use netloom_nic::aries::status::Refusal;
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 
 /// A process' side of its node's shared message queue.
 pub struct Msgq {
@@ -104,7 +104,7 @@ impl Msgq {
     /// [`Refusal::NotDone`] if none has come.
     pub async fn progress(&self, milliticks: Option<u64>) -> Result<QueuedMessage, Refusal> {
         let gni = &self.gni;
-        let end = milliticks.map(|most| gni.now_microticks() + most * MILLI);
+        let end = milliticks.map(|most| gni.now() + Microticks::of_milliticks(most));
         loop {
             gni.compute_milliticks(gni.core().poll_milliticks).await;
             self.sort().await;

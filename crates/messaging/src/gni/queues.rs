@@ -3,6 +3,7 @@
 use super::{Gni, lock};
 use netloom_nic::aries::status::Refusal;
 use netloom_nic::aries::{Event, Queue, QueueMode, Watch};
+use netloom_node::time::Microticks;
 
 impl Gni {
     /// Makes a completion queue for so many events, which is polled (the kernel's part).
@@ -87,7 +88,7 @@ impl Gni {
     }
 
     async fn wait_for(&self, watch: Watch, milliticks: u64) {
-        self.core.wait(watch, Some(milliticks * netloom_node::agenda::MILLI)).await;
+        self.core.wait(watch, Some(Microticks::of_milliticks(milliticks))).await;
     }
 
     /// The first of the queues in which something lies (`GNI_CqVectorMonitor`), which it waits for so long at most, or without end.
@@ -95,7 +96,7 @@ impl Gni {
     /// # Errors
     /// If nothing has come; if a queue is not the process' own.
     pub async fn cq_vector_monitor(&self, queues: &[u16], milliticks: Option<u64>) -> Result<usize, Refusal> {
-        let end = milliticks.map(|most| self.now_microticks() + most * netloom_node::agenda::MILLI);
+        let end = milliticks.map(|most| self.now() + Microticks::of_milliticks(most));
         loop {
             for (place, &queue) in queues.iter().enumerate() {
                 if self.with_queue(queue, |q| q.has_any())? {
@@ -103,8 +104,8 @@ impl Gni {
                     return Ok(place);
                 }
             }
-            let left = end.map(|end| end.saturating_sub(self.now_microticks()));
-            if left == Some(0) {
+            let left = end.map(|end| end.saturating_sub(self.now()));
+            if left == Some(Microticks::ZERO) {
                 return Err(Refusal::NotDone);
             }
             self.core.wait(Watch::AnyQueue, left).await;

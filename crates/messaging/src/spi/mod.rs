@@ -42,11 +42,11 @@ use netloom_nic::message_unit::interrupts::{Group, Interrupt};
 use netloom_nic::message_unit::protection::{RANGES, Range};
 use netloom_nic::message_unit::{self, BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS, encoding};
 use netloom_nic::message_unit::{Common, MessageUnit, MessageUnits};
-use netloom_node::agenda::TICK;
 use netloom_node::memory::Contents;
 use netloom_node::nodes::{CoreOf, ProcessOf, ProcessSlot};
 use netloom_node::process::{Operation, Wait};
 use netloom_node::program::{IntoOutcome, Program, lock};
+use netloom_node::time::Microticks;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
@@ -154,12 +154,12 @@ impl Spi {
 
     /// The time, ticks: the core's own counter.
     pub fn now(&self) -> Time {
-        self.core.now() / TICK
+        self.core.now().ticks()
     }
 
     /// Keeps a figure that the program measured.
     pub fn measure(&self, key: u64, ticks: Time) {
-        self.core.measure(key, ticks * TICK);
+        self.core.measure(key, Microticks::of_ticks(ticks));
     }
 
     /// Asks the kernel for so many of what the unit has (not timed). Returns their numbers.
@@ -248,10 +248,20 @@ impl Spi {
         self.core.wait(Watch::Barrier(class, barrier_bit(turn)), None).await;
     }
 
+    /// What tells that all have entered the barrier of a class for the `turn`-th time.
+    pub fn barrier_watch(&self, class: u8, turn: u64) -> Watch {
+        Watch::Barrier(class, barrier_bit(turn))
+    }
+
+    /// Whether the status register of a class says so (not timed).
+    pub fn has_passed_barrier(&self, class: u8, turn: u64) -> bool {
+        self.status(class).0 & barrier_bit(turn) == 0
+    }
+
     /// Says three bits of its own for a class of global interrupts: one store to a register of the unit.
     pub async fn say(&self, class: u8, says: u64) {
         self.core.ask(Operation::Submit(Command::Say(class, says & 7)));
-        self.core.spend(u64::from(self.common.config.software.store_ticks) * TICK).await;
+        self.core.spend(Microticks::of_ticks(u64::from(self.common.config.software.store_ticks))).await;
     }
 
     /// What the status register of a class says: the OR of all its nodes' bits (not timed), and when any class's last changed.
@@ -351,7 +361,7 @@ impl Spi {
             self.core.fail("inject", format!("a descriptor in injection FIFO {fifo}: {problem}"));
         }
         self.core.ask(Operation::Wait(Wait::for_one(Watch::Room(fifo))));
-        let own = u64::from(self.common.config.software.inject_ticks) * TICK;
+        let own = Microticks::of_ticks(u64::from(self.common.config.software.inject_ticks));
         self.core.submit_after(own, Command::Inject(fifo, Box::new(descriptor))).await;
     }
 
@@ -408,7 +418,7 @@ impl Spi {
 
     /// Runs instructions of its own for so many ticks.
     pub async fn compute(&self, ticks: Time) {
-        self.core.spend(ticks * TICK).await;
+        self.core.spend(Microticks::of_ticks(ticks)).await;
     }
 
     /// Has the unit or the kernel set something up: not timed, and in the order of all calls.

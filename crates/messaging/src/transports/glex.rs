@@ -3,10 +3,13 @@
 
 use super::packets::Placement;
 use crate::glex::Glex;
+use crate::glex::tree::{Tree, TreeOperation};
+use crate::program::Collective;
 use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
 use netloom_nic::th::status::Refusal;
 use netloom_nic::th::{Address, EventKind, Options, Submission, Watch, Write};
 use netloom_node::program::{Core, queued};
+use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,9 +24,25 @@ const OUT: u64 = AT;
 const IN: u64 = AT + (1 << 38);
 const BUFFER_B: u64 = 1 << 28;
 const BUFFERS: u32 = 64;
-/// How long the library waits before it looks again whether a descriptor queue that was full has room, millionths of a tick: no event
-/// tells it.
-const RETRY: u64 = 300_000_000;
+/// How long the library waits before it looks again whether a descriptor queue that was full has room: no event tells it.
+const RETRY: Microticks = Microticks::of_ticks(300);
+
+/// The endpoints of collective operations: their key, the entries of their queues; children of a place in the tree **(ours)**, and the most
+/// that NICs sum at once, bytes.
+const COLLECTIVE_KEY: u16 = 8;
+const COLLECTIVE_ENTRIES: usize = 64;
+const DEGREE: u32 = 4;
+const SUM_MAX_B: u64 = 48;
+
+/// A collective operation under way.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// In the barrier before it.
+    Parting(TreeOperation, u64),
+    Under(TreeOperation),
+    /// It has ended.
+    Over,
+}
 
 /// What is to be submitted.
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +56,69 @@ pub struct GlexTransport {
     glex: Glex,
     placement: Arc<Placement>,
     endpoint: u8,
+    rank: u32,
+    /// The endpoint for collective operations, this rank's place in their tree, and what is under way.
+    collectives: u8,
+    tree: Option<Tree>,
+    stage: Option<Stage>,
     /// What the descriptor queue had no room for.
     waiting: VecDeque<Work>,
 }
 
 impl GlexTransport {
     /// That of a process.
-    pub fn new(glex: Glex, placement: &Arc<Placement>) -> Self {
-        GlexTransport { glex, placement: Arc::clone(placement), endpoint: 0, waiting: VecDeque::new() }
+    pub fn new(glex: Glex, placement: &Arc<Placement>, rank: u32) -> Self {
+        GlexTransport {
+            glex,
+            placement: Arc::clone(placement),
+            endpoint: 0,
+            rank,
+            collectives: 0,
+            tree: None,
+            stage: None,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Posts the sequences of an operation of the tree.
+    fn post(&mut self, operation: TreeOperation, bytes: u64) {
+        let Some(tree) = &self.tree else { return };
+        let mine = vec![0; bytes.next_multiple_of(8).max(8) as usize];
+        let list = tree.sequences(operation, &mine);
+        if let Err((_, refusal)) = queued(self.glex.post_list(self.collectives, list)) {
+            self.glex.process_core().fail("glex_post_list", format!("{refusal:?}"));
+        }
+        // The root of a broadcast is told nothing: it has what it sends.
+        let told = tree.parent.is_some() || operation != TreeOperation::Broadcast;
+        self.stage = Some(if told { Stage::Under(operation) } else { Stage::Over });
+    }
+
+    /// Goes on with the collective operation under way. Returns whether it has ended.
+    fn go_on_collecting(&mut self) -> bool {
+        let fail = |call: &str, refusal: Refusal| self.glex.process_core().fail(call, format!("{refusal:?}"));
+        let (events, mini_packets) = self.glex.has_any(self.collectives);
+        match self.stage {
+            Some(Stage::Parting(operation, bytes)) if events => {
+                if let Err(refusal) = queued(self.glex.poll_event(self.collectives)) {
+                    fail("glex_poll_event", refusal);
+                }
+                self.post(operation, bytes);
+            }
+            Some(Stage::Under(TreeOperation::Barrier)) if events => {
+                if let Err(refusal) = queued(self.glex.poll_event(self.collectives)) {
+                    fail("glex_poll_event", refusal);
+                }
+                self.stage = Some(Stage::Over);
+            }
+            Some(Stage::Under(TreeOperation::Broadcast | TreeOperation::Sum)) if mini_packets => {
+                if let Err(refusal) = queued(self.glex.poll_mini_packet(self.collectives)) {
+                    fail("glex_poll_mini_packet", refusal);
+                }
+                self.stage = Some(Stage::Over);
+            }
+            _ => {}
+        }
+        self.stage.take_if(|stage| matches!(stage, Stage::Over)).is_some()
     }
 
     /// All processes have made the same endpoint, so its number is the same everywhere.
@@ -97,7 +171,14 @@ impl Transport for GlexTransport {
     fn start(&mut self) {
         let made = self.glex.create_endpoint(Submission::Pio, KEY, ENTRIES).and_then(|endpoint| {
             self.endpoint = endpoint;
-            self.glex.register(endpoint, AT, BYTES, true)
+            self.glex.register(endpoint, AT, BYTES, true)?;
+            self.collectives =
+                self.glex.create_endpoint(Submission::Dma, COLLECTIVE_KEY, COLLECTIVE_ENTRIES)?;
+            let ranks = self.placement.nodes().len() as u32;
+            let address =
+                |rank| Address { node: self.placement.node(rank), vp: self.collectives, key: COLLECTIVE_KEY };
+            self.tree = Some(Tree::regular(self.rank, ranks, DEGREE, address));
+            Ok(())
         });
         if let Err(refusal) = made {
             self.glex.process_core().fail("glex_create_endpoint", format!("{refusal:?}"));
@@ -122,7 +203,25 @@ impl Transport for GlexTransport {
         self.start_all();
     }
 
+    fn collective_max_bytes(&self, what: Collective) -> Option<u64> {
+        self.placement.is_one_program().then_some(if what == Collective::Barrier { 0 } else { SUM_MAX_B })
+    }
+
+    /// By sequences of descriptors (section 2.5). A barrier before parts one operation from the one before it (section 4.7).
+    fn collective(&mut self, what: Collective, bytes: u64) {
+        self.post(TreeOperation::Barrier, 0);
+        let operation = match what {
+            Collective::Barrier => return,
+            Collective::Broadcast => TreeOperation::Broadcast,
+            Collective::Allreduce => TreeOperation::Sum,
+        };
+        self.stage = Some(Stage::Parting(operation, bytes));
+    }
+
     fn advance(&mut self) -> Option<Event> {
+        if self.go_on_collecting() {
+            return Some(Event::Collected);
+        }
         let (events, mini_packets) = self.glex.has_any(self.endpoint);
         let fail = |call: &str, refusal: Refusal| self.glex.process_core().fail(call, format!("{refusal:?}"));
         if events {
@@ -148,9 +247,14 @@ impl Transport for GlexTransport {
         None
     }
 
-    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let most = (!self.waiting.is_empty()).then_some(RETRY);
-        (smallvec![Watch::Events(self.endpoint), Watch::MiniPackets(self.endpoint)], most)
+        let mut any: SmallVec<[Watch; 2]> =
+            smallvec![Watch::Events(self.endpoint), Watch::MiniPackets(self.endpoint)];
+        if self.stage.is_some() {
+            any.extend([Watch::Events(self.collectives), Watch::MiniPackets(self.collectives)]);
+        }
+        (any, most)
     }
 
     fn is_idle(&self) -> bool {

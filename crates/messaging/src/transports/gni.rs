@@ -3,11 +3,14 @@
 
 use super::packets::Placement;
 use crate::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
+use crate::program::Collective;
 use crate::smsg::{Mailbox, Smsg};
 use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
 use netloom_nic::aries::address::MemHandle;
+use netloom_nic::aries::collective::{Reduction, Tree};
 use netloom_nic::aries::{EventKind, Submission, Watch};
 use netloom_node::program::{Core, queued};
+use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -30,6 +33,10 @@ const EVENTS: usize = 1 << 16;
 /// Open MPI's uGNI transport takes FMA for gets of up to 2 KB, and block transfers above).
 const SHORT_MAX_B: u64 = 8192;
 const FMA_MAX_B: u64 = 2048;
+
+/// The collective engine that it takes, and the branches of its tree: as many as an engine has.
+const ENGINE: u8 = 0;
+const RADIX: u32 = 32;
 
 /// A rank's messages on its Aries NIC.
 pub struct GniTransport {
@@ -65,6 +72,21 @@ impl GniTransport {
 
     fn memory(&self) -> MemHandle {
         self.memory.expect("it was registered at the start")
+    }
+
+    /// Gives the collective engine its place in the tree of all ranks.
+    fn configure_engine(&self) {
+        let ranks = self.placement.nodes().len() as u32;
+        let of_ranks = Tree::regular(self.rank, ranks, RADIX, ENGINE, self.queue);
+        let node = |rank: u32| self.placement.node(rank);
+        let tree = Tree {
+            children: of_ranks.children.iter().map(|&(rank, engine)| (node(rank), engine)).collect(),
+            parent: of_ranks.parent.map(|(rank, engine, child)| (node(rank), engine, child)),
+            ..of_ranks
+        };
+        if let Err(refusal) = self.gni.ce_configure(ENGINE, tree) {
+            self.gni.process_core().fail("GNI_CeConfigure", format!("{refusal:?}"));
+        }
     }
 
     /// The mailbox at a process in which messages of a rank come.
@@ -120,7 +142,10 @@ impl Transport for GniTransport {
             gni.mem_register(AT, BYTES, MemOptions { queue, virtual_mdh: Some(0), ..MemOptions::default() })
         });
         match registered {
-            Ok(memory) => self.memory = Some(memory),
+            Ok(memory) => {
+                self.memory = Some(memory);
+                self.configure_engine();
+            }
             Err(refusal) => gni.process_core().fail("GNI_MemRegister", format!("{refusal:?}")),
         }
     }
@@ -164,6 +189,23 @@ impl Transport for GniTransport {
         }
     }
 
+    fn collective_max_bytes(&self, what: Collective) -> Option<u64> {
+        self.placement.is_one_program().then_some(if what == Collective::Barrier { 0 } else { 8 })
+    }
+
+    /// By a collective engine, which does one operation on a word: a barrier is one whose result nobody looks at, a broadcast a sum to which
+    /// only one contributes.
+    fn collective(&mut self, what: Collective, _: u64) {
+        let operation = match what {
+            Collective::Barrier => Reduction::And,
+            Collective::Broadcast => Reduction::Or,
+            Collective::Allreduce => Reduction::FloatAdd,
+        };
+        if let Err(refusal) = queued(self.gni.ce_join(ENGINE, operation, false, [0, 0])) {
+            self.gni.process_core().fail("GNI_CeAllReduce", format!("{refusal:?}"));
+        }
+    }
+
     fn advance(&mut self) -> Option<Event> {
         while self.gni.cq_has_event(self.queue) {
             let event = match queued(self.gni.cq_get_event(self.queue)) {
@@ -173,6 +215,9 @@ impl Transport for GniTransport {
                     return None;
                 }
             };
+            if event.kind == EventKind::Collective {
+                return Some(Event::Collected);
+            }
             if event.kind == EventKind::Post {
                 return Some(Event::Fetched { request: event.user as u32 });
             }
@@ -192,7 +237,7 @@ impl Transport for GniTransport {
         None
     }
 
-    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Queue(self.queue)];
         let credits = self.waiting.keys().filter_map(|to| self.peers.get(to)?.needs_credit());
         any.extend(credits.map(|address| Watch::Memory { address, bytes: 8 }));

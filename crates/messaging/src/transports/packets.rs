@@ -9,9 +9,9 @@ use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_engine::Stream;
 use netloom_fabric::packet::Meta;
 use netloom_nic::packet_port::{NewPacket, PortMemory, Watch};
-use netloom_node::agenda::TICK;
 use netloom_node::process::Operation;
 use netloom_node::program::{Core, lock};
+use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -32,12 +32,25 @@ pub struct Placement {
     nodes: Box<[u32]>,
     /// Rank of each node that has one.
     ranks: HashMap<u32, u32>,
+    /// Whether they are those of one program, rather than of several jobs.
+    is_one_program: bool,
 }
 
 impl Placement {
     /// One rank a node.
     pub fn new(nodes: &[u32]) -> Self {
-        Placement { nodes: nodes.into(), ranks: (0..).zip(nodes).map(|(rank, &node)| (node, rank)).collect() }
+        let ranks = (0..).zip(nodes).map(|(rank, &node)| (node, rank)).collect();
+        Placement { nodes: nodes.into(), ranks, is_one_program: true }
+    }
+
+    /// The same for the ranks of several jobs, one after the other.
+    pub fn of_jobs(nodes: &[u32]) -> Self {
+        Placement { is_one_program: false, ..Self::new(nodes) }
+    }
+
+    /// Whether they are those of one program: hardware for collective operations is set up among all.
+    pub fn is_one_program(&self) -> bool {
+        self.is_one_program
     }
 
     /// The node of a rank.
@@ -154,7 +167,7 @@ impl<H: Copy + Send + 'static> Packets<H> {
             let bytes = left.min(data_max) as u32;
             let header = self.format.header(self.node, to, bytes, self.random.draw());
             let meta = Meta {
-                made: self.core.now() / TICK,
+                made: self.core.now().ticks(),
                 source: self.node,
                 kind: envelope.kind as u8,
                 message: envelope.to_words(),
@@ -206,7 +219,7 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
         }
         loop {
             let Some(meta) = lock(&self.memory).arrived.pop_front() else { break };
-            if self.steps.packet_receive > 0 {
+            if !self.steps.packet_receive.is_zero() {
                 self.core.ask(Operation::Spend(self.steps.packet_receive));
             }
             let event = self.came(&meta);
@@ -218,7 +231,7 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
         None
     }
 
-    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let room = (!self.outgoing.is_empty()).then_some(Watch::Room);
         let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Packet];
         any.extend(room);

@@ -4,14 +4,20 @@
 
 use super::packets::Placement;
 use crate::config::Steps;
+use crate::program::Collective;
 use crate::spi::Spi;
 use crate::transport::{Envelope, Event, KINDS, Kind as What, Transport};
 use netloom_engine::Time;
+use netloom_fabric::collective::route::Rectangle;
+use netloom_fabric::collective::{Delivers, Operation as Combine, RouteKind};
 use netloom_nic::message_unit::commands::{Command, Watch};
-use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network, PAYLOAD_MAX};
+use netloom_nic::message_unit::descriptor::{
+    ANY_DIRECTION, COLLECTIVE, Descriptor, Kind, Network, PAYLOAD_MAX,
+};
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet, Priority};
 use netloom_node::process::Operation;
 use netloom_node::program::{Core, queued};
+use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -41,9 +47,24 @@ pub struct SpiTransport {
     fetches: BTreeMap<u32, Time>,
     /// Of messages that some packets of have come: packets that are missing.
     missing: HashMap<(u32, u8, u32), u64>,
+    /// The collective operation by hardware that is under way, and how many barriers and others there were.
+    collective: Option<Pending>,
+    barriers: u64,
+    writes: u64,
     /// Whether the reception FIFO is to be looked at, and whether it has been.
     looks: bool,
     has_looked: bool,
+}
+
+/// The class route and barrier class of all nodes, and where the counters of its sums lie, two in turn.
+const CLASS: u8 = 0;
+const SUMS: u64 = 3 << 20;
+
+/// A collective operation under way.
+#[derive(Clone, Copy, Debug)]
+enum Pending {
+    Barrier { turn: u64 },
+    Sum { counter: u64, asked: Time },
 }
 
 fn buffer(base: u64, request: u32) -> u64 {
@@ -88,8 +109,26 @@ impl SpiTransport {
             steps,
             fetches: BTreeMap::new(),
             missing: HashMap::new(),
+            collective: None,
+            barriers: 0,
+            writes: 0,
             looks: false,
             has_looked: false,
+        }
+    }
+
+    /// Whether the ranks are all nodes: what class routes are set up for.
+    fn is_whole_machine(&self) -> bool {
+        self.placement.is_one_program()
+            && self.placement.nodes().len() as u64 == u64::from(self.spi.torus().nodes())
+    }
+
+    /// Whether the collective operation under way has ended.
+    fn has_collected(&self) -> bool {
+        match self.collective {
+            None => false,
+            Some(Pending::Barrier { turn }) => self.spi.has_passed_barrier(CLASS, turn),
+            Some(Pending::Sum { counter, asked }) => self.spi.counted_down(counter) > asked,
         }
     }
 
@@ -101,7 +140,7 @@ impl SpiTransport {
     /// A packet has been taken. Returns its message, if that is now whole.
     fn came(&mut self, packet: &Packet) -> Option<Event> {
         self.looks = true;
-        if self.steps.packet_receive > 0 {
+        if !self.steps.packet_receive.is_zero() {
             self.spi.core().ask(Operation::Spend(self.steps.packet_receive));
         }
         let envelope = of_software(packet.software);
@@ -141,6 +180,14 @@ impl Transport for SpiTransport {
             threshold_B: None,
         };
         self.spi.set_injection_fifo(FETCHES, fetches);
+        if self.is_whole_machine() {
+            let torus = self.spi.torus();
+            let (all, at) = (Rectangle::whole(torus), torus.coordinates(self.spi.node()));
+            if let Some(route) = all.route(torus, all.middle(), at, RouteKind::UserSubcomm) {
+                self.spi.set_class_route(CLASS, route);
+                self.spi.set_barrier(CLASS, route);
+            }
+        }
     }
 
     fn eager_max_bytes(&self) -> u64 {
@@ -194,6 +241,46 @@ impl Transport for SpiTransport {
         self.inject(from, (from % FIFOS) as u16, read);
     }
 
+    fn collective_max_bytes(&self, _: Collective) -> Option<u64> {
+        self.is_whole_machine().then_some(BUFFER_B)
+    }
+
+    /// Barriers by the global barrier network. All contribute to a broadcast too, with zeros, so that nobody need be ready for it before.
+    fn collective(&mut self, what: Collective, bytes: u64) {
+        let operation = match what {
+            Collective::Barrier => {
+                let turn = self.barriers;
+                self.barriers += 1;
+                self.collective = Some(Pending::Barrier { turn });
+                return queued(self.spi.enter_barrier(CLASS, turn));
+            }
+            Collective::Broadcast => Combine::Or,
+            Collective::Allreduce => Combine::AddDouble,
+        };
+        // Words of 8 B; and at least one, which tells that all have entered.
+        let length = bytes.next_multiple_of(8).max(8);
+        let counter = SUMS + self.writes % 2 * 8;
+        self.writes += 1;
+        let network = Network::Collective {
+            class: CLASS,
+            kind: RouteKind::UserSubcomm,
+            operation,
+            word_B: 8,
+            delivers: Delivers::AllReduce,
+        };
+        let kind =
+            Kind::DirectPut { base: 0, offset: buffer(IN, 0), counter_base: 0, counter_offset: counter };
+        let payload = buffer(OUT, 0);
+        self.spi.set_counter(counter, length);
+        self.collective = Some(Pending::Sum { counter, asked: self.spi.now() });
+        queued(
+            self.spi.inject(
+                0,
+                Descriptor { payload, length, map: COLLECTIVE, network, kind, prefetch_only: false },
+            ),
+        );
+    }
+
     fn found(&mut self, place: usize) {
         self.looks |= place == 0;
     }
@@ -215,6 +302,10 @@ impl Transport for SpiTransport {
             self.fetches.remove(&request);
             return Some(Event::Fetched { request });
         }
+        if self.has_collected() {
+            self.collective = None;
+            return Some(Event::Collected);
+        }
         if std::mem::take(&mut self.looks) {
             self.has_looked = true;
             self.spi.ask_for_packet(RECEPTION);
@@ -222,9 +313,13 @@ impl Transport for SpiTransport {
         None
     }
 
-    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<u64>) {
+    fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Packet(RECEPTION)];
         any.extend(self.fetches.keys().map(|&request| Watch::Counter(COUNTERS + 8 * u64::from(request))));
+        any.extend(self.collective.map(|pending| match pending {
+            Pending::Barrier { turn } => self.spi.barrier_watch(CLASS, turn),
+            Pending::Sum { counter, .. } => Watch::Counter(counter),
+        }));
         (any, None)
     }
 

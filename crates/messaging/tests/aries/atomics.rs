@@ -29,7 +29,7 @@ async fn tickets(gni: Gni) {
 #[test]
 fn fetching_adds_give_each_number_once() {
     let outcome = run(&chassis(4), |gni| Box::pin(tickets(gni)));
-    let mut numbers: Vec<u64> = outcome.measurements.values().flatten().map(|n| n.microticks).collect();
+    let mut numbers: Vec<u64> = outcome.measurements.values().flatten().map(|n| n.value).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..80).collect::<Vec<u64>>());
     let c = outcome.counters[&0];

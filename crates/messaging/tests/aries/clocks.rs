@@ -14,14 +14,14 @@ async fn read(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     for round in 0..6 {
         gni.compute_milliticks(3 * MILLISECOND + MILLISECOND / 3).await;
-        gni.measure(2 * round, gni.timer_microticks().await);
-        gni.measure(2 * round + 1, gni.global_clock_microticks().await);
+        gni.measure(2 * round, gni.timer().await);
+        gni.measure(2 * round + 1, gni.global_clock().await);
     }
 }
 
 /// How far the nodes are apart in a reading, ns.
 fn spread(outcome: &Outcome, of: u64) -> u64 {
-    let all = outcome.measurements.values().flatten().filter(|n| n.key == of).map(|n| n.microticks);
+    let all = outcome.measurements.values().flatten().filter(|n| n.key == of).map(|n| n.value);
     (all.clone().max().expect("all nodes") - all.min().expect("all nodes")) / NS
 }
 
@@ -57,17 +57,17 @@ fn the_global_clock_times_one_way() {
             gni.compute_milliticks(5 * MILLISECOND).await;
             if gni.node() == 0 {
                 gni.fma_set(d, Window { mdh: memory.mdh, ..Window::default() }).await.expect("signed on");
-                let begin = gni.global_clock_microticks().await;
-                gni.launch_put(d, 4, 0, begin).await;
+                let begin = gni.global_clock().await;
+                gni.launch_put(d, 4, 0, begin.into()).await;
                 gni.fma_sync(d).await;
             } else if gni.node() == 4 {
                 gni.wait_memory(AT, 8, |b| b != [0; 8]).await;
-                let end = gni.global_clock_microticks().await;
-                gni.measure(0, end - gni.load_word(AT));
+                let end = gni.global_clock().await;
+                gni.measure(0, u64::from(end) - gni.load_word(AT));
             }
         })
     });
-    let ns = outcome.measurements[&(4, 0)][0].microticks / NS;
+    let ns = outcome.measurements[&(4, 0)][0].value / NS;
     // 0.8 us of a put, 0.5 for its page table entry, and 0.4 of the two halves of reading; the clocks are up to 0.1 apart.
     assert!((1600..1800).contains(&ns), "{ns}");
 }
@@ -97,11 +97,11 @@ fn broken_transfers_lose_nothing() {
                     gni.cq_wait_event(queue).await.expect("it comes");
                 }
                 assert_eq!(gni.load(AT + 0x2_0000, 20_000), bytes);
-                gni.measure(0, gni.now_microticks());
+                gni.measure(0, gni.now());
             })
         })
     };
-    let time = |outcome: &Outcome| outcome.measurements[&(0, 0)][0].microticks;
+    let time = |outcome: &Outcome| outcome.measurements[&(0, 0)][0].value;
     let retries = |outcome: &Outcome| -> u64 { outcome.counters[&0].pcie_retries.iter().sum() };
     let (quiet, noisy) = (with(0, 2, 1), with(20_000_000, 2, 1));
     assert_eq!(retries(&quiet), 0);

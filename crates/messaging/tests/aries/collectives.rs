@@ -27,7 +27,7 @@ async fn reduce(gni: Gni, radix: u32) {
     ];
     for (i, (operation, value, result, who)) in rounds.into_iter().enumerate() {
         let engine = (i % ENGINES) as u8;
-        let begin = gni.now_microticks();
+        let begin = gni.now();
         gni.ce_join(engine, operation, false, value).await.expect("possible");
         assert_eq!(gni.ce_join(engine, operation, false, value).await, Err(Refusal::ErrorResource));
         assert_eq!(gni.ce_result(engine), Err(Refusal::NotDone));
@@ -36,7 +36,7 @@ async fn reduce(gni: Gni, radix: u32) {
         let ([value, place], status) = gni.ce_result(engine).expect("it has ended");
         assert_eq!((value, status), (result, Status::Success), "{operation:?}");
         assert!(who.is_none_or(|who| who == place), "{operation:?} {place}");
-        gni.measure(0, gni.now_microticks() - begin);
+        gni.measure(0, gni.now() - begin);
     }
     assert_eq!(gni.ce_join(0, Reduction::Product, false, [2, 0]).await, Err(Refusal::IllegalOp));
 }

@@ -43,10 +43,10 @@ async fn crowd(gni: Gni) {
     for _ in 0..2 {
         let event = gni.cq_wait_event(queue).await.expect("it came");
         assert_eq!(event.status, Status::Success);
-        gni.measure(event.user, gni.now_microticks());
+        gni.measure(event.user, gni.now());
     }
     gni.fma_sync(d).await;
-    gni.measure(3, gni.now_microticks());
+    gni.measure(3, gni.now());
     assert!(gni.load(here, BLOCK as usize) == bytes(neighbour, mine));
     if me == 0 {
         // Until all have come.
@@ -77,6 +77,6 @@ fn a_crowd_is_served_and_blocks_and_threads_do_not_matter() {
         let found = of(block, threads);
         assert!(found.measurements == expected.measurements && found.counters == expected.counters);
     }
-    let last = expected.measurements.values().flatten().map(|n| n.microticks).max().unwrap_or(0);
+    let last = expected.measurements.values().flatten().map(|n| n.value).max().unwrap_or(0);
     println!("{:.1} us, {:?}", last as f64 / 875e6, expected.counters[&0]);
 }

@@ -74,7 +74,7 @@ fn processes_reach_one_another() {
     for processes in [1, 3] {
         let machine = Machine { processes, ..chassis(2) };
         let outcome = run(&machine, |gni| Box::pin(everything(gni)));
-        let mut tickets: Vec<u64> = outcome.measurements.values().flatten().map(|n| n.microticks).collect();
+        let mut tickets: Vec<u64> = outcome.measurements.values().flatten().map(|n| n.value).collect();
         tickets.sort_unstable();
         assert_eq!(tickets, (0..u64::from(8 * processes)).collect::<Vec<_>>());
     }

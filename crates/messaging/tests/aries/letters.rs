@@ -48,7 +48,7 @@ async fn exchange(gni: Gni) {
         let datagram = gni.wait_datagram(DatagramKey::Id(5), None).await.expect("it is there");
         assert_eq!((datagram.with, datagram.data), (Some((0, 0)), text(0, 0)));
     }
-    gni.measure(0, gni.now_microticks());
+    gni.measure(0, gni.now());
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn shared_queues_serve_all_processes_of_a_node() {
             assert_eq!(too_long, Err(Refusal::Size));
             let mut left: Vec<(u32, u8)> =
                 (1..nodes).flat_map(|n| (0..processes).map(move |p| ((me + n) % nodes, p))).collect();
-            let (mut came, mut waits) = (vec![], 0);
+            let (mut came, mut waits) = (vec![], 0u64);
             while !left.is_empty() || came.len() < usize::from(processes) * (nodes as usize - 1) {
                 if let Some(&to) = left.last() {
                     match queue.send(to, &[me as u8], &own(me, gni.process()), to.1).await {
@@ -132,7 +132,7 @@ fn shared_queues_serve_all_processes_of_a_node() {
     };
     let machine = Machine { processes: 3, ..chassis(2) };
     let outcome = run(&machine, program);
-    let waits: u64 = outcome.measurements.values().flatten().map(|n| n.microticks).sum();
+    let waits: u64 = outcome.measurements.values().flatten().map(|n| n.value).sum();
     assert!(waits > 0, "credits are few");
     let blocks = Machine { block: 1, threads: 2, ..machine };
     assert!(run(&blocks, program).measurements == outcome.measurements);
@@ -151,7 +151,7 @@ fn letters_that_find_no_receive_are_sent_again() {
                     queue.send((0, 0), &[], &[n], 0).await.expect("so many credits");
                 }
                 queue.idle().await;
-                gni.measure(0, gni.now_microticks());
+                gni.measure(0, gni.now());
                 return;
             }
             gni.compute_milliticks(60 * MICROSECOND).await;
@@ -167,7 +167,6 @@ fn letters_that_find_no_receive_are_sent_again() {
             assert!(came.into_iter().eq(all), "each once");
         })
     });
-    let last =
-        outcome.measurements.values().flatten().map(|n| n.microticks).max().expect("seven measurements");
+    let last = outcome.measurements.values().flatten().map(|n| n.value).max().expect("seven measurements");
     assert!(last > 60 * MICROSECOND * 1000, "some had to wait until node 0 looked");
 }

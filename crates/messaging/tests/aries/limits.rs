@@ -14,7 +14,7 @@ async fn sign_on(gni: Gni) {
         Ok(()) => gni.measure(0, u64::from(gni.descriptor())),
         Err(refusal) => {
             assert_eq!(refusal, Refusal::ErrorResource);
-            gni.measure(1, 0);
+            gni.measure(1, 0u64);
         }
     }
 }
@@ -42,13 +42,13 @@ async fn lost(gni: Gni) {
         let post = Post { queue: Some(queue), id, ..Post::new(PostKind::RdmaPut, AT, AT, memory, 1 << 17) };
         gni.post_rdma(Endpoint::new(to, 0), post).await.expect("possible");
     }
-    let begin = gni.now_microticks();
+    let begin = gni.now();
     for _ in 0..2 {
         let event = gni.cq_wait_event(queue).await.expect("it came");
         let expected = if event.user == 0 { Status::Timeout } else { Status::Success };
         assert_eq!(event.status, expected);
     }
-    gni.measure(0, gni.now_microticks() - begin);
+    gni.measure(0, gni.now() - begin);
 }
 
 #[test]
@@ -74,12 +74,12 @@ async fn pages(gni: Gni, page: PageSize, count: u64) {
         return;
     }
     for _ in 0..2 {
-        let begin = gni.now_microticks();
+        let begin = gni.now();
         for i in 0..count {
             gni.launch_put(d, 0, i * 8 * page.bytes() % (1 << 36), 1).await;
             gni.fma_sync(d).await;
         }
-        gni.measure(0, (gni.now_microticks() - begin) / count);
+        gni.measure(0, (gni.now() - begin) / count);
     }
 }
 
@@ -135,10 +135,10 @@ async fn far(gni: Gni) {
     gni.fma_set(d, Window { mdh: memory.mdh, ..Window::default() }).await.expect("signed on");
     if gni.node() == 0 && [7, 8].contains(&gni.process()) {
         gni.compute_milliticks(u64::from(gni.process()) * 10_000_000).await;
-        let begin = gni.now_microticks();
+        let begin = gni.now();
         gni.launch_put(d, 1, 0, 1).await;
         gni.fma_sync(d).await;
-        gni.measure(0, gni.now_microticks() - begin);
+        gni.measure(0, gni.now() - begin);
     }
 }
 

@@ -83,5 +83,5 @@ pub fn run(machine: &Machine, program: impl Fn(Gni) -> Task) -> Outcome {
 /// The figures of a kind that a process noted, ns.
 pub fn ns(outcome: &Outcome, node: u32, process: u32, of: u64) -> Vec<f64> {
     let measurements = outcome.measurements[&(node, process)].iter().filter(|n| n.key == of);
-    measurements.map(|n| n.microticks as f64 / 875e3).collect()
+    measurements.map(|n| n.value as f64 / 875e3).collect()
 }

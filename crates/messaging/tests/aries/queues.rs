@@ -4,6 +4,7 @@ use crate::machine::{COOKIE, PTAG, chassis, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind, QueueMode};
 use netloom_nic::aries::atomic::{Amo, AmoKind};
 use netloom_nic::aries::status::Refusal;
+use netloom_node::time::Microticks;
 
 const AT: u64 = 0x10_0000;
 const MICROSECOND: u64 = 875_000;
@@ -39,7 +40,7 @@ fn many_queues_are_watched_at_once() {
             } else if gni.node() == 4 {
                 let soon = gni.cq_wait_event_for(queues[0], 5 * MICROSECOND).await;
                 assert_eq!(soon, Err(Refusal::NotDone));
-                assert_eq!(gni.now_microticks(), 5 * MICROSECOND * 1000);
+                assert_eq!(gni.now(), Microticks::of_milliticks(5 * MICROSECOND));
                 assert_eq!(gni.cq_test_event(queues[0]).await, Err(Refusal::NotDone));
                 let monitored = gni.cq_vector_monitor(&queues, Some(MICROSECOND)).await;
                 assert_eq!(monitored, Err(Refusal::NotDone));
@@ -67,21 +68,25 @@ fn blocking_queues_interrupt() {
             } else if gni.node() == 4 {
                 // The second event wakes it, a microsecond later.
                 assert_eq!(gni.cq_wait_event(queues[0]).await.map(|e| e.user), Ok(0));
-                gni.measure(0, gni.now_microticks() / 1000 / MICROSECOND);
+                gni.measure(0, gni.now() / 1000 / MICROSECOND);
                 assert_eq!(gni.cq_get_event(queues[0]).await.map(|e| e.user), Ok(1));
                 // The third alone does not, and where it is masked none does.
                 let third = gni.cq_wait_event_for(queues[0], 10 * MICROSECOND).await;
                 assert_eq!(third.map(|e| e.user), Ok(2), "at the end of the time");
                 gni.cq_interrupt_mask(queues[1]).expect("blocking");
-                let begin = gni.now_microticks();
+                let begin = gni.now();
                 let last = gni.cq_wait_event_for(queues[1], 30 * MICROSECOND).await;
                 assert_eq!(last.map(|e| e.user), Ok(3));
-                assert_eq!(gni.now_microticks() - begin, 30 * MICROSECOND * 1000, "and so for the last");
+                assert_eq!(
+                    gni.now() - begin,
+                    Microticks::of_milliticks(30 * MICROSECOND),
+                    "and so for the last"
+                );
                 gni.cq_interrupt_unmask(queues[1]).expect("blocking");
             }
         })
     });
-    let woken_us = outcome.measurements[&(4, 0)][0].microticks;
+    let woken_us = outcome.measurements[&(4, 0)][0].value;
     assert!((31..34).contains(&woken_us), "{woken_us}");
     assert_eq!(outcome.counters[&4].interrupts, 1);
 }

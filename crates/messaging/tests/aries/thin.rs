@@ -19,7 +19,7 @@ async fn latency(gni: Gni) {
     let d = gni.descriptor();
     gni.fma_set(d, Window { mdh: memory.mdh, ..Window::default() }).await.expect("signed on");
     for round in 1..=5u64 {
-        let begin = gni.now_microticks();
+        let begin = gni.now();
         if gni.node() == 0 {
             gni.launch_put(d, other, 0, round).await;
         }
@@ -28,17 +28,17 @@ async fn latency(gni: Gni) {
             gni.launch_put(d, other, 0, round).await;
         }
         if gni.node() == 0 {
-            gni.measure(0, (gni.now_microticks() - begin) / 2);
+            gni.measure(0, (gni.now() - begin) / 2);
         }
         gni.fma_sync(d).await;
     }
     if gni.node() == 0 {
         for round in 1..=5 {
-            let begin = gni.now_microticks();
+            let begin = gni.now();
             gni.launch_get(d, other, 64, AT + 128, Some((AT + 256, round))).await;
             gni.wait_memory(AT + 256, 8, |b| b[0] == round as u8).await;
             assert_eq!(gni.load_word(AT + 128), 77);
-            gni.measure(1, gni.now_microticks() - begin);
+            gni.measure(1, gni.now() - begin);
         }
     } else {
         gni.store_word(AT + 64, 77);

@@ -111,7 +111,7 @@ fn a_get_whose_answer_is_given_up_is_told_of() {
             let event = glex.wait_event(ep).await.expect("it comes");
             let there = glex.load(AT + 0x1_0000 * u64::from(event.user + 1), 3000);
             assert!(event.status != Status::Success || there == bytes(BYTES)[..3000]);
-            glex.measure(u64::from(event.status == Status::Success), 0);
+            glex.measure(u64::from(event.status == Status::Success), 0u64);
         }
     }
     const GETS: u32 = 12;

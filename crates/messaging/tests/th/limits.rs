@@ -161,11 +161,11 @@ fn the_cache_misses_what_a_buffer_holds() {
                 return;
             }
             for _ in 0..2 {
-                let begin = glex.now_microticks();
+                let begin = glex.now();
                 let options = Options { local_event: Some(0), connect: true, ..Options::default() };
                 glex.put(ep, port(1, ep), (AT, AT, 32 * PAGE_B), options).await.expect("possible");
                 glex.wait_event(ep).await.expect("it comes");
-                glex.measure(0, glex.now_microticks() - begin);
+                glex.measure(0, glex.now() - begin);
             }
         })
     };
@@ -177,7 +177,7 @@ fn the_cache_misses_what_a_buffer_holds() {
     let buffer = run(&ThConfig { is_buffer: true, ..th() }, program);
     assert_eq!(buffer.counters[&1].cache_misses, 0);
     let times = |outcome: &crate::machine::Outcome| -> Vec<u64> {
-        outcome.measurements[&(0, 0)].iter().map(|n| n.microticks).collect()
+        outcome.measurements[&(0, 0)].iter().map(|n| n.value).collect()
     };
     println!("cache {:?} small {:?} buffer {:?}", times(&large), times(&small), times(&buffer));
     assert!(times(&buffer)[0] < times(&large)[0]);

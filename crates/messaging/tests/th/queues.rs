@@ -114,7 +114,7 @@ fn packets_with_a_wrong_crc_are_saved_and_sent_again() {
                 glex.wait_event(ep).await.expect("it comes");
                 assert_eq!(glex.load(AT, 8192), bytes(8192));
                 glex.compute_milliticks(LONG).await;
-                let mut saved = 0;
+                let mut saved = 0u64;
                 while let Ok(error) = glex.poll_error_packet().await {
                     assert_eq!((error.kind, error.data.len()), (ErrorKind::Crc, 256));
                     saved += 1;
@@ -123,7 +123,7 @@ fn packets_with_a_wrong_crc_are_saved_and_sent_again() {
             }
         })
     });
-    let saved = outcome.measurements[&(1, 0)][0].microticks;
+    let saved = outcome.measurements[&(1, 0)][0].value;
     assert!(saved > 0 && saved == outcome.counters[&1].corrupted);
 }
 
@@ -142,14 +142,14 @@ fn a_queue_that_is_no_longer_empty_interrupts() {
                 glex.interrupt_when_not_empty(ep, true, true).expect("its own");
                 let interrupt = glex.wait_interrupt().await.map(|i| (i.kind, i.from));
                 assert_eq!(interrupt, Ok((InterruptKind::MiniPackets, (0, ep))));
-                glex.measure(0, glex.now_microticks());
+                glex.measure(0, glex.now());
                 assert_eq!(glex.probe_mini_packet(ep, 0).await.map(|m| m.data), Ok(vec![0]));
                 assert_eq!(glex.discard_mini_packets(ep, 1), Ok(()));
                 assert_eq!(glex.wait_mini_packet_for(ep, LONG).await.map(|m| m.data), Ok(vec![1]));
             }
         })
     });
-    let at_us = outcome.measurements[&(1, 0)][0].microticks / 1_000_000_000;
+    let at_us = outcome.measurements[&(1, 0)][0].value / 1_000_000_000;
     assert!((2..4).contains(&at_us), "{at_us}");
     assert_eq!(outcome.counters[&1].interrupts, 1);
 }
@@ -174,7 +174,7 @@ fn large_queues_lie_at_virtual_addresses() {
                             .expect("possible");
                     } else if glex.node() == 1 {
                         assert_eq!(glex.wait_mini_packet(ep).await.map(|m| m.data), Ok(vec![n]));
-                        glex.measure(0, glex.now_microticks());
+                        glex.measure(0, glex.now());
                     }
                     glex.compute_milliticks(5_000_000).await;
                 }
@@ -190,7 +190,7 @@ fn large_queues_lie_at_virtual_addresses() {
             assert_eq!(glex.create_endpoint_with(nowhere), Err(Refusal::Invalid));
         })
     });
-    let sum = |outcome: &Outcome| outcome.measurements[&(1, 0)].iter().map(|n| n.microticks).sum::<u64>();
+    let sum = |outcome: &Outcome| outcome.measurements[&(1, 0)].iter().map(|n| n.value).sum::<u64>();
     let physical = end(pinned, pinned, false);
     let virtual_ = end(pinned, large, false);
     let far = end(pinned, pinned, true);

@@ -33,7 +33,7 @@ async fn barriers(glex: Glex, submission: Submission) {
     let count = children.len() as u32;
     for round in 0..2 {
         glex.compute_milliticks(u64::from((glex.node() * 37 + round * 11) % 50) * 100_000).await;
-        glex.measure(2 * u64::from(round), glex.now_microticks());
+        glex.measure(2 * u64::from(round), glex.now());
         let told = Request::nothing().with(event(round));
         let list = match (glex.node(), count) {
             (0, _) => vec![Request::control(&children, &[]).after(count), told],
@@ -46,7 +46,7 @@ async fn barriers(glex: Glex, submission: Submission) {
         };
         glex.post_list(ep, list).await.expect("possible");
         assert_eq!(glex.wait_event(ep).await.map(|e| e.user), Ok(round));
-        glex.measure(2 * u64::from(round) + 1, glex.now_microticks());
+        glex.measure(2 * u64::from(round) + 1, glex.now());
     }
 }
 
@@ -56,7 +56,7 @@ fn nobody_leaves_a_barrier_before_the_last_has_come() {
         let outcome = run(&ThConfig::th_express_2(), |glex| Box::pin(barriers(glex, submission)));
         let times = |outcome: &Outcome, of: u64| -> Vec<u64> {
             let measurements = outcome.measurements.values().flatten();
-            measurements.filter(|note| note.key == of).map(|note| note.microticks).collect()
+            measurements.filter(|note| note.key == of).map(|note| note.value).collect()
         };
         for round in 0..2 {
             let (came, left) = (times(&outcome, 2 * round), times(&outcome, 2 * round + 1));

@@ -37,7 +37,7 @@ async fn one_by_one(glex: Glex, submission: Submission, connect: bool) {
             assert_eq!(glex.wait_event(ep).await, Ok(local(n + 10)));
             assert_eq!(glex.load(here, count as usize), bytes(count));
         }
-        glex.measure(0, glex.now_microticks());
+        glex.measure(0, glex.now());
     } else if glex.node() == OTHER {
         assert_eq!(glex.wait_event(ep).await, Ok(remote(0)));
         assert_eq!(glex.load(AT + 5, 96), bytes(96));

@@ -2,13 +2,13 @@
 //! lazily, with several at once; nothing is heard of what the node's own cores store.
 
 use super::atomic::Amo;
-use super::config::MILLI;
 use super::memory::Read;
 use super::node::place;
 use super::status::Status;
 use super::target::{Located, two_words};
 use super::{Action, Common, Landing, Nic};
 use netloom_fabric::packet::Data;
+use netloom_node::time::Microticks;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Variables in the cache.
@@ -54,7 +54,7 @@ impl AmoCache {
 
 impl Nic {
     /// An atomic operation. The data path has already paced it: two cycles for a packet of eight or sixteen bytes.
-    pub(super) fn atomic(&mut self, c: &Common, t: u64, located: Located) {
+    pub(super) fn atomic(&mut self, c: &Common, t: Microticks, located: Located) {
         let amo = Amo::of(located.arrival.request.command);
         if !amo.exists() || !located.address.is_multiple_of(u64::from(amo.bytes())) {
             return self.respond(c, t, &located.arrival, Status::IllegalOp, false);
@@ -81,7 +81,7 @@ impl Nic {
     }
 
     /// A variable has come from memory: what waited for it is done.
-    pub(super) fn word_read(&mut self, c: &Common, t: u64, at: u64, data: Option<Data>) {
+    pub(super) fn word_read(&mut self, c: &Common, t: Microticks, at: u64, data: Option<Data>) {
         let word = self.amo.words.get_mut(&at).expect("it is being read");
         word.value = Some(two_words(data.as_deref())[0]);
         for located in std::mem::take(&mut word.waiting) {
@@ -90,7 +90,7 @@ impl Nic {
         self.go_on_with_stalled(c, t);
     }
 
-    fn go_on_with_stalled(&mut self, c: &Common, t: u64) {
+    fn go_on_with_stalled(&mut self, c: &Common, t: Microticks) {
         if !self.amo.is_stalled() {
             return;
         }
@@ -108,7 +108,7 @@ impl Nic {
         }
     }
 
-    fn operate(&mut self, c: &Common, t: u64, at: u64, located: Located) {
+    fn operate(&mut self, c: &Common, t: Microticks, at: u64, located: Located) {
         let r = located.arrival.request;
         let amo = Amo::of(r.command);
         let operands = two_words(located.arrival.data.as_deref());
@@ -122,8 +122,8 @@ impl Nic {
             (*value, amo.apply(*value, operands))
         };
         *value = new;
-        let lazy = c.config.amo_lazy_milliticks * MILLI;
-        let at_once = lazy == 0 || !amo.is_cached;
+        let lazy = Microticks::of_milliticks(c.config.amo_lazy_milliticks);
+        let at_once = lazy.is_zero() || !amo.is_cached;
         if !at_once && !*is_due {
             *is_due = true;
             self.schedule.at(t + lazy, Action::WriteWord(at));
@@ -144,7 +144,7 @@ impl Nic {
     }
 
     /// Updates a variable in memory.
-    pub(super) fn write_word(&mut self, c: &Common, t: u64, at: u64) {
+    pub(super) fn write_word(&mut self, c: &Common, t: Microticks, at: u64) {
         let Some(word) = self.amo.words.get_mut(&at) else { return };
         let was_due = std::mem::take(&mut word.is_due);
         let value = word.value.expect("only what has come is changed");

@@ -9,6 +9,7 @@ use super::status::Status;
 use super::{Action, Common, Nic, Ready};
 use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::Mode;
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
 /// Transfers that a NIC works on at once.
@@ -105,18 +106,18 @@ impl Bte {
 
 impl Nic {
     /// A transfer's descriptor is read from the queue in memory.
-    pub(super) fn fetch_transfer(&mut self, c: &Common, t: u64, transfer: Box<Transfer>) {
+    pub(super) fn fetch_transfer(&mut self, c: &Common, t: Microticks, transfer: Box<Transfer>) {
         self.read(c, t, Read::Descriptor(transfer));
     }
 
     /// A transfer is there.
-    pub(super) fn post_transfer(&mut self, c: &Common, t: u64, transfer: Transfer) {
+    pub(super) fn post_transfer(&mut self, c: &Common, t: Microticks, transfer: Transfer) {
         self.bte.waiting.push_back(transfer);
         self.start_transfers(c, t);
     }
 
     /// Gives transfers channels, in order.
-    pub(super) fn start_transfers(&mut self, c: &Common, t: u64) {
+    pub(super) fn start_transfers(&mut self, c: &Common, t: Microticks) {
         while let Some(first) = self.bte.waiting.front() {
             let taken = self.bte.taken();
             if taken == CHANNELS || first.fence && taken > 0 || self.transactions.is_full() {
@@ -141,13 +142,13 @@ impl Nic {
     }
 
     /// A transfer is complete.
-    pub(super) fn channel_done(&mut self, c: &Common, t: u64, channel: u8) {
+    pub(super) fn channel_done(&mut self, c: &Common, t: Microticks, channel: u8) {
         self.bte.channels[usize::from(channel)] = None;
         self.start_transfers(c, t);
     }
 
     /// Packets may be made again.
-    pub(super) fn go_on_stepping(&mut self, t: u64) {
+    pub(super) fn go_on_stepping(&mut self, t: Microticks) {
         let has_more = |ch: &Channel| ch.transfer.done < ch.transfer.bytes;
         if !self.bte.is_stepping && self.orb.has_room() && self.bte.channels.iter().flatten().any(has_more) {
             self.bte.is_stepping = true;
@@ -156,7 +157,7 @@ impl Nic {
     }
 
     /// Makes the next packet: of the channels in turn.
-    pub(super) fn step(&mut self, c: &Common, t: u64) {
+    pub(super) fn step(&mut self, c: &Common, t: Microticks) {
         self.bte.is_stepping = false;
         if !self.orb.has_room() {
             return;
@@ -218,7 +219,7 @@ impl Nic {
     }
 
     /// The data of a packet is here.
-    pub(super) fn block_read(&mut self, c: &Common, t: u64, block: Block, data: Option<Data>) {
+    pub(super) fn block_read(&mut self, c: &Common, t: Microticks, block: Block, data: Option<Data>) {
         let mut ready = *block.ready;
         ready.data = data;
         self.ready.push_back(ready);

@@ -9,7 +9,7 @@
 use super::node::Common;
 use netloom_engine::Stream;
 use netloom_fabric::topology::wiring::Wiring;
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -48,14 +48,14 @@ pub(super) fn links(wiring: &Wiring) -> Box<[u8]> {
 }
 
 /// A timer that is so much off, after so long.
-fn drifted(elapsed: u64, ppb: i64) -> u64 {
-    let off = i128::from(elapsed) * i128::from(ppb) / 1_000_000_000;
-    (i128::from(elapsed) + off) as u64
+fn drifted(elapsed: Microticks, ppb: i64) -> Microticks {
+    let off = i128::from(elapsed.0) * i128::from(ppb) / 1_000_000_000;
+    Microticks((i128::from(elapsed.0) + off) as u64)
 }
 
 /// What is not the same at any two nodes.
 struct Own {
-    offset: u64,
+    offset: Microticks,
     ppb: i64,
 }
 
@@ -63,19 +63,19 @@ impl Common {
     fn own(&self, node: u32) -> Own {
         let c = &self.config.clock;
         let mut random = Stream::new(self.seed, 14, node.into());
-        let offset = random.below(c.offset_milliticks + 1) * MILLI;
+        let offset = Microticks::of_milliticks(random.below(c.offset_milliticks + 1));
         Own { offset, ppb: random.below(2 * c.drift_ppb + 1).cast_signed() - c.drift_ppb.cast_signed() }
     }
 
-    /// A node's event timer at a time, microticks.
-    pub fn timer(&self, node: u32, now: u64) -> u64 {
+    /// What a node's event timer shows at a time.
+    pub fn timer(&self, node: u32, now: Microticks) -> Microticks {
         let own = self.own(node);
         own.offset + drifted(now, own.ppb)
     }
 
-    /// How late a pulse comes to a node, beyond what is known: may be less than nothing.
+    /// How late a pulse comes to a node, beyond what is known, microticks: may be less than nothing.
     fn lateness(&self, node: u32, pulse: u64) -> i64 {
-        let most = self.config.clock.link_milliticks * MILLI;
+        let most = Microticks::of_milliticks(self.config.clock.link_milliticks).0;
         let links = self.links.get_or_init(|| {
             let wiring = self.topology.wiring();
             let links = links(&wiring);
@@ -87,13 +87,15 @@ impl Common {
         waits.cast_signed() - (links * most / 2).cast_signed()
     }
 
-    /// A node's global clock at a time, microticks.
-    pub fn global_clock(&self, node: u32, now: u64) -> u64 {
-        let period = self.config.clock.pulse_milliticks * MILLI;
+    /// What a node's global clock shows at a time.
+    pub fn global_clock(&self, node: u32, now: Microticks) -> Microticks {
+        let period = Microticks::of_milliticks(self.config.clock.pulse_milliticks);
         let Own { ppb, .. } = self.own(node);
         // The last pulse that has come; that of the machine's start has come everywhere.
-        let newest = now.checked_div(period).map_or(0, |pulse| pulse + 1);
-        let come = |pulse: u64| (pulse * period).checked_add_signed(self.lateness(node, pulse)).unwrap_or(0);
+        let newest = now.0.checked_div(period.0).map_or(0, |pulse| pulse + 1);
+        let come = |pulse: u64| {
+            Microticks((pulse * period).0.checked_add_signed(self.lateness(node, pulse)).unwrap_or(0))
+        };
         let pulse = (newest.saturating_sub(2)..=newest).rev().find(|&pulse| come(pulse) <= now).unwrap_or(0);
         pulse * period + drifted(now.saturating_sub(come(pulse)), ppb)
     }

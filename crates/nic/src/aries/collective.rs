@@ -7,6 +7,7 @@ use super::packet::{Op, Request, Tag};
 use super::status::{Refusal, Status};
 use super::{Action, Common, Landing, Nic, Ready};
 use netloom_fabric::router::tiled::Mode;
+use netloom_node::time::Microticks;
 
 /// Virtual collective engines of a NIC.
 pub const ENGINES: usize = 4;
@@ -150,7 +151,7 @@ impl Nic {
     pub(super) fn join(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         number: usize,
         child: Option<usize>,
         operation: u8,
@@ -172,12 +173,13 @@ impl Nic {
         engine.inputs[place] = Some(value);
         if engine.inputs.iter().all(Option::is_some) {
             let cycles = u64::from(c.config.collective_cycles) * engine.inputs.len() as u64;
-            self.schedule.at(t + cycles * c.config.cycle_microticks, Action::Reduced(number as u8));
+            self.schedule
+                .at(t + Microticks(cycles * c.config.cycle_microticks), Action::Reduced(number as u8));
         }
     }
 
     /// All contributions of an engine are one.
-    pub(super) fn reduced(&mut self, c: &Common, t: u64, number: usize) {
+    pub(super) fn reduced(&mut self, c: &Common, t: Microticks, number: usize) {
         let Some(tree) = lock(&self.here).trees[number].clone() else { return };
         let engine = &mut self.engines[number];
         let operation = engine.operation.unwrap_or(0);
@@ -197,7 +199,14 @@ impl Nic {
     }
 
     /// The result is here: it goes on to the children, and to memory.
-    pub(super) fn result_came(&mut self, c: &Common, t: u64, number: usize, value: [u64; 2], status: Status) {
+    pub(super) fn result_came(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        number: usize,
+        value: [u64; 2],
+        status: Status,
+    ) {
         let Some(tree) = lock(&self.here).trees[number % ENGINES].clone() else { return };
         // Children join the next operation only when they have the result of this one.
         let engine = &mut self.engines[number % ENGINES];
@@ -211,7 +220,14 @@ impl Nic {
     }
 
     /// It has come to memory.
-    pub(super) fn has_result(&mut self, c: &Common, t: u64, number: u8, value: [u64; 2], status: Status) {
+    pub(super) fn has_result(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        number: u8,
+        value: [u64; 2],
+        status: Status,
+    ) {
         let queue = {
             let mut here = lock(&self.here);
             here.results[usize::from(number)] = Some((value, status));
@@ -224,7 +240,7 @@ impl Nic {
         }
     }
 
-    fn collective_packet(&mut self, c: &Common, t: u64, partial: Partial) {
+    fn collective_packet(&mut self, c: &Common, t: Microticks, partial: Partial) {
         let Partial { op, ptag, to: (node, engine), child, command, value } = partial;
         let Some(node) = c.job(ptag).and_then(|job| job.node(node)) else { return };
         let request = Request {

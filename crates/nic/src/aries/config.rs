@@ -7,7 +7,7 @@ use netloom_node::polling::Polling;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(super) use netloom_node::agenda::{MILLI, TICK};
+use netloom_node::time::Microticks;
 
 /// The NIC, its host interface, and what cores need to use it. Latencies in thousandths of a tick; what sets a rate, in millionths, so
 /// that a cycle of 800 MHz beside a router of 875 MHz is exact.
@@ -68,7 +68,10 @@ pub struct CoreConfig {
 
 impl CoreConfig {
     pub(super) fn polling(&self) -> Polling {
-        Polling::memory(self.poll_milliticks * MILLI, self.found_milliticks * MILLI)
+        Polling::memory(
+            Microticks::of_milliticks(self.poll_milliticks),
+            Microticks::of_milliticks(self.found_milliticks),
+        )
     }
 }
 
@@ -171,8 +174,8 @@ impl AriesConfig {
 
     /// What the data path takes for a packet with so many bytes: a cycle for its header, and one for each 16 B, which makes five for
     /// 64 B and two for an AMO, as the paper counts them (inferred).
-    pub(super) fn passage(&self, bytes: u32) -> u64 {
-        u64::from(1 + bytes.div_ceil(self.datapath_B)) * self.cycle_microticks
+    pub(super) fn passage(&self, bytes: u32) -> Microticks {
+        Microticks(u64::from(1 + bytes.div_ceil(self.datapath_B)) * self.cycle_microticks)
     }
 }
 
@@ -187,11 +190,11 @@ mod tests {
     fn its_rates_are_the_papers() {
         let c = AriesConfig::cray_xc();
         assert!(c.check().is_ok());
-        let per_s = |microticks: u64| 875e12 / microticks as f64;
+        let per_s = |t: Microticks| 875e12 / t.0 as f64;
         assert!((per_s(c.passage(64)) * 64.0 - 10.24e9).abs() < 1.0);
         assert!((per_s(c.passage(8)) - 400e6).abs() < 1.0);
-        assert!((per_s(c.pcie.dword_microticks) * 4.0 - 16e9).abs() < 1.0);
-        let put = (c.core.library_milliticks + c.core.store_milliticks) * MILLI;
+        assert!((per_s(Microticks(c.pcie.dword_microticks)) * 4.0 - 16e9).abs() < 1.0);
+        let put = Microticks::of_milliticks(c.core.library_milliticks + c.core.store_milliticks);
         assert!((per_s(put) - 7.5e6).abs() < 100.0);
     }
 

@@ -4,6 +4,7 @@
 use super::node::{Common, Node, lock};
 use super::status::{Refusal, Status};
 use super::{Nic, Watch};
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
 /// Events that a subscription keeps **(ours)**.
@@ -25,8 +26,8 @@ pub enum ErrorKind {
 pub struct ErrorEvent {
     /// What went wrong.
     pub kind: ErrorKind,
-    /// When, microticks.
-    pub at: u64,
+    /// When.
+    pub at: Microticks,
     /// The machine's number of the node that sent the packet, if one came.
     pub from: Option<u32>,
 }
@@ -86,7 +87,7 @@ impl Subscription {
 
 impl Nic {
     /// Tells all who have asked for it of an error.
-    pub(super) fn report(&mut self, c: &Common, t: u64, kind: ErrorKind, from: Option<u32>) {
+    pub(super) fn report(&mut self, c: &Common, t: Microticks, kind: ErrorKind, from: Option<u32>) {
         let mut told = vec![];
         for subscription in lock(&self.here).subscriptions.iter_mut().flatten() {
             if !subscription.mask.has(kind) {

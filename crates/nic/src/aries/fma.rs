@@ -8,6 +8,7 @@ use super::status::Status;
 use super::{Action, Common, Nic, Ready};
 use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::Mode;
+use netloom_node::time::Microticks;
 
 /// Bytes of a window **(ours)**.
 pub const WINDOW_B: u64 = 1 << 32;
@@ -194,7 +195,7 @@ pub struct Descriptor {
 
 impl Nic {
     /// Does what needs no packet, as far as it comes first; says whether a request is next.
-    fn next_is_request(&mut self, c: &Common, t: u64) -> bool {
+    fn next_is_request(&mut self, c: &Common, t: Microticks) -> bool {
         loop {
             let chained = match self.commands.front() {
                 Some(Command::Chain { descriptor }) => Some(*descriptor),
@@ -247,7 +248,7 @@ impl Nic {
         ssid.is_some_and(|ssid| self.transactions.get(ssid).outstanding > 0)
     }
 
-    fn close(&mut self, c: &Common, t: u64, descriptor: u8) {
+    fn close(&mut self, c: &Common, t: Microticks, descriptor: u8) {
         let d = self.descriptors.entry(descriptor).or_default();
         if let Some(ssid) = d.open.take() {
             self.transactions.get(ssid).closed = true;
@@ -257,7 +258,7 @@ impl Nic {
 
     /// Hands requests on to the network, those of FMA and those of the block transfer and collective engines in turn, as long as the buffer of
     /// outstanding ones and the pipeline have room.
-    pub(super) fn feed(&mut self, c: &Common, t: u64) {
+    pub(super) fn feed(&mut self, c: &Common, t: Microticks) {
         loop {
             let fma = self.next_is_request(c, t) && self.orb.has_room();
             let has_place = self.ready.front().is_some_and(|r| r.tag.is_some());
@@ -283,7 +284,7 @@ impl Nic {
     }
 
     /// A transaction of so many requests has made one more.
-    fn one_less(&mut self, c: &Common, t: u64, descriptor: u8) {
+    fn one_less(&mut self, c: &Common, t: Microticks, descriptor: u8) {
         let d = self.descriptors.entry(descriptor).or_default();
         if d.left > 0 {
             d.left -= 1;
@@ -294,7 +295,7 @@ impl Nic {
     }
 
     /// Makes a request of what a core has written.
-    fn issue_remote(&mut self, c: &Common, t: u64, descriptor: u8, target: Target, what: What) {
+    fn issue_remote(&mut self, c: &Common, t: Microticks, descriptor: u8, target: Target, what: What) {
         let d = *self.descriptors.entry(descriptor).or_default();
         let window = d.window;
         let (place, offset) = match target {
@@ -359,7 +360,7 @@ impl Nic {
         self.issue(c, t, Ready { request, node, mode: window.mode, data, tag: None, outstanding });
     }
 
-    fn issue_event(&mut self, c: &Common, t: u64, ssid: u16) {
+    fn issue_event(&mut self, c: &Common, t: Microticks, ssid: u16) {
         let n = self.transactions.get(ssid).notice;
         let request = Request {
             op: Op::Event,
@@ -382,7 +383,7 @@ impl Nic {
     }
 
     /// A process waits until a descriptor has nothing outstanding: its count is written to memory when that is so.
-    pub(super) fn sync_changed(&mut self, c: &Common, t: u64, descriptor: u8) {
+    pub(super) fn sync_changed(&mut self, c: &Common, t: Microticks, descriptor: u8) {
         let d = self.descriptors.entry(descriptor).or_default();
         if d.outstanding == 0 && self.schedule.is_awaited(|watch| watch == super::Watch::Sync(descriptor)) {
             self.write(c, t, 8, super::Landing::Sync(descriptor));
@@ -402,7 +403,14 @@ impl Nic {
     }
 
     /// A core's write waits for a credit of PCI-Express, or goes.
-    pub(super) fn core_writes(&mut self, c: &Common, t: u64, process: u8, bytes: u32, command: Command) {
+    pub(super) fn core_writes(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        process: u8,
+        bytes: u32,
+        command: Command,
+    ) {
         if self.writes_held >= c.config.pio_writes {
             self.held.push_back((process, bytes, command));
             return;
@@ -414,7 +422,7 @@ impl Nic {
         self.schedule.resume_at(start, process);
     }
 
-    fn return_credit(&mut self, c: &Common, t: u64) {
+    fn return_credit(&mut self, c: &Common, t: Microticks) {
         self.writes_held = self.writes_held.saturating_sub(1);
         if let Some((process, bytes, command)) = self.held.pop_front() {
             self.core_writes(c, t, process, bytes, command);

@@ -1,6 +1,5 @@
 //! Responses, back where their requests came from: their data is written to memory, and transactions that are complete make an event.
 
-use super::config::MILLI;
 use super::errors::ErrorKind;
 use super::fma::Command;
 use super::node::{Event, EventKind};
@@ -10,6 +9,7 @@ use super::status::Status;
 use super::target::Arrival;
 use super::{Action, Common, Landing, Nic};
 use netloom_fabric::packet::Data;
+use netloom_node::time::Microticks;
 
 /// A response whose data is to be written.
 pub struct Deposit {
@@ -19,7 +19,7 @@ pub struct Deposit {
 }
 
 impl Nic {
-    pub(super) fn response_arrived(&mut self, c: &Common, t: u64, arrival: &Arrival) {
+    pub(super) fn response_arrived(&mut self, c: &Common, t: Microticks, arrival: &Arrival) {
         let mut response = Response::of(&arrival.meta);
         if arrival.is_damaged {
             response.status = Status::Corrupt;
@@ -43,7 +43,7 @@ impl Nic {
     }
 
     /// Writes the data of a response, and behind it the flag that was asked for.
-    pub(super) fn deposit(&mut self, c: &Common, t: u64, deposit: Deposit) {
+    pub(super) fn deposit(&mut self, c: &Common, t: Microticks, deposit: Deposit) {
         let Deposit { what, response, data } = deposit;
         if let Then::Store { process, address, bytes, flag } = what.then {
             let data = data.map(|d| d[..bytes as usize].into());
@@ -56,7 +56,7 @@ impl Nic {
         self.responded(c, t, &what, response);
     }
 
-    fn responded(&mut self, c: &Common, t: u64, what: &Outstanding, response: Response) {
+    fn responded(&mut self, c: &Common, t: Microticks, what: &Outstanding, response: Response) {
         if let Some(descriptor) = what.descriptor {
             if let Some(d) = self.descriptors.get_mut(&descriptor) {
                 d.outstanding -= 1;
@@ -73,14 +73,14 @@ impl Nic {
     }
 
     /// There is room in the buffer of outstanding requests again, and perhaps an SSID.
-    fn has_room_again(&mut self, c: &Common, t: u64) {
+    fn has_room_again(&mut self, c: &Common, t: Microticks) {
         self.start_transfers(c, t);
         self.go_on_stepping(t);
         self.feed(c, t);
     }
 
     /// Tells the end of a transaction, if this is it.
-    pub(super) fn finish(&mut self, c: &Common, t: u64, ssid: u16) {
+    pub(super) fn finish(&mut self, c: &Common, t: Microticks, ssid: u16) {
         let transaction = self.transactions.get(ssid);
         if !transaction.closed || transaction.outstanding > 0 {
             return;
@@ -102,10 +102,10 @@ impl Nic {
     }
 
     /// Gives up requests that have had no response for too long.
-    pub(super) fn sweep(&mut self, c: &Common, t: u64) {
+    pub(super) fn sweep(&mut self, c: &Common, t: Microticks) {
         self.is_sweeping = false;
-        let timeout = c.config.timeout_milliticks * MILLI;
-        let old: Vec<Tag> = self.orb.older_than((t + 1).saturating_sub(timeout));
+        let timeout = Microticks::of_milliticks(c.config.timeout_milliticks);
+        let old: Vec<Tag> = self.orb.older_than((t + Microticks(1)).saturating_sub(timeout));
         for tag in old {
             if let Some(what) = self.orb.remove(tag) {
                 self.counters.timeouts += 1;

@@ -1,7 +1,7 @@
 //! The NIC as its node and the fabric see it.
 
 use super::address::Job;
-use super::config::{AriesConfig, MILLI, TICK};
+use super::config::AriesConfig;
 use super::fma::Command;
 use super::node::{Common, Node, lock};
 use super::{Action, Nic, Watch};
@@ -13,6 +13,7 @@ use netloom_fabric::router::tiled::{TiledFamily, TiledHeader};
 use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
 use netloom_node::process::ProcessId;
 use netloom_node::schedule::Schedule;
+use netloom_node::time::Microticks;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a process submits.
@@ -109,7 +110,7 @@ impl NetworkInterface for Nic {
         &mut self.schedule
     }
 
-    fn ready(&mut self, c: &Common, t: u64, _: ProcessId, watch: Watch) -> Option<u64> {
+    fn ready(&mut self, c: &Common, t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
         let is_there = match watch {
             Watch::Queue(queue) => lock(&self.here).queue(queue).is_none_or(|q| q.wakes().0),
             Watch::Sync(descriptor) => self.outstanding_of(descriptor) == 0,
@@ -121,7 +122,7 @@ impl NetworkInterface for Nic {
     fn submit(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         process: ProcessId,
         submission: Submission,
     ) -> Submitted<Submission, Watch> {
@@ -132,13 +133,14 @@ impl NetworkInterface for Nic {
             }
             Submission::IsSynced(descriptor) => {
                 lock(&self.here).is_synced = self.outstanding_of(descriptor) == 0;
-                self.schedule.resume_at(t + c.config.core.poll_milliticks * MILLI, process);
+                self.schedule
+                    .resume_at(t + Microticks::of_milliticks(c.config.core.poll_milliticks), process);
             }
         }
         Submitted::Pending
     }
 
-    fn act(&mut self, c: &Common, t: u64, action: Action) {
+    fn act(&mut self, c: &Common, t: Microticks, action: Action) {
         Nic::act(self, c, t, action);
     }
 
@@ -146,8 +148,8 @@ impl NetworkInterface for Nic {
         let port = if fifo == 0 { &mut self.requests } else { &mut self.responses };
         let answer = outgoing::pull(&mut port.list, &mut port.is_hungry, now, signals);
         match answer {
-            Pull::Packet(..) if fifo == 0 => self.feed(c, now * TICK),
-            Pull::Packet(..) => self.serve(c, now * TICK, 0),
+            Pull::Packet(..) if fifo == 0 => self.feed(c, Microticks::of_ticks(now)),
+            Pull::Packet(..) => self.serve(c, Microticks::of_ticks(now), 0),
             _ => {}
         }
         answer

@@ -2,6 +2,7 @@
 //! associative, of 128 entries of eight PTEs each; what it has not is fetched from the host's memory, and many fetches may be under way.
 
 use super::address::PageSize;
+use netloom_node::time::Microticks;
 
 /// Entries of the cache, of eight PTEs each.
 pub const PTE_CACHE_ENTRIES: usize = 128;
@@ -25,8 +26,8 @@ struct Entry {
     /// The number of its first page, by eight.
     block: u64,
     used: u64,
-    /// When it is here, microticks.
-    ready_at: u64,
+    /// When it is here.
+    ready_at: Microticks,
 }
 
 /// The cache, once anything has been translated.
@@ -43,9 +44,9 @@ impl Iommu {
     fn touch(
         &mut self,
         (process, level, block): (u8, u8, u64),
-        now: u64,
-        fetch: &mut impl FnMut(u64) -> u64,
-    ) -> u64 {
+        now: Microticks,
+        fetch: &mut impl FnMut(Microticks) -> Microticks,
+    ) -> Microticks {
         if self.sets.is_empty() {
             self.sets = vec![[None; PTE_CACHE_WAYS]; SETS];
         }
@@ -72,9 +73,9 @@ impl Iommu {
         process: u8,
         address: u64,
         page: PageSize,
-        now: u64,
-        mut fetch: impl FnMut(u64) -> u64,
-    ) -> u64 {
+        now: Microticks,
+        mut fetch: impl FnMut(Microticks) -> Microticks,
+    ) -> Microticks {
         let number = address >> page.log2();
         let mut at = now;
         let lower = (process, page.log2() as u8, number / PTES_PER_ENTRY);
@@ -105,7 +106,9 @@ mod tests {
             let mut iommu = Iommu::default();
             for _ in 0..3 {
                 for number in 0..blocks * PTES_PER_ENTRY {
-                    iommu.translate(0, number * page.bytes(), page, 0, |now| now + 5);
+                    iommu.translate(0, number * page.bytes(), page, Microticks::ZERO, |now| {
+                        now + Microticks(5)
+                    });
                 }
             }
             iommu.misses
@@ -119,13 +122,13 @@ mod tests {
     #[test]
     fn small_pages_take_two_levels() {
         let mut iommu = Iommu::default();
-        let fetch = |now: u64| now + 100;
-        assert_eq!(iommu.translate(0, 0, PageSize::SMALL, 10, fetch), 210);
+        let fetch = |now: Microticks| now + Microticks(100);
+        assert_eq!(iommu.translate(0, 0, PageSize::SMALL, Microticks(10), fetch), Microticks(210));
         // Its neighbours came with it, and others' upper level.
-        assert_eq!(iommu.translate(0, 7 * 4096, PageSize::SMALL, 300, fetch), 300);
-        assert_eq!(iommu.translate(0, 8 * 4096, PageSize::SMALL, 300, fetch), 400);
+        assert_eq!(iommu.translate(0, 7 * 4096, PageSize::SMALL, Microticks(300), fetch), Microticks(300));
+        assert_eq!(iommu.translate(0, 8 * 4096, PageSize::SMALL, Microticks(300), fetch), Microticks(400));
         // What is under way is waited for.
-        assert_eq!(iommu.translate(0, 9 * 4096, PageSize::SMALL, 350, fetch), 400);
-        assert_eq!(iommu.translate(0, 0, PageSize::HUGE, 500, fetch), 600);
+        assert_eq!(iommu.translate(0, 9 * 4096, PageSize::SMALL, Microticks(350), fetch), Microticks(400));
+        assert_eq!(iommu.translate(0, 0, PageSize::HUGE, Microticks(500), fetch), Microticks(600));
     }
 }

@@ -6,11 +6,11 @@ use super::bte::{Block, Transfer};
 use super::node::{lock, place};
 use super::target::Located;
 use super::{Action, Common, Landing, Nic, Watch, crossing};
-use crate::aries::config::MILLI;
 use crate::pcie::{Way, at_host};
 use netloom_engine::Time;
 use netloom_fabric::packet::Data;
 use netloom_node::polling::Polling;
+use netloom_node::time::Microticks;
 
 /// What is read, and for what.
 pub enum Read {
@@ -49,7 +49,7 @@ impl Read {
 
 impl Nic {
     /// Writes to memory of a process; returns when the write leaves.
-    pub(super) fn write(&mut self, c: &Common, t: u64, bytes: u32, landing: Landing) -> u64 {
+    pub(super) fn write(&mut self, c: &Common, t: Microticks, bytes: u32, landing: Landing) -> Microticks {
         let start = self.write_free.max(t);
         self.write_free = start + c.config.passage(bytes);
         let (start, end) = self.pcie.send(&c.config.pcie, Way::Up, start, bytes);
@@ -63,7 +63,7 @@ impl Nic {
     }
 
     /// Asks the host for data.
-    pub(super) fn read(&mut self, c: &Common, t: u64, read: Read) {
+    pub(super) fn read(&mut self, c: &Common, t: Microticks, read: Read) {
         let start = self.read_free.max(t);
         self.read_free = start + c.config.passage(read.bytes());
         let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, start, 0);
@@ -72,7 +72,7 @@ impl Nic {
     }
 
     /// The host's memory has the data, which takes its turn on the way back.
-    pub(super) fn at_host(&mut self, c: &Common, t: u64, read: Box<Read>) {
+    pub(super) fn at_host(&mut self, c: &Common, t: Microticks, read: Box<Read>) {
         let at = match &*read {
             Read::Answer(located) => Some(place(located.process, located.address)),
             Read::Block(block) => Some(place(block.process, block.address)),
@@ -92,12 +92,12 @@ impl Nic {
     pub(super) fn translate(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         (process, address): (u8, u64),
         page: PageSize,
-    ) -> u64 {
+    ) -> Microticks {
         let (pcie, schedule) = (&mut self.pcie, &mut self.schedule);
-        let back = u64::from(64 + c.config.pcie.overhead_B) * c.config.pcie.dword_microticks / 4;
+        let back = c.config.pcie.time(u64::from(64 + c.config.pcie.overhead_B));
         self.iommu.translate(process, address, page, t, |from| {
             // Of two levels the second is asked for later; what it takes of the host interface is taken now, so that nothing waits for it.
             let (_, end) = pcie.send(&c.config.pcie, Way::Up, t, 0);
@@ -111,17 +111,17 @@ impl Nic {
     pub(super) fn translate_local(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         process: u8,
         address: u64,
         bytes: u32,
-    ) -> u64 {
+    ) -> Microticks {
         let page = lock(&self.here).domains.page_of(process, address, bytes.into());
         self.translate(c, t, (process, address), page.unwrap_or(PageSize::SMALL))
     }
 
     /// What was written has come to memory: whoever polls for it finds it.
-    pub(super) fn landed(&mut self, c: &Common, t: u64, landing: Landing) {
+    pub(super) fn landed(&mut self, c: &Common, t: Microticks, landing: Landing) {
         match landing {
             Landing::Data { process, address, bytes, data } => {
                 let at = place(process, address);
@@ -158,18 +158,18 @@ impl Nic {
     }
 
     /// Processes that poll for this go on at the end of the turn in which it is there.
-    pub(super) fn found(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
+    pub(super) fn found(&mut self, c: &Common, t: Microticks, is_it: impl Fn(u8, Watch) -> bool) {
         self.schedule.found(t, |_| c.config.core.polling(), is_it);
     }
 
     /// Processes that sleep until this is there are woken.
-    pub(super) fn interrupt(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
-        let asleep = Polling::asleep(c.config.core.interrupt_milliticks * MILLI);
+    pub(super) fn interrupt(&mut self, c: &Common, t: Microticks, is_it: impl Fn(u8, Watch) -> bool) {
+        let asleep = Polling::asleep(Microticks::of_milliticks(c.config.core.interrupt_milliticks));
         self.counters.interrupts += self.schedule.found(t, |_| asleep, is_it) as u64;
     }
 
     /// What a read has brought.
-    pub(super) fn read_done(&mut self, c: &Common, t: u64, read: Read, data: Option<Data>) {
+    pub(super) fn read_done(&mut self, c: &Common, t: Microticks, read: Read, data: Option<Data>) {
         match read {
             Read::Answer(located) => self.answer(c, t, &located, data),
             Read::Block(block) => self.block_read(c, t, block, data),
@@ -180,7 +180,7 @@ impl Nic {
     }
 
     /// The tick of a time.
-    pub(super) fn tick(t: u64) -> Time {
-        t / super::config::TICK
+    pub(super) fn tick(t: Microticks) -> Time {
+        t.ticks()
     }
 }

@@ -52,11 +52,12 @@ pub use orb::{Notice, OUTSTANDING};
 
 use crate::arrivals::Arrivals;
 use crate::outgoing::{Outgoing, Requests};
-use config::{AriesConfig, MILLI};
+use config::AriesConfig;
 use netloom_engine::Stream;
 use netloom_fabric::packet::{Data, Meta};
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
 use netloom_node::schedule::Schedule;
+use netloom_node::time::Microticks;
 use packet::{Request, Tag};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -139,14 +140,14 @@ struct Ready {
 /// Packets on their way out.
 struct Port {
     list: Outgoing,
-    free_at: u64,
+    free_at: Microticks,
     /// Whether the network must be told of a packet.
     is_hungry: bool,
 }
 
 impl Default for Port {
     fn default() -> Self {
-        Port { list: VecDeque::new(), free_at: 0, is_hungry: true }
+        Port { list: VecDeque::new(), free_at: Microticks::ZERO, is_hungry: true }
     }
 }
 
@@ -164,8 +165,8 @@ pub struct Nic {
     schedule: Schedule<Action, Watch>,
     pcie: crate::pcie::Pcie,
     /// When the data path takes the next read and the next write.
-    read_free: u64,
-    write_free: u64,
+    read_free: Microticks,
+    write_free: Microticks,
     iommu: iommu::Iommu,
     orb: orb::Orb,
     transactions: orb::Transactions,
@@ -182,7 +183,7 @@ pub struct Nic {
     responses: Port,
     arrivals: [Arrivals<target::Arrival>; 2],
     /// When the data path takes the next of each.
-    arrivals_free: [u64; 2],
+    arrivals_free: [Microticks; 2],
     bte: bte::Bte,
     table: message_table::MessageTable,
     amo: amo_cache::AmoCache,
@@ -192,9 +193,9 @@ pub struct Nic {
 }
 
 /// From a transfer's end to its effect, for memory and cores of a process.
-fn crossing(c: &AriesConfig, process: u8) -> u64 {
+fn crossing(c: &AriesConfig, process: u8) -> Microticks {
     let far = u64::from(u32::from(process) / c.core.cores_per_cpu % 2);
-    (c.pcie.crossing_milliticks + far * c.pcie.qpi_milliticks) * MILLI
+    Microticks::of_milliticks(c.pcie.crossing_milliticks + far * c.pcie.qpi_milliticks)
 }
 
 impl Nic {
@@ -205,8 +206,8 @@ impl Nic {
             random: Stream::new(seed, 11, number.into()),
             schedule: Schedule::default(),
             pcie: crate::pcie::Pcie::new(seed, number),
-            read_free: 0,
-            write_free: 0,
+            read_free: Microticks::ZERO,
+            write_free: Microticks::ZERO,
             iommu: iommu::Iommu::default(),
             orb: orb::Orb::default(),
             transactions: orb::Transactions::default(),
@@ -220,7 +221,7 @@ impl Nic {
             requests: Port::default(),
             responses: Port::default(),
             arrivals: Default::default(),
-            arrivals_free: [0; 2],
+            arrivals_free: [Microticks::ZERO; 2],
             bte: bte::Bte::default(),
             table: message_table::MessageTable::default(),
             amo: amo_cache::AmoCache::default(),
@@ -231,7 +232,7 @@ impl Nic {
     }
 
     /// Does what is due at a time.
-    fn act(&mut self, c: &Common, t: u64, action: Action) {
+    fn act(&mut self, c: &Common, t: Microticks, action: Action) {
         match action {
             Action::Arrived(command) => {
                 self.commands.push_back(*command);
@@ -267,7 +268,7 @@ impl Nic {
     fn send(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         (to, class, mode): (u32, Class, Mode),
         (flits, carried): (u32, u32),
         meta: Meta,
@@ -278,12 +279,12 @@ impl Nic {
         let port = if which == 0 { &mut self.requests } else { &mut self.responses };
         let start = port.free_at.max(t);
         port.free_at = start + c.config.passage(carried);
-        port.list.push_back((start + c.config.out_milliticks * MILLI, header, meta, data));
+        port.list.push_back((start + Microticks::of_milliticks(c.config.out_milliticks), header, meta, data));
         self.asks.fills[which] |= std::mem::take(&mut port.is_hungry);
     }
 
     /// Sends a request, for which there is a place.
-    fn issue(&mut self, c: &Common, t: u64, ready: Ready) {
+    fn issue(&mut self, c: &Common, t: Microticks, ready: Ready) {
         let Ready { mut request, node, mode, data, tag, outstanding } = ready;
         request.tag = tag.unwrap_or_else(|| self.orb.insert(outstanding));
         self.orb.issued(request.tag, t);
@@ -296,11 +297,11 @@ impl Nic {
         };
         self.counters.requests += 1;
         let flits = c.packet.request_flits(carried);
-        let meta = request.to_meta(self.number, t / config::TICK);
+        let meta = request.to_meta(self.number, t.ticks());
         self.send(c, t, (node, Class::Request, mode), (flits, carried), meta, data);
         if !self.is_sweeping {
             self.is_sweeping = true;
-            self.schedule.at(t + c.config.timeout_milliticks * MILLI, Action::Sweep);
+            self.schedule.at(t + Microticks::of_milliticks(c.config.timeout_milliticks), Action::Sweep);
         }
     }
 }

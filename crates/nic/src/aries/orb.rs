@@ -3,6 +3,7 @@
 
 use super::packet::{SSIDS, Tag};
 use super::status::Status;
+use netloom_node::time::Microticks;
 
 /// Packets that a NIC may have outstanding.
 pub const OUTSTANDING: usize = 1024;
@@ -20,7 +21,7 @@ pub enum Then {
 pub struct Outstanding {
     pub transaction: Option<u16>,
     pub then: Then,
-    pub issued_at: u64,
+    pub issued_at: Microticks,
     /// The FMA descriptor by which it was asked for.
     pub descriptor: Option<u8>,
 }
@@ -68,14 +69,14 @@ impl Orb {
     }
 
     /// Says when a request has been issued, from which on its response is awaited.
-    pub fn issued(&mut self, tag: Tag, at: u64) {
+    pub fn issued(&mut self, tag: Tag, at: Microticks) {
         if let Some(what) = &mut self.entries[usize::from(tag.entry)].1 {
             what.issued_at = at;
         }
     }
 
     /// Those that were issued before a time.
-    pub fn older_than(&self, time: u64) -> Vec<Tag> {
+    pub fn older_than(&self, time: Microticks) -> Vec<Tag> {
         let old = self.entries.iter().enumerate().filter_map(|(entry, (use_, what))| {
             what.filter(|w| w.issued_at < time).map(|_| Tag { entry: entry as u16, use_: *use_ })
         });
@@ -174,9 +175,14 @@ mod tests {
     #[test]
     fn a_nic_has_1024_places() {
         let mut orb = Orb::default();
-        let what = Outstanding { transaction: None, then: Then::Count, issued_at: 7, descriptor: None };
+        let what =
+            Outstanding { transaction: None, then: Then::Count, issued_at: Microticks(7), descriptor: None };
         let tags: Vec<Tag> = (0..OUTSTANDING).map(|_| orb.insert(what)).collect();
-        assert!(!orb.has_room() && orb.older_than(8).len() == OUTSTANDING && orb.older_than(7).is_empty());
+        assert!(
+            !orb.has_room()
+                && orb.older_than(Microticks(8)).len() == OUTSTANDING
+                && orb.older_than(Microticks(7)).is_empty()
+        );
         assert!(orb.remove(tags[5]).is_some() && orb.has_room());
         // The place is used again, and what is late does not hit who has it now.
         let again = orb.insert(what);

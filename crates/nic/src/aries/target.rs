@@ -7,12 +7,12 @@ use super::packet::{Op, Request, Response};
 use super::status::Status;
 use super::system::SYSTEM;
 use super::{Action, Common, Landing, Nic};
-use crate::aries::config::{MILLI, TICK};
 use crate::pcie::Way;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::{Data, Meta};
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
+use netloom_node::time::Microticks;
 
 /// A packet that has arrived.
 pub struct Arrival {
@@ -49,17 +49,17 @@ impl Nic {
         };
         if arrival.is_damaged {
             self.counters.damaged += 1;
-            self.report(c, now * TICK, ErrorKind::Damaged, Some(arrival.meta.source));
+            self.report(c, Microticks::of_ticks(now), ErrorKind::Damaged, Some(arrival.meta.source));
         }
         let limit = (class, c.config.input_packets);
-        let after = c.config.in_milliticks * MILLI;
+        let after = Microticks::of_milliticks(c.config.in_milliticks);
         self.arrivals[class].push(now, after, arrival, limit, &mut self.asks);
-        self.serve(c, now * TICK, class);
+        self.serve(c, Microticks::of_ticks(now), class);
     }
 
     /// Looks at what has arrived, as fast as the data path and the host interface take it.
-    pub(super) fn serve(&mut self, c: &Common, t: u64, class: usize) {
-        let slack = BACKLOG_B * c.config.pcie.dword_microticks / 4;
+    pub(super) fn serve(&mut self, c: &Common, t: Microticks, class: usize) {
+        let slack = c.config.pcie.time(BACKLOG_B);
         while let Some(there) = self.arrivals[class].first() {
             let start = there.max(self.arrivals_free[class]);
             let start = start.max(self.pcie.free(Way::Up).saturating_sub(slack));
@@ -90,7 +90,7 @@ impl Nic {
         self.arrivals[class].reopen((class, c.config.input_packets), &mut self.asks);
     }
 
-    fn request_arrived(&mut self, c: &Common, t: u64, arrival: Arrival) {
+    fn request_arrived(&mut self, c: &Common, t: Microticks, arrival: Arrival) {
         self.counters.served += 1;
         let r = arrival.request;
         if arrival.is_damaged {
@@ -134,7 +134,7 @@ impl Nic {
     }
 
     /// Does what was asked for.
-    pub(super) fn commit(&mut self, c: &Common, t: u64, located: Located) {
+    pub(super) fn commit(&mut self, c: &Common, t: Microticks, located: Located) {
         let r = located.arrival.request;
         match r.op {
             Op::Get => self.read(c, t, super::memory::Read::Answer(located)),
@@ -157,7 +157,7 @@ impl Nic {
     }
 
     /// Counts a packet whose sequence is to make an event; says whether it could not be followed.
-    pub(super) fn count(&mut self, c: &Common, t: u64, located: &Located) -> bool {
+    pub(super) fn count(&mut self, c: &Common, t: Microticks, located: &Located) -> bool {
         let r = &located.arrival.request;
         if !r.event {
             return false;
@@ -170,18 +170,18 @@ impl Nic {
         followed == Followed::Missed
     }
 
-    fn remote_event(&mut self, c: &Common, t: u64, queue: Option<u16>, r: &Request) {
+    fn remote_event(&mut self, c: &Common, t: Microticks, queue: Option<u16>, r: &Request) {
         let Some(queue) = queue else { return };
         let event = Event { kind: EventKind::Remote, user: r.user.into(), status: Status::Success, bytes: 0 };
         self.write_event(c, t, queue, event);
     }
 
-    pub(super) fn write_event(&mut self, c: &Common, t: u64, queue: u16, event: Event) {
+    pub(super) fn write_event(&mut self, c: &Common, t: Microticks, queue: u16, event: Event) {
         self.write(c, t, EVENT_B, Landing::Event { queue, event });
     }
 
     /// A part of a message for a posted receive.
-    fn message_part(&mut self, c: &Common, t: u64, arrival: Arrival) {
+    fn message_part(&mut self, c: &Common, t: Microticks, arrival: Arrival) {
         let r = arrival.request;
         let process = r.mdh as u8;
         let find = || {
@@ -212,12 +212,19 @@ impl Nic {
     }
 
     /// The data of a get has come from memory.
-    pub(super) fn answer(&mut self, c: &Common, t: u64, located: &Located, data: Option<Data>) {
+    pub(super) fn answer(&mut self, c: &Common, t: Microticks, located: &Located, data: Option<Data>) {
         let bytes = located.arrival.request.bytes;
         self.respond_with(c, t, &located.arrival, (Status::Success, false), bytes, data);
     }
 
-    pub(super) fn respond(&mut self, c: &Common, t: u64, arrival: &Arrival, status: Status, missed: bool) {
+    pub(super) fn respond(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        arrival: &Arrival,
+        status: Status,
+        missed: bool,
+    ) {
         self.respond_with(c, t, arrival, (status, missed), 0, None);
     }
 
@@ -225,7 +232,7 @@ impl Nic {
     pub(super) fn respond_with(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         arrival: &Arrival,
         (status, event_missed): (Status, bool),
         bytes: u32,

@@ -151,12 +151,18 @@ impl Unit {
     /// The injection FIFO whose descriptor an engine takes next: of those that may use its network FIFO and have the highest priority,
     /// any.
     fn choose(&mut self, engine: usize) -> Option<(u16, Priority)> {
-        let able = self.ready.iter().filter(|ready| ready.map >> engine & 1 != 0);
-        let highest = able.clone().map(|ready| ready.priority).max()?;
-        let best = able.filter(|ready| ready.priority == highest);
-        let n = best.clone().count() as u64;
+        let may = |ready: &Ready| ready.map >> engine & 1 != 0;
+        let (mut highest, mut n) = (None, 0);
+        for ready in self.ready.iter().filter(|ready| may(ready)) {
+            if Some(ready.priority) > highest {
+                (highest, n) = (Some(ready.priority), 0);
+            }
+            n += u64::from(Some(ready.priority) == highest);
+        }
+        let highest = highest?;
         let pick = if n > 1 { self.random.below(n) } else { 0 };
-        best.skip(pick as usize).map(|ready| (ready.fifo, ready.priority)).next()
+        let mut best = self.ready.iter().filter(|ready| may(ready) && ready.priority == highest);
+        best.nth(pick as usize).map(|ready| (ready.fifo, highest))
     }
 
     /// An engine begins the next packet of a descriptor: it reads its data.

@@ -12,11 +12,11 @@ use netloom_fabric::config::Outline;
 use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::router::queued::{BarrierStatus, QueuedFamily, QueuedSignal};
 use netloom_fabric::topology::torus::Torus;
-use netloom_node::agenda::TICK;
 use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
 use netloom_node::polling::Polling;
 use netloom_node::process::{Failure, ProcessId};
 use netloom_node::schedule::Schedule;
+use netloom_node::time::Microticks;
 use std::sync::{Arc, Mutex};
 
 /// The nodes' side of a block: a Message Unit each, and so many processes.
@@ -68,7 +68,7 @@ pub struct MessageUnit {
 
 /// How processes wait.
 fn polling(c: &MessageUnitConfig, watch: Watch) -> Polling {
-    let ticks = |ticks: u32| u64::from(ticks) * TICK;
+    let ticks = |ticks: u32| Microticks::of_ticks(u64::from(ticks));
     let (slave, poll, found) =
         (ticks(c.slave_ticks), ticks(c.software.poll_ticks), ticks(c.software.found_ticks));
     match watch {
@@ -82,7 +82,11 @@ fn polling(c: &MessageUnitConfig, watch: Watch) -> Polling {
 impl MessageUnit {
     /// Something is there: whoever waits for it finds it.
     fn found(&mut self, c: &Common, now: Time, is_it: impl Fn(Watch) -> bool) {
-        self.out.schedule.found(now * TICK, |watch| polling(&c.config, watch), |_, watch| is_it(watch));
+        self.out.schedule.found(
+            Microticks::of_ticks(now),
+            |watch| polling(&c.config, watch),
+            |_, watch| is_it(watch),
+        );
     }
 
     /// The unit raises an interrupt.
@@ -174,13 +178,13 @@ impl NetworkInterface for MessageUnit {
         &mut self.out.schedule
     }
 
-    fn ready(&mut self, c: &Common, t: u64, _: ProcessId, watch: Watch) -> Option<u64> {
+    fn ready(&mut self, c: &Common, t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
         let unit = &mut self.unit;
         let is_there = match watch {
             // Software knows how much room there is.
             Watch::Room(fifo) => return unit.has_room(fifo).then_some(t),
             Watch::Interrupt(group) => {
-                let found = u64::from(c.config.software.found_ticks) * TICK;
+                let found = Microticks::of_ticks(u64::from(c.config.software.found_ticks));
                 return unit.interrupts.is_pending(group).then_some(t + found);
             }
             Watch::Injected(fifo, descriptors) => unit.injected(fifo) >= descriptors,
@@ -194,11 +198,11 @@ impl NetworkInterface for MessageUnit {
     fn submit(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         process: ProcessId,
         command: Command,
     ) -> Submitted<Command, Watch> {
-        let now = t / TICK;
+        let now = t.ticks();
         match command {
             Command::Set(call, setting) => {
                 if let Err(reason) = self.set(setting) {
@@ -236,8 +240,8 @@ impl NetworkInterface for MessageUnit {
         Submitted::Done
     }
 
-    fn act(&mut self, c: &Common, t: u64, alarm: Alarm) {
-        let (unit, out, now) = (&mut self.unit, &mut self.out, t / TICK);
+    fn act(&mut self, c: &Common, t: Microticks, alarm: Alarm) {
+        let (unit, out, now) = (&mut self.unit, &mut self.out, t.ticks());
         match alarm {
             Alarm::TailMoved(fifo) => unit.tail_moved(c, now, fifo, out),
             Alarm::Fetched(fifo) => {

@@ -4,8 +4,9 @@
 
 use super::config::MessageUnitConfig;
 use super::fifos::Priority;
+use lru::LruCache;
 use netloom_engine::Time;
-use std::collections::BTreeMap;
+use rustc_hash::FxBuildHasher;
 
 /// Bytes that a port brings from memory in a cycle.
 const RETURN: u64 = 32;
@@ -43,31 +44,26 @@ pub(super) struct MasterPorts {
     ddr_free: f64,
 }
 
-/// Which stretches of memory the L2 holds, and in which order they were used last.
-#[derive(Default)]
-struct Cache {
-    /// By stretch: when it was used last, and whether it was written.
-    held: BTreeMap<u64, (u64, bool)>,
-    /// The same by when.
-    by_use: BTreeMap<u64, u64>,
-    uses: u64,
+/// Which stretches of memory the L2 holds, in the order in which they were used last, and whether each was written.
+struct Cache(LruCache<u64, bool, FxBuildHasher>);
+
+impl Default for Cache {
+    fn default() -> Self {
+        Cache(LruCache::unbounded_with_hasher(FxBuildHasher))
+    }
 }
 
 impl Cache {
     /// Uses a stretch; returns the bytes that the DDR must move for it. What is written whole need not be read first.
     fn touch(&mut self, stretch: u64, writes: bool, room: u64) -> u64 {
-        self.uses += 1;
-        let before = self.held.insert(stretch, (self.uses, writes));
-        self.by_use.insert(self.uses, stretch);
-        if let Some((used, was_written)) = before {
-            self.by_use.remove(&used);
-            self.held.insert(stretch, (self.uses, writes || was_written));
+        if let Some(was_written) = self.0.get_mut(&stretch) {
+            *was_written |= writes;
             return 0;
         }
         let mut moved = if writes { 0 } else { STRETCH };
-        if self.held.len() as u64 * STRETCH > room
-            && let Some((_, oldest)) = self.by_use.pop_first()
-            && let Some((_, true)) = self.held.remove(&oldest)
+        self.0.put(stretch, writes);
+        if self.0.len() as u64 * STRETCH > room
+            && let Some((_, true)) = self.0.pop_lru()
         {
             moved += STRETCH;
         }
@@ -198,7 +194,7 @@ pub(super) mod tests {
         assert_eq!([2, 3].map(|s| cache.touch(s, true, room)), [0, 0]);
         // The fifth takes the place of the one that was used longest ago, which was only read; the next two write back.
         assert_eq!([4, 5, 6, 7].map(|s| cache.touch(s, false, room)), [512, 512, 1024, 1024]);
-        assert_eq!(cache.held.len(), 4);
+        assert_eq!(cache.0.len(), 4);
     }
 
     #[test]

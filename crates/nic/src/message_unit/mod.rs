@@ -44,10 +44,10 @@ use netloom_fabric::collective::ClassRoute;
 use netloom_fabric::host::Signals;
 use netloom_fabric::packet::{Data, Header, Meta};
 use netloom_fabric::router::queued::QueuedSignal;
-use netloom_node::agenda::TICK;
 use netloom_node::memory::Contents;
 use netloom_node::program::lock;
 use netloom_node::schedule::Schedule;
+use netloom_node::time::Microticks;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
@@ -184,7 +184,7 @@ enum Request {
 
 impl Out {
     fn at(&mut self, time: Time, alarm: Alarm) {
-        self.schedule.at_ranked(time * TICK, alarm.rank(), alarm);
+        self.schedule.at_ranked(Microticks::of_ticks(time), alarm.rank(), alarm);
     }
 
     fn fill(&mut self, fifo: usize) {

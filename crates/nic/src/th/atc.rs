@@ -6,7 +6,7 @@ use super::node::{Common, lock};
 use super::status::Refusal;
 use super::{Action, Nic};
 use crate::pcie::{Way, at_host};
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 use std::collections::BTreeMap;
 
 /// A page of a virtual port.
@@ -16,8 +16,8 @@ type Page = (u8, u64);
 struct Entry {
     page: Page,
     used: u64,
-    /// When it is here, microticks.
-    ready_at: u64,
+    /// When it is here.
+    ready_at: Microticks,
 }
 
 /// The cache: sets that have never been used take no memory.
@@ -41,10 +41,10 @@ impl Atc {
     pub fn translate(
         &mut self,
         page: Page,
-        now: u64,
+        now: Microticks,
         (sets, ways): (u32, u32),
-        fetch: impl FnOnce() -> u64,
-    ) -> u64 {
+        fetch: impl FnOnce() -> Microticks,
+    ) -> Microticks {
         self.uses += 1;
         let uses = self.uses;
         let set = self.sets.entry(set_of(page, sets)).or_default();
@@ -92,7 +92,7 @@ impl Atc {
 impl Nic {
     /// The first step of a refresh (section 2.3): an item of the memory checker is valid now, or no longer. The second: tags of its pages are
     /// sought in the cache, a set in the time of a check **(ours)**. A buffer is written first, a line of eight items at a time.
-    pub(super) fn refresh(&mut self, c: &Common, t: u64, item: u16, is_valid: bool) {
+    pub(super) fn refresh(&mut self, c: &Common, t: Microticks, item: u16, is_valid: bool) {
         let (config, sets) = (&c.config, u64::from((c.config.cache_entries / c.config.cache_ways).max(1)));
         let pages = {
             let mut here = lock(&self.here);
@@ -106,9 +106,9 @@ impl Nic {
             for _ in 0..pages.div_ceil(8) {
                 end = self.pcie.send(&config.pcie, Way::Down, start, 64).1;
             }
-            start = end + at_host(&config.pcie) + config.pcie.crossing_milliticks * MILLI;
+            start = end + at_host(&config.pcie) + Microticks::of_milliticks(config.pcie.crossing_milliticks);
         }
-        self.refresh_free = start + pages.min(sets) * config.check_milliticks * MILLI;
+        self.refresh_free = start + pages.min(sets) * Microticks::of_milliticks(config.check_milliticks);
         self.schedule.at(self.refresh_free, Action::Refreshed(item));
     }
 
@@ -129,7 +129,8 @@ mod tests {
     #[test]
     fn a_set_holds_eight_and_loses_the_oldest() {
         let (mut atc, shape) = (Atc::default(), (4, 8));
-        let look = |atc: &mut Atc, page: u64| atc.translate((0, page), 10, shape, || 110);
+        let look =
+            |atc: &mut Atc, page: u64| atc.translate((0, page), Microticks(10), shape, || Microticks(110)).0;
         for page in 0..8 {
             assert_eq!(look(&mut atc, page * 4), 110);
         }
@@ -153,13 +154,13 @@ mod tests {
         assert_eq!(atc.sets.len(), 0, "memory only as it is used");
         for _ in 0..2 {
             (0..pages).for_each(|page| {
-                atc.translate((3, page), 0, shape, || 1);
+                atc.translate((3, page), Microticks::ZERO, shape, || Microticks(1));
             });
         }
         assert_eq!((atc.hits, atc.misses), (pages, pages));
         let mut look = |page: u64| {
             let before = atc.misses;
-            atc.translate((3, page), 0, shape, || 1);
+            atc.translate((3, page), Microticks::ZERO, shape, || Microticks(1));
             atc.misses > before
         };
         assert!(look(pages), "it is new");

@@ -2,8 +2,8 @@
 
 use crate::pcie::PcieConfig;
 use netloom_fabric::config::ConfigError;
-use netloom_node::agenda::MILLI;
 use netloom_node::polling::Polling;
+use netloom_node::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +96,10 @@ pub struct ThCoreConfig {
 
 impl ThCoreConfig {
     pub(super) fn polling(&self) -> Polling {
-        Polling::memory(self.poll_milliticks * MILLI, self.found_milliticks * MILLI)
+        Polling::memory(
+            Microticks::of_milliticks(self.poll_milliticks),
+            Microticks::of_milliticks(self.found_milliticks),
+        )
     }
 }
 

@@ -11,7 +11,7 @@ use super::packet::{Id, Kind, Packet};
 use super::queue::ErrorKind;
 use super::status::Status;
 use super::{Action, Nic};
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 use std::collections::BTreeSet;
 
 /// What a NIC knows of a transfer that comes to it.
@@ -24,12 +24,20 @@ pub struct Coming {
     pub packets: Option<u32>,
     pub status: Status,
     /// When something of it came last.
-    pub heard_at: u64,
+    pub heard_at: Microticks,
 }
 
 impl Nic {
     /// A packet of a connection, without data.
-    fn say(&mut self, c: &Common, t: u64, to: u32, kind: Kind, id: Id, (sequence, status): (u32, Status)) {
+    fn say(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        to: u32,
+        kind: Kind,
+        id: Id,
+        (sequence, status): (u32, Status),
+    ) {
         let packet = Packet {
             kind,
             vp: 0,
@@ -49,30 +57,31 @@ impl Nic {
         self.send(c, t, to, packet, 0, None);
     }
 
-    pub(super) fn answer(&mut self, c: &Common, t: u64, to: u32, kind: Kind, id: Id) {
+    pub(super) fn answer(&mut self, c: &Common, t: Microticks, to: u32, kind: Kind, id: Id) {
         self.say(c, t, to, kind, id, (0, Status::Success));
     }
 
-    pub(super) fn done(&mut self, c: &Common, t: u64, to: u32, id: Id, status: Status) {
+    pub(super) fn done(&mut self, c: &Common, t: Microticks, to: u32, id: Id, status: Status) {
         self.say(c, t, to, Kind::Done, id, (0, status));
     }
 
     /// Asks for a transfer's connection.
-    pub(super) fn ask_for_connection(&mut self, c: &Common, t: u64, id: Id) {
+    pub(super) fn ask_for_connection(&mut self, c: &Common, t: Microticks, id: Id) {
         let Some(to) = self.transfer_of(id).map(|transfer| transfer.descriptor.to.node) else { return };
         self.answer(c, t, to, Kind::Setup, id);
         self.arm_timeout(c, t, id);
     }
 
     /// A transfer that has no answer in time asks again.
-    pub(super) fn arm_timeout(&mut self, c: &Common, t: u64, id: Id) {
+    pub(super) fn arm_timeout(&mut self, c: &Common, t: Microticks, id: Id) {
         let Some(transfer) = self.transfer_of(id) else { return };
         transfer.attempt += 1;
         let attempt = transfer.attempt;
-        self.schedule.at(t + c.config.timeout_milliticks * MILLI, Action::Timeout(id, attempt));
+        self.schedule
+            .at(t + Microticks::of_milliticks(c.config.timeout_milliticks), Action::Timeout(id, attempt));
     }
 
-    pub(super) fn timeout(&mut self, c: &Common, t: u64, id: Id, attempt: u32) {
+    pub(super) fn timeout(&mut self, c: &Common, t: Microticks, id: Id, attempt: u32) {
         let Some(transfer) = self.transfer_of(id) else { return };
         if transfer.attempt != attempt {
             return;
@@ -104,12 +113,13 @@ impl Nic {
 
     /// A get has been asked for: its data comes over a connection of the other side's. Where that gives up nobody tells this side, which waits
     /// for as long as the other would try, twice **(ours)**.
-    pub(super) fn await_answer(&mut self, c: &Common, t: u64, ticket: u32, from: (u32, u8)) {
-        let patience = 2 * u64::from(c.config.attempts_max) * c.config.timeout_milliticks * MILLI;
+    pub(super) fn await_answer(&mut self, c: &Common, t: Microticks, ticket: u32, from: (u32, u8)) {
+        let patience =
+            2 * u64::from(c.config.attempts_max) * Microticks::of_milliticks(c.config.timeout_milliticks);
         self.schedule.at(t + patience, Action::GetTimeout(ticket, from));
     }
 
-    pub(super) fn get_timeout(&mut self, c: &Common, t: u64, ticket: u32, from: (u32, u8)) {
+    pub(super) fn get_timeout(&mut self, c: &Common, t: Microticks, ticket: u32, from: (u32, u8)) {
         if self.is_expected(ticket) {
             self.counters.given_up += 1;
             self.got(c, t, from, ticket, Status::NoAnswer);
@@ -117,12 +127,13 @@ impl Nic {
     }
 
     /// Another node asks for a connection.
-    pub(super) fn setup_arrived(&mut self, c: &Common, t: u64, from: u32, id: Id) {
+    pub(super) fn setup_arrived(&mut self, c: &Common, t: Microticks, from: u32, id: Id) {
         let has_it = self.receivers.contains_key(&(from, id));
         let is_full = |nic: &Nic| nic.receivers.len() >= c.config.receiver_contexts as usize;
         if !has_it && is_full(self) {
             // Of senders that have been silent for longer than they would wait themselves nothing is to be expected.
-            let patience = u64::from(c.config.attempts_max) * c.config.timeout_milliticks * MILLI;
+            let patience =
+                u64::from(c.config.attempts_max) * Microticks::of_milliticks(c.config.timeout_milliticks);
             self.receivers.retain(|_, coming| coming.heard_at + patience > t);
         }
         if !has_it && is_full(self) {
@@ -135,7 +146,7 @@ impl Nic {
     }
 
     /// What a receiver context says.
-    pub(super) fn answer_arrived(&mut self, c: &Common, t: u64, from: u32, packet: &Packet) {
+    pub(super) fn answer_arrived(&mut self, c: &Common, t: Microticks, from: u32, packet: &Packet) {
         let id = packet.id;
         if let Some(transfer) = self.transfer_of(id).filter(|_| packet.kind != Kind::Release) {
             transfer.silent = 0;
@@ -159,7 +170,7 @@ impl Nic {
             Kind::Nack => {
                 let Some(transfer) = self.transfer_of(id) else { return };
                 transfer.attempt += 1;
-                self.schedule.at(t + c.config.retry_milliticks * MILLI, Action::Retry(id));
+                self.schedule.at(t + Microticks::of_milliticks(c.config.retry_milliticks), Action::Retry(id));
             }
             Kind::Done => {
                 if self.transfer_of(id).is_some_and(|transfer| transfer.link == Link::Connected) {
@@ -184,7 +195,7 @@ impl Nic {
     pub(super) fn is_new(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         (from, packet): (u32, &Packet),
         data: Option<&[u8]>,
         is_damaged: bool,

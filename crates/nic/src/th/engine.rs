@@ -10,7 +10,7 @@ use super::status::Status;
 use super::{Action, Landing, Nic};
 use crate::pcie::{Way, at_host};
 use netloom_fabric::packet::Data;
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
 /// How far a transfer's connection is.
@@ -112,7 +112,7 @@ impl Nic {
     }
 
     /// A descriptor has been looked at: its keys are checked, and its connection asked for.
-    pub(super) fn begin(&mut self, c: &Common, t: u64, id: Id) {
+    pub(super) fn begin(&mut self, c: &Common, t: Microticks, id: Id) {
         let most = u64::from(c.packet.data_max_B);
         let number = self.number;
         let Some(transfer) = self.transfer_of(id) else { return };
@@ -155,7 +155,7 @@ impl Nic {
     }
 
     /// Asks for data of the transfers in turn, as much as may be under way.
-    pub(super) fn fetch(&mut self, c: &Common, t: u64) {
+    pub(super) fn fetch(&mut self, c: &Common, t: Microticks) {
         let most = c.packet.data_max_B;
         while self.reads + self.requests.len() < c.config.packets as usize {
             let room = c.config.packets as usize;
@@ -200,18 +200,19 @@ impl Nic {
     }
 
     /// A packet's address is known: the host is asked for its data.
-    pub(super) fn read(&mut self, c: &Common, t: u64, read: Box<Read>) {
+    pub(super) fn read(&mut self, c: &Common, t: Microticks, read: Box<Read>) {
         let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, t, 0);
         self.schedule.at(end + at_host(&c.config.pcie), Action::AtHost(read));
     }
 
     /// The host's memory has it, and it takes its turn on the way back.
-    pub(super) fn at_host(&mut self, c: &Common, t: u64, read: Box<Read>) {
+    pub(super) fn at_host(&mut self, c: &Common, t: Microticks, read: Box<Read>) {
         let end = self.transfer(c, Way::Down, t, read.bytes);
-        self.schedule.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::ReadDone(read));
+        self.schedule
+            .at(end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks), Action::ReadDone(read));
     }
 
-    pub(super) fn read_done(&mut self, c: &Common, t: u64, read: &Read) {
+    pub(super) fn read_done(&mut self, c: &Common, t: Microticks, read: &Read) {
         self.reads -= 1;
         if let Some(vp) = self.transfer_of(read.id).map(|transfer| transfer.descriptor.vp) {
             let mut here = lock(&self.here);
@@ -224,7 +225,7 @@ impl Nic {
     }
 
     /// A packet's data is here: it goes, or waits for the connection.
-    fn have(&mut self, c: &Common, t: u64, id: Id, sequence: u32, data: Option<Data>) {
+    fn have(&mut self, c: &Common, t: Microticks, id: Id, sequence: u32, data: Option<Data>) {
         let Some(transfer) = self.transfer_of(id) else { return };
         if transfer.link == Link::Asked {
             transfer.ready.push_back((sequence, data));
@@ -234,7 +235,7 @@ impl Nic {
     }
 
     /// Sends a packet of a transfer. Without a connection the transfer ends with its last.
-    pub(super) fn send_data(&mut self, c: &Common, t: u64, id: Id, sequence: u32, data: Option<Data>) {
+    pub(super) fn send_data(&mut self, c: &Common, t: Microticks, id: Id, sequence: u32, data: Option<Data>) {
         let most = u64::from(c.packet.data_max_B);
         let Some(transfer) = self.transfer_of(id) else { return };
         transfer.sent += 1;
@@ -281,7 +282,7 @@ impl Nic {
     }
 
     /// A transfer is over: its context is free, and who asked hears of it. Of a get that went well the data tells.
-    pub(super) fn end_transfer(&mut self, c: &Common, t: u64, id: Id, status: Status) {
+    pub(super) fn end_transfer(&mut self, c: &Common, t: Microticks, id: Id, status: Status) {
         let Some(transfer) = self.transfers.remove(&id.number) else { return };
         let d = transfer.descriptor;
         if d.options.connect {
@@ -325,7 +326,7 @@ impl Nic {
     }
 
     /// The data of a get has all come, or could not be written, or will not come.
-    pub(super) fn got(&mut self, c: &Common, t: u64, from: (u32, u8), ticket: u32, status: Status) {
+    pub(super) fn got(&mut self, c: &Common, t: Microticks, from: (u32, u8), ticket: u32, status: Status) {
         let Some(Expected { vp, event, interrupt }) = self.expected.remove(&ticket) else { return };
         self.one_less(vp);
         let ended = Ended { event: event.is_some(), interrupt, from };
@@ -337,18 +338,18 @@ impl Nic {
     pub(super) fn translate(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         vp: u8,
         (address, bytes): (u64, u32),
         physical: bool,
-    ) -> u64 {
+    ) -> Microticks {
         if physical {
             return t;
         }
         let config = &c.config;
         let start = self.checker_free.max(t);
-        self.checker_free = start + config.check_milliticks * MILLI;
-        let known = start + config.translate_milliticks * MILLI;
+        self.checker_free = start + Microticks::of_milliticks(config.check_milliticks);
+        let known = start + Microticks::of_milliticks(config.translate_milliticks);
         if config.is_buffer {
             return known;
         }
@@ -361,8 +362,8 @@ impl Nic {
             let fetch = || {
                 let (_, end) = pcie.send(&config.pcie, Way::Up, t, 0);
                 let there = end.max(known) + at_host(&config.pcie);
-                let back = u64::from(64 + config.pcie.overhead_B) * config.pcie.dword_microticks / 4;
-                there + back + config.pcie.crossing_milliticks * MILLI
+                let back = config.pcie.time(u64::from(64 + config.pcie.overhead_B));
+                there + back + Microticks::of_milliticks(config.pcie.crossing_milliticks)
             };
             at = at.max(lock(&self.here).atc.translate((vp, page), known, shape, fetch));
         }

@@ -9,10 +9,10 @@ use netloom_engine::Time;
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::router::tiled::{TiledFamily, TiledHeader};
-use netloom_node::agenda::TICK;
 use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
 use netloom_node::process::ProcessId;
 use netloom_node::schedule::Schedule;
+use netloom_node::time::Microticks;
 use std::sync::{Arc, Mutex};
 
 /// What a NIC has counted.
@@ -96,7 +96,7 @@ impl NetworkInterface for Nic {
         &mut self.schedule
     }
 
-    fn ready(&mut self, c: &Common, t: u64, _: ProcessId, watch: Watch) -> Option<u64> {
+    fn ready(&mut self, c: &Common, t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
         let mut here = lock(&self.here);
         let is_there = match watch {
             Watch::Events(vp) => here.port(vp).is_none_or(|port| !port.events.is_quiet()),
@@ -107,13 +107,19 @@ impl NetworkInterface for Nic {
         is_there.then(|| c.config.core.polling().seen(t, t))
     }
 
-    fn submit(&mut self, c: &Common, t: u64, process: ProcessId, write: Write) -> Submitted<Write, Watch> {
+    fn submit(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        process: ProcessId,
+        write: Write,
+    ) -> Submitted<Write, Watch> {
         self.core_writes(c, t, write);
         self.schedule.resume_at(t, process);
         Submitted::Pending
     }
 
-    fn act(&mut self, c: &Common, t: u64, action: Action) {
+    fn act(&mut self, c: &Common, t: Microticks, action: Action) {
         Nic::act(self, c, t, action);
     }
 
@@ -121,7 +127,7 @@ impl NetworkInterface for Nic {
         let outgoing = if fifo == 0 { &mut self.requests } else { &mut self.responses };
         let answer = outgoing::pull(outgoing, &mut self.is_hungry[fifo], now, signals);
         if let Pull::Packet(..) = answer {
-            self.fetch(c, now * TICK);
+            self.fetch(c, Microticks::of_ticks(now));
         }
         answer
     }

@@ -5,8 +5,8 @@ use super::queue::{ErrorPacket, Interrupt};
 use super::{Action, Nic, Watch};
 use crate::pcie::Way;
 use netloom_fabric::packet::Data;
-use netloom_node::agenda::MILLI;
 use netloom_node::polling::Polling;
+use netloom_node::time::Microticks;
 
 /// What is written to memory.
 pub enum Landing {
@@ -28,7 +28,7 @@ pub enum Landing {
 
 impl Nic {
     /// Sends data over PCI-Express in as many transfers as it takes; says when the last has left.
-    pub(super) fn transfer(&mut self, c: &Common, way: Way, t: u64, bytes: u32) -> u64 {
+    pub(super) fn transfer(&mut self, c: &Common, way: Way, t: Microticks, bytes: u32) -> Microticks {
         let most = c.config.pcie_payload_max_B;
         let mut left = bytes;
         loop {
@@ -42,13 +42,16 @@ impl Nic {
     }
 
     /// Writes to memory.
-    pub(super) fn write(&mut self, c: &Common, t: u64, bytes: u32, landing: Landing) {
+    pub(super) fn write(&mut self, c: &Common, t: Microticks, bytes: u32, landing: Landing) {
         let end = self.transfer(c, Way::Up, t, bytes);
-        self.schedule.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::Landed(Box::new(landing)));
+        self.schedule.at(
+            end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks),
+            Action::Landed(Box::new(landing)),
+        );
     }
 
     /// What was written has come to memory: whoever polls for it finds it.
-    pub(super) fn landed(&mut self, c: &Common, t: u64, landing: Landing) {
+    pub(super) fn landed(&mut self, c: &Common, t: Microticks, landing: Landing) {
         match landing {
             Landing::Data { process, address, bytes, data } => {
                 let at = place(process, address);
@@ -77,7 +80,7 @@ impl Nic {
             }
             Landing::Interrupt(interrupt) => self.interrupt_landed(c, t, interrupt),
             Landing::Wake => {
-                let asleep = Polling::asleep(c.config.core.interrupt_milliticks * MILLI);
+                let asleep = Polling::asleep(Microticks::of_milliticks(c.config.core.interrupt_milliticks));
                 self.schedule.found(t, |_| asleep, |_, watch| watch == Watch::Interrupts);
             }
             Landing::Error(error) => self.error_landed(*error),
@@ -85,7 +88,7 @@ impl Nic {
     }
 
     /// Processes that poll for this go on at the end of the turn in which it is there.
-    fn found(&mut self, c: &Common, t: u64, is_it: impl Fn(u8, Watch) -> bool) {
+    fn found(&mut self, c: &Common, t: Microticks, is_it: impl Fn(u8, Watch) -> bool) {
         self.schedule.found(t, |_| c.config.core.polling(), is_it);
     }
 }

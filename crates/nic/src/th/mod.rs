@@ -55,8 +55,8 @@ use memory::Landing;
 use netloom_engine::Stream;
 use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
-use netloom_node::agenda::{MILLI, TICK};
 use netloom_node::schedule::Schedule;
+use netloom_node::time::Microticks;
 use packet::{Id, Packet};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -121,9 +121,9 @@ pub struct Nic {
     random: Stream,
     schedule: Schedule<Action, Watch>,
     pcie: Pcie,
-    checker_free: u64,
+    checker_free: Microticks,
     /// When the cache can be looked through for the next refresh.
-    refresh_free: u64,
+    refresh_free: Microticks,
     /// Of the DMA ports: descriptors that the doorbells have told of, less those asked for; whose turn it was.
     doorbells: BTreeMap<u8, u32>,
     fetch_turn: u8,
@@ -163,8 +163,8 @@ impl Nic {
             random: Stream::new(seed, 12, number.into()),
             schedule: Schedule::default(),
             pcie: Pcie::new(seed, number),
-            checker_free: 0,
-            refresh_free: 0,
+            checker_free: Microticks::ZERO,
+            refresh_free: Microticks::ZERO,
             doorbells: BTreeMap::new(),
             fetch_turn: 0,
             buffers: BTreeMap::new(),
@@ -190,7 +190,7 @@ impl Nic {
     }
 
     /// Does what is due at a time.
-    fn act(&mut self, c: &Common, t: u64, action: Action) {
+    fn act(&mut self, c: &Common, t: Microticks, action: Action) {
         match action {
             Action::Arrived(write) => self.write_arrived(c, t, write),
             Action::Schedule => self.ask_for_descriptor(c, t),
@@ -214,7 +214,7 @@ impl Nic {
     }
 
     /// Puts a packet into the pipeline towards the network, with so many bytes behind its header.
-    fn send(&mut self, c: &Common, t: u64, to: u32, packet: Packet, carried: u32, data: Option<Data>) {
+    fn send(&mut self, c: &Common, t: Microticks, to: u32, packet: Packet, carried: u32, data: Option<Data>) {
         let is_answer = packet.kind.is_answer();
         let (class, flits) = match is_answer {
             true => (Class::Response, c.packet.response_flits(carried)),
@@ -224,8 +224,8 @@ impl Nic {
         let header = TiledHeader::new(to, flits, class, Mode::Adaptive0, self.random.draw() as u32);
         let which = usize::from(is_answer);
         let way = if is_answer { &mut self.responses } else { &mut self.requests };
-        let meta = packet.to_meta(self.number, t / TICK);
-        way.push_back((t + c.config.out_milliticks * MILLI, header, meta, data));
+        let meta = packet.to_meta(self.number, t.ticks());
+        way.push_back((t + Microticks::of_milliticks(c.config.out_milliticks), header, meta, data));
         self.asks.fills[which] |= std::mem::take(&mut self.is_hungry[which]);
         self.counters.packets += 1;
     }

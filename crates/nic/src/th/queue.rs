@@ -8,7 +8,7 @@ use super::node::{Common, Event, MiniPacket, lock};
 use super::packet::Packet;
 use super::status::{Refusal, Status};
 use super::{Action, Landing, Nic};
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
 /// An event in memory.
@@ -54,7 +54,7 @@ pub struct Queue<T> {
     /// Where it lies, if that must be translated; the next place that is written; when what was written last may go.
     at: Option<u64>,
     next: usize,
-    ready_at: u64,
+    ready_at: Microticks,
 }
 
 impl<T> Default for Queue<T> {
@@ -72,7 +72,7 @@ impl<T> Queue<T> {
             is_overflown: false,
             at: config.at,
             next: 0,
-            ready_at: 0,
+            ready_at: Microticks::ZERO,
         }
     }
 
@@ -200,7 +200,13 @@ pub struct ErrorPacket {
 
 impl Nic {
     /// Writes to a port's queue, whose place is translated where it is virtual. What comes later stays behind.
-    pub(super) fn write_queue(&mut self, c: &Common, t: u64, vp: u8, (bytes, landing): (u32, Landing)) {
+    pub(super) fn write_queue(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        vp: u8,
+        (bytes, landing): (u32, Landing),
+    ) {
         let (place, far, before) = {
             let mut here = lock(&self.here);
             let Some(port) = here.port(vp) else { return };
@@ -221,7 +227,7 @@ impl Nic {
             return self.write(c, t, bytes, landing);
         }
         let known = place.map_or(t, |at| self.translate(c, t, vp, (at, bytes), false));
-        let qpi = u64::from(far) * c.config.pcie.qpi_milliticks * MILLI;
+        let qpi = u64::from(far) * Microticks::of_milliticks(c.config.pcie.qpi_milliticks);
         let ready = (known + qpi).max(before);
         if let Some(port) = lock(&self.here).port(vp) {
             match landing {
@@ -233,7 +239,7 @@ impl Nic {
     }
 
     /// Tells a port of the end of an operation: by its event, and by an interrupt.
-    pub(super) fn tell(&mut self, c: &Common, t: u64, vp: u8, ended: Ended, event: Event) {
+    pub(super) fn tell(&mut self, c: &Common, t: Microticks, vp: u8, ended: Ended, event: Event) {
         if ended.event {
             self.write_queue(c, t, vp, (EVENT_B, Landing::Event(vp, event)));
         }
@@ -244,12 +250,12 @@ impl Nic {
     }
 
     /// Saves an interrupt.
-    pub(super) fn interrupt(&mut self, c: &Common, t: u64, interrupt: Interrupt) {
+    pub(super) fn interrupt(&mut self, c: &Common, t: Microticks, interrupt: Interrupt) {
         self.write(c, t, INTERRUPT_B, Landing::Interrupt(interrupt));
     }
 
     /// An interrupt has come to its queue. When that was empty the hardware interrupt follows, a write to the core.
-    pub(super) fn interrupt_landed(&mut self, c: &Common, t: u64, interrupt: Interrupt) {
+    pub(super) fn interrupt_landed(&mut self, c: &Common, t: Microticks, interrupt: Interrupt) {
         let (was_empty, had_room) = {
             let queue = &mut lock(&self.here).interrupts;
             queue.resize(c.config.interrupt_entries as usize);
@@ -263,7 +269,7 @@ impl Nic {
     }
 
     /// An event has come to its queue.
-    pub(super) fn event_landed(&mut self, c: &Common, t: u64, vp: u8, event: Event) {
+    pub(super) fn event_landed(&mut self, c: &Common, t: Microticks, vp: u8, event: Event) {
         let mut here = lock(&self.here);
         let Some(port) = here.port(vp) else { return };
         let asks = port.interrupts[0] && port.events.is_empty();
@@ -277,7 +283,13 @@ impl Nic {
     }
 
     /// Writes a mini-packet to a port's queue, if that has room. All of it is written, however long the data is.
-    pub(super) fn queue_mini_packet(&mut self, c: &Common, t: u64, vp: u8, mini: MiniPacket) -> Status {
+    pub(super) fn queue_mini_packet(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        vp: u8,
+        mini: MiniPacket,
+    ) -> Status {
         let has_room = lock(&self.here).port(vp).is_some_and(|port| {
             let has_room = port.mini_packets.has_room(port.mini_under_way);
             port.mini_under_way += usize::from(has_room);
@@ -290,7 +302,7 @@ impl Nic {
     }
 
     /// A mini-packet has come to its queue, or found no room there.
-    pub(super) fn mini_packet_landed(&mut self, c: &Common, t: u64, vp: u8, mini: Option<MiniPacket>) {
+    pub(super) fn mini_packet_landed(&mut self, c: &Common, t: Microticks, vp: u8, mini: Option<MiniPacket>) {
         let mut here = lock(&self.here);
         let Some(port) = here.port(vp) else { return };
         let Some(mini) = mini else { return port.mini_packets.overflow() };
@@ -308,7 +320,7 @@ impl Nic {
     pub(super) fn save_error(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         (from, packet): (u32, &Packet),
         data: Option<&[u8]>,
         kind: ErrorKind,

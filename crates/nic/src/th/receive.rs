@@ -16,7 +16,7 @@ use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::{Class, TiledHeader};
-use netloom_node::agenda::{MILLI, TICK};
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
 /// A packet that has arrived.
@@ -42,14 +42,14 @@ impl Nic {
             is_damaged: delivery.header.is_damaged(),
         };
         let limit = (class, c.config.input_packets);
-        let after = c.config.in_milliticks * MILLI;
+        let after = Microticks::of_milliticks(c.config.in_milliticks);
         self.arrivals[class].push(now, after, arrival, limit, &mut self.asks);
-        self.serve(c, now * TICK, class);
+        self.serve(c, Microticks::of_ticks(now), class);
     }
 
     /// Looks at what has arrived, as fast as the host interface takes it.
-    pub(super) fn serve(&mut self, c: &Common, t: u64, class: usize) {
-        let slack = BACKLOG_B * c.config.pcie.dword_microticks / 4;
+    pub(super) fn serve(&mut self, c: &Common, t: Microticks, class: usize) {
+        let slack = c.config.pcie.time(BACKLOG_B);
         while let Some(there) = self.arrivals[class].first() {
             let start = match class {
                 0 => there.max(self.pcie.free(Way::Up).saturating_sub(slack)),
@@ -67,7 +67,7 @@ impl Nic {
         self.arrivals[class].reopen((class, c.config.input_packets), &mut self.asks);
     }
 
-    fn look_at(&mut self, c: &Common, t: u64, arrival: Arrival) {
+    fn look_at(&mut self, c: &Common, t: Microticks, arrival: Arrival) {
         let (from, packet) = (arrival.from, arrival.packet);
         if self.is_lost(c, &packet) {
             return;
@@ -93,7 +93,7 @@ impl Nic {
         let status = self.verdict(&packet);
         let ready = match packet.kind {
             Kind::Get => t,
-            kind if kind.is_mini() => t + c.config.translate_milliticks * MILLI,
+            kind if kind.is_mini() => t + Microticks::of_milliticks(c.config.translate_milliticks),
             _ if status != Status::Success => t,
             _ => self.translate(c, t, packet.vp, (packet.address, packet.bytes), packet.is_physical),
         };
@@ -116,7 +116,7 @@ impl Nic {
     }
 
     /// A packet's address is known: what it is for is done.
-    pub(super) fn commit(&mut self, c: &Common, t: u64, arrival: Arrival, mut status: Status) {
+    pub(super) fn commit(&mut self, c: &Common, t: Microticks, arrival: Arrival, mut status: Status) {
         let Arrival { from, packet, data, .. } = arrival;
         match packet.kind {
             _ if status != Status::Success => self.refused(c, t, (from, &packet), data.as_deref(), status),
@@ -144,13 +144,20 @@ impl Nic {
     }
 
     /// A packet is refused: it is counted, and saved if that is wanted.
-    fn refused(&mut self, c: &Common, t: u64, packet: (u32, &Packet), data: Option<&[u8]>, status: Status) {
+    fn refused(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        packet: (u32, &Packet),
+        data: Option<&[u8]>,
+        status: Status,
+    ) {
         self.counters.errors += 1;
         self.save_error(c, t, packet, data, ErrorKind::Refused(status));
     }
 
     /// One more packet of a transfer has been written; with the last, both sides are told.
-    fn count(&mut self, c: &Common, t: u64, from: u32, packet: &Packet, status: Status) {
+    fn count(&mut self, c: &Common, t: Microticks, from: u32, packet: &Packet, status: Status) {
         let at = (from, packet.id);
         let table = if packet.is_connected { &mut self.receivers } else { &mut self.coming };
         let is_single = packet.is_last && packet.sequence == 0;
@@ -189,7 +196,14 @@ impl Nic {
     }
 
     /// Another node asks for data: a transfer back, which the NIC submits to itself.
-    fn get_arrived(&mut self, c: &Common, t: u64, from: u32, packet: &Packet, data: Option<&[u8]>) -> Status {
+    fn get_arrived(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        from: u32,
+        packet: &Packet,
+        data: Option<&[u8]>,
+    ) -> Status {
         let Some(data) = data else { return Status::Memory };
         let word = |n: usize| u64::from_le_bytes(data[8 * n..8 * n + 8].try_into().expect("eight bytes"));
         let (remote, bytes, ticket, key) = (word(0), word(1), word(2) as u32, word(3) as u16);

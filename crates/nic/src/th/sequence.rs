@@ -12,6 +12,7 @@ use super::node::{Common, PORTS, Port, lock};
 use super::packet::Packet;
 use super::queue::ErrorKind;
 use super::status::Status;
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
 /// What a descriptor takes from the control packet that set off its sequence. What is no address there, or no port of another node, is not
@@ -284,7 +285,7 @@ impl Nic {
     pub(super) fn control_arrived(
         &mut self,
         c: &Common,
-        t: u64,
+        t: Microticks,
         (from, packet): (u32, &Packet),
         data: Option<&[u8]>,
     ) -> Status {

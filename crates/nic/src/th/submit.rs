@@ -5,7 +5,7 @@ use super::descriptor::{Descriptor, Operation};
 use super::node::{Common, PIO_PORTS, PORTS, lock};
 use super::{Action, Nic};
 use crate::pcie::{Way, at_host};
-use netloom_node::agenda::MILLI;
+use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
 /// What a core stores to the NIC.
@@ -20,7 +20,7 @@ pub enum Write {
 
 impl Nic {
     /// The last store of a core has left it: the lines go over PCI-Express.
-    pub(super) fn core_writes(&mut self, c: &Common, t: u64, write: Write) {
+    pub(super) fn core_writes(&mut self, c: &Common, t: Microticks, write: Write) {
         let bytes = match &write {
             Write::Descriptor(descriptor) => descriptor.length(&c.config),
             Write::Doorbell(_) => 8,
@@ -32,11 +32,12 @@ impl Nic {
             self.pcie.send(&c.config.pcie, Way::Down, t, 64);
         }
         let (_, end) = self.pcie.send(&c.config.pcie, Way::Down, t, last);
-        self.schedule.at(end + c.config.pcie.crossing_milliticks * MILLI, Action::Arrived(write));
+        self.schedule
+            .at(end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks), Action::Arrived(write));
     }
 
     /// A store has come to the NIC.
-    pub(super) fn write_arrived(&mut self, c: &Common, t: u64, write: Write) {
+    pub(super) fn write_arrived(&mut self, c: &Common, t: Microticks, write: Write) {
         match write {
             Write::Descriptor(descriptor) => {
                 self.buffers.entry(descriptor.vp).or_default().push_back(*descriptor);
@@ -45,13 +46,14 @@ impl Nic {
             Write::Refresh(item, is_valid) => self.refresh(c, t, item, is_valid),
             Write::Doorbell(vp) => {
                 *self.doorbells.entry(vp).or_default() += 1;
-                self.schedule.at(t + c.config.schedule_milliticks * MILLI, Action::Schedule);
+                self.schedule
+                    .at(t + Microticks::of_milliticks(c.config.schedule_milliticks), Action::Schedule);
             }
         }
     }
 
     /// Asks for the next descriptor, of the DMA ports in turn; of one whose buffer has no room none.
-    pub(super) fn ask_for_descriptor(&mut self, c: &Common, t: u64) {
+    pub(super) fn ask_for_descriptor(&mut self, c: &Common, t: Microticks) {
         let ports = PORTS - PIO_PORTS;
         for turn in 1..=ports {
             let vp = PIO_PORTS + (self.fetch_turn + turn) % ports;
@@ -67,7 +69,7 @@ impl Nic {
             drop(here);
             self.doorbells.insert(vp, asked - 1);
             self.fetch_turn = vp - PIO_PORTS;
-            let far = u64::from(port_is_far) * c.config.pcie.qpi_milliticks * MILLI;
+            let far = u64::from(port_is_far) * Microticks::of_milliticks(c.config.pcie.qpi_milliticks);
             let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, t, 0);
             let at = end + at_host(&c.config.pcie) + 2 * far;
             self.schedule.at(at, Action::DescriptorAtHost(Box::new(descriptor)));
@@ -76,14 +78,14 @@ impl Nic {
     }
 
     /// The host's memory has a descriptor, which takes its turn on the way back.
-    pub(super) fn descriptor_at_host(&mut self, c: &Common, t: u64, descriptor: Box<Descriptor>) {
+    pub(super) fn descriptor_at_host(&mut self, c: &Common, t: Microticks, descriptor: Box<Descriptor>) {
         let end = self.transfer(c, Way::Down, t, descriptor.length(&c.config));
-        let there = end + c.config.pcie.crossing_milliticks * MILLI;
+        let there = end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks);
         self.schedule.at(there, Action::Arrived(Write::Descriptor(descriptor)));
     }
 
     /// Takes descriptors from their ports in turn, as many as can be carried out at once. Without a sender context for the next, none is.
-    pub(super) fn feed(&mut self, c: &Common, t: u64) {
+    pub(super) fn feed(&mut self, c: &Common, t: Microticks) {
         while self.transfers.len() < c.config.transfers as usize {
             // What other nodes wait for goes first.
             let answer = self.answers.front().cloned();
@@ -104,7 +106,7 @@ impl Nic {
             let Some(descriptor) = descriptor else { return };
             let ready = match descriptor.operation {
                 Operation::Answer => t,
-                _ => t + c.config.process_milliticks * MILLI,
+                _ => t + Microticks::of_milliticks(c.config.process_milliticks),
             };
             let id = self.new_transfer(descriptor);
             self.schedule.at(ready, Action::Begin(id));

@@ -1,5 +1,6 @@
 //! The figures of a result for people, in groups: those of all machines here, those of each kind in a file of its own.
 
+mod jobs;
 mod switched;
 mod torus;
 
@@ -53,14 +54,16 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
                 format!("{} us; ranks end at {} us on average", short(p.last_end_us), short(p.mean_end_us)),
             ),
         ];
-        let [compute, software, injection, waiting] =
-            [p.compute_us, p.software_us, p.injection_us, p.waiting_us].map(short);
-        rows.push((
-            "a rank's time",
-            format!(
-                "computing {compute} us, messaging software {software} us, injection {injection} us, waiting {waiting} us (means)"
-            ),
-        ));
+        let parts = [
+            ("computing", p.compute_us),
+            ("messaging software", p.software_us),
+            ("injection", p.injection_us),
+            ("queueing", p.queueing_us),
+            ("wire", p.wire_us),
+            ("waiting for the partner", p.partner_us),
+        ];
+        let parts: Vec<String> = parts.iter().map(|(what, us)| format!("{what} {} us", short(*us))).collect();
+        rows.push(("a rank's time", format!("{} (means)", parts.join(", "))));
         if p.mean_hops_by_bytes > 0.0 {
             let hops = format!(
                 "{} hops a byte, {} a message",
@@ -85,6 +88,7 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
         groups.push(switched::links(result, switched));
         groups.extend(switched.faults.as_ref().map(switched::faults));
     }
+    groups.extend(result.jobs.iter().map(jobs::job));
     groups
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Group, count, group, stats};
 use netloom_study::number::{percent, short};
-use netloom_study::result::{FaultFigures, JobFigures, RunResult, SwitchedFigures, Throughput};
+use netloom_study::result::{FaultFigures, RunResult, SwitchedFigures, Throughput};
 
 /// What nodes offered and took, and by which ways it came.
 pub(super) fn throughput(s: &SwitchedFigures, load: Option<&Throughput>) -> Vec<Group> {
@@ -21,7 +21,6 @@ pub(super) fn throughput(s: &SwitchedFigures, load: Option<&Throughput>) -> Vec<
             ],
         ),
     ];
-    groups.extend(s.jobs.iter().map(job));
     if let Some(r) = &s.reordering {
         let extent = format!(
             "{} packets on average; 99% of all packets within {}, {} at most",
@@ -97,35 +96,6 @@ pub(super) fn faults(f: &FaultFigures) -> Group {
         rows.push(("first error", told));
     }
     group("Faults", rows)
-}
-
-/// A job among the others, and alone.
-fn job(j: &JobFigures) -> Group {
-    let nodes = format!("{} at {} routers in {} groups", j.nodes, j.routers, j.groups);
-    let offered = j.offered_flits_per_tick.map_or("as much as goes".into(), short);
-    let rate = |accepted: f64| format!("{} of {offered} flits/tick a node", short(accepted));
-    let mut rows = vec![
-        ("nodes", nodes),
-        ("accepted", rate(j.accepted_flits_per_tick)),
-        ("latency", stats(&j.latency)),
-        ("last arrival", format!("{} us", short(j.last_arrival_us))),
-    ];
-    if let Some(alone) = &j.alone {
-        rows.extend([
-            ("accepted alone", rate(alone.accepted_flits_per_tick)),
-            ("latency alone", stats(&alone.latency)),
-            ("last arrival alone", format!("{} us", short(alone.last_arrival_us))),
-            (
-                "slowed down",
-                format!(
-                    "latency {} times that alone, throughput {}",
-                    short(alone.latency_slowdown),
-                    percent(alone.throughput_share)
-                ),
-            ),
-        ]);
-    }
-    group(&j.name, rows)
 }
 
 /// Use of the links, all and by class.

@@ -4,7 +4,7 @@ use super::{Outcome, shown, where_time_goes};
 use crate::write::tables::{Column, Table};
 use netloom_study::number::{percent, short};
 use netloom_study::resolve::ResolvedStudy;
-use netloom_study::result::{Ended, MeasuredTable, RunResult};
+use netloom_study::result::{Ended, JobFigures, MeasuredTable, RunResult};
 use netloom_study::tree::Tree;
 
 /// By how much jobs are slowed down, the first of them.
@@ -69,10 +69,9 @@ pub fn columns(result: &RunResult) -> Vec<(&'static str, f64)> {
             ("global_max_utilization", global.max_utilization),
         ]);
         all.extend(s.bound_flits_per_tick.map(|bound| ("bound_flits_per_tick", bound)));
-        let slowdowns = s.jobs.iter().filter_map(|job| Some(job.alone.as_ref()?.latency_slowdown));
-        all.extend(SLOWDOWNS.into_iter().zip(slowdowns));
         all.extend(s.reordering.iter().map(|r| ("reordered_share", r.reordered_share)));
     }
+    all.extend(SLOWDOWNS.into_iter().zip(result.jobs.iter().filter_map(JobFigures::slowdown)));
     all.push(("simulated_us", result.simulated.us));
     all.push(("packets_delivered", result.totals.packets_delivered as f64));
     all

@@ -10,11 +10,13 @@ use netloom_study::result::ProgramFigures;
 type Part = (&'static str, &'static str, fn(&ProgramFigures) -> f64);
 
 /// The parts of a rank's time.
-pub(super) const PARTS: [Part; 4] = [
+pub(super) const PARTS: [Part; 6] = [
     ("compute_us", "computing", |p| p.compute_us),
     ("software_us", "messaging software", |p| p.software_us),
-    ("injection_us", "giving commands to the network interface", |p| p.injection_us),
-    ("waiting_us", "waiting for messages", |p| p.waiting_us),
+    ("injection_us", "injection", |p| p.injection_us),
+    ("queueing_us", "queueing", |p| p.queueing_us),
+    ("wire_us", "wire", |p| p.wire_us),
+    ("partner_us", "waiting for the partner", |p| p.partner_us),
 ];
 
 const ROW: f64 = 26.0;
@@ -55,7 +57,8 @@ pub(super) fn plot(outcomes: &[Outcome]) -> Option<Plot> {
         }
         svg.text(x + 6.0, y + 14.0, "start", "s", &short(total(figures)));
     }
-    let caption =
-        format!("{title}. A bar ends when the rank does, on average; the run time is that of the last rank.");
+    let caption = format!(
+        "{title}. A bar ends when the rank does, on average; the run time is that of the last rank. Injection: held by its network interface. Wire: waiting for what is under way, as long as that takes on a machine that is otherwise empty; queueing: as far as it takes longer."
+    );
     Some(Plot { name: "where-time-goes".into(), caption, svg: svg.finish(title) })
 }

@@ -180,6 +180,7 @@ impl Simulate for Fake {
                 half_width_95: 0.0021,
                 windows: 42,
             }),
+            jobs: vec![],
             programs: None,
             stall: None,
             series: vec![

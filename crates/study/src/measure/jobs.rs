@@ -1,61 +1,60 @@
-//! Jobs side by side as figures: each among the others, and beside itself alone.
+//! Jobs side by side as figures.
 
-use super::latency;
+use super::{Span, latency};
 use crate::resolve::ResolvedStudy;
-use crate::result::{JobAlone, JobFigures};
-use netloom_fabric::topology::wiring::Wiring;
-use netloom_workload::config::JobsConfig;
-use netloom_workload::flits::{Counts, JobCounts, Plan};
+use crate::result::JobFigures;
+use crate::simulate::driver::Driver;
+use netloom_fabric::router::{Network, RouterBlock};
+use netloom_workload::config::WorkloadConfig;
+use netloom_workload::traffic::{JobCounts, Plan, Rate};
 use std::collections::BTreeSet;
 
-/// The figures of each job over so many ticks, none of which has run alone yet.
-pub(crate) fn figures(
-    study: &ResolvedStudy,
-    config: &JobsConfig,
-    plan: &Plan,
-    counts: &Counts,
-    ticks: f64,
-) -> Vec<JobFigures> {
-    let wiring = &study.switched().wiring;
-    let nothing = JobCounts::default();
-    let job = |(number, job): (usize, &netloom_workload::config::JobConfig)| {
-        let counts = counts.jobs.get(number).unwrap_or(&nothing);
-        let nodes = plan.jobs().map_or(&[][..], |jobs| jobs.nodes(number));
-        JobFigures {
-            name: job.name(number),
-            nodes: job.nodes,
-            routers: count(nodes, |node| wiring.home(node).0),
-            groups: count(nodes, |node| group(wiring, node)),
-            packets: counts.arrived.packets,
-            offered_flits_per_tick: plan.offered_by(number),
-            accepted_flits_per_tick: counts.arrived.flits as f64 / (ticks * f64::from(job.nodes)).max(1.0),
-            latency: latency(study, &counts.latency),
-            last_arrival_us: study.micros(counts.last),
-            alone: None,
-        }
-    };
-    config.jobs.iter().enumerate().map(job).collect()
+/// The rates of a job in the unit of its kind of machine.
+pub(crate) struct Unit<'a> {
+    pub name: &'static str,
+    /// What a node offers.
+    pub offered: &'a dyn Fn(&Rate) -> Option<f64>,
+    /// What a node accepts, from what arrived at all nodes of a job in all ticks, divided by those nodes and ticks.
+    pub accepted: &'a dyn Fn(&JobCounts, f64) -> f64,
 }
 
-fn group(wiring: &Wiring, node: u32) -> u32 {
-    wiring.group(wiring.home(node).0)
+/// The figures of each job over a span, none of which has run alone yet; none where there are no jobs.
+pub(crate) fn figures<B: RouterBlock<Host: Driver>>(
+    study: &ResolvedStudy,
+    network: &mut Network<B>,
+    plan: Option<&Plan>,
+    span: Span,
+    unit: &Unit,
+) -> Vec<JobFigures> {
+    let (WorkloadConfig::Jobs(config), Some(plan)) = (&study.study.workload, plan) else { return vec![] };
+    let Some(jobs) = plan.jobs() else { return vec![] };
+    let mut counts = vec![JobCounts::default(); config.jobs.len()];
+    for block in network.blocks() {
+        counts.iter_mut().zip(block.host().jobs()).for_each(|(all, own)| all.add(own));
+    }
+    let shape = plan.pattern().shape();
+    let ticks = (span.to - span.from) as f64;
+    let figures = |(number, job): (usize, &netloom_workload::config::JobConfig)| {
+        let (counts, nodes) = (&counts[number], jobs.nodes(number));
+        JobFigures {
+            name: job.name(number),
+            kind: job.workload.kind().into(),
+            nodes: job.nodes,
+            routers: count(nodes, |node| shape.router(node)),
+            groups: count(nodes, |node| shape.group(node)),
+            packets: counts.arrived.packets,
+            unit: unit.name.into(),
+            offered: if job.is_program() { None } else { (unit.offered)(&plan.rates()[number]) },
+            accepted: (unit.accepted)(counts, (ticks * f64::from(job.nodes)).max(1.0)),
+            latency: latency(study, &counts.latency),
+            last_arrival_us: study.micros(counts.last),
+            ..JobFigures::default()
+        }
+    };
+    config.jobs.iter().enumerate().map(figures).collect()
 }
 
 /// How many different places nodes have.
 fn count(nodes: &[u32], place: impl Fn(u32) -> u32) -> u32 {
     nodes.iter().map(|&node| place(node)).collect::<BTreeSet<_>>().len() as u32
-}
-
-impl JobFigures {
-    /// Puts the figures of the same job alone beside these.
-    pub(crate) fn beside(&mut self, alone: &JobFigures) {
-        let ratio = |among: f64, alone: f64| if alone > 0.0 { among / alone } else { 0.0 };
-        self.alone = Some(JobAlone {
-            accepted_flits_per_tick: alone.accepted_flits_per_tick,
-            latency: alone.latency.clone(),
-            last_arrival_us: alone.last_arrival_us,
-            latency_slowdown: ratio(self.latency.mean_ns, alone.latency.mean_ns),
-            throughput_share: ratio(self.accepted_flits_per_tick, alone.accepted_flits_per_tick),
-        });
-    }
 }

@@ -16,9 +16,11 @@ use netloom_fabric::router::tiled::{ErrorKind, FirstError, Reroute};
 use netloom_fabric::router::tiled::{TileCounts, TiledBlock, TiledFamily, TiledNetwork};
 use netloom_fabric::router::{self, RouterBlock, WindowRecord};
 use netloom_fabric::topology::wiring::Wiring;
-use netloom_workload::config::WorkloadConfig;
-use netloom_workload::flits::{Counts, Plan};
+use netloom_workload::traffic::{Counts, SwitchedPlan};
 use std::sync::Arc;
+
+/// What rates of nodes are in.
+const UNIT: &str = "flits/tick";
 
 /// How networks of tiled routers are read out.
 #[derive(Clone, Debug)]
@@ -26,7 +28,7 @@ pub(crate) struct SwitchedReadout {
     /// Flits that a node offers in a tick; none for as many as go.
     pub offered: Option<f64>,
     /// What nodes send that have no programs.
-    pub plan: Option<Arc<Plan>>,
+    pub plan: Option<Arc<SwitchedPlan>>,
 }
 
 impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
@@ -60,7 +62,7 @@ impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
         result.links = summary(&rows);
         result.switched = Some(SwitchedFigures {
             offered_flits_per_tick: self.offered,
-            accepted_flits_per_tick: per_tick(counts.requests.flits + counts.responses.flits),
+            accepted_flits_per_tick: per_tick(counts.requests.size + counts.responses.size),
             bound_flits_per_tick: self
                 .plan
                 .as_ref()
@@ -74,21 +76,22 @@ impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
             responses: study.study.traffic.responses.then(|| ResponseFigures {
                 requests: counts.requests.packets,
                 responses: counts.responses.packets,
-                request_flits_per_tick: per_tick(counts.requests.flits),
-                response_flits_per_tick: per_tick(counts.responses.flits),
+                request_flits_per_tick: per_tick(counts.requests.size),
+                response_flits_per_tick: per_tick(counts.responses.size),
                 round_trip: latency(study, &counts.round_trip),
             }),
             reordering: study.study.measure.reordering.then(|| reordering(&counts.reordering)),
-            jobs: match (&study.study.workload, &self.plan) {
-                (WorkloadConfig::Jobs(config), Some(plan)) => {
-                    jobs::figures(study, config, plan, &counts, ticks)
-                }
-                _ => vec![],
-            },
             classes: wiring.classes().iter().map(|class| class_use(class, &rows, packets)).collect(),
             faults: faults(study, network, &wiring),
             levels: levels(&study.switched().config.topology, &rows),
         });
+        let unit = jobs::Unit {
+            name: UNIT,
+            offered: &|rate| rate.offered,
+            accepted: &|counts, node_ticks| counts.arrived.size as f64 / node_ticks,
+        };
+        let plan = self.plan.as_ref().map(|plan| plan.plan());
+        result.jobs = jobs::figures(study, network, plan, span, &unit);
         if study.study.measure.per_link {
             result.ports = rows;
         }
@@ -109,7 +112,7 @@ impl<H: Host<TiledFamily> + Driver> Readout<TiledBlock<H>> for SwitchedReadout {
             r.request_flits_per_tick / (r.request_flits_per_tick + r.response_flits_per_tick).max(1e-300)
         });
         Load {
-            unit: "flits/tick",
+            unit: UNIT,
             offered: self.offered,
             accepted: windows.iter().map(|w| w.delivered_chunks as f64 / ticks * requests).collect(),
         }

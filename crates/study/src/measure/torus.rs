@@ -1,7 +1,7 @@
 //! From what a torus counted to the figures of a result.
 
 use super::throughput::Load;
-use super::{Readout, Span, common, curve, latency, measured, utilization};
+use super::{Readout, Span, common, curve, jobs, latency, measured, utilization};
 use crate::errors;
 use crate::resolve::ResolvedStudy;
 use crate::result::{
@@ -12,6 +12,8 @@ use crate::simulate::driver::Driver;
 use netloom_fabric::config::{Outline, VcOutline};
 use netloom_fabric::histogram::Histogram;
 use netloom_fabric::router::{self, LinkCounts, Network, NodeBlock, VcClass, WindowRecord};
+use netloom_workload::traffic::TorusPlan;
+use std::sync::Arc;
 
 /// Data of a full packet, bytes.
 pub(crate) fn payload_of_full_packet(network: &Outline) -> u32 {
@@ -64,11 +66,28 @@ fn scaled(c: ByClass, by: f64) -> ByClass {
     ByClass { dynamic: c.dynamic * by, escape: c.escape * by, high: c.high * by }
 }
 
+/// What rates of nodes are in.
+const UNIT: &str = "MB/s";
+
 /// How tori are read out.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TorusReadout {
     /// Packets that a node offers per tick; none for programs and for as many as the network takes.
     pub offered: Option<f64>,
+    /// What nodes send that have no programs.
+    pub plan: Option<Arc<TorusPlan>>,
+}
+
+/// Payload of packets and their chunks, bytes.
+fn payload(network: &Outline, packets: f64, chunks: f64) -> f64 {
+    let p = &network.packet;
+    chunks * f64::from(p.chunk_B) - packets * f64::from(p.header_B + p.software_header_B)
+}
+
+/// Data that a node offers which sends so many packets a tick, bytes per us.
+fn offered(study: &ResolvedStudy, packets: f64) -> f64 {
+    let mean = payload(study.torus(), 1.0, study.study.traffic.packet_chunks.mean_chunks());
+    packets * mean / study.micros(1)
 }
 
 impl<B: NodeBlock<Host: Driver>> Readout<B> for TorusReadout {
@@ -77,19 +96,14 @@ impl<B: NodeBlock<Host: Driver>> Readout<B> for TorusReadout {
     }
 
     fn load(&self, study: &ResolvedStudy, _: &RunResult, windows: &[WindowRecord]) -> Load {
-        let p = &study.torus().packet;
-        let nodes = study.torus().nodes() as f64;
-        let headers = f64::from(p.header_B + p.software_header_B);
-        let payload = |packets: f64, chunks: f64| chunks * f64::from(p.chunk_B) - packets * headers;
-        let per_us = |bytes: f64, us: f64| bytes / us;
-        let mean = || payload(1.0, study.study.traffic.packet_chunks.mean_chunks());
-        let window_us = study.micros(study.window());
+        let (network, window_us) = (study.torus(), study.micros(study.window()));
+        let nodes = network.nodes() as f64;
         let accepted = |w: &WindowRecord| {
-            per_us(payload(w.delivered as f64, w.delivered_chunks as f64) / nodes, window_us)
+            payload(network, w.delivered as f64, w.delivered_chunks as f64) / nodes / window_us
         };
         Load {
-            unit: "MB/s",
-            offered: self.offered.map(|packets| per_us(packets * mean(), study.micros(1))),
+            unit: UNIT,
+            offered: self.offered.map(|packets| offered(study, packets)),
             accepted: windows.iter().map(accepted).collect(),
         }
     }
@@ -122,6 +136,15 @@ impl<B: NodeBlock<Host: Driver>> Readout<B> for TorusReadout {
             measured.iter().fold((0, 0), |x, w| (x.0 + w.hoped_for, x.1 + w.unblocking));
         torus.unblock_probability = unblocking as f64 / (hoped_for as f64).max(1.0);
         result.torus = Some(torus);
+        let unit = jobs::Unit {
+            name: UNIT,
+            offered: &|rate| rate.offered.map(|packets| offered(study, packets)),
+            accepted: &|counts, node_ticks| {
+                counts.arrived.payload_bytes as f64 / (node_ticks * study.micros(1))
+            },
+        };
+        let plan = self.plan.as_ref().map(|plan| plan.plan());
+        result.jobs = jobs::figures(study, network, plan, span, &unit);
         result.series = series(study, &windows, links, network.torus().nodes().into());
         if let Some(report) = network.stall() {
             result.stall = Some(stall(study, network, &report));

@@ -10,7 +10,7 @@ use crate::study::{Study, Until};
 use crate::tree::Tree;
 use crate::windows::Windows;
 use netloom_fabric::config::ConfigError;
-use netloom_workload::config::{Load, TrafficConfig};
+use netloom_workload::config::TrafficConfig;
 use std::path::PathBuf;
 
 /// A machine from its tree, with everything that can be said against it.
@@ -31,7 +31,7 @@ pub(super) fn finish(
     let mut study: Study = decode(&study_tree)
         .map_err(|p| elsewhere(p, keys::study_keys(), &study_tree))
         .map_err(|p| explained(p, &study_tree, keys::of_studies()))?;
-    let own_end = if study.workload.is_program() { Until::Finished } else { Until::Converged };
+    let own_end = if study.workload.runs_programs() { Until::Finished } else { Until::Converged };
     study.measure.until.get_or_insert(own_end);
     let network = machine.outline();
     let fits = machine.fit(&mut study, &network);
@@ -78,11 +78,7 @@ fn ends(study: &Study) -> Result<(), ConfigError> {
         }
         return Ok(());
     }
-    let endless = match traffic.load {
-        Load::Burst => !study.workload.ends(),
-        _ => true,
-    };
-    if study.measure.until() == Until::Finished && endless && traffic.packets_per_node.is_none() {
+    if study.measure.until() == Until::Finished && !study.workload.ends(traffic) {
         let message = "a run until \"finished\" needs traffic that ends: give traffic.packets_per_node, or for an \
                        all-to-all traffic.load = \"burst\"";
         return refuse("measure.until", message);

@@ -29,7 +29,7 @@ impl ResolvedStudy {
             let path = self.directory.join(&*file);
             *file = std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
         };
-        study.workload.file().into_iter().for_each(absolute);
+        study.workload.each_file(&absolute);
         if let MappingConfig::File(file) = &mut study.mapping {
             absolute(file);
         }

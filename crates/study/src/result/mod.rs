@@ -1,8 +1,10 @@
 //! What a run found. Means are over the measured part of the run, after the warm-up, unless they say otherwise.
 
+mod jobs;
 mod switched;
 mod throughput;
 
+pub use jobs::{JobAlone, JobFigures};
 pub use switched::*;
 pub use throughput::Throughput;
 
@@ -41,6 +43,9 @@ pub struct RunResult {
     pub switched: Option<SwitchedFigures>,
     /// How well the main quantity is known.
     pub confidence: Option<Confidence>,
+    /// Each of several jobs side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobFigures>,
     /// What the programs did, if the nodes ran programs.
     pub programs: Option<ProgramFigures>,
     /// What programs measured themselves.
@@ -136,12 +141,18 @@ pub struct ProgramFigures {
     /// In the instructions of its messaging library.
     #[serde(default)]
     pub software_us: f64,
-    /// Held by its network interface while it gave commands.
+    /// Held by its network interface while it gave commands, or until it had taken data.
     #[serde(default)]
     pub injection_us: f64,
-    /// Waiting for messages.
+    /// Waiting for a partner that had not sent yet what it waited for.
     #[serde(default)]
-    pub waiting_us: f64,
+    pub partner_us: f64,
+    /// Waiting for messages under way, as long as they take on a machine that is otherwise empty.
+    #[serde(default)]
+    pub wire_us: f64,
+    /// The same, as far as they took longer.
+    #[serde(default)]
+    pub queueing_us: f64,
     /// Mean hops of a byte under the mapping; 0 where the messages are not known beforehand.
     pub mean_hops_by_bytes: f64,
     /// Mean hops of a message under the mapping.

@@ -32,9 +32,6 @@ pub struct SwitchedFigures {
     /// By how much packets arrived out of order, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<Reordering>,
-    /// Jobs side by side, where there are such.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub jobs: Vec<JobFigures>,
     /// The links by class.
     pub classes: Vec<ClassUse>,
     /// What went wrong, where anything was to.
@@ -126,47 +123,6 @@ pub struct ResponseFigures {
     pub response_flits_per_tick: f64,
     /// From when a request was made until its response had arrived.
     pub round_trip: LatencyStats,
-}
-
-/// A job among others. Rates are a mean over its nodes; answers to its packets are left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct JobFigures {
-    /// Its name.
-    pub name: String,
-    /// Its nodes.
-    pub nodes: u32,
-    /// Routers that they are at.
-    pub routers: u32,
-    /// Groups that they are in.
-    pub groups: u32,
-    /// Packets that arrived.
-    pub packets: u64,
-    /// Flits that its nodes offered in a tick; none where it was as many as went.
-    pub offered_flits_per_tick: Option<f64>,
-    /// Flits that arrived in a tick.
-    pub accepted_flits_per_tick: f64,
-    /// Time of its packets, since they were made.
-    pub latency: LatencyStats,
-    /// When the last of them arrived, us.
-    pub last_arrival_us: f64,
-    /// The same job on the same nodes without the others, where it was run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alone: Option<JobAlone>,
-}
-
-/// A job without the others, and what they cost it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct JobAlone {
-    /// Flits that arrived in a tick.
-    pub accepted_flits_per_tick: f64,
-    /// Time of its packets, since they were made.
-    pub latency: LatencyStats,
-    /// When the last of them arrived, us.
-    pub last_arrival_us: f64,
-    /// Mean latency among the others, in times of that alone.
-    pub latency_slowdown: f64,
-    /// Throughput among the others, as a fraction of that alone.
-    pub throughput_share: f64,
 }
 
 /// By how much packets arrived out of order, as RFC 4737 has it: among those from one node to another a packet is reordered if one that

@@ -19,9 +19,7 @@ use std::time::{Duration, Instant};
 /// The workload with its file names taken from the study's folder.
 pub(super) fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
     let mut workload = study.study.workload.clone();
-    if let Some(file) = workload.file() {
-        *file = study.directory.join(&*file).to_string_lossy().into_owned();
-    }
+    workload.each_file(&|file| *file = study.directory.join(&*file).to_string_lossy().into_owned());
     workload
 }
 
@@ -117,6 +115,9 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                 }
                 Reached::Time => {}
             }
+            if until == Until::Finished && self.network.blocks().all(|block| block.host().is_over()) {
+                break Ended::Finished;
+            }
             if now >= last {
                 break Ended::TimeLimit;
             }
@@ -166,10 +167,10 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
             }
             _ => None,
         };
-        if ended == Ended::Finished && self.study.study.workload.is_program() {
+        if ended == Ended::Finished && self.study.study.workload.runs_programs() {
             result.simulated.run_time_us = Some(result.simulated.us);
         }
-        if !self.study.study.workload.is_program() {
+        if !self.study.study.workload.runs_programs() {
             let windows = self.network.windows();
             let measured = measure::measured(self.study, &windows, span);
             let load = self.readout.load(self.study, &result, measured);
@@ -186,7 +187,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     fn warn(&self, result: &mut RunResult, cold: bool) {
         result.simulated.window_us = self.study.micros(self.study.window());
         result.warnings = self.study.warnings().to_vec();
-        let (s, is_program) = (&result.simulated, self.study.study.workload.is_program());
+        let (s, is_program) = (&result.simulated, self.study.study.workload.runs_programs());
         if s.ticks < self.study.window() {
             // A chart needs a window at least.
             result.series.clear();

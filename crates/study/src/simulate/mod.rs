@@ -8,6 +8,9 @@
 //! | `driver.rs` | what a run asks of the nodes' side |
 //! | `course.rs`, `steady.rs` | the run itself; when it has settled |
 //! | `programs.rs` | programs of ranks, skeletons and traces, on any machine |
+//! | `ranks.rs` | the ranks of programs, and the nodes that they are laid onto |
+//! | `unloaded.rs` | what their messages take on a machine that is otherwise empty |
+//! | `jobs.rs` | several jobs: together, then each alone |
 //! | `nics/` | programs that are written for one network interface |
 //! | `processes.rs` | programs that failed or never end |
 //! | `reach.rs` | programs refused whose messages have no way round what is dead |
@@ -15,14 +18,17 @@
 mod course;
 pub(crate) mod driver;
 mod family;
+mod jobs;
 pub(crate) mod nics;
 mod packaging;
 mod processes;
 mod programs;
+mod ranks;
 mod reach;
 pub(crate) mod steady;
 pub(crate) mod switched;
 pub(crate) mod torus;
+mod unloaded;
 
 use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;

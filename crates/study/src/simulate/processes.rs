@@ -1,14 +1,15 @@
 //! What is said of the processes of a run that did not end as they should.
 
+use super::driver::Programs;
 use crate::result::{Ended, RunResult};
-use netloom_fabric::host::Host;
 use netloom_fabric::router::{Network, RouterBlock};
 use netloom_node::nodes::{NetworkInterface, Nodes};
 use netloom_node::process::{Failure, Measurement};
+use std::collections::BTreeSet;
 
 /// What came of the processes of a run.
 #[derive(Default)]
-pub(super) struct Processes {
+pub(crate) struct Processes {
     /// What they measured: node, process, figures, in the order of nodes.
     pub measurements: Vec<(u32, u32, Vec<Measurement>)>,
     /// Those that have not ended: node, process.
@@ -19,14 +20,9 @@ pub(super) struct Processes {
 
 impl Processes {
     /// Of all nodes of a network.
-    pub fn of<N, B>(network: &mut Network<B>) -> Self
-    where
-        N: NetworkInterface,
-        Nodes<N>: Host<N::Family>,
-        B: RouterBlock<Host = Nodes<N>>,
-    {
+    pub fn of<B: RouterBlock<Host: Programs>>(network: &mut Network<B>) -> Self {
         let mut all = Processes::default();
-        network.blocks().for_each(|block| all.add(block.host()));
+        network.blocks().for_each(|block| block.host().add_to(&mut all));
         all
     }
 
@@ -38,6 +34,11 @@ impl Processes {
         self.measurements.sort_by_key(|&(node, process, _)| (node, process));
         self.unfinished.sort_unstable();
         self.failures.sort();
+    }
+
+    /// Leaves out the processes of nodes.
+    pub fn forget(&mut self, nodes: &BTreeSet<u32>) {
+        self.unfinished.retain(|(node, _)| !nodes.contains(node));
     }
 
     /// Whether any failed.

@@ -1,189 +1,50 @@
 //! Programs of ranks, skeletons and traces, on any machine: over the packet layer of tori without a network interface of their own and of
-//! plain networks of switches, over Message Units, over Aries, over TH Express NICs.
+//! plain networks of switches, over Message Units, over Aries, over TH Express NICs; by themselves, or beside synthetic traffic on other
+//! nodes.
 
 use super::course::Run;
-use super::driver::{Driver, TimeOuts};
+use super::driver::{Driver, Programs, TimeOuts};
 use super::family::RouterFamily;
+use super::jobs;
 use super::processes::Processes;
-use super::reach;
+use super::ranks::Ranks;
 use crate::diagnose::Problem;
 use crate::measure::switched::SwitchedReadout;
 use crate::measure::torus::TorusReadout;
 use crate::resolve::ResolvedStudy;
-use crate::result::{Ended, ProgramFigures, RunResult};
+use crate::result::RunResult;
 use crate::run::ProgressSink;
 use netloom_engine::Time;
 use netloom_fabric::config::{ConfigError, Outline, TiledConfig};
-use netloom_fabric::host::Family;
+use netloom_fabric::host::Host;
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::tiled::{Class, Mode, TiledFamily, TiledHeader, TiledNetwork};
-use netloom_fabric::router::{BuildOptions, RouterBlock};
+use netloom_fabric::router::{BuildOptions, Network, NodeBlock, RouterBlock};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
-use netloom_messaging::config::Steps;
 use netloom_messaging::glex::Glex;
 use netloom_messaging::gni;
-use netloom_messaging::rank::{Rank, RankReport};
 use netloom_messaging::spi;
-use netloom_messaging::transport::Transport;
 use netloom_messaging::transports::glex::GlexTransport;
 use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG};
-use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
+use netloom_messaging::transports::packets::PacketFormat;
 use netloom_messaging::transports::spi::SpiTransport;
 use netloom_nic::aries::address::Job;
 use netloom_nic::fifo::FifoNic;
 use netloom_nic::message_unit::NETWORK_FIFOS;
-use netloom_nic::packet_port::{NewPacket, OnFifos, PacketPort, PortMemory, Watch};
+use netloom_nic::packet_port::{OnFifos, PacketPort};
 use netloom_nic::th;
-use netloom_node::nodes::{CoreOf, NetworkInterface, NewProcess, Nodes};
-use netloom_node::process::{Operations, Process, Resumed, Step};
-use netloom_workload::config::{self as workload, Priority, RankPrograms, Routing};
-use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError, Shape};
-use netloom_workload::program::Program;
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use netloom_node::nodes::Nodes;
+use netloom_workload::config::{Priority, Routing};
+use netloom_workload::traffic::{Beside, SwitchedPlan, SwitchedTraffic, TorusPlan, TorusTraffic};
+use std::sync::Arc;
 
-/// The ranks of a run: their programs until nodes are made of them, and their reports.
-struct Ranks<'a> {
-    study: &'a ResolvedStudy,
-    programs: Vec<Mutex<Option<Box<dyn Program>>>>,
-    reports: Vec<Arc<Mutex<RankReport>>>,
-    placement: Arc<Placement>,
-    hops: Option<HopStatistics>,
-    begin: Instant,
-}
+/// Injection FIFOs of nodes of networks of switches: for requests and for responses.
+const FIFOS_OF_SWITCHES: usize = 2;
 
-/// A node without a rank.
-struct Nobody;
-
-impl<C, W> Process<C, W> for Nobody {
-    fn resume(&mut self, _: u64, _: Resumed, _: &mut Operations<C, W>) -> Step {
-        Step::Ended(Ok(()))
-    }
-}
-
-impl<'a> Ranks<'a> {
-    /// Those of a study.
-    fn new(study: &'a ResolvedStudy, workload: &dyn workload::Ranks) -> Result<Self, Problem> {
-        let (begin, s) = (Instant::now(), &study.study);
-        let at = |key: &str, message: String| study.impossible(ConfigError { key: key.into(), message });
-        let RankPrograms { programs, messages } =
-            workload.rank_programs().map_err(|e| study.impossible(e))?;
-        let ranks = programs.len() as u32;
-        // A network of switches is to the mapping a line of nodes.
-        let (dims, wraps) = match study.network.torus() {
-            Some(torus) => (
-                torus.topology.dims.clone(),
-                (0..torus.topology.dims.len()).map(|d| study.torus().wraps(d)).collect(),
-            ),
-            None => (vec![study.network.nodes() as u32], vec![false]),
-        };
-        let shape = Shape::new(&dims, &wraps).map_err(|e| Problem::new(e.to_string()))?;
-        let mut mapping = s.mapping.clone();
-        if let MappingConfig::File(file) = &mut mapping {
-            *file = study.directory.join(&*file).to_string_lossy().into_owned();
-        }
-        let mapping = Mapping::new(&mapping, &shape, ranks, s.seed).map_err(|e| match e {
-            MappingError::TooManyRanks { .. } => at("workload", e.to_string()),
-            _ => at("mapping", e.to_string()),
-        })?;
-        if study.network.torus().is_some() {
-            reach::check(study, workload, mapping.nodes(), &messages).map_err(|e| study.impossible(e))?;
-        }
-        let hops = study.network.torus().map(|_| mapping.hop_statistics(&shape, messages.iter().copied()));
-        Ok(Ranks {
-            study,
-            programs: programs.into_iter().map(|p| Mutex::new(Some(p))).collect(),
-            reports: (0..ranks).map(|_| Arc::default()).collect(),
-            placement: Arc::new(Placement::new(mapping.nodes())),
-            hops,
-            begin,
-        })
-    }
-
-    fn steps(&self) -> Steps {
-        Steps::new(self.study.machine.messaging(), self.study.machine.ticks_per_second())
-    }
-
-    /// The process of a node: its rank over a transport, if it has one.
-    fn process<T: Transport + 'static>(
-        &self,
-        node: u32,
-        transport: impl FnOnce(u32) -> T,
-    ) -> Box<dyn Process<T::Command, T::Watch>> {
-        let Some(rank) = self.placement.rank(node) else { return Box::new(Nobody) };
-        let program = self.programs[rank as usize].lock().expect("no panic before").take();
-        let program = program.expect("each rank runs on one node");
-        let machine = &self.study.machine;
-        let report = &self.reports[rank as usize];
-        let (config, second) = (machine.messaging(), machine.ticks_per_second());
-        Box::new(Rank::new(rank, transport(rank), program, config, second, report))
-    }
-
-    /// Nodes that put packets into the network themselves.
-    fn port_nodes<F: Family<Header: 'static>>(
-        &self,
-        numbers: &[u32],
-        format: &Arc<dyn PacketFormat<F::Header>>,
-        lanes: &[usize],
-    ) -> Nodes<PacketPort<F>> {
-        let process = |node, _, memory: &Arc<Mutex<PortMemory<F::Header>>>| {
-            let core = CoreOf::<PacketPort<F>>::default();
-            let own = (node, self.study.study.seed);
-            let packets =
-                |_| Packets::new(core.clone(), memory, format, &self.placement, own, lanes, self.steps());
-            let process: Box<dyn Process<NewPacket<F::Header>, Watch>> = self.process(node, packets);
-            NewProcess { process, core }
-        };
-        Nodes::new(Arc::new(()), numbers, 1, self.study.study.seed, process)
-    }
-
-    /// Adds to a result what the programs did, once they have run.
-    fn finish(&self, result: &mut RunResult, processes: &Processes) {
-        let ranks = self.reports.len() as u32;
-        let us = |microticks: u64| self.study.micros(1) * microticks as f64 / 1e6;
-        let mut figures = ProgramFigures { ranks, ..ProgramFigures::default() };
-        let (mut ends, mut waiting) = (vec![], vec![]);
-        for (rank, report) in self.reports.iter().enumerate() {
-            let report = report.lock().expect("the run is over");
-            figures.messages += report.messages;
-            figures.message_bytes += report.message_bytes;
-            figures.rendezvous += report.rendezvous;
-            figures.compute_us += us(report.compute) / f64::from(ranks);
-            figures.software_us += us(report.software) / f64::from(ranks);
-            figures.injection_us += us(report.injection) / f64::from(ranks);
-            figures.waiting_us += us(report.waiting) / f64::from(ranks);
-            match report.ended_at {
-                Some(end) => ends.push(us(end)),
-                None => waiting.push((rank, report.waits_for)),
-            }
-        }
-        figures.last_end_us = ends.iter().copied().fold(0.0, f64::max);
-        figures.mean_end_us = ends.iter().sum::<f64>() / (ends.len() as f64).max(1.0);
-        if let Some(hops) = &self.hops {
-            figures.mean_hops_by_bytes = hops.mean_of_bytes();
-            figures.mean_hops_by_messages = hops.mean_of_messages();
-        }
-        result.totals.payload_bytes = result.totals.payload_bytes.max(figures.message_bytes);
-        result.simulated.run_time_us = result.simulated.run_time_us.map(|_| figures.last_end_us);
-        result.programs = Some(figures);
-        if processes.has_failures() {
-            processes.judge(result, ranks);
-        } else if result.simulated.ended == Ended::Finished && !waiting.is_empty() {
-            let told = waiting.iter().take(4).map(|(rank, awaited)| {
-                let receive = awaited.map_or("nothing that can come".into(), |(source, tag)| {
-                    let word = |x: Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
-                    format!("a message from rank {} with tag {}", word(source), word(tag))
-                });
-                format!("rank {rank} waits for {receive}")
-            });
-            let told: Vec<String> = told.collect();
-            let why = format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; "));
-            result.ended_early(Ended::Stalled, why);
-        }
-    }
-}
+/// Who watches a run, and on how many threads it is.
+type To<'a> = (&'a dyn ProgressSink, usize);
 
 /// Packets of a torus.
 struct TorusPackets {
@@ -225,18 +86,42 @@ impl PacketFormat<TiledHeader> for FlitPackets {
     }
 }
 
-/// Runs the programs of a study on a torus.
+/// Runs the program of a study on a torus.
 pub(super) fn on_torus<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
-    workload: &dyn workload::Ranks,
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
-    let ranks = Ranks::new(study, workload)?;
+    Ranks::new(study)?.run((progress, threads), |ranks, _, to| ranks_on_torus(family, ranks, None, to))
+}
+
+/// Runs several jobs on a torus, some of which are programs; or only one of them.
+pub(super) fn jobs_on_torus<F: RouterFamily>(
+    family: &F,
+    study: &ResolvedStudy,
+    (plan, only): (&Arc<TorusPlan>, Option<usize>),
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let config = jobs::of(study).expect("several jobs");
+    let placed = plan.plan().jobs().expect("several jobs");
+    let ranks = Ranks::of_jobs(study, config, placed, only)?;
+    ranks.run((progress, threads), |ranks, is_alone, to| {
+        ranks_on_torus(family, ranks, Some(plan).filter(|_| !is_alone), to)
+    })
+}
+
+fn ranks_on_torus<F: RouterFamily>(
+    family: &F,
+    ranks: &Ranks,
+    traffic: Option<&Arc<TorusPlan>>,
+    to: To,
+) -> Result<RunResult, Problem> {
+    let study = ranks.study;
     let (network, machine, s) = (study.torus(), study.torus_machine(), &study.study);
     let nic = &machine.nic;
-    let mut options = BuildOptions {
+    let options = BuildOptions {
         seed: s.seed,
         window: study.window(),
         unblocking: s.measure.unblocking,
@@ -244,22 +129,14 @@ pub(super) fn on_torus<F: RouterFamily>(
         smallest_chunks: 1,
         ..BuildOptions::default()
     };
-    let seconds = |ranks: &Ranks| ranks.begin.elapsed().as_secs_f64();
     if let (Some(unit), Some(family)) = (&machine.message_unit, family.with_message_units()) {
-        options.injection_fifos = NETWORK_FIFOS;
-        let built = family.build(&options, |numbers| {
+        let units = |numbers: &[u32]| {
             spi::units_of(unit, network, numbers, 1, s.seed, |spi| {
                 ranks.process(spi.node(), |_| SpiTransport::new(spi.clone(), &ranks.placement, ranks.steps()))
             })
-        });
-        let built = built.map_err(|e| study.impossible(e))?;
-        let mut run = Run::new(study, TorusReadout::default(), built, None, threads, seconds(&ranks));
-        let mut result = run.until_the_end(progress);
-        let processes = Processes::of(&mut run.network);
-        ranks.finish(&mut result, &processes);
-        return Ok(result);
+        };
+        return nodes_on_torus(&family, ranks, (options, NETWORK_FIFOS), traffic, units, to);
     }
-    options.injection_fifos = FifoNic::<OnFifos>::injection_fifos(nic);
     let high = s.traffic.priority == Priority::High;
     let normal = nic.injection_normal as usize;
     let lanes: Vec<usize> = match (nic.injection_fifo_B.is_some(), high) {
@@ -276,70 +153,144 @@ pub(super) fn on_torus<F: RouterFamily>(
     let torus = Torus::new(&network.topology);
     let format: Arc<dyn PacketFormat<Header>> =
         Arc::new(TorusPackets { network: network.clone(), torus, flags });
-    let built = family.build(&options, |numbers| {
+    let nics = |numbers: &[u32]| {
         FifoNic::new(nic, network, numbers, OnFifos::new(ranks.port_nodes(numbers, &format, &lanes)))
+    };
+    let fifos = FifoNic::<OnFifos>::injection_fifos(nic);
+    nodes_on_torus(family, ranks, (options, fifos), traffic, nics, to)
+}
+
+/// Runs nodes of a torus, which `host` makes and which have so many injection FIFOs, to the end of their programs.
+fn nodes_on_torus<F: RouterFamily, H: Host<F::Family> + Driver + Programs>(
+    family: &F,
+    ranks: &Ranks,
+    (options, fifos): (BuildOptions, usize),
+    traffic: Option<&Arc<TorusPlan>>,
+    host: impl Fn(&[u32]) -> H,
+    to: To,
+) -> Result<RunResult, Problem> {
+    let (network, nic) = (ranks.study.torus(), &ranks.study.torus_machine().nic);
+    let Some(plan) = traffic else {
+        let options = BuildOptions { injection_fifos: fifos, ..options };
+        return torus_to_the_end(ranks, None, family.build(&options, host), to);
+    };
+    let own = FifoNic::<TorusTraffic>::injection_fifos(nic);
+    let options = BuildOptions { injection_fifos: fifos.max(own), ..options };
+    let built = family.build(&options, |numbers| {
+        let traffic = FifoNic::new(nic, network, numbers, TorusTraffic::new(plan, numbers));
+        let jobs = plan.plan().jobs().expect("several jobs");
+        Beside::new(host(numbers), traffic, (fifos, own), jobs, numbers)
     });
-    let built = built.map_err(|e| study.impossible(e))?;
-    let mut run = Run::new(study, TorusReadout::default(), built, None, threads, seconds(&ranks));
+    torus_to_the_end(ranks, traffic, built, to)
+}
+
+fn torus_to_the_end<B: NodeBlock<Host: Driver + Programs>>(
+    ranks: &Ranks,
+    traffic: Option<&Arc<TorusPlan>>,
+    built: Result<Network<B>, ConfigError>,
+    (progress, threads): To,
+) -> Result<RunResult, Problem> {
+    let built = built.map_err(|e| ranks.study.impossible(e))?;
+    let readout = TorusReadout { offered: None, plan: traffic.cloned() };
+    let build_s = ranks.begin.elapsed().as_secs_f64();
+    let mut run = Run::new(ranks.study, readout, built, None, threads, build_s);
     let mut result = run.until_the_end(progress);
-    let mut processes = Processes::default();
-    run.network.blocks().for_each(|block| processes.add(&block.host().software().nodes));
-    ranks.finish(&mut result, &processes);
+    ranks.finish(&mut result, &Processes::of(&mut run.network));
     Ok(result)
 }
 
-/// Runs the programs of a study on a network of switches.
+/// Runs the program of a study on a network of switches.
 pub(super) fn on_switches(
     study: &ResolvedStudy,
-    workload: &dyn workload::Ranks,
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
-    let ranks = Ranks::new(study, workload)?;
+    Ranks::new(study)?.run((progress, threads), |ranks, _, to| ranks_on_switches(ranks, None, to))
+}
+
+/// Runs several jobs on a network of switches, some of which are programs; or only one of them.
+pub(super) fn jobs_on_switches(
+    study: &ResolvedStudy,
+    (plan, only): (&Arc<SwitchedPlan>, Option<usize>),
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let config = jobs::of(study).expect("several jobs");
+    let placed = plan.plan().jobs().expect("several jobs");
+    let ranks = Ranks::of_jobs(study, config, placed, only)?;
+    ranks.run((progress, threads), |ranks, is_alone, to| {
+        ranks_on_switches(ranks, Some(plan).filter(|_| !is_alone), to)
+    })
+}
+
+fn ranks_on_switches(
+    ranks: &Ranks,
+    traffic: Option<&Arc<SwitchedPlan>>,
+    to: To,
+) -> Result<RunResult, Problem> {
+    let study = ranks.study;
     let (outline, s) = (study.switched(), &study.study);
     let machine = study.machine.switched().expect("a network of switches");
     let (network, nodes) = (&outline.config, outline.wiring.nodes());
-    let options =
-        BuildOptions { seed: s.seed, injection_fifos: 2, window: study.window(), ..BuildOptions::default() };
-    let to = (progress, threads);
     if let Some(nic) = &machine.aries {
         let jobs: Arc<[Job]> = [Job::new(PTAG, COOKIE, 0..nodes)].into();
         let (eager, credits) = (machine.messaging.eager_max_B, machine.messaging.credits);
-        let built = TiledNetwork::new(network, &options, |numbers| {
+        let nics = |numbers: &[u32]| {
             gni::nics_of(nic, network, &jobs, numbers, 1, s.seed, |gni| {
                 let transport = |rank| GniTransport::new(gni.clone(), &ranks.placement, rank, eager, credits);
                 ranks.process(gni.node(), transport)
             })
-        });
-        return on_nics(&ranks, built, to);
+        };
+        return nodes_on_switches(ranks, traffic, nics, to);
     }
     if let Some(nic) = &machine.th {
-        let built = TiledNetwork::new(network, &options, |numbers| {
+        let nics = |numbers: &[u32]| {
             th::nics_of(nic, network, numbers, 1, s.seed, |slot| {
                 let glex = Glex::new(slot);
-                ranks.process(glex.node(), |_| GlexTransport::new(glex.clone(), &ranks.placement))
+                ranks.process(glex.node(), |rank| GlexTransport::new(glex.clone(), &ranks.placement, rank))
             })
-        });
-        return on_nics(&ranks, built, to);
+        };
+        return nodes_on_switches(ranks, traffic, nics, to);
     }
     let mode = s.traffic.routing.mode().expect("it was checked");
     let format: Arc<dyn PacketFormat<TiledHeader>> =
         Arc::new(FlitPackets { network: Arc::clone(network), mode });
-    let built = TiledNetwork::new(network, &options, |numbers| ranks.port_nodes(numbers, &format, &[0]));
-    on_nics(&ranks, built, to)
+    nodes_on_switches(ranks, traffic, |numbers: &[u32]| ranks.port_nodes(numbers, &format, &[0]), to)
 }
 
-/// Runs nodes of a network of switches to the end of their programs.
-fn on_nics<N: NetworkInterface<Family = TiledFamily>>(
+/// Runs nodes of a network of switches, which `host` makes, to the end of their programs.
+fn nodes_on_switches<H: Host<TiledFamily> + Driver + TimeOuts + Programs>(
     ranks: &Ranks,
-    built: Result<TiledNetwork<Nodes<N>>, ConfigError>,
-    (progress, threads): (&dyn ProgressSink, usize),
-) -> Result<RunResult, Problem>
-where
-    Nodes<N>: Driver + TimeOuts,
-{
+    traffic: Option<&Arc<SwitchedPlan>>,
+    host: impl Fn(&[u32]) -> H,
+    to: To,
+) -> Result<RunResult, Problem> {
+    let (network, s) = (&ranks.study.switched().config, &ranks.study.study);
+    let options = BuildOptions {
+        seed: s.seed,
+        injection_fifos: FIFOS_OF_SWITCHES,
+        window: ranks.study.window(),
+        ..BuildOptions::default()
+    };
+    let Some(plan) = traffic else {
+        return switches_to_the_end(ranks, None, TiledNetwork::new(network, &options, host), to);
+    };
+    let built = TiledNetwork::new(network, &options, |numbers| {
+        let jobs = plan.plan().jobs().expect("several jobs");
+        let fifos = (FIFOS_OF_SWITCHES, plan.injection_fifos());
+        Beside::new(host(numbers), SwitchedTraffic::new(plan, numbers), fifos, jobs, numbers)
+    });
+    switches_to_the_end(ranks, traffic, built, to)
+}
+
+fn switches_to_the_end<H: Host<TiledFamily> + Driver + TimeOuts + Programs>(
+    ranks: &Ranks,
+    traffic: Option<&Arc<SwitchedPlan>>,
+    built: Result<TiledNetwork<H>, ConfigError>,
+    (progress, threads): To,
+) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| ranks.study.impossible(e))?;
-    let readout = SwitchedReadout { offered: None, plan: None };
+    let readout = SwitchedReadout { offered: None, plan: traffic.cloned() };
     let build_s = ranks.begin.elapsed().as_secs_f64();
     let mut run = Run::new(ranks.study, readout, built, None, threads, build_s);
     let mut result = run.until_the_end(progress);
@@ -347,8 +298,7 @@ where
     if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {
         faults.timeouts = timeouts;
     }
-    let processes = Processes::of(&mut run.network);
-    ranks.finish(&mut result, &processes);
+    ranks.finish(&mut result, &Processes::of(&mut run.network));
     Ok(result)
 }
 

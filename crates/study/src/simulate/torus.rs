@@ -2,7 +2,7 @@
 
 use super::course::{Run, beside_the_study};
 use super::family::{self, RouterFamily};
-use super::{nics, programs};
+use super::{jobs, nics, programs};
 use crate::diagnose::Problem;
 use crate::machine::TorusNetwork;
 use crate::measure::torus::{TorusReadout, payload_of_full_packet};
@@ -15,8 +15,8 @@ use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::fifo::FifoNic;
 use netloom_workload::config::Runs;
-use netloom_workload::pattern::Pattern;
-use netloom_workload::synthetic::{Plan, Synthetic};
+use netloom_workload::shape::Shape;
+use netloom_workload::traffic::{Pattern, TorusPlan, TorusTraffic};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,34 +43,52 @@ fn run<F: RouterFamily>(
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
-    let begin = Instant::now();
     let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);
-    let torus = Torus::new(&network.topology);
+    let shape = Shape::of_torus(&Torus::new(&network.topology));
     let payload = payload_of_full_packet(network);
     let workload = beside_the_study(study);
     let problem = |e: ConfigError| study.impossible(e);
-    let mut options = BuildOptions {
+    let Some(pattern) = Pattern::new(&workload, &shape, payload, s.seed).map_err(problem)? else {
+        return match workload.runs() {
+            Runs::MessageUnits(program) => nics::message_unit::run(family, study, program, progress, threads),
+            Runs::Ranks(_) => programs::on_torus(family, study, progress, threads),
+            _ => unreachable!("tori take no other programs"),
+        };
+    };
+    let plan = |only: Option<usize>| {
+        let plan = TorusPlan::new(pattern.clone(), (&workload, &s.traffic), network, nic, s.seed);
+        Arc::new(only.into_iter().fold(plan, TorusPlan::alone))
+    };
+    jobs::each_alone(study, |study, only| match workload.runs_programs() {
+        true => programs::jobs_on_torus(family, study, (&plan(only), only), progress, threads),
+        false => traffic(family, study, &plan(only), progress, threads),
+    })
+}
+
+/// Runs synthetic traffic.
+fn traffic<F: RouterFamily>(
+    family: &F,
+    study: &ResolvedStudy,
+    plan: &Arc<TorusPlan>,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let begin = Instant::now();
+    let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);
+    let smallest = s.traffic.packet_chunks.0.iter().map(|m| m.0).min().unwrap_or(1);
+    let options = BuildOptions {
         seed: s.seed,
-        injection_fifos: FifoNic::<Synthetic>::injection_fifos(nic),
+        injection_fifos: FifoNic::<TorusTraffic>::injection_fifos(nic),
         window: study.window(),
         unblocking: s.measure.unblocking,
         counters: s.measure.counters.then(CounterMasks::default),
+        smallest_chunks: if nic.window_packets.is_some() { 1 } else { smallest },
         ..BuildOptions::default()
     };
-    if let Some(pattern) = Pattern::new(&workload, &torus, payload).map_err(problem)? {
-        let smallest = s.traffic.packet_chunks.0.iter().map(|m| m.0).min().unwrap_or(1);
-        options.smallest_chunks = if nic.window_packets.is_some() { 1 } else { smallest };
-        let plan = Arc::new(Plan::new(pattern, &s.traffic, network, nic, s.seed));
-        let built =
-            family.build(&options, |nodes| FifoNic::new(nic, network, nodes, Synthetic::new(&plan, nodes)));
-        let (total, readout) = (plan.packets(), TorusReadout { offered: plan.offered() });
-        let built = built.map_err(problem)?;
-        return Ok(Run::new(study, readout, built, total, threads, begin.elapsed().as_secs_f64())
-            .until_the_end(progress));
-    }
-    match workload.runs() {
-        Runs::MessageUnits(program) => nics::message_unit::run(family, study, program, progress, threads),
-        Runs::Ranks(ranks) => programs::on_torus(family, study, ranks, progress, threads),
-        _ => unreachable!("tori take no other programs"),
-    }
+    let built =
+        family.build(&options, |nodes| FifoNic::new(nic, network, nodes, TorusTraffic::new(plan, nodes)));
+    let readout = TorusReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
+    let built = built.map_err(|e| study.impossible(e))?;
+    let build_s = begin.elapsed().as_secs_f64();
+    Ok(Run::new(study, readout, built, plan.plan().packets(), threads, build_s).until_the_end(progress))
 }

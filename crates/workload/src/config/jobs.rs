@@ -1,13 +1,10 @@
-//! Several jobs side by side on a machine of switches: each has nodes of its own and a load of its own.
+//! Several jobs side by side: each has nodes of its own and a load of its own.
 
-use super::{Load, Machines, TrafficConfig, Workload, WorkloadConfig, refuse};
+use super::{Load, Runs, TrafficConfig, Workload, WorkloadConfig, refuse};
+use crate::shape::Shape;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::topology::wiring::Wiring;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Most jobs: far more than can be told apart in a report.
-const JOBS_MAX: usize = 64;
 
 /// Jobs side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +39,8 @@ pub struct JobConfig {
     /// How much it sends; as the study's traffic where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
-    /// To whom, among its own nodes, which are numbered from 0 in the order in which it got them.
+    /// To whom, among its own nodes, which are numbered from 0 in the order in which it got them; or a skeleton or a trace, whose ranks are
+    /// laid onto them.
     pub workload: Box<WorkloadConfig>,
 }
 
@@ -55,33 +53,23 @@ pub enum Placement {
     Contiguous,
     /// Any, at random.
     RandomNodes,
-    /// All of a router, of routers at random.
+    /// All of a router, of routers at random; each node of a torus has its own.
     RandomRouters,
-    /// One of each group in turn; where all nodes are in one group, as in a fat tree, one of each router.
+    /// One of each group in turn; where all nodes are in one group, as in a fat tree, one of each router. A group of a torus is a plane of
+    /// its last dimension.
     RoundRobin,
 }
 
+/// Most jobs: far more than can be told apart in a report.
+const JOBS_MAX: usize = 64;
+
 impl Workload for JobsConfig {
-    fn machines() -> Machines {
-        Machines::Switches
-    }
-
-    fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
-        self.check(wiring.nodes())
-    }
-}
-
-impl JobsConfig {
-    /// Refuses what does not fit a machine of so many nodes.
-    ///
-    /// # Errors
-    /// The first impossible value, with its key (`workload.…`) and what was expected.
-    pub fn check(&self, nodes: u32) -> Result<(), ConfigError> {
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
         if !(1..=JOBS_MAX).contains(&self.jobs.len()) {
             let message = format!("expected 1 to {JOBS_MAX} jobs, found {}", self.jobs.len());
             return refuse("workload.jobs", message);
         }
-        let mut free = nodes;
+        let (nodes, mut free) = (shape.nodes(), shape.nodes());
         for (i, job) in self.jobs.iter().enumerate() {
             let name = job.name(i);
             if job.nodes < 2 || job.nodes > free {
@@ -92,12 +80,21 @@ impl JobsConfig {
                 return refuse("workload.jobs", message);
             }
             free -= job.nodes;
-            job.check().map_err(|e| ConfigError {
-                key: "workload.jobs".into(),
-                message: format!("{name}, {}: {}", e.key, e.message),
-            })?;
+            job.check().map_err(|e| job.blamed(i, e))?;
         }
         Ok(())
+    }
+
+    fn runs_programs(&self) -> bool {
+        self.has_programs()
+    }
+
+    fn ends(&self, traffic: &TrafficConfig) -> bool {
+        self.has_programs() || self.jobs.iter().all(|job| job.workload.ends(&job.traffic(traffic)))
+    }
+
+    fn each_file(&mut self, change: &dyn Fn(&mut String)) {
+        self.jobs.iter_mut().for_each(|job| job.workload.each_file(change));
     }
 }
 
@@ -112,14 +109,56 @@ impl JobConfig {
         TrafficConfig { load: self.load.unwrap_or(traffic.load), ..traffic.clone() }
     }
 
-    fn check(&self) -> Result<(), ConfigError> {
+    /// What is wrong with it, as something wrong with the workload.
+    pub(super) fn blamed(&self, number: usize, e: ConfigError) -> ConfigError {
+        let message = format!("{}, {}: {}", self.name(number), e.key, e.message);
+        ConfigError { key: "workload.jobs".into(), message }
+    }
+
+    /// Refuses what is no workload of its nodes, and a load that is none.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.workload.check_job(self.nodes)?;
         match self.load {
-            Some(Load::LinkUtilization(u)) => refuse(
-                "load.link_utilization",
-                format!("expected injection, GB_per_s or packets_per_kilotick, found {u}"),
-            ),
+            Some(_) if self.is_program() => {
+                refuse("load", "expected none of a program, which decides itself what it sends")
+            }
             load => load.unwrap_or_default().check_rate(),
         }
+    }
+
+    /// Whether it is a program of ranks, a skeleton or a trace, rather than a pattern.
+    pub fn is_program(&self) -> bool {
+        matches!(self.workload.runs(), Runs::Ranks(_))
+    }
+}
+
+impl JobsConfig {
+    /// Whether some jobs are programs of ranks.
+    pub fn has_programs(&self) -> bool {
+        self.jobs.iter().any(JobConfig::is_program)
+    }
+
+    /// Refuses loads that the machine does not know, as `check` does of traffic on it, and the use of links, of which jobs have none of
+    /// their own.
+    ///
+    /// # Errors
+    /// The first impossible value, with its key and what was expected.
+    pub fn check_loads(
+        &self,
+        traffic: &TrafficConfig,
+        check: impl Fn(&TrafficConfig) -> Result<(), ConfigError>,
+    ) -> Result<(), ConfigError> {
+        for (i, job) in self.jobs.iter().enumerate().filter(|(_, job)| !job.is_program()) {
+            let own = job.traffic(traffic);
+            let checked = match own.load {
+                Load::LinkUtilization(u) => refuse(
+                    "load.link_utilization",
+                    format!("expected a rate of its nodes, such as packets_per_kilotick, found {u}"),
+                ),
+                _ => check(&own),
+            };
+            checked.map_err(|e| job.blamed(i, e))?;
+        }
+        Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! What a machine of cabinets and bundles of cables is made of, counted for several sizes; nothing is sent.
 
 use super::{Machines, Runs, Workload, refuse};
+use crate::shape::Shape;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::topology::wiring::Wiring;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ impl Workload for PackagingConfig {
         Machines::Switches
     }
 
-    fn check_switched(&self, _: &Wiring) -> Result<(), ConfigError> {
+    fn check_on(&self, _: &Shape) -> Result<(), ConfigError> {
         self.check()
     }
 

@@ -8,15 +8,15 @@ use super::kinds::transpose::Transpose;
 use super::kinds::uniform::Uniform;
 use super::{
     AllToAll, GroupShift, HotNode, HotRegion, JobsConfig, Machines, PackagingConfig, Permutation, Runs,
-    Shift, Trace, Workload, refuse,
+    Shift, Trace, TrafficConfig, Workload, refuse,
 };
 use crate::glex::GlexConfig;
 use crate::gni::GniConfig;
+use crate::shape::Shape;
 use crate::skeleton::SkeletonConfig;
 use crate::spi::SpiConfig;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::config::tagged::{Tagged, tagged};
-use netloom_fabric::topology::wiring::Wiring;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -97,11 +97,11 @@ macro_rules! workloads {
                 }
             }
 
-            /// The file that it reads, if it does.
-            pub fn file(&mut self) -> Option<&mut String> {
+            /// Changes the names of the files that it reads.
+            pub fn each_file(&mut self, change: &dyn Fn(&mut String)) {
                 match self {
-                    $(Self::$plain {} => None,)*
-                    $(Self::$variant(config) => config.file(),)*
+                    $(Self::$plain {} => {})*
+                    $(Self::$variant(config) => config.each_file(change),)*
                 }
             }
         }
@@ -114,7 +114,7 @@ workloads! {
         Uniform = "uniform",
         /// Every node sends to its neighbours in every direction.
         NearestNeighbour = "nearest-neighbour",
-        /// The coordinates in another order, turned by one place: (x, y, z) sends to (y, z, x). Needs equal dimensions.
+        /// The coordinates in another order, turned by one place: (x, y, z) sends to (y, z, x). Needs equal dimensions, or a square number of nodes without them.
         Transpose = "transpose",
         /// Every node sends to the one whose coordinates are opposite: k - 1 - c.
         BitComplement = "bit-complement",
@@ -170,48 +170,39 @@ impl WorkloadConfig {
         !matches!(self.runs(), Runs::Traffic)
     }
 
-    /// Whether there is a last packet where all are offered at the start.
-    pub fn ends(&self) -> bool {
-        self.workload().ends()
+    /// Whether programs run, by themselves or as some of several jobs: then the run ends when they do.
+    pub fn runs_programs(&self) -> bool {
+        self.workload().runs_programs()
+    }
+
+    /// Whether it ends by itself, with this traffic.
+    pub fn ends(&self, traffic: &TrafficConfig) -> bool {
+        self.workload().ends(traffic)
     }
 
     fn entry(&self) -> &'static KindEntry {
         KINDS.iter().find(|entry| entry.name == self.kind()).expect("the list has all")
     }
 
-    /// Refuses what does not fit the shape of a torus.
+    /// Refuses what does not fit a machine, or the nodes of a job.
     ///
     /// # Errors
     /// The first impossible value, with its key (`workload.…`) and what was expected.
-    pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
-        if (self.entry().machines)() == Machines::Switches {
-            let message = format!(
-                "expected a workload for tori, found \"{}\": that is for machines of switches",
-                self.kind()
-            );
-            return refuse("workload.kind", message);
-        }
-        self.workload().check_torus(dims)
-    }
-
-    /// Refuses what does not fit a machine of switches.
-    ///
-    /// # Errors
-    /// The first impossible value, with its key (`workload.…`) and what was expected.
-    pub fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
-        let nodes = wiring.nodes();
-        if nodes < 2 {
+    pub fn check(&self, shape: &Shape) -> Result<(), ConfigError> {
+        let nodes = shape.nodes();
+        if shape.torus().is_none() && nodes < 2 {
             return refuse("workload.kind", format!("expected a machine of at least 2 nodes, found {nodes}"));
         }
-        if (self.entry().machines)() == Machines::Tori {
-            let known = names(|entry| (entry.machines)() != Machines::Tori);
-            let message = format!("expected {known} on a machine of switches, found \"{}\"", self.kind());
-            return refuse("workload.kind", message);
-        }
-        self.workload().check_switched(wiring)
+        let (machines, found) = match ((self.entry().machines)(), shape.torus()) {
+            (Machines::Tori, None) => ("a torus", "a machine of switches"),
+            (Machines::Switches, Some(_)) => ("machines of switches", "a torus"),
+            _ => return self.workload().check_on(shape),
+        };
+        let message = format!("\"{}\" is for {machines}; the machine is {found}", self.kind());
+        refuse("workload.kind", message)
     }
 
-    /// Refuses what is no pattern among the nodes of a job.
+    /// Refuses what is no workload of a job's nodes.
     ///
     /// # Errors
     /// The first impossible value, with its key (`workload.…`) and what was expected.
@@ -220,7 +211,7 @@ impl WorkloadConfig {
             let known = names(|entry| (entry.may_be_job)());
             return refuse("workload.kind", format!("expected {known}, found \"{}\"", self.kind()));
         }
-        self.workload().check_job(nodes)
+        self.check(&Shape::of_job(nodes))
     }
 }
 

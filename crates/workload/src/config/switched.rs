@@ -1,4 +1,4 @@
-//! What a study may say of the traffic of machines of switches: what fits them, and what does not.
+//! What a study may say of the traffic of machines of switches.
 
 use super::{Load, Priority, Routing, TrafficConfig, refuse};
 use netloom_fabric::config::{ConfigError, TiledConfig};

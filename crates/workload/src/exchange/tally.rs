@@ -35,7 +35,7 @@ impl Exchange {
     pub(crate) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
         let all = |kind: u64| {
             measurements.iter().flat_map(move |(node, _, measurements)| {
-                measurements.iter().filter(move |n| n.key == kind).map(move |n| (*node, n.microticks))
+                measurements.iter().filter(move |n| n.key == kind).map(move |n| (*node, n.value))
             })
         };
         let nodes_of = |kind: u64| -> HashSet<u32> { all(kind).map(|(node, _)| node).collect() };

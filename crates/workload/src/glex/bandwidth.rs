@@ -89,7 +89,7 @@ pub(super) async fn run(glex: Glex, config: Bandwidth) {
     for _ in 0..begins {
         glex.wait_event(endpoint).await.expect("it comes");
     }
-    glex.measure(BEGIN, glex.now_microticks());
+    glex.measure(BEGIN, glex.now());
     let puts = |is: bool| if is { config.puts } else { 0 };
     while ended < puts(sends) || came < puts(receives) {
         if posted < puts(sends) && posted - ended < config.outstanding {
@@ -102,5 +102,5 @@ pub(super) async fn run(glex: Glex, config: Bandwidth) {
             _ => came += 1,
         }
     }
-    glex.measure(END, glex.now_microticks());
+    glex.measure(END, glex.now());
 }

@@ -3,8 +3,9 @@
 
 use super::{KEY, Measured, Measurements, Path, of, refuse};
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::glex::tree::{Tree, TreeOperation as Operation};
 use netloom_messaging::glex::{CHILDREN, Glex};
-use netloom_nic::th::{Address, Options, Reduction, Request, Swap};
+use netloom_nic::th::{Address, Options, Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,13 +33,6 @@ impl Default for Collectives {
 }
 
 /// What is measured: a broadcast, a sum, and a barrier, which also parts one from another (section 4.7).
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    Barrier,
-    Broadcast,
-    Sum,
-}
-
 const OPERATIONS: [Operation; 4] =
     [Operation::Barrier, Operation::Broadcast, Operation::Barrier, Operation::Sum];
 
@@ -80,85 +74,46 @@ impl Collectives {
 /// A node's place in the tree.
 struct Place {
     endpoint: u8,
-    parent: Option<Address>,
-    children: Vec<Address>,
+    tree: Tree,
 }
 
 impl Place {
     fn new(glex: &Glex, config: &Collectives) -> Self {
         let endpoint = glex.create_endpoint(config.path.submission(), KEY, 64).expect("the first");
-        let (node, degree) = (u64::from(glex.node()), u64::from(config.degree));
-        let of = |node: u64| Address { node: node as u32, vp: endpoint, key: KEY };
-        let below = (degree * node + 1..=degree * node + degree).filter(|&n| n < u64::from(glex.nodes()));
-        let parent = (node > 0).then(|| of((node - 1) / degree));
-        Place { endpoint, parent, children: below.map(of).collect() }
+        let address = |node| Address { node, vp: endpoint, key: KEY };
+        Place { endpoint, tree: Tree::regular(glex.node(), glex.nodes(), config.degree, address) }
     }
 
-    /// What a NIC is to do by itself: up the tree with what is summed, and down again. At the end the port tells itself of it.
-    fn sequences(&self, operation: Operation, mine: &[u8]) -> Vec<Request> {
-        let count = self.children.len() as u32;
-        let mine = if operation == Operation::Barrier { &[] } else { mine };
-        let swap = Swap { data: true, ..Swap::default() };
-        let up = |to: &[Address]| {
-            let request = Request::control(to, mine).after(count);
-            if operation == Operation::Sum { request.reduce(Reduction::SumFloat) } else { request }
-        };
-        let mut list = vec![];
-        match self.parent {
-            None if operation == Operation::Broadcast => list.push(Request::control(&self.children, mine)),
-            None => list.push(up(&self.children)),
-            Some(parent) => {
-                if operation != Operation::Broadcast {
-                    list.push(up(&[parent]));
-                }
-                if count > 0 {
-                    list.push(Request::control(&self.children, &[]).after(1).swap(swap));
-                }
-            }
-        }
-        if self.parent.is_none() && operation == Operation::Broadcast {
-            return list;
-        }
-        let told = match operation {
-            Operation::Barrier => {
-                Request::nothing().with(Options { local_event: Some(0), ..Options::default() })
-            }
-            _ => Request::tell(&[]).swap(swap),
-        };
-        list.push(if self.parent.is_some() && count == 0 { told.after(1) } else { told });
-        list
-    }
-
-    /// The same by hosts. Returns what came down.
+    /// An operation by hosts. Returns what came down.
     async fn by_hosts(&self, glex: &Glex, operation: Operation, mine: &[u8]) -> Vec<u8> {
         let options = Options::default();
         let mut data = mine.to_vec();
         if operation != Operation::Broadcast {
-            for _ in &self.children {
+            for _ in &self.tree.children {
                 let came = glex.wait_mini_packet(self.endpoint).await.expect("it comes").data;
                 if operation == Operation::Sum {
                     data = words(&data).zip(words(&came)).flat_map(|(a, b)| (a + b).to_le_bytes()).collect();
                 }
             }
-            if let Some(parent) = self.parent {
+            if let Some(parent) = self.tree.parent {
                 glex.send_mini_packet(self.endpoint, parent, &data, options).await.expect("one at a time");
             }
         }
-        if self.parent.is_some() {
+        if self.tree.parent.is_some() {
             data = glex.wait_mini_packet(self.endpoint).await.expect("it comes").data;
         }
-        if !self.children.is_empty() {
-            let request = Request::mini_packet(&self.children, &data);
+        if !self.tree.children.is_empty() {
+            let request = Request::mini_packet(&self.tree.children, &data);
             glex.post(self.endpoint, request).await.expect("one at a time");
         }
         data
     }
 
     async fn by_nics(&self, glex: &Glex, operation: Operation, mine: &[u8]) -> Vec<u8> {
-        let list = self.sequences(operation, mine);
+        let list = self.tree.sequences(operation, mine);
         glex.post_list(self.endpoint, list).await.expect("few at once");
         match operation {
-            Operation::Broadcast if self.parent.is_none() => mine.to_vec(),
+            Operation::Broadcast if self.tree.parent.is_none() => mine.to_vec(),
             Operation::Barrier => {
                 glex.wait_event(self.endpoint).await.expect("it comes");
                 vec![]
@@ -184,13 +139,13 @@ pub(super) async fn run(glex: Glex, config: Collectives) {
             let of = |node: f64| (0..config.bytes / 8).flat_map(|n| word(n, node)).collect::<Vec<u8>>();
             let mine = of(f64::from(glex.node()));
             if operation != Operation::Broadcast || glex.node() == 0 {
-                glex.measure(kind, glex.now_microticks());
+                glex.measure(kind, glex.now());
             }
             let came = match config.offload {
                 true => place.by_nics(&glex, operation, &mine).await,
                 false => place.by_hosts(&glex, operation, &mine).await,
             };
-            glex.measure(kind + 1, glex.now_microticks());
+            glex.measure(kind + 1, glex.now());
             let sum = |n: u64| scale * nodes * ((nodes - 1.0) / 2.0 + n as f64);
             match operation {
                 Operation::Barrier => {}

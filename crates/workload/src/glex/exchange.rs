@@ -6,6 +6,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::status::{Refusal, Status};
 use netloom_nic::th::{Address, Event, Options, Submission};
+use netloom_node::time::Microticks;
 
 struct OnTh {
     glex: Glex,
@@ -24,11 +25,11 @@ impl Interface for OnTh {
     }
 
     fn now_ns(&self) -> f64 {
-        self.glex.now_microticks() as f64 * self.ns_per_microtick
+        self.glex.now().0 as f64 * self.ns_per_microtick
     }
 
-    fn now_microticks(&self) -> u64 {
-        self.glex.now_microticks()
+    fn now(&self) -> Microticks {
+        self.glex.now()
     }
 
     fn measure(&self, of: u64, value: u64) {

@@ -83,7 +83,7 @@ pub(super) async fn run(glex: Glex, config: Latency) {
     let Some((endpoint, to)) = set_up(&glex, config.path, config.to, 4096) else { return };
     for operation in 0..OPERATIONS {
         for round in 0..=config.rounds {
-            let begin = glex.now_microticks();
+            let begin = glex.now();
             if glex.node() == 0 {
                 send(&glex, endpoint, to, operation, &config).await;
             }
@@ -91,7 +91,7 @@ pub(super) async fn run(glex: Glex, config: Latency) {
             if glex.node() != 0 {
                 send(&glex, endpoint, to, operation, &config).await;
             } else if round > 0 {
-                glex.measure(operation, (glex.now_microticks() - begin) / 2);
+                glex.measure(operation, (glex.now() - begin) / 2);
             }
         }
     }

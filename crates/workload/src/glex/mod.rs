@@ -11,12 +11,12 @@ pub mod latency;
 use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::exchange::Exchange;
 use crate::processes::{Measurements, check_partner, of, refuse};
+use crate::shape::Shape;
 use crate::spi::Measured;
 use bandwidth::Bandwidth;
 use collectives::Collectives;
 use latency::Latency;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::topology::wiring::Wiring;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::{Address, Submission};
 use schemars::JsonSchema;
@@ -68,8 +68,8 @@ impl Workload for GlexConfig {
         Machines::Switches
     }
 
-    fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
-        self.check(wiring.nodes()).map_err(of_workload)
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        self.check(shape.nodes()).map_err(of_workload)
     }
 
     fn runs(&self) -> Runs<'_> {

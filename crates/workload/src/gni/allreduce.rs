@@ -55,14 +55,14 @@ pub(super) async fn run(gni: Gni, config: Allreduce) {
     gni.ce_configure(0, tree).expect("possible");
     let n = f64::from(places);
     for round in 0..=config.rounds {
-        let begin = gni.now_microticks();
+        let begin = gni.now();
         let own = f64::from(place) + 0.5;
         gni.ce_join(0, Reduction::FloatAdd, false, [own.to_bits(), 0]).await.expect("no other is pending");
         gni.cq_wait_event(queue).await.expect("it comes");
         let ([sum, _], _) = gni.ce_result(0).expect("it has ended");
         assert_eq!(f64::from_bits(sum), n * n / 2.0, "node {}: a sum of halves is exact", gni.node());
         if round > 0 {
-            gni.measure(0, gni.now_microticks() - begin);
+            gni.measure(0, gni.now() - begin);
         }
     }
 }

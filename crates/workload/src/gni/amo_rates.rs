@@ -80,11 +80,11 @@ pub(super) async fn run(gni: Gni, config: AmoRates) {
     gni.fma_sync(d).await;
     let own = u64::from(gni.node()) * 256 + u64::from(gni.process());
     let mut stream = Stream::new(config.seed, 12, own);
-    gni.measure(BEGIN, gni.now_microticks());
+    gni.measure(BEGIN, gni.now());
     for _ in 0..config.operations {
         let offset = 8 * stream.below(config.variables);
         gni.launch_atomic(d, 0, offset, add, [1, 0], 0).await.expect("it exists");
     }
     gni.fma_sync(d).await;
-    gni.measure(END, gni.now_microticks());
+    gni.measure(END, gni.now());
 }

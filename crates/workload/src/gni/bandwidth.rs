@@ -86,7 +86,7 @@ pub(super) async fn run(gni: Gni, config: Bandwidth) {
     let d = gni.descriptor();
     let window = Window { node: other, mdh: memory.mdh, is_virtual: true, ..Window::default() };
     gni.fma_open(d, window, None, 0).await.expect("signed on");
-    gni.measure(BEGIN, gni.now_microticks());
+    gni.measure(BEGIN, gni.now());
     if config.bytes < config.block_from_B {
         let data = vec![1; config.bytes as usize];
         // A put begins where its window does: each costs a store to the descriptor.
@@ -109,5 +109,5 @@ pub(super) async fn run(gni: Gni, config: Bandwidth) {
             }
         }
     }
-    gni.measure(END, gni.now_microticks());
+    gni.measure(END, gni.now());
 }

@@ -6,6 +6,7 @@ use netloom_messaging::gni::{Endpoint, Gni, Post, PostKind};
 use netloom_nic::aries::address::{MemHandle, PageSize};
 use netloom_nic::aries::atomic::{Amo, AmoKind};
 use netloom_nic::aries::status::Status;
+use netloom_node::time::Microticks;
 
 /// Longest put or get by the core's own stores, bytes: others are the block transfer engine's.
 const FMA_MAX_B: u64 = 4096;
@@ -27,11 +28,11 @@ impl Interface for OnAries {
     }
 
     fn now_ns(&self) -> f64 {
-        self.gni.now_microticks() as f64 * self.ns_per_microtick
+        self.gni.now().0 as f64 * self.ns_per_microtick
     }
 
-    fn now_microticks(&self) -> u64 {
-        self.gni.now_microticks()
+    fn now(&self) -> Microticks {
+        self.gni.now()
     }
 
     fn measure(&self, of: u64, value: u64) {

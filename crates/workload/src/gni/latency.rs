@@ -83,7 +83,7 @@ pub(super) async fn run(gni: Gni, config: Latency) {
     for (i, &bytes) in config.sizes_B.iter().enumerate() {
         for round in 0..=config.rounds {
             value = value % 250 + 1;
-            let begin = gni.now_microticks();
+            let begin = gni.now();
             if place == 0 {
                 put(&gni, other, bytes, value).await;
             }
@@ -91,7 +91,7 @@ pub(super) async fn run(gni: Gni, config: Latency) {
             if place != 0 {
                 put(&gni, other, bytes, value).await;
             } else if round > 0 {
-                gni.measure(2 * i as u64, (gni.now_microticks() - begin) / 2);
+                gni.measure(2 * i as u64, (gni.now() - begin) / 2);
             }
             gni.fma_sync(d).await;
         }
@@ -101,7 +101,7 @@ pub(super) async fn run(gni: Gni, config: Latency) {
         // Gets of as many lines have a flag each, which all must have come.
         let lines = bytes.div_ceil(64);
         for round in 0..=config.rounds {
-            let begin = gni.now_microticks();
+            let begin = gni.now();
             if bytes == 8 {
                 gni.launch_get(d, other, 0, HERE, Some((FLAG, u64::from(round) + 1))).await;
                 gni.wait_memory(FLAG, 8, |b| b[0] == round as u8 + 1).await;
@@ -117,7 +117,7 @@ pub(super) async fn run(gni: Gni, config: Latency) {
                 gni.wait_memory(FLAG, 8 * lines, all).await;
             }
             if round > 0 {
-                gni.measure(2 * i as u64 + 1, gni.now_microticks() - begin);
+                gni.measure(2 * i as u64 + 1, gni.now() - begin);
             }
             gni.store(FLAG, &vec![0; 8 * lines as usize]);
         }

@@ -13,13 +13,13 @@ pub mod put_rates;
 use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::exchange::Exchange;
 use crate::processes::{Measurements, check_partner, of, refuse};
+use crate::shape::Shape;
 use crate::spi::Measured;
 use allreduce::Allreduce;
 use amo_rates::AmoRates;
 use bandwidth::Bandwidth;
 use latency::Latency;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::topology::wiring::Wiring;
 use netloom_messaging::gni::{Gni, MemOptions};
 use netloom_nic::aries::address::{Job, MemHandle, PageSize};
 use put_rates::PutRates;
@@ -64,8 +64,8 @@ impl Workload for GniConfig {
         Machines::Switches
     }
 
-    fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
-        self.check(wiring.nodes()).map_err(of_workload)
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        self.check(shape.nodes()).map_err(of_workload)
     }
 
     fn runs(&self) -> Runs<'_> {

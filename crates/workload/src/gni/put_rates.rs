@@ -44,7 +44,7 @@ impl PutRates {
     pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
         // Processes that share a core are slower than others: each has a rate of its own.
         let own = |(_, _, measurements): &(u32, u32, Vec<Measurement>)| {
-            let of = |kind| measurements.iter().find(|n| n.key == kind).map(|n| n.microticks as f64);
+            let of = |kind| measurements.iter().find(|n| n.key == kind).map(|n| n.value as f64);
             Some(f64::from(self.puts) * second / (of(END)? - of(BEGIN)?))
         };
         let rate: f64 = measurements.iter().filter_map(own).sum();
@@ -66,7 +66,7 @@ pub(super) async fn run(gni: Gni, config: PutRates) {
     gni.fma_set(d, window).await.expect("signed on");
     gni.launch_put(d, config.to, 0, 1).await;
     gni.fma_sync(d).await;
-    gni.measure(BEGIN, gni.now_microticks());
+    gni.measure(BEGIN, gni.now());
     for i in 0..u64::from(config.puts) {
         if config.changes_handle {
             gni.fma_set_memory(d, memory).await;
@@ -74,5 +74,5 @@ pub(super) async fn run(gni: Gni, config: PutRates) {
         gni.launch_put(d, config.to, 8 * (i % 4096), i).await;
     }
     gni.fma_sync(d).await;
-    gni.measure(END, gni.now_microticks());
+    gni.measure(END, gni.now());
 }

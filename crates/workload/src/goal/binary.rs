@@ -3,7 +3,7 @@
 //! ```text
 //! u64 4223; u32 ranks; u8 highest cpu; u8 highest nic; for each rank u64 start and u64 end of its block from byte 8
 //! a block:      u32 operations; u32 roots; u32 each root; the operations; u32 each index of a waiting operation
-//! an operation: u32 dependencies; u8 kind; u32 peer; u64 size; u32 tag; u8 cpu; u8 nic;
+//! an operation: u32 dependencies; u8 kind (4, ours: a collective operation, its number for the peer); u32 peer; u64 size; u32 tag; u8 cpu; u8 nic;
 //!               u32 count and u32 first index of those that wait for its finish; the same for its start
 //! ```
 //!
@@ -12,7 +12,10 @@
 
 use std::io::{self, Write};
 
-use super::{ANY, Kind, Node, RankBuilder, RankTrace, Trace, Unsound};
+use super::{
+    ANY, COLLECTIVES, Kind, Node, OtherCollectives, RankBuilder, RankTrace, Trace, Unsound, same_collectives,
+};
+use crate::skeleton::collective::Operation;
 
 /// The first eight bytes, as a number.
 pub const MAGIC: u64 = 4223;
@@ -80,6 +83,12 @@ pub enum BinaryFault {
     /// A send's tag would match any.
     #[error("a send needs a tag of its own, found {ANY}, which stands for any")]
     SendToAnyTag,
+    /// There is no such collective operation.
+    #[error("collective operation {0} does not exist: there are {count}, from 0", count = COLLECTIVES.len())]
+    NoCollective(u32),
+    /// A rank takes part in other collective operations than rank 0.
+    #[error(transparent)]
+    Collectives(#[from] OtherCollectives),
     /// A CPU or network interface is above what the header calls the highest.
     #[error("{what} {found} is above the highest of the header, {highest}")]
     AboveHighest {
@@ -225,7 +234,12 @@ pub fn read(bytes: &[u8]) -> Result<Trace, BinaryError> {
         // Both are inside the file, so they fit a usize.
         let block =
             Cursor { bytes: &bytes[..BASE + end as usize], at: BASE + start as usize, rank: Some(rank) };
-        ranks.push(read_rank(block, &limits, &mut builder)?);
+        let read = read_rank(block, &limits, &mut builder)?;
+        if let Some(first) = ranks.first() {
+            same_collectives(first, &read, rank)
+                .map_err(|other| file.error(BASE + start as usize, other.into()))?;
+        }
+        ranks.push(read);
     }
     Ok(Trace { ranks })
 }
@@ -318,6 +332,7 @@ fn read_node(record: &[u8], limits: &Limits) -> Result<Node, (usize, BinaryFault
         1 => Kind::Send,
         2 => Kind::Receive,
         3 => Kind::Calc,
+        4 => Kind::Collective,
         other => return Err((4, BinaryFault::Kind(other))),
     };
     let mut node = Node {
@@ -339,6 +354,15 @@ fn read_node(record: &[u8], limits: &Limits) -> Result<Node, (usize, BinaryFault
     match kind {
         // These mean nothing here; one value for all keeps equal traces equal.
         Kind::Calc => (node.peer, node.tag, node.nic) = (0, 0, 0),
+        Kind::Collective if node.peer as usize >= COLLECTIVES.len() => {
+            return Err((5, BinaryFault::NoCollective(node.peer)));
+        }
+        Kind::Collective => {
+            (node.tag, node.cpu, node.nic) = (0, 0, 0);
+            if COLLECTIVES[node.peer as usize].1 == Operation::Barrier {
+                node.size = 0;
+            }
+        }
         _ if node.peer >= limits.ranks && !any_source => {
             return Err((5, BinaryFault::PeerOutOfRange { peer: node.peer, ranks: limits.ranks }));
         }

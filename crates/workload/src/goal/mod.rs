@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use write::write_text;
 
+use crate::skeleton::collective::Operation;
 use binary::BinaryError;
 use text::TextError;
 
@@ -29,17 +30,29 @@ pub enum Kind {
     Receive = 2,
     /// Computes.
     Calc = 3,
+    /// Takes part in a collective operation of all ranks.
+    Collective = 4,
 }
 
 /// The peer of a receive from any source, and the tag of one of any tag.
 pub const ANY: u32 = u32::MAX;
 
+/// Collective operations by the words that traces have for them.
+pub const COLLECTIVES: [(&str, Operation); 6] = [
+    ("barrier", Operation::Barrier),
+    ("bcast", Operation::Broadcast),
+    ("reduce", Operation::Reduce),
+    ("allreduce", Operation::Allreduce),
+    ("allgather", Operation::Allgather),
+    ("alltoall", Operation::AllToAll),
+];
+
 /// An operation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Length of the message in bytes, or of the computation in ns.
+    /// Length of the message or of a rank's data in a collective operation, bytes, or of the computation, ns.
     pub size: u64,
-    /// The other rank; [`ANY`] where a receive takes any. 0 for a computation.
+    /// The other rank; [`ANY`] where a receive takes any. Of a collective operation its place in [`COLLECTIVES`]. 0 for a computation.
     pub peer: u32,
     /// The tag; [`ANY`] where a receive takes any. 0 for a computation.
     pub tag: u32,
@@ -67,6 +80,11 @@ impl RankTrace {
     /// The operations, in the order of the file.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// The collective operations that it takes part in, in the order of the file, in which it does: place in [`COLLECTIVES`] and bytes.
+    pub fn collectives(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        self.nodes.iter().filter(|node| node.kind == Kind::Collective).map(|node| (node.peer, node.size))
     }
 
     /// How many dependencies an operation has, of both kinds.
@@ -119,6 +137,39 @@ impl Trace {
         let nodes = || self.ranks.iter().flat_map(|r| &r.nodes);
         (nodes().map(|n| n.cpu).max().unwrap_or(0), nodes().map(|n| n.nic).max().unwrap_or(0))
     }
+}
+
+/// A rank takes part in other collective operations than the first.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "all ranks take part in the same collective operations; number {number} of rank 0 is {first}, that of rank {rank} {here}"
+)]
+pub struct OtherCollectives {
+    /// Which of them, from 1.
+    pub number: usize,
+    /// The rank.
+    pub rank: u32,
+    /// What it is there.
+    pub first: String,
+    /// What it is here.
+    pub here: String,
+}
+
+fn same_collectives(first: &RankTrace, own: &RankTrace, rank: u32) -> Result<(), OtherCollectives> {
+    let (mut of_first, mut of_own) = (first.collectives(), own.collectives());
+    let shown = |which: Option<(u32, u64)>| {
+        which.map_or("none".into(), |(which, bytes)| format!("`{} {bytes}b`", COLLECTIVES[which as usize].0))
+    };
+    for number in 1.. {
+        match (of_first.next(), of_own.next()) {
+            (None, None) => break,
+            (a, b) if a == b => {}
+            (a, b) => {
+                return Err(OtherCollectives { number, rank, first: shown(a), here: shown(b) });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Why a rank's parts do not make a graph that can run.

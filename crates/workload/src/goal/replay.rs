@@ -2,23 +2,106 @@
 //!
 //! An operation starts at the moment when all that it `requires` has finished and all that it `irequires` has
 //! started; a computation whose CPU is busy starts later, when its turn comes (first come first served). Sends and
-//! receives keep no CPU busy. Operations that become ready together start in the order of their lists, and at time
+//! receives keep no CPU busy. Collective operations are done by the algorithms that the study names, one after the other in the order of the
+//! file. Operations that become ready together start in the order of their lists, and at time
 //! zero in the order of the file.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::{ANY, Kind, RankTrace, Trace};
+use super::{ANY, COLLECTIVES, Kind, RankTrace, Trace};
+use crate::ConfigError;
+use crate::matching::COLLECTIVE_TAGS;
 use crate::program::{Issue, OpId, Operation, Processors, Program};
+use crate::skeleton::Skeleton;
+use crate::skeleton::collective::{Algorithm, Collective, Operation as CollectiveOperation, perform};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Names of the operations that a collective operation is made of begin here: a rank has fewer than 2^31 of its own.
+const OF_COLLECTIVES: u32 = 1 << 31;
+
+/// How the collective operations of a trace are done: algorithms by operation; the rest as for a [`Collective`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+#[allow(non_snake_case)]
+pub struct TraceCollectives {
+    /// Of barriers.
+    pub barrier: Algorithm,
+    /// Of broadcasts.
+    pub broadcast: Algorithm,
+    /// Of reductions.
+    pub reduce: Algorithm,
+    /// Of allreduces.
+    pub allreduce: Algorithm,
+    /// Of allgathers.
+    pub allgather: Algorithm,
+    /// Of all-to-alls.
+    pub all_to_all: Algorithm,
+    /// Children of a rank and level of a tree, plus one.
+    pub radix: u32,
+    /// How fast a rank adds up data, GB/s. None: in no time.
+    #[serde(skip_serializing_if = "Option::is_none", rename = "sum_GB_per_s")]
+    pub sum_GB_per_s: Option<f64>,
+}
+
+impl Default for TraceCollectives {
+    fn default() -> Self {
+        let by_size = Algorithm::BySize;
+        TraceCollectives {
+            barrier: by_size,
+            broadcast: by_size,
+            reduce: by_size,
+            allreduce: by_size,
+            allgather: by_size,
+            all_to_all: by_size,
+            radix: 2,
+            sum_GB_per_s: None,
+        }
+    }
+}
+
+impl TraceCollectives {
+    /// An operation of so many ranks as it is done.
+    pub fn of(&self, operation: CollectiveOperation, ranks: u32, bytes: u64) -> Collective {
+        let algorithm = match operation {
+            CollectiveOperation::Barrier => self.barrier,
+            CollectiveOperation::Broadcast => self.broadcast,
+            CollectiveOperation::Reduce => self.reduce,
+            CollectiveOperation::Allreduce => self.allreduce,
+            CollectiveOperation::Allgather => self.allgather,
+            CollectiveOperation::AllToAll | CollectiveOperation::AllToAllV => self.all_to_all,
+        };
+        let (radix, sum) = (self.radix, self.sum_GB_per_s);
+        Collective { operation, algorithm, ranks, bytes, radix, sum_GB_per_s: sum, ..Collective::default() }
+    }
+
+    /// Refuses what the operations of a trace cannot be done by.
+    ///
+    /// # Errors
+    /// The first of them, by its key (`collectives.…`).
+    pub fn check(&self, trace: &Trace) -> Result<(), ConfigError> {
+        let Some(first) = trace.ranks().first() else { return Ok(()) };
+        let ranks = trace.ranks().len() as u32;
+        for (which, bytes) in first.collectives() {
+            let collective = self.of(COLLECTIVES[which as usize].1, ranks, bytes);
+            collective.check().map_err(|e| ConfigError { key: format!("collectives.{}", e.key), ..e })?;
+        }
+        Ok(())
+    }
+}
 
 /// One rank of a trace. An operation's [`OpId`] is its place in the rank, from 0.
 ///
 /// It takes 4 bytes an operation beside the trace, which all ranks share.
-#[derive(Debug)]
 pub struct Replay {
     trace: Arc<Trace>,
     rank: u32,
+    collectives: Arc<TraceCollectives>,
     state: State,
+    /// The collective operation under way: its place in the rank, and what the rank does for it.
+    under_way: Option<(u32, Skeleton)>,
+    issue: Issue,
 }
 
 #[derive(Debug)]
@@ -30,23 +113,84 @@ struct State {
     processors: Processors<u32>,
     /// Operations that have not finished.
     left: usize,
+    /// Collective operations, from the last one on, and those that are ready; how many have begun.
+    collectives: Vec<u32>,
+    ready_collectives: BTreeSet<u32>,
+    begun: u32,
 }
 
 impl Replay {
     /// The programs of all ranks, in order.
-    pub fn programs(trace: &Arc<Trace>) -> Vec<Self> {
-        (0..trace.ranks().len() as u32).map(|rank| Self::new(Arc::clone(trace), rank)).collect()
+    pub fn programs(trace: &Arc<Trace>, collectives: &TraceCollectives) -> Vec<Self> {
+        let collectives = Arc::new(collectives.clone());
+        let ranks = 0..trace.ranks().len() as u32;
+        ranks.map(|rank| Self::new(Arc::clone(trace), rank, &collectives)).collect()
     }
 
     /// The program of one rank.
     ///
     /// # Panics
     /// Where the trace has no such rank.
-    pub fn new(trace: Arc<Trace>, rank: u32) -> Self {
+    pub fn new(trace: Arc<Trace>, rank: u32, collectives: &Arc<TraceCollectives>) -> Self {
         let waits = trace.ranks()[rank as usize].waits.clone();
         let left = waits.len();
-        let state = State { waits, ready: VecDeque::new(), processors: Processors::default(), left };
-        Self { trace, rank, state }
+        let nodes = trace.ranks()[rank as usize].nodes().iter().enumerate().rev();
+        let state = State {
+            waits,
+            ready: VecDeque::new(),
+            processors: Processors::default(),
+            left,
+            collectives: nodes
+                .filter(|(_, n)| n.kind == Kind::Collective)
+                .map(|(place, _)| place as u32)
+                .collect(),
+            ready_collectives: BTreeSet::new(),
+            begun: 0,
+        };
+        let collectives = Arc::clone(collectives);
+        Self { trace, rank, collectives, state, under_way: None, issue: Issue::new() }
+    }
+
+    /// Starts all that is ready; of collective operations the next, if none is under way.
+    fn run(&mut self, issue: &mut Issue) {
+        loop {
+            let (rank, state) = self.parts();
+            state.run(rank, issue);
+            let next = state.collectives.last().copied();
+            let Some(node) =
+                next.filter(|next| self.under_way.is_none() && self.state.ready_collectives.remove(next))
+            else {
+                return;
+            };
+            self.state.collectives.pop();
+            self.begin(node, issue);
+        }
+    }
+
+    /// Takes part in a collective operation.
+    fn begin(&mut self, node: u32, issue: &mut Issue) {
+        let number = COLLECTIVE_TAGS + self.state.begun;
+        self.state.begun += 1;
+        let ranks = self.trace.ranks().len() as u32;
+        let (rank, state) = self.parts();
+        let (which, bytes) = (rank.nodes()[node as usize].peer, rank.nodes()[node as usize].size);
+        state.release(rank.after_start(node));
+        let config = self.collectives.of(COLLECTIVES[which as usize].1, ranks, bytes);
+        let mut own =
+            Skeleton::new(self.rank, ranks, |rank| async move { perform(&rank, &config, number).await });
+        own.start(&mut self.issue);
+        self.under_way = Some((node, own));
+        self.went_on(issue);
+    }
+
+    /// Hands over what the collective operation under way asks for, and ends it if that is nothing any more.
+    fn went_on(&mut self, issue: &mut Issue) {
+        self.issue.drain().for_each(|(op, operation)| issue.push(OpId(op.0 + OF_COLLECTIVES), operation));
+        if let Some((node, _)) = self.under_way.take_if(|(_, own)| own.is_done()) {
+            let (rank, state) = self.parts();
+            state.left -= 1;
+            state.release(rank.after_finish(node));
+        }
     }
 
     /// What never changes beside what does. (No copy of the shared pointer: its count would be every thread's.)
@@ -60,6 +204,10 @@ impl State {
     fn run(&mut self, rank: &RankTrace, issue: &mut Issue) {
         while let Some(node) = self.ready.pop_front() {
             let operation = &rank.nodes()[node as usize];
+            if operation.kind == Kind::Collective {
+                self.ready_collectives.insert(node);
+                continue;
+            }
             if operation.kind == Kind::Calc {
                 if operation.size == 0 && self.processors.is_idle(operation.cpu) {
                     // It starts and finishes here and now: traces are full of these, and they cost no event.
@@ -105,12 +253,19 @@ impl State {
 
 impl Program for Replay {
     fn start(&mut self, issue: &mut Issue) {
-        let (rank, state) = self.parts();
+        let state = &mut self.state;
         state.ready.extend((0..).zip(&state.waits).filter(|&(_, &waits)| waits == 0).map(|(node, _)| node));
-        state.run(rank, issue);
+        self.run(issue);
     }
 
     fn finished(&mut self, op: OpId, issue: &mut Issue) {
+        if op.0 >= OF_COLLECTIVES {
+            if let Some((_, own)) = &mut self.under_way {
+                own.finished(OpId(op.0 - OF_COLLECTIVES), &mut self.issue);
+            }
+            self.went_on(issue);
+            return self.run(issue);
+        }
         let (rank, state) = self.parts();
         let operation = &rank.nodes()[op.0 as usize];
         state.left -= 1;
@@ -120,7 +275,7 @@ impl Program for Replay {
             state.compute(rank, next, issue);
         }
         state.release(rank.after_finish(op.0));
-        state.run(rank, issue);
+        self.run(issue);
     }
 
     fn is_done(&self) -> bool {
@@ -137,7 +292,10 @@ mod tests {
     const NETWORK: Ideal = Ideal { latency_ns: 100, ps_per_byte: 1_000 };
 
     fn run_on(network: Ideal, trace: Trace) -> Result<Finish, Deadlock> {
-        let mut programs: Vec<_> = Replay::programs(&Arc::new(trace)).into_iter().map(Box::new).collect();
+        let mut programs: Vec<_> = Replay::programs(&Arc::new(trace), &TraceCollectives::default())
+            .into_iter()
+            .map(Box::new)
+            .collect();
         let finish = network.run(&mut programs);
         assert!(
             finish.is_err() || programs.iter().all(|p| p.is_done() && p.state.waits.iter().all(|&w| w == 0))
@@ -171,6 +329,30 @@ mod tests {
         assert_eq!(times(goal), [500 + 110 + 1, 510]);
         let finished = times(&goal.replace("irequires", "requires"));
         assert_eq!(finished, [500 + 110 + 31, 510]);
+    }
+
+    /// Collective operations begin when they are ready, in the order of the file, and what requires them waits. Receives of any tag take none
+    /// of their messages.
+    #[test]
+    fn collective_operations_are_done_by_messages() {
+        // A barrier of four ranks, of which rank 3 comes last, at 300 ns: rank 0 hears of it in the first round, rank 1 in the second, and
+        // rank 2 by rank 0.
+        let rank = |number: u32, ns: u32| {
+            format!("rank {number} {{\na: calc {ns}\nb: barrier\nb requires a\nc: calc 7\nc requires b\n}}\n")
+        };
+        let goal: String = (0..4).map(|number| rank(number, 100 * number)).collect();
+        assert_eq!(times(&format!("num_ranks 4\n{goal}")), [407, 407, 507, 307]);
+        // The second allreduce is ready first.
+        let rank = |number: u32| {
+            format!("rank {number} {{\na: calc 50\nb: allreduce 8b\nb requires a\nc: allreduce 100b\n}}\n")
+        };
+        let goal = format!("num_ranks 2\n{}{}", rank(0), rank(1));
+        assert_eq!(times(&goal), [50 + 108 + 200; 2]);
+        // A receive from anybody with any tag is posted all the while.
+        let goal = "num_ranks 2
+            rank 0 {\nr: recv 10b from -1 tag -1\nb: bcast 10b\ns: reduce 20b\n}
+            rank 1 {\nb: bcast 10b\ns: reduce 20b\nl: calc 1000\nm: send 10b to 0 tag 3\nm requires l\n}";
+        assert_eq!(times(goal), [1110, 1010]);
     }
 
     #[test]

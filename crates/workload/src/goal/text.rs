@@ -12,12 +12,18 @@
 //! }
 //! ```
 //!
+//! Collective operations of all ranks **(ours)** are statements too: `barrier`, `bcast 64b` (from rank 0), `reduce 64b` (to rank 0),
+//! `allreduce 64b`, `allgather 64b`, `alltoall 64b`. All ranks have the same ones, in the same order, in which each takes part in them.
+//!
 //! A statement ends with its line or before a `}`; blanks and comments may stand between any two words. `tag`, `cpu`
 //! and `nic` come in any order. A label is optional, and belongs to its rank. A dependency names labels that its
 //! rank has already defined.
 
-use super::{ANY, Kind, Node, RankBuilder, Trace, Unsound};
+use super::{
+    ANY, COLLECTIVES, Kind, Node, OtherCollectives, RankBuilder, RankTrace, Trace, Unsound, same_collectives,
+};
 use crate::matching::KeyMap;
+use crate::skeleton::collective::Operation;
 
 /// What is wrong with a text, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -112,6 +118,9 @@ pub enum TextFault {
         /// `tag`, `cpu` or `nic`.
         option: &'static str,
     },
+    /// A rank takes part in other collective operations than rank 0.
+    #[error(transparent)]
+    Collectives(#[from] OtherCollectives),
     /// A comment has no end.
     #[error("this comment is never closed with `*/`")]
     UnclosedComment,
@@ -286,8 +295,8 @@ pub fn parse(text: &[u8]) -> Result<Trace, TextError> {
     parser.trace()
 }
 
-const STATEMENT: &str = "a label, `send`, `recv`, `calc` or `}`";
-const OPERATION: &str = "`send`, `recv` or `calc`";
+const STATEMENT: &str = "a label, `send`, `recv`, `calc`, a collective operation or `}`";
+const OPERATION: &str = "`send`, `recv`, `calc` or a collective operation";
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
@@ -382,7 +391,11 @@ impl<'a> Parser<'a> {
             self.skip_lines()?;
             self.expect(Token::Open, "`{`", &[])?;
             while self.statement()? {}
-            trace.ranks.push(self.finish_rank(place)?);
+            let rank = self.finish_rank(place)?;
+            if let Some(first) = trace.ranks.first() {
+                same_collectives(first, &rank, next).map_err(|other| place.error(other.into()))?;
+            }
+            trace.ranks.push(rank);
         }
     }
 
@@ -403,6 +416,9 @@ impl<'a> Parser<'a> {
             Token::Word(label) => {
                 self.advance()?;
                 match self.current.0 {
+                    Token::Number(_) | Token::NewLine | Token::Close if collective(label).is_some() => {
+                        self.collective(collective(label).unwrap_or_default())?;
+                    }
                     Token::Colon => {
                         self.advance()?;
                         self.define(label, place)?;
@@ -447,6 +463,10 @@ impl<'a> Parser<'a> {
             Token::Word(b"send") => Kind::Send,
             Token::Word(b"recv") => Kind::Receive,
             Token::Word(b"calc") => Kind::Calc,
+            Token::Word(word) if let Some(which) = collective(word) => {
+                self.advance()?;
+                return self.collective(which);
+            }
             _ => return Err(self.unexpected(OPERATION, &OPERATIONS)),
         };
         self.advance()?;
@@ -474,6 +494,16 @@ impl<'a> Parser<'a> {
             peer
         };
         self.options(node, "`tag`, `cpu`, `nic` or the end of the line", &["tag", "cpu", "nic"])
+    }
+
+    /// Reads the length of a collective operation, if it has one.
+    fn collective(&mut self, which: u32) -> Result<(), TextError> {
+        let mut node = Node { size: 0, peer: which, tag: 0, kind: Kind::Collective, cpu: 0, nic: 0 };
+        if COLLECTIVES[which as usize].1 != Operation::Barrier {
+            node.size = self.number("a number of bytes", u64::MAX)?;
+            self.expect(Token::Word(b"b"), "`b` (bytes)", &[])?;
+        }
+        self.options(node, "the end of the line", &[])
     }
 
     /// Reads what may follow an operation up to the end of its line, and keeps it.
@@ -554,7 +584,7 @@ impl<'a> Parser<'a> {
         Err(place.error(TextFault::UnknownLabel { label: shown(label), nearest }))
     }
 
-    fn finish_rank(&mut self, place: Place) -> Result<super::RankTrace, TextError> {
+    fn finish_rank(&mut self, place: Place) -> Result<RankTrace, TextError> {
         let finished = self.rank.finish().map_err(|unsound| match unsound {
             Unsound::TooMany => place.error(TextFault::RankTooLong),
             Unsound::Cycle(nodes) => {
@@ -575,7 +605,13 @@ impl<'a> Parser<'a> {
     }
 }
 
-const OPERATIONS: [&str; 3] = ["send", "recv", "calc"];
+const OPERATIONS: [&str; 9] =
+    ["send", "recv", "calc", "barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"];
+
+/// The place of a word among [`COLLECTIVES`].
+fn collective(word: &[u8]) -> Option<u32> {
+    COLLECTIVES.iter().position(|(name, _)| name.as_bytes() == word).map(|place| place as u32)
+}
 
 #[cfg(test)]
 mod tests;

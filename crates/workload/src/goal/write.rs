@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::{ANY, Kind, Trace};
+use super::{ANY, COLLECTIVES, Kind, Trace};
+use crate::skeleton::collective::Operation;
 
 /// Writes a trace as GOAL text: the operations of each rank in order, labelled `l1`, `l2` and so on, then its
 /// dependencies. Reading it gives the same trace again.
@@ -19,6 +20,13 @@ pub fn write_text(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
                 Kind::Calc => write!(out, "l{label}: calc {}", node.size)?,
                 Kind::Send => write!(out, "l{label}: send {}b to {}", node.size, node.peer)?,
                 Kind::Receive if node.peer == ANY => write!(out, "l{label}: recv {}b from -1", node.size)?,
+                Kind::Collective => {
+                    let (word, operation) = COLLECTIVES[node.peer as usize];
+                    write!(out, "l{label}: {word}")?;
+                    if operation != Operation::Barrier {
+                        write!(out, " {}b", node.size)?;
+                    }
+                }
                 Kind::Receive => write!(out, "l{label}: recv {}b from {}", node.size, node.peer)?,
             }
             match node.tag {

@@ -1,6 +1,7 @@
 //! Which node each rank runs on, and how far its messages then have to go.
 //!
-//! Nodes of a torus or mesh are numbered along x first: `node = x + dims[0] * (y + dims[1] * (z + ...))`.
+//! Nodes of a torus or mesh are numbered along x first: `node = x + dims[0] * (y + dims[1] * (z + ...))`. Nodes of other machines, and those of a
+//! job among others, are a line.
 
 mod config;
 
@@ -12,82 +13,11 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::LETTERS;
-
-/// The shape of the machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    dims: Vec<u32>,
-    wrap: Vec<bool>,
-    nodes: u32,
-}
-
-impl Shape {
-    /// A machine of `dims` nodes along each dimension, x first, each closed into a ring or open as `wrap` says
-    /// (empty: all rings).
-    ///
-    /// # Errors
-    /// Where there is no such machine, or it has more nodes than fit a node's number.
-    pub fn new(dims: &[u32], wrap: &[bool]) -> Result<Self, MappingError> {
-        let nodes = dims.iter().try_fold(1u32, |product, &n| product.checked_mul(n));
-        let wraps = wrap.is_empty() || wrap.len() == dims.len();
-        match nodes {
-            Some(nodes) if nodes > 0 && wraps && (1..=LETTERS.len()).contains(&dims.len()) => {
-                let wrap = if wrap.is_empty() { vec![true; dims.len()] } else { wrap.to_vec() };
-                Ok(Self { dims: dims.to_vec(), wrap, nodes })
-            }
-            _ => Err(MappingError::Shape { dims: dims.to_vec(), wrap: wrap.to_vec() }),
-        }
-    }
-
-    /// How many nodes it has.
-    pub fn nodes(&self) -> u32 {
-        self.nodes
-    }
-
-    /// The coordinates of a node, x first.
-    pub fn coordinates(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
-        let mut rest = node;
-        self.dims.iter().map(move |&length| {
-            let c = rest % length;
-            rest /= length;
-            c
-        })
-    }
-
-    /// The node at these coordinates, if they are inside.
-    pub fn node_at(&self, coordinates: &[u32]) -> Option<u32> {
-        let inside =
-            coordinates.len() == self.dims.len() && coordinates.iter().zip(&self.dims).all(|(c, n)| c < n);
-        inside.then(|| coordinates.iter().zip(&self.dims).rev().fold(0, |node, (c, n)| node * n + c))
-    }
-
-    /// Fewest hops between two nodes.
-    pub fn hops(&self, from: u32, to: u32) -> u32 {
-        let dimensions =
-            self.coordinates(from).zip(self.coordinates(to)).zip(self.dims.iter().zip(&self.wrap));
-        dimensions
-            .map(|((a, b), (&length, &wrap))| {
-                let distance = a.abs_diff(b);
-                if wrap { distance.min(length - distance) } else { distance }
-            })
-            .sum()
-    }
-}
+use crate::shape::{Coordinates, Shape};
 
 /// Why ranks cannot be put on nodes.
 #[derive(Debug, thiserror::Error)]
 pub enum MappingError {
-    /// There is no such machine.
-    #[error(
-        "expected 1 to 5 dimensions with at least one node each, fewer than 2^32 in all, and as many wraps \
-             or none; found dims {dims:?}, wrap {wrap:?}"
-    )]
-    Shape {
-        /// Nodes along each dimension.
-        dims: Vec<u32>,
-        /// What closes into a ring.
-        wrap: Vec<bool>,
-    },
     /// There are more ranks than nodes.
     #[error("{ranks} ranks do not fit on {nodes} nodes")]
     TooManyRanks {
@@ -191,15 +121,15 @@ impl Mapping {
     /// # Errors
     /// Where they do not fit, or the letters or the file are wrong.
     pub fn new(config: &MappingConfig, shape: &Shape, ranks: u32, seed: u64) -> Result<Self, MappingError> {
-        if ranks > shape.nodes {
-            return Err(MappingError::TooManyRanks { ranks, nodes: shape.nodes });
+        if ranks > shape.nodes() {
+            return Err(MappingError::TooManyRanks { ranks, nodes: shape.nodes() });
         }
         let nodes = match config {
             MappingConfig::InOrder => (0..ranks).collect(),
             MappingConfig::Dimensions(letters) => by_dimensions(letters, shape, ranks)?,
             MappingConfig::Random => {
                 // All nodes are shuffled, so that ranks are anywhere in the machine however few there are.
-                let mut nodes: Vec<u32> = (0..shape.nodes).collect();
+                let mut nodes: Vec<u32> = (0..shape.nodes()).collect();
                 shuffle(&mut nodes, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
                 nodes.truncate(ranks as usize);
                 nodes
@@ -227,7 +157,8 @@ impl Mapping {
     ) -> HopStatistics {
         let mut statistics = HopStatistics::default();
         for (from, to, bytes) in traffic {
-            let hops = shape.hops(self.nodes[from as usize], self.nodes[to as usize]);
+            let (a, b) = (self.nodes[from as usize], self.nodes[to as usize]);
+            let hops = shape.hops(a, b);
             statistics.messages += 1;
             statistics.bytes += u128::from(bytes);
             statistics.hops += u128::from(hops);
@@ -274,16 +205,17 @@ fn shuffle(nodes: &mut [u32], random: &mut Xoshiro256PlusPlus) {
 }
 
 fn by_dimensions(letters: &str, shape: &Shape, ranks: u32) -> Result<Vec<u32>, MappingError> {
-    let n = shape.dims.len();
+    let lengths = shape.lengths();
+    let n = lengths.len();
     let refuse = || MappingError::Dimensions { expected: LETTERS[..n].into(), found: letters.into() };
     let order = config::order(letters, n).ok_or_else(refuse)?;
-    let stride = |d: usize| shape.dims[..d].iter().product::<u32>();
+    let stride = |d: usize| lengths[..d].iter().product::<u32>();
     Ok((0..ranks)
         .map(|rank| {
             let mut rest = rank;
             let part = |&d: &usize| {
-                let c = rest % shape.dims[d];
-                rest /= shape.dims[d];
+                let c = rest % lengths[d];
+                rest /= lengths[d];
                 c * stride(d)
             };
             order.iter().map(part).sum()
@@ -294,7 +226,7 @@ fn by_dimensions(letters: &str, shape: &Shape, ranks: u32) -> Result<Vec<u32>, M
 fn by_lines(text: &str, path: &Path, shape: &Shape, ranks: u32) -> Result<Vec<u32>, MappingError> {
     let mut nodes = Vec::with_capacity(ranks as usize);
     // The rank and line of each node; line 0: none yet.
-    let mut taken = vec![(0, 0); shape.nodes as usize];
+    let mut taken = vec![(0, 0); shape.nodes() as usize];
     for (line, content) in (1..).zip(text.lines()) {
         let content = content.split('#').next().unwrap_or_default();
         if content.trim().is_empty() {
@@ -323,26 +255,34 @@ fn one_line(content: &str, shape: &Shape) -> Result<u32, LineFault> {
         .split_whitespace()
         .map(|word| word.parse().map_err(|_| LineFault::Number(word.chars().take(40).collect())))
         .collect::<Result<_, _>>()?;
-    let dimensions = shape.dims.len();
+    let dimensions = shape.dimensions();
     if numbers.len() == 1 {
-        let (node, nodes) = (numbers[0], shape.nodes);
+        let (node, nodes) = (numbers[0], shape.nodes());
         return if node < nodes { Ok(node) } else { Err(LineFault::NoNode { node, nodes }) };
     }
     if numbers.len() != dimensions {
         return Err(LineFault::Count { dimensions, found: numbers.len() });
     }
-    shape
-        .node_at(&numbers)
-        .ok_or_else(|| LineFault::Outside { coordinates: numbers, dims: shape.dims.clone() })
+    if numbers.iter().zip(shape.lengths()).any(|(c, length)| c >= length) {
+        return Err(LineFault::Outside { coordinates: numbers, dims: shape.lengths().to_vec() });
+    }
+    let mut at = Coordinates::default();
+    at[..dimensions].copy_from_slice(&numbers);
+    Ok(shape.node_at(at))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use netloom_fabric::config::Topology;
+    use netloom_fabric::topology::torus::Torus;
+
+    fn torus(dims: &[u32]) -> Shape {
+        Shape::of_torus(&Torus::new(&Topology { dims: dims.to_vec(), ..Topology::default() }))
+    }
 
     fn shape() -> Shape {
-        Shape::new(&[4, 3, 2], &[]).unwrap()
+        torus(&[4, 3, 2])
     }
 
     fn map(config: MappingConfig, ranks: u32) -> Result<Vec<u32>, String> {
@@ -397,21 +337,6 @@ mod tests {
     }
 
     #[test]
-    fn hops_go_the_shorter_way_round_a_ring() {
-        let torus = Shape::new(&[8, 5, 1], &[]).unwrap();
-        let node = |x, y| torus.node_at(&[x, y, 0]).unwrap();
-        assert_eq!(torus.hops(node(0, 0), node(7, 0)), 1);
-        assert_eq!(torus.hops(node(0, 0), node(4, 2)), 6);
-        assert_eq!(torus.hops(node(1, 4), node(6, 0)), 4);
-        let mesh = Shape::new(&[8, 5, 1], &[false, true, true]).unwrap();
-        assert_eq!(mesh.hops(node(0, 0), node(7, 4)), 8);
-        for wrong in [Shape::new(&[], &[]), Shape::new(&[4, 0], &[]), Shape::new(&[4], &[true; 2])] {
-            assert!(matches!(wrong, Err(MappingError::Shape { .. })));
-        }
-        assert!(Shape::new(&[65_536, 65_536], &[]).is_err());
-    }
-
-    #[test]
     fn statistics_weigh_by_bytes() {
         let shape = shape();
         let mapping = Mapping::new(&MappingConfig::InOrder, &shape, 24, 1).unwrap();
@@ -425,23 +350,11 @@ mod tests {
     #[test]
     fn all_to_all_has_the_mean_distance_of_the_torus() {
         // A ring of even length n has n/4 mean hops, itself included.
-        let shape = Shape::new(&[8, 4, 2], &[]).unwrap();
+        let shape = torus(&[8, 4, 2]);
         for config in [MappingConfig::InOrder, MappingConfig::Random] {
             let mapping = Mapping::new(&config, &shape, 64, 1).unwrap();
             let pairs = (0..64 * 64).map(|i| (i / 64, i % 64, 8));
             assert_eq!(mapping.hop_statistics(&shape, pairs).mean_of_bytes(), 2.0 + 1.0 + 0.5);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn coordinates_and_numbers(dims in proptest::collection::vec(1..6u32, 1..5), pick in any::<u32>()) {
-            let shape = Shape::new(&dims, &[]).unwrap();
-            let node = pick % shape.nodes();
-            let coordinates: Vec<_> = shape.coordinates(node).collect();
-            prop_assert_eq!(shape.node_at(&coordinates), Some(node));
-            let longest: u32 = dims.iter().map(|n| n / 2).sum();
-            prop_assert!(shape.hops(0, node) <= longest);
         }
     }
 }

@@ -5,6 +5,8 @@
 
 use super::{Rank, exchange};
 use crate::ConfigError;
+use crate::program::Collective as ByHardware;
+use netloom_engine::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -25,6 +27,8 @@ pub enum Operation {
     Allgather,
     /// A block of each rank to each other.
     AllToAll,
+    /// The same with blocks of different lengths.
+    AllToAllV,
 }
 
 /// Algorithms.
@@ -52,9 +56,14 @@ pub enum Algorithm {
     Pairwise,
     /// All-to-all: with all at once.
     Linear,
+    /// Barrier, broadcast, allreduce: by the machine's own hardware.
+    Hardware,
 }
 
 use Algorithm::*;
+
+/// What lengths of blocks are drawn for, among the streams of random numbers.
+const BLOCKS: u64 = 16;
 
 /// A program that repeats one collective operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +78,8 @@ pub struct Collective {
     pub ranks: u32,
     /// Data of a rank, bytes; of an all-to-all the data for each other rank.
     pub bytes: u64,
+    /// All-to-all-v: how far the lengths of blocks are from `bytes`, as a fraction of it, at most; 0.5: half to one and a half times as much.
+    pub spread: f64,
     /// Children of a rank and level of a tree, plus one.
     pub radix: u32,
     /// How fast a rank adds up data, GB/s. None: in no time.
@@ -88,6 +99,7 @@ impl Default for Collective {
             algorithm: BySize,
             ranks: 64,
             bytes: 8,
+            spread: 0.5,
             radix: 2,
             sum_GB_per_s: None,
             compute_ns: 0,
@@ -100,12 +112,13 @@ impl Collective {
     /// The algorithms of its operation.
     fn algorithms(&self) -> &'static [Algorithm] {
         match self.operation {
-            Operation::Barrier => &[Dissemination],
-            Operation::Broadcast => &[Tree, ScatterAllgather],
+            Operation::Barrier => &[Dissemination, Hardware],
+            Operation::Broadcast => &[Tree, ScatterAllgather, Hardware],
             Operation::Reduce => &[Tree],
-            Operation::Allreduce => &[RecursiveDoubling, Rabenseifner, Ring],
+            Operation::Allreduce => &[RecursiveDoubling, Rabenseifner, Ring, Hardware],
             Operation::Allgather => &[RecursiveDoubling, Bruck, Ring],
             Operation::AllToAll => &[Bruck, Linear, Pairwise],
+            Operation::AllToAllV => &[Linear, Pairwise],
         }
     }
 
@@ -124,8 +137,18 @@ impl Collective {
             (BySize, Operation::AllToAll) if bytes <= 256 => Bruck,
             (BySize, Operation::AllToAll) if bytes <= 32_768 => Linear,
             (BySize, Operation::AllToAll) => Pairwise,
+            (BySize, Operation::AllToAllV) => Linear,
             (algorithm, _) => algorithm,
         }
+    }
+
+    /// Data of a block from one rank to another, bytes: of an all-to-all-v drawn from the numbers of both.
+    fn block(&self, from: u32, to: u32) -> u64 {
+        if self.operation != Operation::AllToAllV {
+            return self.bytes;
+        }
+        let unit = Stream::new(u64::from(from), BLOCKS, to.into()).unit();
+        (self.bytes as f64 * (1.0 + self.spread * (2.0 * unit - 1.0))).round() as u64
     }
 
     /// How many ranks it has.
@@ -160,6 +183,9 @@ impl Collective {
         {
             let message = format!("expected a power of two for \"recursive-doubling\", found {}", self.ranks);
             return refuse("ranks", message);
+        }
+        if !(0.0..=1.0).contains(&self.spread) {
+            return refuse("spread", format!("expected a fraction from 0 to 1, found {}", self.spread));
         }
         if self.radix < 2 {
             return refuse("radix", format!("expected at least 2, found {}", self.radix));
@@ -413,9 +439,10 @@ impl<R: Rank> Group<'_, R> {
         }
     }
 
-    async fn pairwise(&self, bytes: u64) {
+    async fn pairwise(&self, block: impl Fn(u32, u32) -> u64 + Send) {
         for distance in 1..self.ranks {
-            self.exchange(self.after(distance), bytes, self.before(distance), bytes).await;
+            let (to, from) = (self.after(distance), self.before(distance));
+            self.exchange(to, block(self.me, to), from, block(from, self.me)).await;
         }
     }
 }
@@ -429,6 +456,9 @@ pub async fn perform<R: Rank>(rank: &R, config: &Collective, number: u32) {
         return;
     }
     match (config.operation, config.chosen()) {
+        (Operation::Barrier, Hardware) => rank.collective(ByHardware::Barrier, 0).await,
+        (Operation::Broadcast, Hardware) => rank.collective(ByHardware::Broadcast, bytes).await,
+        (Operation::Allreduce, Hardware) => rank.collective(ByHardware::Allreduce, bytes).await,
         (Operation::Barrier, _) => group.dissemination().await,
         (Operation::Broadcast, ScatterAllgather) => group.scatter_allgather(bytes).await,
         (Operation::Broadcast, _) => group.broadcast(bytes).await,
@@ -440,8 +470,13 @@ pub async fn perform<R: Rank>(rank: &R, config: &Collective, number: u32) {
         (Operation::Allgather, Bruck) => group.bruck_allgather(bytes).await,
         (Operation::Allgather, _) => group.allgather_by_doubling(bytes).await,
         (Operation::AllToAll, Bruck) => group.bruck_all_to_all(bytes).await,
-        (Operation::AllToAll, Linear) => exchange::all_to_all(rank, ranks, me, |m| m, number, bytes).await,
-        (Operation::AllToAll, _) => group.pairwise(bytes).await,
+        (Operation::AllToAll | Operation::AllToAllV, Linear) => {
+            let block = |from, to| config.block(from, to);
+            exchange::all_to_all(rank, ranks, me, |m| m, number, block).await;
+        }
+        (Operation::AllToAll | Operation::AllToAllV, _) => {
+            group.pairwise(|from, to| config.block(from, to)).await;
+        }
     }
 }
 
@@ -464,13 +499,14 @@ mod tests {
     use std::collections::{BTreeSet, HashMap, VecDeque};
     use std::sync::Mutex;
 
-    const ALL: [(Operation, &[Algorithm]); 6] = [
+    const ALL: [(Operation, &[Algorithm]); 7] = [
         (Operation::Barrier, &[Dissemination]),
         (Operation::Broadcast, &[Tree, ScatterAllgather]),
         (Operation::Reduce, &[Tree]),
         (Operation::Allreduce, &[RecursiveDoubling, Rabenseifner, Ring]),
         (Operation::Allgather, &[RecursiveDoubling, Bruck, Ring]),
         (Operation::AllToAll, &[Bruck, Linear, Pairwise]),
+        (Operation::AllToAllV, &[Linear, Pairwise]),
     ];
 
     /// What a rank knows of: the ranks that it has heard of, directly or by others.
@@ -503,6 +539,10 @@ mod tests {
 
         async fn compute(&self, ns: u64) {
             self.own.compute(ns).await;
+        }
+
+        async fn collective(&self, what: ByHardware, bytes: u64) {
+            self.own.collective(what, bytes).await;
         }
 
         fn isend(&self, to: u32, tag: u32, bytes: u64) -> Request {
@@ -597,6 +637,24 @@ mod tests {
         assert_eq!(ns(Operation::Allgather, Ring, 16, 100), 15 * 1100);
         assert_eq!(ns(Operation::AllToAll, Bruck, 16, 100), 4 * (1000 + 800));
         assert_eq!(ns(Operation::AllToAll, Pairwise, 16, 100), 15 * 1100);
+    }
+
+    /// Both ranks of a pair know how long their blocks are, which lie within the spread and are as long as asked for on average.
+    #[test]
+    fn blocks_differ_as_much_as_asked_for() {
+        let config =
+            Collective { operation: Operation::AllToAllV, bytes: 1000, ranks: 40, ..Collective::default() };
+        let all: Vec<u64> =
+            (0..40).flat_map(|a| (0..40).map(move |b| (a, b))).map(|(a, b)| config.block(a, b)).collect();
+        assert!(all.iter().all(|b| (500..=1500).contains(b)));
+        let mean = all.iter().sum::<u64>() as f64 / all.len() as f64;
+        assert!((mean / 1000.0 - 1.0).abs() < 0.03, "{mean}");
+        assert!(all.iter().any(|&b| b < 550) && all.iter().any(|&b| b > 1450));
+        let (_, finish) = run_on(&config);
+        let pairs = (0..40).flat_map(|a| (0..40).map(move |b| (a, b))).filter(|(a, b)| a != b);
+        assert_eq!(finish.bytes, pairs.map(|(a, b)| config.block(a, b)).sum::<u64>());
+        let wrong = Collective { spread: 1.5, ..config };
+        assert_eq!(wrong.check().unwrap_err().key, "spread");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Rank;
 
-/// Sends `bytes` to every other member of a group and receives as much from each, all at once. `me` is this rank's
+/// Sends a block to every other member of a group and receives one from each, all at once: `block` is its length, bytes, by sender and receiver. `me` is this rank's
 /// place in the group, `member` the rank at a place. Each rank begins with its successor, so that no member is
 /// everybody's first target.
 pub(super) async fn all_to_all<R: Rank>(
@@ -11,14 +11,16 @@ pub(super) async fn all_to_all<R: Rank>(
     me: u32,
     member: impl Fn(u32) -> u32 + Send,
     tag: u32,
-    bytes: u64,
+    block: impl Fn(u32, u32) -> u64 + Send,
 ) {
     let mut requests = Vec::with_capacity(2 * (members as usize - 1));
     for i in 1..members {
-        requests.push(rank.irecv(Some(member((me + members - i) % members)), Some(tag), bytes));
+        let from = member((me + members - i) % members);
+        requests.push(rank.irecv(Some(from), Some(tag), block(from, member(me))));
     }
     for i in 1..members {
-        requests.push(rank.isend(member((me + i) % members), tag, bytes));
+        let to = member((me + i) % members);
+        requests.push(rank.isend(to, tag, block(member(me), to)));
     }
     rank.wait_all(requests).await;
 }

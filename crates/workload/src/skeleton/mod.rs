@@ -29,13 +29,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use netloom_fabric::config::tagged::{Tagged, tagged};
-use netloom_fabric::topology::wiring::Wiring;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ConfigError;
-use crate::config::{Machines, RankPrograms, Ranks, Runs, Workload, of_workload, shape};
-use crate::program::{Issue, OpId, Operation, Processors, Program};
+use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload, refuse};
+use crate::program::{self, Issue, OpId, Operation, Processors, Program};
+use crate::shape::Shape;
 
 /// What a skeleton may call: a rank of a message-passing program.
 ///
@@ -52,6 +52,9 @@ pub trait Rank: Send + Sync {
 
     /// Keeps the CPU busy for `ns`. Several at once (joined futures) take turns.
     fn compute(&self, ns: u64) -> impl Future<Output = ()> + Send;
+
+    /// Takes part in a collective operation of all ranks by the machine's hardware.
+    fn collective(&self, what: program::Collective, bytes: u64) -> impl Future<Output = ()> + Send;
 
     /// Starts to send `bytes`.
     fn isend(&self, to: u32, tag: u32, bytes: u64) -> Self::Request;
@@ -206,6 +209,11 @@ impl Rank for SimulatedRank {
         self.wait(Request { slot }).await;
     }
 
+    async fn collective(&self, what: program::Collective, bytes: u64) {
+        let slot = lock(&self.shared).issue(Operation::Collective { what, bytes });
+        self.wait(Request { slot }).await;
+    }
+
     fn isend(&self, to: u32, tag: u32, bytes: u64) -> Request {
         assert!(to < self.ranks, "rank {} sends to rank {to} of {}", self.rank, self.ranks);
         Request { slot: lock(&self.shared).issue(Operation::Send { to, bytes, tag }) }
@@ -320,16 +328,22 @@ impl<'de> Deserialize<'de> for SkeletonConfig {
 }
 
 impl Workload for SkeletonConfig {
-    fn machines() -> Machines {
-        Machines::All
+    fn may_be_job() -> bool {
+        true
     }
 
-    fn check_torus(&self, dims: &[u32]) -> Result<(), ConfigError> {
-        self.check_on(dims.iter().map(|&k| u64::from(k)).product(), &format!("{} ", shape(dims)))
-    }
-
-    fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
-        self.check_on(wiring.nodes().into(), "")
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        let key = if let Self::Collective(_) = self { "workload.ranks" } else { "workload.grid" };
+        self.check().map_err(of_workload)?;
+        let (ranks, nodes) = (self.ranks(), shape.nodes());
+        if ranks <= nodes {
+            return Ok(());
+        }
+        let machine = shape.words();
+        refuse(
+            key,
+            format!("expected at most {nodes} ranks, one for each node of the {machine}, found {ranks}"),
+        )
     }
 
     fn runs(&self) -> Runs<'_> {
@@ -345,21 +359,6 @@ impl Ranks for SkeletonConfig {
 }
 
 impl SkeletonConfig {
-    /// Refuses what does not fit a machine with this number of nodes and this shape, in words.
-    fn check_on(&self, nodes: u64, shape: &str) -> Result<(), ConfigError> {
-        let key = if let Self::Collective(_) = self { "workload.ranks" } else { "workload.grid" };
-        self.check().map_err(of_workload)?;
-        match self.ranks() {
-            ranks if u64::from(ranks) > nodes => Err(ConfigError {
-                key: key.into(),
-                message: format!(
-                    "expected at most {nodes} ranks, one for each node of the {shape}machine, found {ranks}"
-                ),
-            }),
-            _ => Ok(()),
-        }
-    }
-
     /// How many ranks it has.
     pub fn ranks(&self) -> u32 {
         match self {

@@ -6,8 +6,8 @@
 //! FIFOs in turn; packets may take the network FIFO of any direction, and name zone 0.
 
 use super::Measured;
-use crate::permutation::Permutation;
 use crate::processes::Measurements;
+use crate::traffic::order::Order;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::spi::Spi;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, Kind, Network};
@@ -81,7 +81,7 @@ pub(super) async fn run(spi: Spi, config: AllToAll) {
     spi.set_counter(COUNTER, (nodes - 1) * bytes);
     let begin = spi.now();
     // Everybody's order is fixed: the study's seed is for what the hardware draws.
-    let order = Permutation::new(nodes - 1, 0, me);
+    let order = Order::new(nodes - 1, 0, me);
     for from in (0..bytes).step_by(config.window_B as usize) {
         for i in 0..nodes - 1 {
             let to = (me + 1 + order.at(i)) % nodes;
@@ -114,7 +114,7 @@ pub(super) fn measured(
     measurements: &Measurements,
     tick_ns: f64,
 ) -> Measured {
-    let ticks = measurements.iter().flat_map(|n| &n.2).map(|n| n.ticks()).max().unwrap_or(0);
+    let ticks = measurements.iter().flat_map(|n| &n.2).map(|n| n.time().ticks()).max().unwrap_or(0);
     let time_us = ticks as f64 * tick_ns / 1e3;
     let nodes: f64 = dims.iter().map(|&k| f64::from(k)).product();
     // A ring of k nodes: k/4 hops on average of all destinations, on two links a node.

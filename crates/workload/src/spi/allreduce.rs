@@ -134,7 +134,7 @@ pub(super) fn measured(
         for (size, &bytes) in config.bytes.iter().enumerate() {
             let of = (class * config.bytes.len() + size) as u64;
             let all = |of: u64| {
-                measurements.iter().flat_map(|n| &n.2).filter(move |n| n.key == of).map(|n| n.ticks())
+                measurements.iter().flat_map(|n| &n.2).filter(move |n| n.key == of).map(|n| n.time().ticks())
             };
             let mean = |longest: u64| longest as f64 / f64::from(config.rounds) * tick_ns;
             let (Some(longest), Some(hardware)) = (all(4 * of).max(), all(4 * of + 1).max()) else {

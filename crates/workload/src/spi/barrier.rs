@@ -71,8 +71,9 @@ pub(super) fn measured(
     measurements: &Measurements,
     tick_ns: f64,
 ) -> Measured {
-    let longest =
-        |of: u64| measurements.iter().flat_map(|n| &n.2).filter(|n| n.key == of).map(|n| n.ticks()).max();
+    let longest = |of: u64| {
+        measurements.iter().flat_map(|n| &n.2).filter(|n| n.key == of).map(|n| n.time().ticks()).max()
+    };
     let trees = trees(&config.boxes, &config.class_route, dims);
     let rows = trees.iter().enumerate().filter_map(|(class, tree)| {
         let ns = |ticks: u64| ticks as f64 / f64::from(config.rounds) * tick_ns;

@@ -81,8 +81,9 @@ pub(super) fn measured(
     measurements: &Measurements,
     tick_ns: f64,
 ) -> Measured {
-    let times =
-        |of: u64| measurements.iter().flat_map(|n| &n.2).filter(move |n| n.key == of).map(|n| n.ticks());
+    let times = |of: u64| {
+        measurements.iter().flat_map(|n| &n.2).filter(move |n| n.key == of).map(|n| n.time().ticks())
+    };
     let rounds = u64::from(config.rounds) + 1;
     let mut rows = vec![];
     for (class, tree) in trees(&config.boxes, &config.class_route, dims).iter().enumerate() {

@@ -342,8 +342,9 @@ pub(super) fn measured(
 ) -> Measured {
     let pset: u32 = io.pset.iter().product();
     let io_nodes = f64::from(dims.iter().product::<u32>() / pset);
-    let all =
-        |of: u64| measurements.iter().flat_map(|n| &n.2).filter(move |n| n.key == of).map(|n| n.ticks());
+    let all = |of: u64| {
+        measurements.iter().flat_map(|n| &n.2).filter(move |n| n.key == of).map(|n| n.time().ticks())
+    };
     let rows = config.rounds(pset).into_iter().enumerate().filter_map(|(round, n)| {
         let (begin, end) = (all(2 * round as u64).min()?, all(2 * round as u64 + 1).max()?);
         let ns = (end - begin) as f64 * tick_ns;

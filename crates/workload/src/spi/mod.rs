@@ -12,6 +12,7 @@ pub mod tree;
 
 use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::processes::Measurements;
+use crate::shape::Shape;
 use all_to_all::AllToAll;
 use allreduce::Allreduce;
 use barrier::Barrier;
@@ -100,8 +101,8 @@ impl Workload for SpiConfig {
         Machines::Tori
     }
 
-    fn check_torus(&self, dims: &[u32]) -> Result<(), ConfigError> {
-        self.check(dims).map_err(of_workload)
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        self.check(shape.lengths()).map_err(of_workload)
     }
 
     fn runs(&self) -> Runs<'_> {

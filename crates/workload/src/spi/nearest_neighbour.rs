@@ -108,8 +108,12 @@ pub(super) fn measured(
     tick_ns: f64,
 ) -> Measured {
     let rows = config.bytes.iter().enumerate().filter_map(|(i, &bytes)| {
-        let ticks: Vec<u64> =
-            measurements.iter().flat_map(|n| &n.2).filter(|n| n.key == i as u64).map(|n| n.ticks()).collect();
+        let ticks: Vec<u64> = measurements
+            .iter()
+            .flat_map(|n| &n.2)
+            .filter(|n| n.key == i as u64)
+            .map(|n| n.time().ticks())
+            .collect();
         let mean_ns = ticks.iter().sum::<u64>() as f64 / ticks.len() as f64 * tick_ns;
         (!ticks.is_empty()).then(|| vec![bytes as f64, 2.0 * f64::from(ports) * bytes as f64 / mean_ns])
     });

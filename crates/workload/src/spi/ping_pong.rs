@@ -124,7 +124,7 @@ pub(super) async fn run(spi: Spi, config: PingPong, dims: Vec<u32>) {
 pub(super) fn measured(measurements: &Measurements, tick_ns: f64) -> Measured {
     let of = |partner: u64, of: Of| -> Vec<u64> {
         let all = measurements.iter().flat_map(|n| &n.2);
-        all.filter(|n| n.key == partner * 4 + of as u64).map(|n| n.ticks()).collect()
+        all.filter(|n| n.key == partner * 4 + of as u64).map(|n| n.time().ticks()).collect()
     };
     let rows = (0..).map_while(|partner| {
         let (rounds, sent, seen) = (of(partner, Of::Round), of(partner, Of::Sent), of(partner, Of::Seen));

@@ -3,7 +3,9 @@
 use super::SwitchedOutline;
 use crate::study::Study;
 use netloom_fabric::config::ConfigError;
+use netloom_workload::config::WorkloadConfig;
 use netloom_workload::mapping::MappingConfig;
+use netloom_workload::shape::Shape;
 
 /// Checks what a study says against its network of switches.
 ///
@@ -11,8 +13,11 @@ use netloom_workload::mapping::MappingConfig;
 /// The first impossible value, with its key and what was expected.
 pub(super) fn fit(study: &Study, network: &SwitchedOutline) -> Result<(), ConfigError> {
     let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
-    study.workload.check_switched(&network.wiring)?;
+    study.workload.check(&Shape::of_switches(&network.wiring))?;
     study.traffic.check_switched(&network.config)?;
+    if let WorkloadConfig::Jobs(jobs) = &study.workload {
+        jobs.check_loads(&study.traffic, |own| own.check_switched(&network.config))?;
+    }
     if matches!(study.mapping, MappingConfig::Dimensions(_)) {
         return refuse(
             "mapping",

@@ -3,8 +3,10 @@
 use super::TorusMachine;
 use crate::study::{MeasureConfig, Study};
 use netloom_fabric::config::{ConfigError, Outline};
+use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig};
 use netloom_workload::config::{Runs, WorkloadConfig};
+use netloom_workload::shape::Shape;
 
 /// Checks what a study says against its torus, and fills in the size of its packets.
 ///
@@ -15,11 +17,14 @@ pub(super) fn fit(study: &mut Study, machine: &TorusMachine, network: &Outline) 
     if !study.workload.is_program() {
         study.traffic.packet_chunks.or_full(network.packet.chunks_max);
     }
-    study.workload.check(dims)?;
+    study.workload.check(&Shape::of_torus(&Torus::new(&network.topology)))?;
     of_switches(&study.measure)?;
     io_program(&study.workload, network)?;
     io_nodes(&study.workload, network)?;
     study.traffic.check(network)?;
+    if let WorkloadConfig::Jobs(jobs) = &study.workload {
+        jobs.check_loads(&study.traffic, |own| own.check(network))?;
+    }
     dealing(&machine.nic, &study.workload)?;
     study.mapping.check(dims)
 }
@@ -53,7 +58,7 @@ fn io_nodes(workload: &WorkloadConfig, network: &Outline) -> Result<(), ConfigEr
 
 /// Programs send a message through one endless FIFO, so nothing is left to deal.
 fn dealing(nic: &FifoConfig, workload: &WorkloadConfig) -> Result<(), ConfigError> {
-    if !workload.is_program() || nic.dealing == Dealing::InTurn || nic.injection_fifo_B.is_some() {
+    if !workload.runs_programs() || nic.dealing == Dealing::InTurn || nic.injection_fifo_B.is_some() {
         return Ok(());
     }
     let message = "programs deal their messages to endless FIFOs in turn; expected \"in-turn\", or FIFOs with a size \

@@ -1,6 +1,7 @@
 //! `all-to-all`: every node sends to every other.
 
-use crate::config::{Machines, Workload, letter, refuse};
+use crate::config::{Load, TrafficConfig, Workload, is_limited, letter, refuse};
+use crate::shape::Shape;
 use netloom_fabric::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,37 +33,41 @@ pub struct AllToAll {
 }
 
 impl Workload for AllToAll {
-    fn machines() -> Machines {
-        Machines::Tori
-    }
-
-    fn ends(&self) -> bool {
+    fn may_be_job() -> bool {
         true
     }
 
-    fn check_torus(&self, dims: &[u32]) -> Result<(), ConfigError> {
-        let spans = match self.over {
-            Over::Machine => 0,
-            Over::Planes => 2,
-            Over::Lines => 1,
-        };
-        let mut seen: Vec<char> = self.dims.chars().collect();
-        seen.sort_unstable();
-        seen.dedup();
-        let known = seen.iter().all(|&c| (0..dims.len()).any(|d| letter(d) == c));
-        if seen.len() != spans || self.dims.len() != spans || !known {
-            let example: String = (0..spans.min(dims.len())).map(letter).collect();
-            return refuse(
-                "workload.dims",
-                match spans {
-                    0 => "expected no dimensions: this all-to-all runs over the whole machine; give over = \"planes\" or \"lines\" to restrict it".into(),
-                    _ => format!("expected {spans} of the machine's dimension letters, such as \"{example}\", found \"{}\"", self.dims),
-                },
-            );
-        }
+    fn ends(&self, traffic: &TrafficConfig) -> bool {
+        traffic.load == Load::Burst || is_limited(traffic)
+    }
+
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
         if self.bytes == Some(0) {
             return refuse("workload.bytes", "expected at least 1 byte");
         }
-        Ok(())
+        let spans = match (self.over, shape.torus()) {
+            (Over::Machine, _) => 0,
+            (Over::Planes, Some(_)) => 2,
+            (Over::Lines, Some(_)) => 1,
+            (Over::Planes | Over::Lines, None) => {
+                return refuse("workload.over", "expected \"machine\": the nodes have no dimensions");
+            }
+        };
+        let n = shape.dimensions();
+        let mut seen: Vec<char> = self.dims.chars().collect();
+        seen.sort_unstable();
+        seen.dedup();
+        let known = seen.iter().all(|&c| (0..n).any(|d| letter(d) == c));
+        if seen.len() == spans && self.dims.len() == spans && known {
+            return Ok(());
+        }
+        let example: String = (0..spans.min(n)).map(letter).collect();
+        refuse(
+            "workload.dims",
+            match spans {
+                0 => "expected no dimensions: this all-to-all runs over the whole machine; give over = \"planes\" or \"lines\" to restrict it".into(),
+                _ => format!("expected {spans} of the machine's dimension letters, such as \"{example}\", found \"{}\"", self.dims),
+            },
+        )
     }
 }

@@ -1,12 +1,12 @@
-//! `bit-complement`: every node sends to the one whose coordinates are opposite, k - 1 - c.
+//! `bit-complement`: every node sends to the one whose coordinates, or number, are opposite: k - 1 - c.
 
-use crate::config::{Machines, Workload};
+use crate::config::Workload;
 
 /// The workload `bit-complement`, which has no keys.
 pub struct BitComplement;
 
 impl Workload for BitComplement {
-    fn machines() -> Machines {
-        Machines::Tori
+    fn may_be_job() -> bool {
+        true
     }
 }

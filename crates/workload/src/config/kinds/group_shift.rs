@@ -1,8 +1,8 @@
 //! `group-shift`: every node of a group sends to nodes at random of the group at a fixed distance.
 
-use crate::config::{Machines, Workload, refuse};
+use crate::config::{Workload, refuse};
+use crate::shape::Shape;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::topology::wiring::Wiring;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,29 +15,22 @@ pub struct GroupShift {
 }
 
 impl Workload for GroupShift {
-    fn machines() -> Machines {
-        Machines::Switches
-    }
-
-    fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
-        if groups_without_nodes(wiring) {
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        let by = self.by;
+        let groups = shape.groups();
+        if (0..groups).any(|group| shape.nodes_of_group(group).is_empty()) {
             return refuse(
                 "workload.kind",
                 "expected another workload, such as \"shift\", on a machine with groups or levels without nodes, found \"group-shift\"",
             );
         }
-        let groups = i32::try_from(wiring.groups()).unwrap_or(i32::MAX);
-        match self.by.rem_euclid(groups) {
-            0 => refuse(
-                "workload.by",
-                format!("expected a shift to another of {groups} groups, found {}", self.by),
-            ),
+        if groups < 2 {
+            let message = format!("expected a machine of several groups, found the {}", shape.words());
+            return refuse("workload.kind", format!("{message}, and \"group-shift\""));
+        }
+        match i64::from(by).rem_euclid(groups.into()) {
+            0 => refuse("workload.by", format!("expected a shift to another of {groups} groups, found {by}")),
             _ => Ok(()),
         }
     }
-}
-
-/// Whether some groups have no nodes, as the upper levels of a fat tree.
-fn groups_without_nodes(wiring: &Wiring) -> bool {
-    (0..wiring.groups()).any(|g| wiring.routers_of(g).all(|router| wiring.nodes_at(router).is_empty()))
 }

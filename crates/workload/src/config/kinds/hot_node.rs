@@ -1,8 +1,8 @@
 //! `hot-node`: one node attracts traffic.
 
-use crate::config::{Machines, Workload, refuse};
+use crate::config::{Workload, fraction, refuse};
+use crate::shape::Shape;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::topology::wiring::Wiring;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,27 +23,15 @@ fn all() -> f64 {
 }
 
 impl Workload for HotNode {
-    fn machines() -> Machines {
-        Machines::Switches
-    }
-
     fn may_be_job() -> bool {
         true
     }
 
-    fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
-        self.check_job(wiring.nodes())
-    }
-
-    fn check_job(&self, nodes: u32) -> Result<(), ConfigError> {
-        if self.node >= nodes {
-            let message = format!("expected a node from 0 to {}, found {}", nodes - 1, self.node);
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        if self.node >= shape.nodes() {
+            let message = format!("expected a node from 0 to {}, found {}", shape.nodes() - 1, self.node);
             return refuse("workload.node", message);
         }
-        if !(0.0..=1.0).contains(&self.fraction) {
-            let message = format!("expected a fraction from 0 to 1, found {}", self.fraction);
-            return refuse("workload.fraction", message);
-        }
-        Ok(())
+        fraction(self.fraction)
     }
 }

@@ -1,6 +1,7 @@
 //! `hot-region`: a part of the machine attracts traffic (Blumrich et al., Figure 3).
 
-use crate::config::{Machines, Workload, letter, one_each, refuse, shape};
+use crate::config::{Workload, fraction, letter, one_each, refuse};
+use crate::shape::Shape;
 use netloom_fabric::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,33 +25,26 @@ fn quarter() -> f64 {
 }
 
 impl Workload for HotRegion {
-    fn machines() -> Machines {
-        Machines::Tori
+    fn may_be_job() -> bool {
+        true
     }
 
-    fn check_torus(&self, dims: &[u32]) -> Result<(), ConfigError> {
-        if !(0.0..=1.0).contains(&self.fraction) {
-            let message = format!("expected a fraction from 0 to 1, found {}", self.fraction);
-            return refuse("workload.fraction", message);
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        fraction(self.fraction)?;
+        one_each("workload.region", self.region.len(), shape)?;
+        if !self.origin.is_empty() {
+            one_each("workload.origin", self.origin.len(), shape)?;
         }
-        if self.region.len() != dims.len() {
-            return one_each("workload.region", dims, self.region.len());
-        }
-        if !self.origin.is_empty() && self.origin.len() != dims.len() {
-            return one_each("workload.origin", dims, self.origin.len());
-        }
-        for (d, (&length, &k)) in self.region.iter().zip(dims).enumerate() {
+        for (d, (&length, &k)) in self.region.iter().zip(shape.lengths()).enumerate() {
             let low = self.origin.get(d).copied().unwrap_or(0);
             if length == 0 || low >= k || length > k - low {
-                return refuse(
-                    "workload.region",
-                    format!(
-                        "expected a region inside the {} machine; along {} it would reach from {low} to {}",
-                        shape(dims),
-                        letter(d),
-                        u64::from(low) + u64::from(length)
-                    ),
+                let along = shape.torus().map_or(String::new(), |_| format!("along {} ", letter(d)));
+                let message = format!(
+                    "expected a region inside the {}; {along}it would reach from {low} to {}",
+                    shape.words(),
+                    u64::from(low) + u64::from(length)
                 );
+                return refuse("workload.region", message);
             }
         }
         Ok(())

@@ -1,16 +1,16 @@
 //! `nearest-neighbour`: every node sends to its neighbours in every direction.
 
-use crate::config::{Machines, Workload};
+use crate::config::{Load, TrafficConfig, Workload, is_limited};
 
 /// The workload `nearest-neighbour`, which has no keys.
 pub struct NearestNeighbour;
 
 impl Workload for NearestNeighbour {
-    fn machines() -> Machines {
-        Machines::Tori
+    fn may_be_job() -> bool {
+        true
     }
 
-    fn ends(&self) -> bool {
-        true
+    fn ends(&self, traffic: &TrafficConfig) -> bool {
+        traffic.load == Load::Burst || is_limited(traffic)
     }
 }

@@ -1,6 +1,6 @@
 //! `permutation`: every node sends to the one that a file names.
 
-use crate::config::{Machines, Workload};
+use crate::config::Workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ pub struct Permutation {
 }
 
 impl Workload for Permutation {
-    fn machines() -> Machines {
-        Machines::All
+    fn may_be_job() -> bool {
+        true
     }
 
-    fn file(&mut self) -> Option<&mut String> {
-        Some(&mut self.file)
+    fn each_file(&mut self, change: &dyn Fn(&mut String)) {
+        change(&mut self.file);
     }
 }

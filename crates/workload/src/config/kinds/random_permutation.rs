@@ -1,15 +1,11 @@
 //! `random-permutation`: every node sends to one other, drawn once.
 
-use crate::config::{Machines, Workload};
+use crate::config::Workload;
 
 /// The workload `random-permutation`, which has no keys.
 pub struct RandomPermutation;
 
 impl Workload for RandomPermutation {
-    fn machines() -> Machines {
-        Machines::Switches
-    }
-
     fn may_be_job() -> bool {
         true
     }

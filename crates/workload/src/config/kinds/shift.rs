@@ -1,8 +1,8 @@
 //! `shift`: every node sends to the one at a fixed distance.
 
-use crate::config::{Machines, Workload, one_each, refuse};
+use crate::config::{Workload, one_each, refuse};
+use crate::shape::Shape;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::topology::wiring::Wiring;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,42 +16,25 @@ pub struct Shift {
 }
 
 impl Workload for Shift {
-    fn machines() -> Machines {
-        Machines::All
-    }
-
     fn may_be_job() -> bool {
         true
     }
 
-    fn check_torus(&self, dims: &[u32]) -> Result<(), ConfigError> {
-        if self.by.len() != dims.len() {
-            return one_each("workload.by", dims, self.by.len());
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        one_each("workload.by", self.by.len(), shape)?;
+        if !self.by.iter().zip(shape.lengths()).all(|(&by, &k)| by.unsigned_abs().is_multiple_of(k)) {
+            return Ok(());
         }
-        if self.by.iter().zip(dims).all(|(&b, &k)| b.unsigned_abs().is_multiple_of(k)) {
-            return refuse(
-                "workload.by",
-                "expected a shift to another node; this one leads back to the sender",
-            );
-        }
-        Ok(())
-    }
-
-    fn check_switched(&self, wiring: &Wiring) -> Result<(), ConfigError> {
-        self.check_job(wiring.nodes())
-    }
-
-    fn check_job(&self, nodes: u32) -> Result<(), ConfigError> {
-        match self.by[..] {
-            [by] if by.rem_euclid(i32::try_from(nodes).unwrap_or(i32::MAX)) != 0 => Ok(()),
-            [by] => refuse(
-                "workload.by",
-                format!("expected a shift to another of {nodes} nodes, found {by}, which leads back"),
-            ),
-            _ => refuse(
-                "workload.by",
-                format!("expected one value, by how many nodes, found {}", self.by.len()),
-            ),
-        }
+        refuse(
+            "workload.by",
+            match shape.torus() {
+                Some(_) => "expected a shift to another node; this one leads back to the sender".into(),
+                None => format!(
+                    "expected a shift to another of {} nodes, found {}, which leads back",
+                    shape.nodes(),
+                    self.by[0]
+                ),
+            },
+        )
     }
 }

@@ -1,12 +1,12 @@
-//! `tornado`: every node sends almost half-way round each ring.
+//! `tornado`: every node sends almost half-way round each ring, or round all nodes.
 
-use crate::config::{Machines, Workload};
+use crate::config::Workload;
 
 /// The workload `tornado`, which has no keys.
 pub struct Tornado;
 
 impl Workload for Tornado {
-    fn machines() -> Machines {
-        Machines::Tori
+    fn may_be_job() -> bool {
+        true
     }
 }

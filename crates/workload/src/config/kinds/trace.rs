@@ -1,7 +1,8 @@
 //! `trace`: what a recorded program did.
 
-use crate::config::{Machines, RankPrograms, Ranks, Runs, Workload};
-use crate::goal::{self, replay::Replay};
+use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload};
+use crate::goal;
+use crate::goal::replay::{Replay, TraceCollectives};
 use netloom_fabric::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,15 +14,18 @@ use std::sync::Arc;
 pub struct Trace {
     /// The trace.
     pub file: String,
+    /// How its collective operations are done.
+    #[serde(default)]
+    pub collectives: TraceCollectives,
 }
 
 impl Workload for Trace {
-    fn machines() -> Machines {
-        Machines::All
+    fn may_be_job() -> bool {
+        true
     }
 
-    fn file(&mut self) -> Option<&mut String> {
-        Some(&mut self.file)
+    fn each_file(&mut self, change: &dyn Fn(&mut String)) {
+        change(&mut self.file);
     }
 
     fn runs(&self) -> Runs<'_> {
@@ -34,7 +38,9 @@ impl Ranks for Trace {
         let loaded = goal::load(&self.file)
             .map_err(|e| ConfigError { key: "workload.file".into(), message: e.to_string() })?;
         let messages = loaded.messages().collect();
-        let programs = Replay::programs(&Arc::new(loaded)).into_iter().map(|p| Box::new(p) as Box<_>);
+        self.collectives.check(&loaded).map_err(of_workload)?;
+        let programs = Replay::programs(&Arc::new(loaded), &self.collectives);
+        let programs = programs.into_iter().map(|p| Box::new(p) as Box<_>);
         Ok(RankPrograms { programs: programs.collect(), messages })
     }
 }

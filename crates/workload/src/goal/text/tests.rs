@@ -69,15 +69,20 @@ fn every_error_has_its_place() {
             "num_ranks 1\nrank 0 {\ncalc 5",
             3,
             7,
-            "expected a label, `send`, `recv`, `calc` or `}`, found the end of the file",
+            "expected a label, `send`, `recv`, `calc`, a collective operation or `}`, found the end of the file",
         ),
         (
             "num_ranks 1\nrank 0 {\nrank 1 {",
             3,
             1,
-            "expected a label, `send`, `recv`, `calc` or `}`, found `rank`",
+            "expected a label, `send`, `recv`, `calc`, a collective operation or `}`, found `rank`",
         ),
-        ("num_ranks 1\nrank 0 {\n5", 3, 1, "expected a label, `send`, `recv`, `calc` or `}`, found `5`"),
+        (
+            "num_ranks 1\nrank 0 {\n5",
+            3,
+            1,
+            "expected a label, `send`, `recv`, `calc`, a collective operation or `}`, found `5`",
+        ),
         ("num_ranks 1\nrank 0 {\nl1 calc 5", 3, 4, "expected `:`, `requires` or `irequires`, found `calc`"),
         (
             "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\nb reqires a",
@@ -89,19 +94,19 @@ fn every_error_has_its_place() {
             "num_ranks 1\nrank 0 {\nl1: clac 5",
             3,
             5,
-            "expected `send`, `recv` or `calc`, found `clac` (did you mean `calc`?)",
+            "expected `send`, `recv`, `calc` or a collective operation, found `clac` (did you mean `calc`?)",
         ),
         (
             "num_ranks 1\nrank 0 {\nsned 5b to 0",
             3,
             1,
-            "expected a label, `send`, `recv`, `calc` or `}`, found `sned` (did you mean `send`?)",
+            "expected a label, `send`, `recv`, `calc`, a collective operation or `}`, found `sned` (did you mean `send`?)",
         ),
         (
             "num_ranks 1\nrank 0 {\nl1:\ncalc 5",
             3,
             4,
-            "expected `send`, `recv` or `calc`, found the end of the line",
+            "expected `send`, `recv`, `calc` or a collective operation, found the end of the line",
         ),
         ("num_ranks 1\nrank 0 {\ncalc", 3, 5, "expected a time in ns, found the end of the file"),
         ("num_ranks 1\nrank 0 {\ncalc -5", 3, 6, "expected a time in ns, found `-`"),
@@ -264,4 +269,21 @@ proptest! {
         write_text(&read, &mut again).unwrap();
         prop_assert_eq!(text, again);
     }
+}
+
+#[test]
+fn collective_operations_are_the_same_for_all_ranks() {
+    let rank = |number: u32, statements: &str| format!("rank {number} {{\n{statements}\n}}\n");
+    let of = |a: &str, b: &str| parse(format!("num_ranks 2\n{}{}", rank(0, a), rank(1, b)).as_bytes());
+    let trace = of("a: barrier\nb: allreduce 8b\nb requires a", "barrier\nallreduce 8b").unwrap();
+    assert_eq!(trace.ranks()[1].collectives().collect::<Vec<_>>(), [(0, 0), (3, 8)]);
+    // Words of operations are labels as before, where a colon or a dependency follows.
+    assert!(of("barrier: calc 3\nx: calc 2\nx requires barrier", "calc 1").is_ok());
+    let told = |a: &str, b: &str| of(a, b).unwrap_err().fault.to_string();
+    assert_eq!(
+        told("bcast 8b\nreduce 9b", "bcast 8b"),
+        "all ranks take part in the same collective operations; number 2 of rank 0 is `reduce 9b`, that of rank 1 none"
+    );
+    assert!(told("barrier 8b", "barrier").starts_with("expected the end of the line, found `8`"));
+    assert!(told("alltoal 8b", "").contains("did you mean `alltoall`"));
 }

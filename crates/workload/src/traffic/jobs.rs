@@ -1,12 +1,13 @@
 //! Jobs side by side: which nodes each has, and whom a node of it sends to.
 
-use super::destinations::Destinations;
+use super::order::Order;
+use super::pattern::Pattern;
 use crate::config::{JobsConfig, Placement};
+use crate::shape::Shape;
 use netloom_engine::Stream;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::topology::wiring::Wiring;
 
-/// What a placement at random is drawn for, among the streams of a run.
+/// What a placement at random is drawn from, among the streams of a run.
 const PLACEMENT: u64 = 14;
 
 /// Stands for a node without a job.
@@ -25,29 +26,30 @@ pub struct Jobs {
 struct Job {
     /// Its nodes.
     nodes: Vec<u32>,
-    /// Who sends to whom among them.
-    destinations: Destinations,
+    /// Who sends to whom among them; none where programs decide.
+    pattern: Option<Pattern>,
 }
 
 impl Jobs {
-    /// Gives each job its nodes; of a checked configuration.
+    /// Gives each job its nodes; of a checked configuration. `payload_B` as of [`Pattern::new`].
     ///
     /// # Errors
-    /// A job whose pattern is none among its nodes.
-    pub fn new(config: &JobsConfig, wiring: &Wiring, seed: u64) -> Result<Self, ConfigError> {
-        let mut of = vec![(IDLE, 0); wiring.nodes() as usize];
+    /// A job whose permutation's file is none.
+    #[allow(non_snake_case)]
+    pub fn new(config: &JobsConfig, shape: &Shape, payload_B: u32, seed: u64) -> Result<Self, ConfigError> {
+        let mut of = vec![(IDLE, 0); shape.nodes() as usize];
         let mut jobs = vec![];
         for (number, job) in (0..).zip(&config.jobs) {
             let mut stream = Stream::new(seed, PLACEMENT, u64::from(number));
             let free = |node: &u32| of[*node as usize].0 == IDLE;
-            let order = order(job.placement.unwrap_or(config.placement), wiring, &mut stream);
+            let order = order(job.placement.unwrap_or(config.placement), shape, &mut stream);
             let nodes: Vec<u32> = order.into_iter().filter(free).take(job.nodes as usize).collect();
             for (rank, &node) in (0..).zip(&nodes) {
                 of[node as usize] = (number, rank);
             }
-            // Two jobs of one pattern at random are not the same.
-            let destinations = Destinations::among(&job.workload, job.nodes, seed ^ u64::from(number) << 32)?;
-            jobs.push(Job { nodes, destinations });
+            let own = Shape::of_job(job.nodes);
+            let pattern = Pattern::new(&job.workload, &own, payload_B, of_job(seed, number))?;
+            jobs.push(Job { nodes, pattern });
         }
         Ok(Jobs { of, jobs })
     }
@@ -64,36 +66,65 @@ impl Jobs {
         &self.jobs[job].nodes
     }
 
-    /// The destination of a node's next packet; none if it sends none.
-    pub fn draw(&self, from: u32, stream: &mut Stream) -> Option<u32> {
-        let (_, rank) = self.of[from as usize];
-        let job = &self.jobs[self.of(from)?];
-        job.destinations.draw(rank, stream).map(|to| job.nodes[to as usize])
+    /// The pattern of a job, if it has one.
+    pub fn pattern(&self, job: usize) -> Option<&Pattern> {
+        self.jobs[job].pattern.as_ref()
+    }
+
+    /// The patterns of all jobs that have one.
+    pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.jobs.iter().filter_map(|job| job.pattern.as_ref())
+    }
+
+    /// The pattern that a node's packets follow, and the node's number in its job.
+    pub fn at(&self, node: u32) -> Option<(&Pattern, u32)> {
+        let (_, rank) = self.of[node as usize];
+        Some((self.pattern(self.of(node)?)?, rank))
+    }
+
+    /// The seed of a node's job.
+    pub fn seed(&self, seed: u64, node: u32) -> u64 {
+        of_job(seed, self.of[node as usize].0)
+    }
+
+    /// The destination of a node's packet number `index`; none if it sends none.
+    pub fn destination(
+        &self,
+        from: u32,
+        index: u64,
+        order: Option<&Order>,
+        stream: &mut Stream,
+    ) -> Option<u32> {
+        let (pattern, rank) = self.at(from)?;
+        let to = pattern.destination(rank, index, order, stream)?;
+        Some(self.nodes(self.of(from)?)[to as usize])
     }
 }
 
+/// Two jobs of one pattern at random are not the same.
+fn of_job(seed: u64, job: u32) -> u64 {
+    seed ^ u64::from(job) << 32
+}
+
 /// All nodes, in the order in which a job is to have them.
-fn order(placement: Placement, wiring: &Wiring, stream: &mut Stream) -> Vec<u32> {
+fn order(placement: Placement, shape: &Shape, stream: &mut Stream) -> Vec<u32> {
     match placement {
-        Placement::Contiguous => (0..wiring.nodes()).collect(),
-        Placement::RandomNodes => shuffled((0..wiring.nodes()).collect(), stream),
+        Placement::Contiguous => (0..shape.nodes()).collect(),
+        Placement::RandomNodes => shuffled((0..shape.nodes()).collect(), stream),
         Placement::RandomRouters => {
-            let routers = shuffled((0..wiring.routers()).collect(), stream);
-            routers.into_iter().flat_map(|router| wiring.nodes_at(router)).collect()
+            let routers = shuffled((0..shape.routers()).collect(), stream);
+            routers.into_iter().flat_map(|router| shape.nodes_of_router(router)).collect()
         }
         Placement::RoundRobin => {
-            let of_group = |group| -> Vec<u32> {
-                wiring.routers_of(group).flat_map(|router| wiring.nodes_at(router)).collect()
-            };
-            let with_nodes = |among: Vec<Vec<u32>>| -> Vec<Vec<u32>> {
+            let with_nodes = |among: Vec<std::ops::Range<u32>>| -> Vec<std::ops::Range<u32>> {
                 among.into_iter().filter(|nodes| !nodes.is_empty()).collect()
             };
-            let mut among = with_nodes((0..wiring.groups()).map(of_group).collect());
+            let mut among = with_nodes((0..shape.groups()).map(|g| shape.nodes_of_group(g)).collect());
             if among.len() == 1 {
-                among = with_nodes((0..wiring.routers()).map(|r| wiring.nodes_at(r).collect()).collect());
+                among = with_nodes((0..shape.routers()).map(|r| shape.nodes_of_router(r)).collect());
             }
-            let most = among.iter().map(Vec::len).max().unwrap_or(0);
-            (0..most).flat_map(|i| among.iter().filter_map(move |nodes| nodes.get(i).copied())).collect()
+            let most = among.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+            (0..most).flat_map(|i| among.iter().filter_map(move |nodes| nodes.clone().nth(i))).collect()
         }
     }
 }
@@ -111,10 +142,13 @@ mod tests {
     use super::*;
     use crate::config::{JobConfig, Shift, WorkloadConfig};
     use netloom_fabric::config::{DragonflyConfig, FatTreeConfig, SwitchedTopology};
+    use netloom_fabric::topology::wiring::Wiring;
     use std::collections::HashSet;
+    use std::sync::Arc;
 
     /// Two jobs of eighty nodes that each send to their next node.
     fn jobs(placement: Placement, wiring: &Wiring) -> Jobs {
+        let shape = Shape::of_switches(&Arc::new(wiring.clone()));
         let job = JobConfig {
             name: String::new(),
             nodes: 80,
@@ -123,8 +157,8 @@ mod tests {
             workload: Box::new(WorkloadConfig::Shift(Shift { by: vec![1] })),
         };
         let config = JobsConfig { placement, alone: true, jobs: vec![job.clone(), job] };
-        config.check(wiring.nodes()).expect("fits");
-        Jobs::new(&config, wiring, 3).expect("fits")
+        WorkloadConfig::Jobs(config.clone()).check(&shape).expect("fits");
+        Jobs::new(&config, &shape, 64, 3).expect("fits")
     }
 
     #[test]
@@ -140,7 +174,10 @@ mod tests {
                 let mut stream = Stream::new(1, 0, 0);
                 for (i, &node) in jobs.nodes(job).iter().enumerate() {
                     assert!(seen.insert(node) && jobs.of(node) == Some(job), "{placement:?}");
-                    assert_eq!(jobs.draw(node, &mut stream), Some(jobs.nodes(job)[(i + 1) % 80]));
+                    assert_eq!(
+                        jobs.destination(node, 0, None, &mut stream),
+                        Some(jobs.nodes(job)[(i + 1) % 80])
+                    );
                 }
             }
             assert_eq!((0..wiring.nodes()).filter(|&node| jobs.of(node).is_none()).count(), 1152 - 160);

@@ -9,18 +9,18 @@ const ROUNDS: usize = 4;
 /// A permutation of `0..n` that a key selects: a Feistel network over the next larger power of four, walked until it comes
 /// back into the range (Black and Rogaway, "Ciphers with arbitrary finite domains").
 #[derive(Clone, Debug)]
-pub struct Permutation {
+pub struct Order {
     n: u64,
     half_bits: u32,
     keys: [u64; ROUNDS],
 }
 
-impl Permutation {
+impl Order {
     /// Of `0..n`, by the study's seed and the number of a node.
     pub fn new(n: u64, seed: u64, node: u64) -> Self {
         let mut stream = Stream::new(seed, 3, node);
         let bits = 64 - n.saturating_sub(1).leading_zeros();
-        Permutation { n, half_bits: bits.div_ceil(2).max(1), keys: std::array::from_fn(|_| stream.draw()) }
+        Order { n, half_bits: bits.div_ceil(2).max(1), keys: std::array::from_fn(|_| stream.draw()) }
     }
 
     /// Where `i` goes.
@@ -51,7 +51,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_number_once(n in 1u64..3000, seed: u64, node: u64) {
-            let p = Permutation::new(n, seed, node);
+            let p = Order::new(n, seed, node);
             let mut seen = vec![false; n as usize];
             for i in 0..n {
                 let to = p.at(i) as usize;
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn nodes_take_different_orders() {
         let n = 32_767;
-        let orders: Vec<_> = (0..50).map(|node| Permutation::new(n, 1, node)).collect();
+        let orders: Vec<_> = (0..50).map(|node| Order::new(n, 1, node)).collect();
         // At any step the nodes' choices are spread as chance would spread them.
         for i in [0, 1, 77, 32_766] {
             let mut first: Vec<u64> = orders.iter().map(|p| p.at(i)).collect();

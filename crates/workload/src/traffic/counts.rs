@@ -1,5 +1,6 @@
 //! What was counted where packets arrived.
 
+use netloom_engine::Time;
 use netloom_fabric::histogram::Histogram;
 
 /// Longest way that is counted by itself, links; longer ones count as this one.
@@ -10,16 +11,23 @@ pub const HOPS_MAX: usize = 31;
 pub struct ClassCounts {
     /// Packets that arrived.
     pub packets: u64,
-    /// Their flits.
-    pub flits: u64,
+    /// Their size: flits, or chunks on tori.
+    pub size: u64,
     /// Their data, bytes.
     pub payload_bytes: u64,
 }
 
 impl ClassCounts {
+    /// Counts a packet.
+    pub fn count(&mut self, (size, payload_bytes): (u32, u64)) {
+        self.packets += 1;
+        self.size += u64::from(size);
+        self.payload_bytes += payload_bytes;
+    }
+
     fn add(&mut self, other: &Self) {
         self.packets += other.packets;
-        self.flits += other.flits;
+        self.size += other.size;
         self.payload_bytes += other.payload_bytes;
     }
 }
@@ -32,11 +40,19 @@ pub struct JobCounts {
     /// From when a packet was made until it had arrived, ticks.
     pub latency: Histogram,
     /// When the last of them had arrived, ticks.
-    pub last: u64,
+    pub last: Time,
 }
 
 impl JobCounts {
-    fn add(&mut self, other: &Self) {
+    /// Counts a packet of this size and data that arrives `latency` after it was made.
+    pub fn count(&mut self, packet: (u32, u64), latency: Time, now: Time) {
+        self.arrived.count(packet);
+        self.latency.record(latency);
+        self.last = now;
+    }
+
+    /// Adds another block's.
+    pub fn add(&mut self, other: &Self) {
         self.arrived.add(&other.arrived);
         self.latency.add(&other.latency);
         self.last = self.last.max(other.last);

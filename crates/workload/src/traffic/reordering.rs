@@ -19,7 +19,7 @@ pub struct Flow {
 
 /// What a block's nodes know of the order of the packets that they send and receive.
 #[derive(Debug, Default)]
-pub struct Order {
+pub struct Reordering {
     /// How many have been sent.
     sent: HashMap<Flow, u32>,
     arrived: HashMap<Flow, Arrived>,
@@ -39,7 +39,7 @@ struct Arrived {
     ahead: VecDeque<u32>,
 }
 
-impl Order {
+impl Reordering {
     /// The number of the next packet that is sent.
     pub fn send(&mut self, flow: Flow) -> u32 {
         let sent = self.sent.entry(flow).or_default();
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn flows_are_apart() {
         let flow = |from, responses| Flow { from, to: 9, responses };
-        let mut order = Order::default();
+        let mut order = Reordering::default();
         assert_eq!((order.send(flow(1, false)), order.send(flow(1, false))), (0, 1));
         assert_eq!((order.send(flow(2, false)), order.send(flow(1, true))), (0, 0));
         assert_eq!(order.arrive(flow(1, false), 1), 0);

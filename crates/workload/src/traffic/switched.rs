@@ -1,8 +1,11 @@
-//! The nodes of a block: what they send, and what they answer.
+//! The nodes of a network of switches, without a network interface: packets of the generator as flits, what they are answered, and what
+//! arrived.
 
 use super::counts::{Counts, HOPS_MAX, JobCounts};
-use super::order::{Flow, Order};
-use super::plan::Plan;
+use super::order::Order;
+use super::reordering::{Flow, Reordering};
+use super::source::{Next, Request, Source};
+use super::switched_plan::SwitchedPlan;
 use netloom_engine::{Stream, Time};
 use netloom_fabric::host::{Delivery, Host, Pull, Signals};
 use netloom_fabric::packet::Meta;
@@ -16,52 +19,47 @@ const REQUESTS: usize = 0;
 const RESPONSES: usize = 1;
 /// Responses that a node may have waiting; with more it takes no requests **(ours)**.
 const ANSWERS_MAX: usize = 64;
-/// What packets draw from, among the streams of a run.
-const TRAFFIC: u64 = 12;
-
 /// A node that sends.
 struct Sender {
-    stream: Stream,
-    /// Packets made.
-    made: u64,
-    /// When the next one is made, in open loop.
-    next: f64,
+    source: Source,
     /// Responses that wait: to whom, and when its request was made.
     answers: VecDeque<(u32, Time)>,
     /// Whether it takes no requests.
     closed: bool,
 }
 
-/// The nodes of a block.
-pub struct Nodes {
-    plan: Arc<Plan>,
-    /// The machine's number of the first; the others follow.
+/// The traffic of a block's nodes.
+pub struct SwitchedTraffic {
+    plan: Arc<SwitchedPlan>,
+    /// The machine's number of the first node; the others follow.
     first: u32,
     senders: Vec<Sender>,
+    /// The order in which each node takes its destinations; empty if the pattern wants none.
+    orders: Vec<Order>,
     /// What arrived since counting began.
     pub counts: Counts,
     /// Packets that arrived since the start, and their data, bytes.
     pub delivered: (u64, u64),
     /// The order of packets, where somebody asks for it.
-    order: Option<Order>,
+    reordering: Option<Reordering>,
 }
 
-impl Nodes {
+impl SwitchedTraffic {
     /// For the nodes of a block, by the machine's numbers, which follow one another.
-    pub fn new(plan: &Arc<Plan>, numbers: &[u32]) -> Self {
-        let sender = |&number: &u32| {
-            let mut stream = Stream::new(plan.seed, TRAFFIC, number.into());
-            let interval = plan.rate(number).map_or(0.0, |rate| rate.interval);
-            let next = if interval > 0.0 { interval * stream.exponential() } else { 0.0 };
-            Sender { stream, made: 0, next, answers: VecDeque::new(), closed: false }
+    pub fn new(plan: &Arc<SwitchedPlan>, numbers: &[u32]) -> Self {
+        let sender = |&number: &u32| Sender {
+            source: Source::new(plan.plan.stream(number, 0), plan.share(number)),
+            answers: VecDeque::new(),
+            closed: false,
         };
-        Nodes {
+        SwitchedTraffic {
             plan: Arc::clone(plan),
             first: numbers.first().copied().unwrap_or(0),
             senders: numbers.iter().map(sender).collect(),
+            orders: numbers.iter().filter_map(|&number| plan.plan.order(number)).collect(),
             counts: Counts::default(),
             delivered: (0, 0),
-            order: plan.reordering.then(Order::default),
+            reordering: plan.reordering.then(Reordering::default),
         }
     }
 
@@ -73,30 +71,23 @@ impl Nodes {
     /// The next request, or packet that nobody answers.
     fn request(&mut self, now: Time, node: u32) -> Pull<TiledHeader> {
         let (plan, own) = (&*self.plan, self.first + node);
-        let Some(rate) = plan.rate(own) else { return Pull::Empty };
-        let sender = &mut self.senders[node as usize];
-        if plan.limit.is_some_and(|limit| sender.made >= limit) {
+        let share = plan.share(own);
+        let source = &mut self.senders[node as usize].source;
+        // With nothing left to send, a node does not wait for the time of another packet.
+        if source.is_done(share) {
             return Pull::Empty;
         }
-        let mut made = if rate.burst { 0 } else { now };
-        if rate.interval > 0.0 {
-            made = sender.next.ceil() as Time;
-            if made > now {
-                return Pull::NotBefore(made);
+        let from = (own, self.orders.get(node as usize));
+        match source.next(now, &plan.plan, share, from, |_| true) {
+            Next::Packet(Request { made, to, size }) => {
+                let seed = seed(plan, own, to, &mut source.stream);
+                let header = TiledHeader::new(to, size, Class::Request, plan.mode, seed);
+                let message = [0, self.number(own, to, false)];
+                Pull::Packet(header, Meta { made, source: own, message, ..Meta::default() })
             }
-            sender.next += rate.interval * sender.stream.exponential();
+            Next::NotBefore(time) => Pull::NotBefore(time),
+            Next::Nothing => Pull::Empty,
         }
-        sender.made += 1;
-        let Some(to) = plan.destinations.draw(own, &mut sender.stream) else { return Pull::Empty };
-        let header = TiledHeader::new(
-            to,
-            plan.flits,
-            Class::Request,
-            plan.mode,
-            seed(plan, own, to, &mut sender.stream),
-        );
-        let message = [0, self.number(own, to, false)];
-        Pull::Packet(header, Meta { made, source: own, message, ..Meta::default() })
     }
 
     /// The next response.
@@ -110,24 +101,29 @@ impl Nodes {
             sender.closed = false;
             signals.reception(node, 0, false, true);
         }
-        let header =
-            TiledHeader::new(to, flits, Class::Response, plan.mode, seed(plan, own, to, &mut sender.stream));
+        let header = TiledHeader::new(
+            to,
+            flits,
+            Class::Response,
+            plan.mode,
+            seed(plan, own, to, &mut sender.source.stream),
+        );
         let message = [asked, self.number(own, to, true)];
         Pull::Packet(header, Meta { made: now, source: own, message, ..Meta::default() })
     }
 
     /// The place of a packet among those that a node sends to another, where order is watched.
     fn number(&mut self, from: u32, to: u32, responses: bool) -> u64 {
-        self.order.as_mut().map_or(0, |order| order.send(Flow { from, to, responses }).into())
+        self.reordering.as_mut().map_or(0, |order| order.send(Flow { from, to, responses }).into())
     }
 }
 
 /// What a packet's random choices follow from. Packets that keep their order all take one path.
-fn seed(plan: &Plan, from: u32, to: u32, stream: &mut Stream) -> u32 {
+fn seed(plan: &SwitchedPlan, from: u32, to: u32, stream: &mut Stream) -> u32 {
     if plan.mode.is_in_order() { from.wrapping_mul(2_654_435_769) ^ to } else { stream.draw() as u32 }
 }
 
-impl Host<TiledFamily> for Nodes {
+impl Host<TiledFamily> for SwitchedTraffic {
     fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
         match fifo {
             REQUESTS => self.request(now, node),
@@ -142,25 +138,20 @@ impl Host<TiledFamily> for Nodes {
         let data = if is_response { 0 } else { plan.data };
         self.delivered.0 += 1;
         self.delivered.1 += u64::from(data);
+        let packet = (header.flits(), data.into());
         let counts = if is_response { &mut self.counts.responses } else { &mut self.counts.requests };
-        counts.packets += 1;
-        counts.flits += u64::from(header.flits());
-        counts.payload_bytes += u64::from(data);
+        counts.count(packet);
         self.counts.hops[usize::from(meta.hops).min(HOPS_MAX)] += 1;
-        if let Some(order) = &mut self.order {
+        if let Some(order) = &mut self.reordering {
             let flow = Flow { from: meta.source, to: self.first + node, responses: is_response };
             let extent = order.arrive(flow, meta.message[1] as u32);
             self.counts.reordering.record(extent.into());
         }
-        if let (Some(jobs), false) = (plan.jobs(), is_response) {
+        if let (Some(jobs), false) = (plan.plan.jobs(), is_response) {
             let job = jobs.of(meta.source).expect("only jobs send");
             let of = &mut self.counts.jobs;
             of.resize(of.len().max(job + 1), JobCounts::default());
-            of[job].arrived.packets += 1;
-            of[job].arrived.flits += u64::from(header.flits());
-            of[job].arrived.payload_bytes += u64::from(data);
-            of[job].latency.record(now - meta.made);
-            of[job].last = now;
+            of[job].count(packet, now - meta.made, now);
         }
         let group = |node: u32| plan.wiring.group(plan.wiring.home(node).0);
         let between_groups = group(meta.source) != group(self.first + node);

@@ -1,0 +1,87 @@
+//! Collective operations that NICs do by themselves (sections 2.5 and 4.7): a node's place in a tree, and the sequences of descriptors that
+//! control packets set off there.
+
+use netloom_nic::th::{Address, Options, Reduction, Request, Swap};
+
+/// A collective operation. Barriers also part one operation from the next (section 4.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeOperation {
+    /// All wait for all. At the end an event of number 0 tells it.
+    Barrier,
+    /// The root's data to all: what comes is a mini-packet, at all but the root.
+    Broadcast,
+    /// The sum of all numbers to all: what comes is a mini-packet.
+    Sum,
+}
+
+/// A node's place in a tree.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// The port above; none at the root.
+    pub parent: Option<Address>,
+    /// Those below.
+    pub children: Vec<Address>,
+}
+
+impl Tree {
+    /// The place of number `me` of so many, each with up to `degree` below it: 0 is the root.
+    pub fn regular(me: u32, count: u32, degree: u32, address: impl Fn(u32) -> Address) -> Self {
+        let (first, last) = (degree * me + 1, (degree * me + degree).min(count.saturating_sub(1)));
+        let parent = (me > 0).then(|| address((me - 1) / degree));
+        Tree { parent, children: (first..=last).map(address).collect() }
+    }
+
+    /// What a NIC is to do by itself: up the tree with what is summed, and down again. At the end the port tells itself of it.
+    pub fn sequences(&self, operation: TreeOperation, mine: &[u8]) -> Vec<Request> {
+        let count = self.children.len() as u32;
+        let mine = if operation == TreeOperation::Barrier { &[] } else { mine };
+        let swap = Swap { data: true, ..Swap::default() };
+        let up = |to: &[Address]| {
+            let request = Request::control(to, mine).after(count);
+            if operation == TreeOperation::Sum { request.reduce(Reduction::SumFloat) } else { request }
+        };
+        let mut list = vec![];
+        match self.parent {
+            None if operation == TreeOperation::Broadcast => {
+                list.push(Request::control(&self.children, mine));
+            }
+            None => list.push(up(&self.children)),
+            Some(parent) => {
+                if operation != TreeOperation::Broadcast {
+                    list.push(up(&[parent]));
+                }
+                if count > 0 {
+                    list.push(Request::control(&self.children, &[]).after(1).swap(swap));
+                }
+            }
+        }
+        if self.parent.is_none() && operation == TreeOperation::Broadcast {
+            return list;
+        }
+        let told = match operation {
+            TreeOperation::Barrier => {
+                Request::nothing().with(Options { local_event: Some(0), ..Options::default() })
+            }
+            _ => Request::tell(&[]).swap(swap),
+        };
+        list.push(if self.parent.is_some() && count == 0 { told.after(1) } else { told });
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_but_the_root_is_somebodys_child() {
+        let address = |node| Address { node, vp: 0, key: 0 };
+        for count in 1..40 {
+            let places: Vec<Tree> = (0..count).map(|me| Tree::regular(me, count, 3, address)).collect();
+            for (me, place) in (0..).zip(&places) {
+                assert!(place.children.iter().all(|c| places[c.node as usize].parent == Some(address(me))));
+            }
+            assert_eq!(places.iter().map(|p| p.children.len()).sum::<usize>() as u32, count - 1);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! How long messages are under way, and why a rank waits: for its partner, who has not sent yet; for the wire, which takes what it takes on a
+//! machine that is otherwise empty; or in queues, for all that takes longer.
+//!
+//! What a message takes on an empty machine is not computed but measured, on the same machine and by the same protocols: ranks send
+//! messages of several lengths to a near and to a far rank, one at a time ([`Unloaded`]).
+
+use crate::transport::{Envelope, Kind};
+use netloom_node::program::lock;
+use netloom_node::time::Microticks;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
+
+/// What of a protocol is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// A message with its data.
+    Eager,
+    /// A message of the protocol itself.
+    Control,
+    /// Data by rendezvous.
+    Bulk,
+}
+
+impl Part {
+    /// That of a message, and the data that go with it, bytes.
+    pub fn of(envelope: &Envelope) -> (Self, u64) {
+        match envelope.kind {
+            Kind::Eager => (Part::Eager, envelope.bytes),
+            Kind::Data => (Part::Bulk, envelope.bytes),
+            Kind::RequestToSend | Kind::ClearToSend | Kind::Finished => (Part::Control, 0),
+        }
+    }
+}
+
+/// Something that was under way between two ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// What.
+    pub part: Part,
+    /// Its data, bytes.
+    pub bytes: u64,
+    /// From this rank.
+    pub from: u32,
+    /// To this one.
+    pub to: u32,
+}
+
+/// Fewest hops between the nodes of two ranks.
+pub type Hops = Box<dyn Fn(u32, u32) -> u32 + Send + Sync>;
+
+/// What passages take on a machine that is otherwise empty.
+#[derive(Default)]
+pub struct Unloaded {
+    /// By part and hops: bytes and times, in rising order. Of a part no more than two distances.
+    curves: BTreeMap<(Part, u32), Vec<(u64, Microticks)>>,
+}
+
+impl Unloaded {
+    /// From passages that were observed one at a time. Of those that are alike the shortest counts: the first of them may also have set
+    /// something up.
+    pub fn new(observed: &[(Passage, Microticks)], hops: &Hops) -> Self {
+        let mut least: BTreeMap<(Part, u32, u64), Microticks> = BTreeMap::new();
+        for &(passage, took) in observed {
+            let key = (passage.part, hops(passage.from, passage.to), passage.bytes);
+            let time = least.entry(key).or_insert(took);
+            *time = took.min(*time);
+        }
+        let mut curves: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for ((part, hops, bytes), took) in least {
+            curves.entry((part, hops)).or_default().push((bytes, took));
+        }
+        Unloaded { curves }
+    }
+
+    /// What a passage takes over so many hops: between and beyond what was observed on a straight line. None where nothing like it was.
+    pub fn time(&self, part: Part, bytes: u64, hops: u32) -> Option<Microticks> {
+        let mut of = self.curves.range((part, 0)..=(part, u32::MAX)).map(|(key, curve)| (key.1, curve));
+        let (near, curve) = of.next()?;
+        let short = at(curve, bytes);
+        let Some((far, curve)) = of.next_back() else { return Some(Microticks::of_f64(short)) };
+        let long = at(curve, bytes);
+        let share = (f64::from(hops) - f64::from(near)) / f64::from(far - near);
+        Some(Microticks::of_f64((short + (long - short) * share).max(0.0)))
+    }
+}
+
+/// The time of so many bytes on a curve, microticks.
+fn at(curve: &[(u64, Microticks)], bytes: u64) -> f64 {
+    let point = |place: usize| (curve[place].0 as f64, curve[place].1.0 as f64);
+    let behind = curve.partition_point(|&(b, _)| b < bytes).clamp(1, curve.len().max(2) - 1);
+    let ((b0, t0), (b1, t1)) = (point(behind - 1), point(behind.min(curve.len() - 1)));
+    if b1 > b0 { t0 + (t1 - t0) * (bytes as f64 - b0) / (b1 - b0) } else { t0 }
+}
+
+/// What tells apart the passages that are under way from a rank at once: to whom, what, and its sequence or request.
+type Key = (u32, Kind, u32);
+
+/// What all ranks of a run know of their messages' times.
+pub struct Transit {
+    hops: Hops,
+    unloaded: Unloaded,
+    /// By sender: when what is under way was sent.
+    sent: Box<[Mutex<HashMap<Key, Microticks>>]>,
+    /// Of each collective operation by hardware, when the last rank entered it.
+    entered: Mutex<Vec<Microticks>>,
+    /// All passages, in order of the ranks that they end at, where they are wanted.
+    observed: Option<Box<[Mutex<Vec<(Passage, Microticks)>>]>>,
+}
+
+fn key(to: u32, envelope: &Envelope) -> Key {
+    let number = match envelope.kind {
+        Kind::Eager | Kind::RequestToSend => envelope.sequence,
+        Kind::ClearToSend | Kind::Data | Kind::Finished => envelope.request,
+    };
+    (to, envelope.kind, number)
+}
+
+impl Transit {
+    /// For so many ranks.
+    pub fn new(ranks: u32, hops: Hops, unloaded: Unloaded) -> Self {
+        let sent = (0..ranks).map(|_| Mutex::default()).collect();
+        Transit { hops, unloaded, sent, entered: Mutex::default(), observed: None }
+    }
+
+    /// The same, which keeps what it sees.
+    #[must_use]
+    pub fn observing(self) -> Self {
+        let observed = self.sent.iter().map(|_| Mutex::default()).collect();
+        Transit { observed: Some(observed), ..self }
+    }
+
+    /// A rank enters the collective operation of this number.
+    pub(crate) fn enters(&self, number: usize, now: Microticks) {
+        let mut entered = lock(&self.entered);
+        if entered.len() <= number {
+            entered.resize(number + 1, Microticks::ZERO);
+        }
+        entered[number] = entered[number].max(now);
+    }
+
+    /// When the last rank entered the collective operation of this number, which has ended.
+    pub(crate) fn last_to_enter(&self, number: usize) -> Microticks {
+        lock(&self.entered).get(number).copied().unwrap_or_default()
+    }
+
+    /// A rank sends a message now.
+    pub(crate) fn sends(&self, from: u32, to: u32, envelope: &Envelope, now: Microticks) {
+        lock(&self.sent[from as usize]).insert(key(to, envelope), now);
+    }
+
+    /// A message has arrived: when it was sent, if it was under way.
+    pub(crate) fn arrives(&self, from: u32, to: u32, envelope: &Envelope) -> Option<Microticks> {
+        lock(&self.sent[from as usize]).remove(&key(to, envelope))
+    }
+
+    /// A passage took from one time to another, of which its receiver waited for so long. Returns what of that the wire takes, and what
+    /// queues do.
+    pub(crate) fn passed(
+        &self,
+        passage: Passage,
+        (sent, now): (Microticks, Microticks),
+        waited: Microticks,
+    ) -> (Microticks, Microticks) {
+        let took = now.saturating_sub(sent);
+        if let Some(observed) = &self.observed {
+            lock(&observed[passage.to as usize]).push((passage, took));
+        }
+        if waited.is_zero() {
+            return (waited, waited);
+        }
+        let hops = (self.hops)(passage.from, passage.to);
+        // What is not known is the wire's.
+        let alone = self.unloaded.time(passage.part, passage.bytes, hops).unwrap_or(took).min(took);
+        let share = if took.is_zero() { 1.0 } else { alone.0 as f64 / took.0 as f64 };
+        let wire = Microticks::of_f64(waited.0 as f64 * share);
+        (wire, waited.saturating_sub(wire))
+    }
+
+    /// What has been observed, made into what passages take alone.
+    pub fn unloaded(&self) -> Unloaded {
+        let observed = self.observed.iter().flatten();
+        let all: Vec<_> = observed.flat_map(|of_rank| lock(of_rank).clone()).collect();
+        Unloaded::new(&all, &self.hops)
+    }
+
+    /// Fewest hops between the nodes of two ranks.
+    pub fn hops(&self, from: u32, to: u32) -> u32 {
+        (self.hops)(from, to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_lie_on_lines_through_what_was_seen() {
+        let seen = |part, bytes, to, took| (Passage { part, bytes, from: 0, to }, Microticks(took));
+        let observed = [
+            seen(Part::Eager, 0, 1, 900),
+            seen(Part::Eager, 0, 1, 100),
+            seen(Part::Eager, 100, 1, 200),
+            seen(Part::Eager, 0, 5, 300),
+            seen(Part::Eager, 100, 5, 400),
+            seen(Part::Control, 0, 1, 50),
+        ];
+        let unloaded = Unloaded::new(&observed, &(Box::new(|a: u32, b: u32| a.abs_diff(b)) as Hops));
+        let time = |part, bytes, hops| unloaded.time(part, bytes, hops).map(|t| t.0);
+        assert_eq!(time(Part::Eager, 0, 1), Some(100));
+        assert_eq!(time(Part::Eager, 50, 3), Some(250));
+        // Beyond both.
+        assert_eq!(time(Part::Eager, 200, 7), Some(600));
+        assert_eq!(time(Part::Control, 0, 9), Some(50));
+        assert_eq!(time(Part::Bulk, 0, 1), None);
+    }
+
+    #[test]
+    fn what_takes_longer_than_alone_is_queueing() {
+        let observed = [(Passage { part: Part::Eager, bytes: 8, from: 0, to: 1 }, Microticks(100))];
+        let hops = || Box::new(|_: u32, _: u32| 1u32) as Hops;
+        let transit = Transit::new(2, hops(), Unloaded::new(&observed, &hops()));
+        let passage = Passage { part: Part::Eager, bytes: 8, from: 0, to: 1 };
+        let passed = |took: u64, waited: u64| {
+            transit.passed(passage, (Microticks(50), Microticks(50 + took)), Microticks(waited))
+        };
+        assert_eq!(passed(100, 100), (Microticks(100), Microticks(0)));
+        assert_eq!(passed(400, 400), (Microticks(100), Microticks(300)));
+        // Of what it was under way before the wait, the same share.
+        assert_eq!(passed(400, 200), (Microticks(50), Microticks(150)));
+        assert_eq!(passed(80, 80), (Microticks(80), Microticks(0)));
+    }
+}

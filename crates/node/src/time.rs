@@ -1,0 +1,148 @@
+//! Time at a node, finer than ticks: rates and software times that do not fit the router's clock come out exactly.
+//!
+//! [`Microticks`] are not ticks ([`Time`]): going from one to the other takes a call that says how it rounds.
+
+use netloom_engine::Time;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+
+/// A time, or how long something takes, in millionths of a tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Microticks(pub u64);
+
+impl Microticks {
+    /// The begin of a run; no time at all.
+    pub const ZERO: Self = Microticks(0);
+    /// A tick.
+    pub const TICK: Self = Microticks(1_000_000);
+    /// A thousandth of a tick, in which the machine files give times of software.
+    pub const MILLITICK: Self = Microticks(1000);
+    /// Later than anything.
+    pub const MAX: Self = Microticks(u64::MAX);
+
+    /// So many ticks, or the begin of this tick.
+    pub const fn of_ticks(ticks: Time) -> Self {
+        Microticks(ticks * Self::TICK.0)
+    }
+
+    /// So many thousandths of a tick.
+    pub const fn of_milliticks(milliticks: u64) -> Self {
+        Microticks(milliticks * Self::MILLITICK.0)
+    }
+
+    /// The nearest to a number of microticks.
+    pub fn of_f64(microticks: f64) -> Self {
+        Microticks(microticks.round() as u64)
+    }
+
+    /// Whole ticks: the tick in which this time lies.
+    pub const fn ticks(self) -> Time {
+        self.0 / Self::TICK.0
+    }
+
+    /// The first tick that is not before this time.
+    pub const fn ticks_up(self) -> Time {
+        self.0.div_ceil(Self::TICK.0)
+    }
+
+    /// Whether it is no time at all, or the begin of a run.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How much later this is than another time; nothing if it is not.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Microticks(self.0.saturating_sub(other.0))
+    }
+
+    /// How many turns of this length cover it.
+    pub const fn div_ceil(self, turn: Self) -> u64 {
+        self.0.div_ceil(turn.0)
+    }
+}
+
+/// The number of microticks.
+impl From<Microticks> for u64 {
+    fn from(time: Microticks) -> u64 {
+        time.0
+    }
+}
+
+impl Add for Microticks {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Microticks(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Microticks {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Microticks {
+    type Output = Self;
+
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Microticks(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Microticks {
+    #[inline]
+    fn sub_assign(&mut self, other: Self) {
+        self.0 -= other.0;
+    }
+}
+
+impl Mul<u64> for Microticks {
+    type Output = Self;
+
+    #[inline]
+    fn mul(self, times: u64) -> Self {
+        Microticks(self.0 * times)
+    }
+}
+
+impl Mul<Microticks> for u64 {
+    type Output = Microticks;
+
+    #[inline]
+    fn mul(self, each: Microticks) -> Microticks {
+        each * self
+    }
+}
+
+impl Div<u64> for Microticks {
+    type Output = Self;
+
+    #[inline]
+    fn div(self, parts: u64) -> Self {
+        Microticks(self.0 / parts)
+    }
+}
+
+impl Sum for Microticks {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::ZERO, Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_rounded_as_asked() {
+        let t = Microticks::of_ticks(3) + Microticks(1);
+        assert_eq!((t.ticks(), t.ticks_up()), (3, 4));
+        assert_eq!(Microticks::of_ticks(3).ticks_up(), 3);
+        assert_eq!(Microticks::of_milliticks(2500), Microticks(2_500_000));
+        assert_eq!(Microticks(7).saturating_sub(Microticks(9)), Microticks::ZERO);
+    }
+}

@@ -1,0 +1,288 @@
+//! The ranks of a run: their programs, the nodes that they are laid onto, and what they did.
+
+use super::course::beside_the_study;
+use super::processes::Processes;
+use super::{reach, unloaded};
+use crate::diagnose::Problem;
+use crate::resolve::ResolvedStudy;
+use crate::result::{Ended, ProgramFigures, RunResult};
+use crate::run::ProgressSink;
+use netloom_fabric::config::ConfigError;
+use netloom_fabric::host::Family;
+use netloom_fabric::topology::torus::Torus;
+use netloom_messaging::config::Steps;
+use netloom_messaging::rank::{Rank, RankReport};
+use netloom_messaging::transit::{Hops, Transit, Unloaded};
+use netloom_messaging::transport::Transport;
+use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
+use netloom_nic::detour;
+use netloom_nic::packet_port::{NewPacket, PacketPort, PortMemory, Watch};
+use netloom_node::nodes::{CoreOf, NewProcess, Nodes};
+use netloom_node::process::{Operations, Process, Resumed, Step};
+use netloom_node::time::Microticks;
+use netloom_workload::config::{self as workload, JobsConfig, RankPrograms, Runs, WorkloadConfig};
+use netloom_workload::job_program::JobProgram;
+use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError};
+use netloom_workload::program::Program;
+use netloom_workload::shape::Shape;
+use netloom_workload::traffic::Jobs;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// The ranks of a run: their programs until nodes are made of them, and their reports.
+pub(super) struct Ranks<'a> {
+    pub study: &'a ResolvedStudy,
+    programs: Vec<Mutex<Option<Box<dyn Program>>>>,
+    reports: Vec<Arc<Mutex<RankReport>>>,
+    pub placement: Arc<Placement>,
+    transit: Arc<Transit>,
+    hops: Option<HopStatistics>,
+    /// The ranks of each of several jobs, none of one that is no program or does not run.
+    jobs: Vec<Range<usize>>,
+    pub begin: Instant,
+}
+
+/// A node without a rank.
+struct Nobody;
+
+impl<C, W> Process<C, W> for Nobody {
+    fn resume(&mut self, _: Microticks, _: Resumed, _: &mut Operations<C, W>) -> Step {
+        Step::Ended(Ok(()))
+    }
+}
+
+impl<'a> Ranks<'a> {
+    /// Those of a study with one program.
+    pub fn new(study: &'a ResolvedStudy) -> Result<Self, Problem> {
+        let begin = Instant::now();
+        let workload = beside_the_study(study);
+        let RankPrograms { programs, messages } = programs(study, &workload)?;
+        let shape = match &study.network.torus() {
+            Some(torus) => Shape::of_torus(&Torus::new(&torus.topology)),
+            // A network of switches is to the mapping a line of nodes.
+            None => Shape::of_job(study.network.nodes() as u32),
+        };
+        let mapping = mapping(study, &shape, programs.len() as u32, "workload")?;
+        check_reach(study, &workload, mapping.nodes(), &messages)?;
+        let hops = study.network.torus().map(|_| mapping.hop_statistics(&shape, messages.iter().copied()));
+        let placement = Placement::new(mapping.nodes());
+        let ranks = Self::on_nodes(study, programs, placement, vec![], begin);
+        Ok(Ranks { hops, ..ranks })
+    }
+
+    /// Those of a study with several jobs, or of only one of these.
+    pub fn of_jobs(
+        study: &'a ResolvedStudy,
+        config: &JobsConfig,
+        jobs: &Jobs,
+        only: Option<usize>,
+    ) -> Result<Self, Problem> {
+        let begin = Instant::now();
+        let (mut all, mut nodes, mut ranks): (Vec<Box<dyn Program>>, Vec<u32>, _) = (vec![], vec![], vec![]);
+        for (number, job) in config.jobs.iter().enumerate() {
+            let first = all.len();
+            if job.is_program() && only.is_none_or(|only| only == number) {
+                let mut workload = (*job.workload).clone();
+                workload.each_file(&|file| {
+                    *file = study.directory.join(&*file).to_string_lossy().into_owned();
+                });
+                let RankPrograms { programs, messages } = programs(study, &workload)?;
+                let shape = Shape::of_job(job.nodes);
+                let mapping = mapping(study, &shape, programs.len() as u32, "workload.jobs")?;
+                let own: Vec<u32> =
+                    mapping.nodes().iter().map(|&node| jobs.nodes(number)[node as usize]).collect();
+                check_reach(study, &workload, &own, &messages)?;
+                nodes.extend(own);
+                all.extend(
+                    programs.into_iter().map(|p| Box::new(JobProgram::new(first as u32, p)) as Box<_>),
+                );
+            }
+            ranks.push(first..all.len());
+        }
+        Ok(Self::on_nodes(study, all, Placement::of_jobs(&nodes), ranks, begin))
+    }
+
+    fn on_nodes(
+        study: &'a ResolvedStudy,
+        programs: Vec<Box<dyn Program>>,
+        placement: Placement,
+        jobs: Vec<Range<usize>>,
+        begin: Instant,
+    ) -> Self {
+        let hops = unloaded::hops(study, placement.nodes());
+        Ranks {
+            transit: Arc::new(Transit::new(programs.len() as u32, hops, Unloaded::default())),
+            study,
+            reports: programs.iter().map(|_| Arc::default()).collect(),
+            programs: programs.into_iter().map(|p| Mutex::new(Some(p))).collect(),
+            placement: Arc::new(placement),
+            hops: None,
+            jobs,
+            begin,
+        }
+    }
+
+    /// Runs these ranks: before, others on the same nodes measure what messages take when there is nothing else. `on` is told whether it is
+    /// these.
+    pub fn run(
+        mut self,
+        (progress, threads): (&dyn ProgressSink, usize),
+        on: impl Fn(&Self, bool, (&dyn ProgressSink, usize)) -> Result<RunResult, Problem>,
+    ) -> Result<RunResult, Problem> {
+        let count = self.reports.len() as u32;
+        let transit = Arc::clone(&self.transit);
+        let hops = move || -> Hops {
+            let transit = Arc::clone(&transit);
+            Box::new(move |a, b| transit.hops(a, b))
+        };
+        // Where something is out of order, a rank may be out of the first one's reach.
+        let is_whole = self.study.network.torus().is_none_or(|torus| detour::planner(torus).is_none());
+        if is_whole && let Some(programs) = unloaded::programs(count, &hops()) {
+            let placement = (*self.placement).clone();
+            let transit = Transit::new(count, hops(), Unloaded::default()).observing();
+            let alone = Self::on_nodes(self.study, programs, placement, vec![], self.begin);
+            let alone = Ranks { transit: Arc::new(transit), ..alone };
+            on(&alone, true, (&unloaded::Unseen(progress), threads))?;
+            self.transit = Arc::new(Transit::new(count, hops(), alone.transit.unloaded()));
+        }
+        self.begin = Instant::now();
+        on(&self, false, (progress, threads))
+    }
+
+    pub fn steps(&self) -> Steps {
+        Steps::new(self.study.machine.messaging(), self.study.machine.ticks_per_second())
+    }
+
+    /// The process of a node: its rank over a transport, if it has one.
+    pub fn process<T: Transport + 'static>(
+        &self,
+        node: u32,
+        transport: impl FnOnce(u32) -> T,
+    ) -> Box<dyn Process<T::Command, T::Watch>> {
+        let Some(rank) = self.placement.rank(node) else { return Box::new(Nobody) };
+        let program = self.programs[rank as usize].lock().expect("no panic before").take();
+        let program = program.expect("each rank runs on one node");
+        let machine = &self.study.machine;
+        let report = &self.reports[rank as usize];
+        let (config, second) = (machine.messaging(), machine.ticks_per_second());
+        Box::new(Rank::new(rank, transport(rank), program, config, second, &self.transit, report))
+    }
+
+    /// Nodes that put packets into the network themselves.
+    pub fn port_nodes<F: Family<Header: 'static>>(
+        &self,
+        numbers: &[u32],
+        format: &Arc<dyn PacketFormat<F::Header>>,
+        lanes: &[usize],
+    ) -> Nodes<PacketPort<F>> {
+        let process = |node, _, memory: &Arc<Mutex<PortMemory<F::Header>>>| {
+            let core = CoreOf::<PacketPort<F>>::default();
+            let own = (node, self.study.study.seed);
+            let packets =
+                |_| Packets::new(core.clone(), memory, format, &self.placement, own, lanes, self.steps());
+            let process: Box<dyn Process<NewPacket<F::Header>, Watch>> = self.process(node, packets);
+            NewProcess { process, core }
+        };
+        Nodes::new(Arc::new(()), numbers, 1, self.study.study.seed, process)
+    }
+
+    /// Adds to a result what the programs did, once they have run.
+    pub fn finish(&self, result: &mut RunResult, processes: &Processes) {
+        if self.reports.is_empty() {
+            return;
+        }
+        let (mut figures, waiting) = self.figures(0..self.reports.len());
+        if let Some(hops) = &self.hops {
+            figures.mean_hops_by_bytes = hops.mean_of_bytes();
+            figures.mean_hops_by_messages = hops.mean_of_messages();
+        }
+        for (ranks, job) in self.jobs.iter().zip(&mut result.jobs).filter(|(ranks, _)| !ranks.is_empty()) {
+            let (own, waiting) = self.figures(ranks.clone());
+            job.run_time_us = waiting.is_empty().then_some(own.last_end_us);
+            job.programs = Some(own);
+        }
+        result.totals.payload_bytes = result.totals.payload_bytes.max(figures.message_bytes);
+        result.simulated.run_time_us = result.simulated.run_time_us.map(|_| figures.last_end_us);
+        let ranks = figures.ranks;
+        result.programs = Some(figures);
+        if processes.has_failures() {
+            processes.judge(result, ranks);
+        } else if result.simulated.ended == Ended::Finished && !waiting.is_empty() {
+            let told: Vec<&str> = waiting.iter().take(4).map(String::as_str).collect();
+            let why = format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; "));
+            result.ended_early(Ended::Stalled, why);
+        }
+    }
+
+    /// What some ranks did, and what those wait for that have not ended.
+    fn figures(&self, ranks: Range<usize>) -> (ProgramFigures, Vec<String>) {
+        let us = |time: Microticks| self.study.micros(1) * time.0 as f64 / 1e6;
+        let (first, count) = (ranks.start, ranks.len() as u32);
+        let mut figures = ProgramFigures { ranks: count, ..ProgramFigures::default() };
+        let (mut ends, mut waiting) = (vec![], vec![]);
+        for (rank, report) in self.reports[ranks].iter().enumerate() {
+            let report = report.lock().expect("the run is over");
+            figures.messages += report.messages;
+            figures.message_bytes += report.message_bytes;
+            figures.rendezvous += report.rendezvous;
+            figures.compute_us += us(report.compute) / f64::from(count);
+            figures.software_us += us(report.software) / f64::from(count);
+            figures.injection_us += us(report.injection) / f64::from(count);
+            figures.partner_us += us(report.partner) / f64::from(count);
+            figures.wire_us += us(report.wire) / f64::from(count);
+            figures.queueing_us += us(report.queueing) / f64::from(count);
+            match report.ended_at {
+                Some(end) => ends.push(us(end)),
+                None => {
+                    let receive = report.waits_for.map_or("nothing that can come".into(), |(source, tag)| {
+                        let word = |x: Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
+                        format!("a message from rank {} with tag {}", word(source), word(tag))
+                    });
+                    waiting.push(format!("rank {} waits for {receive}", first + rank));
+                }
+            }
+        }
+        figures.last_end_us = ends.iter().copied().fold(0.0, f64::max);
+        figures.mean_end_us = ends.iter().sum::<f64>() / (ends.len() as f64).max(1.0);
+        (figures, waiting)
+    }
+}
+
+/// Lays ranks onto the nodes of a machine or a job, as the study says. `key` is at fault where they are too many.
+fn mapping(study: &ResolvedStudy, shape: &Shape, ranks: u32, key: &str) -> Result<Mapping, Problem> {
+    let at = |key: &str, message: String| study.impossible(ConfigError { key: key.into(), message });
+    let mut mapping = study.study.mapping.clone();
+    if let MappingConfig::File(file) = &mut mapping {
+        *file = study.directory.join(&*file).to_string_lossy().into_owned();
+    }
+    Mapping::new(&mapping, shape, ranks, study.study.seed).map_err(|e| match e {
+        MappingError::TooManyRanks { .. } => at(key, e.to_string()),
+        _ => at("mapping", e.to_string()),
+    })
+}
+
+/// Refuses messages that have no way round what is dead on a torus.
+fn check_reach(
+    study: &ResolvedStudy,
+    workload: &WorkloadConfig,
+    nodes: &[u32],
+    messages: &[(u32, u32, u64)],
+) -> Result<(), Problem> {
+    match study.network.torus() {
+        Some(_) => reach::check(study, ranks_of(workload), nodes, messages).map_err(|e| study.impossible(e)),
+        None => Ok(()),
+    }
+}
+
+/// The programs of a workload of ranks.
+fn programs(study: &ResolvedStudy, workload: &WorkloadConfig) -> Result<RankPrograms, Problem> {
+    ranks_of(workload).rank_programs().map_err(|e| study.impossible(e))
+}
+
+fn ranks_of(workload: &WorkloadConfig) -> &dyn workload::Ranks {
+    match workload.runs() {
+        Runs::Ranks(ranks) => ranks,
+        _ => unreachable!("only these are programs of ranks"),
+    }
+}

@@ -1,0 +1,145 @@
+//! What the nodes of a network of switches do: the plan of all machines, for packets of flits.
+
+use super::pattern::Pattern;
+use super::plan::{Plan, Rate, Streams};
+use super::source::Share;
+use crate::config::{Load, TrafficConfig, WorkloadConfig};
+use crate::shape::Shape;
+use netloom_fabric::config::{ConfigError, TiledConfig};
+use netloom_fabric::router::tiled::{Mode, channel_bound};
+use netloom_fabric::topology::wiring::Wiring;
+use std::sync::Arc;
+
+/// Most nodes of a machine of which a bound is told: what there is to do grows with the square of them.
+const BOUND_NODES_MAX: u32 = 8192;
+
+/// The random streams of nodes of networks of switches: one each.
+const STREAMS: Streams = Streams { purpose: 12, lane_bits: 0 };
+
+/// What the nodes of a network of switches do.
+#[derive(Clone, Debug)]
+pub struct SwitchedPlan {
+    pub(super) plan: Plan,
+    pub(super) wiring: Arc<Wiring>,
+    pub(super) mode: Mode,
+    /// Data of a packet, bytes.
+    pub(super) data: u32,
+    /// Flits of an answer; none where packets are not answered.
+    pub(super) response_flits: Option<u32>,
+    /// VCs of a class: a packet's level at the end of its way depends on them.
+    pub(super) vcs: u32,
+    /// The share of a node's packets by its rate: all of them; last that of a node that is silent.
+    shares: Vec<Share>,
+    /// Whether it is counted by how much packets arrive out of order.
+    pub(super) reordering: bool,
+}
+
+impl SwitchedPlan {
+    /// For a workload that is a pattern, and traffic, both checked against the machine.
+    ///
+    /// # Errors
+    /// A permutation's file that cannot be read.
+    ///
+    /// # Panics
+    /// Of a workload that is no pattern.
+    pub fn new(
+        workload: &WorkloadConfig,
+        traffic: &TrafficConfig,
+        network: &TiledConfig,
+        wiring: &Arc<Wiring>,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
+        let (flits, data) = traffic.size(network);
+        let pattern = Pattern::new(workload, &Shape::of_switches(wiring), data, seed)?;
+        let rate = |_: &Pattern, traffic: &TrafficConfig| {
+            let interval = interval(traffic, network);
+            let offered = (interval > 0.0).then(|| f64::from(flits) / interval);
+            Rate { offered, interval, ..Rate::default() }
+        };
+        let pattern = pattern.expect("a pattern");
+        let plan = Plan::new(pattern, (workload, traffic), vec![(flits, 1.0)], (seed, STREAMS), rate);
+        let share = |rate: &Rate| Share {
+            step: 1,
+            end: rate.limit.unwrap_or(u64::MAX),
+            interval: rate.interval,
+            is_burst: rate.is_burst,
+            ..Share::default()
+        };
+        let silent = Share::default();
+        Ok(SwitchedPlan {
+            shares: plan.rates().iter().map(share).chain([silent]).collect(),
+            plan,
+            wiring: Arc::clone(wiring),
+            mode: traffic.routing.mode().unwrap_or_default(),
+            data,
+            response_flits: traffic.responses.then(|| network.packet.response_flits(0)),
+            vcs: network.router.vcs,
+            reordering: false,
+        })
+    }
+
+    /// The same, where it is counted, or not, by how much packets arrive out of order.
+    pub fn watch_order(self, reordering: bool) -> Self {
+        SwitchedPlan { reordering, ..self }
+    }
+
+    /// The same where only one job sends.
+    pub fn alone(&self, job: usize) -> Self {
+        SwitchedPlan { plan: self.plan.alone(job), ..self.clone() }
+    }
+
+    /// What is common to all machines of it.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What a node sends.
+    pub(super) fn share(&self, node: u32) -> &Share {
+        let silent = self.shares.len() - 1;
+        &self.shares[self.plan.rate_of(node).unwrap_or(silent)]
+    }
+
+    /// Injection FIFOs of a node: answers have one of their own.
+    pub fn injection_fifos(&self) -> usize {
+        1 + usize::from(self.response_flits.is_some())
+    }
+
+    /// Packets that the whole machine will send, answers included; none if there is no end.
+    pub fn packets(&self) -> Option<u64> {
+        Some(self.plan.packets()? * (1 + u64::from(self.response_flits.is_some())))
+    }
+
+    /// Flits that a node can send in a tick until the first link is full, where that can be told: of ways that do not follow loads.
+    pub fn bound(&self, network: &TiledConfig) -> Option<f64> {
+        if self.response_flits.is_some() || self.wiring.nodes() > BOUND_NODES_MAX {
+            return None;
+        }
+        channel_bound(network, self.mode, |from, tell| self.plan.pattern().shares(from, tell))
+    }
+}
+
+/// Mean ticks between two packets of a node; 0 for as fast as they go.
+fn interval(traffic: &TrafficConfig, network: &TiledConfig) -> f64 {
+    let (flits, data) = traffic.size(network);
+    match traffic.load {
+        Load::Burst | Load::Infinite | Load::LinkUtilization(_) => 0.0,
+        Load::PacketsPerKilotick(n) => 1000.0 / n,
+        Load::Injection(rate) => f64::from(flits) / rate,
+        Load::GbPerS(rate) => f64::from(data) * network.ticks_per_second as f64 / (rate * 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_come_to_the_same() {
+        let network = TiledConfig::cray_xc(2, 1);
+        let of = |load| interval(&TrafficConfig { load, ..TrafficConfig::default() }, &network);
+        // 14 flits with 64 bytes.
+        assert_eq!(of(Load::Injection(0.5)), 28.0);
+        assert!((of(Load::GbPerS(2.0)) - 28.0).abs() < 1e-9);
+        assert_eq!(of(Load::PacketsPerKilotick(40.0)), 25.0);
+    }
+}

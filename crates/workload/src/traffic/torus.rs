@@ -1,0 +1,159 @@
+//! The nodes of a torus: packets of the generator with headers, lane by lane, and what arrived.
+
+use super::counts::JobCounts;
+use super::order::Order;
+use super::source::{Next, Source};
+use super::torus_plan::TorusPlan;
+use netloom_engine::{Time, prefetch};
+use netloom_fabric::host::{Delivery, Pull};
+use netloom_fabric::packet::{Header, Meta};
+use netloom_fabric::routing::hints::Origin;
+use netloom_nic::fifo::{Calls, Software};
+use std::sync::Arc;
+
+/// Random packets in a row, none of them a lane's own, after which it has none: the rarest direction of the largest machine has
+/// one in 5,000.
+const RARE: u64 = 200_000;
+
+/// A node, by its place in the machine.
+struct Sender {
+    number: u32,
+    /// Where its lanes begin among those of the plan.
+    lanes: u32,
+    origin: Origin,
+}
+
+/// The traffic of a block's nodes.
+pub struct TorusTraffic {
+    plan: Arc<TorusPlan>,
+    senders: Vec<Sender>,
+    /// The order in which each node takes its destinations; empty if the pattern wants none.
+    orders: Vec<Order>,
+    /// By node and lane.
+    sources: Vec<Source>,
+    /// Packets that arrived.
+    pub delivered: u64,
+    /// Payload that arrived, bytes.
+    pub payload_bytes: u64,
+    /// What arrived of each job since counting began; empty where there are no jobs.
+    jobs: Vec<JobCounts>,
+}
+
+impl TorusTraffic {
+    /// For the nodes of a block, by the machine's numbers.
+    pub fn new(plan: &Arc<TorusPlan>, numbers: &[u32]) -> Self {
+        let sources = numbers.iter().flat_map(|&number| {
+            let lanes = plan.lanes_of(number);
+            let lanes = plan.lanes[lanes..lanes + plan.lanes_each].iter().enumerate();
+            lanes.map(move |(lane, dealt)| Source::new(plan.plan.stream(number, lane), &dealt.share))
+        });
+        let sender = |&number: &u32| Sender {
+            number,
+            lanes: plan.lanes_of(number) as u32,
+            origin: plan.compass.origin(plan.torus.coordinates(number)),
+        };
+        TorusTraffic {
+            senders: numbers.iter().map(sender).collect(),
+            orders: numbers.iter().filter_map(|&number| plan.plan.order(number)).collect(),
+            sources: sources.collect(),
+            delivered: 0,
+            payload_bytes: 0,
+            jobs: vec![JobCounts::default(); plan.plan.jobs().map_or(0, |_| plan.plan.rates().len())],
+            plan: Arc::clone(plan),
+        }
+    }
+
+    /// What arrived of each job since counting began; empty where there are no jobs.
+    pub fn jobs(&self) -> &[JobCounts] {
+        &self.jobs
+    }
+
+    /// Begins counting jobs' packets anew.
+    pub fn restart(&mut self) {
+        self.jobs.fill(JobCounts::default());
+    }
+
+    /// The next packet of a lane that takes those of its direction only.
+    fn next_of(&mut self, now: Time, node: u32, lane: usize, fifo: usize, fifos: usize) -> Pull {
+        let (plan, sender) = (&*self.plan, &self.senders[node as usize]);
+        // In a sequence without end, a lane that never finds one gives up.
+        let passes = match plan.plan.pattern().cycle(sender.number) {
+            _ if plan.lanes[sender.lanes as usize + lane].share.end != u64::MAX => u64::MAX,
+            Some(cycle) => cycle,
+            None => RARE,
+        };
+        for _ in 0..passes {
+            match self.candidate(now, node, lane) {
+                Pull::Packet(header, _) if self.plan.dealing.fifo(header.hints(), fifos) != Some(fifo) => {}
+                found => return found,
+            }
+        }
+        Pull::Empty
+    }
+
+    /// The next packet that a lane goes through, whether it is its own or not.
+    #[inline(always)]
+    fn candidate(&mut self, now: Time, node: u32, lane: usize) -> Pull {
+        let plan = &*self.plan;
+        let sender = &self.senders[node as usize];
+        let dealt = &plan.lanes[sender.lanes as usize + lane];
+        let source = &mut self.sources[node as usize * plan.lanes_each + lane];
+        let from = (sender.number, self.orders.get(node as usize));
+        let next = match &plan.planner {
+            None => source.next(now, &plan.plan, &dealt.share, from, |_| true),
+            Some(planner) => source.next(now, &plan.plan, &dealt.share, from, |to| {
+                planner.plan_for(from.0, to, dealt.flags != 0).is_some()
+            }),
+        };
+        match next {
+            Next::Packet(request) => {
+                let (to, hints) = plan.compass.to(&sender.origin, request.to);
+                Pull::Packet(
+                    Header::new(to, hints, request.size, dealt.flags).in_zone(plan.zone),
+                    Meta { made: request.made, source: sender.number, ..Meta::default() },
+                )
+            }
+            Next::NotBefore(time) => Pull::NotBefore(time),
+            Next::Nothing => Pull::Empty,
+        }
+    }
+
+    /// Counts a packet of a job.
+    #[cold]
+    fn count(&mut self, now: Time, delivery: &Delivery, payload_bytes: u64) {
+        let Some(job) = self.plan.plan.jobs().and_then(|jobs| jobs.of(delivery.meta.source)) else { return };
+        let packet = (delivery.header.chunks(), payload_bytes);
+        self.jobs[job].count(packet, now - delivery.meta.made, now);
+    }
+}
+
+impl Software for TorusTraffic {
+    // Called from several places of the interface, one of which is on the path of every packet.
+    #[inline(always)]
+    fn next(&mut self, now: Time, node: u32, lane: usize, _: &mut Calls) -> Pull {
+        // Whether lanes take packets by direction is the same of all nodes.
+        match self.plan.lanes[lane].fifo {
+            None => self.candidate(now, node, lane),
+            Some((fifo, fifos)) => self.next_of(now, node, lane, fifo, fifos),
+        }
+    }
+
+    #[inline]
+    fn prepare(&self, node: u32, lane: usize) {
+        prefetch(&self.sources[node as usize * self.plan.lanes_each + lane]);
+        prefetch(&self.senders[node as usize]);
+        self.orders.get(node as usize).into_iter().for_each(prefetch);
+    }
+
+    fn arrived(&mut self, now: Time, _: u32, delivery: &Delivery, _: &mut Calls) {
+        let bytes = delivery.header.chunks() * self.plan.chunk_bytes;
+        let payload_bytes = u64::from(bytes.saturating_sub(self.plan.header_bytes));
+        self.delivered += 1;
+        self.payload_bytes += payload_bytes;
+        if !self.jobs.is_empty() {
+            self.count(now, delivery, payload_bytes);
+        }
+    }
+
+    fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Calls) {}
+}
