@@ -7,6 +7,7 @@ mod tally;
 use crate::ConfigError;
 use crate::processes::refuse;
 use netloom_engine::Stream;
+use netloom_node::process::{Failure, Outcome};
 use netloom_node::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -243,15 +244,15 @@ pub(crate) trait Interface {
     /// Waits for so long.
     async fn sleep_ns(&self, ns: f64);
     /// Puts memory here to memory there; its event will say `id`, as that of the others.
-    async fn put(&self, to: u32, places: Places, id: u32);
+    async fn put(&self, to: u32, places: Places, id: u32) -> Outcome;
     /// Gets memory there to memory here.
-    async fn get(&self, to: u32, places: Places, id: u32);
+    async fn get(&self, to: u32, places: Places, id: u32) -> Outcome;
     /// Adds to a word there, and fetches what was there to memory here.
-    async fn add(&self, to: u32, places: Places, addend: u64, id: u32);
+    async fn add(&self, to: u32, places: Places, addend: u64, id: u32) -> Outcome;
     /// Waits for the event of a transaction: which, and whether it ended well.
-    async fn ended(&self) -> (u32, bool);
+    async fn ended(&self) -> Result<(u32, bool), Failure>;
     /// The same for so long at most.
-    async fn ended_within(&self, ns: f64) -> Option<(u32, bool)>;
+    async fn ended_within(&self, ns: f64) -> Result<Option<(u32, bool)>, Failure>;
     /// Whether this side is told if a get is lost.
     fn tells_of_gets(&self) -> bool;
 }
@@ -277,7 +278,7 @@ struct Process<'a, I> {
 }
 
 /// The program of a process.
-pub(crate) async fn run(nic: impl Interface, c: Exchange) {
+pub(crate) async fn run(nic: impl Interface, c: Exchange) -> Outcome {
     let (node, nodes) = (nic.node(), nic.nodes());
     if c.has(Kind::Get) {
         (0..c.transactions).for_each(|n| nic.store(c.known(nodes, n), &c.known_data(node, n)));
@@ -290,10 +291,10 @@ pub(crate) async fn run(nic: impl Interface, c: Exchange) {
         if issued < c.transactions
             && let Some(slot) = process.free.pop()
         {
-            process.issue(issued, plan.next(), slot).await;
+            process.issue(issued, plan.next(), slot).await?;
             issued += 1;
         } else {
-            process.one_ends().await;
+            process.one_ends().await?;
         }
     }
     let Process { nic, not_got, .. } = process;
@@ -303,10 +304,11 @@ pub(crate) async fn run(nic: impl Interface, c: Exchange) {
         look(&nic, &c, &not_got);
         nic.measure(CHECKED, nic.now().into());
     }
+    Ok(())
 }
 
 impl<I: Interface> Process<'_, I> {
-    async fn issue(&mut self, n: u32, Drawn { to, kind, due }: Drawn, slot: u32) {
+    async fn issue(&mut self, n: u32, Drawn { to, kind, due }: Drawn, slot: u32) -> Outcome {
         let (nic, c) = (&self.nic, self.c);
         let (node, nodes) = (nic.node(), nic.nodes());
         nic.sleep_ns(due - nic.now_ns()).await;
@@ -315,29 +317,30 @@ impl<I: Interface> Process<'_, I> {
             Kind::Put => {
                 let local = c.source(nodes, slot);
                 nic.store(local, &c.data(node, n));
-                nic.put(to, Places { local, remote: own, bytes: c.bytes }, n).await;
+                nic.put(to, Places { local, remote: own, bytes: c.bytes }, n).await?;
             }
             Kind::Get => {
-                nic.get(to, Places { local: own, remote: c.known(nodes, n), bytes: c.bytes }, n).await;
+                nic.get(to, Places { local: own, remote: c.known(nodes, n), bytes: c.bytes }, n).await?;
             }
             Kind::Atomic => {
                 nic.store(own, &NOTHING_FETCHED.to_le_bytes());
-                nic.add(to, Places { local: own, remote: own, bytes: 8 }, c.addend(node, n), n).await;
+                nic.add(to, Places { local: own, remote: own, bytes: 8 }, c.addend(node, n), n).await?;
             }
         }
         nic.measure(ISSUED, c.number(node, n));
         let is_silent = kind == Kind::Get && !nic.tells_of_gets();
         let until = is_silent.then(|| nic.now_ns() + c.give_up_us * 1000.0);
         self.under_way.insert(n, UnderWay { slot, kind, to, until });
+        Ok(())
     }
 
     /// Waits until a transaction has ended, or is given up.
-    async fn one_ends(&mut self) {
+    async fn one_ends(&mut self) -> Outcome {
         let given_up = self.under_way.iter().filter_map(|(&n, one)| Some((one.until?, n)));
         let first = given_up.min_by(|a, b| a.partial_cmp(b).expect("times"));
         let ended = match first {
-            None => Some(self.nic.ended().await),
-            Some((until, _)) => self.nic.ended_within((until - self.nic.now_ns()).max(0.0)).await,
+            None => Some(self.nic.ended().await?),
+            Some((until, _)) => self.nic.ended_within((until - self.nic.now_ns()).max(0.0)).await?,
         };
         let (n, note) = match (ended, first) {
             (Some((n, well)), _) => (n, if well { COMPLETED } else { FAILED }),
@@ -345,7 +348,7 @@ impl<I: Interface> Process<'_, I> {
             (None, None) => unreachable!("without an end it waits for an event"),
         };
         // What comes after it has been given up is no longer waited for.
-        let Some(UnderWay { slot, kind, to, .. }) = self.under_way.remove(&n) else { return };
+        let Some(UnderWay { slot, kind, to, .. }) = self.under_way.remove(&n) else { return Ok(()) };
         let (nic, c) = (&self.nic, self.c);
         let (place, number) = (c.place(nic.node(), n), c.number(nic.node(), n));
         nic.measure(note, number);
@@ -360,6 +363,7 @@ impl<I: Interface> Process<'_, I> {
             _ => {}
         }
         self.free.push(slot);
+        Ok(())
     }
 }
 

@@ -27,6 +27,25 @@ pub enum Refusal {
     Overrun,
 }
 
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::NotDone => "nothing yet (GNI_RC_NOT_DONE)",
+            Refusal::InvalidParam => "a value that cannot be (GNI_RC_INVALID_PARAM)",
+            Refusal::ErrorResource => "the hardware has no more of it (GNI_RC_ERROR_RESOURCE)",
+            Refusal::Permission => "not signed on, or not allowed to (GNI_RC_PERMISSION_ERROR)",
+            Refusal::Alignment => {
+                "an address or a length that is no multiple of what it must be (GNI_RC_ALIGNMENT_ERROR)"
+            }
+            Refusal::InvalidState => "not in this order (GNI_RC_INVALID_STATE)",
+            Refusal::IllegalOp => "an operation that the hardware has not (GNI_RC_ILLEGAL_OP)",
+            Refusal::Size => "longer than it can be (GNI_RC_SIZE_ERROR)",
+            Refusal::NoMatch => "what is there is not what was asked for (GNI_RC_NO_MATCH)",
+            Refusal::Overrun => "events were lost, since their queue was full",
+        })
+    }
+}
+
 /// How an operation ended: the status word of its completion event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]

@@ -5,6 +5,7 @@ use crate::processes::span;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::Options;
+use netloom_node::process::{InCall, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,8 +72,8 @@ impl Bandwidth {
 }
 
 /// From the first put to the event of the last at the other side.
-pub(super) async fn run(glex: Glex, config: Bandwidth) {
-    let Some((endpoint, to)) = set_up(&glex, config.path, config.to, config.bytes) else { return };
+pub(super) async fn run(glex: Glex, config: Bandwidth) -> Outcome {
+    let Some((endpoint, to)) = set_up(&glex, config.path, config.to, config.bytes)? else { return Ok(()) };
     let (sends, receives) = (glex.node() == 0 || config.both_ways, glex.node() != 0 || config.both_ways);
     let options = |user| Options {
         local_event: Some(0),
@@ -82,25 +83,26 @@ pub(super) async fn run(glex: Glex, config: Bandwidth) {
     };
     // Puts that are not measured, for what is to be fetched once.
     if sends {
-        glex.put(endpoint, to, (AT, AT, config.bytes), options(1)).await.expect("the first");
+        glex.put(endpoint, to, (AT, AT, config.bytes), options(1)).await.in_call("put")?;
     }
     let (mut posted, mut ended, mut came) = (0, 0, 0);
     let begins = u32::from(sends) + u32::from(receives);
     for _ in 0..begins {
-        glex.wait_event(endpoint).await.expect("it comes");
+        glex.wait_event(endpoint).await.in_call("wait_event")?;
     }
     glex.measure(BEGIN, glex.now());
     let puts = |is: bool| if is { config.puts } else { 0 };
     while ended < puts(sends) || came < puts(receives) {
         if posted < puts(sends) && posted - ended < config.outstanding {
-            glex.put(endpoint, to, (AT, AT, config.bytes), options(1)).await.expect("there is room");
+            glex.put(endpoint, to, (AT, AT, config.bytes), options(1)).await.in_call("put")?;
             posted += 1;
             continue;
         }
-        match glex.wait_event(endpoint).await.expect("there is room").user {
+        match glex.wait_event(endpoint).await.in_call("wait_event")?.user {
             0 => ended += 1,
             _ => came += 1,
         }
     }
     glex.measure(END, glex.now());
+    Ok(())
 }

@@ -6,6 +6,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::tree::{Tree, TreeOperation as Operation};
 use netloom_messaging::glex::{CHILDREN, Glex};
 use netloom_nic::th::{Address, Options, Request};
+use netloom_node::process::{Failure, InCall, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,47 +79,49 @@ struct Place {
 }
 
 impl Place {
-    fn new(glex: &Glex, config: &Collectives) -> Self {
-        let endpoint = glex.create_endpoint(config.path.submission(), KEY, 64).expect("the first");
+    fn new(glex: &Glex, config: &Collectives) -> Result<Self, Failure> {
+        let endpoint = glex.create_endpoint(config.path.submission(), KEY, 64).in_call("create_endpoint")?;
         let address = |node| Address { node, vp: endpoint, key: KEY };
-        Place { endpoint, tree: Tree::regular(glex.node(), glex.nodes(), config.degree, address) }
+        Ok(Place { endpoint, tree: Tree::regular(glex.node(), glex.nodes(), config.degree, address) })
     }
 
     /// An operation by hosts. Returns what came down.
-    async fn by_hosts(&self, glex: &Glex, operation: Operation, mine: &[u8]) -> Vec<u8> {
+    async fn by_hosts(&self, glex: &Glex, operation: Operation, mine: &[u8]) -> Result<Vec<u8>, Failure> {
         let options = Options::default();
         let mut data = mine.to_vec();
         if operation != Operation::Broadcast {
             for _ in &self.tree.children {
-                let came = glex.wait_mini_packet(self.endpoint).await.expect("it comes").data;
+                let came = glex.wait_mini_packet(self.endpoint).await.in_call("wait_mini_packet")?.data;
                 if operation == Operation::Sum {
                     data = words(&data).zip(words(&came)).flat_map(|(a, b)| (a + b).to_le_bytes()).collect();
                 }
             }
             if let Some(parent) = self.tree.parent {
-                glex.send_mini_packet(self.endpoint, parent, &data, options).await.expect("one at a time");
+                glex.send_mini_packet(self.endpoint, parent, &data, options)
+                    .await
+                    .in_call("send_mini_packet")?;
             }
         }
         if self.tree.parent.is_some() {
-            data = glex.wait_mini_packet(self.endpoint).await.expect("it comes").data;
+            data = glex.wait_mini_packet(self.endpoint).await.in_call("wait_mini_packet")?.data;
         }
         if !self.tree.children.is_empty() {
             let request = Request::mini_packet(&self.tree.children, &data);
-            glex.post(self.endpoint, request).await.expect("one at a time");
+            glex.post(self.endpoint, request).await.in_call("post")?;
         }
-        data
+        Ok(data)
     }
 
-    async fn by_nics(&self, glex: &Glex, operation: Operation, mine: &[u8]) -> Vec<u8> {
+    async fn by_nics(&self, glex: &Glex, operation: Operation, mine: &[u8]) -> Result<Vec<u8>, Failure> {
         let list = self.tree.sequences(operation, mine);
-        glex.post_list(self.endpoint, list).await.expect("few at once");
+        glex.post_list(self.endpoint, list).await.map_err(|(_, why)| why).in_call("post_list")?;
         match operation {
-            Operation::Broadcast if self.tree.parent.is_none() => mine.to_vec(),
+            Operation::Broadcast if self.tree.parent.is_none() => Ok(mine.to_vec()),
             Operation::Barrier => {
-                glex.wait_event(self.endpoint).await.expect("it comes");
-                vec![]
+                glex.wait_event(self.endpoint).await.in_call("wait_event")?;
+                Ok(vec![])
             }
-            _ => glex.wait_mini_packet(self.endpoint).await.expect("it comes").data,
+            _ => Ok(glex.wait_mini_packet(self.endpoint).await.in_call("wait_mini_packet")?.data),
         }
     }
 }
@@ -127,8 +130,8 @@ fn words(data: &[u8]) -> impl Iterator<Item = f64> {
     data.chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().expect("eight bytes")))
 }
 
-pub(super) async fn run(glex: Glex, config: Collectives) {
-    let place = Place::new(&glex, &config);
+pub(super) async fn run(glex: Glex, config: Collectives) -> Outcome {
+    let place = Place::new(&glex, &config)?;
     let nodes = f64::from(glex.nodes());
     for round in 0..=config.rounds {
         for (which, operation) in OPERATIONS.into_iter().enumerate() {
@@ -142,8 +145,8 @@ pub(super) async fn run(glex: Glex, config: Collectives) {
                 glex.measure(kind, glex.now());
             }
             let came = match config.offload {
-                true => place.by_nics(&glex, operation, &mine).await,
-                false => place.by_hosts(&glex, operation, &mine).await,
+                true => place.by_nics(&glex, operation, &mine).await?,
+                false => place.by_hosts(&glex, operation, &mine).await?,
             };
             glex.measure(kind + 1, glex.now());
             let sum = |n: u64| scale * nodes * ((nodes - 1.0) / 2.0 + n as f64);
@@ -157,4 +160,5 @@ pub(super) async fn run(glex: Glex, config: Collectives) {
             }
         }
     }
+    Ok(())
 }

@@ -6,6 +6,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::status::{Refusal, Status};
 use netloom_nic::th::{Address, Event, Options, Submission};
+use netloom_node::process::{Failure, InCall, Outcome};
 use netloom_node::time::Microticks;
 
 struct OnTh {
@@ -48,29 +49,32 @@ impl Interface for OnTh {
         self.glex.compute_milliticks((ns.max(0.0) / self.ns_per_microtick / 1000.0) as u64).await;
     }
 
-    async fn put(&self, to: u32, places: Places, id: u32) {
+    async fn put(&self, to: u32, places: Places, id: u32) -> Outcome {
         let (to, places, options) = self.request(to, places, id);
         let put = self.glex.put(self.endpoint, to, places, options).await;
-        put.expect("fewer than the port has room for");
+        put.in_call("put")?;
+        Ok(())
     }
 
-    async fn get(&self, to: u32, places: Places, id: u32) {
+    async fn get(&self, to: u32, places: Places, id: u32) -> Outcome {
         let (to, places, options) = self.request(to, places, id);
         let get = self.glex.get(self.endpoint, to, places, options).await;
-        get.expect("fewer than the port has room for");
+        get.in_call("get")?;
+        Ok(())
     }
 
-    async fn add(&self, _: u32, _: Places, _: u64, _: u32) {
-        unreachable!("it is refused: see `check`");
+    async fn add(&self, _: u32, _: Places, _: u64, _: u32) -> Outcome {
+        unreachable!("it is refused: see `check`")
     }
 
-    async fn ended(&self) -> (u32, bool) {
-        Self::told(self.glex.wait_event(self.endpoint).await).expect("it was waited for")
+    async fn ended(&self) -> Result<(u32, bool), Failure> {
+        Self::told(self.glex.wait_event(self.endpoint).await)
+            .ok_or_else(|| Failure::new("wait_event", "no event came"))
     }
 
-    async fn ended_within(&self, ns: f64) -> Option<(u32, bool)> {
+    async fn ended_within(&self, ns: f64) -> Result<Option<(u32, bool)>, Failure> {
         let milliticks = (ns / self.ns_per_microtick / 1000.0) as u64;
-        Self::told(self.glex.wait_event_for(self.endpoint, milliticks).await)
+        Ok(Self::told(self.glex.wait_event_for(self.endpoint, milliticks).await))
     }
 
     fn tells_of_gets(&self) -> bool {
@@ -111,10 +115,11 @@ pub(super) fn check(config: &Exchange) -> Result<(), ConfigError> {
     Ok(())
 }
 
-pub(super) async fn run(glex: Glex, config: Exchange, ticks_per_second: u64) {
-    let endpoint = glex.create_endpoint(Submission::Dma, KEY, 1 << 12).expect("the first");
-    glex.register(endpoint, AT, config.memory(glex.nodes()), true).expect("the first");
+pub(super) async fn run(glex: Glex, config: Exchange, ticks_per_second: u64) -> Outcome {
+    let endpoint = glex.create_endpoint(Submission::Dma, KEY, 1 << 12).in_call("create_endpoint")?;
+    glex.register(endpoint, AT, config.memory(glex.nodes()), true).in_call("nodes")?;
     let ns_per_microtick = 1e3 / ticks_per_second as f64;
     let nic = OnTh { glex, endpoint, connect: config.connect, ns_per_microtick };
-    crate::exchange::run(nic, config).await;
+    crate::exchange::run(nic, config).await?;
+    Ok(())
 }

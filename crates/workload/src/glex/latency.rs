@@ -4,6 +4,7 @@ use super::{AT, Measured, Measurements, Path, check_partner, of, refuse, set_up}
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::{Address, Options};
+use netloom_node::process::{InCall, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +58,7 @@ impl Latency {
 }
 
 /// One operation, of which only the other side hears.
-async fn send(glex: &Glex, endpoint: u8, to: Address, operation: u64, config: &Latency) {
+async fn send(glex: &Glex, endpoint: u8, to: Address, operation: u64, config: &Latency) -> Outcome {
     let options = Options { remote_event: Some(0), connect: config.connect, ..Options::default() };
     let data = vec![1; config.bytes as usize];
     let sent = match operation {
@@ -68,31 +69,34 @@ async fn send(glex: &Glex, endpoint: u8, to: Address, operation: u64, config: &L
             glex.send_mini_packet(endpoint, to, &data, options).await
         }
     };
-    sent.expect("one at a time");
+    sent.in_call("send_mini_packet")?;
+    Ok(())
 }
 
-async fn receive(glex: &Glex, endpoint: u8, operation: u64) {
+async fn receive(glex: &Glex, endpoint: u8, operation: u64) -> Outcome {
     if operation < 2 {
-        glex.wait_event(endpoint).await.expect("it comes");
+        glex.wait_event(endpoint).await.in_call("wait_event")?;
     } else {
-        glex.wait_mini_packet(endpoint).await.expect("it comes");
+        glex.wait_mini_packet(endpoint).await.in_call("wait_mini_packet")?;
     }
+    Ok(())
 }
 
-pub(super) async fn run(glex: Glex, config: Latency) {
-    let Some((endpoint, to)) = set_up(&glex, config.path, config.to, 4096) else { return };
+pub(super) async fn run(glex: Glex, config: Latency) -> Outcome {
+    let Some((endpoint, to)) = set_up(&glex, config.path, config.to, 4096)? else { return Ok(()) };
     for operation in 0..OPERATIONS {
         for round in 0..=config.rounds {
             let begin = glex.now();
             if glex.node() == 0 {
-                send(&glex, endpoint, to, operation, &config).await;
+                send(&glex, endpoint, to, operation, &config).await?;
             }
-            receive(&glex, endpoint, operation).await;
+            receive(&glex, endpoint, operation).await?;
             if glex.node() != 0 {
-                send(&glex, endpoint, to, operation, &config).await;
+                send(&glex, endpoint, to, operation, &config).await?;
             } else if round > 0 {
                 glex.measure(operation, (glex.now() - begin) / 2);
             }
         }
     }
+    Ok(())
 }

@@ -19,6 +19,7 @@ use latency::Latency;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::{Address, Submission};
+use netloom_node::process::{Failure, InCall, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -109,7 +110,7 @@ pub fn program(
     config: &GlexConfig,
     glex: Glex,
     ticks_per_second: u64,
-) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
     match config {
         GlexConfig::Latency(c) => Box::pin(latency::run(glex, c.clone())),
         GlexConfig::Bandwidth(c) => Box::pin(bandwidth::run(glex, c.clone())),
@@ -119,13 +120,13 @@ pub fn program(
 }
 
 /// An endpoint with memory, and the other's address; none for nodes that take no part.
-fn set_up(glex: &Glex, path: Path, to: u32, bytes: u64) -> Option<(u8, Address)> {
+fn set_up(glex: &Glex, path: Path, to: u32, bytes: u64) -> Result<Option<(u8, Address)>, Failure> {
     let node = match glex.node() {
         0 => to,
         node if node == to => 0,
-        _ => return None,
+        _ => return Ok(None),
     };
-    let endpoint = glex.create_endpoint(path.submission(), KEY, 1 << 12).expect("the first");
-    glex.register(endpoint, AT, bytes, true).expect("the first");
-    Some((endpoint, Address { node, vp: endpoint, key: KEY }))
+    let endpoint = glex.create_endpoint(path.submission(), KEY, 1 << 12).in_call("create_endpoint")?;
+    glex.register(endpoint, AT, bytes, true).in_call("register")?;
+    Ok(Some((endpoint, Address { node, vp: endpoint, key: KEY })))
 }

@@ -6,6 +6,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::Gni;
 use netloom_nic::aries::address::PageSize;
 use netloom_nic::aries::collective::{CHILDREN, Reduction, Tree};
+use netloom_node::process::{InCall, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,22 +48,23 @@ impl Allreduce {
     }
 }
 
-pub(super) async fn run(gni: Gni, config: Allreduce) {
-    set_up(&gni, 64, PageSize::HUGE);
+pub(super) async fn run(gni: Gni, config: Allreduce) -> Outcome {
+    set_up(&gni, 64, PageSize::HUGE)?;
     let (place, places) = (gni.place(), gni.job().nodes());
     let queue = gni.cq_create(8);
     let tree = Tree::regular(place, places, config.radix, 0, queue);
-    gni.ce_configure(0, tree).expect("possible");
+    gni.ce_configure(0, tree).in_call("ce_configure")?;
     let n = f64::from(places);
     for round in 0..=config.rounds {
         let begin = gni.now();
         let own = f64::from(place) + 0.5;
-        gni.ce_join(0, Reduction::FloatAdd, false, [own.to_bits(), 0]).await.expect("no other is pending");
-        gni.cq_wait_event(queue).await.expect("it comes");
-        let ([sum, _], _) = gni.ce_result(0).expect("it has ended");
+        gni.ce_join(0, Reduction::FloatAdd, false, [own.to_bits(), 0]).await.in_call("ce_join")?;
+        gni.cq_wait_event(queue).await.in_call("cq_wait_event")?;
+        let ([sum, _], _) = gni.ce_result(0).in_call("ce_result")?;
         assert_eq!(f64::from_bits(sum), n * n / 2.0, "node {}: a sum of halves is exact", gni.node());
         if round > 0 {
             gni.measure(0, gni.now() - begin);
         }
     }
+    Ok(())
 }

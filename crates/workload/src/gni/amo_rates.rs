@@ -7,6 +7,7 @@ use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
 use netloom_nic::aries::atomic::{Amo, AmoKind};
+use netloom_node::process::{InCall, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,27 +65,28 @@ impl AmoRates {
     }
 }
 
-pub(super) async fn run(gni: Gni, config: AmoRates) {
+pub(super) async fn run(gni: Gni, config: AmoRates) -> Outcome {
     let page = PageSize::new(config.page_B).expect("checked");
     // The variables are those of the first process.
     let bytes = (8 * config.variables).max(64);
-    let memory = set_up(&gni, bytes, page);
+    let memory = set_up(&gni, bytes, page)?;
     if gni.place() == 0 {
-        return;
+        return Ok(());
     }
     let d = gni.descriptor();
     let window = Window { mdh: 0, is_virtual: memory.is_virtual, ..Window::default() };
-    gni.fma_set(d, window).await.expect("signed on");
+    gni.fma_set(d, window).await.in_call("fma_set")?;
     let add = Amo::new(AmoKind::Add);
-    gni.launch_atomic(d, 0, 0, add, [1, 0], 0).await.expect("it exists");
+    gni.launch_atomic(d, 0, 0, add, [1, 0], 0).await.in_call("launch_atomic")?;
     gni.fma_sync(d).await;
     let own = u64::from(gni.node()) * 256 + u64::from(gni.process());
     let mut stream = Stream::new(config.seed, 12, own);
     gni.measure(BEGIN, gni.now());
     for _ in 0..config.operations {
         let offset = 8 * stream.below(config.variables);
-        gni.launch_atomic(d, 0, offset, add, [1, 0], 0).await.expect("it exists");
+        gni.launch_atomic(d, 0, offset, add, [1, 0], 0).await.in_call("launch_atomic")?;
     }
     gni.fma_sync(d).await;
     gni.measure(END, gni.now());
+    Ok(())
 }

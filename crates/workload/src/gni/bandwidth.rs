@@ -5,6 +5,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::{Endpoint, Gni, Post, PostKind};
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
+use netloom_node::process::{InCall, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -70,30 +71,30 @@ impl Bandwidth {
     }
 }
 
-pub(super) async fn run(gni: Gni, config: Bandwidth) {
-    let memory = set_up(&gni, 2 << 30, PageSize::HUGE);
+pub(super) async fn run(gni: Gni, config: Bandwidth) -> Outcome {
+    let memory = set_up(&gni, 2 << 30, PageSize::HUGE)?;
     let other = match gni.place() {
         0 => config.to,
         place if place == config.to && config.both_ways => 0,
-        _ => return,
+        _ => return Ok(()),
     };
     let queue = gni.cq_create(1 << 12);
     // A put that is not measured, for what is to be fetched once.
     let to = Endpoint::new(other, gni.process());
     let first = Post { queue: Some(queue), ..Post::new(PostKind::RdmaPut, AT, AT, memory, 64) };
-    gni.post_rdma(to, first).await.expect("possible");
-    gni.cq_wait_event(queue).await.expect("it came");
+    gni.post_rdma(to, first).await.in_call("post_rdma")?;
+    gni.cq_wait_event(queue).await.in_call("cq_wait_event")?;
     let d = gni.descriptor();
     let window = Window { node: other, mdh: memory.mdh, is_virtual: true, ..Window::default() };
-    gni.fma_open(d, window, None, 0).await.expect("signed on");
+    gni.fma_open(d, window, None, 0).await.in_call("fma_open")?;
     gni.measure(BEGIN, gni.now());
     if config.bytes < config.block_from_B {
         let data = vec![1; config.bytes as usize];
         // A put begins where its window does: each costs a store to the descriptor.
         for _ in 0..config.puts {
             gni.compute_milliticks(gni.core().library_milliticks).await;
-            gni.fma_set(d, window).await.expect("signed on");
-            gni.fma_store(d, 0, &data).await.expect("within the window");
+            gni.fma_set(d, window).await.in_call("fma_set")?;
+            gni.fma_store(d, 0, &data).await.in_call("fma_store")?;
         }
         gni.fma_sync(d).await;
     } else {
@@ -101,13 +102,14 @@ pub(super) async fn run(gni: Gni, config: Bandwidth) {
         let (mut posted, mut ended) = (0, 0);
         while ended < config.puts {
             if posted < config.puts && posted - ended < config.outstanding {
-                gni.post_rdma(to, post).await.expect("possible");
+                gni.post_rdma(to, post).await.in_call("post_rdma")?;
                 posted += 1;
             } else {
-                gni.cq_wait_event(queue).await.expect("it came");
+                gni.cq_wait_event(queue).await.in_call("cq_wait_event")?;
                 ended += 1;
             }
         }
     }
     gni.measure(END, gni.now());
+    Ok(())
 }

@@ -6,6 +6,7 @@ use netloom_messaging::gni::{Endpoint, Gni, Post, PostKind};
 use netloom_nic::aries::address::{MemHandle, PageSize};
 use netloom_nic::aries::atomic::{Amo, AmoKind};
 use netloom_nic::aries::status::Status;
+use netloom_node::process::{Failure, InCall, Outcome};
 use netloom_node::time::Microticks;
 
 /// Longest put or get by the core's own stores, bytes: others are the block transfer engine's.
@@ -51,26 +52,29 @@ impl Interface for OnAries {
         self.gni.compute_milliticks((ns.max(0.0) / self.ns_per_microtick / 1000.0) as u64).await;
     }
 
-    async fn put(&self, to: u32, places: Places, id: u32) {
-        self.post(to, places, id, (PostKind::FmaPut, PostKind::RdmaPut)).await;
+    async fn put(&self, to: u32, places: Places, id: u32) -> Outcome {
+        self.post(to, places, id, (PostKind::FmaPut, PostKind::RdmaPut)).await?;
+        Ok(())
     }
 
-    async fn get(&self, to: u32, places: Places, id: u32) {
-        self.post(to, places, id, (PostKind::FmaGet, PostKind::RdmaGet)).await;
+    async fn get(&self, to: u32, places: Places, id: u32) -> Outcome {
+        self.post(to, places, id, (PostKind::FmaGet, PostKind::RdmaGet)).await?;
+        Ok(())
     }
 
-    async fn add(&self, to: u32, places: Places, addend: u64, id: u32) {
+    async fn add(&self, to: u32, places: Places, addend: u64, id: u32) -> Outcome {
         let add = PostKind::Amo(Amo::new(AmoKind::Add).fetching(), [addend, 0]);
-        self.post(to, places, id, (add, add)).await;
+        self.post(to, places, id, (add, add)).await?;
+        Ok(())
     }
 
-    async fn ended(&self) -> (u32, bool) {
-        let event = self.gni.cq_wait_event(self.queue).await.expect("there is room for all");
-        (event.user as u32, event.status == Status::Success)
+    async fn ended(&self) -> Result<(u32, bool), Failure> {
+        let event = self.gni.cq_wait_event(self.queue).await.in_call("cq_wait_event")?;
+        Ok((event.user as u32, event.status == Status::Success))
     }
 
-    async fn ended_within(&self, _: f64) -> Option<(u32, bool)> {
-        Some(self.ended().await)
+    async fn ended_within(&self, _: f64) -> Result<Option<(u32, bool)>, Failure> {
+        Ok(Some(self.ended().await?))
     }
 
     fn tells_of_gets(&self) -> bool {
@@ -81,7 +85,7 @@ impl Interface for OnAries {
 
 impl OnAries {
     /// Posts an operation, which may be of two kinds: a short one, and one of the block transfer engine.
-    async fn post(&self, to: u32, places: Places, id: u32, (short, long): (PostKind, PostKind)) {
+    async fn post(&self, to: u32, places: Places, id: u32, (short, long): (PostKind, PostKind)) -> Outcome {
         let Places { local, remote, bytes } = places;
         let is_short = bytes <= FMA_MAX_B;
         let kind = if is_short { short } else { long };
@@ -95,14 +99,16 @@ impl OnAries {
             true => self.gni.post_fma(to, post).await,
             false => self.gni.post_rdma(to, post).await,
         };
-        posted.expect("possible");
+        posted.in_call("post_rdma")?;
+        Ok(())
     }
 }
 
-pub(super) async fn run(gni: Gni, config: Exchange, ticks_per_second: u64) {
-    sign_on(&gni);
-    let memory = register(&gni, config.memory(gni.job().nodes()), PageSize::HUGE);
+pub(super) async fn run(gni: Gni, config: Exchange, ticks_per_second: u64) -> Outcome {
+    sign_on(&gni)?;
+    let memory = register(&gni, config.memory(gni.job().nodes()), PageSize::HUGE)?;
     let queue = gni.cq_create(2 * config.outstanding as usize);
     let nic = OnAries { gni, memory, queue, ns_per_microtick: 1e3 / ticks_per_second as f64 };
-    crate::exchange::run(nic, config).await;
+    crate::exchange::run(nic, config).await?;
+    Ok(())
 }

@@ -5,6 +5,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
+use netloom_node::process::{InCall, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,38 +59,39 @@ impl Latency {
 }
 
 /// A put of `bytes` to the start of the other's memory: a word by a launch, more by the window.
-async fn put(gni: &Gni, to: u32, bytes: u64, value: u8) {
+async fn put(gni: &Gni, to: u32, bytes: u64, value: u8) -> Outcome {
     let d = gni.descriptor();
     if bytes == 8 {
         gni.launch_put(d, to, 0, u64::from_le_bytes([value; 8])).await;
     } else {
         gni.compute_milliticks(gni.core().library_milliticks).await;
-        gni.fma_store(d, 0, &vec![value; bytes as usize]).await.expect("within the window");
+        gni.fma_store(d, 0, &vec![value; bytes as usize]).await.in_call("fma_store")?;
     }
+    Ok(())
 }
 
-pub(super) async fn run(gni: Gni, config: Latency) {
-    let memory = set_up(&gni, 4 << 20, PageSize::HUGE);
+pub(super) async fn run(gni: Gni, config: Latency) -> Outcome {
+    let memory = set_up(&gni, 4 << 20, PageSize::HUGE)?;
     let place = gni.place();
     let other = match place {
         0 => config.to,
         _ if place == config.to => 0,
-        _ => return,
+        _ => return Ok(()),
     };
     let d = gni.descriptor();
     let window = Window { node: other, mdh: memory.mdh, is_virtual: true, ..Window::default() };
-    gni.fma_set(d, window).await.expect("signed on");
+    gni.fma_set(d, window).await.in_call("fma_set")?;
     let mut value = 0u8;
     for (i, &bytes) in config.sizes_B.iter().enumerate() {
         for round in 0..=config.rounds {
             value = value % 250 + 1;
             let begin = gni.now();
             if place == 0 {
-                put(&gni, other, bytes, value).await;
+                put(&gni, other, bytes, value).await?;
             }
             gni.wait_memory(AT, bytes, |b| b.iter().all(|&b| b == value)).await;
             if place != 0 {
-                put(&gni, other, bytes, value).await;
+                put(&gni, other, bytes, value).await?;
             } else if round > 0 {
                 gni.measure(2 * i as u64, (gni.now() - begin) / 2);
             }
@@ -111,7 +113,7 @@ pub(super) async fn run(gni: Gni, config: Latency) {
                     let (at, here) = (line * 64, HERE + line * 64);
                     let flag = Some((FLAG + 8 * line, u64::from(round) + 1));
                     let count = (bytes - at).min(64);
-                    gni.fma_fetch(d, at, count, here, flag).await.expect("within the window");
+                    gni.fma_fetch(d, at, count, here, flag).await.in_call("fma_fetch")?;
                 }
                 let all = |b: &[u8]| b.chunks(8).all(|b| b[0] == round as u8 + 1);
                 gni.wait_memory(FLAG, 8 * lines, all).await;
@@ -122,4 +124,5 @@ pub(super) async fn run(gni: Gni, config: Latency) {
             gni.store(FLAG, &vec![0; 8 * lines as usize]);
         }
     }
+    Ok(())
 }

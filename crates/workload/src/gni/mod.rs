@@ -22,6 +22,7 @@ use latency::Latency;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::{Gni, MemOptions};
 use netloom_nic::aries::address::{Job, MemHandle, PageSize};
+use netloom_node::process::{Failure, InCall, Outcome};
 use put_rates::PutRates;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,7 +120,7 @@ pub fn program(
     config: &GniConfig,
     gni: Gni,
     ticks_per_second: u64,
-) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
     match config {
         GniConfig::Latency(c) => Box::pin(latency::run(gni, c.clone())),
         GniConfig::Bandwidth(c) => Box::pin(bandwidth::run(gni, c.clone())),
@@ -131,20 +132,20 @@ pub fn program(
 }
 
 /// Signs on and registers memory, which has the same handle on all nodes: the process' number among the job's virtual ones.
-fn set_up(gni: &Gni, bytes: u64, page: PageSize) -> MemHandle {
-    sign_on(gni);
+fn set_up(gni: &Gni, bytes: u64, page: PageSize) -> Result<MemHandle, Failure> {
+    sign_on(gni)?;
     register(gni, bytes, page)
 }
 
-fn sign_on(gni: &Gni) {
-    gni.cdm_attach(PTAG, COOKIE).expect("the job is that of all nodes");
+fn sign_on(gni: &Gni) -> Outcome {
+    gni.cdm_attach(PTAG, COOKIE).in_call("cdm_attach")
 }
 
-fn register(gni: &Gni, bytes: u64, page: PageSize) -> MemHandle {
+fn register(gni: &Gni, bytes: u64, page: PageSize) -> Result<MemHandle, Failure> {
     // The first process of a node to come here does it for all.
     let _ = gni.reserve_virtual_handles(gni.processes().into());
     let options = MemOptions { page, virtual_mdh: Some(gni.process().into()), ..MemOptions::default() };
-    gni.mem_register(AT, bytes, options).expect("nobody else has taken it")
+    gni.mem_register(AT, bytes, options).in_call("mem_register")
 }
 
 /// What beginnings and ends are noted as.

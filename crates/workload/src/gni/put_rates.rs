@@ -6,6 +6,7 @@ use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
 use netloom_nic::aries::address::PageSize;
 use netloom_node::process::Measurement;
+use netloom_node::process::{InCall, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,14 +57,14 @@ impl PutRates {
     }
 }
 
-pub(super) async fn run(gni: Gni, config: PutRates) {
-    let memory = set_up(&gni, 1 << 20, PageSize::HUGE);
+pub(super) async fn run(gni: Gni, config: PutRates) -> Outcome {
+    let memory = set_up(&gni, 1 << 20, PageSize::HUGE)?;
     if gni.place() != 0 {
-        return;
+        return Ok(());
     }
     let d = gni.descriptor();
     let window = Window { mdh: memory.mdh, is_virtual: true, ..Window::default() };
-    gni.fma_set(d, window).await.expect("signed on");
+    gni.fma_set(d, window).await.in_call("fma_set")?;
     gni.launch_put(d, config.to, 0, 1).await;
     gni.fma_sync(d).await;
     gni.measure(BEGIN, gni.now());
@@ -75,4 +76,5 @@ pub(super) async fn run(gni: Gni, config: PutRates) {
     }
     gni.fma_sync(d).await;
     gni.measure(END, gni.now());
+    Ok(())
 }
