@@ -174,7 +174,7 @@ fn ring() -> String {
 fn mix(load: &str, trace: &str) -> String {
     format!(
         "workload={{kind='jobs',placement='random-nodes',jobs=[
-            {{name='halo',nodes=8,workload={{kind='skeleton',program='halo',grid=[2,2,2],face_B=20000,iterations=3}}}},
+            {{name='halo',nodes=8,workload={{kind='skeleton',program='halo',grid=[2,2,2],face_B=8000,iterations=2}}}},
             {{name='noise',nodes=16,load={load},workload={{kind='uniform'}}}},
             {{name='trace',nodes=8,workload={{kind='trace',file='{trace}'}}}},
         ]}}"
@@ -184,7 +184,7 @@ fn mix(load: &str, trace: &str) -> String {
 
 #[test]
 fn programs_and_traffic_share_every_machine() {
-    const FLITS: &str = "{injection=0.5}";
+    const FLITS: &str = "{injection=0.2}";
     const CHUNKS: &str = "{packets_per_kilotick=1.0}";
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("ring.goal");
@@ -195,7 +195,7 @@ fn programs_and_traffic_share_every_machine() {
         (DRAGONFLY, FLITS),
         (FAT_TREE, FLITS),
         (&["machine=th", "topology.down=[8,8]", "topology.up=[4]"], FLITS),
-        (&["machine=xc"], FLITS),
+        (&["machine=xc", "nodes=64"], FLITS),
     ];
     for (machine, load) in machines {
         let workload = mix(load, trace.to_str().unwrap());
