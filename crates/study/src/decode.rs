@@ -1,6 +1,6 @@
 //! From a [`Tree`] to typed values: serde's errors, put in their place and in words.
 
-use crate::diagnose::{Origin, Problem, suggest};
+use crate::diagnose::{Origin, Problem, WrongKey, suggest};
 use crate::tree::{Entry, Tree, Value};
 use serde::de::value::StrDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, Unexpected, Visitor};
@@ -63,12 +63,9 @@ impl Mistake {
     fn problem(self) -> Problem {
         let path = self.path.join(".");
         let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-        let unknown = match &*self.kind {
-            Kind::UnknownKey { name, .. } => Some(join(name).into()),
-            _ => None,
-        };
-        let missing = match &*self.kind {
-            Kind::Missing(name) => Some(join(name).into()),
+        let key = match &*self.kind {
+            Kind::UnknownKey { name, .. } => Some(Box::new(WrongKey::Unknown(join(name)))),
+            Kind::Missing(name) => Some(Box::new(WrongKey::Missing(join(name)))),
             _ => None,
         };
         let (message, label, help) = match *self.kind {
@@ -100,8 +97,7 @@ impl Mistake {
         let mut problem = Problem::new(message).at(&self.origin);
         problem.label = label;
         problem.help = help;
-        problem.unknown = unknown;
-        problem.missing = missing;
+        problem.key = key;
         problem
     }
 }

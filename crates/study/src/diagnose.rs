@@ -48,18 +48,39 @@ pub struct Problem {
     pub help: Option<String>,
     /// Its place.
     pub origin: Option<Origin>,
-    /// The dotted path of the key, if it is one that does not exist where it stands.
-    pub unknown: Option<Box<str>>,
-    /// The dotted path of the key that is missing, if one is.
-    pub missing: Option<Box<str>>,
+    /// The key that it is about, if it is unknown or missing.
+    pub(crate) key: Option<Box<WrongKey>>,
     source: Option<Arc<NamedSource<String>>>,
 }
 
+/// A key that is not there where it stands, or not there where it must be: its dotted path.
+#[derive(Clone, Debug)]
+pub(crate) enum WrongKey {
+    Unknown(String),
+    Missing(String),
+}
+
 impl Problem {
+    /// The dotted path of the key, if it is one that does not exist where it stands.
+    pub fn unknown(&self) -> Option<&str> {
+        match self.key.as_deref()? {
+            WrongKey::Unknown(path) => Some(path),
+            WrongKey::Missing(_) => None,
+        }
+    }
+
+    /// The dotted path of the key that is missing, if one is.
+    pub fn missing(&self) -> Option<&str> {
+        match self.key.as_deref()? {
+            WrongKey::Missing(path) => Some(path),
+            WrongKey::Unknown(_) => None,
+        }
+    }
+
     /// A problem that has no place yet.
     pub fn new(message: impl Into<String>) -> Problem {
         let (message, label) = (message.into(), "here".into());
-        Problem { message, label, help: None, origin: None, unknown: None, missing: None, source: None }
+        Problem { message, label, help: None, origin: None, key: None, source: None }
     }
 
     /// The same with advice.

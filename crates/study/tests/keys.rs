@@ -125,7 +125,7 @@ fn compare(family: Option<&str>, keys: &[&Key]) -> usize {
         }
         let problem = told(family, given, &join(table, NOTHING), 1.into());
         let place = format!("{family:?} `{table}` where {given:?}: {}", problem.message);
-        assert_eq!(problem.unknown.as_deref().map(name), Some(NOTHING), "{place}");
+        assert_eq!(problem.unknown().map(name), Some(NOTHING), "{place}");
         assert_eq!(names(&problem), listed, "{place}");
     }
     tables.len()

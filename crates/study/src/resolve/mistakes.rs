@@ -57,12 +57,12 @@ pub(super) fn unknown(entry: &Entry, known: &[&str]) -> Problem {
 
 /// A key that does not exist where it stands may do so in another table: below its own, or else in the nearest to the top.
 pub(super) fn elsewhere(problem: Problem, known: &[&str], tree: &Tree) -> Problem {
-    let Some((table, name)) = problem.unknown.as_deref().and_then(|path| path.rsplit_once('.')) else {
+    let Some((table, name)) = problem.unknown().and_then(|path| path.rsplit_once('.')) else {
         return problem;
     };
     let own = format!("{table}.");
     let found = below(known).into_iter().filter(|key| {
-        key.name() == name && is_there(key, tree) && Some(key.path.as_str()) != problem.unknown.as_deref()
+        key.name() == name && is_there(key, tree) && Some(key.path.as_str()) != problem.unknown()
     });
     match found.map(|key| &key.path).min_by_key(|path| (!path.starts_with(&own), path.matches('.').count())) {
         Some(path) => problem.help(format!("did you mean `{path}`?")),
@@ -72,8 +72,8 @@ pub(super) fn elsewhere(problem: Problem, known: &[&str], tree: &Tree) -> Proble
 
 /// A key that is missing, with what it is and which words it may be.
 pub(super) fn explained(problem: Problem, tree: &Tree, keys: &[Key]) -> Problem {
-    let Some(path) = problem.missing.clone() else { return problem };
-    let Some(key) = keys.iter().find(|key| *key.path == *path && is_there(key, tree)) else {
+    let Some(path) = problem.missing().map(str::to_owned) else { return problem };
+    let Some(key) = keys.iter().find(|key| key.path == path && is_there(key, tree)) else {
         return problem;
     };
     let words: Vec<String> = key.choices.iter().map(|choice| format!("\"{}\"", choice.value)).collect();
@@ -86,7 +86,7 @@ pub(super) fn explained(problem: Problem, tree: &Tree, keys: &[Key]) -> Problem 
 
 /// A key that this machine does not have, although others do, may be one of the study's, written without its table.
 pub(super) fn of_the_study(problem: Problem) -> Problem {
-    let Some(name) = problem.unknown.as_deref().filter(|path| !path.contains('.')) else { return problem };
+    let Some(name) = problem.unknown().filter(|path| !path.contains('.')) else { return problem };
     let found = below(keys::study_keys()).into_iter().filter(|key| depth(key) > 0 && key.name() == name);
     match found.min_by_key(|key| depth(key)).map(|key| &key.path) {
         Some(path) => problem.help(format!("did you mean `{path}`?")),
