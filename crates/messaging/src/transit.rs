@@ -95,6 +95,9 @@ fn at(curve: &[(u64, Microticks)], bytes: u64) -> f64 {
 /// What tells apart the passages that are under way from a rank at once: to whom, what, and its sequence or request.
 type Key = (u32, Kind, u32);
 
+/// Passages that have ended at a rank, and how long each took.
+type Observed = Mutex<Vec<(Passage, Microticks)>>;
+
 /// What all ranks of a run know of their messages' times.
 pub struct Transit {
     hops: Hops,
@@ -104,7 +107,7 @@ pub struct Transit {
     /// Of each collective operation by hardware, when the last rank entered it.
     entered: Mutex<Vec<Microticks>>,
     /// All passages, in order of the ranks that they end at, where they are wanted.
-    observed: Option<Box<[Mutex<Vec<(Passage, Microticks)>>]>>,
+    observed: Option<Box<[Observed]>>,
 }
 
 fn key(to: u32, envelope: &Envelope) -> Key {

@@ -180,7 +180,7 @@ impl Glex {
 
     /// Waits for something in memory, for so long at most.
     async fn wait(&self, watch: Watch, milliticks: Option<u64>) {
-        self.core.wait(watch, milliticks.map(|m| Microticks::of_milliticks(m))).await;
+        self.core.wait(watch, milliticks.map(Microticks::of_milliticks)).await;
     }
 
     /// Polls memory until what lies there is what is waited for.
