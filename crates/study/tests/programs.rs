@@ -99,6 +99,15 @@ fn the_parts_of_a_ranks_time_add_up() {
     }
 }
 
+/// A run that ends before its programs says how many ranks were left.
+#[test]
+fn a_time_limit_tells_what_was_left() {
+    let result = run(HALO, &["machine=bgl", "measure.max_time_us=5"], 1);
+    assert_eq!((result.simulated.ended, result.simulated.run_time_us), (Ended::TimeLimit, None));
+    let told = result.warnings.join("; ");
+    assert!(told.contains("8 of 8 ranks had not ended: rank 0 waits for"), "{told}");
+}
+
 /// Machines that do collective operations by themselves do so among all ranks, sooner than by messages; others say that they cannot.
 #[test]
 fn collective_operations_by_hardware() {

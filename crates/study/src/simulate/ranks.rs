@@ -208,10 +208,16 @@ impl<'a> Ranks<'a> {
         result.programs = Some(figures);
         if processes.has_failures() {
             processes.judge(result, ranks);
-        } else if result.simulated.ended == Ended::Finished && !waiting.is_empty() {
+        } else if !waiting.is_empty() {
             let told: Vec<&str> = waiting.iter().take(4).map(String::as_str).collect();
-            let why = format!("{} of {ranks} ranks never end: {}", waiting.len(), told.join("; "));
-            result.ended_early(Ended::Stalled, why);
+            let (left, told) = (waiting.len(), told.join("; "));
+            match result.simulated.ended {
+                Ended::Finished => {
+                    let why = format!("{left} of {ranks} ranks never end: {told}");
+                    result.ended_early(Ended::Stalled, why);
+                }
+                _ => result.warnings.push(format!("{left} of {ranks} ranks had not ended: {told}")),
+            }
         }
     }
 

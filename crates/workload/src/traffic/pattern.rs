@@ -226,7 +226,11 @@ impl Pattern {
             {
                 self.other(node, stream)
             }
-            Kind::HotNode { node, .. } => *node,
+            // The hot node itself sends to the others, if it sends anything but to itself.
+            Kind::HotNode { node: hot, fraction } if *hot == node && *fraction < 1.0 => {
+                self.other(node, stream)
+            }
+            Kind::HotNode { node: hot, .. } => *hot,
             Kind::HotRegion { low, lengths, .. } => loop {
                 let at = std::array::from_fn(|d| low[d] + stream.below(lengths[d].into()) as u32);
                 let to = shape.node_at(at);
@@ -276,6 +280,9 @@ impl Pattern {
         };
         match &self.kind {
             Kind::Uniform | Kind::AllToAll { .. } => among(&mut (0..nodes), 1.0),
+            Kind::HotNode { fraction, node } if *node == from && *fraction < 1.0 => {
+                among(&mut (0..nodes), 1.0)
+            }
             Kind::HotNode { fraction, node } => {
                 among(&mut (0..nodes), 1.0 - fraction);
                 among(&mut std::iter::once(*node), *fraction);
