@@ -23,7 +23,7 @@ use crate::claims::Claim;
 use crate::diagnose::Problem;
 use crate::machine::{Machine, NetworkOutline, SwitchedOutline, TorusMachine};
 use crate::number::grouped;
-use crate::study::Study;
+use crate::study::{Study, Until};
 use crate::tree::{Entry, Tree};
 use crate::windows::Windows;
 use mistakes::of_either;
@@ -53,6 +53,9 @@ pub struct ResolvedStudy {
     /// What the study and flags change of its machine.
     changes: Vec<Entry>,
 }
+
+/// A window that few runs are longer than, ticks.
+const LONG_WINDOW: u64 = 1 << 32;
 
 impl ResolvedStudy {
     /// The network of a study on a torus.
@@ -94,6 +97,15 @@ impl ResolvedStudy {
     /// Length of a measuring window, ticks.
     pub fn window(&self) -> u64 {
         self.windows.ticks
+    }
+
+    /// The same study run to its end, in windows so long that nothing is kept of its course.
+    pub(crate) fn to_its_end(&self) -> ResolvedStudy {
+        let mut study = self.clone();
+        let measure = &mut study.study.measure;
+        (measure.until, measure.time_us, measure.max_time_us) = (Some(Until::Finished), None, None);
+        study.windows = Windows { ticks: LONG_WINDOW, warnings: vec![] };
+        study
     }
 
     /// The same study with measuring windows that fit into a run of so many ticks.

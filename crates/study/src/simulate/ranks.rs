@@ -128,7 +128,7 @@ impl<'a> Ranks<'a> {
     pub fn run(
         mut self,
         (progress, threads): (&dyn ProgressSink, usize),
-        on: impl Fn(&Self, bool, (&dyn ProgressSink, usize)) -> Result<RunResult, Problem>,
+        on: impl Fn(&Ranks, bool, (&dyn ProgressSink, usize)) -> Result<RunResult, Problem>,
     ) -> Result<RunResult, Problem> {
         let count = self.reports.len() as u32;
         let transit = Arc::clone(&self.transit);
@@ -141,7 +141,8 @@ impl<'a> Ranks<'a> {
         if is_whole && let Some(programs) = unloaded::programs(count, &hops()) {
             let placement = (*self.placement).clone();
             let transit = Transit::new(count, hops(), Unloaded::default()).observing();
-            let alone = Self::on_nodes(self.study, programs, placement, vec![], self.begin);
+            let study = self.study.to_its_end();
+            let alone = Ranks::on_nodes(&study, programs, placement, vec![], self.begin);
             let alone = Ranks { transit: Arc::new(transit), ..alone };
             on(&alone, true, (&unloaded::Unseen(progress), threads))?;
             self.transit = Arc::new(Transit::new(count, hops(), alone.transit.unloaded()));
