@@ -8,7 +8,7 @@ use crate::transport::{Envelope, Kind};
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// What of a protocol is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +46,7 @@ pub struct Passage {
 }
 
 /// Fewest hops between the nodes of two ranks.
-pub type Hops = Box<dyn Fn(u32, u32) -> u32 + Send + Sync>;
+pub type Hops = Arc<dyn Fn(u32, u32) -> u32 + Send + Sync>;
 
 /// What passages take on a machine that is otherwise empty.
 #[derive(Default)]
@@ -187,8 +187,8 @@ impl Transit {
     }
 
     /// Fewest hops between the nodes of two ranks.
-    pub fn hops(&self, from: u32, to: u32) -> u32 {
-        (self.hops)(from, to)
+    pub fn hops(&self) -> &Hops {
+        &self.hops
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
             seen(Part::Eager, 100, 5, 400),
             seen(Part::Control, 0, 1, 50),
         ];
-        let unloaded = Unloaded::new(&observed, &(Box::new(|a: u32, b: u32| a.abs_diff(b)) as Hops));
+        let unloaded = Unloaded::new(&observed, &(Arc::new(|a: u32, b: u32| a.abs_diff(b)) as Hops));
         let time = |part, bytes, hops| unloaded.time(part, bytes, hops).map(|t| t.0);
         assert_eq!(time(Part::Eager, 0, 1), Some(100));
         assert_eq!(time(Part::Eager, 50, 3), Some(250));
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn what_takes_longer_than_alone_is_queueing() {
         let observed = [(Passage { part: Part::Eager, bytes: 8, from: 0, to: 1 }, Microticks(100))];
-        let hops = || Box::new(|_: u32, _: u32| 1u32) as Hops;
+        let hops = || Arc::new(|_: u32, _: u32| 1u32) as Hops;
         let transit = Transit::new(2, hops(), Unloaded::new(&observed, &hops()));
         let passage = Passage { part: Part::Eager, bytes: 8, from: 0, to: 1 };
         let passed = |took: u64, waited: u64| {

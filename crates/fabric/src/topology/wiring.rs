@@ -1,6 +1,7 @@
 //! What every switched topology comes to (a dragonfly, a fat tree): routers, the links between them, and the nodes at them.
 //! Routing reads nothing else, so that it cannot tell by which rule a machine was wired.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Most ports for links that a router may have: a port's number is a byte.
@@ -145,6 +146,24 @@ impl Wiring {
         self.first_router[group as usize]..self.first_router[group as usize + 1]
     }
 
+    /// Fewest links from a router to each; 255 where there are more, or no way.
+    pub fn links_from(&self, router: u32) -> Box<[u8]> {
+        let mut links = vec![u8::MAX; self.routers() as usize];
+        links[router as usize] = 0;
+        let mut seen = VecDeque::from([router]);
+        while let Some(router) = seen.pop_front() {
+            let far = links[router as usize].saturating_add(1);
+            for end in (0..self.ports()).filter_map(|port| self.end(router, port)) {
+                let known = &mut links[end.router as usize];
+                if far < *known {
+                    *known = far;
+                    seen.push_back(end.router);
+                }
+            }
+        }
+        links.into()
+    }
+
     /// Where a router is, for people (`"c1-0c2s7"`, `"group 3 router 7"`).
     pub fn place(&self, router: u32) -> &str {
         &self.places[router as usize]
@@ -212,5 +231,19 @@ pub(super) mod tests {
         let mut wiring = three();
         wiring.connect((0, 1), (2, 0), 1);
         wiring.connect((1, 0), (2, 0), 1);
+    }
+
+    #[test]
+    fn links_are_counted() {
+        let wiring = crate::config::TiledConfig::cray_xc(2, 1).topology.wiring();
+        let first = wiring.home(0).0;
+        let links = wiring.links_from(first);
+        assert_eq!(links[first as usize], 0);
+        // In the group: one link along a row or a column, two otherwise.
+        assert!(wiring.routers_of(0).all(|router| links[router as usize] <= 2));
+        let far = wiring.routers_of(1).map(|router| links[router as usize]);
+        assert!(far.clone().all(|links| links >= 1) && far.max() <= Some(5));
+        // As many there as back.
+        assert!((0..wiring.routers()).all(|r| wiring.links_from(r)[first as usize] == links[r as usize]));
     }
 }

@@ -8,11 +8,9 @@
 
 use super::node::Common;
 use netloom_engine::Stream;
-use netloom_fabric::topology::wiring::Wiring;
 use netloom_node::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// What a machine says of its clocks. Times in thousandths of a tick.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,25 +24,6 @@ pub struct ClockConfig {
     pub drift_ppb: u64,
     /// Most that a timer is ahead when the machine starts.
     pub offset_milliticks: u64,
-}
-
-/// Links from the first node's router to each.
-pub(super) fn links(wiring: &Wiring) -> Box<[u8]> {
-    let first = wiring.home(0).0;
-    let mut links = vec![u8::MAX; wiring.routers() as usize];
-    links[first as usize] = 0;
-    let mut seen = VecDeque::from([first]);
-    while let Some(router) = seen.pop_front() {
-        let far = links[router as usize] + 1;
-        for end in (0..wiring.ports()).filter_map(|port| wiring.end(router, port)) {
-            let known = &mut links[end.router as usize];
-            if *known == u8::MAX {
-                *known = far;
-                seen.push_back(end.router);
-            }
-        }
-    }
-    links.into()
 }
 
 /// A timer that is so much off, after so long.
@@ -78,7 +57,7 @@ impl Common {
         let most = Microticks::of_milliticks(self.config.clock.link_milliticks).0;
         let links = self.links.get_or_init(|| {
             let wiring = self.topology.wiring();
-            let links = links(&wiring);
+            let links = wiring.links_from(wiring.home(0).0);
             (0..wiring.nodes()).map(|node| links[wiring.home(node).0 as usize]).collect()
         });
         let links = u64::from(links[node as usize]);
@@ -98,23 +77,5 @@ impl Common {
         };
         let pulse = (newest.saturating_sub(2)..=newest).rev().find(|&pulse| come(pulse) <= now).unwrap_or(0);
         pulse * period + drifted(now.saturating_sub(come(pulse)), ppb)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use netloom_fabric::config::TiledConfig;
-
-    #[test]
-    fn links_are_counted() {
-        let wiring = TiledConfig::cray_xc(2, 1).topology.wiring();
-        let links = links(&wiring);
-        let own = |router: u32| links[router as usize];
-        assert_eq!(own(wiring.home(0).0), 0);
-        // In the group: one link along a row or a column, two otherwise.
-        assert!(wiring.routers_of(0).all(|router| own(router) <= 2));
-        let far = wiring.routers_of(1).map(own);
-        assert!(far.clone().all(|links| links >= 1) && far.max() <= Some(5));
     }
 }

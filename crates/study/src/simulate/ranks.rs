@@ -12,10 +12,9 @@ use netloom_fabric::host::Family;
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::Steps;
 use netloom_messaging::rank::{Rank, RankReport};
-use netloom_messaging::transit::{Hops, Transit, Unloaded};
+use netloom_messaging::transit::{Transit, Unloaded};
 use netloom_messaging::transport::Transport;
 use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
-use netloom_nic::detour;
 use netloom_nic::packet_port::{NewPacket, PacketPort, PortMemory, Watch};
 use netloom_node::nodes::{CoreOf, NewProcess, Nodes};
 use netloom_node::process::{Operations, Process, Resumed, Step};
@@ -131,21 +130,17 @@ impl<'a> Ranks<'a> {
         on: impl Fn(&Ranks, bool, (&dyn ProgressSink, usize)) -> Result<RunResult, Problem>,
     ) -> Result<RunResult, Problem> {
         let count = self.reports.len() as u32;
-        let transit = Arc::clone(&self.transit);
-        let hops = move || -> Hops {
-            let transit = Arc::clone(&transit);
-            Box::new(move |a, b| transit.hops(a, b))
-        };
-        // Where something is out of order, a rank may be out of the first one's reach.
-        let is_whole = self.study.network.torus().is_none_or(|torus| detour::planner(torus).is_none());
-        if is_whole && let Some(programs) = unloaded::programs(count, &hops()) {
+        let hops = Arc::clone(self.transit.hops());
+        if unloaded::is_possible(self.study)
+            && let Some(programs) = unloaded::programs(count, &hops)
+        {
             let placement = (*self.placement).clone();
-            let transit = Transit::new(count, hops(), Unloaded::default()).observing();
+            let transit = Transit::new(count, Arc::clone(&hops), Unloaded::default()).observing();
             let study = self.study.to_its_end();
             let alone = Ranks::on_nodes(&study, programs, placement, vec![], self.begin);
             let alone = Ranks { transit: Arc::new(transit), ..alone };
             on(&alone, true, (&unloaded::Unseen(progress), threads))?;
-            self.transit = Arc::new(Transit::new(count, hops(), alone.transit.unloaded()));
+            self.transit = Arc::new(Transit::new(count, hops, alone.transit.unloaded()));
         }
         self.begin = Instant::now();
         on(&self, false, (progress, threads))

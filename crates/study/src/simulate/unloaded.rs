@@ -4,13 +4,13 @@
 
 use crate::resolve::ResolvedStudy;
 use crate::run::{Progress, ProgressSink};
+use netloom_fabric::config::SwitchedFaults;
 use netloom_fabric::topology::torus::Torus;
-use netloom_fabric::topology::wiring::Wiring;
 use netloom_messaging::transit::Hops;
+use netloom_nic::detour;
 use netloom_workload::program::{Operation, Program, Serial};
 use netloom_workload::shape::Shape;
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Lengths of the messages, bytes; beyond the last, times lie on a line through the last two.
 const LENGTHS: [u64; 7] = [0, 64, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18];
@@ -22,32 +22,15 @@ pub(super) fn hops(study: &ResolvedStudy, nodes: &[u32]) -> Hops {
     let nodes: Arc<[u32]> = nodes.into();
     if let Some(torus) = study.network.torus() {
         let shape = Shape::of_torus(&Torus::new(&torus.topology));
-        return Box::new(move |a, b| shape.hops(nodes[a as usize], nodes[b as usize]));
+        return Arc::new(move |a, b| shape.hops(nodes[a as usize], nodes[b as usize]));
     }
-    let wiring = &study.switched().wiring;
-    let home: Vec<u32> = nodes.iter().map(|&node| wiring.home(node).0).collect();
-    let mut from: HashMap<u32, Box<[u8]>> = HashMap::new();
-    for &router in &home {
-        from.entry(router).or_insert_with(|| links_from(wiring, router));
-    }
-    Box::new(move |a, b| from[&home[a as usize]][home[b as usize] as usize].into())
-}
-
-/// Links from a router to each.
-fn links_from(wiring: &Wiring, router: u32) -> Box<[u8]> {
-    let mut links = vec![u8::MAX; wiring.routers() as usize];
-    links[router as usize] = 0;
-    let mut seen = VecDeque::from([router]);
-    while let Some(router) = seen.pop_front() {
-        let far = links[router as usize].saturating_add(1);
-        for end in (0..wiring.ports()).filter_map(|port| wiring.end(router, port)) {
-            if links[end.router as usize] == u8::MAX {
-                links[end.router as usize] = far;
-                seen.push_back(end.router);
-            }
-        }
-    }
-    links.into()
+    let wiring = Arc::clone(&study.switched().wiring);
+    // Found when first asked for: of a large machine few pairs are.
+    let from: Box<[OnceLock<Box<[u8]>>]> = (0..wiring.routers()).map(|_| OnceLock::new()).collect();
+    Arc::new(move |a, b| {
+        let [a, b] = [a, b].map(|rank| wiring.home(nodes[rank as usize]).0);
+        from[a as usize].get_or_init(|| wiring.links_from(a))[b as usize].into()
+    })
 }
 
 /// The programs that send messages one at a time, for as many ranks; none where there is nobody to send to.
@@ -65,6 +48,14 @@ pub(super) fn programs(ranks: u32, hops: &Hops) -> Option<Vec<Box<dyn Program>>>
         }
     }
     Some(operations.into_iter().map(|own| Box::new(Serial::new(own)) as Box<dyn Program>).collect())
+}
+
+/// Whether everything works on a study's machine, all the time: elsewhere a message of the first rank might find no way.
+pub(super) fn is_possible(study: &ResolvedStudy) -> bool {
+    match study.network.torus() {
+        Some(torus) => detour::planner(torus).is_none(),
+        None => study.switched().config.faults == SwitchedFaults::default(),
+    }
 }
 
 /// Shows nothing, and stops when the run is to stop.

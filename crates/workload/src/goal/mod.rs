@@ -158,7 +158,10 @@ pub struct OtherCollectives {
 fn same_collectives(first: &RankTrace, own: &RankTrace, rank: u32) -> Result<(), OtherCollectives> {
     let (mut of_first, mut of_own) = (first.collectives(), own.collectives());
     let shown = |which: Option<(u32, u64)>| {
-        which.map_or("none".into(), |(which, bytes)| format!("`{} {bytes}b`", COLLECTIVES[which as usize].0))
+        which.map_or("none".into(), |(which, bytes)| match COLLECTIVES[which as usize] {
+            (word, Operation::Barrier) => format!("`{word}`"),
+            (word, _) => format!("`{word} {bytes}b`"),
+        })
     };
     for number in 1.. {
         match (of_first.next(), of_own.next()) {

@@ -14,7 +14,7 @@ use crate::ConfigError;
 use crate::matching::COLLECTIVE_TAGS;
 use crate::program::{Issue, OpId, Operation, Processors, Program};
 use crate::skeleton::Skeleton;
-use crate::skeleton::collective::{Algorithm, Collective, Operation as CollectiveOperation, perform};
+use crate::skeleton::collective::{Algorithm, Collective, Operation as CollectiveOperation, perform, word};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +85,10 @@ impl TraceCollectives {
         let ranks = trace.ranks().len() as u32;
         for (which, bytes) in first.collectives() {
             let collective = self.of(COLLECTIVES[which as usize].1, ranks, bytes);
-            collective.check().map_err(|e| ConfigError { key: format!("collectives.{}", e.key), ..e })?;
+            collective.check().map_err(|e| {
+                let key = if e.key == "algorithm" { word(&collective.operation) } else { e.key };
+                ConfigError { key: format!("collectives.{key}"), ..e }
+            })?;
         }
         Ok(())
     }
