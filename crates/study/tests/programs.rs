@@ -159,6 +159,35 @@ fn collective_operations_by_hardware() {
     }
 }
 
+/// Nobody leaves a collective operation by hardware, in a trace, before the last rank has entered it.
+#[test]
+fn hardware_waits_for_the_last_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    for operation in ["barrier", "bcast 8b", "allreduce 8b"] {
+        let ranks = (0..32).map(|rank| {
+            let ns = if rank == 31 { 50_000 } else { 0 };
+            format!("rank {rank} {{\na: calc {ns}\nb: {operation}\nb requires a\n}}\n")
+        });
+        let file = folder.path().join("late.goal");
+        std::fs::write(&file, format!("num_ranks 32\n{}", ranks.collect::<String>())).unwrap();
+        let text = format!(
+            "name = 'late'\nmachine = 'bgq'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n[workload]\nkind = 'trace'\n\
+            file = '{}'\ncollectives = {{ barrier = 'hardware', broadcast = 'hardware', allreduce = 'hardware' }}\n",
+            file.display()
+        );
+        for machine in [&["machine=bgq"][..], &["machine=xc"], &["machine=th", "topology.down=[8,4]"]] {
+            let result = run(&text, machine, 1);
+            let figures = finished(&result);
+            // Of a broadcast on TH Express-2, which waits for all in its barrier, as of the others.
+            assert!(figures.mean_end_us > 50.0, "{machine:?} {operation}: {figures:?}");
+            assert!(
+                figures.partner_us > 40.0 && figures.messages == 0,
+                "{machine:?} {operation}: {figures:?}"
+            );
+        }
+    }
+}
+
 /// Without software and with a progress thread a rank takes at least what it computes; each overhead makes it take longer by what it is.
 #[test]
 fn overheads_are_what_they_are_set_to() {
