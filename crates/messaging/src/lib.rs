@@ -6,6 +6,7 @@
 //! | receives and messages matched by source and tag | `matching.rs` |
 //! | a rank with its library: eager and rendezvous | `rank.rs` |
 //! | what the protocols need of what is below them | `transport.rs` |
+//! | network interfaces as libraries drive them, without waiting | `device.rs`; on simulated nodes `spi/device.rs`, `gni/device.rs`, `glex/device.rs` |
 //! | how long messages are under way, and why a rank waits | `transit.rs` |
 //! | over packets, Message Units, Aries NICs, TH Express NICs | `transports/` |
 //! | what programs on Message Units call: the system programming interface, user's and kernel's side | `spi/` |
@@ -14,6 +15,7 @@
 //! | protocol cut-offs and the time of the library's instructions | `config.rs` |
 
 pub mod config;
+pub mod device;
 pub mod dmapp;
 pub mod glex;
 pub mod gni;

@@ -9,7 +9,7 @@ use crate::matching::Contexts;
 use crate::program::{Collective, Issue, OpId, Operation, Program};
 use crate::transit::{Part, Passage, Transit};
 use crate::transport::{Envelope, Event, Kind, Transport};
-use netloom_node::process::{self, Failure, Operations, Outcome, Process, Resumed, Step, Wait};
+use netloom_node::process::{Failure, Operations, Outcome, Process, Resumed, Step, Wait};
 use netloom_node::program::lock;
 use netloom_node::time::Microticks;
 use smallvec::SmallVec;
@@ -199,7 +199,7 @@ impl<T: Transport> Rank<T> {
     fn spend(&mut self, microticks: Microticks) {
         if !microticks.is_zero() {
             self.spent += microticks;
-            self.transport.core().ask(process::Operation::Spend(microticks));
+            self.transport.thread().spend(microticks);
         }
     }
 
@@ -210,8 +210,8 @@ impl<T: Transport> Rank<T> {
     }
 
     /// Whether anything has been asked of the node, so that time passes before the library continues.
-    fn has_asked(&self) -> bool {
-        self.transport.core().has_asked()
+    fn is_asked(&self) -> bool {
+        self.transport.thread().is_asked()
     }
 
     /// An operation of the program has finished: what it starts now is done.
@@ -517,17 +517,17 @@ impl<T: Transport> Rank<T> {
                     op => self.finished(op, now)?,
                 }
             }
-            if self.has_asked() {
+            if self.is_asked() {
                 return Ok(Step::Running);
             }
             if let Some((op, microticks)) = self.to_compute.pop_front() {
                 self.doing = Doing::Computing(op);
-                self.transport.core().ask(process::Operation::Spend(microticks));
+                self.transport.thread().spend(microticks);
                 return Ok(Step::Running);
             }
             match self.transport.advance() {
                 Some(event) => self.happened(event, now)?,
-                None if self.has_asked() => return Ok(Step::Running),
+                None if self.is_asked() => return Ok(Step::Running),
                 None => break,
             }
         }
@@ -547,7 +547,7 @@ impl<T: Transport> Rank<T> {
         let (any, most) = self.transport.watches();
         let timer = self.timers.first_key_value().map(|(key, _)| key.0 - now);
         let at_most = [most, timer].into_iter().flatten().min();
-        self.transport.core().ask(process::Operation::Wait(Wait { any: SmallVec::from_iter(any), at_most }));
+        self.transport.thread().wait(Wait { any: SmallVec::from_iter(any), at_most });
         Ok(Step::Running)
     }
 }
@@ -562,9 +562,9 @@ impl<T: Transport> Process<T::Command, T::Watch> for Rank<T> {
         why: Resumed,
         operations: &mut Operations<T::Command, T::Watch>,
     ) -> Step {
-        self.transport.core().resumed(now);
+        self.transport.thread().resumed(now, why);
         let step = self.go_on(now, why);
-        self.transport.core().hand_over(operations);
+        self.transport.thread().take(operations);
         step.unwrap_or_else(|failure| {
             operations.clear();
             Step::Ended(Err(failure))

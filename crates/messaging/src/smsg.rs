@@ -4,7 +4,9 @@
 //! How a mailbox is laid out is **(ours)**: a message lies at the end of its slot, with its lengths and number last, so that the last packet of it says that it is
 //! there. Its packets are routed in order for that, and a mailbox should lie within one page.
 
-use crate::gni::{Endpoint, Gni, Post, PostKind};
+use crate::device::GniDevice;
+use crate::gni::device::AriesDevice;
+use crate::gni::{Endpoint, Gni, Post, PostKind, Step};
 use netloom_fabric::router::tiled::Mode;
 use netloom_nic::aries::LINE_B;
 use netloom_nic::aries::address::MemHandle;
@@ -58,9 +60,9 @@ pub struct Message {
     pub data: Vec<u8>,
 }
 
-/// A connection between two processes.
-pub struct Smsg {
-    gni: Gni,
+/// A connection between two processes. Nothing here waits.
+pub struct Connection<D> {
+    device: D,
     to: Endpoint,
     mine: Mailbox,
     theirs: Mailbox,
@@ -69,12 +71,12 @@ pub struct Smsg {
     mode: Mode,
 }
 
-impl Smsg {
+impl<D: GniDevice> Connection<D> {
     /// Joins two mailboxes, of which both sides know.
     ///
     /// # Errors
     /// If a mailbox has no slots, or does not lie within its memory at a multiple of 64 B.
-    pub fn init(gni: &Gni, to: Endpoint, mine: Mailbox, theirs: Mailbox) -> Result<Self, Refusal> {
+    pub fn new(device: D, to: Endpoint, mine: Mailbox, theirs: Mailbox) -> Result<Self, Refusal> {
         for m in [&mine, &theirs] {
             let end = m.memory.address + m.memory.bytes;
             let fits = m.address >= m.memory.address && m.address + m.bytes() <= end;
@@ -85,26 +87,14 @@ impl Smsg {
                 return Err(Refusal::Alignment);
             }
         }
-        Ok(Smsg { gni: gni.clone(), to, mine, theirs, sent: 0, taken: 0, mode: Mode::MinimalHash })
-    }
-
-    /// Chooses how messages are routed from now on (`GNI_SmsgSetDeliveryMode`).
-    ///
-    /// # Errors
-    /// If packets could overtake one another: a message's last packet tells that it is there.
-    pub fn set_delivery_mode(&mut self, mode: Mode) -> Result<(), Refusal> {
-        if !mode.is_in_order() {
-            return Err(Refusal::InvalidParam);
-        }
-        self.mode = mode;
-        Ok(())
+        Ok(Connection { device, to, mine, theirs, sent: 0, taken: 0, mode: Mode::MinimalHash })
     }
 
     /// Sends a message. `queue` and `id` are of the event that tells when the put has ended; the receiver has an event where its mailbox' memory has a queue.
     ///
     /// # Errors
     /// [`Refusal::NotDone`] if there is no credit for a slot; if the message is too long.
-    pub async fn send(
+    pub fn send(
         &mut self,
         header: &[u8],
         data: &[u8],
@@ -133,26 +123,95 @@ impl Smsg {
             mode: self.mode,
             ..Post::new(PostKind::FmaPut, 0, at, self.theirs.memory, bytes.len() as u64)
         };
-        self.gni.put_bytes(self.to, post, &bytes).await
+        self.device.put_bytes(self.to, post, &bytes)
     }
 
     /// Whether the other side has no slot free for the next message; and the address of the word that says when it has.
     pub fn needs_credit(&self) -> Option<u64> {
-        let taken = self.gni.load_word(self.mine.credits());
+        let taken = self.device.load_word(self.mine.credits());
         (self.sent - taken >= self.theirs.slots).then(|| self.mine.credits())
     }
 
-    fn next(&self) -> Option<Message> {
+    /// The next message, if it has come. It stays until it is released.
+    pub fn next(&self) -> Option<Message> {
         let end = self.mine.end_of(self.taken);
-        if self.gni.load_word(end - 8) != self.taken + 1 {
+        if self.device.load_word(end - 8) != self.taken + 1 {
             return None;
         }
-        let lengths = self.gni.load_word(end - HEAD_B);
+        let lengths = self.device.load_word(end - HEAD_B);
         let (header, data) = (lengths as usize & 0xff_ffff, (lengths >> 24) as usize & 0xff_ffff);
         let start = end - HEAD_B - ((header + data) as u64).next_multiple_of(8);
-        let mut bytes = self.gni.load(start, header + data);
+        let mut bytes = self.device.load(start, header + data);
         let data = bytes.split_off(header);
         Some(Message { tag: (lengths >> 48) as u8, header: bytes, data })
+    }
+
+    /// Where the number of the next message will lie when it has come.
+    fn awaits(&self) -> (u64, u64) {
+        (self.mine.end_of(self.taken) - 8, self.taken + 1)
+    }
+
+    /// Gives the slot of the message back: a put of a word **(ours: for each)**.
+    ///
+    /// # Errors
+    /// If the process has not signed on.
+    pub fn release(&mut self) -> Result<(), Refusal> {
+        self.taken += 1;
+        let post = Post {
+            mode: self.mode,
+            ..Post::new(PostKind::FmaPut, 0, self.theirs.credits(), self.theirs.memory, 8)
+        };
+        self.device.put_bytes(self.to, post, &self.taken.to_le_bytes())
+    }
+}
+
+/// A connection as programs use it (`GNI_Smsg…`).
+pub struct Smsg {
+    gni: Gni,
+    connection: Connection<AriesDevice>,
+}
+
+impl Smsg {
+    /// Joins two mailboxes, of which both sides know.
+    ///
+    /// # Errors
+    /// If a mailbox has no slots, or does not lie within its memory at a multiple of 64 B.
+    pub fn init(gni: &Gni, to: Endpoint, mine: Mailbox, theirs: Mailbox) -> Result<Self, Refusal> {
+        let connection = Connection::new(gni.device().clone(), to, mine, theirs)?;
+        Ok(Smsg { gni: gni.clone(), connection })
+    }
+
+    /// Chooses how messages are routed from now on (`GNI_SmsgSetDeliveryMode`).
+    ///
+    /// # Errors
+    /// If packets could overtake one another: a message's last packet tells that it is there.
+    pub fn set_delivery_mode(&mut self, mode: Mode) -> Result<(), Refusal> {
+        if !mode.is_in_order() {
+            return Err(Refusal::InvalidParam);
+        }
+        self.connection.mode = mode;
+        Ok(())
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    pub async fn send(
+        &mut self,
+        header: &[u8],
+        data: &[u8],
+        tag: u8,
+        queue: Option<u16>,
+        id: u64,
+    ) -> Result<(), Refusal> {
+        let asked = self.connection.send(header, data, tag, queue, id);
+        self.gni.after(asked).await
+    }
+
+    /// Whether the other side has no slot free for the next message; and the address of the word that says when it has.
+    pub fn needs_credit(&self) -> Option<u64> {
+        self.connection.needs_credit()
     }
 
     /// Looks once whether the next message has come. It stays until it is released.
@@ -160,8 +219,8 @@ impl Smsg {
     /// # Errors
     /// [`Refusal::NotDone`] if it has not.
     pub async fn get_next(&self) -> Result<Message, Refusal> {
-        self.gni.compute_milliticks(self.gni.core().poll_milliticks).await;
-        self.next().ok_or(Refusal::NotDone)
+        self.gni.step(Step::Poll).await;
+        self.connection.next().ok_or(Refusal::NotDone)
     }
 
     /// Looks once whether the next message has come with a tag that is asked for (`GNI_SmsgGetNextWTag`).
@@ -178,21 +237,17 @@ impl Smsg {
     /// # Panics
     /// Never: what has come is there.
     pub async fn wait_next(&self) -> Message {
-        let (at, number) = (self.mine.end_of(self.taken) - 8, self.taken + 1);
+        let (at, number) = self.connection.awaits();
         self.gni.wait_memory(at, 8, |b| b == number.to_le_bytes()).await;
-        self.next().expect("it has come")
+        self.connection.next().expect("it has come")
     }
 
-    /// Gives the slot of the message back: a put of a word **(ours: for each)**.
+    /// Gives the slot of the message back.
     ///
     /// # Errors
     /// If the process has not signed on.
     pub async fn release(&mut self) -> Result<(), Refusal> {
-        self.taken += 1;
-        let post = Post {
-            mode: self.mode,
-            ..Post::new(PostKind::FmaPut, 0, self.theirs.credits(), self.theirs.memory, 8)
-        };
-        self.gni.put_bytes(self.to, post, &self.taken.to_le_bytes()).await
+        let asked = self.connection.release();
+        self.gni.after(asked).await
     }
 }

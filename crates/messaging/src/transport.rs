@@ -1,7 +1,7 @@
 //! What the point-to-point protocols need of what is below them: the seam between messages and network interfaces.
 
 use crate::program::Collective;
-use netloom_node::program::Core;
+use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::SmallVec;
 
@@ -122,8 +122,8 @@ pub trait Transport: Send {
     /// What can be waited for there.
     type Watch: Copy + Send + 'static;
 
-    /// The rank's side of its node.
-    fn core(&self) -> &Core<Self::Command, Self::Watch>;
+    /// The rank's hardware thread.
+    fn thread(&self) -> &Thread<Self::Command, Self::Watch>;
 
     /// Sets up what is needed before the first message.
     fn start(&mut self) {}

@@ -4,7 +4,11 @@
 mod units;
 
 use netloom_engine::Stream;
+use netloom_engine::{Progress, Reached};
+use netloom_fabric::router::queued::QueuedNetwork;
+use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_messaging::spi::Spi;
+use netloom_nic::message_unit::NETWORK_FIFOS;
 use netloom_nic::message_unit::config::MessageUnitConfig;
 use netloom_nic::message_unit::descriptor::{ANY_DIRECTION, Descriptor, HIGH_PRIORITY, Kind, LOCAL, Network};
 use units::{Task, network, run, run_failing, unit};
@@ -213,4 +217,32 @@ fn messages_interleave() {
     let measurements = run(&network(&[2], false), &unit(), two, &[], 1).0;
     let [first, second] = [0, 1].map(|i| measurements[1].1[i].time().ticks() as f64);
     assert!((first / second - 1.0).abs() < 0.2, "{first} {second}");
+}
+
+/// A core runs two threads at full speed. More share its issue slots: a step takes as long as those make it that are there at its begin.
+#[test]
+fn hardware_threads_share_a_core() {
+    // When the first process of so many on a node has computed for 1,000 ticks twice, where the others compute for 400 once.
+    let ended = |processes: u32| {
+        let (config, unit) = (network(&[2, 1, 1, 1, 1], false), unit());
+        let outline = config.outline();
+        let units = |nodes: &[u32]| {
+            netloom_messaging::spi::units(&unit, &outline, nodes, processes, 1, |spi: Spi| async move {
+                spi.compute(if spi.process() == 0 { 1000 } else { 400 }).await;
+                if spi.process() == 0 {
+                    spi.compute(1000).await;
+                    spi.measure(0, spi.now());
+                }
+            })
+        };
+        let options = BuildOptions { injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
+        let mut machine = QueuedNetwork::new(&config, &options, units).expect("buildable");
+        assert_eq!(machine.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);
+        let block = machine.blocks().next().expect("a block");
+        let (_, _, measured) = block.host().measurements().next().expect("a process");
+        measured[0].time().ticks()
+    };
+    assert_eq!([1, 16, 17, 32].map(ended), [2000; 4]);
+    // Three threads on its core, then it alone; and four.
+    assert_eq!([33, 64].map(ended), [1500 + 1000, 2000 + 1000]);
 }

@@ -3,6 +3,8 @@
 //! | what | file |
 //! |---|---|
 //! | a process: it is resumed, and answers with what it asks for next | `process.rs` |
+//! | its hardware thread: what it asks its node for | `thread.rs` |
+//! | cores, and the threads that share one | `cores.rs` |
 //! | processes written as an `async fn` | `program.rs` |
 //! | what is due at a node, in time finer than ticks | `agenda.rs` |
 //! | that time: microticks, which are no ticks | `time.rs` |
@@ -12,10 +14,12 @@
 //! | the nodes of a block, as the fabric sees them | `nodes.rs` |
 
 pub mod agenda;
+pub mod cores;
 pub mod memory;
 pub mod nodes;
 pub mod polling;
 pub mod process;
 pub mod program;
 pub mod schedule;
+pub mod thread;
 pub mod time;

@@ -1,15 +1,35 @@
-//! What lies in a node's memory, where anybody has stored anything: all else is zeros, and takes no room.
+//! A node's memory. Where processes are simulated, what lies there is kept here as far as anybody has stored anything: all else is zeros, and
+//! takes no room. Memory that is kept elsewhere, such as that of a real process, is an [`AddressSpace`] that is mapped into it. Network
+//! interfaces reach either by the node's addresses.
 
 use netloom_fabric::packet::Data;
 use std::collections::BTreeMap;
 
-/// Bytes that are kept together.
-const PAGE: u64 = 512;
+/// Bytes that are kept together; what is mapped begins and ends at multiples of it.
+pub const PAGE: u64 = 512;
+
+/// Memory of a process.
+pub trait AddressSpace: Send {
+    /// Reads bytes from an address of the process on.
+    fn load(&self, address: u64, into: &mut [u8]);
+
+    /// Writes bytes from an address of the process on.
+    fn store(&mut self, address: u64, bytes: &[u8]);
+}
+
+/// Part of an address space, from this address of it on, to the end of this page of the node's memory.
+struct Mapped {
+    end: u64,
+    address: u64,
+    space: Box<dyn AddressSpace>,
+}
 
 /// A node's memory.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Contents {
     pages: BTreeMap<u64, Box<[u8; PAGE as usize]>>,
+    /// What is mapped, by its first page.
+    mapped: BTreeMap<u64, Mapped>,
 }
 
 /// Pages that hold bytes from `start` on: which, where in it, and how many.
@@ -26,10 +46,29 @@ fn pieces(start: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)
 }
 
 impl Contents {
+    /// Maps `bytes` of an address space, from its `address` on, to the node's addresses from `start` on. What was there before cannot be
+    /// reached any more.
+    ///
+    /// # Panics
+    /// If it does not begin and end at multiples of [`PAGE`], or overlaps what is mapped already.
+    pub fn map(&mut self, start: u64, bytes: u64, space: Box<dyn AddressSpace>, address: u64) {
+        assert!([start, bytes].iter().all(|x| x.is_multiple_of(PAGE)) && bytes > 0, "whole pages are mapped");
+        let (first, end) = (start / PAGE, (start + bytes) / PAGE);
+        let is_free = self.mapped.range(..end).next_back().is_none_or(|(_, before)| before.end <= first);
+        assert!(is_free, "part of it is mapped already");
+        self.mapped.insert(first, Mapped { end, address, space });
+    }
+
+    /// Where a page is mapped from: the first page of what is mapped there, and the page's address there.
+    fn mapping(&self, page: u64) -> Option<(u64, u64)> {
+        let (&first, mapped) = self.mapped.range(..=page).next_back()?;
+        (page < mapped.end).then(|| (first, mapped.address + (page - first) * PAGE))
+    }
+
     /// Bytes from `start` on; none if nothing has been stored there.
     pub fn load(&self, start: u64, length: usize) -> Option<Data> {
         pieces(start, length)
-            .any(|(page, ..)| self.pages.contains_key(&page))
+            .any(|(page, ..)| self.pages.contains_key(&page) || self.mapping(page).is_some())
             .then(|| self.load_all(start, length).into())
     }
 
@@ -39,7 +78,9 @@ impl Contents {
         let mut left = &mut bytes[..];
         for (page, inside, count) in pieces(start, length) {
             let (now, rest) = left.split_at_mut(count);
-            if let Some(page) = self.pages.get(&page) {
+            if let Some((first, address)) = self.mapping(page) {
+                self.mapped[&first].space.load(address + inside as u64, now);
+            } else if let Some(page) = self.pages.get(&page) {
                 now.copy_from_slice(&page[inside..inside + count]);
             }
             left = rest;
@@ -52,10 +93,17 @@ impl Contents {
         let mut from = 0;
         for (page, inside, count) in pieces(start, length) {
             let room = inside..inside + count;
-            match bytes {
-                Some(bytes) => {
+            let part = bytes.map(|bytes| &bytes[from..from + count]);
+            from += count;
+            if let Some((first, address)) = self.mapping(page) {
+                let mapped = self.mapped.get_mut(&first).expect("just found");
+                mapped.space.store(address + inside as u64, part.unwrap_or(&[0; PAGE as usize][..count]));
+                continue;
+            }
+            match part {
+                Some(part) => {
                     let page = self.pages.entry(page).or_insert_with(|| Box::new([0; PAGE as usize]));
-                    page[room].copy_from_slice(&bytes[from..from + count]);
+                    page[room].copy_from_slice(part);
                 }
                 None => {
                     if let Some(page) = self.pages.get_mut(&page) {
@@ -63,7 +111,6 @@ impl Contents {
                     }
                 }
             }
-            from += count;
         }
     }
 }
@@ -72,6 +119,45 @@ impl Contents {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::sync::{Arc, Mutex};
+
+    /// Memory of a process that is not the node's.
+    #[derive(Clone)]
+    struct Elsewhere(Arc<Mutex<Vec<u8>>>);
+
+    impl AddressSpace for Elsewhere {
+        fn load(&self, address: u64, into: &mut [u8]) {
+            into.copy_from_slice(&self.0.lock().unwrap()[address as usize..][..into.len()]);
+        }
+
+        fn store(&mut self, address: u64, bytes: &[u8]) {
+            self.0.lock().unwrap()[address as usize..][..bytes.len()].copy_from_slice(bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_mapped_lies_in_its_process() {
+        let space = Elsewhere(Arc::new(Mutex::new(vec![7; 4096])));
+        let mut memory = Contents::default();
+        memory.map(3 * PAGE, 2 * PAGE, Box::new(space.clone()), 100);
+        // Half before it, half in it; and to its last byte.
+        memory.store(3 * PAGE - 2, 4, Some(&[1, 2, 3, 4]));
+        memory.store(5 * PAGE - 1, 3, Some(&[5, 6, 8]));
+        assert_eq!(memory.load_all(3 * PAGE - 2, 5), [1, 2, 3, 4, 7]);
+        assert_eq!(memory.load_all(5 * PAGE - 2, 4), [7, 5, 6, 8]);
+        memory.store(3 * PAGE, 1, None);
+        assert!(memory.load(3 * PAGE, 8).is_some() && memory.load(9 * PAGE, 8).is_none());
+        let bytes = space.0.lock().unwrap();
+        assert_eq!((&bytes[98..103], bytes[100 + 1023], bytes[100 + 1024]), (&[7, 7, 0, 4, 7][..], 5, 7));
+    }
+
+    #[test]
+    #[should_panic(expected = "part of it is mapped already")]
+    fn nothing_is_mapped_twice() {
+        let (mut memory, space) = (Contents::default(), Elsewhere(Arc::default()));
+        memory.map(0, 4 * PAGE, Box::new(space.clone()), 0);
+        memory.map(3 * PAGE, PAGE, Box::new(space), 0);
+    }
 
     proptest! {
         /// As an array has it.

@@ -1,10 +1,12 @@
 //! The nodes of a block, each with its network interface and its processes, as the fabric sees them: the same for every interface.
 
+use crate::cores::CoresConfig;
 use crate::process::{
     Failure, Measurement, Operation, Operations, Outcome, Process, ProcessId, Resumed, Step, Wait,
 };
 use crate::program::Core;
 use crate::schedule::{Next, Schedule};
+use crate::thread::Thread;
 use crate::time::Microticks;
 use netloom_engine::Time;
 use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
@@ -50,6 +52,11 @@ pub trait NetworkInterface: Send + Sized {
 
     /// What is due at its node.
     fn schedule(&mut self) -> &mut Schedule<Self::Action, Self::Watch>;
+
+    /// The cores that its node's processes share; none: each has one of its own.
+    fn cores(_: &Self::Common) -> Option<&CoresConfig> {
+        None
+    }
 
     /// When a process that begins to wait at time `t`, resumes; `None` if what it waits for is not there yet.
     fn ready(
@@ -106,6 +113,9 @@ pub type EventOf<N> = <<N as NetworkInterface>::Family as Family>::Event;
 /// The operations of an interface's processes.
 pub type OperationsOf<N> = Operations<<N as NetworkInterface>::Command, <N as NetworkInterface>::Watch>;
 
+/// The hardware thread of a process of a node with this interface.
+pub type ThreadOf<N> = Thread<<N as NetworkInterface>::Command, <N as NetworkInterface>::Watch>;
+
 /// A program's side of a node with this interface.
 pub type CoreOf<N> = Core<<N as NetworkInterface>::Command, <N as NetworkInterface>::Watch>;
 
@@ -129,12 +139,12 @@ impl<N: NetworkInterface> Running<N> {
     }
 }
 
-/// A process as it is put on a node, with its core if its measurements are to be read.
+/// A process as it is put on a node, with its thread, where its measurements are.
 pub struct NewProcess<N: NetworkInterface> {
     /// It.
     pub process: Box<ProcessOf<N>>,
-    /// Where its measurements are.
-    pub core: CoreOf<N>,
+    /// Its thread.
+    pub thread: ThreadOf<N>,
 }
 
 /// A process of a node that has yet to be made: what its software needs to reach its node and interface.
@@ -143,8 +153,8 @@ pub struct ProcessSlot<N: NetworkInterface> {
     pub node: u32,
     /// The number of the process on its node.
     pub process: ProcessId,
-    /// The process' side of its node.
-    pub core: CoreOf<N>,
+    /// Its hardware thread.
+    pub thread: ThreadOf<N>,
     /// What the processes of the node and its interface share.
     pub shared: Arc<Mutex<N::Shared>>,
     /// What the interfaces of a block have in common.
@@ -156,7 +166,7 @@ impl<N: NetworkInterface> Clone for ProcessSlot<N> {
         ProcessSlot {
             node: self.node,
             process: self.process,
-            core: self.core.clone(),
+            thread: self.thread.clone(),
             shared: Arc::clone(&self.shared),
             common: Arc::clone(&self.common),
         }
@@ -170,10 +180,19 @@ pub struct Node<N: NetworkInterface> {
     /// What its processes and its interface share.
     pub shared: Arc<Mutex<N::Shared>>,
     running: Box<[Running<N>]>,
-    cores: Box<[CoreOf<N>]>,
+    threads: Box<[ThreadOf<N>]>,
     is_started: bool,
     /// Its interface.
     pub interface: Option<Box<N>>,
+}
+
+impl<N: NetworkInterface> Node<N> {
+    /// Processes that share the core of this one and have not ended.
+    fn threads_of_core(&self, cores: &CoresConfig, process: ProcessId) -> usize {
+        let count = cores.count();
+        let on_core = self.running.iter().skip(usize::from(process) % count).step_by(count);
+        on_core.filter(|running| running.outcome.is_none()).count()
+    }
 }
 
 /// The nodes' side of a block.
@@ -199,17 +218,17 @@ impl<N: NetworkInterface> Nodes<N> {
         let node = |&number: &u32| {
             let shared = Arc::default();
             let made: Vec<_> = (0..processes).map(|p| process(number, p, &shared)).collect();
-            let (mut running, mut cores) = (vec![], vec![]);
-            for NewProcess { process, core } in made {
+            let (mut running, mut threads) = (vec![], vec![]);
+            for NewProcess { process, thread } in made {
                 running.push(Running {
                     process: Some(process),
                     operations: Operations::new(),
                     outcome: None,
                 });
-                cores.push(core);
+                threads.push(thread);
             }
-            let (running, cores) = (running.into(), cores.into());
-            Node { number, shared, running, cores, is_started: false, interface: None }
+            let (running, threads) = (running.into(), threads.into());
+            Node { number, shared, running, threads, is_started: false, interface: None }
         };
         let list = numbers.iter().map(node).collect();
         Nodes { list, common, seed, dead: BTreeSet::new(), last: 0 }
@@ -225,10 +244,10 @@ impl<N: NetworkInterface> Nodes<N> {
     ) -> Self {
         let of = Arc::clone(&common);
         let make = |node, which, shared: &_| {
-            let core = CoreOf::<N>::default();
+            let thread = ThreadOf::<N>::default();
             let (shared, common) = (Arc::clone(shared), Arc::clone(&of));
-            let slot = ProcessSlot { node, process: which, core: core.clone(), shared, common };
-            NewProcess { process: process(slot), core }
+            let slot = ProcessSlot { node, process: which, thread: thread.clone(), shared, common };
+            NewProcess { process: process(slot), thread }
         };
         Nodes::new(common, numbers, processes, seed, make)
     }
@@ -248,8 +267,8 @@ impl<N: NetworkInterface> Nodes<N> {
     /// What the programs measured: node, process, figures.
     pub fn measurements(&self) -> impl Iterator<Item = (u32, u32, Vec<Measurement>)> {
         self.list.iter().flat_map(|node| {
-            let cores = node.cores.iter().enumerate();
-            cores.map(|(process, core)| (node.number, process as u32, core.measurements()))
+            let threads = node.threads.iter().enumerate();
+            threads.map(|(process, thread)| (node.number, process as u32, thread.measurements()))
         })
     }
 
@@ -308,8 +327,15 @@ impl<N: NetworkInterface> Nodes<N> {
             let interface = self.interface(node);
             match operation {
                 Operation::Fail(failure) => self.list[place.0].running[place.1].fail(failure),
-                Operation::Spend(Microticks::ZERO) => continue,
-                Operation::Spend(microticks) => interface.schedule().resume_at(t + microticks, process),
+                Operation::Spend(alone) => {
+                    let takes = match N::cores(&common) {
+                        None => alone,
+                        Some(cores) => {
+                            cores.shared(alone, self.list[place.0].threads_of_core(cores, process))
+                        }
+                    };
+                    self.interface(node).schedule().resume_at(t + takes, process);
+                }
                 Operation::Submit(command) => match interface.submit(&common, t, process, command) {
                     Submitted::Done => continue,
                     Submitted::Pending => {}
@@ -444,7 +470,7 @@ impl<N: NetworkInterface> Nodes<N> {
     /// Memory of an idle node with `processes` processes, bytes, without what the processes keep themselves.
     pub fn bytes_when_idle(processes: usize) -> usize {
         let counts = 2 * size_of::<usize>();
-        let process = size_of::<Running<N>>() + size_of::<CoreOf<N>>() + CoreOf::<N>::bytes() + counts;
+        let process = size_of::<Running<N>>() + size_of::<ThreadOf<N>>() + ThreadOf::<N>::bytes() + counts;
         size_of::<Node<N>>() + size_of::<N::Shared>() + counts + processes * process
     }
 }

@@ -20,6 +20,8 @@ const KEYS: &[Renamed] = &[
         new: "measure.window_us",
         note: "in microseconds instead of ticks",
     },
+    Renamed { old: "machine.aries.core.cores_per_cpu", new: "machine.aries.cores.per_cpu", note: "" },
+    Renamed { old: "aries.core.cores_per_cpu", new: "aries.cores.per_cpu", note: "" },
     Renamed { old: "measure.warmup", new: "measure.warmup_us", note: "\"auto\" or microseconds, as before" },
 ];
 

@@ -1,6 +1,8 @@
 //! Memory that an endpoint registers, so that others reach it and the NIC reads it (sections 2.3 and 3.1).
 
-use super::{Glex, Refusal, lock};
+use super::device::ThDevice;
+use super::{Glex, Refusal, Step, lock};
+use crate::device::Device;
 use netloom_nic::th::Write;
 use netloom_node::time::Microticks;
 
@@ -11,7 +13,7 @@ pub struct Memory {
     item: u16,
 }
 
-impl Glex {
+impl ThDevice {
     /// Registers the pages of memory for an endpoint (the kernel's part: not timed).
     ///
     /// # Errors
@@ -26,7 +28,7 @@ impl Glex {
         self.insert(endpoint, (address, bytes), may_write, true)
     }
 
-    fn insert(
+    pub(super) fn insert(
         &self,
         endpoint: u8,
         (address, bytes): (u64, u64),
@@ -51,7 +53,9 @@ impl Glex {
         self.own(&mut here, memory.endpoint)?;
         here.deregister(&self.common.config, memory.endpoint, memory.item)
     }
+}
 
+impl Glex {
     /// Registers memory on line, in the three steps of a refresh: the item is written to the memory checker; tags of its pages in the cache
     /// are sought; those found are removed, and a register tells the program, which reads it until then.
     ///
@@ -89,13 +93,15 @@ impl Glex {
             here.refreshes_asked += 1;
             here.refreshes_asked
         };
-        let (core, pcie) = (self.core(), &self.common.config.pcie);
-        let cost = Microticks::of_milliticks(core.library_milliticks + core.line_milliticks);
-        let write = Write::Refresh(memory.item, is_valid);
-        self.core.submit_after(cost, write).await;
+        self.device.spend(Step::Library);
+        self.device.spend(Step::Lines(1));
+        self.device.write(Write::Refresh(memory.item, is_valid));
+        self.core.done().await;
+        let crossing = Microticks::of_milliticks(self.common.config.pcie.crossing_milliticks);
         // A read of the register crosses the host interface twice.
         while lock(&self.here).refreshes_done < number {
-            self.compute_milliticks(2 * pcie.crossing_milliticks + core.poll_milliticks).await;
+            self.device.spend(Step::Compute(2 * crossing));
+            self.step(Step::Poll).await;
         }
     }
 }

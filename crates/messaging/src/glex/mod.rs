@@ -23,22 +23,23 @@
 //! # let _ = put;
 //! ```
 
+pub mod device;
 mod memory;
 mod post;
 mod queues;
 pub mod tree;
 
+use crate::device::Device;
+use device::ThDevice;
 use netloom_fabric::config::TiledConfig;
-use netloom_nic::th::config::{ThConfig, ThCoreConfig};
+use netloom_nic::th::config::ThConfig;
 use netloom_nic::th::status::Refusal;
-use netloom_nic::th::{
-    Address, Common, EVENT_B, EndpointConfig, Nic, Node, Port, Submission, ThNics, Watch, nics_of, place,
-};
+use netloom_nic::th::{Nic, ThNics, Watch, nics_of};
 use netloom_node::nodes::{CoreOf, ProcessOf, ProcessSlot};
 use netloom_node::program::{IntoOutcome, Program, lock};
 use netloom_node::time::Microticks;
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::ops::Deref;
 
 pub use memory::Memory;
 
@@ -62,120 +63,67 @@ where
 {
     nics_of(config, network, numbers, processes, seed, |slot| -> Box<ProcessOf<Nic>> {
         let glex = Glex::new(slot);
-        Box::new(Program::new(glex.process_core().clone(), program(glex)))
+        Box::new(Program::new(&glex.core.clone(), program(glex)))
     })
 }
 
-/// A process, as its program sees it.
+/// The steps of the interface's software.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The library's instructions for an operation.
+    Library,
+    /// So many lines of 64 B stored to the NIC.
+    Lines(u64),
+    /// So many lines copied in memory: data into a descriptor, or out of a queue.
+    CopyLines(u64),
+    /// A look at memory.
+    Poll,
+    /// Instructions of the layers above, for this long.
+    Compute(Microticks),
+}
+
+/// A process, as its program sees it: its device, and calls that wait.
 #[derive(Clone)]
 pub struct Glex {
-    node: u32,
-    process: u8,
+    device: ThDevice,
     core: CoreOf<Nic>,
-    here: Arc<Mutex<Node>>,
-    common: Arc<Common>,
+}
+
+/// All that does not wait.
+impl Deref for Glex {
+    type Target = ThDevice;
+
+    fn deref(&self) -> &ThDevice {
+        &self.device
+    }
 }
 
 impl Glex {
     /// That of a process.
     pub fn new(slot: ProcessSlot<Nic>) -> Self {
-        let ProcessSlot { node, process, core, shared, common } = slot;
-        Glex { node, process, core, here: shared, common }
+        let core = CoreOf::<Nic>::new(slot.thread.clone());
+        Glex { device: ThDevice::new(slot), core }
     }
 
-    /// The process' side of its node.
-    pub fn process_core(&self) -> &CoreOf<Nic> {
-        &self.core
+    /// The device.
+    pub fn device(&self) -> &ThDevice {
+        &self.device
     }
 
-    /// The machine's number of the node.
-    pub fn node(&self) -> u32 {
-        self.node
+    /// Takes a step of its software.
+    async fn step(&self, step: Step) {
+        self.device.spend(step);
+        self.core.done().await;
     }
 
-    /// Which of the node's processes this is.
-    pub fn process(&self) -> u8 {
-        self.process
-    }
-
-    /// Processes of each node.
-    pub fn processes(&self) -> u8 {
-        self.common.processes
-    }
-
-    /// Nodes of the machine.
-    pub fn nodes(&self) -> u32 {
-        self.common.nodes
-    }
-
-    /// What its instructions cost.
-    pub fn core(&self) -> &ThCoreConfig {
-        &self.common.config.core
+    /// Runs instructions of its own for so long.
+    pub async fn compute_milliticks(&self, milliticks: u64) {
+        self.step(Step::Compute(Microticks::of_milliticks(milliticks))).await;
     }
 
     /// The time, millionths of a tick: the core's own counter.
     pub fn now(&self) -> Microticks {
         self.core.now()
-    }
-
-    /// Keeps a figure that the program measured.
-    pub fn measure(&self, key: u64, value: impl Into<u64>) {
-        self.core.measure(key, value);
-    }
-
-    /// Limits of the NIC and its software.
-    pub fn device(&self) -> &ThConfig {
-        &self.common.config
-    }
-
-    /// Makes an endpoint: a virtual port with a key and queues for so many events and as many mini-packets (the kernel's part: not timed).
-    ///
-    /// # Errors
-    /// If all ports of the kind are taken, or the queues are too large for memory in one piece.
-    pub fn create_endpoint(&self, submission: Submission, key: u16, entries: usize) -> Result<u8, Refusal> {
-        self.create_endpoint_with(EndpointConfig::new(submission, key, entries))
-    }
-
-    /// Makes an endpoint with queues of their own sizes, at virtual addresses if wanted, and in the memory of either CPU.
-    ///
-    /// # Errors
-    /// As [`Self::create_endpoint`]; if a queue has no room at all, or no address at the begin of a page.
-    pub fn create_endpoint_with(&self, config: EndpointConfig) -> Result<u8, Refusal> {
-        let c = &self.common.config;
-        config.events.check(c, EVENT_B)?;
-        config.mini_packets.check(c, c.mini_packet_B)?;
-        lock(&self.here).take_port(config.submission, Port::new(self.process, config))
-    }
-
-    /// How an endpoint was made.
-    ///
-    /// # Errors
-    /// If it is not the process' own.
-    pub fn endpoint(&self, endpoint: u8) -> Result<EndpointConfig, Refusal> {
-        Ok(self.own(&mut lock(&self.here), endpoint)?.config)
-    }
-
-    /// The address by which others reach an endpoint.
-    ///
-    /// # Errors
-    /// If it is not the process' own.
-    pub fn address(&self, endpoint: u8) -> Result<Address, Refusal> {
-        let key = self.own(&mut lock(&self.here), endpoint)?.config.key;
-        Ok(Address { node: self.node, vp: endpoint, key })
-    }
-
-    /// Gives an endpoint back.
-    ///
-    /// # Errors
-    /// If it is not the process' own.
-    pub fn destroy_endpoint(&self, endpoint: u8) -> Result<(), Refusal> {
-        self.own(&mut lock(&self.here), endpoint)?;
-        lock(&self.here).free_port(endpoint);
-        Ok(())
-    }
-
-    fn own<'a>(&self, here: &'a mut Node, endpoint: u8) -> Result<&'a mut Port, Refusal> {
-        here.port(endpoint).filter(|port| port.process == self.process).ok_or(Refusal::NotOwned)
     }
 
     /// Waits for something in memory, for so long at most.
@@ -188,20 +136,5 @@ impl Glex {
         while !is_it(&self.load(address, bytes as usize)) {
             self.wait(Watch::Memory { address, bytes }, None).await;
         }
-    }
-
-    /// Runs instructions of its own for so long.
-    pub async fn compute_milliticks(&self, milliticks: u64) {
-        self.core.spend(Microticks::of_milliticks(milliticks)).await;
-    }
-
-    /// Stores bytes in the process' memory (not timed: see [`Self::compute_milliticks`]).
-    pub fn store(&self, address: u64, bytes: &[u8]) {
-        lock(&self.here).contents.store(place(self.process, address), bytes.len(), Some(bytes));
-    }
-
-    /// Bytes of the process' memory; zeros where nothing was ever stored.
-    pub fn load(&self, address: u64, length: usize) -> Vec<u8> {
-        lock(&self.here).contents.load_all(place(self.process, address), length)
     }
 }

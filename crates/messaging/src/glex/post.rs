@@ -1,10 +1,11 @@
 //! What programs submit, all of it without waiting (section 3.1): mini-packets, puts, gets, control packets, and lists of them.
 
-use super::{CHILDREN, Glex, Refusal, lock};
+use super::device::ThDevice;
+use super::{CHILDREN, Glex, Refusal, Step, lock};
+use crate::device::Device;
 use netloom_nic::th::{
     Address, Descriptor, Operation, Options, PORTS, REDUCED_WORDS, Request, Submission, Write, submission_of,
 };
-use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
 impl Glex {
@@ -111,6 +112,14 @@ impl Glex {
     /// # Errors
     /// If it cannot be; if the descriptor queue is full.
     pub async fn post(&self, endpoint: u8, request: Request) -> Result<(), Refusal> {
+        self.device.post(endpoint, request)?;
+        self.core.done().await;
+        Ok(())
+    }
+}
+
+impl ThDevice {
+    pub(super) fn post(&self, endpoint: u8, request: Request) -> Result<(), Refusal> {
         self.check(&request)?;
         let config = &self.common.config;
         let Request { operation, to, local, remote, bytes, options, step } = request;
@@ -131,16 +140,19 @@ impl Glex {
                 _ => return Err(Refusal::QueueFull),
             }
         }
-        let core = self.core();
-        let (write, cost) = match submission {
-            Submission::Pio => (Write::Descriptor(Box::new(descriptor)), lines * core.line_milliticks),
+        self.spend(Step::Library);
+        match submission {
+            Submission::Pio => {
+                self.spend(Step::Lines(lines));
+                self.write(Write::Descriptor(Box::new(descriptor)));
+            }
             Submission::Dma => {
                 self.own(&mut lock(&self.here), endpoint)?.sdq.push_back(descriptor);
-                (Write::Doorbell(endpoint), lines * core.copy_line_milliticks + core.line_milliticks)
+                self.spend(Step::CopyLines(lines));
+                self.spend(Step::Lines(1));
+                self.write(Write::Doorbell(endpoint));
             }
-        };
-        let cost = Microticks::of_milliticks(core.library_milliticks + cost);
-        self.core.submit_after(cost, write).await;
+        }
         Ok(())
     }
 

@@ -1,8 +1,64 @@
 //! Queues as programs read them (section 2.7): events, mini-packets, requests that failed; and, for the kernel's part, interrupts and error
 //! packets.
 
-use super::{Glex, Refusal, lock};
+use super::device::ThDevice;
+use super::{Glex, Refusal, Step, lock};
+use crate::device::Device;
 use netloom_nic::th::{ErrorPacket, Event, FailedRequest, Interrupt, MiniPacket, Watch};
+
+impl ThDevice {
+    /// Whether there is an event, or a mini-packet: not timed, for who waits for them otherwise.
+    pub fn has_any(&self, endpoint: u8) -> (bool, bool) {
+        let mut here = lock(&self.here);
+        self.own(&mut here, endpoint)
+            .map_or((false, false), |port| (!port.events.is_quiet(), !port.mini_packets.is_quiet()))
+    }
+
+    /// Takes so many events from the queue, which have been looked at.
+    ///
+    /// # Errors
+    /// If there are not so many; if it is not the process' own.
+    pub fn discard_events(&self, endpoint: u8, count: usize) -> Result<(), Refusal> {
+        self.own(&mut lock(&self.here), endpoint)?.events.discard(count)
+    }
+
+    /// A mini-packet is copied out of the queue at its full length.
+    pub(super) fn take_mini_packet(&self, endpoint: u8) -> Result<MiniPacket, Refusal> {
+        let mini = self.own(&mut lock(&self.here), endpoint)?.mini_packets.pop()?;
+        let lines = u64::from(self.common.config.mini_packet_B.div_ceil(64));
+        self.spend(Step::CopyLines(lines));
+        Ok(mini)
+    }
+
+    /// Takes so many mini-packets from the queue, which have been looked at.
+    ///
+    /// # Errors
+    /// If there are not so many; if it is not the process' own.
+    pub fn discard_mini_packets(&self, endpoint: u8, count: usize) -> Result<(), Refusal> {
+        self.own(&mut lock(&self.here), endpoint)?.mini_packets.discard(count)
+    }
+
+    /// Lets queues of an endpoint interrupt when they are no longer empty, until this is taken back.
+    ///
+    /// # Errors
+    /// If it is not the process' own.
+    pub fn interrupt_when_not_empty(
+        &self,
+        endpoint: u8,
+        events: bool,
+        mini_packets: bool,
+    ) -> Result<(), Refusal> {
+        self.own(&mut lock(&self.here), endpoint)?.interrupts = [events, mini_packets];
+        Ok(())
+    }
+
+    /// Sets up the error packet queue of the node with so much room, or without room none, and whether each refused packet interrupts.
+    pub fn save_error_packets(&self, entries: usize, interrupt: bool) {
+        let mut here = lock(&self.here);
+        here.errors.resize(entries);
+        here.error_interrupts = interrupt;
+    }
+}
 
 impl Glex {
     /// Looks once whether there is an event, and takes it.
@@ -10,15 +66,8 @@ impl Glex {
     /// # Errors
     /// If there is none; if the queue was full and some were lost; if it is not the process' own.
     pub async fn poll_event(&self, endpoint: u8) -> Result<Event, Refusal> {
-        self.compute_milliticks(self.core().poll_milliticks).await;
+        self.step(Step::Poll).await;
         self.own(&mut lock(&self.here), endpoint)?.events.pop()
-    }
-
-    /// Whether there is an event, or a mini-packet: not timed, for who waits for them otherwise.
-    pub fn has_any(&self, endpoint: u8) -> (bool, bool) {
-        let mut here = lock(&self.here);
-        self.own(&mut here, endpoint)
-            .map_or((false, false), |port| (!port.events.is_quiet(), !port.mini_packets.is_quiet()))
     }
 
     /// Polls until there is an event, and takes it.
@@ -44,16 +93,8 @@ impl Glex {
     /// # Errors
     /// If there are not so many; if it is not the process' own.
     pub async fn probe_event(&self, endpoint: u8, place: usize) -> Result<Event, Refusal> {
-        self.compute_milliticks(self.core().poll_milliticks).await;
+        self.step(Step::Poll).await;
         self.own(&mut lock(&self.here), endpoint)?.events.peek(place).copied().ok_or(Refusal::Empty)
-    }
-
-    /// Takes so many events from the queue, which have been looked at.
-    ///
-    /// # Errors
-    /// If there are not so many; if it is not the process' own.
-    pub fn discard_events(&self, endpoint: u8, count: usize) -> Result<(), Refusal> {
-        self.own(&mut lock(&self.here), endpoint)?.events.discard(count)
     }
 
     /// Looks once whether there is a mini-packet, and takes it.
@@ -61,8 +102,10 @@ impl Glex {
     /// # Errors
     /// As [`Self::poll_event`].
     pub async fn poll_mini_packet(&self, endpoint: u8) -> Result<MiniPacket, Refusal> {
-        self.compute_milliticks(self.core().poll_milliticks).await;
-        self.take_mini_packet(endpoint).await
+        self.step(Step::Poll).await;
+        let taken = self.take_mini_packet(endpoint);
+        self.core.done().await;
+        taken
     }
 
     /// Polls until there is a mini-packet, and takes it.
@@ -71,7 +114,9 @@ impl Glex {
     /// As [`Self::wait_event`].
     pub async fn wait_mini_packet(&self, endpoint: u8) -> Result<MiniPacket, Refusal> {
         self.wait(Watch::MiniPackets(endpoint), None).await;
-        self.take_mini_packet(endpoint).await
+        let taken = self.take_mini_packet(endpoint);
+        self.core.done().await;
+        taken
     }
 
     /// Polls until there is a mini-packet, but for so long at most, and takes it.
@@ -80,15 +125,9 @@ impl Glex {
     /// As [`Self::poll_event`].
     pub async fn wait_mini_packet_for(&self, endpoint: u8, milliticks: u64) -> Result<MiniPacket, Refusal> {
         self.wait(Watch::MiniPackets(endpoint), Some(milliticks)).await;
-        self.take_mini_packet(endpoint).await
-    }
-
-    /// A mini-packet is copied out of the queue at its full length.
-    async fn take_mini_packet(&self, endpoint: u8) -> Result<MiniPacket, Refusal> {
-        let mini = self.own(&mut lock(&self.here), endpoint)?.mini_packets.pop()?;
-        let lines = u64::from(self.common.config.mini_packet_B.div_ceil(64));
-        self.compute_milliticks(lines * self.core().copy_line_milliticks).await;
-        Ok(mini)
+        let taken = self.take_mini_packet(endpoint);
+        self.core.done().await;
+        taken
     }
 
     /// Looks at the mini-packet so far behind the first, which stays in the queue and is not copied.
@@ -96,16 +135,8 @@ impl Glex {
     /// # Errors
     /// If there are not so many; if it is not the process' own.
     pub async fn probe_mini_packet(&self, endpoint: u8, place: usize) -> Result<MiniPacket, Refusal> {
-        self.compute_milliticks(self.core().poll_milliticks).await;
+        self.step(Step::Poll).await;
         self.own(&mut lock(&self.here), endpoint)?.mini_packets.peek(place).cloned().ok_or(Refusal::Empty)
-    }
-
-    /// Takes so many mini-packets from the queue, which have been looked at.
-    ///
-    /// # Errors
-    /// If there are not so many; if it is not the process' own.
-    pub fn discard_mini_packets(&self, endpoint: u8, count: usize) -> Result<(), Refusal> {
-        self.own(&mut lock(&self.here), endpoint)?.mini_packets.discard(count)
     }
 
     /// Looks once whether a request of this endpoint has failed, whether or not it was to have an event.
@@ -113,22 +144,8 @@ impl Glex {
     /// # Errors
     /// As [`Self::poll_event`].
     pub async fn poll_failed(&self, endpoint: u8) -> Result<FailedRequest, Refusal> {
-        self.compute_milliticks(self.core().poll_milliticks).await;
+        self.step(Step::Poll).await;
         self.own(&mut lock(&self.here), endpoint)?.failed.pop()
-    }
-
-    /// Lets queues of an endpoint interrupt when they are no longer empty, until this is taken back.
-    ///
-    /// # Errors
-    /// If it is not the process' own.
-    pub fn interrupt_when_not_empty(
-        &self,
-        endpoint: u8,
-        events: bool,
-        mini_packets: bool,
-    ) -> Result<(), Refusal> {
-        self.own(&mut lock(&self.here), endpoint)?.interrupts = [events, mini_packets];
-        Ok(())
     }
 
     /// Sleeps until there is an interrupt, and takes it: what the node's system software does, for whichever process calls this.
@@ -145,19 +162,12 @@ impl Glex {
         }
     }
 
-    /// Sets up the error packet queue of the node with so much room, or without room none, and whether each refused packet interrupts.
-    pub fn save_error_packets(&self, entries: usize, interrupt: bool) {
-        let mut here = lock(&self.here);
-        here.errors.resize(entries);
-        here.error_interrupts = interrupt;
-    }
-
     /// Looks once whether there is an error packet, and takes it.
     ///
     /// # Errors
     /// If there is none; if the queue was full and some were lost.
     pub async fn poll_error_packet(&self) -> Result<ErrorPacket, Refusal> {
-        self.compute_milliticks(self.core().poll_milliticks).await;
+        self.step(Step::Poll).await;
         lock(&self.here).errors.pop()
     }
 }

@@ -2,7 +2,7 @@
 //! datagram is bound to a process, or for whoever has posted one for this process.
 
 use super::letters::{LETTER_MAX_B, Letter, Service};
-use super::{Gni, Shared, lock};
+use super::{Gni, Shared, Step, lock};
 use netloom_nic::aries::Watch;
 use netloom_nic::aries::status::Refusal;
 use netloom_node::time::Microticks;
@@ -181,7 +181,7 @@ impl Gni {
     /// # Errors
     /// If there is none of that key; [`Refusal::NotDone`] if it is pending.
     pub async fn test_datagram(&self, key: DatagramKey) -> Result<Datagram, Refusal> {
-        self.compute_milliticks(self.core().poll_milliticks).await;
+        self.step(Step::Poll).await;
         self.progress_datagrams().await;
         let mut library = lock(&self.library);
         let found = library.datagrams.iter().position(|p| p.is(self.process, key)).ok_or(Refusal::NoMatch)?;
@@ -229,7 +229,7 @@ impl Gni {
     pub async fn probe_datagrams(&self, milliticks: Option<u64>) -> Result<DatagramKey, Refusal> {
         let end = self.now() + Microticks::of_milliticks(milliticks.unwrap_or(0));
         loop {
-            self.compute_milliticks(self.core().poll_milliticks).await;
+            self.step(Step::Poll).await;
             self.progress_datagrams().await;
             let ended = |p: &&super::datagrams::Posted| {
                 p.process == self.process && p.state != DatagramState::Pending

@@ -1,11 +1,12 @@
 //! Collective engines as programs use them (`GNI_Ce…`).
 
+use super::device::AriesDevice;
 use super::{Gni, lock};
 use netloom_nic::aries::Command;
 use netloom_nic::aries::collective::{ENGINES, Reduction, Tree};
 use netloom_nic::aries::status::{Refusal, Status};
 
-impl Gni {
+impl AriesDevice {
     /// Gives one of the NIC's collective engines its place in a tree (the kernel's part).
     ///
     /// # Errors
@@ -33,11 +34,7 @@ impl Gni {
         here.trees[number].take_if(|tree| tree.ptag == ptag).map(|_| ()).ok_or(Refusal::InvalidParam)
     }
 
-    /// Joins an engine's next operation with a contribution: a value of 64 bits, or 32, and an identifier.
-    ///
-    /// # Errors
-    /// If the engine has no tree, an operation is pending on it, or it is a product.
-    pub async fn ce_join(
+    pub(super) fn ce_join(
         &self,
         engine: u8,
         operation: Reduction,
@@ -58,9 +55,8 @@ impl Gni {
             }
             here.results[number] = None;
         }
-        let cost = self.core().library_milliticks + self.core().store_milliticks;
         let operation = operation.number(is_short);
-        self.write(24, Command::Join { engine, operation, value }, cost).await;
+        self.operation(24, Command::Join { engine, operation, value });
         Ok(())
     }
 
@@ -70,5 +66,21 @@ impl Gni {
     /// If it has not ended.
     pub fn ce_result(&self, engine: u8) -> Result<([u64; 2], Status), Refusal> {
         lock(&self.here).results.get(usize::from(engine)).copied().flatten().ok_or(Refusal::NotDone)
+    }
+}
+
+impl Gni {
+    /// Joins an engine's next operation with a contribution: a value of 64 bits, or 32, and an identifier.
+    ///
+    /// # Errors
+    /// If the engine has no tree, an operation is pending on it, or it is a product.
+    pub async fn ce_join(
+        &self,
+        engine: u8,
+        operation: Reduction,
+        is_short: bool,
+        value: [u64; 2],
+    ) -> Result<(), Refusal> {
+        self.after(self.device.ce_join(engine, operation, is_short, value)).await
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of the NIC as the node's system software hears of them (`GNI_SubscribeErrors`).
 
-use super::{Gni, lock};
+use super::{Gni, Step, lock};
 use netloom_nic::aries::Watch;
 use netloom_nic::aries::errors::{ErrorEvent, ErrorMask, Subscription};
 use netloom_nic::aries::status::Refusal;
@@ -47,7 +47,7 @@ impl Gni {
     /// # Errors
     /// [`Refusal::NotDone`] if there is none; [`Refusal::Overrun`] if some were lost.
     pub async fn get_error_event(&self, subscription: usize) -> Result<ErrorEvent, Refusal> {
-        self.compute_milliticks(self.core().system_call_milliticks).await;
+        self.step(Step::SystemCall).await;
         let mut here = lock(&self.here);
         here.subscription(self.process, subscription)?.take()
     }

@@ -6,7 +6,7 @@ use super::{Gni, Post, PostKind, lock};
 use netloom_nic::aries::address::MemHandle;
 use netloom_nic::aries::status::{Refusal, Status};
 use netloom_nic::aries::system::{SYSTEM, SYSTEM_RECEIVE_B, SYSTEM_SENDS};
-use netloom_nic::aries::{Command, EventKind, Move, Notice, Receive, Transfer, place};
+use netloom_nic::aries::{EventKind, Move, Notice, Receive, Transfer, place};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Most data of a letter, as of a datagram and of a message in a shared queue.
@@ -145,10 +145,8 @@ impl Gni {
                 done: 0,
             }
         };
-        let core = self.core();
-        let own = core.library_milliticks + core.store_milliticks;
-        let (bytes, cost) = if by_kernel { (8, own + core.system_call_milliticks) } else { (64, own) };
-        self.write(bytes, Command::Transfer(Box::new(transfer), !by_kernel), cost).await;
+        self.device.launch_transfer(Box::new(transfer), !by_kernel);
+        self.core.done().await;
     }
 
     /// Whether letters of this node are on their way, or must be sent again.

@@ -28,6 +28,7 @@
 
 mod clock;
 mod datagrams;
+pub mod device;
 mod engines;
 mod errors;
 mod letters;
@@ -43,18 +44,21 @@ pub use netloom_nic::aries::QueueMode;
 pub use netloom_nic::aries::errors::{ErrorEvent, ErrorKind, ErrorMask};
 pub use post::{Post, PostKind};
 
+use crate::device::Device;
+use device::AriesDevice;
 use letters::Letters;
 use netloom_fabric::config::TiledConfig;
-use netloom_nic::aries::address::{Job, MemHandle, PageSize, Segment};
-use netloom_nic::aries::config::{AriesConfig, CoreConfig};
+use netloom_nic::aries::address::{Job, PageSize};
+use netloom_nic::aries::config::AriesConfig;
 use netloom_nic::aries::status::Refusal;
-use netloom_nic::aries::{self, AriesNics, Command, Common, Nic, Node, Queue, Submission, Watch, place};
+use netloom_nic::aries::{self, AriesNics, Nic, Watch};
 use netloom_node::nodes::{CoreOf, ProcessOf, ProcessSlot};
 use netloom_node::program::{IntoOutcome, Program, lock};
 use netloom_node::time::Microticks;
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
 
 /// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
 ///
@@ -73,7 +77,7 @@ where
     F: Future<Output: IntoOutcome> + Send + 'static,
 {
     nics_of(config, network, jobs, numbers, processes, seed, |gni| -> Box<ProcessOf<Nic>> {
-        Box::new(Program::new(gni.process_core().clone(), program(gni)))
+        Box::new(Program::new(&gni.core.clone(), program(gni)))
     })
 }
 
@@ -111,17 +115,38 @@ struct Shared {
     links: BTreeMap<u32, msgq::Link>,
 }
 
-/// A process, as its program sees it.
+/// The steps of the interface's software.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The library's instructions for an operation.
+    Library,
+    /// A store to the NIC with the sfence behind it.
+    Store,
+    /// A line stored without one.
+    Line,
+    /// A look at memory.
+    Poll,
+    /// A system call.
+    SystemCall,
+    /// Instructions of the layers above, for this long.
+    Compute(Microticks),
+}
+
+/// A process, as its program sees it: its device, and calls that wait.
 #[derive(Clone)]
 pub struct Gni {
-    node: u32,
-    process: u8,
+    device: AriesDevice,
     core: CoreOf<Nic>,
-    here: Arc<Mutex<Node>>,
     library: Arc<Mutex<Shared>>,
-    common: Arc<Common>,
-    /// The process' own FMA descriptor.
-    descriptor: Arc<OnceLock<u8>>,
+}
+
+/// All that does not wait.
+impl Deref for Gni {
+    type Target = AriesDevice;
+
+    fn deref(&self) -> &AriesDevice {
+        &self.device
+    }
 }
 
 /// The other side of an operation.
@@ -174,46 +199,31 @@ pub struct Resources {
 
 impl Gni {
     fn new(slot: ProcessSlot<Nic>, library: &Arc<Mutex<Shared>>) -> Self {
-        let ProcessSlot { node, process, core, shared, common } = slot;
-        let (library, descriptor) = (Arc::clone(library), Arc::new(OnceLock::new()));
-        Gni { node, process, core, here: shared, library, common, descriptor }
+        let core = CoreOf::<Nic>::new(slot.thread.clone());
+        Gni { device: AriesDevice::new(slot), core, library: Arc::clone(library) }
     }
 
-    /// The process' side of its node.
-    pub fn process_core(&self) -> &CoreOf<Nic> {
-        &self.core
+    /// The device.
+    pub fn device(&self) -> &AriesDevice {
+        &self.device
     }
 
-    /// The machine's number of the node.
-    pub fn node(&self) -> u32 {
-        self.node
+    /// Continues when what was asked for is done, unless it was refused.
+    pub(crate) async fn after<T>(&self, asked: Result<T, Refusal>) -> Result<T, Refusal> {
+        let answer = asked?;
+        self.core.done().await;
+        Ok(answer)
     }
 
-    /// Which of the node's processes this is.
-    pub fn process(&self) -> u8 {
-        self.process
+    /// Takes a step of its software.
+    pub(crate) async fn step(&self, step: Step) {
+        self.device.spend(step);
+        self.core.done().await;
     }
 
-    /// Processes of each node.
-    pub fn processes(&self) -> u8 {
-        self.common.processes
-    }
-
-    /// The job that it has signed on to.
-    ///
-    /// # Panics
-    /// If it has not.
-    pub fn job(&self) -> &Job {
-        let ptag = self.ptag().expect("signed on");
-        self.common.job(ptag).expect("it exists")
-    }
-
-    /// Which of its job's virtual nodes this is.
-    ///
-    /// # Panics
-    /// If it has not signed on.
-    pub fn place(&self) -> u32 {
-        self.job().place(self.node).expect("of the job")
+    /// Runs instructions of its own for so long.
+    pub async fn compute_milliticks(&self, milliticks: u64) {
+        self.step(Step::Compute(Microticks::of_milliticks(milliticks))).await;
     }
 
     /// The time, millionths of a tick: the core's own counter.
@@ -221,156 +231,10 @@ impl Gni {
         self.core.now()
     }
 
-    /// Keeps a figure that the program measured.
-    pub fn measure(&self, key: u64, value: impl Into<u64>) {
-        self.core.measure(key, value);
-    }
-
-    /// What its instructions cost.
-    pub fn core(&self) -> &CoreConfig {
-        &self.common.config.core
-    }
-
-    fn ptag(&self) -> Result<u8, Refusal> {
-        lock(&self.here).attached.get(&self.process).copied().ok_or(Refusal::Permission)
-    }
-
-    /// Signs on to a communication domain, with which comes an FMA descriptor (the kernel's part: it is not timed).
-    ///
-    /// # Errors
-    /// If there is none of this ptag and cookie for this node; if all 127 FMA descriptors of the NIC are taken.
-    pub fn cdm_attach(&self, ptag: u8, cookie: u32) -> Result<(), Refusal> {
-        let job = self.common.job(ptag).filter(|job| job.cookie == cookie && job.place(self.node).is_some());
-        job.ok_or(Refusal::Permission)?;
-        let mut here = lock(&self.here);
-        if here.attached.contains_key(&self.process) {
-            return Err(Refusal::InvalidState);
-        }
-        let descriptor = here.take_descriptor()?;
-        self.descriptor.set(descriptor).map_err(|_| Refusal::InvalidState)?;
-        here.attached.insert(self.process, ptag);
-        Ok(())
-    }
-
-    /// Signs off (the kernel's part): the process' memory, queues and FMA descriptor are free again. It does not sign on once more.
-    ///
-    /// # Errors
-    /// If it has not signed on.
-    pub fn cdm_destroy(&self) -> Result<(), Refusal> {
-        self.ptag()?;
-        let mut here = lock(&self.here);
-        here.attached.remove(&self.process);
-        here.domains.forget(self.process);
-        here.receives.remove(&self.process);
-        here.descriptors &= !(1 << self.descriptor());
-        let own = |queue: &mut Option<Queue>| queue.take_if(|q| q.process == self.process);
-        here.queues.iter_mut().for_each(|queue| drop(own(queue)));
-        Ok(())
-    }
-
-    /// What of the NIC is in use (`GNI_GetDevResInfo`).
-    pub fn resources(&self) -> Resources {
-        let here = lock(&self.here);
-        let queues = here.queues.iter().flatten().count();
-        let (descriptors, segments) = (here.descriptors.count_ones() as usize, here.domains.segments());
-        Resources { descriptors, segments, queues }
-    }
-
-    /// Sets aside memory domain handles of this NIC for the job's virtual ones (the kernel's part). One process of a node does it.
-    ///
-    /// # Errors
-    /// If that many in a row are not free, or it has been done.
-    pub fn reserve_virtual_handles(&self, count: u16) -> Result<(), Refusal> {
-        let ptag = self.ptag()?;
-        lock(&self.here).domains.reserve(ptag, count)
-    }
-
-    /// Registers memory of the process (the kernel's part).
-    ///
-    /// # Errors
-    /// If it is empty or longer than an offset can tell, if all 4,096 handles are taken, or if the virtual one is not the job's or taken.
-    pub fn mem_register(&self, address: u64, bytes: u64, options: MemOptions) -> Result<MemHandle, Refusal> {
-        let MemOptions { queue, page, is_read_only, virtual_mdh } = options;
-        let (process, ptag) = (self.process, self.ptag()?);
-        if address + bytes > 1 << 48 {
-            return Err(Refusal::InvalidParam);
-        }
-        let segment = Segment { process, ptag, address, bytes, page, is_read_only, queue };
-        lock(&self.here).domains.register(segment, virtual_mdh)
-    }
-
-    /// Forgets memory that was registered.
-    ///
-    /// # Errors
-    /// If it was not.
-    pub fn mem_deregister(&self, memory: MemHandle) -> Result<(), Refusal> {
-        let ptag = self.ptag()?;
-        lock(&self.here).domains.deregister(ptag, memory)
-    }
-
-    /// Stores bytes in the process' memory (not timed: see [`Self::compute_milliticks`]).
-    pub fn store(&self, address: u64, bytes: &[u8]) {
-        lock(&self.here).contents.store(place(self.process, address), bytes.len(), Some(bytes));
-    }
-
-    /// Bytes of the process' memory; zeros where nothing was ever stored.
-    pub fn load(&self, address: u64, length: usize) -> Vec<u8> {
-        lock(&self.here).contents.load_all(place(self.process, address), length)
-    }
-
-    /// Stores a word, little-endian as the machine has it.
-    pub fn store_word(&self, address: u64, word: u64) {
-        self.store(address, &word.to_le_bytes());
-    }
-
-    /// A word of memory.
-    pub fn load_word(&self, address: u64) -> u64 {
-        u64::from_le_bytes(self.load(address, 8).try_into().expect("eight bytes"))
-    }
-
     /// Polls memory until what lies there is what is waited for.
     pub async fn wait_memory(&self, address: u64, bytes: u64, is_it: impl Fn(&[u8]) -> bool) {
         while !is_it(&self.load(address, bytes as usize)) {
             self.core.wait(Watch::Memory { address, bytes }, None).await;
         }
-    }
-
-    /// Runs instructions of its own for so long.
-    pub async fn compute_milliticks(&self, milliticks: u64) {
-        self.core.spend(Microticks::of_milliticks(milliticks) * self.threads_of_core()).await;
-    }
-
-    /// The process' own FMA descriptor.
-    ///
-    /// # Panics
-    /// If it has not signed on.
-    pub fn descriptor(&self) -> u8 {
-        *self.descriptor.get().expect("signed on")
-    }
-
-    /// One more FMA descriptor, for a thread of its own (the kernel's part).
-    ///
-    /// # Errors
-    /// If all 127 are taken.
-    pub fn fma_descriptor(&self) -> Result<u8, Refusal> {
-        self.ptag()?;
-        lock(&self.here).take_descriptor()
-    }
-
-    /// Gives it back.
-    pub fn free_fma_descriptor(&self, descriptor: u8) {
-        lock(&self.here).descriptors &= !(1 << descriptor);
-    }
-
-    async fn write(&self, bytes: u32, command: Command, milliticks: u64) {
-        let cost = Microticks::of_milliticks(milliticks) * self.threads_of_core();
-        self.core.submit_after(cost, Submission::Write { bytes, command: Box::new(command) }).await;
-    }
-
-    /// Processes that share this one's core.
-    fn threads_of_core(&self) -> u64 {
-        let cores = 2 * self.core().cores_per_cpu;
-        let own = u32::from(self.process) % cores;
-        u64::from((u32::from(self.processes()) - own).div_ceil(cores))
     }
 }

@@ -2,7 +2,7 @@
 //! need grows with nodes and not with processes.
 
 use super::letters::{LETTER_MAX_B, Letter, Service};
-use super::{Gni, lock};
+use super::{Gni, Step, lock};
 use netloom_nic::aries::Watch;
 use netloom_nic::aries::status::Refusal;
 use netloom_node::time::Microticks;
@@ -106,7 +106,7 @@ impl Msgq {
         let gni = &self.gni;
         let end = milliticks.map(|most| gni.now() + Microticks::of_milliticks(most));
         loop {
-            gni.compute_milliticks(gni.core().poll_milliticks).await;
+            gni.step(Step::Poll).await;
             self.sort().await;
             let own = |l: &Letter| l.service == Service::Message && l.to == gni.process;
             let found = {

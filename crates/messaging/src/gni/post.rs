@@ -1,7 +1,9 @@
 //! Posted operations: by the core's own stores (`GNI_PostFma`), by the block transfer engine (`GNI_PostRdma`), and the receives of messages.
 
+use super::device::AriesDevice;
 use super::windows::{DESCRIPTOR_B, aligned, lines};
-use super::{Endpoint, Gni, lock};
+use super::{Endpoint, Gni, Step, lock};
+use crate::device::Device;
 use netloom_fabric::router::tiled::Mode;
 use netloom_nic::aries::address::MemHandle;
 use netloom_nic::aries::atomic::Amo;
@@ -78,7 +80,7 @@ impl Post {
     }
 }
 
-impl Gni {
+impl AriesDevice {
     fn notice(&self, to: Endpoint, post: &Post, ptag: u8) -> Notice {
         Notice {
             queue: post.queue,
@@ -96,25 +98,16 @@ impl Gni {
         post.remote.checked_sub(post.memory.address).ok_or(Refusal::InvalidParam)
     }
 
-    /// Posts an operation by the core's own stores, as one transaction. It sets the window of the process' own FMA descriptor.
-    ///
-    /// # Errors
-    /// What cannot be posted.
-    pub async fn post_fma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
+    pub(super) fn post_fma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
         let ptag = self.ptag()?;
         let single = self.single(&post)?;
         let in_line = Self::offset(&post)? % LINE_B;
         let packets = if single.is_some() { 1 } else { lines(in_line, post.bytes).count() as u32 };
-        let descriptor = self.open_posted(to, &post, ptag, packets).await?;
-        self.store_posted(descriptor, &post, single).await
+        let descriptor = self.open_posted(to, &post, ptag, packets)?;
+        self.store_posted(descriptor, &post, single)
     }
 
-    /// Posts a chain of operations by the core's own stores as one transaction (`GNI_CtPostFma`): each starts when all before it have ended
-    /// at their destinations, and one event tells the end of all. A [`PostKind::CqWrite`] at its end is `GNI_CtPostCqWrite`.
-    ///
-    /// # Errors
-    /// What cannot be posted, before anything is.
-    pub async fn post_chain(
+    pub(super) fn post_chain(
         &self,
         to: Endpoint,
         posts: &[Post],
@@ -127,19 +120,17 @@ impl Gni {
         let Some(first) = posts.first() else { return Err(Refusal::InvalidParam) };
         let descriptor = self.descriptor();
         let notice = Notice { queue, user: id, ..Notice::default() };
-        let core = self.core();
-        let cost = core.library_milliticks + core.store_milliticks;
         let window = Self::window(to, first)?;
         let open = Command::Open { descriptor, ptag, window, notice, packets: 0 };
-        self.write(DESCRIPTOR_B, open, cost).await;
+        self.operation(DESCRIPTOR_B, open);
         for (n, (post, what)) in posts.iter().zip(whats).enumerate() {
             if n > 0 {
-                self.fma_chain(descriptor).await;
-                self.fma_set(descriptor, Self::window(to, post)?).await?;
+                self.fma_chain(descriptor);
+                self.fma_set(descriptor, Self::window(to, post)?)?;
             }
-            self.store_posted(descriptor, post, what).await?;
+            self.store_posted(descriptor, post, what)?;
         }
-        self.fma_close(descriptor).await;
+        self.fma_close(descriptor);
         Ok(())
     }
 
@@ -176,31 +167,28 @@ impl Gni {
     }
 
     /// The stores of a post, once its window is set.
-    async fn store_posted(&self, descriptor: u8, post: &Post, single: Option<What>) -> Result<(), Refusal> {
+    fn store_posted(&self, descriptor: u8, post: &Post, single: Option<What>) -> Result<(), Refusal> {
         let in_line = Self::offset(post)? % LINE_B;
         match (post.kind, single) {
             (_, Some(what)) => {
                 let command = Command::Remote { descriptor, target: Target::Window(in_line), what };
-                self.write(16, command, self.core().store_milliticks).await;
+                self.spend(Step::Store);
+                self.write(16, command);
                 Ok(())
             }
-            (PostKind::FmaGet, _) => {
-                self.fma_fetch(descriptor, in_line, post.bytes, post.local, post.flag).await
-            }
+            (PostKind::FmaGet, _) => self.fma_fetch(descriptor, in_line, post.bytes, post.local, post.flag),
             _ => {
                 let bytes = self.load(post.local, post.bytes as usize);
-                self.fma_store(descriptor, in_line, &bytes).await
+                self.fma_store(descriptor, in_line, &bytes)
             }
         }
     }
 
     /// Sets the process' own descriptor for what is posted, which will be so many requests.
-    async fn open_posted(&self, to: Endpoint, post: &Post, ptag: u8, packets: u32) -> Result<u8, Refusal> {
+    fn open_posted(&self, to: Endpoint, post: &Post, ptag: u8, packets: u32) -> Result<u8, Refusal> {
         let (descriptor, window) = (self.descriptor(), Self::window(to, post)?);
         let notice = self.notice(to, post, ptag);
-        let core = self.core();
-        let command = Command::Open { descriptor, ptag, window, notice, packets };
-        self.write(DESCRIPTOR_B, command, core.library_milliticks + core.store_milliticks).await;
+        self.operation(DESCRIPTOR_B, Command::Open { descriptor, ptag, window, notice, packets });
         Ok(descriptor)
     }
 
@@ -208,11 +196,11 @@ impl Gni {
     ///
     /// # Errors
     /// What cannot be posted.
-    pub(crate) async fn put_bytes(&self, to: Endpoint, post: Post, bytes: &[u8]) -> Result<(), Refusal> {
+    pub(super) fn put_bytes(&self, to: Endpoint, post: Post, bytes: &[u8]) -> Result<(), Refusal> {
         let (ptag, in_line) = (self.ptag()?, Self::offset(&post)? % LINE_B);
         let count = lines(in_line, bytes.len() as u64).count() as u32;
-        let descriptor = self.open_posted(to, &post, ptag, count).await?;
-        self.fma_store(descriptor, in_line, bytes).await
+        let descriptor = self.open_posted(to, &post, ptag, count)?;
+        self.fma_store(descriptor, in_line, bytes)
     }
 
     fn is_registered(&self, address: u64, bytes: u64) -> Result<(), Refusal> {
@@ -220,11 +208,7 @@ impl Gni {
         page.map(|_| ()).ok_or(Refusal::InvalidParam)
     }
 
-    /// Posts a transfer for the block transfer engine, or a message.
-    ///
-    /// # Errors
-    /// What cannot be posted.
-    pub async fn post_rdma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
+    pub(super) fn post_rdma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
         let ptag = self.ptag()?;
         let (what, mdh, is_virtual, offset) = match post.kind {
             PostKind::RdmaPut => (Move::Put, post.memory.mdh, post.memory.is_virtual, Self::offset(&post)?),
@@ -255,13 +239,7 @@ impl Gni {
             notice: self.notice(to, &post, ptag),
             done: 0,
         });
-        let core = self.core();
-        let own = core.library_milliticks + core.store_milliticks;
-        if post.from_user_space {
-            self.write(64, Command::Transfer(transfer, true), own).await;
-        } else {
-            self.write(8, Command::Transfer(transfer, false), own + core.system_call_milliticks).await;
-        }
+        self.launch_transfer(transfer, post.from_user_space);
         Ok(())
     }
 
@@ -274,5 +252,53 @@ impl Gni {
         let mut here = lock(&self.here);
         here.receives.entry(self.process).or_default().push_back(Receive { address, bytes, queue, user: id });
         Ok(())
+    }
+
+    /// An operation of the library that begins with a store to the NIC.
+    pub(super) fn operation(&self, bytes: u32, command: Command) {
+        self.spend(Step::Library);
+        self.spend(Step::Store);
+        self.write(bytes, command);
+    }
+
+    /// Gives a transfer to the block transfer engine: from user space, or by a system call.
+    pub(super) fn launch_transfer(&self, transfer: Box<Transfer>, from_user_space: bool) {
+        if !from_user_space {
+            self.spend(Step::SystemCall);
+        }
+        self.operation(if from_user_space { 64 } else { 8 }, Command::Transfer(transfer, from_user_space));
+    }
+}
+
+impl Gni {
+    /// Posts an operation by the core's own stores, as one transaction. It sets the window of the process' own FMA descriptor.
+    ///
+    /// # Errors
+    /// What cannot be posted.
+    pub async fn post_fma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
+        self.after(self.device.post_fma(to, post)).await
+    }
+
+    /// Posts a chain of operations by the core's own stores as one transaction (`GNI_CtPostFma`): each starts when all before it have ended
+    /// at their destinations, and one event tells the end of all. A [`PostKind::CqWrite`] at its end is `GNI_CtPostCqWrite`.
+    ///
+    /// # Errors
+    /// What cannot be posted, before anything is.
+    pub async fn post_chain(
+        &self,
+        to: Endpoint,
+        posts: &[Post],
+        queue: Option<u16>,
+        id: u64,
+    ) -> Result<(), Refusal> {
+        self.after(self.device.post_chain(to, posts, queue, id)).await
+    }
+
+    /// Posts a transfer for the block transfer engine, or a message.
+    ///
+    /// # Errors
+    /// What cannot be posted.
+    pub async fn post_rdma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
+        self.after(self.device.post_rdma(to, post)).await
     }
 }

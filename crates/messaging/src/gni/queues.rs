@@ -1,11 +1,12 @@
 //! Completion queues as programs use them (`GNI_Cq…`): looked at, polled, or slept on until the NIC interrupts.
 
-use super::{Gni, lock};
+use super::device::AriesDevice;
+use super::{Gni, Step, lock};
 use netloom_nic::aries::status::Refusal;
 use netloom_nic::aries::{Event, Queue, QueueMode, Watch};
 use netloom_node::time::Microticks;
 
-impl Gni {
+impl AriesDevice {
     /// Makes a completion queue for so many events, which is polled (the kernel's part).
     pub fn cq_create(&self, entries: usize) -> u16 {
         self.cq_create_with(entries, QueueMode::Polled)
@@ -33,12 +34,54 @@ impl Gni {
         Ok(then(q))
     }
 
+    /// Whether an event lies in a queue of the process: not timed, for who waits for it otherwise.
+    pub fn cq_has_event(&self, queue: u16) -> bool {
+        self.with_queue(queue, |q| q.has_any()).unwrap_or(false)
+    }
+
+    pub(super) fn take_event(&self, queue: u16) -> Result<Event, Refusal> {
+        self.with_queue(queue, |q| {
+            if std::mem::take(&mut q.is_overrun) {
+                return Err(Refusal::Overrun);
+            }
+            q.events.pop_front().ok_or(Refusal::NotDone)
+        })?
+    }
+
+    /// Lets a blocking queue no longer interrupt.
+    ///
+    /// # Errors
+    /// If it is not the process' own, or is polled.
+    pub fn cq_interrupt_mask(&self, queue: u16) -> Result<(), Refusal> {
+        self.mask(queue, true)
+    }
+
+    /// Lets it interrupt again. What came in between interrupts nobody by itself: look before sleeping.
+    ///
+    /// # Errors
+    /// If it is not the process' own, or is polled.
+    pub fn cq_interrupt_unmask(&self, queue: u16) -> Result<(), Refusal> {
+        self.mask(queue, false)
+    }
+
+    fn mask(&self, queue: u16, is_masked: bool) -> Result<(), Refusal> {
+        self.with_queue(queue, |q| {
+            if q.mode == QueueMode::Polled {
+                return Err(Refusal::InvalidState);
+            }
+            q.is_masked = is_masked;
+            Ok(())
+        })?
+    }
+}
+
+impl Gni {
     /// Looks once whether an event lies in a queue, and takes it.
     ///
     /// # Errors
     /// If none does; if the queue was full and events were lost; if it is not the process' own.
     pub async fn cq_get_event(&self, queue: u16) -> Result<Event, Refusal> {
-        self.compute_milliticks(self.core().poll_milliticks).await;
+        self.step(Step::Poll).await;
         self.take_event(queue)
     }
 
@@ -47,25 +90,11 @@ impl Gni {
     /// # Errors
     /// As [`Self::cq_get_event`], but that events were lost is still told to who takes one.
     pub async fn cq_test_event(&self, queue: u16) -> Result<(), Refusal> {
-        self.compute_milliticks(self.core().poll_milliticks).await;
+        self.step(Step::Poll).await;
         self.with_queue(queue, |q| match (q.is_overrun, q.events.is_empty()) {
             (true, _) => Err(Refusal::Overrun),
             (false, true) => Err(Refusal::NotDone),
             (false, false) => Ok(()),
-        })?
-    }
-
-    /// Whether an event lies in a queue of the process: not timed, for who waits for it otherwise.
-    pub fn cq_has_event(&self, queue: u16) -> bool {
-        self.with_queue(queue, |q| q.has_any()).unwrap_or(false)
-    }
-
-    fn take_event(&self, queue: u16) -> Result<Event, Refusal> {
-        self.with_queue(queue, |q| {
-            if std::mem::take(&mut q.is_overrun) {
-                return Err(Refusal::Overrun);
-            }
-            q.events.pop_front().ok_or(Refusal::NotDone)
         })?
     }
 
@@ -123,31 +152,5 @@ impl Gni {
     ) -> Result<(usize, Event), Refusal> {
         let place = self.cq_vector_monitor(queues, milliticks).await?;
         self.take_event(queues[place]).map(|event| (place, event))
-    }
-
-    /// Lets a blocking queue no longer interrupt.
-    ///
-    /// # Errors
-    /// If it is not the process' own, or is polled.
-    pub fn cq_interrupt_mask(&self, queue: u16) -> Result<(), Refusal> {
-        self.mask(queue, true)
-    }
-
-    /// Lets it interrupt again. What came in between interrupts nobody by itself: look before sleeping.
-    ///
-    /// # Errors
-    /// If it is not the process' own, or is polled.
-    pub fn cq_interrupt_unmask(&self, queue: u16) -> Result<(), Refusal> {
-        self.mask(queue, false)
-    }
-
-    fn mask(&self, queue: u16, is_masked: bool) -> Result<(), Refusal> {
-        self.with_queue(queue, |q| {
-            if q.mode == QueueMode::Polled {
-                return Err(Refusal::InvalidState);
-            }
-            q.is_masked = is_masked;
-            Ok(())
-        })?
     }
 }

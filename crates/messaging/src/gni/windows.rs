@@ -1,10 +1,87 @@
 //! FMA as the hardware has it: descriptors, windows and launches, each with the stores and fences that it costs.
 
-use super::{Gni, lock};
+use super::device::AriesDevice;
+use super::{Gni, Step, lock};
+use crate::device::Device;
 use netloom_nic::aries::address::MemHandle;
 use netloom_nic::aries::atomic::Amo;
 use netloom_nic::aries::status::Refusal;
 use netloom_nic::aries::{Command, LINE_B, Notice, Submission, Target, WINDOW_B, Watch, What, Window};
+
+impl AriesDevice {
+    pub(super) fn fma_set(&self, descriptor: u8, window: Window) -> Result<(), Refusal> {
+        let ptag = self.ptag()?;
+        self.spend(Step::Store);
+        self.write(DESCRIPTOR_B, Command::Set { descriptor, ptag, window });
+        Ok(())
+    }
+
+    pub(super) fn fma_close(&self, descriptor: u8) {
+        self.spend(Step::Store);
+        self.write(8, Command::Close { descriptor });
+    }
+
+    pub(super) fn fma_store(&self, descriptor: u8, at: u64, bytes: &[u8]) -> Result<(), Refusal> {
+        self.check_window(at, bytes.len() as u64)?;
+        let is_zero = bytes.iter().all(|&b| b == 0);
+        let mut parts = lines(at, bytes.len() as u64).peekable();
+        while let Some((begin, count)) = parts.next() {
+            let part = &bytes[(begin - at) as usize..][..count as usize];
+            let data = (!is_zero).then(|| part.into());
+            let what = What::Put { bytes: count as u32, data };
+            self.spend(if parts.peek().is_none() { Step::Store } else { Step::Line });
+            let command = Command::Remote { descriptor, target: Target::Window(begin), what };
+            self.write(count as u32, command);
+        }
+        Ok(())
+    }
+
+    fn check_window(&self, at: u64, bytes: u64) -> Result<(), Refusal> {
+        let fits = bytes > 0 && at.checked_add(bytes).is_some_and(|end| end <= WINDOW_B);
+        if fits { Ok(()) } else { Err(Refusal::InvalidParam) }
+    }
+
+    pub(super) fn fma_fetch(
+        &self,
+        descriptor: u8,
+        at: u64,
+        bytes: u64,
+        address: u64,
+        flag: Option<(u64, u64)>,
+    ) -> Result<(), Refusal> {
+        self.check_window(at, bytes)?;
+        aligned(&[at, bytes, address], 4)?;
+        for (begin, count) in lines(at, bytes) {
+            let address = address + (begin - at);
+            let what = What::Get { bytes: count as u32, process: self.process, address, flag };
+            let command = Command::Remote { descriptor, target: Target::Window(begin), what };
+            self.spend(Step::Store);
+            self.write(8, command);
+        }
+        Ok(())
+    }
+
+    pub(super) fn amo(
+        &self,
+        amo: Amo,
+        operands: [u64; 2],
+        there: u64,
+        address: u64,
+    ) -> Result<What, Refusal> {
+        if !amo.exists() {
+            return Err(Refusal::IllegalOp);
+        }
+        aligned(&[there], amo.bytes().into())?;
+        let answer = amo.fetches.then_some((self.process, address));
+        Ok(What::Amo { amo, operands, answer })
+    }
+
+    /// Lets what is asked for next by way of an FMA descriptor wait until all of its transaction before it has its responses.
+    pub(super) fn fma_chain(&self, descriptor: u8) {
+        self.spend(Step::Store);
+        self.write(8, Command::Chain { descriptor });
+    }
+}
 
 impl Gni {
     /// Sets what an FMA descriptor's window means: a store and an sfence.
@@ -12,16 +89,15 @@ impl Gni {
     /// # Errors
     /// If the process has not signed on.
     pub async fn fma_set(&self, descriptor: u8, window: Window) -> Result<(), Refusal> {
-        let ptag = self.ptag()?;
-        self.write(DESCRIPTOR_B, Command::Set { descriptor, ptag, window }, self.core().store_milliticks)
-            .await;
-        Ok(())
+        self.after(self.device.fma_set(descriptor, window)).await
     }
 
     /// Changes the memory domain handle of an FMA descriptor: a store and an sfence.
     pub async fn fma_set_memory(&self, descriptor: u8, memory: MemHandle) {
         let command = Command::SetMdh { descriptor, mdh: memory.mdh, is_virtual: memory.is_virtual };
-        self.write(8, command, self.core().store_milliticks).await;
+        self.spend(Step::Store);
+        self.write(8, command);
+        self.core.done().await;
     }
 
     /// Sets the window and opens a transaction: a store and an sfence. What it asks for until [`Self::fma_close`] is told in one event.
@@ -38,13 +114,16 @@ impl Gni {
         let ptag = self.ptag()?;
         let notice = Notice { queue, user: id, ..Notice::default() };
         let command = Command::Open { descriptor, ptag, window, notice, packets: 0 };
-        self.write(DESCRIPTOR_B, command, self.core().store_milliticks).await;
+        self.spend(Step::Store);
+        self.write(DESCRIPTOR_B, command);
+        self.core.done().await;
         Ok(())
     }
 
     /// Closes it.
     pub async fn fma_close(&self, descriptor: u8) {
-        self.write(8, Command::Close { descriptor }, self.core().store_milliticks).await;
+        self.device.fma_close(descriptor);
+        self.core.done().await;
     }
 
     /// Stores bytes to an FMA window: a put of up to 64 B for each line of it, with one sfence behind them all.
@@ -52,27 +131,7 @@ impl Gni {
     /// # Errors
     /// If they are not within the window.
     pub async fn fma_store(&self, descriptor: u8, at: u64, bytes: &[u8]) -> Result<(), Refusal> {
-        self.check_window(at, bytes.len() as u64)?;
-        let is_zero = bytes.iter().all(|&b| b == 0);
-        let mut parts = lines(at, bytes.len() as u64).peekable();
-        while let Some((begin, count)) = parts.next() {
-            let part = &bytes[(begin - at) as usize..][..count as usize];
-            let data = (!is_zero).then(|| part.into());
-            let what = What::Put { bytes: count as u32, data };
-            let cost = if parts.peek().is_none() {
-                self.core().store_milliticks
-            } else {
-                self.core().line_milliticks
-            };
-            let command = Command::Remote { descriptor, target: Target::Window(begin), what };
-            self.write(count as u32, command, cost).await;
-        }
-        Ok(())
-    }
-
-    fn check_window(&self, at: u64, bytes: u64) -> Result<(), Refusal> {
-        let fits = bytes > 0 && at.checked_add(bytes).is_some_and(|end| end <= WINDOW_B);
-        if fits { Ok(()) } else { Err(Refusal::InvalidParam) }
+        self.after(self.device.fma_store(descriptor, at, bytes)).await
     }
 
     /// Stores control words to an FMA window's get side: a get of up to 64 B for each line of it, to an address here.
@@ -87,15 +146,7 @@ impl Gni {
         address: u64,
         flag: Option<(u64, u64)>,
     ) -> Result<(), Refusal> {
-        self.check_window(at, bytes)?;
-        aligned(&[at, bytes, address], 4)?;
-        for (begin, count) in lines(at, bytes) {
-            let address = address + (begin - at);
-            let what = What::Get { bytes: count as u32, process: self.process, address, flag };
-            let command = Command::Remote { descriptor, target: Target::Window(begin), what };
-            self.write(8, command, self.core().store_milliticks).await;
-        }
-        Ok(())
+        self.after(self.device.fma_fetch(descriptor, at, bytes, address, flag)).await
     }
 
     /// An atomic operation through an FMA window; of a fetching one the old value comes to an address here.
@@ -113,23 +164,10 @@ impl Gni {
         self.check_window(at, amo.bytes().into())?;
         let what = self.amo(amo, operands, at, address)?;
         let command = Command::Remote { descriptor, target: Target::Window(at), what };
-        self.write(16, command, self.core().store_milliticks).await;
+        self.spend(Step::Store);
+        self.write(16, command);
+        self.core.done().await;
         Ok(())
-    }
-
-    pub(super) fn amo(
-        &self,
-        amo: Amo,
-        operands: [u64; 2],
-        there: u64,
-        address: u64,
-    ) -> Result<What, Refusal> {
-        if !amo.exists() {
-            return Err(Refusal::IllegalOp);
-        }
-        aligned(&[there], amo.bytes().into())?;
-        let answer = amo.fetches.then_some((self.process, address));
-        Ok(What::Amo { amo, operands, answer })
     }
 
     /// FMA launch of a put: a single write of 128 bits for a word to any virtual node and offset of the descriptor's memory.
@@ -170,9 +208,11 @@ impl Gni {
     }
 
     async fn launch(&self, descriptor: u8, node: u32, offset: u64, what: What) {
-        let cost = self.core().library_milliticks + self.core().store_milliticks;
         let command = Command::Remote { descriptor, target: Target::Launch { node, offset }, what };
-        self.write(16, command, cost).await;
+        self.spend(Step::Library);
+        self.spend(Step::Store);
+        self.write(16, command);
+        self.core.done().await;
     }
 
     /// Waits until all that was asked for by way of an FMA descriptor has its response.
@@ -184,11 +224,6 @@ impl Gni {
     pub async fn fma_is_synced(&self, descriptor: u8) -> bool {
         self.core.submit(Submission::IsSynced(descriptor)).await;
         lock(&self.here).is_synced
-    }
-
-    /// Lets what is asked for next by way of an FMA descriptor wait until all of its transaction before it has its responses.
-    pub(super) async fn fma_chain(&self, descriptor: u8) {
-        self.write(8, Command::Chain { descriptor }, self.core().store_milliticks).await;
     }
 }
 

@@ -5,8 +5,9 @@
 //! the last two classes.
 
 use netloom_fabric::collective::CLASS_ROUTES;
-use netloom_nic::message_unit::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS};
-use std::collections::BTreeSet;
+use netloom_nic::message_unit::fifos::InjectionFifo;
+use netloom_nic::message_unit::{BASE_ADDRESSES, DESCRIPTOR_B, INJECTION_FIFOS, RECEPTION_FIFOS};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What a program may be given, by number.
@@ -105,9 +106,27 @@ const PAGE: u64 = 4096;
 
 /// A node's kernel, as far as it knows of the unit.
 #[derive(Debug, Default)]
-pub(super) struct Kernel {
+pub struct Kernel {
     taken: BTreeSet<(Resource, u16)>,
     regions: Vec<MemoryRegion>,
+    /// Injection FIFOs that the node's processes have written to or set up.
+    rings: BTreeMap<u16, Ring>,
+}
+
+/// An injection FIFO as software keeps it.
+#[derive(Debug)]
+struct Ring {
+    /// Descriptors that it has room for.
+    places: u64,
+    /// Descriptors that have been written since it was set up.
+    written: u64,
+}
+
+impl Ring {
+    fn new(size_bytes: u64) -> Self {
+        // One place stays free, so that a full FIFO is not taken for an empty one.
+        Ring { places: size_bytes / DESCRIPTOR_B - 1, written: 0 }
+    }
 }
 
 impl Kernel {
@@ -133,6 +152,26 @@ impl Kernel {
     /// Takes a number back.
     pub fn free(&mut self, what: Resource, number: u16) -> Result<(), Refusal> {
         if self.taken.remove(&(what, number)) { Ok(()) } else { Err(Refusal::NotAllocated(what, number)) }
+    }
+
+    /// An injection FIFO of so many bytes is set up.
+    pub fn set_up(&mut self, fifo: u16, size_bytes: u64) {
+        self.rings.insert(fifo, Ring::new(size_bytes.max(2 * DESCRIPTOR_B)));
+    }
+
+    fn ring(&mut self, fifo: u16) -> &mut Ring {
+        self.rings.entry(fifo).or_insert_with(|| Ring::new(InjectionFifo::usual(fifo).size_B))
+    }
+
+    /// A process writes a descriptor into an injection FIFO.
+    pub fn writes(&mut self, fifo: u16) {
+        self.ring(fifo).written += 1;
+    }
+
+    /// Whether an injection FIFO has room for one more, when the unit has injected so many since it was set up.
+    pub fn has_room(&mut self, fifo: u16, injected: u64) -> bool {
+        let ring = self.ring(fifo);
+        ring.written.saturating_sub(injected) < ring.places
     }
 
     /// Finds a place in physical memory for a program's memory.

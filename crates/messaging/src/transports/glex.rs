@@ -2,13 +2,13 @@
 //! 3.3), the data of longer ones are fetched by RDMA gets into the receiver's buffer (its zero-copy rendezvous).
 
 use super::packets::Placement;
-use crate::glex::Glex;
+use crate::device::{GlexDevice, Simulated};
 use crate::glex::tree::{Tree, TreeOperation};
 use crate::program::Collective;
 use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
 use netloom_nic::th::status::Refusal;
-use netloom_nic::th::{Address, EventKind, Options, Submission, Watch, Write};
-use netloom_node::program::{Core, queued};
+use netloom_nic::th::{Address, EventKind, Options, Request, Submission, Watch, Write};
+use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
@@ -52,8 +52,8 @@ enum Work {
 }
 
 /// A rank's messages on its TH Express NIC.
-pub struct GlexTransport {
-    glex: Glex,
+pub struct GlexTransport<D> {
+    device: D,
     placement: Arc<Placement>,
     endpoint: u8,
     rank: u32,
@@ -65,11 +65,11 @@ pub struct GlexTransport {
     waiting: VecDeque<Work>,
 }
 
-impl GlexTransport {
+impl<D: GlexDevice> GlexTransport<D> {
     /// That of a process.
-    pub fn new(glex: Glex, placement: &Arc<Placement>, rank: u32) -> Self {
+    pub fn new(device: D, placement: &Arc<Placement>, rank: u32) -> Self {
         GlexTransport {
-            glex,
+            device,
             placement: Arc::clone(placement),
             endpoint: 0,
             rank,
@@ -85,8 +85,10 @@ impl GlexTransport {
         let Some(tree) = &self.tree else { return };
         let mine = vec![0; bytes.next_multiple_of(8).max(8) as usize];
         let list = tree.sequences(operation, &mine);
-        if let Err((_, refusal)) = queued(self.glex.post_list(self.collectives, list)) {
-            self.glex.process_core().fail("glex_post_list", format!("{refusal:?}"));
+        if let Err(refusal) =
+            list.into_iter().try_for_each(|request| self.device.post(self.collectives, request))
+        {
+            self.device.fail("glex_post_list", format!("{refusal:?}"));
         }
         // The root of a broadcast is told nothing: it has what it sends.
         let told = tree.parent.is_some() || operation != TreeOperation::Broadcast;
@@ -95,23 +97,23 @@ impl GlexTransport {
 
     /// Goes on with the collective operation under way. Returns whether it has ended.
     fn go_on_collecting(&mut self) -> bool {
-        let fail = |call: &str, refusal: Refusal| self.glex.process_core().fail(call, format!("{refusal:?}"));
-        let (events, mini_packets) = self.glex.has_any(self.collectives);
+        let fail = |call: &str, refusal: Refusal| self.device.fail(call, format!("{refusal:?}"));
+        let (events, mini_packets) = self.device.has_any(self.collectives);
         match self.stage {
             Some(Stage::Parting(operation, bytes)) if events => {
-                if let Err(refusal) = queued(self.glex.poll_event(self.collectives)) {
+                if let Err(refusal) = self.device.poll_event(self.collectives) {
                     fail("glex_poll_event", refusal);
                 }
                 self.post(operation, bytes);
             }
             Some(Stage::Under(TreeOperation::Barrier)) if events => {
-                if let Err(refusal) = queued(self.glex.poll_event(self.collectives)) {
+                if let Err(refusal) = self.device.poll_event(self.collectives) {
                     fail("glex_poll_event", refusal);
                 }
                 self.stage = Some(Stage::Over);
             }
             Some(Stage::Under(TreeOperation::Broadcast | TreeOperation::Sum)) if mini_packets => {
-                if let Err(refusal) = queued(self.glex.poll_mini_packet(self.collectives)) {
+                if let Err(refusal) = self.device.poll_mini_packet(self.collectives) {
                     fail("glex_poll_mini_packet", refusal);
                 }
                 self.stage = Some(Stage::Over);
@@ -135,13 +137,13 @@ impl GlexTransport {
                     ENVELOPE_B + if envelope.carries_data() { envelope.bytes as usize } else { 0 },
                     0,
                 );
-                queued(self.glex.send_mini_packet(endpoint, self.address(to), &data, Options::default()))
+                self.device.post(endpoint, Request::mini_packet(&[self.address(to)], &data))
             }
             Work::Fetch { from, remote, bytes, request } => {
                 let place = |base: u64, request: u32| base + u64::from(request % BUFFERS) * BUFFER_B;
                 let places = (place(IN, request), place(OUT, remote), bytes);
                 let options = Options { local_event: Some(request), ..Options::default() };
-                queued(self.glex.get(endpoint, self.address(from), places, options))
+                self.device.post(endpoint, Request::get(self.address(from), places).with(options))
             }
         }
     }
@@ -152,7 +154,7 @@ impl GlexTransport {
                 Ok(()) => drop(self.waiting.pop_front()),
                 Err(Refusal::QueueFull) => return,
                 Err(refusal) => {
-                    self.glex.process_core().fail("glex", format!("{refusal:?}"));
+                    self.device.fail("glex", format!("{refusal:?}"));
                     return;
                 }
             }
@@ -160,20 +162,20 @@ impl GlexTransport {
     }
 }
 
-impl Transport for GlexTransport {
+impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for GlexTransport<D> {
     type Command = Write;
     type Watch = Watch;
 
-    fn core(&self) -> &Core<Write, Watch> {
-        self.glex.process_core()
+    fn thread(&self) -> &Thread<Write, Watch> {
+        self.device.thread()
     }
 
     fn start(&mut self) {
-        let made = self.glex.create_endpoint(Submission::Pio, KEY, ENTRIES).and_then(|endpoint| {
+        let made = self.device.create_endpoint(Submission::Pio, KEY, ENTRIES).and_then(|endpoint| {
             self.endpoint = endpoint;
-            self.glex.register(endpoint, AT, BYTES, true)?;
+            self.device.register(endpoint, AT, BYTES)?;
             self.collectives =
-                self.glex.create_endpoint(Submission::Dma, COLLECTIVE_KEY, COLLECTIVE_ENTRIES)?;
+                self.device.create_endpoint(Submission::Dma, COLLECTIVE_KEY, COLLECTIVE_ENTRIES)?;
             let ranks = self.placement.nodes().len() as u32;
             let address =
                 |rank| Address { node: self.placement.node(rank), vp: self.collectives, key: COLLECTIVE_KEY };
@@ -181,12 +183,12 @@ impl Transport for GlexTransport {
             Ok(())
         });
         if let Err(refusal) = made {
-            self.glex.process_core().fail("glex_create_endpoint", format!("{refusal:?}"));
+            self.device.fail("glex_create_endpoint", format!("{refusal:?}"));
         }
     }
 
     fn eager_max_bytes(&self) -> u64 {
-        u64::from(self.glex.device().mini_packet_B) - ENVELOPE_B as u64
+        self.device.mini_packet_max_bytes() - ENVELOPE_B as u64
     }
 
     fn fetches(&self) -> bool {
@@ -222,10 +224,10 @@ impl Transport for GlexTransport {
         if self.go_on_collecting() {
             return Some(Event::Collected);
         }
-        let (events, mini_packets) = self.glex.has_any(self.endpoint);
-        let fail = |call: &str, refusal: Refusal| self.glex.process_core().fail(call, format!("{refusal:?}"));
+        let (events, mini_packets) = self.device.has_any(self.endpoint);
+        let fail = |call: &str, refusal: Refusal| self.device.fail(call, format!("{refusal:?}"));
         if events {
-            match queued(self.glex.poll_event(self.endpoint)) {
+            match self.device.poll_event(self.endpoint) {
                 Ok(event) if event.kind == EventKind::Local => {
                     return Some(Event::Fetched { request: event.user });
                 }
@@ -235,7 +237,7 @@ impl Transport for GlexTransport {
             }
         }
         if mini_packets {
-            match queued(self.glex.poll_mini_packet(self.endpoint)) {
+            match self.device.poll_mini_packet(self.endpoint) {
                 Ok(mini) => {
                     let from = self.placement.rank(mini.from.0)?;
                     return Some(Event::Arrived { from, envelope: Envelope::of_bytes(&mini.data) });

@@ -2,14 +2,15 @@
 //! longer ones are fetched, by FMA or by the block transfer engine ("Cray XC Network Software Stack").
 
 use super::packets::Placement;
-use crate::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
+use crate::device::{GniDevice, Simulated};
+use crate::gni::{Endpoint, MemOptions, Post, PostKind, Step};
 use crate::program::Collective;
-use crate::smsg::{Mailbox, Smsg};
+use crate::smsg::{Connection, Mailbox};
 use crate::transport::{ENVELOPE_B, Envelope, Event, Transport};
 use netloom_nic::aries::address::MemHandle;
 use netloom_nic::aries::collective::{Reduction, Tree};
 use netloom_nic::aries::{EventKind, Submission, Watch};
-use netloom_node::program::{Core, queued};
+use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, VecDeque};
@@ -39,8 +40,8 @@ const ENGINE: u8 = 0;
 const RADIX: u32 = 32;
 
 /// A rank's messages on its Aries NIC.
-pub struct GniTransport {
-    gni: Gni,
+pub struct GniTransport<D> {
+    device: D,
     placement: Arc<Placement>,
     rank: u32,
     /// Data of the longest short message.
@@ -49,16 +50,16 @@ pub struct GniTransport {
     memory: Option<MemHandle>,
     queue: u16,
     /// Mailboxes of the ranks that it has spoken to.
-    peers: BTreeMap<u32, Smsg>,
+    peers: BTreeMap<u32, Connection<D>>,
     /// Messages that wait for a credit, by rank.
     waiting: BTreeMap<u32, VecDeque<Envelope>>,
 }
 
-impl GniTransport {
+impl<D: GniDevice + Clone> GniTransport<D> {
     /// The transport of a rank: `eager_max` is the longest eager message, bytes, `slots` how many may be under way to one rank.
-    pub fn new(gni: Gni, placement: &Arc<Placement>, rank: u32, eager_max: Option<u64>, slots: u32) -> Self {
+    pub fn new(device: D, placement: &Arc<Placement>, rank: u32, eager_max: Option<u64>, slots: u32) -> Self {
         GniTransport {
-            gni,
+            device,
             placement: Arc::clone(placement),
             rank,
             short_max_bytes: eager_max.unwrap_or(SHORT_MAX_B).min(SHORT_MAX_B),
@@ -84,8 +85,8 @@ impl GniTransport {
             parent: of_ranks.parent.map(|(rank, engine, child)| (node(rank), engine, child)),
             ..of_ranks
         };
-        if let Err(refusal) = self.gni.ce_configure(ENGINE, tree) {
-            self.gni.process_core().fail("GNI_CeConfigure", format!("{refusal:?}"));
+        if let Err(refusal) = self.device.configure_engine(ENGINE, tree) {
+            self.device.fail("GNI_CeConfigure", format!("{refusal:?}"));
         }
     }
 
@@ -96,11 +97,12 @@ impl GniTransport {
         Mailbox { address: AT + u64::from(rank) * mailbox.bytes().next_multiple_of(64), ..mailbox }
     }
 
-    fn peer(&mut self, rank: u32) -> &mut Smsg {
+    fn peer(&mut self, rank: u32) -> &mut Connection<D> {
         if !self.peers.contains_key(&rank) {
             let mut to = Endpoint::new(self.placement.node(rank), 0);
             to.remote_event = self.rank;
-            let joined = Smsg::init(&self.gni, to, self.mailbox(rank), self.mailbox(self.rank));
+            let joined =
+                Connection::new(self.device.clone(), to, self.mailbox(rank), self.mailbox(self.rank));
             self.peers.insert(rank, joined.expect("mailboxes lie in registered memory"));
         }
         self.peers.get_mut(&rank).expect("just now")
@@ -114,9 +116,8 @@ impl GniTransport {
             }
             let bytes = if envelope.carries_data() { envelope.bytes } else { 0 };
             let (header, data) = (envelope.to_bytes(), vec![0; bytes as usize]);
-            let sent = queued(self.peer(to).send(&header, &data, 0, None, 0));
-            if let Err(refusal) = sent {
-                self.gni.process_core().fail("GNI_SmsgSend", format!("{refusal:?}"));
+            if let Err(refusal) = self.peer(to).send(&header, &data, 0, None, 0) {
+                self.device.fail("GNI_SmsgSend", format!("{refusal:?}"));
                 return;
             }
             self.waiting.get_mut(&to).expect("just now").pop_front();
@@ -125,28 +126,27 @@ impl GniTransport {
     }
 }
 
-impl Transport for GniTransport {
+impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Transport for GniTransport<D> {
     type Command = Submission;
     type Watch = Watch;
 
-    fn core(&self) -> &Core<Submission, Watch> {
-        self.gni.process_core()
+    fn thread(&self) -> &Thread<Submission, Watch> {
+        self.device.thread()
     }
 
     fn start(&mut self) {
-        let gni = &self.gni;
-        let registered = gni.cdm_attach(PTAG, COOKIE).and_then(|()| {
-            let _ = gni.reserve_virtual_handles(gni.processes().into());
-            self.queue = gni.cq_create(EVENTS);
+        let device = &self.device;
+        let registered = device.attach(PTAG, COOKIE).and_then(|()| {
+            self.queue = device.create_queue(EVENTS);
             let queue = Some(self.queue);
-            gni.mem_register(AT, BYTES, MemOptions { queue, virtual_mdh: Some(0), ..MemOptions::default() })
+            device.register(AT, BYTES, MemOptions { queue, virtual_mdh: Some(0), ..MemOptions::default() })
         });
         match registered {
             Ok(memory) => {
                 self.memory = Some(memory);
                 self.configure_engine();
             }
-            Err(refusal) => gni.process_core().fail("GNI_MemRegister", format!("{refusal:?}")),
+            Err(refusal) => device.fail("GNI_MemRegister", format!("{refusal:?}")),
         }
     }
 
@@ -180,12 +180,8 @@ impl Transport for GniTransport {
             )
         };
         let to = Endpoint::new(self.placement.node(from), 0);
-        let posted = match kind {
-            PostKind::FmaGet => queued(self.gni.post_fma(to, post)),
-            _ => queued(self.gni.post_rdma(to, post)),
-        };
-        if let Err(refusal) = posted {
-            self.gni.process_core().fail("GNI_Post", format!("{refusal:?}"));
+        if let Err(refusal) = self.device.post(to, post) {
+            self.device.fail("GNI_Post", format!("{refusal:?}"));
         }
     }
 
@@ -201,17 +197,17 @@ impl Transport for GniTransport {
             Collective::Broadcast => Reduction::Or,
             Collective::Allreduce => Reduction::FloatAdd,
         };
-        if let Err(refusal) = queued(self.gni.ce_join(ENGINE, operation, false, [0, 0])) {
-            self.gni.process_core().fail("GNI_CeAllReduce", format!("{refusal:?}"));
+        if let Err(refusal) = self.device.join(ENGINE, operation, 0) {
+            self.device.fail("GNI_CeAllReduce", format!("{refusal:?}"));
         }
     }
 
     fn advance(&mut self) -> Option<Event> {
-        while self.gni.cq_has_event(self.queue) {
-            let event = match queued(self.gni.cq_get_event(self.queue)) {
+        while self.device.has_event(self.queue) {
+            let event = match self.device.poll(self.queue) {
                 Ok(event) => event,
                 Err(refusal) => {
-                    self.gni.process_core().fail("GNI_CqGetEvent", format!("{refusal:?}"));
+                    self.device.fail("GNI_CqGetEvent", format!("{refusal:?}"));
                     return None;
                 }
             };
@@ -222,12 +218,12 @@ impl Transport for GniTransport {
                 return Some(Event::Fetched { request: event.user as u32 });
             }
             let from = event.user as u32;
+            self.device.spend(Step::Poll);
             let peer = self.peer(from);
-            let message = queued(peer.get_next());
-            if let Ok(message) = message {
+            if let Some(message) = peer.next() {
                 // The slot is free again.
-                if let Err(refusal) = queued(peer.release()) {
-                    self.gni.process_core().fail("GNI_SmsgRelease", format!("{refusal:?}"));
+                if let Err(refusal) = peer.release() {
+                    self.device.fail("GNI_SmsgRelease", format!("{refusal:?}"));
                 }
                 return Some(Event::Arrived { from, envelope: Envelope::of_bytes(&message.header) });
             }

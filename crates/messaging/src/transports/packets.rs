@@ -9,8 +9,8 @@ use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_engine::Stream;
 use netloom_fabric::packet::Meta;
 use netloom_nic::packet_port::{NewPacket, PortMemory, Watch};
-use netloom_node::process::Operation;
-use netloom_node::program::{Core, lock};
+use netloom_node::program::lock;
+use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, VecDeque};
@@ -79,7 +79,7 @@ struct Outgoing {
 
 /// The packet layer of a rank.
 pub struct Packets<H> {
-    core: Core<NewPacket<H>, Watch>,
+    thread: Thread<NewPacket<H>, Watch>,
     memory: Arc<Mutex<PortMemory<H>>>,
     format: Arc<dyn PacketFormat<H>>,
     placement: Arc<Placement>,
@@ -98,7 +98,7 @@ pub struct Packets<H> {
 impl<H: Copy + Send + 'static> Packets<H> {
     /// That of a node, whose packets go into these lanes.
     pub fn new(
-        core: Core<NewPacket<H>, Watch>,
+        thread: Thread<NewPacket<H>, Watch>,
         memory: &Arc<Mutex<PortMemory<H>>>,
         format: &Arc<dyn PacketFormat<H>>,
         placement: &Arc<Placement>,
@@ -107,7 +107,7 @@ impl<H: Copy + Send + 'static> Packets<H> {
         steps: Steps,
     ) -> Self {
         Packets {
-            core,
+            thread,
             memory: Arc::clone(memory),
             format: Arc::clone(format),
             placement: Arc::clone(placement),
@@ -167,14 +167,14 @@ impl<H: Copy + Send + 'static> Packets<H> {
             let bytes = left.min(data_max) as u32;
             let header = self.format.header(self.node, to, bytes, self.random.draw());
             let meta = Meta {
-                made: self.core.now().ticks(),
+                made: self.thread.now().ticks(),
                 source: self.node,
                 kind: envelope.kind as u8,
                 message: envelope.to_words(),
                 ..Meta::default()
             };
-            self.core.ask(Operation::Spend(self.steps.packet_send));
-            self.core.ask(Operation::Submit(NewPacket { lane, header, meta }));
+            self.thread.spend(self.steps.packet_send);
+            self.thread.submit(NewPacket { lane, header, meta });
             if is_last {
                 self.outgoing.remove(place);
                 match envelope.kind {
@@ -191,8 +191,8 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
     type Command = NewPacket<H>;
     type Watch = Watch;
 
-    fn core(&self) -> &Core<NewPacket<H>, Watch> {
-        &self.core
+    fn thread(&self) -> &Thread<NewPacket<H>, Watch> {
+        &self.thread
     }
 
     fn eager_max_bytes(&self) -> u64 {
@@ -219,11 +219,9 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
         }
         loop {
             let Some(meta) = lock(&self.memory).arrived.pop_front() else { break };
-            if !self.steps.packet_receive.is_zero() {
-                self.core.ask(Operation::Spend(self.steps.packet_receive));
-            }
+            self.thread.spend(self.steps.packet_receive);
             let event = self.came(&meta);
-            if event.is_some() || self.core.has_asked() {
+            if event.is_some() || self.thread.is_asked() {
                 return event;
             }
         }

@@ -4,8 +4,10 @@
 
 use super::packets::Placement;
 use crate::config::Steps;
+use crate::device::{MuDevice, Simulated};
 use crate::program::Collective;
-use crate::spi::Spi;
+use crate::spi::Step;
+use crate::spi::device::barrier_watch;
 use crate::transport::{Envelope, Event, KINDS, Kind as What, Transport};
 use netloom_engine::Time;
 use netloom_fabric::collective::route::Rectangle;
@@ -15,11 +17,10 @@ use netloom_nic::message_unit::descriptor::{
     ANY_DIRECTION, COLLECTIVE, Descriptor, Kind, Network, PAYLOAD_MAX,
 };
 use netloom_nic::message_unit::fifos::{InjectionFifo, Packet, Priority};
-use netloom_node::process::Operation;
-use netloom_node::program::{Core, queued};
+use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::{SmallVec, smallvec};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Injection FIFOs for messages, to which destinations are pinned, and that for the descriptors of others' RDMA reads.
@@ -39,10 +40,12 @@ const FETCH_FIFO: u64 = 1 << 30;
 const FETCH_FIFO_B: u64 = 1 << 20;
 
 /// A rank's messages on its Message Unit.
-pub struct SpiTransport {
-    spi: Spi,
+pub struct SpiTransport<D> {
+    device: D,
     placement: Arc<Placement>,
     steps: Steps,
+    /// Descriptors for which their injection FIFOs have no room.
+    waiting: BTreeMap<u16, VecDeque<Descriptor>>,
     /// RDMA reads under way, by request: when each was asked for.
     fetches: BTreeMap<u32, Time>,
     /// Of messages that some packets of have come: packets that are missing.
@@ -100,13 +103,14 @@ fn of_software(word: u128) -> Envelope {
     }
 }
 
-impl SpiTransport {
+impl<D: MuDevice> SpiTransport<D> {
     /// That of a process.
-    pub fn new(spi: Spi, placement: &Arc<Placement>, steps: Steps) -> Self {
+    pub fn new(device: D, placement: &Arc<Placement>, steps: Steps) -> Self {
         SpiTransport {
-            spi,
+            device,
             placement: Arc::clone(placement),
             steps,
+            waiting: BTreeMap::new(),
             fetches: BTreeMap::new(),
             missing: HashMap::new(),
             collective: None,
@@ -120,29 +124,40 @@ impl SpiTransport {
     /// Whether the ranks are all nodes: what class routes are set up for.
     fn is_whole_machine(&self) -> bool {
         self.placement.is_one_program()
-            && self.placement.nodes().len() as u64 == u64::from(self.spi.torus().nodes())
+            && self.placement.nodes().len() as u64 == u64::from(self.device.torus().nodes())
     }
 
     /// Whether the collective operation under way has ended.
     fn has_collected(&self) -> bool {
         match self.collective {
             None => false,
-            Some(Pending::Barrier { turn }) => self.spi.has_passed_barrier(CLASS, turn),
-            Some(Pending::Sum { counter, asked }) => self.spi.counted_down(counter) > asked,
+            Some(Pending::Barrier { turn }) => self.device.has_passed_barrier(CLASS, turn),
+            Some(Pending::Sum { counter, asked }) => self.device.counted_down(counter) > asked,
         }
     }
 
-    fn inject(&mut self, to: u32, fifo: u16, descriptor: Descriptor) {
-        debug_assert!(u32::from(fifo) < FIFOS, "the FIFO of rank {to}");
-        queued(self.spi.inject(fifo, descriptor));
+    /// Puts a descriptor into an injection FIFO, behind those that wait for room there.
+    fn inject(&mut self, fifo: u16, descriptor: Descriptor) {
+        self.waiting.entry(fifo).or_default().push_back(descriptor);
+        self.inject_waiting();
+    }
+
+    fn inject_waiting(&mut self) {
+        let device = &self.device;
+        self.waiting.retain(|&fifo, list| {
+            while let Some(descriptor) = list.front()
+                && device.inject(fifo, descriptor).is_ok()
+            {
+                list.pop_front();
+            }
+            !list.is_empty()
+        });
     }
 
     /// A packet has been taken. Returns its message, if that is now whole.
     fn came(&mut self, packet: &Packet) -> Option<Event> {
         self.looks = true;
-        if !self.steps.packet_receive.is_zero() {
-            self.spi.core().ask(Operation::Spend(self.steps.packet_receive));
-        }
+        self.device.spend(Step::Compute(self.steps.packet_receive));
         let envelope = of_software(packet.software);
         let from = self.placement.rank(packet.source)?;
         let packets = match envelope.carries_data() {
@@ -162,16 +177,16 @@ impl SpiTransport {
     }
 }
 
-impl Transport for SpiTransport {
+impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for SpiTransport<D> {
     type Command = Command;
     type Watch = Watch;
 
-    fn core(&self) -> &Core<Command, Watch> {
-        self.spi.core()
+    fn thread(&self) -> &Thread<Command, Watch> {
+        self.device.thread()
     }
 
     fn start(&mut self) {
-        self.spi.set_base_address(0, 0);
+        self.device.set_base_address(0, 0);
         let fetches = InjectionFifo {
             start: FETCH_FIFO,
             size_B: FETCH_FIFO_B,
@@ -179,13 +194,12 @@ impl Transport for SpiTransport {
             remote_get: true,
             threshold_B: None,
         };
-        self.spi.set_injection_fifo(FETCHES, fetches);
+        self.device.set_injection_fifo(FETCHES, fetches);
         if self.is_whole_machine() {
-            let torus = self.spi.torus();
-            let (all, at) = (Rectangle::whole(torus), torus.coordinates(self.spi.node()));
+            let torus = self.device.torus();
+            let (all, at) = (Rectangle::whole(torus), torus.coordinates(self.device.node()));
             if let Some(route) = all.route(torus, all.middle(), at, RouteKind::UserSubcomm) {
-                self.spi.set_class_route(CLASS, route);
-                self.spi.set_barrier(CLASS, route);
+                self.device.set_class(CLASS, route);
             }
         }
     }
@@ -208,7 +222,7 @@ impl Transport for SpiTransport {
             kind: Kind::MemoryFifo { fifo: RECEPTION, software: to_software(&envelope), interrupt: false },
             prefetch_only: false,
         };
-        self.inject(to, (to % FIFOS) as u16, descriptor);
+        self.inject((to % FIFOS) as u16, descriptor);
     }
 
     fn fetch(&mut self, from: u32, remote: u32, bytes: u64, request: u32) {
@@ -217,7 +231,7 @@ impl Transport for SpiTransport {
             payload: buffer(OUT, remote),
             length: bytes,
             map: ANY_DIRECTION,
-            network: Network::to(self.spi.node()),
+            network: Network::to(self.device.node()),
             kind: Kind::DirectPut {
                 base: 0,
                 offset: buffer(IN, request),
@@ -226,9 +240,9 @@ impl Transport for SpiTransport {
             },
             prefetch_only: false,
         };
-        self.spi.set_counter(counter, bytes);
+        self.device.set_counter(counter, bytes);
         let payload = DESCRIPTORS + 64 * u64::from(request);
-        let length = self.spi.store_descriptors(payload, &[put]);
+        let length = self.device.store_descriptors(payload, &[put]);
         let read = Descriptor {
             payload,
             length,
@@ -237,8 +251,8 @@ impl Transport for SpiTransport {
             kind: Kind::RemoteGet { fifo: FETCHES },
             prefetch_only: false,
         };
-        self.fetches.insert(request, self.spi.now());
-        self.inject(from, (from % FIFOS) as u16, read);
+        self.fetches.insert(request, self.device.now().ticks());
+        self.inject((from % FIFOS) as u16, read);
     }
 
     fn collective_max_bytes(&self, _: Collective) -> Option<u64> {
@@ -252,7 +266,7 @@ impl Transport for SpiTransport {
                 let turn = self.barriers;
                 self.barriers += 1;
                 self.collective = Some(Pending::Barrier { turn });
-                return queued(self.spi.enter_barrier(CLASS, turn));
+                return self.device.enter_barrier(CLASS, turn);
             }
             Collective::Broadcast => Combine::Or,
             Collective::Allreduce => Combine::AddDouble,
@@ -271,14 +285,9 @@ impl Transport for SpiTransport {
         let kind =
             Kind::DirectPut { base: 0, offset: buffer(IN, 0), counter_base: 0, counter_offset: counter };
         let payload = buffer(OUT, 0);
-        self.spi.set_counter(counter, length);
-        self.collective = Some(Pending::Sum { counter, asked: self.spi.now() });
-        queued(
-            self.spi.inject(
-                0,
-                Descriptor { payload, length, map: COLLECTIVE, network, kind, prefetch_only: false },
-            ),
-        );
+        self.device.set_counter(counter, length);
+        self.collective = Some(Pending::Sum { counter, asked: self.device.now().ticks() });
+        self.inject(0, Descriptor { payload, length, map: COLLECTIVE, network, kind, prefetch_only: false });
     }
 
     fn found(&mut self, place: usize) {
@@ -287,15 +296,15 @@ impl Transport for SpiTransport {
 
     fn advance(&mut self) -> Option<Event> {
         if std::mem::take(&mut self.has_looked)
-            && let Some(packet) = self.spi.taken()
+            && let Some(packet) = self.device.polled()
         {
             let event = self.came(&packet);
-            if event.is_some() || self.spi.core().has_asked() {
+            if event.is_some() || self.device.thread().is_asked() {
                 return event;
             }
         }
-        let spi = &self.spi;
-        let counted_down = |request: u32| spi.counted_down(COUNTERS + 8 * u64::from(request));
+        let device = &self.device;
+        let counted_down = |request: u32| device.counted_down(COUNTERS + 8 * u64::from(request));
         let done = self.fetches.iter().find(|&(&request, &asked)| counted_down(request) > asked);
         let done = done.map(|(&request, _)| request);
         if let Some(request) = done {
@@ -306,9 +315,10 @@ impl Transport for SpiTransport {
             self.collective = None;
             return Some(Event::Collected);
         }
+        self.inject_waiting();
         if std::mem::take(&mut self.looks) {
             self.has_looked = true;
-            self.spi.ask_for_packet(RECEPTION);
+            self.device.poll(RECEPTION);
         }
         None
     }
@@ -316,22 +326,164 @@ impl Transport for SpiTransport {
     fn watches(&self) -> (SmallVec<[Watch; 2]>, Option<Microticks>) {
         let mut any: SmallVec<[Watch; 2]> = smallvec![Watch::Packet(RECEPTION)];
         any.extend(self.fetches.keys().map(|&request| Watch::Counter(COUNTERS + 8 * u64::from(request))));
+        any.extend(self.waiting.keys().map(|&fifo| Watch::Room(fifo)));
         any.extend(self.collective.map(|pending| match pending {
-            Pending::Barrier { turn } => self.spi.barrier_watch(CLASS, turn),
+            Pending::Barrier { turn } => barrier_watch(CLASS, turn),
             Pending::Sum { counter, .. } => Watch::Counter(counter),
         }));
         (any, None)
     }
 
     fn is_idle(&self) -> bool {
-        true
+        self.waiting.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::{Device, Full};
+    use netloom_fabric::collective::ClassRoute;
+    use netloom_fabric::topology::torus::Torus;
+    use netloom_node::process::Operations;
     use proptest::prelude::*;
+    use std::cell::RefCell;
+
+    /// A Message Unit without a machine: injection FIFOs of two places, which the test empties, and a reception FIFO that it fills.
+    struct Bench {
+        torus: Torus,
+        thread: Thread<Command, Watch>,
+        injected: RefCell<Vec<(u16, Descriptor)>>,
+        packets: RefCell<VecDeque<Packet>>,
+    }
+
+    impl Device for Bench {
+        type Step = Step;
+
+        fn now(&self) -> Microticks {
+            self.thread.now()
+        }
+
+        fn spend(&self, _: Step) {}
+
+        fn fail(&self, call: &str, reason: impl std::fmt::Display) {
+            panic!("{call}: {reason}");
+        }
+    }
+
+    impl Simulated for Bench {
+        type Command = Command;
+        type Watch = Watch;
+
+        fn thread(&self) -> &Thread<Command, Watch> {
+            &self.thread
+        }
+    }
+
+    impl MuDevice for Bench {
+        fn node(&self) -> u32 {
+            0
+        }
+
+        fn torus(&self) -> &Torus {
+            &self.torus
+        }
+
+        fn set_base_address(&self, _: u16, _: u64) {}
+
+        fn set_injection_fifo(&self, _: u16, _: InjectionFifo) {}
+
+        fn set_class(&self, _: u8, _: ClassRoute) {}
+
+        fn set_counter(&self, _: u64, _: u64) {}
+
+        fn counted_down(&self, _: u64) -> Time {
+            0
+        }
+
+        fn store_descriptors(&self, _: u64, descriptors: &[Descriptor]) -> u64 {
+            64 * descriptors.len() as u64
+        }
+
+        fn inject(&self, fifo: u16, descriptor: &Descriptor) -> Result<(), Full> {
+            let mut injected = self.injected.borrow_mut();
+            if injected.iter().filter(|(in_it, _)| *in_it == fifo).count() == 2 {
+                return Err(Full);
+            }
+            injected.push((fifo, descriptor.clone()));
+            Ok(())
+        }
+
+        fn poll(&self, _: u16) {}
+
+        fn polled(&self) -> Option<Packet> {
+            self.packets.borrow_mut().pop_front()
+        }
+
+        fn enter_barrier(&self, _: u8, _: u64) {}
+
+        fn has_passed_barrier(&self, _: u8, _: u64) -> bool {
+            false
+        }
+    }
+
+    fn bench() -> SpiTransport<Bench> {
+        let torus = Torus::new(&netloom_fabric::config::QueuedConfig::bluegene_q(&[4]).topology);
+        let (injected, packets) = (RefCell::default(), RefCell::default());
+        let device = Bench { torus, thread: Thread::default(), injected, packets };
+        let steps = Steps::new(&crate::config::MessagingConfig::default(), 1_000_000_000);
+        SpiTransport::new(device, &Arc::new(Placement::new(&[0, 1, 2, 3])), steps)
+    }
+
+    fn eager(sequence: u32, bytes: u64) -> Envelope {
+        Envelope { kind: What::Eager, sequence, tag: 5, bytes, request: 0 }
+    }
+
+    /// What finds no room waits, in order, and holds up neither other FIFOs nor what comes in.
+    #[test]
+    fn a_full_fifo_holds_up_nothing_else() {
+        let mut transport = bench();
+        (0..4).for_each(|sequence| transport.send(1, eager(sequence, 8)));
+        transport.send(2, eager(0, 8));
+        let to = |t: &SpiTransport<Bench>| {
+            t.device.injected.borrow().iter().map(|(fifo, _)| *fifo).collect::<Vec<_>>()
+        };
+        assert_eq!((to(&transport), transport.is_idle()), (vec![1, 1, 2], false));
+        assert!(transport.watches().0.contains(&Watch::Room(1)));
+        let software = to_software(&eager(7, 600));
+        let packet = |offset| Packet { source: 3, software, offset, chunks: 16, data: None };
+        transport.device.packets.borrow_mut().extend([packet(0), packet(512)]);
+        transport.found(0);
+        let mut arrived = vec![];
+        for _ in 0..6 {
+            arrived.extend(transport.advance());
+        }
+        assert_eq!(
+            arrived,
+            [Event::Arrived { from: 3, envelope: eager(7, 600) }],
+            "whole with its second packet"
+        );
+        let first = transport.device.injected.borrow_mut().remove(0);
+        assert_eq!(first.1.network, Network::in_order(1));
+        transport.advance();
+        assert_eq!(to(&transport), [1, 2, 1]);
+        let sent = |t: &SpiTransport<Bench>| -> Vec<u32> {
+            let injected = t.device.injected.borrow();
+            let mine = injected.iter().filter(|(fifo, _)| *fifo == 1);
+            mine.map(|(_, d)| match d.kind {
+                Kind::MemoryFifo { software, .. } => of_software(software).sequence,
+                _ => panic!("a message"),
+            })
+            .collect()
+        };
+        assert_eq!(sent(&transport), [1, 2]);
+        transport.device.injected.borrow_mut().clear();
+        transport.advance();
+        assert_eq!((sent(&transport), transport.is_idle()), (vec![3], true));
+        let mut operations = Operations::new();
+        transport.thread().take(&mut operations);
+        assert!(operations.is_empty(), "this device takes no time");
+    }
 
     proptest! {
         #[test]

@@ -7,6 +7,7 @@ use netloom_fabric::router::{BuildOptions, NodeBlock, RouterBlock};
 use netloom_messaging::spi::{self, Spi};
 use netloom_nic::message_unit::config::{MessageUnitConfig, SoftwareConfig};
 use netloom_nic::message_unit::{self, MessageUnits, NETWORK_FIFOS};
+use netloom_node::cores::CoresConfig;
 use netloom_node::process::Measurement;
 use std::future::Future;
 use std::pin::Pin;
@@ -33,6 +34,7 @@ pub fn unit() -> MessageUnitConfig {
         ddr_bytes_per_tick: 3.125,
         pcie_bytes_per_tick: 0.5,
         network_fifo_packets: 2,
+        cores: CoresConfig { cpus: 1, per_cpu: 16, full_speed_threads: 2 },
         software: SoftwareConfig { inject_ticks: 480, store_ticks: 40, poll_ticks: 40, found_ticks: 280 },
     }
 }

@@ -3,6 +3,7 @@
 use super::clock::ClockConfig;
 use crate::pcie::PcieConfig;
 use netloom_fabric::config::ConfigError;
+use netloom_node::cores::CoresConfig;
 use netloom_node::polling::Polling;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,9 @@ pub struct AriesConfig {
     pub message_table_entries: u32,
     /// Its timer, and the pulses that synchronise it.
     pub clock: ClockConfig,
-    /// The cores and their instructions.
+    /// The node's cores.
+    pub cores: CoresConfig,
+    /// Their instructions.
     pub core: CoreConfig,
 }
 
@@ -47,9 +50,6 @@ pub struct AriesConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoreConfig {
-    /// Cores of each of a node's two CPUs: those of the first are near the NIC. Processes that are more than the cores share them by
-    /// hyperthreading, whose threads get equal parts.
-    pub cores_per_cpu: u32,
     /// The library's instructions for an operation.
     pub library_milliticks: u64,
     /// A store to the NIC with the sfence behind it.
@@ -116,8 +116,9 @@ impl AriesConfig {
                 drift_ppb: 50_000,
                 offset_milliticks: 875_000_000_000,
             },
+            // Two Xeon E5 of eight cores; hyperthreads get equal parts (ours).
+            cores: CoresConfig { cpus: 2, per_cpu: 8, full_speed_threads: 1 },
             core: CoreConfig {
-                cores_per_cpu: 8,
                 // fitted: together 7.5 million a second; the second is what 5 million take longer.
                 library_milliticks: 58_333,
                 store_milliticks: 58_333,
@@ -153,7 +154,6 @@ impl AriesConfig {
             ("clock.link_milliticks", self.clock.link_milliticks, 0, 1 << 30),
             ("clock.drift_ppb", self.clock.drift_ppb, 0, 1_000_000),
             ("clock.offset_milliticks", self.clock.offset_milliticks, 0, 1 << 50),
-            ("core.cores_per_cpu", self.core.cores_per_cpu.into(), 1, 1 << 10),
             ("core.library_milliticks", self.core.library_milliticks, 0, 1 << 40),
             ("core.store_milliticks", self.core.store_milliticks, 0, 1 << 40),
             ("core.line_milliticks", self.core.line_milliticks, 0, 1 << 40),
@@ -164,6 +164,7 @@ impl AriesConfig {
         ]
         .into_iter()
         .chain(self.pcie.limits())
+        .chain(self.cores.limits())
         {
             if !(least..=most).contains(&value) {
                 return refuse(key, format!("expected {least} to {most}, found {value}"));

@@ -194,7 +194,7 @@ pub struct Nic {
 
 /// From a transfer's end to its effect, for memory and cores of a process.
 fn crossing(c: &AriesConfig, process: u8) -> Microticks {
-    let far = u64::from(u32::from(process) / c.core.cores_per_cpu % 2);
+    let far = u64::from(c.cores.cpu(process));
     Microticks::of_milliticks(c.pcie.crossing_milliticks + far * c.pcie.qpi_milliticks)
 }
 

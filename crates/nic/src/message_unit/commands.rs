@@ -83,6 +83,8 @@ pub(super) fn status_of(status: u64, class: u8) -> u64 {
 pub struct Shared {
     /// What lies in memory.
     pub(super) contents: Arc<Mutex<Contents>>,
+    /// By injection FIFO: descriptors that have been injected, which its head tells.
+    pub(super) injected: BTreeMap<u16, u64>,
     /// When each counter came to zero last.
     pub(super) counted_down: BTreeMap<u64, Time>,
     /// What came of the last calls of each process: a packet of a reception FIFO, an interrupt.
@@ -118,6 +120,11 @@ impl Shared {
     /// The interrupt that the last [`Command::TakeInterrupt`] of a process cleared, if there was one.
     pub fn taken_interrupt(&mut self, process: u8) -> Option<Interrupt> {
         self.interrupts.remove(&process).flatten()
+    }
+
+    /// Descriptors of an injection FIFO that have been injected since it was set up.
+    pub fn injected(&self, fifo: u16) -> u64 {
+        self.injected.get(&fifo).copied().unwrap_or(0)
     }
 
     /// What the status register of a barrier class says, and when any class's last changed.

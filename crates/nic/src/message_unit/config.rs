@@ -1,6 +1,7 @@
 //! What a machine says of its Message Unit.
 
 use netloom_fabric::config::ConfigError;
+use netloom_node::cores::CoresConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,8 @@ pub struct MessageUnitConfig {
     pub pcie_bytes_per_tick: f64,
     /// Packets that a network injection FIFO holds.
     pub network_fifo_packets: u32,
+    /// The node's cores.
+    pub cores: CoresConfig,
     /// The software of the system programming interface.
     pub software: SoftwareConfig,
 }
@@ -72,6 +75,11 @@ impl MessageUnitConfig {
         ] {
             if !(1..=most).contains(&ticks) {
                 return refuse(key, format!("expected 1 to {most} ticks, found {ticks}"));
+            }
+        }
+        for (key, value, least, most) in self.cores.limits() {
+            if !(least..=most).contains(&value) {
+                return refuse(key, format!("expected {least} to {most}, found {value}"));
             }
         }
         if self.l2_B < 1 << 16 {

@@ -53,7 +53,7 @@ const USUAL_RECEPTION_B: u64 = 1 << 20;
 
 impl InjectionFifo {
     /// The one that a number stands for that nobody has set up.
-    pub(super) fn usual(number: u16) -> Self {
+    pub fn usual(number: u16) -> Self {
         InjectionFifo {
             start: USUAL_START + u64::from(number) * USUAL_B,
             size_B: USUAL_B,

@@ -12,6 +12,7 @@ use netloom_fabric::config::Outline;
 use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::router::queued::{BarrierStatus, QueuedFamily, QueuedSignal};
 use netloom_fabric::topology::torus::Torus;
+use netloom_node::cores::CoresConfig;
 use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
 use netloom_node::polling::Polling;
 use netloom_node::process::{Failure, ProcessId};
@@ -89,6 +90,17 @@ impl MessageUnit {
         );
     }
 
+    /// The head of an injection FIFO has moved.
+    fn head_moved(&mut self, c: &Common, now: Time, fifo: u16) {
+        let injected = self.unit.injected(fifo);
+        lock(&self.shared).injected.insert(fifo, injected);
+        self.found(c, now, |watch| match watch {
+            Watch::Room(f) => f == fifo,
+            Watch::Injected(f, n) => f == fifo && injected >= n,
+            _ => false,
+        });
+    }
+
     /// The unit raises an interrupt.
     fn raise(&mut self, c: &Common, now: Time, interrupt: Interrupt) {
         if let Some(group) = self.unit.interrupts.raise(interrupt) {
@@ -135,7 +147,10 @@ impl MessageUnit {
                 unit.memory_counters.insert(address, bytes);
             }
             Setting::ClassRoute(class, route) => out.class_route(class.into(), route),
-            Setting::Injection(fifo, settings) => unit.set_injection_fifo(fifo, settings)?,
+            Setting::Injection(fifo, settings) => {
+                unit.set_injection_fifo(fifo, settings)?;
+                lock(&self.shared).injected.remove(&fifo);
+            }
             Setting::Reception(fifo, settings) => unit.set_reception_fifo(fifo, settings)?,
             Setting::Range(register, range) => unit.ranges.set(register, range),
             Setting::Interrupt(like, group) => unit.interrupts.lead(like, group),
@@ -146,7 +161,10 @@ impl MessageUnit {
             Setting::FreeBase(entry) => {
                 unit.base.remove(&entry);
             }
-            Setting::FreeInjection(fifo) => unit.free_injection_fifo(fifo)?,
+            Setting::FreeInjection(fifo) => {
+                unit.free_injection_fifo(fifo)?;
+                lock(&self.shared).injected.remove(&fifo);
+            }
             Setting::FreeReception(fifo) => unit.free_reception_fifo(fifo)?,
             Setting::Barrier(class, route, start) => {
                 out.barrier_class(class.into(), route, start);
@@ -176,6 +194,10 @@ impl NetworkInterface for MessageUnit {
 
     fn schedule(&mut self) -> &mut Schedule<Alarm, Watch> {
         &mut self.out.schedule
+    }
+
+    fn cores(c: &Common) -> Option<&CoresConfig> {
+        Some(&c.config.cores)
     }
 
     fn ready(&mut self, c: &Common, t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
@@ -245,17 +267,15 @@ impl NetworkInterface for MessageUnit {
         match alarm {
             Alarm::TailMoved(fifo) => unit.tail_moved(c, now, fifo, out),
             Alarm::Fetched(fifo) => {
-                let refused = unit.fetched(c, now, fifo, out);
-                refused.into_iter().for_each(|why| self.refuse(c, now, why));
+                if let Some(why) = unit.fetched(c, now, fifo, out) {
+                    // Its descriptor is dropped, and the head moves past it.
+                    self.head_moved(c, now, fifo);
+                    self.refuse(c, now, why);
+                }
             }
             Alarm::Built(engine) => {
                 if let Some((fifo, raises)) = unit.built(c, now, engine.into(), out) {
-                    let injected = unit.injected(fifo);
-                    self.found(c, now, |watch| match watch {
-                        Watch::Room(f) => f == fifo,
-                        Watch::Injected(f, n) => f == fifo && injected >= n,
-                        _ => false,
-                    });
+                    self.head_moved(c, now, fifo);
                     raises.into_iter().for_each(|interrupt| self.raise(c, now, interrupt));
                 }
             }

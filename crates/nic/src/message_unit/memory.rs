@@ -225,6 +225,7 @@ pub(super) mod tests {
             ddr_bytes_per_tick: 1e9,
             pcie_bytes_per_tick: 0.5,
             network_fifo_packets: 1,
+            cores: netloom_node::cores::CoresConfig { cpus: 1, per_cpu: 16, full_speed_threads: 2 },
             software: crate::message_unit::config::SoftwareConfig {
                 inject_ticks: 1,
                 store_ticks: 1,

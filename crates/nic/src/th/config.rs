@@ -2,6 +2,7 @@
 
 use crate::pcie::PcieConfig;
 use netloom_fabric::config::ConfigError;
+use netloom_node::cores::CoresConfig;
 use netloom_node::polling::Polling;
 use netloom_node::time::Microticks;
 use schemars::JsonSchema;
@@ -72,7 +73,9 @@ pub struct ThConfig {
     pub corrupted_per_million: u32,
     /// Packets of a million that do not arrive.
     pub lost_per_million: u32,
-    /// The cores and their instructions.
+    /// The node's cores.
+    pub cores: CoresConfig,
+    /// Their instructions.
     pub core: ThCoreConfig,
 }
 
@@ -158,6 +161,8 @@ impl ThConfig {
             attempts_max: 8,
             corrupted_per_million: 0,
             lost_per_million: 0,
+            // Two Xeon E5-2692 of twelve cores; hyperthreads get equal parts (ours).
+            cores: CoresConfig { cpus: 2, per_cpu: 12, full_speed_threads: 1 },
             core: ThCoreConfig {
                 library_milliticks: 30_000,
                 // fitted: a mini-packet over PIO.
@@ -202,6 +207,7 @@ impl ThConfig {
         ]
         .into_iter()
         .chain(self.pcie.limits())
+        .chain(self.cores.limits())
         {
             if !(least..=most).contains(&value) {
                 let message = format!("expected {least} to {most}, found {value}");

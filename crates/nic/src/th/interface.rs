@@ -9,6 +9,7 @@ use netloom_engine::Time;
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::host::{Delivery, Pull, Signals};
 use netloom_fabric::router::tiled::{TiledFamily, TiledHeader};
+use netloom_node::cores::CoresConfig;
 use netloom_node::nodes::{NetworkInterface, Nodes, ProcessOf, ProcessSlot, Submitted};
 use netloom_node::process::ProcessId;
 use netloom_node::schedule::Schedule;
@@ -94,6 +95,10 @@ impl NetworkInterface for Nic {
 
     fn schedule(&mut self) -> &mut Schedule<Action, Watch> {
         &mut self.schedule
+    }
+
+    fn cores(c: &Common) -> Option<&CoresConfig> {
+        Some(&c.config.cores)
     }
 
     fn ready(&mut self, c: &Common, t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {

@@ -132,7 +132,9 @@ fn ranks_on_torus<F: RouterFamily>(
     if let (Some(unit), Some(family)) = (&machine.message_unit, family.with_message_units()) {
         let units = |numbers: &[u32]| {
             spi::units_of(unit, network, numbers, 1, s.seed, |spi| {
-                ranks.process(spi.node(), |_| SpiTransport::new(spi.clone(), &ranks.placement, ranks.steps()))
+                ranks.process(spi.node(), |_| {
+                    SpiTransport::new(spi.device().clone(), &ranks.placement, ranks.steps())
+                })
             })
         };
         return nodes_on_torus(&family, ranks, (options, NETWORK_FIFOS), traffic, units, to);
@@ -237,7 +239,8 @@ fn ranks_on_switches(
         let (eager, credits) = (machine.messaging.eager_max_B, machine.messaging.credits);
         let nics = |numbers: &[u32]| {
             gni::nics_of(nic, network, &jobs, numbers, 1, s.seed, |gni| {
-                let transport = |rank| GniTransport::new(gni.clone(), &ranks.placement, rank, eager, credits);
+                let transport =
+                    |rank| GniTransport::new(gni.device().clone(), &ranks.placement, rank, eager, credits);
                 ranks.process(gni.node(), transport)
             })
         };
@@ -247,7 +250,9 @@ fn ranks_on_switches(
         let nics = |numbers: &[u32]| {
             th::nics_of(nic, network, numbers, 1, s.seed, |slot| {
                 let glex = Glex::new(slot);
-                ranks.process(glex.node(), |rank| GlexTransport::new(glex.clone(), &ranks.placement, rank))
+                ranks.process(glex.node(), |rank| {
+                    GlexTransport::new(glex.device().clone(), &ranks.placement, rank)
+                })
             })
         };
         return nodes_on_switches(ranks, traffic, nics, to);

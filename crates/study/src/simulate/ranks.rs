@@ -16,7 +16,7 @@ use netloom_messaging::transit::{Transit, Unloaded};
 use netloom_messaging::transport::Transport;
 use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
 use netloom_nic::packet_port::{NewPacket, PacketPort, PortMemory, Watch};
-use netloom_node::nodes::{CoreOf, NewProcess, Nodes};
+use netloom_node::nodes::{NewProcess, Nodes, ThreadOf};
 use netloom_node::process::{Operations, Process, Resumed, Step};
 use netloom_node::time::Microticks;
 use netloom_workload::config::{self as workload, JobsConfig, RankPrograms, Runs, WorkloadConfig};
@@ -173,12 +173,12 @@ impl<'a> Ranks<'a> {
         lanes: &[usize],
     ) -> Nodes<PacketPort<F>> {
         let process = |node, _, memory: &Arc<Mutex<PortMemory<F::Header>>>| {
-            let core = CoreOf::<PacketPort<F>>::default();
+            let thread = ThreadOf::<PacketPort<F>>::default();
             let own = (node, self.study.study.seed);
             let packets =
-                |_| Packets::new(core.clone(), memory, format, &self.placement, own, lanes, self.steps());
+                |_| Packets::new(thread.clone(), memory, format, &self.placement, own, lanes, self.steps());
             let process: Box<dyn Process<NewPacket<F::Header>, Watch>> = self.process(node, packets);
-            NewProcess { process, core }
+            NewProcess { process, thread }
         };
         Nodes::new(Arc::new(()), numbers, 1, self.study.study.seed, process)
     }

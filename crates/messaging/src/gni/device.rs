@@ -1,0 +1,282 @@
+//! An Aries NIC as software of a simulated process sees it: what the kernel sets up, and what the library does without waiting.
+
+use super::{Endpoint, MemOptions, Post, PostKind, Resources, Step, lock};
+use crate::device::{Device, GniDevice, Handle, Simulated};
+use netloom_nic::aries::address::{Job, MemHandle, Segment};
+use netloom_nic::aries::collective::{Reduction, Tree};
+use netloom_nic::aries::config::CoreConfig;
+use netloom_nic::aries::status::Refusal;
+use netloom_nic::aries::{Command, Common, Event, Nic, Node, Queue, Submission, Watch, place};
+use netloom_node::nodes::{ProcessSlot, ThreadOf};
+use netloom_node::time::Microticks;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// The NIC of a process' node.
+#[derive(Clone)]
+pub struct AriesDevice {
+    pub(super) node: u32,
+    pub(super) process: u8,
+    thread: ThreadOf<Nic>,
+    pub(super) here: Arc<Mutex<Node>>,
+    pub(super) common: Arc<Common>,
+    /// The process' own FMA descriptor.
+    descriptor: Arc<OnceLock<u8>>,
+}
+
+impl AriesDevice {
+    pub(super) fn new(slot: ProcessSlot<Nic>) -> Self {
+        let ProcessSlot { node, process, thread, shared, common } = slot;
+        AriesDevice { node, process, thread, here: shared, common, descriptor: Arc::default() }
+    }
+
+    /// The machine's number of the node.
+    pub fn node(&self) -> u32 {
+        self.node
+    }
+
+    /// Which of the node's processes this is.
+    pub fn process(&self) -> u8 {
+        self.process
+    }
+
+    /// Processes of each node.
+    pub fn processes(&self) -> u8 {
+        self.common.processes
+    }
+
+    /// The job that it has signed on to.
+    ///
+    /// # Panics
+    /// If it has not.
+    pub fn job(&self) -> &Job {
+        let ptag = self.ptag().expect("signed on");
+        self.common.job(ptag).expect("it exists")
+    }
+
+    /// Which of its job's virtual nodes this is.
+    ///
+    /// # Panics
+    /// If it has not signed on.
+    pub fn place(&self) -> u32 {
+        self.job().place(self.node).expect("of the job")
+    }
+
+    /// Keeps a figure that the program measured.
+    pub fn measure(&self, key: u64, value: impl Into<u64>) {
+        self.thread.measure(key, value);
+    }
+
+    /// What its instructions cost.
+    pub fn core(&self) -> &CoreConfig {
+        &self.common.config.core
+    }
+
+    pub(super) fn ptag(&self) -> Result<u8, Refusal> {
+        lock(&self.here).attached.get(&self.process).copied().ok_or(Refusal::Permission)
+    }
+
+    /// Signs on to a communication domain, with which comes an FMA descriptor (the kernel's part: it is not timed).
+    ///
+    /// # Errors
+    /// If there is none of this ptag and cookie for this node; if all 127 FMA descriptors of the NIC are taken.
+    pub fn cdm_attach(&self, ptag: u8, cookie: u32) -> Result<(), Refusal> {
+        let job = self.common.job(ptag).filter(|job| job.cookie == cookie && job.place(self.node).is_some());
+        job.ok_or(Refusal::Permission)?;
+        let mut here = lock(&self.here);
+        if here.attached.contains_key(&self.process) {
+            return Err(Refusal::InvalidState);
+        }
+        let descriptor = here.take_descriptor()?;
+        self.descriptor.set(descriptor).map_err(|_| Refusal::InvalidState)?;
+        here.attached.insert(self.process, ptag);
+        Ok(())
+    }
+
+    /// Signs off (the kernel's part): the process' memory, queues and FMA descriptor are free again. It does not sign on once more.
+    ///
+    /// # Errors
+    /// If it has not signed on.
+    pub fn cdm_destroy(&self) -> Result<(), Refusal> {
+        self.ptag()?;
+        let mut here = lock(&self.here);
+        here.attached.remove(&self.process);
+        here.domains.forget(self.process);
+        here.receives.remove(&self.process);
+        here.descriptors &= !(1 << self.descriptor());
+        let own = |queue: &mut Option<Queue>| queue.take_if(|q| q.process == self.process);
+        here.queues.iter_mut().for_each(|queue| drop(own(queue)));
+        Ok(())
+    }
+
+    /// What of the NIC is in use (`GNI_GetDevResInfo`).
+    pub fn resources(&self) -> Resources {
+        let here = lock(&self.here);
+        let queues = here.queues.iter().flatten().count();
+        let (descriptors, segments) = (here.descriptors.count_ones() as usize, here.domains.segments());
+        Resources { descriptors, segments, queues }
+    }
+
+    /// Sets aside memory domain handles of this NIC for the job's virtual ones (the kernel's part). One process of a node does it.
+    ///
+    /// # Errors
+    /// If that many in a row are not free, or it has been done.
+    pub fn reserve_virtual_handles(&self, count: u16) -> Result<(), Refusal> {
+        let ptag = self.ptag()?;
+        lock(&self.here).domains.reserve(ptag, count)
+    }
+
+    /// Registers memory of the process (the kernel's part).
+    ///
+    /// # Errors
+    /// If it is empty or longer than an offset can tell, if all 4,096 handles are taken, or if the virtual one is not the job's or taken.
+    pub fn mem_register(&self, address: u64, bytes: u64, options: MemOptions) -> Result<MemHandle, Refusal> {
+        let MemOptions { queue, page, is_read_only, virtual_mdh } = options;
+        let (process, ptag) = (self.process, self.ptag()?);
+        if address + bytes > 1 << 48 {
+            return Err(Refusal::InvalidParam);
+        }
+        let segment = Segment { process, ptag, address, bytes, page, is_read_only, queue };
+        lock(&self.here).domains.register(segment, virtual_mdh)
+    }
+
+    /// Forgets memory that was registered.
+    ///
+    /// # Errors
+    /// If it was not.
+    pub fn mem_deregister(&self, memory: MemHandle) -> Result<(), Refusal> {
+        let ptag = self.ptag()?;
+        lock(&self.here).domains.deregister(ptag, memory)
+    }
+
+    /// Stores bytes in the process' memory (not timed: see [`Self::compute_milliticks`]).
+    pub fn store(&self, address: u64, bytes: &[u8]) {
+        lock(&self.here).contents.store(place(self.process, address), bytes.len(), Some(bytes));
+    }
+
+    /// Bytes of the process' memory; zeros where nothing was ever stored.
+    pub fn load(&self, address: u64, length: usize) -> Vec<u8> {
+        lock(&self.here).contents.load_all(place(self.process, address), length)
+    }
+
+    /// Stores a word, little-endian as the machine has it.
+    pub fn store_word(&self, address: u64, word: u64) {
+        self.store(address, &word.to_le_bytes());
+    }
+
+    /// A word of memory.
+    pub fn load_word(&self, address: u64) -> u64 {
+        u64::from_le_bytes(self.load(address, 8).try_into().expect("eight bytes"))
+    }
+
+    /// The process' own FMA descriptor.
+    ///
+    /// # Panics
+    /// If it has not signed on.
+    pub fn descriptor(&self) -> u8 {
+        *self.descriptor.get().expect("signed on")
+    }
+
+    /// One more FMA descriptor, for a thread of its own (the kernel's part).
+    ///
+    /// # Errors
+    /// If all 127 are taken.
+    pub fn fma_descriptor(&self) -> Result<u8, Refusal> {
+        self.ptag()?;
+        lock(&self.here).take_descriptor()
+    }
+
+    /// Gives it back.
+    pub fn free_fma_descriptor(&self, descriptor: u8) {
+        lock(&self.here).descriptors &= !(1 << descriptor);
+    }
+
+    /// Stores so many bytes to the NIC, which say this.
+    pub(super) fn write(&self, bytes: u32, command: Command) {
+        self.thread.submit(Submission::Write { bytes, command: Box::new(command) });
+    }
+}
+
+impl Device for AriesDevice {
+    type Step = Step;
+
+    fn now(&self) -> Microticks {
+        self.thread.now()
+    }
+
+    fn spend(&self, step: Step) {
+        let core = self.core();
+        self.thread.spend(match step {
+            Step::Library => Microticks::of_milliticks(core.library_milliticks),
+            Step::Store => Microticks::of_milliticks(core.store_milliticks),
+            Step::Line => Microticks::of_milliticks(core.line_milliticks),
+            Step::Poll => Microticks::of_milliticks(core.poll_milliticks),
+            Step::SystemCall => Microticks::of_milliticks(core.system_call_milliticks),
+            Step::Compute(time) => time,
+        });
+    }
+
+    fn fail(&self, call: &str, reason: impl std::fmt::Display) {
+        self.thread.fail(call, reason);
+    }
+}
+
+impl Simulated for AriesDevice {
+    type Command = Submission;
+    type Watch = Watch;
+
+    fn thread(&self) -> &ThreadOf<Nic> {
+        &self.thread
+    }
+}
+
+impl GniDevice for AriesDevice {
+    fn attach(&self, ptag: u8, cookie: u32) -> Result<(), Refusal> {
+        self.cdm_attach(ptag, cookie)?;
+        // One process of a node does it for all.
+        if self.process == 0 { self.reserve_virtual_handles(self.processes().into()) } else { Ok(()) }
+    }
+
+    fn create_queue(&self, entries: usize) -> u16 {
+        self.cq_create(entries)
+    }
+
+    fn register(&self, address: u64, bytes: u64, options: MemOptions) -> Result<Handle, Refusal> {
+        self.mem_register(address, bytes, options)
+    }
+
+    fn configure_engine(&self, engine: u8, tree: Tree) -> Result<(), Refusal> {
+        self.ce_configure(engine, tree)
+    }
+
+    fn load_word(&self, address: u64) -> u64 {
+        AriesDevice::load_word(self, address)
+    }
+
+    fn load(&self, address: u64, length: usize) -> Vec<u8> {
+        AriesDevice::load(self, address, length)
+    }
+
+    fn post(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
+        match post.kind {
+            PostKind::RdmaPut | PostKind::RdmaGet | PostKind::Send => self.post_rdma(to, post),
+            _ => self.post_fma(to, post),
+        }
+    }
+
+    fn put_bytes(&self, to: Endpoint, post: Post, bytes: &[u8]) -> Result<(), Refusal> {
+        AriesDevice::put_bytes(self, to, post, bytes)
+    }
+
+    fn join(&self, engine: u8, operation: Reduction, value: u64) -> Result<(), Refusal> {
+        self.ce_join(engine, operation, false, [value, 0])
+    }
+
+    fn has_event(&self, queue: u16) -> bool {
+        self.cq_has_event(queue)
+    }
+
+    fn poll(&self, queue: u16) -> Result<Event, Refusal> {
+        self.spend(Step::Poll);
+        self.take_event(queue)
+    }
+}

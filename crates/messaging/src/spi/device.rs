@@ -1,0 +1,402 @@
+//! A Message Unit as software of a simulated process sees it: what the kernel's side sets up, and what the user's side does without
+//! waiting.
+
+use super::Step;
+use super::kernel::{Kernel, MemoryRegion, Refusal, Resource};
+use crate::device::{Device, Full, MuDevice, Simulated};
+use netloom_engine::Time;
+use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute};
+use netloom_fabric::topology::torus::Torus;
+use netloom_nic::message_unit::commands::{Command, Pcie, Setting, Shared, Watch};
+use netloom_nic::message_unit::descriptor::Descriptor;
+use netloom_nic::message_unit::fifos::{InjectionFifo, Packet, ReceptionFifo};
+use netloom_nic::message_unit::interrupts::{Group, Interrupt};
+use netloom_nic::message_unit::protection::{RANGES, Range};
+use netloom_nic::message_unit::{BASE_ADDRESSES, INJECTION_FIFOS, RECEPTION_FIFOS, encoding};
+use netloom_nic::message_unit::{Common, MessageUnit};
+use netloom_node::memory::Contents;
+use netloom_node::nodes::{ProcessSlot, ThreadOf};
+use netloom_node::process::Wait;
+use netloom_node::program::lock;
+use netloom_node::time::Microticks;
+use std::sync::{Arc, Mutex};
+
+/// The Message Unit of a process' node.
+#[derive(Clone)]
+pub struct UnitDevice {
+    node: u32,
+    process: u8,
+    thread: ThreadOf<MessageUnit>,
+    shared: Arc<Mutex<Shared>>,
+    contents: Arc<Mutex<Contents>>,
+    kernel: Arc<Mutex<Kernel>>,
+    common: Arc<Common>,
+}
+
+/// The three bits of a barrier class take turns (`GIBarrier.h` of the public driver): a node that has yet to come to a barrier says its
+/// bit, and when nobody does, all have come.
+fn barrier_bit(turn: u64) -> u64 {
+    0b100 >> (turn % 3)
+}
+
+/// What tells that all have entered the barrier of a class for the `turn`-th time.
+pub fn barrier_watch(class: u8, turn: u64) -> Watch {
+    Watch::Barrier(class, barrier_bit(turn))
+}
+
+/// What all say at the start.
+const BARRIER_START: u64 = 0b100;
+
+impl UnitDevice {
+    /// That of a process, whose node has this kernel.
+    pub fn new(slot: ProcessSlot<MessageUnit>, kernel: &Arc<Mutex<Kernel>>) -> Self {
+        let ProcessSlot { node, process, thread, shared, common } = slot;
+        let contents = Arc::clone(lock(&shared).contents());
+        UnitDevice { node, process, thread, shared, contents, kernel: Arc::clone(kernel), common }
+    }
+
+    /// Which of the node's processes this is.
+    pub fn process(&self) -> u8 {
+        self.process
+    }
+
+    /// Processes of each node.
+    pub fn processes(&self) -> u8 {
+        self.common.processes
+    }
+
+    /// The node's number.
+    pub fn node(&self) -> u32 {
+        self.node
+    }
+
+    /// Compute nodes of the machine.
+    pub fn nodes(&self) -> u32 {
+        self.common.torus.nodes()
+    }
+
+    /// The machine's shape.
+    pub fn torus(&self) -> &Torus {
+        &self.common.torus
+    }
+
+    /// Whether this is an IO node.
+    pub fn is_io_node(&self) -> bool {
+        self.common.torus.is_io_node(self.node)
+    }
+
+    /// Keeps a figure that the program measured.
+    pub fn measure(&self, key: u64, ticks: Time) {
+        self.thread.measure(key, Microticks::of_ticks(ticks));
+    }
+
+    /// Asks the kernel for so many of what the unit has (not timed). Returns their numbers.
+    ///
+    /// # Errors
+    /// If fewer are free.
+    pub fn allocate(&self, what: Resource, count: u16) -> Result<Vec<u16>, Refusal> {
+        lock(&self.kernel).allocate(what, count)
+    }
+
+    /// The same for one of a number that others have agreed upon: a class route, a barrier class.
+    ///
+    /// # Errors
+    /// If it is not free.
+    pub fn allocate_this(&self, what: Resource, number: u16) -> Result<(), Refusal> {
+        lock(&self.kernel).allocate_this(what, number)
+    }
+
+    /// Gives back what [`Self::allocate`] gave. What was set up of it is forgotten.
+    ///
+    /// # Errors
+    /// If it was not allocated.
+    ///
+    /// The program fails later, if it is a FIFO in which something still is.
+    pub fn free(&self, what: Resource, number: u16) -> Result<(), Refusal> {
+        lock(&self.kernel).free(what, number)?;
+        let setting = match what {
+            Resource::InjectionFifo => Setting::FreeInjection(number),
+            Resource::ReceptionFifo => Setting::FreeReception(number),
+            Resource::BaseAddress => Setting::FreeBase(number),
+            Resource::ClassRoute => Setting::ClassRoute(number as u8, None),
+            Resource::Barrier => Setting::FreeBarrier(number as u8),
+        };
+        if what == Resource::InjectionFifo {
+            lock(&self.kernel).set_up(number, InjectionFifo::usual(number).size_B);
+        }
+        self.set("free", setting);
+        Ok(())
+    }
+
+    /// Has the kernel say where in physical memory a program's own memory lies, which descriptors and the base address table need (not timed).
+    ///
+    /// # Errors
+    /// If it has no bytes, or overlaps another region.
+    pub fn memory_region(&self, start: u64, bytes: u64) -> Result<MemoryRegion, Refusal> {
+        lock(&self.kernel).region(start, bytes)
+    }
+
+    /// Sets an entry of the base address table (the kernel's part: it is not timed).
+    ///
+    /// A program that names no such entry fails.
+    pub fn set_base_address(&self, entry: u16, address: u64) {
+        let call = "set_base_address";
+        self.check(call, entry < BASE_ADDRESSES, || format!("base address table entry {entry} of 544"));
+        self.set(call, Setting::Base(entry, address));
+    }
+
+    /// Sets a reception counter to the bytes that are to come. One store: not timed.
+    pub fn set_counter(&self, address: u64, bytes: u64) {
+        self.set("set_counter", Setting::Counter(address, bytes as i64));
+    }
+
+    /// Sets the node's registers of a class route, 0 to 15 (the kernel's part: it is not timed): before anything of it can come.
+    ///
+    /// A program that names no such class fails; it panics later, if the node's links do not allow it.
+    pub fn set_class_route(&self, class: u8, route: ClassRoute) {
+        let (call, is_there) = ("set_class_route", usize::from(class) < CLASS_ROUTES);
+        self.check(call, is_there, || format!("class route {class} of {CLASS_ROUTES}"));
+        self.set(call, Setting::ClassRoute(class, Some(route)));
+    }
+
+    /// Sets the node's registers of a barrier class, 0 to 15 (the kernel's part: it is not timed): on all its nodes, before any enters.
+    ///
+    /// A program that names no such class fails; it panics later, if the node's links do not allow it.
+    pub fn set_barrier(&self, class: u8, route: ClassRoute) {
+        let (call, is_there) = ("set_barrier", usize::from(class) < CLASS_ROUTES);
+        self.check(call, is_there, || format!("barrier class {class} of {CLASS_ROUTES}"));
+        self.set(call, Setting::Barrier(class, Some(route), BARRIER_START));
+    }
+
+    /// What tells that all have entered the barrier of a class for the `turn`-th time.
+    pub fn barrier_watch(&self, class: u8, turn: u64) -> Watch {
+        barrier_watch(class, turn)
+    }
+
+    /// Whether the status register of a class says so (not timed).
+    pub fn has_passed_barrier(&self, class: u8, turn: u64) -> bool {
+        self.status(class).0 & barrier_bit(turn) == 0
+    }
+
+    /// What the status register of a class says: the OR of all its nodes' bits (not timed), and when any class's last changed.
+    pub fn status(&self, class: u8) -> (u64, Time) {
+        lock(&self.shared).status(class)
+    }
+
+    /// Stores bytes in the node's memory (not timed: see [`Self::compute`]).
+    pub fn store(&self, address: u64, bytes: &[u8]) {
+        lock(&self.contents).store(address, bytes.len(), Some(bytes));
+    }
+
+    /// Bytes of the node's memory; zeros where nothing was ever stored.
+    pub fn load(&self, address: u64, length: usize) -> Vec<u8> {
+        lock(&self.contents).load_all(address, length)
+    }
+
+    /// Stores numbers as the machine has them, big-endian.
+    pub fn store_doubles(&self, address: u64, numbers: &[f64]) {
+        self.store(address, &numbers.iter().flat_map(|x| x.to_be_bytes()).collect::<Vec<u8>>());
+    }
+
+    /// Numbers as the machine has them.
+    pub fn load_doubles(&self, address: u64, count: usize) -> Vec<f64> {
+        let bytes = self.load(address, 8 * count);
+        bytes.chunks_exact(8).map(|x| f64::from_be_bytes(x.try_into().expect("eight bytes"))).collect()
+    }
+
+    /// Sets up an injection FIFO (the kernel's part: it is not timed). One that is not set up is there, of 64 KB, for the user's descriptors.
+    ///
+    /// A program that names no such FIFO, or one that cannot lie there or overlaps another, fails.
+    pub fn set_injection_fifo(&self, fifo: u16, settings: InjectionFifo) {
+        self.check_injection("set_injection_fifo", fifo);
+        lock(&self.kernel).set_up(fifo, settings.size_B);
+        self.set("set_injection_fifo", Setting::Injection(fifo, settings));
+    }
+
+    /// Sets up a reception FIFO (the kernel's part: it is not timed). One that is not set up is there, of 1 MB.
+    ///
+    /// A program that names no such FIFO, or one that cannot lie there or overlaps another, fails.
+    pub fn set_reception_fifo(&self, fifo: u16, settings: ReceptionFifo) {
+        self.check_reception("set_reception_fifo", fifo);
+        self.set("set_reception_fifo", Setting::Reception(fifo, settings));
+    }
+
+    /// Sets or clears a range register: memory that the unit may touch (the kernel's part). While none is set it may touch all.
+    ///
+    /// A program that names no such register fails.
+    pub fn set_range(&self, register: usize, range: Option<Range>) {
+        self.check("set_range", register < RANGES, || format!("range register {register} of {RANGES}"));
+        self.set("set_range", Setting::Range(register, range));
+    }
+
+    /// Leads interrupts of the kind of this one to a group, or masks them, as all are at first (the kernel's part).
+    pub fn set_interrupt(&self, like: Interrupt, group: Option<Group>) {
+        self.set("set_interrupt", Setting::Interrupt(like, group));
+    }
+
+    /// Stores descriptors in memory, for an RDMA read to send; returns their length, bytes.
+    pub fn store_descriptors(&self, address: u64, descriptors: &[Descriptor]) -> u64 {
+        let bytes: Vec<u8> =
+            descriptors.iter().flat_map(|d| encoding::to_bytes(d, &self.common.torus)).collect();
+        self.store(address, &bytes);
+        bytes.len() as u64
+    }
+
+    /// Has an IO node's PCIe move so many bytes, behind what it moves already that way; returns when it has. Its reads and writes of memory
+    /// are not counted against the L2's **(ours)**.
+    pub fn pcie(&self, way: Pcie, bytes: u64) -> Time {
+        let rate = self.common.config.pcie_bytes_per_tick;
+        lock(&self.shared).pcie(way, self.now().ticks(), bytes, rate)
+    }
+
+    /// When a counter came to zero last, ticks; 0 if it never has. No hardware tells it: it is for telling the hardware's time from
+    /// the software's.
+    pub fn counted_down(&self, address: u64) -> Time {
+        lock(&self.shared).counted_down(address)
+    }
+
+    /// Has the unit or the kernel set something up: not timed, and in the order of all calls.
+    fn set(&self, call: &'static str, setting: Setting) {
+        self.thread.submit(Command::Set(call, setting));
+    }
+
+    /// Ends the program if it asks for what there is not.
+    fn check(&self, call: &str, is_there: bool, what: impl FnOnce() -> String) {
+        if !is_there {
+            self.thread.fail(call, what());
+        }
+    }
+
+    pub(super) fn check_injection(&self, call: &str, fifo: u16) {
+        self.check(call, fifo < INJECTION_FIFOS, || format!("injection FIFO {fifo} of {INJECTION_FIFOS}"));
+    }
+
+    pub(super) fn check_reception(&self, call: &str, fifo: u16) {
+        self.check(call, fifo < RECEPTION_FIFOS, || format!("reception FIFO {fifo} of {RECEPTION_FIFOS}"));
+    }
+
+    /// Says three bits of its own for a class of global interrupts: one store to a register of the unit.
+    pub(super) fn say(&self, class: u8, says: u64) {
+        self.thread.submit(Command::Say(class, says & 7));
+        self.spend(Step::Store);
+    }
+
+    /// Writes a descriptor into an injection FIFO and moves its tail, when there is room.
+    pub(super) fn write(&self, fifo: u16, descriptor: Descriptor) {
+        self.check_injection("inject", fifo);
+        if let Some(problem) = descriptor.problem(&self.common.torus, self.node) {
+            self.thread.fail("inject", format!("a descriptor in injection FIFO {fifo}: {problem}"));
+        }
+        lock(&self.kernel).writes(fifo);
+        self.thread.wait(Wait::for_one(Watch::Room(fifo)));
+        self.spend(Step::Inject);
+        self.thread.submit(Command::Inject(fifo, Box::new(descriptor)));
+    }
+
+    /// Takes the next packet out of a reception FIFO, if one lies there.
+    pub(super) fn take(&self, fifo: u16) {
+        self.thread.submit(Command::Take(fifo));
+    }
+
+    /// Clears a pending interrupt of a group.
+    pub(super) fn take_interrupt(&self, group: Group) {
+        self.thread.submit(Command::TakeInterrupt(group));
+    }
+
+    /// The interrupt that was cleared last.
+    pub(super) fn taken_interrupt(&self) -> Option<Interrupt> {
+        lock(&self.shared).taken_interrupt(self.process)
+    }
+}
+
+impl Device for UnitDevice {
+    type Step = Step;
+
+    fn now(&self) -> Microticks {
+        self.thread.now()
+    }
+
+    fn spend(&self, step: Step) {
+        let software = &self.common.config.software;
+        let ticks = |ticks: u32| Microticks::of_ticks(ticks.into());
+        self.thread.spend(match step {
+            Step::Inject => ticks(software.inject_ticks),
+            Step::Store => ticks(software.store_ticks),
+            Step::Compute(time) => time,
+        });
+    }
+
+    fn fail(&self, call: &str, reason: impl std::fmt::Display) {
+        self.thread.fail(call, reason);
+    }
+}
+
+impl Simulated for UnitDevice {
+    type Command = Command;
+    type Watch = Watch;
+
+    fn thread(&self) -> &ThreadOf<MessageUnit> {
+        &self.thread
+    }
+}
+
+impl MuDevice for UnitDevice {
+    fn node(&self) -> u32 {
+        self.node
+    }
+
+    fn torus(&self) -> &Torus {
+        &self.common.torus
+    }
+
+    fn set_base_address(&self, entry: u16, address: u64) {
+        UnitDevice::set_base_address(self, entry, address);
+    }
+
+    fn set_injection_fifo(&self, fifo: u16, settings: InjectionFifo) {
+        UnitDevice::set_injection_fifo(self, fifo, settings);
+    }
+
+    fn set_class(&self, class: u8, route: ClassRoute) {
+        self.set_class_route(class, route);
+        self.set_barrier(class, route);
+    }
+
+    fn set_counter(&self, address: u64, bytes: u64) {
+        UnitDevice::set_counter(self, address, bytes);
+    }
+
+    fn counted_down(&self, address: u64) -> Time {
+        UnitDevice::counted_down(self, address)
+    }
+
+    fn store_descriptors(&self, address: u64, descriptors: &[Descriptor]) -> u64 {
+        UnitDevice::store_descriptors(self, address, descriptors)
+    }
+
+    fn inject(&self, fifo: u16, descriptor: &Descriptor) -> Result<(), Full> {
+        let injected = lock(&self.shared).injected(fifo);
+        if !lock(&self.kernel).has_room(fifo, injected) {
+            return Err(Full);
+        }
+        self.write(fifo, descriptor.clone());
+        Ok(())
+    }
+
+    fn poll(&self, fifo: u16) {
+        self.thread.submit(Command::Poll(fifo));
+        self.take(fifo);
+    }
+
+    fn polled(&self) -> Option<Packet> {
+        lock(&self.shared).taken(self.process)
+    }
+
+    fn enter_barrier(&self, class: u8, turn: u64) {
+        self.say(class, barrier_bit(turn + 1));
+    }
+
+    fn has_passed_barrier(&self, class: u8, turn: u64) -> bool {
+        UnitDevice::has_passed_barrier(self, class, turn)
+    }
+}
