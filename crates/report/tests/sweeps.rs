@@ -1,6 +1,7 @@
 //! Sweeps by the real simulator: which of their points are saturated, how long programs run, and what becomes of claims.
 
-use netloom_report::sweep::{self, Judged, Outcome, Verdict};
+use netloom_report::claims::{Judged, Verdict};
+use netloom_report::sweep::{self, Outcome};
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{ResolvedStudy, resolve};
 use netloom_study::run::Quiet;

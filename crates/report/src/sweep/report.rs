@@ -1,7 +1,7 @@
 //! The page of a sweep: its drawings, and a table that leads to the page of each point.
 
-use super::claims::{Judged, Verdict};
 use super::{Outcome, short_names, table};
+use crate::claims::Judged;
 use crate::write::svg::escape;
 use crate::write::{Plot, page};
 use netloom_study::number::counted;
@@ -24,9 +24,7 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
     if let Some(failures) = table::failures(outcomes) {
         page::warning(&mut html, "Points that cannot be used:", &failures);
     }
-    for claim in claims.iter().filter(|claim| claim.verdict == Verdict::Fails) {
-        page::warning(&mut html, "Claim:", &claim.line());
-    }
+    page::failed_claims(&mut html, claims);
     for text in table::warnings(outcomes) {
         page::warning(&mut html, "Warning:", &text);
     }
@@ -65,13 +63,7 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
         let _ = writeln!(html, "<tr>{}<td>{link}</td></tr>", cells.join(""));
     }
     html.push_str("</table></div>\n");
-    if !claims.is_empty() {
-        html.push_str("<h2>Claims</h2>\n<div class=\"card\"><table>\n");
-        for claim in claims {
-            let _ = writeln!(html, "<tr><td>{}</td></tr>", escape(&claim.line()));
-        }
-        html.push_str("</table></div>\n");
-    }
+    page::claims(&mut html, claims);
     html.push_str(
         "<p class=\"soft\">Beside this page: <code>sweep.json</code>, \
         <code>sweep.parquet</code>, <code>sweep.toml</code> to repeat it.</p>\n",
