@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 mod cost;
+mod measured;
 mod over_time;
 mod plot;
 mod report;
@@ -157,7 +158,7 @@ pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -
         let parameters: serde_json::Map<String, serde_json::Value> =
             study.axes.iter().zip(&o.point.values).map(|(a, v)| (a.path.clone(), value_json(v))).collect();
         let figures = o.result.as_ref().map(|r| {
-            columns(r).into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect::<serde_json::Map<_, _>>()
+            columns(r).into_iter().map(|(k, v)| (k.into_owned(), v.into())).collect::<serde_json::Map<_, _>>()
         });
         serde_json::json!({
             "folder": table::folder(o),
@@ -216,6 +217,7 @@ pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -
     let (figures, rows) = table::rows(outcomes, true);
     head.extend(figures);
     let mut text = crate::text_table::aligned(&head, &rows);
+    text += &measured::text(outcomes);
     if let Some((head, rows)) = cost::table(study, outcomes) {
         text += &format!("\n{}", crate::text_table::aligned(&head, &rows));
     }

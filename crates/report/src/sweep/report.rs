@@ -31,20 +31,17 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
     for plot in plots {
         page::figure(&mut html, plot);
     }
+    for (heading, head, rows) in super::measured::figures(outcomes).iter().filter_map(|figure| figure.table())
+    {
+        let _ = writeln!(html, "<h2>{}</h2>", escape(&heading));
+        table_of(&mut html, &head, &rows);
+    }
     if let Some((head, rows)) = super::cost::table(study, outcomes) {
-        let cells = |tag: &str, row: &[String]| -> String {
-            row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
-        };
-        let _ = writeln!(
-            html,
+        html.push_str(
             "<h2>What the networks are made of</h2>\n<p class=\"soft\">Links count once for both directions; what is accepted, flits a tick and \
-             node, is the most of all points.</p>\n<div class=\"card\"><table>\n<tr class=\"head\">{}</tr>",
-            cells("th", &head)
+             node, is the most of all points.</p>\n",
         );
-        for row in &rows {
-            let _ = writeln!(html, "<tr>{}</tr>", cells("td", row));
-        }
-        html.push_str("</table></div>\n");
+        table_of(&mut html, &head, &rows);
     }
     let (figures, rows) = table::rows(outcomes, false);
     html.push_str("<h2>Points</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">");
@@ -70,4 +67,16 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
     );
     html.push_str(page::END);
     html
+}
+
+/// A table with its head.
+fn table_of(html: &mut String, head: &[String], rows: &[Vec<String>]) {
+    let cells = |tag: &str, row: &[String]| -> String {
+        row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
+    };
+    let _ = writeln!(html, "<div class=\"card\"><table>\n<tr class=\"head\">{}</tr>", cells("th", head));
+    for row in rows {
+        let _ = writeln!(html, "<tr>{}</tr>", cells("td", row));
+    }
+    html.push_str("</table></div>\n");
 }

@@ -112,7 +112,10 @@ fn tiles(html: &mut String, result: &RunResult) {
 /// What was measured, in tables.
 fn tables(html: &mut String, result: &RunResult) {
     for table in &result.measured {
-        let heads: String = table.columns.iter().map(|name| format!("<th>{}</th>", escape(name))).collect();
+        let heads: String = super::measured::headings(table)
+            .iter()
+            .map(|name| format!("<th>{}</th>", escape(name)))
+            .collect();
         let _ = writeln!(
             html,
             "<h2>{}</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">{heads}</tr>",
