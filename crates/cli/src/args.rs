@@ -42,8 +42,9 @@ pub enum Command {
         netloom run all-to-all --set topology.dims=[16,16,16] --set traffic.routing=static\n  \
         netloom run light-traffic --set sweep={}    one run of a study that sweeps\n  \
         netloom run all-to-all --json | jq .links.mean_utilization\n\n\
+        The study's [[claim]] tables are judged at the end, but for those that take more than one point of a sweep.\n\n\
         Ctrl-C or SIGTERM stops a run and keeps what it has, marked as partial; the status is then 130. It is 1 when the run \
-        stalls or fails, an expectation of the study is not met, or the result cannot be written.")]
+        stalls or fails, a claim does not hold, an expectation of the study is not met, or the result cannot be written.")]
     Run(RunArgs),
     /// Run a study at every combination of the values in its [sweep] table
     #[command(

@@ -7,7 +7,7 @@ use args::{Cli, Command, Common, MachinesAction, RunArgs};
 use clap::{CommandFactory, Parser};
 use netloom_report::folder::{IfExists, output_folder};
 use netloom_report::terminal::{Terminal, summary};
-use netloom_report::{sweep, write};
+use netloom_report::{claims, sweep, write};
 use netloom_study::diagnose::Problem;
 use netloom_study::machine::BUILT_IN;
 use netloom_study::number::grouped;
@@ -249,14 +249,15 @@ fn run_study(
         // The folder was made for nothing; if it holds something already, it stays.
         let _ = std::fs::remove_dir(folder);
     })?;
+    let judged = claims::judge_run(study, &result)?;
     // What was found is shown before anything is written: a disk may be full.
     if common.json {
-        write!(out, "{}", write::summary::to_json(study, &result))?;
+        write!(out, "{}", write::summary::to_json(study, &result, &judged))?;
     } else {
-        write!(out, "{}", summary(study, &result))?;
+        write!(out, "{}", summary(study, &result, &judged))?;
     }
     out.flush()?;
-    if let Err(problem) = write::write_all(folder, study, &result) {
+    if let Err(problem) = write::write_all(folder, study, &result, &judged) {
         show(&problem, common.json, err)?;
         return Ok(FAILED);
     }
@@ -264,7 +265,7 @@ fn run_study(
     Ok(match result.simulated.ended {
         Ended::Interrupted => STOPPED,
         ended if ended.is_failure() => FAILED,
-        _ if !unmet(study, &result).is_empty() => FAILED,
+        _ if !unmet(study, &result).is_empty() || claims::any_fails(&judged) => FAILED,
         _ => OK,
     })
 }
@@ -284,11 +285,11 @@ fn run_sweep(args: &RunArgs, world: &World, out: &mut dyn Write, err: &mut dyn W
     let outcomes = sweep::run_and_keep(&study, world.simulator, &folder, &view, threads(&args.common));
     view.finish();
     let (outcomes, halt) = outcomes?;
-    let claims = sweep::judge(&study, &outcomes, &folder)?;
+    let judged = sweep::judge(&study, &outcomes, &folder)?;
     if args.common.json {
-        write!(out, "{}", sweep::to_json(&study, &outcomes, &claims))?;
+        write!(out, "{}", sweep::to_json(&study, &outcomes, &judged))?;
     } else {
-        write!(out, "{}", sweep::summary(&study, &outcomes, &claims))?;
+        write!(out, "{}", sweep::summary(&study, &outcomes, &judged))?;
     }
     if let Some(halt) = halt {
         show(&halt.problem, args.common.json, err)?;
@@ -311,8 +312,7 @@ fn run_sweep(args: &RunArgs, world: &World, out: &mut dyn Write, err: &mut dyn W
     if let Some(failures) = &failures {
         writeln!(err, "netloom: {failures}")?;
     }
-    let missed = claims.iter().any(|claim| claim.verdict == sweep::Verdict::Fails);
-    Ok(if unmet || missed || failures.is_some() { FAILED } else { OK })
+    Ok(if unmet || claims::any_fails(&judged) || failures.is_some() { FAILED } else { OK })
 }
 
 fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> {

@@ -301,6 +301,66 @@ fn a_sweep_with_bad_points_or_claims_has_a_status() {
     assert_eq!(with(&fabric, &[], &run).0, FAILED);
 }
 
+/// A run judges the claims that one point is enough for, says why it does not judge others, and what it wrote judges them again.
+#[test]
+fn a_run_judges_claims() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    std::fs::write(
+        at("one.goal"),
+        "num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\nl1: recv 8b from 0\n}\n",
+    )
+    .unwrap();
+    let study = "name = 'claims'\nmachine = 'bgl'\nset.topology.dims = [4, 4]\n\
+                 workload = { kind = 'trace', file = 'one.goal' }\n[sweep]\nrouter.paths = [1, 2]\n\
+                 [[claim]]\nsays = 'one message'\nof = 'programs.messages'\nat = { 'router.paths' = 2 }\n\
+                 between = [1, 1]\n\
+                 [[claim]]\nof = 'programs.messages'\nat = { 'router.paths' = 1 }\nbetween = [1, 1]\n\
+                 [[claim]]\nsays = 'the most'\nof = 'programs.messages'\ntake = 'max'\nbetween = [1, 1]\n\
+                 [[claim]]\nsays = 'a ratio'\nof = 'programs.messages'\nat = { 'router.paths' = 2 }\n\
+                 over = { 'router.paths' = 1 }\nbetween = [1, 1]\n";
+    std::fs::write(at("good.toml"), study).unwrap();
+    std::fs::write(at("wrong.toml"), study.replacen("[1, 1]", "[2, 2]", 1)).unwrap();
+    let run = |study: &str, out: &str, more: &[&str]| {
+        let (study, out) = (at(study), at(out));
+        let args = [&["run", path(&study), "--out", path(&out), "--set", "sweep={}"][..], more].concat();
+        with(&netloom_study::simulate::Fabric, &[], &args)
+    };
+    let told = |text: &str| {
+        for expected in [
+            "holds: one message (1.00, expected 1 to 1)",
+            "not judged: programs.messages (it is read at router.paths = 1, which is not this run: `netloom sweep` judges it)",
+            "not judged: the most (it takes the maximum of several points of a sweep, and a run is one point: `netloom sweep`",
+            "not judged: a ratio (it is divided by the figure at router.paths = 1, which is not this run",
+        ] {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+    };
+    let second = ["--set", "router.paths=2"];
+    let (status, shown, _) = run("good.toml", "good", &second);
+    assert_eq!(status, OK);
+    told(&shown);
+    told(&std::fs::read_to_string(at("good").join("report.html")).unwrap());
+    let summary = std::fs::read(at("good").join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&summary).unwrap();
+    let verdicts = |summary: &serde_json::Value| {
+        let of = summary["claims"].as_array().unwrap().iter().map(|claim| claim["verdict"].clone());
+        of.collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(&summary), ["holds", "not-judged", "not-judged", "not-judged"]);
+    // What it wrote judges the same again.
+    let written = at("good").join("study.toml");
+    let (status, shown, err) = run(path(&written), "again", &["--json"]);
+    assert_eq!(status, OK, "{err}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap()["claims"], summary["claims"]);
+
+    let (status, shown, _) = run("wrong.toml", "wrong", &second);
+    assert_eq!(status, FAILED);
+    assert!(shown.contains("Claim FAILS: one message (1.00, expected 2 to 2)"), "{shown}");
+    let page = std::fs::read_to_string(at("wrong").join("report.html")).unwrap();
+    assert!(page.contains("<b>Claim:</b> FAILS: one message"), "{page}");
+}
+
 /// What was found is shown even where it cannot be written.
 #[cfg(target_os = "linux")]
 #[test]

@@ -73,6 +73,12 @@ pub enum Operation {
         /// Its data, bytes.
         bytes: u64,
     },
+    /// Note the time at which all that was asked for before has been done by the library and handed to the network interface, among what
+    /// the node measures. Takes no time.
+    Mark {
+        /// What the time is noted as.
+        key: u64,
+    },
 }
 
 /// One rank's program.

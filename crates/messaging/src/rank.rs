@@ -98,6 +98,8 @@ pub struct Rank<T> {
     /// Computations that end at a time, by CPU; and those that wait until the library has done what it was asked for.
     timers: BTreeMap<(Microticks, u32), OpId>,
     to_compute: VecDeque<(OpId, Microticks)>,
+    /// Times to be noted when the library has done what it was asked for.
+    marks: VecDeque<(OpId, u64)>,
     /// Sends by rendezvous, by request: the operation, the receiver.
     sends: Requests<(OpId, u32)>,
     /// Receives by rendezvous.
@@ -181,6 +183,7 @@ impl<T: Transport> Rank<T> {
             early: HashMap::new(),
             timers: BTreeMap::new(),
             to_compute: VecDeque::new(),
+            marks: VecDeque::new(),
             sends: Requests::new(),
             receives: Requests::new(),
             send_free: Microticks::ZERO,
@@ -244,6 +247,7 @@ impl<T: Transport> Rank<T> {
                         }
                     }
                     Operation::Collective { what, bytes } => self.join(now, op, what, bytes)?,
+                    Operation::Mark { key } => self.marks.push_back((op, key)),
                     Operation::Receive { from, bytes, tag } => {
                         if let Some(message) = self.matching.post(from, tag, Posted { op, bytes }) {
                             finished.extend(self.matched(Posted { op, bytes }, message)?);
@@ -519,6 +523,11 @@ impl<T: Transport> Rank<T> {
             }
             if self.is_asked() {
                 return Ok(Step::Running);
+            }
+            if let Some((op, key)) = self.marks.pop_front() {
+                self.transport.core().measure(key, now);
+                self.finished(op, now)?;
+                continue;
             }
             if let Some((op, microticks)) = self.to_compute.pop_front() {
                 self.doing = Doing::Computing(op);

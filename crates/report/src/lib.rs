@@ -1,6 +1,7 @@
 //! Results for people and for other programs: a run's or a sweep's folder with its drawings, tables and pages, what the terminal
-//! shows, and published figures beside simulated ones.
+//! shows, published figures beside simulated ones, and claims judged.
 
+pub mod claims;
 pub mod figures;
 pub mod folder;
 pub mod published;

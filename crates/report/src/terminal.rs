@@ -1,5 +1,6 @@
 //! What a person sees in the terminal: a bar while the run goes on, figures when it is over.
 
+use crate::claims::{self, Judged};
 use crate::figures::figures;
 use indicatif::{ProgressBar, ProgressStyle};
 use netloom_study::number::{counted, duration, percent, scaled, short};
@@ -101,7 +102,7 @@ impl ProgressSink for Terminal<'_> {
 }
 
 /// The summary that ends a run, in aligned columns.
-pub fn summary(study: &ResolvedStudy, result: &RunResult) -> String {
+pub fn summary(study: &ResolvedStudy, result: &RunResult, judged: &[Judged]) -> String {
     let mut text = format!(
         "{}\n{}, {}, {}\n",
         study.heading(),
@@ -133,6 +134,9 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult) -> String {
     }
     for line in unmet(study, result) {
         let _ = writeln!(text, "\nNOT AS EXPECTED: {line}");
+    }
+    if !judged.is_empty() {
+        let _ = write!(text, "\n{}", claims::lines(judged).concat());
     }
     let host = &result.host;
     if result.simulated.ticks == 0 {

@@ -23,9 +23,9 @@ fn run_in(folder: &Path, text: &str, sets: &[&str]) -> Run {
     let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 1).unwrap();
     let plots = write::plots(&study, &result);
     Run {
-        summary: terminal::summary(&study, &result),
-        json: serde_json::from_str(&write::summary::to_json(&study, &result)).unwrap(),
-        page: write::report::to_html(&study, &result, &plots),
+        summary: terminal::summary(&study, &result, &[]),
+        json: serde_json::from_str(&write::summary::to_json(&study, &result, &[])).unwrap(),
+        page: write::report::to_html(&study, &result, &plots, &[]),
         result,
     }
 }

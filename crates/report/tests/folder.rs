@@ -39,7 +39,7 @@ fn all_shapes_can_be_drawn() {
     for dims in shapes {
         let study = load("all-to-all", &[format!("topology.dims={dims}")]).unwrap();
         let folder = root.join(dims.replace(['[', ']'], "").replace(',', "x"));
-        write::write_all(&folder, &study, &simulate(&study)).unwrap();
+        write::write_all(&folder, &study, &simulate(&study), &[]).unwrap();
         let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
         assert!(page.contains("Link utilization over the torus") && page.contains("Latency of packets"));
         // Pictures are text in which anything may stand; what is drawn around them is looked at.
@@ -55,7 +55,7 @@ fn all_shapes_can_be_drawn() {
 fn a_summary_reads_back_as_it_was() {
     let (study, folder) = (small(), tempfile::tempdir().unwrap());
     let result = simulate(&study);
-    write::write_all(folder.path(), &study, &result).unwrap();
+    write::write_all(folder.path(), &study, &result, &[]).unwrap();
     let text = std::fs::read_to_string(folder.path().join("summary.json")).unwrap();
     let mut back: RunResult = serde_json::from_str(&text).unwrap();
     back.series.clone_from(&result.series);
@@ -75,7 +75,7 @@ fn only_host_depends_on_the_computer() {
     let json = |threads| {
         let result = fake.simulate(&study, &Quiet(&GO_ON), threads).unwrap();
         let mut value: serde_json::Value =
-            serde_json::from_str(&write::summary::to_json(&study, &result)).unwrap();
+            serde_json::from_str(&write::summary::to_json(&study, &result, &[])).unwrap();
         value.as_object_mut().unwrap().remove("host");
         value
     };
@@ -97,7 +97,7 @@ fn the_study_of_a_folder_repeats_the_run() {
 fn tables_read_back() {
     let (study, folder) = (small(), tempfile::tempdir().unwrap());
     let result = simulate(&study);
-    write::write_all(folder.path(), &study, &result).unwrap();
+    write::write_all(folder.path(), &study, &result, &[]).unwrap();
     let open = |name: &str| {
         SerializedFileReader::new(std::fs::File::open(folder.path().join(name)).unwrap()).unwrap()
     };
@@ -174,14 +174,15 @@ fn a_stopped_run_is_marked_everywhere() {
     let (study, folder) = (small(), tempfile::tempdir().unwrap());
     let fake = Fake { stop_at: Some(0), ..Fake::default() };
     let result = fake.simulate(&study, &Quiet(&GO_ON), 1).unwrap();
-    write::write_all(folder.path(), &study, &result).unwrap();
+    write::write_all(folder.path(), &study, &result, &[]).unwrap();
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).unwrap();
     assert_eq!(summary["partial"], "stopped by the user");
     assert_eq!(summary["simulated"]["ended"], "interrupted");
     assert!(read("report.html").contains("Partial result"));
     assert!(
-        netloom_report::terminal::summary(&study, &result).contains("PARTIAL RESULT: stopped by the user")
+        netloom_report::terminal::summary(&study, &result, &[])
+            .contains("PARTIAL RESULT: stopped by the user")
     );
 }
 
@@ -191,7 +192,7 @@ fn a_stopped_run_is_marked_everywhere() {
 fn a_full_disk_loses_no_more_than_it_must() {
     let (study, folder) = (small(), tempfile::tempdir().unwrap());
     std::os::unix::fs::symlink("/dev/full", folder.path().join(".series.parquet.part")).unwrap();
-    let problem = write::write_all(folder.path(), &study, &simulate(&study)).unwrap_err().render(false);
+    let problem = write::write_all(folder.path(), &study, &simulate(&study), &[]).unwrap_err().render(false);
     let path = folder.path().join("series.parquet");
     for expected in ["cannot write", path.file_name().unwrap().to_str().unwrap(), "No space left"] {
         assert!(problem.contains(expected), "{expected} in {problem}");

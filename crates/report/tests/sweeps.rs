@@ -1,6 +1,7 @@
 //! Sweeps by the real simulator: which of their points are saturated, how long programs run, and what becomes of claims.
 
-use netloom_report::sweep::{self, Judged, Outcome, Verdict};
+use netloom_report::claims::{Judged, Verdict};
+use netloom_report::sweep::{self, Outcome};
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{ResolvedStudy, resolve};
 use netloom_study::run::Quiet;
@@ -156,4 +157,35 @@ fn programs_have_run_times_and_may_stall() {
     told(&swept.text, &["stalled", "WARNING: file=lost.goal: 1 of 2 ranks never end"]);
     told(&swept.read("report.html"), &["Points that cannot be used:"]);
     assert_eq!(swept.json()["points"][1]["ended"], "stalled");
+}
+
+/// What programs measure by size stands side by side; what they measure once is a column like others.
+#[test]
+fn what_programs_measure_is_compared() {
+    let study = |sizes: &str| {
+        format!(
+            "name = 'p2p'\nmachine = 'bgl'\nset.topology.dims = [4, 4]\n\
+             workload = {{ kind = 'point-to-point', program = 'latency', sizes_B = {sizes}, iterations = 2 }}\n\
+             [sweep]\nworkload.partner = ['nearest', 'farthest']\n\
+             [[claim]]\nsays = 'farther is later'\nof = 'measured.KEY'\nat = {{ 'workload.partner' = 'farthest' }}\n\
+             over = {{ 'workload.partner' = 'nearest' }}\nbetween = [1.01, 10.0]\n"
+        )
+    };
+    let by_size = study("[8, 512]").replace("KEY", "latency_us_at_8_B");
+    let swept = Swept::new(&by_size, Path::new("."));
+    assert_eq!(swept.claims[0].verdict, Verdict::Holds, "{}", swept.text);
+    let table = swept.text.split("Latency us\n").nth(1).expect("a table of its own");
+    let rows: Vec<Vec<&str>> = table.lines().take(4).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["message", "B", "8", "512"]);
+    assert_eq!((rows[2][0], rows[3][0]), ("nearest", "farthest"), "below a rule");
+    let at_8: Vec<f64> = swept.column("latency_us_at_8_B").iter().map(|cell| cell.parse().unwrap()).collect();
+    assert!(at_8[0] < at_8[1], "{at_8:?}");
+    assert_eq!(swept.json()["points"][1]["figures"]["latency_us_at_8_B"], at_8[1]);
+    told(&swept.read("latency-us.svg"), &[">nearest<", ">farthest<", ">message B<"]);
+    told(&swept.read("report.html"), &["<h2>Latency us</h2>", "<td>farthest</td>"]);
+
+    let once = Swept::new(&study("[64]").replace("KEY", "latency_us"), Path::new("."));
+    assert_eq!(once.claims[0].verdict, Verdict::Holds, "{}", once.text);
+    told(&once.text, &["latency us"]);
+    told(&once.read("sweep-latency-us.svg"), &["Latency: latency"]);
 }

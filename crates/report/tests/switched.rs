@@ -54,7 +54,7 @@ fn a_sweep_goes_over_machines() {
 fn a_folder_holds_what_was_found() {
     let (study, folder) = (study(&["measure.reordering=true"]), tempfile::tempdir().unwrap());
     let result = Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), 2).unwrap();
-    write::write_all(folder.path(), &study, &result).unwrap();
+    write::write_all(folder.path(), &study, &result, &[]).unwrap();
     let text = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&text("summary.json")).unwrap();
     assert!(summary["switched"]["accepted_flits_per_tick"].as_f64().is_some_and(|x| x > 0.25));

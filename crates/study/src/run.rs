@@ -57,17 +57,13 @@ pub fn threads_here() -> usize {
 
 /// The expectations of a study that a result does not meet, in words.
 pub fn unmet(study: &ResolvedStudy, result: &RunResult) -> Vec<String> {
-    let summary = serde_json::to_value(result).unwrap_or_default();
     let expect = &study.study.expect;
     expect
         .iter()
-        .filter_map(|(path, &(low, high))| {
-            let found = path.split('.').try_fold(&summary, |value, key| value.get(key));
-            match found.and_then(serde_json::Value::as_f64) {
-                Some(x) if (low..=high).contains(&x) => None,
-                Some(x) => Some(format!("{path} is {x}, expected {low} to {high}")),
-                None => Some(format!("{path} is not a number of the summary")),
-            }
+        .filter_map(|(path, &(low, high))| match result.figure(path) {
+            Some(x) if (low..=high).contains(&x) => None,
+            Some(x) => Some(format!("{path} is {x}, expected {low} to {high}")),
+            None => Some(format!("{path} is not a number of the summary")),
         })
         .collect()
 }

@@ -69,7 +69,7 @@ pub(crate) struct Surroundings {
     /// Changes for `netloom validate --quick`, by dotted key.
     #[serde(default)]
     quick: BTreeMap<String, serde_json::Value>,
-    /// What the results must show: judged by a sweep and by `netloom validate`.
+    /// What the results must show: judged by runs, by sweeps and by `netloom validate`.
     #[serde(default)]
     claim: Vec<Claim>,
 }

@@ -95,6 +95,11 @@ impl Tree {
         self.entry(key).map(|e| &e.value)
     }
 
+    /// The value at a dotted path.
+    pub fn at(&self, path: &str) -> Option<&Tree> {
+        path.split('.').try_fold(self, |tree, key| tree.get(key))
+    }
+
     /// The text, if it is text.
     pub fn text(&self) -> Option<&str> {
         match &self.value {

@@ -1,5 +1,8 @@
 //! Programs of ranks on every machine: the same study, each machine's own messaging library and network interface.
 
+mod common;
+
+use common::MACHINES;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::resolve;
 use netloom_study::result::{Ended, ProgramFigures, RunResult};
@@ -16,23 +19,6 @@ nodes = 8
 workload = { kind = 'skeleton', program = 'halo', grid = [2, 2, 2], face_B = 3000, compute_ns = 2000, iterations = 4 }
 measure = { until = 'finished' }
 ";
-
-/// Every machine, smaller where its own size takes long to build.
-const MACHINES: [&[&str]; 7] = [
-    &["machine=bgl"],
-    &["machine=bgp"],
-    &["machine=bgq"],
-    &["machine=xc"],
-    &["machine=th", "topology.down=[8,2]"],
-    &[
-        "machine=dragonfly",
-        "topology.nodes_per_router=2",
-        "topology.group=[4]",
-        "topology.global_ports=2",
-        "topology.groups=9",
-    ],
-    &["machine=fat-tree", "topology.down=[4,4]", "topology.up=[4]"],
-];
 
 fn run(text: &str, sets: &[&str], threads: usize) -> RunResult {
     let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();

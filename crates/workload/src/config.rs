@@ -24,10 +24,13 @@ pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 
 use crate::glex::GlexConfig;
 use crate::gni::GniConfig;
+use crate::measured::Measured;
+use crate::processes::Marks;
 use crate::program::Program;
 use crate::shape::Shape;
 use crate::spi::SpiConfig;
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::transit::Hops;
 
 /// What a kind of workload says of itself. Nothing else asks which kind it is.
 pub trait Workload {
@@ -108,20 +111,30 @@ pub enum Runs<'a> {
 
 /// Programs of ranks.
 pub trait Ranks {
-    /// The programs, in the order of ranks.
+    /// The programs, on a machine or a job of so many nodes.
     ///
     /// # Errors
     /// A file that cannot be read; values that are impossible.
-    fn rank_programs(&self) -> Result<RankPrograms, ConfigError>;
+    fn rank_programs(&self, nodes: u32) -> Result<RankPrograms, ConfigError>;
 }
 
-/// The programs of all ranks.
+/// The programs of all ranks, before these are laid onto nodes.
 pub struct RankPrograms {
-    /// In the order of ranks.
-    pub programs: Vec<Box<dyn Program>>,
+    /// How many ranks there are.
+    pub ranks: u32,
     /// All messages as (from, to, bytes); none where only a run tells them.
     pub messages: Vec<(u32, u32, u64)>,
+    /// The programs in the order of ranks, once it is known how far apart these are.
+    pub programs: MakePrograms,
+    /// Makes a table of the marks that the ranks set, if the programs measure anything.
+    pub measured: Option<ReadMarks>,
 }
+
+/// Makes the programs of ranks that are so far apart.
+pub type MakePrograms = Box<dyn Fn(&Hops) -> Vec<Box<dyn Program>>>;
+
+/// Reads what the ranks marked; how far apart they are it is told again.
+pub type ReadMarks = Box<dyn Fn(&Hops, &Marks) -> Measured + Send + Sync>;
 
 pub(crate) fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError { key: key.into(), message: message.into() })

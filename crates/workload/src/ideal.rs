@@ -29,6 +29,8 @@ pub struct Finish {
     pub bytes: u64,
     /// Operations of all kinds.
     pub operations: u64,
+    /// Marks: rank, key, ps.
+    pub marks: Vec<(u32, u64, u64)>,
 }
 
 impl Finish {
@@ -87,6 +89,10 @@ impl Run {
                     self.at(sent, Event::Finished(rank, op));
                     self.at(arrival, Event::Arrived { from: rank, to, tag });
                 }
+                Operation::Mark { key } => {
+                    self.finish.marks.push((rank, key, self.now_ps));
+                    self.at(self.now_ps, Event::Finished(rank, op));
+                }
                 Operation::Collective { .. } => unreachable!("this network has no hardware for them"),
                 Operation::Receive { from, tag, .. } => {
                     let posted = (self.finish.operations, op);
@@ -103,7 +109,7 @@ impl Ideal {
     /// Runs one program a rank to its end.
     pub fn run<P: Program + ?Sized>(self, programs: &mut [Box<P>]) -> Result<Finish, Deadlock> {
         let ranks = programs.len();
-        let finish = Finish { ranks_ps: vec![0; ranks], messages: 0, bytes: 0, operations: 0 };
+        let finish = Finish { ranks_ps: vec![0; ranks], messages: 0, bytes: 0, operations: 0, marks: vec![] };
         let mut run = Run {
             network: self,
             now_ps: 0,

@@ -23,7 +23,9 @@ impl JobProgram {
                 Operation::Receive { from, bytes, tag } => {
                     Operation::Receive { from: from.map(|from| self.first + from), bytes, tag }
                 }
-                other @ (Operation::Compute { .. } | Operation::Collective { .. }) => other,
+                other @ (Operation::Compute { .. }
+                | Operation::Collective { .. }
+                | Operation::Mark { .. }) => other,
             };
             issue.push(op, operation);
         }

@@ -11,6 +11,8 @@ pub mod gni;
 pub mod goal;
 pub mod job_program;
 pub mod mapping;
+pub mod measured;
+pub mod point_to_point;
 pub mod processes;
 pub mod shape;
 pub mod skeleton;

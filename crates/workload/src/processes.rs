@@ -3,6 +3,7 @@
 
 use crate::ConfigError;
 use netloom_node::process::Measurement;
+use std::collections::HashMap;
 
 /// What each process noted: node, process, figures.
 pub type Measurements = [(u32, u32, Vec<Measurement>)];
@@ -33,4 +34,25 @@ pub(crate) fn of(measurements: &Measurements, kind: u64) -> impl Iterator<Item =
 pub(crate) fn span(measurements: &Measurements, (begin, end): (u64, u64), second: f64) -> f64 {
     let first = of(measurements, begin).fold(f64::INFINITY, f64::min);
     (of(measurements, end).fold(0.0, f64::max) - first) / second
+}
+
+/// When the ranks of a program set their marks ([`crate::program::Operation::Mark`]).
+pub struct Marks {
+    at: Vec<HashMap<u64, f64>>,
+}
+
+impl Marks {
+    /// Of marks as (rank, key, time), of so many ranks; a second is so many units of time.
+    pub fn new(ranks: u32, marks: impl IntoIterator<Item = (u32, u64, u64)>, second: f64) -> Marks {
+        let mut at = vec![HashMap::new(); ranks as usize];
+        for (rank, key, time) in marks {
+            at[rank as usize].insert(key, time as f64 / second);
+        }
+        Marks { at }
+    }
+
+    /// When a rank set a mark, seconds; not a number where it has not.
+    pub fn seconds(&self, rank: u32, key: u64) -> f64 {
+        self.at[rank as usize].get(&key).copied().unwrap_or(f64::NAN)
+    }
 }

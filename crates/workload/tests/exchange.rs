@@ -15,6 +15,7 @@ use netloom_nic::aries::config::AriesConfig;
 use netloom_nic::th::config::ThConfig;
 use netloom_node::process::Measurement;
 use netloom_workload::exchange::{Exchange, Kind};
+use netloom_workload::measured::Column;
 use netloom_workload::{glex, gni};
 use std::sync::Arc;
 
@@ -117,7 +118,12 @@ fn aries_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
     let (measurements, faults, reroutes) =
         run(&network, seed, nics, |host| (host.measurements().collect(), host.unfinished().count()));
     let measured = config.measured(&measurements, ticks);
-    Outcome { columns: measured.columns, row: measured.rows[0].clone(), faults, reroutes }
+    Outcome {
+        columns: measured.columns.iter().map(Column::heading).collect(),
+        row: measured.rows[0].clone(),
+        faults,
+        reroutes,
+    }
 }
 
 fn on_th(faults: SwitchedFaults, seed: u64, connect: bool) -> Outcome {
@@ -137,7 +143,12 @@ fn th_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
     let (measurements, faults, reroutes) =
         run(&network, seed, nics, |host| (host.measurements().collect(), host.unfinished().count()));
     let measured = config.measured(&measurements, ticks);
-    Outcome { columns: measured.columns, row: measured.rows[0].clone(), faults, reroutes }
+    Outcome {
+        columns: measured.columns.iter().map(Column::heading).collect(),
+        row: measured.rows[0].clone(),
+        faults,
+        reroutes,
+    }
 }
 
 /// 1% of the links is less than one of a machine of this size: 4%.

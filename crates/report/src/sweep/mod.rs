@@ -1,6 +1,7 @@
 //! The folder of a sweep. Each point is kept in a folder of its own as soon as it is done, so that a sweep that was interrupted resumes
 //! where it stopped.
 
+use crate::claims::{self, Judged, Ran};
 use crate::write;
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
@@ -11,21 +12,24 @@ use netloom_study::tree::{Tree, Value};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-pub mod claims;
 mod cost;
+mod measured;
 mod over_time;
 mod plot;
 mod report;
 mod table;
 mod where_time_goes;
 
-pub use claims::{Judged, Verdict};
 pub use netloom_study::sweep::{Halt, Outcome, Point, points};
 pub use table::{columns, failures};
 
 /// Whether a folder holds this very sweep, so that it can be gone on with.
 pub fn holds(folder: &Path, study: &ResolvedStudy) -> bool {
-    std::fs::read_to_string(folder.join("sweep.toml")).is_ok_and(|text| text == identity(study))
+    // Claims change nothing of the points.
+    let same = |text: String| {
+        text.strip_prefix(&identity(study)).is_some_and(|rest| rest.is_empty() || rest.starts_with(CLAIMS))
+    };
+    std::fs::read_to_string(folder.join("sweep.toml")).is_ok_and(same)
 }
 
 /// Forgets the points that a folder holds, so that all are run again.
@@ -42,7 +46,10 @@ pub fn forget(folder: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The sweep as a TOML file: running it repeats the sweep.
+/// What claims begin with where they are written out.
+const CLAIMS: &str = "\n[[claim]]\n";
+
+/// What the points of a sweep follow from, as a TOML file: running it repeats the sweep.
 fn identity(study: &ResolvedStudy) -> String {
     let mut text = study.to_toml();
     text.push_str("\n[sweep]\n");
@@ -87,7 +94,7 @@ pub fn run_and_keep(
     std::fs::create_dir_all(&at)
         .map_err(|e| Problem::new(format!("cannot create the folder {}: {e}", at.display())))?;
     let mut files = write::Files::of(folder);
-    files.put("sweep.toml", identity(study).as_bytes());
+    files.put("sweep.toml", (identity(study) + &study.claims_to_toml()).as_bytes());
     files.finish()?;
     let (outcomes, mut halt) = sweep::run(points, simulator, &Folder(folder), progress, threads);
     if let Err(problem) = write_summary(folder, study, &outcomes) {
@@ -118,7 +125,7 @@ impl Store for Folder<'_> {
     }
 
     fn save(&self, point: &Point, result: &RunResult) -> Result<(), Problem> {
-        write::write_all(&self.of(point), &point.study, result)
+        write::write_all(&self.of(point), &point.study, result, &[])
     }
 }
 
@@ -151,7 +158,7 @@ pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -
         let parameters: serde_json::Map<String, serde_json::Value> =
             study.axes.iter().zip(&o.point.values).map(|(a, v)| (a.path.clone(), value_json(v))).collect();
         let figures = o.result.as_ref().map(|r| {
-            columns(r).into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect::<serde_json::Map<_, _>>()
+            columns(r).into_iter().map(|(k, v)| (k.into_owned(), v.into())).collect::<serde_json::Map<_, _>>()
         });
         serde_json::json!({
             "folder": table::folder(o),
@@ -192,8 +199,15 @@ fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> 
 /// # Errors
 /// Of the published figures.
 pub fn judge(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Result<Vec<Judged>, Problem> {
-    let paths: Vec<String> = study.axes.iter().map(|axis| axis.path.clone()).collect();
-    claims::judge_all(&study.claims, &paths, outcomes, folder)
+    let mut points: Vec<Ran> = vec![];
+    for outcome in outcomes {
+        let Some(mut result) = outcome.result.clone() else { continue };
+        result.series = over_time::series(outcome, folder).unwrap_or_default();
+        let paths = study.axes.iter().map(|axis| axis.path.clone());
+        let parameters = paths.zip(outcome.point.values.iter().cloned()).collect();
+        points.push(Ran { name: &outcome.point.name, study: &outcome.point.study, result, parameters });
+    }
+    claims::judge_points(&study.claims, &points, points.len() == outcomes.len())
 }
 
 /// What ends a sweep, for people: the table of its points, what they are made of, warnings, and what became of its claims.
@@ -203,12 +217,12 @@ pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -
     let (figures, rows) = table::rows(outcomes, true);
     head.extend(figures);
     let mut text = crate::text_table::aligned(&head, &rows);
+    text += &measured::text(outcomes);
     if let Some((head, rows)) = cost::table(study, outcomes) {
         text += &format!("\n{}", crate::text_table::aligned(&head, &rows));
     }
     let lines: Vec<String> = table::warnings(outcomes).iter().map(|w| format!("WARNING: {w}\n")).collect();
-    let claims: Vec<String> = claims.iter().map(|claim| format!("Claim {}\n", claim.line())).collect();
-    for lines in [lines, claims].iter().filter(|lines| !lines.is_empty()) {
+    for lines in [lines, claims::lines(claims)].iter().filter(|lines| !lines.is_empty()) {
         text += &format!("\n{}", lines.concat());
     }
     text

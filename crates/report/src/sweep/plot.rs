@@ -1,7 +1,7 @@
 //! The drawings of a sweep over one or two parameters.
 
 use super::table::{RUN_TIME, SATURATED};
-use super::{Outcome, columns, over_time, short_names, shown, where_time_goes};
+use super::{Outcome, columns, measured, over_time, short_names, shown, where_time_goes};
 use crate::write::Plot;
 use crate::write::svg::{self, COLOURS, Frame, Mark, Sample, Svg, WIDTH, line_marked, text_width};
 use netloom_study::machine::NetworkOutline;
@@ -21,22 +21,22 @@ pub fn number(value: &Tree) -> Option<f64> {
 
 /// What is drawn: a column of the sweep's table.
 #[derive(Clone, Copy)]
-struct Figure {
-    column: &'static str,
-    title: &'static str,
-    unit: &'static str,
+struct Figure<'a> {
+    column: &'a str,
+    title: &'a str,
+    unit: &'a str,
     /// Brings the column's values to the unit.
     factor: f64,
     /// The drawing ends at so many times the least value: latencies beyond saturation only tell how long the run was.
     ends_at: f64,
     /// The column of what it cannot be above, where that is known, in the same unit.
-    bound: Option<&'static str>,
+    bound: Option<&'a str>,
     /// Another column of the same unit, drawn dashed beside it.
-    beside: Option<&'static Figure>,
+    beside: Option<&'a Figure<'a>>,
 }
 
-impl Figure {
-    const fn new(column: &'static str, title: &'static str, unit: &'static str, factor: f64) -> Figure {
+impl<'a> Figure<'a> {
+    const fn new(column: &'a str, title: &'a str, unit: &'a str, factor: f64) -> Figure<'a> {
         Figure { column, title, unit, factor, ends_at: f64::INFINITY, bound: None, beside: None }
     }
 
@@ -50,16 +50,17 @@ impl Figure {
 }
 
 /// Latency in the network alone.
-static NETWORK_LATENCY: Figure = Figure::new("latency_mean_ns", "Mean network latency", "ns", 1.0);
+static NETWORK_LATENCY: Figure<'static> = Figure::new("latency_mean_ns", "Mean network latency", "ns", 1.0);
 /// Latency since packets were made.
-const TOTAL_LATENCY: Figure = Figure {
+const TOTAL_LATENCY: Figure<'static> = Figure {
     ends_at: 10.0,
     beside: Some(&NETWORK_LATENCY),
     ..Figure::new("total_latency_mean_ns", "Mean total latency (source queue included)", "ns", 1.0)
 };
-const RUN_TIME_OF_PROGRAMS: Figure = Figure::new(RUN_TIME, "Run time, until the last rank ended", "us", 1.0);
+const RUN_TIME_OF_PROGRAMS: Figure<'static> =
+    Figure::new(RUN_TIME, "Run time, until the last rank ended", "us", 1.0);
 
-const OF_TORI: [Figure; 5] = [
+const OF_TORI: [Figure<'static>; 5] = [
     RUN_TIME_OF_PROGRAMS,
     TOTAL_LATENCY,
     Figure::new("mean_utilization", "Mean link utilization", "%", 100.0),
@@ -67,7 +68,7 @@ const OF_TORI: [Figure; 5] = [
     Figure::new("dynamic_buffer_fraction", "Filling of the dynamic VCs", "%", 100.0),
 ];
 
-const OF_SWITCHES: [Figure; 8] = [
+const OF_SWITCHES: [Figure<'static>; 8] = [
     RUN_TIME_OF_PROGRAMS,
     TOTAL_LATENCY,
     Figure {
@@ -85,6 +86,7 @@ const OF_SWITCHES: [Figure; 8] = [
 pub fn plots(study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) -> Vec<Plot> {
     let mut plots: Vec<Plot> = where_time_goes::plot(outcomes).into_iter().collect();
     plots.extend(over_time::plots(outcomes, folder));
+    plots.extend(measured::plots(outcomes));
     plots.extend(over_parameters(study, outcomes));
     plots
 }
@@ -159,10 +161,12 @@ fn over(
         NetworkOutline::Torus(_) => &OF_TORI[..],
         NetworkOutline::Switched(_) => &OF_SWITCHES[..],
     };
-    let known = outcomes.iter().filter_map(|o| o.result.as_ref()).flat_map(columns);
-    let known: Vec<&str> = known.map(|(name, _)| name).collect();
-    let known = figures.iter().filter(|figure| known.contains(&figure.column));
-    known.flat_map(|figure| sheet.apart_if_many(figure)).map(|figure| plot(&figure)).collect()
+    let known: Vec<_> = outcomes.iter().filter_map(|o| o.result.as_ref()).flat_map(columns).collect();
+    let known = |figure: &&Figure| known.iter().any(|(name, _)| name == figure.column);
+    let measured = measured::single(outcomes);
+    let measured = measured.iter().map(|(key, title, unit)| Figure::new(key, title, unit, 1.0));
+    let own = figures.iter().filter(known).flat_map(|figure| sheet.apart_if_many(figure));
+    measured.chain(own).map(|figure| plot(&figure)).collect()
 }
 
 /// Most curves of a drawing that has another column beside them.
@@ -181,7 +185,7 @@ struct Sheet<'a> {
 
 impl Sheet<'_> {
     /// A figure; or two, where what is beside it would be too much for one drawing.
-    fn apart_if_many(&self, figure: &Figure) -> Vec<Figure> {
+    fn apart_if_many<'f>(&self, figure: &Figure<'f>) -> Vec<Figure<'f>> {
         let curves = self.apart.map_or(1, |(_, _, values)| values.len());
         match figure.beside {
             Some(beside) if curves > CURVES_BESIDE_MAX || !self.numeric => {
@@ -208,7 +212,7 @@ impl Sheet<'_> {
     fn curves(&self, column: &str, factor: f64) -> Vec<(String, Vec<(f64, f64)>)> {
         let value = |o: &Outcome| {
             let all = columns(o.result.as_ref()?);
-            all.iter().find(|(name, v)| *name == column && v.is_finite()).map(|(_, v)| v * factor)
+            all.iter().find(|(name, v)| name == column && v.is_finite()).map(|(_, v)| v * factor)
         };
         let curve = |of_curve: &dyn Fn(&Outcome) -> bool| {
             let mut points: Vec<(f64, f64)> = vec![];

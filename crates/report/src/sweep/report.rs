@@ -1,7 +1,7 @@
 //! The page of a sweep: its drawings, and a table that leads to the page of each point.
 
-use super::claims::{Judged, Verdict};
 use super::{Outcome, short_names, table};
+use crate::claims::Judged;
 use crate::write::svg::escape;
 use crate::write::{Plot, page};
 use netloom_study::number::counted;
@@ -24,29 +24,24 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
     if let Some(failures) = table::failures(outcomes) {
         page::warning(&mut html, "Points that cannot be used:", &failures);
     }
-    for claim in claims.iter().filter(|claim| claim.verdict == Verdict::Fails) {
-        page::warning(&mut html, "Claim:", &claim.line());
-    }
+    page::failed_claims(&mut html, claims);
     for text in table::warnings(outcomes) {
         page::warning(&mut html, "Warning:", &text);
     }
     for plot in plots {
         page::figure(&mut html, plot);
     }
+    for (heading, head, rows) in super::measured::figures(outcomes).iter().filter_map(|figure| figure.table())
+    {
+        let _ = writeln!(html, "<h2>{}</h2>", escape(&heading));
+        table_of(&mut html, &head, &rows);
+    }
     if let Some((head, rows)) = super::cost::table(study, outcomes) {
-        let cells = |tag: &str, row: &[String]| -> String {
-            row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
-        };
-        let _ = writeln!(
-            html,
+        html.push_str(
             "<h2>What the networks are made of</h2>\n<p class=\"soft\">Links count once for both directions; what is accepted, flits a tick and \
-             node, is the most of all points.</p>\n<div class=\"card\"><table>\n<tr class=\"head\">{}</tr>",
-            cells("th", &head)
+             node, is the most of all points.</p>\n",
         );
-        for row in &rows {
-            let _ = writeln!(html, "<tr>{}</tr>", cells("td", row));
-        }
-        html.push_str("</table></div>\n");
+        table_of(&mut html, &head, &rows);
     }
     let (figures, rows) = table::rows(outcomes, false);
     html.push_str("<h2>Points</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">");
@@ -65,17 +60,23 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
         let _ = writeln!(html, "<tr>{}<td>{link}</td></tr>", cells.join(""));
     }
     html.push_str("</table></div>\n");
-    if !claims.is_empty() {
-        html.push_str("<h2>Claims</h2>\n<div class=\"card\"><table>\n");
-        for claim in claims {
-            let _ = writeln!(html, "<tr><td>{}</td></tr>", escape(&claim.line()));
-        }
-        html.push_str("</table></div>\n");
-    }
+    page::claims(&mut html, claims);
     html.push_str(
         "<p class=\"soft\">Beside this page: <code>sweep.json</code>, \
         <code>sweep.parquet</code>, <code>sweep.toml</code> to repeat it.</p>\n",
     );
     html.push_str(page::END);
     html
+}
+
+/// A table with its head.
+fn table_of(html: &mut String, head: &[String], rows: &[Vec<String>]) {
+    let cells = |tag: &str, row: &[String]| -> String {
+        row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
+    };
+    let _ = writeln!(html, "<div class=\"card\"><table>\n<tr class=\"head\">{}</tr>", cells("th", head));
+    for row in rows {
+        let _ = writeln!(html, "<tr>{}</tr>", cells("td", row));
+    }
+    html.push_str("</table></div>\n");
 }

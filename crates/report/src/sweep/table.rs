@@ -4,8 +4,9 @@ use super::{Outcome, shown, where_time_goes};
 use crate::write::tables::{Column, Table};
 use netloom_study::number::{percent, short};
 use netloom_study::resolve::ResolvedStudy;
-use netloom_study::result::{Ended, JobFigures, MeasuredTable, RunResult};
+use netloom_study::result::{Column as MeasuredColumn, Ended, JobFigures, MeasuredTable, RunResult};
 use netloom_study::tree::Tree;
+use std::borrow::Cow;
 
 /// By how much jobs are slowed down, the first of them.
 const SLOWDOWNS: [&str; 4] =
@@ -18,7 +19,13 @@ pub(super) const SATURATED: &str = "saturated";
 
 /// The figures of a point that the sweep's table shows: column name and value. Results of machines of one kind have the same, but for what only some
 /// are asked for or can tell.
-pub fn columns(result: &RunResult) -> Vec<(&'static str, f64)> {
+pub fn columns(result: &RunResult) -> Vec<(Cow<'static, str>, f64)> {
+    let own = own_columns(result).into_iter().map(|(name, value)| (Cow::Borrowed(name), value));
+    own.chain(result.measured_figures().into_iter().map(|(key, value)| (key.into(), value))).collect()
+}
+
+/// Those that are the same for all workloads.
+fn own_columns(result: &RunResult) -> Vec<(&'static str, f64)> {
     let (links, network) = (&result.links, &result.latency.network);
     let us = result.simulated.us.max(1e-12);
     let mut all = vec![];
@@ -95,16 +102,16 @@ pub(super) fn parquet(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
         Column::Texts(done.iter().map(|(o, r)| of(o, r)).collect())
     };
     table.0.push(("ended".into(), texts(&|_, r| r.simulated.ended.word())));
-    let mut names: Vec<&str> = vec![];
+    let mut names: Vec<Cow<str>> = vec![];
     for (name, _) in done.iter().flat_map(|(_, r)| columns(r)) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    for name in names {
+    for name in &names {
         // Not all points have all: some were asked for more, or can tell more.
-        let of = |r: &RunResult| columns(r).iter().find(|c| c.0 == name).map_or(f64::NAN, |c| c.1);
-        table.0.push((name.into(), Column::Numbers(done.iter().map(|(_, r)| of(r)).collect())));
+        let of = |r: &RunResult| columns(r).iter().find(|c| c.0 == *name).map_or(f64::NAN, |c| c.1);
+        table.0.push((name.clone().into_owned(), Column::Numbers(done.iter().map(|(_, r)| of(r)).collect())));
     }
     table.0.push(("warnings".into(), texts(&|_, r| remarks(r).join("; "))));
     table.0.push(("folder".into(), texts(&|o, _| folder(o))));
@@ -122,7 +129,7 @@ pub(super) fn remarks(result: &RunResult) -> Vec<String> {
 }
 
 /// What programs measured, if it is one row.
-fn one_row(tables: &[MeasuredTable]) -> Option<(&[String], &[f64])> {
+fn one_row(tables: &[MeasuredTable]) -> Option<(&[MeasuredColumn], &[f64])> {
     match tables {
         [MeasuredTable { columns, rows, .. }] if rows.len() == 1 => Some((columns, &rows[0])),
         _ => None,
@@ -140,7 +147,7 @@ fn cells(result: &RunResult) -> Vec<(String, String)> {
         where_time_goes::PARTS.iter().for_each(|(name, _, of)| add(&name.replace('_', " "), short(of(p))));
     }
     if let Some((columns, values)) = one_row(&result.measured) {
-        columns.iter().zip(values).for_each(|(name, &value)| add(name, short(value)));
+        columns.iter().zip(values).for_each(|(name, &value)| add(&name.heading(), short(value)));
         return all;
     }
     if let Some(t) = &result.throughput {

@@ -4,50 +4,72 @@ use super::Plot;
 use super::svg::{Axis, Frame, Svg, WIDTH, line, ring};
 use crate::text_table::aligned;
 use netloom_study::number::{grouped, short};
-use netloom_study::result::MeasuredTable;
+use netloom_study::result::{Column, MeasuredTable};
 
-/// Units of what is worth a curve: the last words of columns.
-const UNITS: [&str; 5] = ["ns", "us", "GB/s", "peak", "MB/s"];
-
-/// A drawing for each unit among the table's columns, over the first column that is not the same in all rows; none where there is but
-/// one point.
-pub fn plots(table: &MeasuredTable) -> Vec<Plot> {
-    let varies = |column: usize| table.rows.windows(2).any(|rows| rows[0].get(column) != rows[1].get(column));
-    let Some(x) = (0..table.columns.len()).find(|&column| varies(column)) else { return vec![] };
-    let unit = |column: usize| table.columns[column].rsplit(' ').next().unwrap_or_default();
-    let of_unit = |wanted: &&str| -> Vec<usize> {
-        (0..table.columns.len()).filter(|&column| column != x && unit(column) == *wanted).collect()
-    };
-    let groups: Vec<(&str, Vec<usize>)> =
-        UNITS.iter().map(|u| (*u, of_unit(u))).filter(|(_, columns)| !columns.is_empty()).collect();
-    let is_one = groups.len() == 1;
-    groups.iter().map(|(unit, columns)| plot(table, x, columns, (!is_one).then_some(*unit))).collect()
+/// A curve: its name, its points, and published ones.
+pub struct Curve {
+    /// What it is.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+    /// Published points.
+    pub published: Vec<(f64, f64)>,
 }
 
-/// Some columns over another.
-fn plot(table: &MeasuredTable, x: usize, columns: &[usize], unit: Option<&str>) -> Plot {
-    let points = |column: usize| -> Vec<(f64, f64)> {
-        table.rows.iter().filter_map(|row| Some((*row.get(x)?, *row.get(column)?))).collect()
+/// The setting that figures are drawn over: the first that is not the same in all rows; none where there is but one point.
+pub fn across(table: &MeasuredTable) -> Option<usize> {
+    let varies = |column: usize| table.rows.windows(2).any(|rows| rows[0].get(column) != rows[1].get(column));
+    (0..table.columns.len()).find(|&column| table.columns[column].is_setting && varies(column))
+}
+
+/// The points of a column over another.
+pub fn points(table: &MeasuredTable, x: usize, column: usize) -> Vec<(f64, f64)> {
+    table.rows.iter().filter_map(|row| Some((*row.get(x)?, *row.get(column)?))).collect()
+}
+
+/// A drawing for each unit among the table's figures.
+pub fn plots(table: &MeasuredTable) -> Vec<Plot> {
+    let Some(x) = across(table) else { return vec![] };
+    let drawn: Vec<usize> = (0..table.columns.len())
+        .filter(|&column| !table.columns[column].is_setting && !table.columns[column].unit.is_empty())
+        .collect();
+    let mut units: Vec<&str> = vec![];
+    for &column in &drawn {
+        let unit = table.columns[column].unit.as_str();
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    let curve = |column: usize| {
+        let name = table.columns[column].heading();
+        let published = table.published.iter().find(|curve| curve.column == name);
+        let published = published.map_or(vec![], |curve| curve.points.clone());
+        Curve { name, points: points(table, x, column), published }
     };
-    let published = |column: usize| {
-        let of = table.published.iter().find(|curve| curve.column == table.columns[column]);
-        of.map_or(&[][..], |curve| &curve.points)
+    let plot_of = |unit: &&str| {
+        let curves: Vec<Curve> =
+            drawn.iter().filter(|&&c| table.columns[c].unit == **unit).map(|&c| curve(c)).collect();
+        let title = if units.len() == 1 { table.title.clone() } else { format!("{}, {unit}", table.title) };
+        plot(&title, &table.columns[x].heading(), &curves)
     };
-    let across: Vec<f64> = table.rows.iter().filter_map(|row| row.get(x).copied()).collect();
-    let low = across.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = across.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    units.iter().map(plot_of).collect()
+}
+
+/// Some curves over what they depend on.
+pub fn plot(title: &str, label: &str, curves: &[Curve]) -> Plot {
+    let across = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.0);
+    let (low, high) = (across().fold(f64::INFINITY, f64::min), across().fold(f64::NEG_INFINITY, f64::max));
     // A quick run has fewer rows than the paper: what is beyond them is not shown.
     let near = |point: &&(f64, f64)| (low..=high).contains(&point.0);
-    let highest = |column: usize| {
-        let all = points(column).into_iter().chain(published(column).iter().filter(near).copied());
-        all.map(|(_, y)| y).fold(0.0, f64::max)
+    let highest = |curve: &Curve| {
+        let all = curve.points.iter().chain(curve.published.iter().filter(near));
+        all.map(|&(_, y)| y).fold(0.0, f64::max)
     };
-    let top = columns.iter().map(|&column| highest(column)).fold(0.0, f64::max);
-    let title = unit.map_or_else(|| table.title.clone(), |unit| format!("{}, {unit}", table.title));
-    let has_published = columns.iter().any(|&column| published(column).iter().any(|p| near(&p)));
+    let top = curves.iter().map(highest).fold(0.0, f64::max);
+    let has_published = curves.iter().any(|curve| curve.published.iter().any(|p| near(&p)));
     let mut svg = Svg::new(340.0);
-    svg.text(14.0, 22.0, "start", "t", &title);
-    let names: Vec<&str> = columns.iter().map(|&column| table.columns[column].as_str()).collect();
+    svg.text(14.0, 22.0, "start", "t", title);
+    let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
     svg.legend(14.0, 44.0, &names);
     if has_published {
         svg.text(WIDTH - 24.0, 22.0, "end", "s", "rings: published");
@@ -62,28 +84,33 @@ fn plot(table: &MeasuredTable, x: usize, columns: &[usize], unit: Option<&str>) 
         x: Axis {
             low,
             high: if high > low { high } else { low + 1.0 },
-            label: table.columns[x].clone(),
+            label: label.to_owned(),
             log,
             names: vec![],
         },
         y: Axis { low: 0.0, high: top * 1.06, label: String::new(), log: false, names: vec![] },
     };
     frame.draw(&mut svg);
-    for (curve, &column) in columns.iter().enumerate() {
-        line(&mut svg, &frame, curve, &points(column));
-        published(column).iter().filter(near).for_each(|&point| ring(&mut svg, &frame, curve, point));
+    for (number, curve) in curves.iter().enumerate() {
+        line(&mut svg, &frame, number, &curve.points);
+        curve.published.iter().filter(near).for_each(|&point| ring(&mut svg, &frame, number, point));
     }
     let beside = if has_published { " Rings are published figures." } else { "" };
     Plot {
-        name: super::curves::file_name(&title),
-        caption: format!("{} by {}.{beside}", names.join(", "), table.columns[x]),
-        svg: svg.finish(&title),
+        name: super::curves::file_name(title),
+        caption: format!("{} by {label}.{beside}", names.join(", ")),
+        svg: svg.finish(title),
     }
 }
 
 /// The table in aligned columns.
 pub fn text(table: &MeasuredTable) -> String {
-    format!("{}\n{}", table.title, aligned(&table.columns, &cells(table)))
+    format!("{}\n{}", table.title, aligned(&headings(table), &cells(table)))
+}
+
+/// The headings of its columns.
+pub fn headings(table: &MeasuredTable) -> Vec<String> {
+    table.columns.iter().map(Column::heading).collect()
 }
 
 /// The cells of a table for people, row by row. Columns of whole numbers have no decimals.
@@ -103,11 +130,12 @@ pub fn cells(table: &MeasuredTable) -> Vec<Vec<String>> {
 mod tests {
     use super::*;
     use netloom_study::result::PublishedCurve;
+    use netloom_workload::measured::columns;
 
-    fn table(columns: &[&str], rows: &[&[f64]]) -> MeasuredTable {
+    fn table(columns: Vec<Column>, rows: &[&[f64]]) -> MeasuredTable {
         MeasuredTable {
             title: "Allreduce".into(),
-            columns: columns.iter().map(|&c| c.into()).collect(),
+            columns,
             rows: rows.iter().map(|&r| r.into()).collect(),
             published: vec![],
         }
@@ -115,9 +143,10 @@ mod tests {
 
     #[test]
     fn a_drawing_for_each_unit() {
-        let columns = ["nodes", "message B", "hardware ns", "both ns", "throughput GB/s", "wrong words"];
+        let figures = [("hardware", "ns"), ("both", "ns"), ("throughput", "GB/s"), ("wrong words", "")];
+        let columns = columns(&[("nodes", ""), ("message", "B")], &figures);
         let rows: [&[f64]; 2] = [&[512.0, 8.0, 10.0, 12.0, 0.8, 0.0], &[512.0, 16.0, 20.0, 22.0, 0.9, 0.0]];
-        let mut table = table(&columns, &rows);
+        let mut table = table(columns, &rows);
         let curve = |points| PublishedCurve { column: "both ns".into(), points };
         table.published = vec![curve(vec![(8.0, 11.0), (4096.0, 900.0)])];
         let plots = plots(&table);
@@ -131,12 +160,12 @@ mod tests {
 
     #[test]
     fn whole_numbers_have_no_decimals() {
-        let table = table(&["nodes", "ns"], &[&[1056.0, 2.0], &[12.0, 2.5]]);
+        let table = table(columns(&[("nodes", "")], &[("", "ns")]), &[&[1056.0, 2.0], &[12.0, 2.5]]);
         assert_eq!(cells(&table), [["1,056", "2.00"], ["12", "2.50"]]);
     }
 
     #[test]
     fn one_point_is_no_curve() {
-        assert!(plots(&table(&["hops", "ns"], &[&[1.0, 2.0]])).is_empty());
+        assert!(plots(&table(columns(&[("hops", "")], &[("", "ns")]), &[&[1.0, 2.0]])).is_empty());
     }
 }

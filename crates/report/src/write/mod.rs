@@ -16,6 +16,7 @@ pub mod summary;
 pub mod svg;
 pub mod tables;
 
+use crate::claims::Judged;
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
@@ -50,12 +51,24 @@ pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
     plots
 }
 
+/// A study as one TOML file that repeats its run and judges its claims again.
+fn complete(study: &ResolvedStudy) -> String {
+    // That there was a sweep is kept: its claims may ask for more than one point.
+    let sweep = if study.has_sweep && !study.claims.is_empty() { "\n[sweep]\n" } else { "" };
+    study.to_toml() + sweep + &study.claims_to_toml()
+}
+
 /// Writes everything about a run into a folder, creating it. Each file is complete or absent: it is written beside its
 /// place and moved there.
 ///
 /// # Errors
 /// Of the file system.
-pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Result<(), Problem> {
+pub fn write_all(
+    folder: &Path,
+    study: &ResolvedStudy,
+    result: &RunResult,
+    claims: &[Judged],
+) -> Result<(), Problem> {
     let context = |e: std::io::Error| Problem::new(format!("cannot write to {}: {e}", folder.display()));
     fs::create_dir_all(folder).map_err(context)?;
     let plots = plots(study, result);
@@ -82,12 +95,12 @@ pub fn write_all(folder: &Path, study: &ResolvedStudy, result: &RunResult) -> Re
     }
     // The most important first.
     let mut files = Files::of(folder);
-    files.put("summary.json", summary::to_json(study, result).as_bytes());
-    files.put("study.toml", study.to_toml().as_bytes());
+    files.put("summary.json", summary::to_json(study, result, claims).as_bytes());
+    files.put("study.toml", complete(study).as_bytes());
     for (name, table) in tables::tables(result) {
         files.put(name, &table.to_parquet()?);
     }
-    files.put("report.html", report::to_html(study, result, &plots).as_bytes());
+    files.put("report.html", report::to_html(study, result, &plots, claims).as_bytes());
     for plot in &plots {
         files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());
     }

@@ -2,6 +2,7 @@
 
 use super::Plot;
 use super::svg::escape;
+use crate::claims::{Judged, Verdict};
 use std::fmt::Write;
 
 /// The look of the pages.
@@ -62,6 +63,25 @@ pub fn description(html: &mut String, text: &str) {
 /// What a reader must know before all else.
 pub fn warning(html: &mut String, what: &str, text: &str) {
     let _ = writeln!(html, "<div class=\"warn\"><b>{}</b> {}</div>", escape(what), escape(text));
+}
+
+/// The claims that do not hold, before all else.
+pub fn failed_claims(html: &mut String, claims: &[Judged]) {
+    for claim in claims.iter().filter(|claim| claim.verdict == Verdict::Fails) {
+        warning(html, "Claim:", &claim.line());
+    }
+}
+
+/// All claims and what became of them; nothing where there are none.
+pub fn claims(html: &mut String, claims: &[Judged]) {
+    if claims.is_empty() {
+        return;
+    }
+    html.push_str("<h2>Claims</h2>\n<div class=\"card\"><table>\n");
+    for claim in claims {
+        let _ = writeln!(html, "<tr><td>{}</td></tr>", escape(&claim.line()));
+    }
+    html.push_str("</table></div>\n");
 }
 
 /// A drawing with what it shows.

@@ -1,7 +1,8 @@
 //! `report.html`: one page that opens from the disk, with every drawing and figure in it.
 
 use super::svg::escape;
-use super::{Plot, page};
+use super::{Plot, complete, page};
+use crate::claims::Judged;
 use crate::figures::figures;
 use netloom_study::number::{counted, duration, grouped, percent, scaled, short};
 use netloom_study::resolve::ResolvedStudy;
@@ -11,10 +12,11 @@ use netloom_workload::config::Runs;
 use std::fmt::Write;
 
 /// The page.
-pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot]) -> String {
+pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot], claims: &[Judged]) -> String {
     let mut html = page::begin(&study.heading(), &subtitle(study, result), false);
     page::description(&mut html, &study.study.description);
     warnings(&mut html, study, result);
+    page::failed_claims(&mut html, claims);
     tables(&mut html, result);
     if !matches!(study.study.workload.runs(), Runs::Packaging(_)) {
         tiles(&mut html, result);
@@ -37,7 +39,8 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot]) -> Str
     }
     html.push_str("</table></div>\n");
     stall(&mut html, result);
-    let toml = escape(&study.to_toml());
+    page::claims(&mut html, claims);
+    let toml = escape(&complete(study));
     let _ = write!(
         html,
         "<h2>To repeat this run</h2>\n<p>The file <code>study.toml</code> beside this page holds the study and its \
@@ -109,7 +112,10 @@ fn tiles(html: &mut String, result: &RunResult) {
 /// What was measured, in tables.
 fn tables(html: &mut String, result: &RunResult) {
     for table in &result.measured {
-        let heads: String = table.columns.iter().map(|name| format!("<th>{}</th>", escape(name))).collect();
+        let heads: String = super::measured::headings(table)
+            .iter()
+            .map(|name| format!("<th>{}</th>", escape(name)))
+            .collect();
         let _ = writeln!(
             html,
             "<h2>{}</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">{heads}</tr>",

@@ -126,7 +126,7 @@ impl Simulate for Fake {
             }),
             measured: vec![MeasuredTable {
                 title: "Ping-pong".into(),
-                columns: vec!["hops".into(), "hardware ns".into()],
+                columns: vec![Column::setting("hops", ""), Column::new("hardware", "ns")],
                 rows: (1..=5).map(|hops| vec![f64::from(hops), 600.0 + 45.0 * f64::from(hops)]).collect(),
                 published: vec![],
             }],

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A value of a parameter, as a claim names it.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Word {
     /// A number.
@@ -19,7 +19,7 @@ pub enum Word {
 pub type At = BTreeMap<String, Word>;
 
 /// What becomes of the figures of several points.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {
     /// There must be one only.
@@ -49,14 +49,14 @@ pub enum Evidence {
 }
 
 /// A claim.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// What it says, for people.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub says: String,
     /// The published entry that it is compared with.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
     /// How the figure is obtained, where it is compared with an entry: `derived` for another entry's figure in other units.
     #[serde(default)]
@@ -64,32 +64,32 @@ pub struct Claim {
     /// The figure.
     pub of: String,
     /// The points that it is read at; all where left out.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub at: At,
     /// Read between the points: where this figure has this value, by straight lines.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub when: BTreeMap<String, f64>,
     /// With `when` and `over`: the condition is read off the points divided by alone, and the others are taken where this
     /// figure is the same.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same: Option<String>,
     /// What becomes of several points.
     #[serde(default)]
     pub take: Take,
     /// The points whose figure it is divided by.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<At>,
     /// The figure that it is divided by, where it is another one.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_of: Option<String>,
     /// One minus the quotient.
     #[serde(default)]
     pub reduction: bool,
     /// The range that it must lie in.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<(f64, f64)>,
     /// The range for small machines, where it is another one.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_between: Option<(f64, f64)>,
     /// Whether small machines can show it.
     #[serde(default = "yes")]
@@ -155,6 +155,36 @@ impl Claim {
             }
         };
         Ok(Read { value: if self.reduction { 1.0 - value } else { value }, from })
+    }
+
+    /// Why one run is not enough to judge it; none where it is. `of_a_sweep` where the run is one point of a sweep, and not all that there is
+    /// of its study.
+    pub fn beyond_one_run(&self, run: &impl Measured, of_a_sweep: bool) -> Option<String> {
+        let another = |at: &At| {
+            let (parameter, value) = at.iter().find(|(parameter, value)| !run.is_at(parameter, value))?;
+            let value = match value {
+                Word::Number(x) => x.to_string(),
+                Word::Text(text) => text.clone(),
+            };
+            Some(format!("{parameter} = {value}, which is not this run"))
+        };
+        if !self.when.is_empty() {
+            return Some("it is read between the points of a sweep, and a run is one point".into());
+        }
+        let taken = match self.take {
+            Take::One => None,
+            Take::Min => Some("minimum"),
+            Take::Max => Some("maximum"),
+            Take::Mean => Some("mean"),
+        };
+        if let (Some(taken), true) = (taken, of_a_sweep) {
+            return Some(format!(
+                "it takes the {taken} of several points of a sweep, and a run is one point"
+            ));
+        }
+        another(&self.at).map(|point| format!("it is read at {point}")).or_else(|| {
+            another(self.over.as_ref()?).map(|point| format!("it is divided by the figure at {point}"))
+        })
     }
 
     /// What the claim says and what was read, in words, and whether it holds.

@@ -1,5 +1,6 @@
-//! Figures of a result by name: those of its summary by dotted path (`links.mean_utilization`), and those that are read
-//! off its curves over time and its links.
+//! Figures of a result by name: those of its summary by dotted path (`links.mean_utilization`), those that programs measured
+//! (`measured.latency_us`, or `measured.latency_us_at_8_B` of a table over sizes), and those that are read off its curves over time and its
+//! links.
 //!
 //! | name | what it is |
 //! |---|---|
@@ -65,13 +66,7 @@ pub fn figure(study: &ResolvedStudy, result: &RunResult, name: &str) -> Result<f
             of(true) / of(false)
         }
         "hot_region.entering" => entering(study, result)?,
-        path => {
-            let summary = serde_json::to_value(result).unwrap_or_default();
-            let found = path.split('.').try_fold(&summary, |value, key| value.get(key));
-            found
-                .and_then(serde_json::Value::as_f64)
-                .ok_or_else(|| format!("`{path}` is no figure of a run"))?
-        }
+        path => result.figure(path).ok_or_else(|| format!("`{path}` is no figure of a run"))?,
     })
 }
 

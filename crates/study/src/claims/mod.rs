@@ -1,5 +1,6 @@
 //! The `[[claim]]` tables of a study: what its results must show. A claim names a figure (`of`, see [`figure`]), the points of the
-//! sweep that it is read at, and the range or the published entry that it is compared with.
+//! sweep that it is read at, and the range or the published entry that it is compared with. A single run is one point: what is read
+//! at others cannot be judged by it ([`Claim::beyond_one_run`]).
 
 mod claim;
 mod figures;
@@ -44,14 +45,18 @@ pub trait Measured {
 
     /// Whether the point has this value of this parameter.
     fn is_at(&self, parameter: &str, value: &Word) -> bool {
-        self.parameters().iter().any(|(path, found)| {
-            path == parameter
-                && match (value, &found.value) {
-                    (Word::Number(x), Value::Integer(i)) => *x == *i as f64,
-                    (Word::Number(x), Value::Float(f)) => x == f,
-                    (Word::Text(text), _) => *text == shown(found),
-                    _ => false,
-                }
-        })
+        self.parameters().iter().any(|(path, found)| path == parameter && value.is(found))
+    }
+}
+
+impl Word {
+    /// Whether this is the word for a parameter's value.
+    pub fn is(&self, found: &Tree) -> bool {
+        match (self, &found.value) {
+            (Word::Number(x), Value::Integer(i)) => *x == *i as f64,
+            (Word::Number(x), Value::Float(f)) => x == f,
+            (Word::Text(text), _) => *text == shown(found),
+            _ => false,
+        }
     }
 }

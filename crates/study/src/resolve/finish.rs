@@ -52,6 +52,7 @@ pub(super) fn finish(
         directory,
         axes,
         claims,
+        has_sweep: false,
         windows,
         study_tree,
         machine_tree,

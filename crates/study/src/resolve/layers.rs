@@ -77,7 +77,8 @@ pub fn resolve(
         }
     }
     let changes = study_tree.take("set");
-    let axes = study_tree.take("sweep").map_or(Ok(vec![]), |sweep| axes_of(&sweep))?;
+    let sweep = study_tree.take("sweep");
+    let axes = sweep.as_ref().map_or(Ok(vec![]), axes_of)?;
     let machine = study_tree.take("machine").ok_or_else(|| {
         Problem::new("`machine` is missing")
             .help("add `machine = \"bgl\"`, or the path of a machine's TOML file")
@@ -87,7 +88,7 @@ pub fn resolve(
     changes.extend(machine_sets);
     let machine_tree = changed_machine(&machine.value, directory, nodes_of(&study_tree), &changes)?;
     let whole = finish(study_tree, (machine.value, machine_tree), directory.to_owned())?;
-    Ok(ResolvedStudy { axes, changes, claims, ..whole })
+    Ok(ResolvedStudy { axes, changes, claims, has_sweep: sweep.is_some(), ..whole })
 }
 
 /// The tree of a machine by name, path or as a table, with changes laid over it.

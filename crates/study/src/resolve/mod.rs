@@ -20,7 +20,7 @@ pub use layers::{EXAMPLES, load, load_machine, resolve};
 pub use written::Configuration;
 
 use crate::claims::Claim;
-use crate::diagnose::Problem;
+use crate::diagnose::{Problem, SourceFile};
 use crate::machine::{Machine, NetworkOutline, SwitchedOutline, TorusMachine};
 use crate::number::grouped;
 use crate::study::{Study, Until};
@@ -43,8 +43,10 @@ pub struct ResolvedStudy {
     pub directory: PathBuf,
     /// The parameters that it sweeps over; none for a single run.
     pub axes: Vec<Axis>,
-    /// What its sweep is to show.
+    /// What its results are to show.
     pub claims: Vec<Claim>,
+    /// Whether its file has a `[sweep]` table, so that one run of it is a point among others.
+    pub has_sweep: bool,
     windows: Windows,
     study_tree: Tree,
     machine_tree: Tree,
@@ -80,6 +82,16 @@ impl ResolvedStudy {
     /// Of a study on another machine: those who ask know that it is one.
     pub fn switched(&self) -> &SwitchedOutline {
         self.network.switched().expect("switches")
+    }
+
+    /// The value that the study or its machine has for a parameter, by its dotted key: as it is written, or the one that holds where it is
+    /// left out.
+    pub fn value(&self, path: &str) -> Option<Tree> {
+        let written = self.study_tree.at(path).or_else(|| self.machine_tree.at(path));
+        written.cloned().or_else(|| {
+            let whole = Tree::parse(&SourceFile::new("study.toml", self.to_toml())).ok()?;
+            whole.at(path).or_else(|| whole.get("machine")?.at(path)).cloned()
+        })
     }
 
     /// What is found impossible only when the study is built, in its place.

@@ -1,6 +1,7 @@
 //! A study written out, so that its run can be repeated.
 
 use super::ResolvedStudy;
+use crate::claims::Claim;
 use crate::machine::Machine;
 use crate::study::Study;
 use netloom_workload::mapping::MappingConfig;
@@ -14,6 +15,12 @@ pub struct Configuration<'a> {
     pub study: &'a Study,
     /// The machine.
     pub machine: &'a Machine,
+}
+
+/// The claims of a study as it is written out.
+#[derive(Serialize)]
+struct Claims<'a> {
+    claim: &'a [Claim],
 }
 
 impl ResolvedStudy {
@@ -35,5 +42,17 @@ impl ResolvedStudy {
         }
         let configuration = Configuration { study: &study, machine: &self.machine };
         toml::to_string_pretty(&configuration).expect("a configuration can be written as TOML")
+    }
+
+    /// The claims as TOML, to be written after all else of the study; empty where there are none. They are no part of what a run follows
+    /// from.
+    pub fn claims_to_toml(&self) -> String {
+        match &self.claims[..] {
+            [] => String::new(),
+            claim => {
+                let text = toml::to_string(&Claims { claim }).expect("claims can be written as TOML");
+                format!("\n{text}")
+            }
+        }
     }
 }

@@ -10,6 +10,8 @@ pub use throughput::Throughput;
 
 use netloom_fabric::router::LinkErrors;
 use netloom_fabric::topology::torus::Torus;
+pub use netloom_workload::measured::Column;
+use netloom_workload::measured::{Measured, figures};
 use serde::{Deserialize, Serialize};
 
 /// The result of one run. Every number is finite: JSON has no others, and what it cannot hold cannot be read back.
@@ -69,6 +71,24 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// The figures that programs measured, by their keys: those of a sweep's columns. A claim names them `measured.KEY`.
+    pub fn measured_figures(&self) -> Vec<(String, f64)> {
+        self.measured.iter().flat_map(|table| figures(&table.columns, &table.rows)).collect()
+    }
+
+    /// A figure of the summary by its dotted path, or one that programs measured.
+    pub fn figure(&self, path: &str) -> Option<f64> {
+        if let Some(key) = path.strip_prefix("measured.") {
+            return self
+                .measured_figures()
+                .into_iter()
+                .find(|(known, _)| known == key)
+                .map(|(_, value)| value);
+        }
+        let summary = serde_json::to_value(self).unwrap_or_default();
+        path.split('.').try_fold(&summary, |value, key| value.get(key))?.as_f64()
+    }
+
     /// Says that the run came to a bad end, and why.
     pub(crate) fn ended_early(&mut self, ended: Ended, why: String) {
         self.simulated.ended = ended;
@@ -101,13 +121,19 @@ pub struct TorusFigures {
 pub struct MeasuredTable {
     /// What it is.
     pub title: String,
-    /// Names of its columns, with their units; the first is what the others depend on.
-    pub columns: Vec<String>,
+    /// Its columns: what the figures depend on, and the figures.
+    pub columns: Vec<Column>,
     /// Its rows.
     pub rows: Vec<Vec<f64>>,
     /// Published figures beside some of its columns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<PublishedCurve>,
+}
+
+impl From<Measured> for MeasuredTable {
+    fn from(Measured { title, columns, rows }: Measured) -> Self {
+        MeasuredTable { title, columns, rows, published: vec![] }
+    }
 }
 
 /// Published figures of one column.

@@ -5,23 +5,24 @@ use super::processes::Processes;
 use super::{reach, unloaded};
 use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;
-use crate::result::{Ended, ProgramFigures, RunResult};
+use crate::result::{Ended, MeasuredTable, ProgramFigures, RunResult};
 use crate::run::ProgressSink;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::host::Family;
 use netloom_fabric::topology::torus::Torus;
 use netloom_messaging::config::Steps;
 use netloom_messaging::rank::{Rank, RankReport};
-use netloom_messaging::transit::{Transit, Unloaded};
+use netloom_messaging::transit::{Hops, Transit, Unloaded};
 use netloom_messaging::transport::Transport;
 use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
 use netloom_nic::packet_port::{NewPacket, PacketPort, PortMemory, Watch};
 use netloom_node::nodes::{NewProcess, Nodes, ThreadOf};
 use netloom_node::process::{Operations, Process, Resumed, Step};
 use netloom_node::time::Microticks;
-use netloom_workload::config::{self as workload, JobsConfig, RankPrograms, Runs, WorkloadConfig};
+use netloom_workload::config::{JobsConfig, RankPrograms, ReadMarks, Runs, WorkloadConfig};
 use netloom_workload::job_program::JobProgram;
 use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError};
+use netloom_workload::processes::Marks;
 use netloom_workload::program::Program;
 use netloom_workload::shape::Shape;
 use netloom_workload::traffic::Jobs;
@@ -39,7 +40,16 @@ pub(super) struct Ranks<'a> {
     hops: Option<HopStatistics>,
     /// The ranks of each of several jobs, none of one that is no program or does not run.
     jobs: Vec<Range<usize>>,
+    measures: Vec<Measures>,
     pub begin: Instant,
+}
+
+/// A program that measures something: its ranks, how far apart they are, what reads their marks, and its job if it is one of several.
+struct Measures {
+    ranks: Range<usize>,
+    hops: Hops,
+    read: ReadMarks,
+    job: Option<String>,
 }
 
 /// A node without a rank.
@@ -56,18 +66,22 @@ impl<'a> Ranks<'a> {
     pub fn new(study: &'a ResolvedStudy) -> Result<Self, Problem> {
         let begin = Instant::now();
         let workload = beside_the_study(study);
-        let RankPrograms { programs, messages } = programs(study, &workload)?;
         let shape = match &study.network.torus() {
             Some(torus) => Shape::of_torus(&Torus::new(&torus.topology)),
             // A network of switches is to the mapping a line of nodes.
             None => Shape::of_job(study.network.nodes() as u32),
         };
-        let mapping = mapping(study, &shape, programs.len() as u32, "workload")?;
-        check_reach(study, &workload, mapping.nodes(), &messages)?;
-        let hops = study.network.torus().map(|_| mapping.hop_statistics(&shape, messages.iter().copied()));
+        let program = programs(study, &workload, shape.nodes())?;
+        let mapping = mapping(study, &shape, program.ranks, "workload")?;
+        let between = unloaded::hops(study, mapping.nodes());
+        check_reach(study, &program, mapping.nodes(), &between)?;
+        let messages = program.messages.iter().copied();
+        let hops = study.network.torus().map(|_| mapping.hop_statistics(&shape, messages));
         let placement = Placement::new(mapping.nodes());
-        let ranks = Self::on_nodes(study, programs, placement, vec![], begin);
-        Ok(Ranks { hops, ..ranks })
+        let ranks = Self::on_nodes(study, (program.programs)(&between), placement, vec![], begin);
+        let all = 0..program.ranks as usize;
+        let measures = program.measured.map(|read| Measures { ranks: all, hops: between, read, job: None });
+        Ok(Ranks { hops, measures: measures.into_iter().collect(), ..ranks })
     }
 
     /// Those of a study with several jobs, or of only one of these.
@@ -79,6 +93,7 @@ impl<'a> Ranks<'a> {
     ) -> Result<Self, Problem> {
         let begin = Instant::now();
         let (mut all, mut nodes, mut ranks): (Vec<Box<dyn Program>>, Vec<u32>, _) = (vec![], vec![], vec![]);
+        let mut measures = vec![];
         for (number, job) in config.jobs.iter().enumerate() {
             let first = all.len();
             if job.is_program() && only.is_none_or(|only| only == number) {
@@ -86,20 +101,25 @@ impl<'a> Ranks<'a> {
                 workload.each_file(&|file| {
                     *file = study.directory.join(&*file).to_string_lossy().into_owned();
                 });
-                let RankPrograms { programs, messages } = programs(study, &workload)?;
+                let program = programs(study, &workload, job.nodes)?;
                 let shape = Shape::of_job(job.nodes);
-                let mapping = mapping(study, &shape, programs.len() as u32, "workload.jobs")?;
+                let mapping = mapping(study, &shape, program.ranks, "workload.jobs")?;
                 let own: Vec<u32> =
                     mapping.nodes().iter().map(|&node| jobs.nodes(number)[node as usize]).collect();
-                check_reach(study, &workload, &own, &messages)?;
+                let hops = unloaded::hops(study, &own);
+                check_reach(study, &program, &own, &hops)?;
                 nodes.extend(own);
-                all.extend(
-                    programs.into_iter().map(|p| Box::new(JobProgram::new(first as u32, p)) as Box<_>),
-                );
+                let made = (program.programs)(&hops).into_iter();
+                all.extend(made.map(|p| Box::new(JobProgram::new(first as u32, p)) as Box<_>));
+                if let Some(read) = program.measured {
+                    let job = Some(job.name(number));
+                    measures.push(Measures { ranks: first..all.len(), hops, read, job });
+                }
             }
             ranks.push(first..all.len());
         }
-        Ok(Self::on_nodes(study, all, Placement::of_jobs(&nodes), ranks, begin))
+        let ranks = Self::on_nodes(study, all, Placement::of_jobs(&nodes), ranks, begin);
+        Ok(Ranks { measures, ..ranks })
     }
 
     fn on_nodes(
@@ -118,6 +138,7 @@ impl<'a> Ranks<'a> {
             placement: Arc::new(placement),
             hops: None,
             jobs,
+            measures: vec![],
             begin,
         }
     }
@@ -214,7 +235,28 @@ impl<'a> Ranks<'a> {
                 }
                 _ => result.warnings.push(format!("{left} of {ranks} ranks had not ended: {told}")),
             }
+        } else {
+            result.measured.extend(self.measures.iter().map(|of| self.measured(of, processes)));
         }
+    }
+
+    /// What a program measured, by the marks of its ranks.
+    fn measured(&self, of: &Measures, processes: &Processes) -> MeasuredTable {
+        let mut marks = vec![];
+        for (node, _, measurements) in &processes.measurements {
+            let rank = self.placement.rank(*node).map(|rank| rank as usize);
+            if let Some(rank) = rank.filter(|rank| of.ranks.contains(rank)) {
+                let rank = (rank - of.ranks.start) as u32;
+                marks.extend(measurements.iter().map(|mark| (rank, mark.key, mark.value)));
+            }
+        }
+        // Microticks of a second.
+        let second = self.study.machine.ticks_per_second() as f64 * 1e6;
+        let mut table = (of.read)(&of.hops, &Marks::new(of.ranks.len() as u32, marks, second));
+        if let Some(job) = &of.job {
+            table.title = format!("{job}: {}", table.title);
+        }
+        table.into()
     }
 
     /// What some ranks did, and what those wait for that have not ended.
@@ -267,24 +309,20 @@ fn mapping(study: &ResolvedStudy, shape: &Shape, ranks: u32, key: &str) -> Resul
 /// Refuses messages that have no way round what is dead on a torus.
 fn check_reach(
     study: &ResolvedStudy,
-    workload: &WorkloadConfig,
+    program: &RankPrograms,
     nodes: &[u32],
-    messages: &[(u32, u32, u64)],
+    hops: &Hops,
 ) -> Result<(), Problem> {
     match study.network.torus() {
-        Some(_) => reach::check(study, ranks_of(workload), nodes, messages).map_err(|e| study.impossible(e)),
+        Some(_) => reach::check(study, program, nodes, hops).map_err(|e| study.impossible(e)),
         None => Ok(()),
     }
 }
 
-/// The programs of a workload of ranks.
-fn programs(study: &ResolvedStudy, workload: &WorkloadConfig) -> Result<RankPrograms, Problem> {
-    ranks_of(workload).rank_programs().map_err(|e| study.impossible(e))
-}
-
-fn ranks_of(workload: &WorkloadConfig) -> &dyn workload::Ranks {
+/// The programs of a workload of ranks, on so many nodes.
+fn programs(study: &ResolvedStudy, workload: &WorkloadConfig, nodes: u32) -> Result<RankPrograms, Problem> {
     match workload.runs() {
-        Runs::Ranks(ranks) => ranks,
+        Runs::Ranks(ranks) => ranks.rank_programs(nodes).map_err(|e| study.impossible(e)),
         _ => unreachable!("only these are programs of ranks"),
     }
 }

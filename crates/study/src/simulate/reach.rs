@@ -4,17 +4,18 @@
 use crate::resolve::ResolvedStudy;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::topology::torus::Torus;
+use netloom_messaging::transit::Hops;
 use netloom_nic::detour;
-use netloom_workload::config::{Priority, Ranks, Routing};
+use netloom_workload::config::{Priority, RankPrograms, Routing};
 use netloom_workload::program::destinations;
 
 /// Refuses programs with a rank on a dead node, or a message that no plan leads to its destination. `nodes` are those of the
-/// ranks; `messages` those that are known beforehand, rank by rank; where there are none, the programs tell.
+/// ranks, which are so far apart. Where the messages are not known beforehand, the programs tell.
 pub(crate) fn check(
     study: &ResolvedStudy,
-    workload: &dyn Ranks,
+    program: &RankPrograms,
     nodes: &[u32],
-    messages: &[(u32, u32, u64)],
+    hops: &Hops,
 ) -> Result<(), ConfigError> {
     let Some(planner) = detour::planner(study.torus()) else { return Ok(()) };
     let torus = Torus::new(&study.torus().topology);
@@ -55,13 +56,13 @@ pub(crate) fn check(
             ),
         )
     };
-    if messages.is_empty() {
-        for (rank, mut program) in (0..).zip(workload.rank_programs()?.programs) {
+    if program.messages.is_empty() {
+        for (rank, mut program) in (0..).zip((program.programs)(hops)) {
             destinations(&mut *program).into_iter().try_for_each(|to| reaches(rank, to))?;
         }
         return Ok(());
     }
-    let mut pairs: Vec<(u32, u32)> = messages.iter().map(|m| (m.0, m.1)).collect();
+    let mut pairs: Vec<(u32, u32)> = program.messages.iter().map(|m| (m.0, m.1)).collect();
     pairs.sort_unstable();
     pairs.dedup();
     pairs.into_iter().try_for_each(|(from, to)| reaches(from, to))

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::glex::GlexConfig;
 use crate::gni::GniConfig;
+use crate::point_to_point::PointToPointConfig;
 use crate::shape::Shape;
 use crate::skeleton::SkeletonConfig;
 use crate::spi::SpiConfig;
@@ -142,6 +143,8 @@ workloads! {
         Packaging(PackagingConfig) = "packaging",
         /// The communication of a program, with its computation as time.
         Skeleton(SkeletonConfig) = "skeleton",
+        /// Latency, bandwidth or message rate between ranks, as the OSU micro-benchmarks measure them, on any machine.
+        PointToPoint(PointToPointConfig) = "point-to-point",
         /// What a recorded program did.
         Trace(Trace) = "trace",
         /// A program on Message Units.

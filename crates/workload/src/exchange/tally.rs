@@ -3,8 +3,8 @@
 use super::{
     CHECKED, COMPLETED, Drawn, Exchange, FAILED, FOUND, GIVEN_UP, ISSUED, Kind, PARTLY, RETURNED, WRONG,
 };
+use crate::measured::{Column, Measured};
 use crate::processes::Measurements;
-use crate::spi::Measured;
 use std::collections::{HashMap, HashSet};
 
 /// Of how many transactions what is true.
@@ -74,7 +74,7 @@ impl Exchange {
                 .collect();
         let sum = by_kind.iter().fold(Tally::default(), |sum, (_, tally)| sum.and(*tally));
         let ended = all(RETURNED).map(|(_, at)| at).max().unwrap_or(0) as f64 / second * 1e6;
-        let mut cells: Vec<(String, f64)> = [
+        let mut cells: Vec<(Column, f64)> = [
             ("nodes", alive.len() as u64),
             ("issued", sum.issued),
             ("completed", sum.completed),
@@ -84,9 +84,9 @@ impl Exchange {
             ("partly there", numbers_of(PARTLY).len() as u64),
             ("wrong", numbers_of(WRONG).len() as u64),
         ]
-        .map(|(name, count)| (name.to_owned(), count as f64))
+        .map(|(name, count)| (Column { is_setting: name == "nodes", ..Column::new(name, "") }, count as f64))
         .to_vec();
-        cells.push(("ended at us".into(), ended));
+        cells.push((Column::new("ended at", "us"), ended));
         if by_kind.len() > 1 {
             for (name, tally) in &by_kind {
                 for (what, count) in [
@@ -95,7 +95,7 @@ impl Exchange {
                     ("failed", tally.failed),
                     ("missing", tally.missing),
                 ] {
-                    cells.push((format!("{name} {what}"), count as f64));
+                    cells.push((Column::new(&format!("{name} {what}"), ""), count as f64));
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Put bandwidth by size (Figure 2), one way or both.
 
-use super::{AT, Measured, Measurements, Path, check_partner, refuse, set_up};
+use super::{AT, Measurements, Path, check_partner, refuse, set_up};
+use crate::measured::{Measured, columns};
 use crate::processes::span;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::Glex;
@@ -65,7 +66,7 @@ impl Bandwidth {
         let span = span(measurements, (BEGIN, END), second);
         Measured {
             title: "Put bandwidth".into(),
-            columns: ["B", "GB/s"].map(str::to_owned).to_vec(),
+            columns: columns(&[("", "B")], &[("", "GB/s")]),
             rows: vec![vec![self.bytes as f64, bytes as f64 / span / 1e9]],
         }
     }

@@ -1,7 +1,8 @@
 //! Barriers, broadcasts and sums of all nodes in a tree (sections 2.5 and 4.7): by sequences of descriptors that control packets set off, or
 //! by hosts, which wait for mini-packets and send the next. What each node gets is checked.
 
-use super::{KEY, Measured, Measurements, Path, of, refuse};
+use super::{KEY, Measurements, Path, of, refuse};
+use crate::measured::{Measured, columns};
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::tree::{Tree, TreeOperation as Operation};
 use netloom_messaging::glex::{CHILDREN, Glex};
@@ -66,7 +67,7 @@ impl Collectives {
         };
         Measured {
             title: "Collective operations".into(),
-            columns: ["barrier us", "broadcast us", "sum us"].map(str::to_owned).to_vec(),
+            columns: columns(&[], &[("barrier", "us"), ("broadcast", "us"), ("sum", "us")]),
             rows: vec![vec![mean(2), mean(1), mean(3)]],
         }
     }

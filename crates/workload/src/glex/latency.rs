@@ -1,6 +1,7 @@
 //! Latencies (Table 1): half a ping-pong of immediate puts and of puts, seen by their events, and of mini-packets.
 
-use super::{AT, Measured, Measurements, Path, check_partner, of, refuse, set_up};
+use super::{AT, Measurements, Path, check_partner, of, refuse, set_up};
+use crate::measured::{Measured, columns};
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::glex::Glex;
 use netloom_nic::th::{Address, Options};
@@ -51,7 +52,7 @@ impl Latency {
         let least = |kind: u64| of(measurements, kind).fold(f64::INFINITY, f64::min) / second * 1e6;
         Measured {
             title: "Latency".into(),
-            columns: ["immediate put us", "put us", "mini-packet us"].map(str::to_owned).to_vec(),
+            columns: columns(&[], &[("immediate put", "us"), ("put", "us"), ("mini-packet", "us")]),
             rows: vec![(0..OPERATIONS).map(least).collect()],
         }
     }

@@ -10,9 +10,9 @@ pub mod latency;
 
 use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::exchange::Exchange;
+use crate::measured::Measured;
 use crate::processes::{Measurements, check_partner, of, refuse};
 use crate::shape::Shape;
-use crate::spi::Measured;
 use bandwidth::Bandwidth;
 use collectives::Collectives;
 use latency::Latency;

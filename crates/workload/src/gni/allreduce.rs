@@ -1,7 +1,8 @@
 //! Sums over all nodes by the collective engine ("Reductions and Barriers", Figure 15): of one process a node. What the processes of a
 //! node do among themselves before and after is no part of it.
 
-use super::{Measured, Measurements, of, refuse, set_up};
+use super::{Measurements, of, refuse, set_up};
+use crate::measured::{Measured, columns};
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::Gni;
 use netloom_nic::aries::address::PageSize;
@@ -42,7 +43,7 @@ impl Allreduce {
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         Measured {
             title: "Allreduce by the collective engine".into(),
-            columns: ["nodes", "us"].map(str::to_owned).to_vec(),
+            columns: columns(&[("nodes", "")], &[("", "us")]),
             rows: vec![vec![measurements.len() as f64, mean]],
         }
     }

@@ -1,6 +1,7 @@
 //! Rates of atomic operations ("Aries Performance", last paragraphs): all nodes on one variable of node 0, or on many at random.
 
-use super::{BEGIN, END, Measured, Measurements, refuse, set_up, span};
+use super::{BEGIN, END, Measurements, refuse, set_up, span};
+use crate::measured::{Measured, columns};
 use netloom_engine::Stream;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::Gni;
@@ -59,7 +60,7 @@ impl AmoRates {
         let operations = f64::from(self.operations) * processes as f64;
         Measured {
             title: "Rate of atomic operations".into(),
-            columns: ["variables", "million/s"].map(str::to_owned).to_vec(),
+            columns: columns(&[("variables", "")], &[("", "million/s")]),
             rows: vec![vec![self.variables as f64, operations / span(measurements, second) / 1e6]],
         }
     }

@@ -1,6 +1,7 @@
 //! Put bandwidth by size (Figure 12), one way or both.
 
-use super::{AT, BEGIN, END, Measured, Measurements, check_partner, refuse, set_up, span};
+use super::{AT, BEGIN, END, Measurements, check_partner, refuse, set_up, span};
+use crate::measured::{Measured, columns};
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::{Endpoint, Gni, Post, PostKind};
 use netloom_nic::aries::Window;
@@ -65,7 +66,7 @@ impl Bandwidth {
         let rate = bytes as f64 / span(measurements, second) / 1e9;
         Measured {
             title: "Put bandwidth".into(),
-            columns: ["B", "GB/s"].map(str::to_owned).to_vec(),
+            columns: columns(&[("", "B")], &[("", "GB/s")]),
             rows: vec![vec![self.bytes as f64, rate]],
         }
     }

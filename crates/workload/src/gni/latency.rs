@@ -1,6 +1,7 @@
 //! Latencies by size (Figure 11): half a ping-pong of puts that the other side sees in its memory, and gets until their flag is there.
 
-use super::{AT, Measured, Measurements, check_partner, of, refuse, set_up};
+use super::{AT, Measurements, check_partner, of, refuse, set_up};
+use crate::measured::{Measured, columns};
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
@@ -52,7 +53,7 @@ impl Latency {
         let row = |(i, &bytes): (usize, &u64)| vec![bytes as f64, mean(2 * i as u64), mean(2 * i as u64 + 1)];
         Measured {
             title: "Latency".into(),
-            columns: ["B", "put ns", "get ns"].map(str::to_owned).to_vec(),
+            columns: columns(&[("", "B")], &[("put", "ns"), ("get", "ns")]),
             rows: self.sizes_B.iter().enumerate().map(row).collect(),
         }
     }

@@ -12,9 +12,9 @@ pub mod put_rates;
 
 use crate::config::{Machines, Runs, Workload, of_workload};
 use crate::exchange::Exchange;
+use crate::measured::Measured;
 use crate::processes::{Measurements, check_partner, of, refuse};
 use crate::shape::Shape;
-use crate::spi::Measured;
 use allreduce::Allreduce;
 use amo_rates::AmoRates;
 use bandwidth::Bandwidth;

@@ -1,6 +1,7 @@
 //! Put rates by processes (Figure 13): words by FMA launch, to memory whose handle is the same for all (vMDH), or changes with each.
 
-use super::{BEGIN, END, Measured, Measurements, check_partner, refuse, set_up};
+use super::{BEGIN, END, Measurements, check_partner, refuse, set_up};
+use crate::measured::{Measured, columns};
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::gni::Gni;
 use netloom_nic::aries::Window;
@@ -51,7 +52,7 @@ impl PutRates {
         let rate: f64 = measurements.iter().filter_map(own).sum();
         Measured {
             title: "Put rate".into(),
-            columns: ["processes", "million/s"].map(str::to_owned).to_vec(),
+            columns: columns(&[("processes", "")], &[("", "million/s")]),
             rows: vec![vec![self.processes.into(), rate / 1e6]],
         }
     }

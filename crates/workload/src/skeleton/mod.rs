@@ -36,6 +36,7 @@ use crate::ConfigError;
 use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload, refuse};
 use crate::program::{self, Issue, OpId, Operation, Processors, Program};
 use crate::shape::Shape;
+use netloom_messaging::transit::Hops;
 
 /// What a skeleton may call: a rank of a message-passing program.
 ///
@@ -55,6 +56,9 @@ pub trait Rank: Send + Sync {
 
     /// Takes part in a collective operation of all ranks by the machine's hardware.
     fn collective(&self, what: program::Collective, bytes: u64) -> impl Future<Output = ()> + Send;
+
+    /// Notes the time under a key, for benchmarks.
+    fn mark(&self, key: u64) -> impl Future<Output = ()> + Send;
 
     /// Starts to send `bytes`.
     fn isend(&self, to: u32, tag: u32, bytes: u64) -> Self::Request;
@@ -214,6 +218,11 @@ impl Rank for SimulatedRank {
         self.wait(Request { slot }).await;
     }
 
+    async fn mark(&self, key: u64) {
+        let slot = lock(&self.shared).issue(Operation::Mark { key });
+        self.wait(Request { slot }).await;
+    }
+
     fn isend(&self, to: u32, tag: u32, bytes: u64) -> Request {
         assert!(to < self.ranks, "rank {} sends to rank {to} of {}", self.rank, self.ranks);
         Request { slot: lock(&self.shared).issue(Operation::Send { to, bytes, tag }) }
@@ -352,9 +361,19 @@ impl Workload for SkeletonConfig {
 }
 
 impl Ranks for SkeletonConfig {
-    fn rank_programs(&self) -> Result<RankPrograms, ConfigError> {
-        let programs = self.programs()?.into_iter().map(|p| Box::new(p) as Box<_>);
-        Ok(RankPrograms { programs: programs.collect(), messages: vec![] })
+    fn rank_programs(&self, _: u32) -> Result<RankPrograms, ConfigError> {
+        self.check().map_err(of_workload)?;
+        let config = self.clone();
+        let programs = move |_: &Hops| {
+            let programs = config.programs().expect("it was checked").into_iter();
+            programs.map(|p| Box::new(p) as Box<_>).collect()
+        };
+        Ok(RankPrograms {
+            ranks: self.ranks(),
+            messages: vec![],
+            programs: Box::new(programs),
+            measured: None,
+        })
     }
 }
 

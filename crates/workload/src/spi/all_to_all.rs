@@ -5,7 +5,7 @@
 //! driver): a message goes in windows of 2 KB, the first window to everybody, then the second; descriptors go into 64 injection
 //! FIFOs in turn; packets may take the network FIFO of any direction, and name zone 0.
 
-use super::Measured;
+use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
 use crate::traffic::order::Order;
 use netloom_fabric::config::ConfigError;
@@ -122,7 +122,7 @@ pub(super) fn measured(
     let peak_us = nodes * config.bytes as f64 * longest / 8.0 / EFFECTIVE_B_PER_NS / 1e3;
     Measured {
         title: "All-to-all".into(),
-        columns: ["message B", "time us", "fraction of peak"].map(str::to_owned).to_vec(),
+        columns: columns(&[("message", "B")], &[("time", "us"), ("fraction of", "peak")]),
         rows: vec![vec![config.bytes as f64, time_us, peak_us / time_us]],
     }
 }

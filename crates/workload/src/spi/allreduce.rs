@@ -4,8 +4,8 @@
 //! writes through the user's collective FIFO; two counters in turn, the next one set before each operation; the time
 //! is from before that store to when the counter is seen to be zero, so with the software's part, as a mean over the rounds.
 
-use super::Measured;
 use super::tree::{Boxes, MEMORY, RECEIVED, Registers, SENT, check_messages, check_trees, ten, trees, write};
+use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
@@ -157,18 +157,16 @@ pub(super) fn measured(
     }
     Measured {
         title: "Allreduce".into(),
-        columns: [
-            "nodes",
-            "hops up and down",
-            "message B",
-            "hardware ns",
-            "hardware and software ns",
-            "first to last ns",
-            "throughput GB/s",
-            "wrong words",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        columns: columns(
+            &[("nodes", ""), ("hops up and down", ""), ("message", "B")],
+            &[
+                ("hardware", "ns"),
+                ("hardware and software", "ns"),
+                ("first to last", "ns"),
+                ("throughput", "GB/s"),
+                ("wrong words", ""),
+            ],
+        ),
         rows,
     }
 }

@@ -1,7 +1,7 @@
 //! Barriers (Chen et al., section II.D): nodes in boxes wait for one another, again and again, by the unit's own registers.
 
-use super::Measured;
 use super::tree::{Boxes, Registers, check_trees, trees};
+use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::config::ConfigError;
@@ -82,9 +82,10 @@ pub(super) fn measured(
     });
     Measured {
         title: "Barrier".into(),
-        columns: ["nodes", "hops up and down", "hardware ns", "hardware and software ns"]
-            .map(str::to_owned)
-            .to_vec(),
+        columns: columns(
+            &[("nodes", ""), ("hops up and down", "")],
+            &[("hardware", "ns"), ("hardware and software", "ns")],
+        ),
         rows: rows.collect(),
     }
 }

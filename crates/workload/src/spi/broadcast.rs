@@ -1,8 +1,8 @@
 //! Broadcast (Chen et al., sections II.C and V): one node's RDMA write goes up the tree and down to all, again and again. Between two of
 //! them all nodes meet in a barrier.
 
-use super::Measured;
 use super::tree::{Boxes, MEMORY, Registers, check_messages, check_trees, ten, trees, write};
+use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
 use netloom_fabric::collective::{Delivers, Operation, RouteKind};
 use netloom_fabric::config::ConfigError;
@@ -98,9 +98,10 @@ pub(super) fn measured(
     }
     Measured {
         title: "Broadcast".into(),
-        columns: ["nodes", "hops up and down", "message B", "latency ns", "throughput GB/s"]
-            .map(str::to_owned)
-            .to_vec(),
+        columns: columns(
+            &[("nodes", ""), ("hops up and down", ""), ("message", "B")],
+            &[("latency", "ns"), ("throughput", "GB/s")],
+        ),
         rows,
     }
 }

@@ -5,8 +5,8 @@
 //! buffers by RDMA reads, has the PCIe move each on to the file system, and answers when all is there. To read, it has the PCIe
 //! fetch pieces and puts each into the compute node's memory by RDMA writes, whose counter tells the compute node when all has come.
 
-use super::Measured;
 use super::tree::{Boxes, trees};
+use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
 use netloom_engine::Time;
 use netloom_fabric::collective::RouteKind;
@@ -356,9 +356,10 @@ pub(super) fn measured(
             Operation::Write => "Writing files".into(),
             Operation::Read => "Reading files".into(),
         },
-        columns: ["compute nodes an IO node", "time us", "an IO node GB/s", "all GB/s"]
-            .map(str::to_owned)
-            .to_vec(),
+        columns: columns(
+            &[("compute nodes an IO node", "")],
+            &[("time", "us"), ("an IO node", "GB/s"), ("all", "GB/s")],
+        ),
         rows: rows.collect(),
     }
 }

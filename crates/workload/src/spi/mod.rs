@@ -11,6 +11,7 @@ pub mod ping_pong;
 pub mod tree;
 
 use crate::config::{Machines, Runs, Workload, of_workload};
+use crate::measured::Measured;
 use crate::processes::Measurements;
 use crate::shape::Shape;
 use all_to_all::AllToAll;
@@ -83,17 +84,6 @@ impl<'de> Deserialize<'de> for SpiConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         tagged(deserializer)
     }
-}
-
-/// What a program measured, as a table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    /// What it is.
-    pub title: String,
-    /// Names of its columns, with their units; the first is what the others depend on.
-    pub columns: Vec<String>,
-    /// Its rows.
-    pub rows: Vec<Vec<f64>>,
 }
 
 impl Workload for SpiConfig {

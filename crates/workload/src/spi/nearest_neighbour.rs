@@ -1,7 +1,7 @@
 //! Nearest neighbours (Chen et al., section V.B and Table 2): one node whose links are looped back sends a message in each
 //! direction at once, by RDMA writes from an injection FIFO a direction, and so receives one from each.
 
-use super::Measured;
+use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::spi::Spi;
@@ -119,7 +119,7 @@ pub(super) fn measured(
     });
     Measured {
         title: "Nearest neighbours".into(),
-        columns: ["message B", "sent and received GB/s"].map(str::to_owned).to_vec(),
+        columns: columns(&[("message", "B")], &[("sent and received", "GB/s")]),
         rows: rows.collect(),
     }
 }

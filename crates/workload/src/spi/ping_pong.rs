@@ -1,7 +1,7 @@
 //! Ping-pong (Chen et al., section V.A and Table 1): RDMA writes to and fro between the node at the origin and one after the
 //! other of those whose coordinates grow dimension by dimension.
 
-use super::Measured;
+use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::spi::Spi;
@@ -138,9 +138,10 @@ pub(super) fn measured(measurements: &Measurements, tick_ns: f64) -> Measured {
     });
     Measured {
         title: "Ping-pong".into(),
-        columns: ["hops", "hardware ns", "hardware and software ns", "software ns"]
-            .map(str::to_owned)
-            .to_vec(),
+        columns: columns(
+            &[("hops", "")],
+            &[("hardware", "ns"), ("hardware and software", "ns"), ("software", "ns")],
+        ),
         rows: rows.collect(),
     }
 }

@@ -109,6 +109,7 @@ impl Pattern {
             WorkloadConfig::Jobs(jobs) => Kind::Jobs(Arc::new(Jobs::new(jobs, shape, payload_B, seed)?)),
             WorkloadConfig::Packaging(_)
             | WorkloadConfig::Skeleton(_)
+            | WorkloadConfig::PointToPoint(_)
             | WorkloadConfig::Trace(_)
             | WorkloadConfig::Spi(_)
             | WorkloadConfig::Gni(_)

@@ -4,8 +4,8 @@ use super::NodeMemory;
 use crate::diagnose::Problem;
 use crate::measure::torus::TorusReadout;
 use crate::resolve::ResolvedStudy;
+use crate::result::Ended;
 use crate::result::RunResult;
-use crate::result::{Ended, MeasuredTable};
 use crate::run::ProgressSink;
 use crate::simulate::course::Run;
 use crate::simulate::family::RouterFamily;
@@ -14,7 +14,7 @@ use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_nic::message_unit::{self, NETWORK_FIFOS};
-use netloom_workload::spi::{Measured, SpiConfig};
+use netloom_workload::spi::SpiConfig;
 use std::time::Instant;
 
 /// Memory of a node.
@@ -51,9 +51,8 @@ pub(crate) fn run<F: RouterFamily>(
         Run::new(study, TorusReadout::default(), built, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
     let of_run = Processes::of(&mut run.network);
-    let Measured { title, columns, rows } =
-        program.measured(&study.torus().topology, &of_run.measurements, study.micros(1) * 1e3);
-    result.measured.push(MeasuredTable { title, columns, rows, published: vec![] });
+    let measured = program.measured(&study.torus().topology, &of_run.measurements, study.micros(1) * 1e3);
+    result.measured.push(measured.into());
     let refused: Vec<_> =
         run.network.blocks().flat_map(|b| message_unit::refused(b.host()).collect::<Vec<_>>()).collect();
     if let Some((node, why, _)) = refused.iter().min()

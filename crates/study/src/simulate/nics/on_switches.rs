@@ -3,8 +3,8 @@
 use crate::diagnose::Problem;
 use crate::measure::switched::SwitchedReadout;
 use crate::resolve::ResolvedStudy;
+use crate::result::Ended;
 use crate::result::RunResult;
-use crate::result::{Ended, MeasuredTable};
 use crate::run::ProgressSink;
 use crate::simulate::course::Run;
 use crate::simulate::driver::{Driver, TimeOuts};
@@ -13,8 +13,8 @@ use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::tiled::{TiledFamily, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_node::nodes::{NetworkInterface, Nodes as NicNodes};
+use netloom_workload::measured::Measured;
 use netloom_workload::processes::Measurements;
-use netloom_workload::spi::Measured;
 use std::time::Instant;
 
 /// Requests and responses have an injection FIFO each.
@@ -48,8 +48,7 @@ where
     }
     of_run.judge(&mut result, study.switched().wiring.nodes() * processes);
     if result.partial.is_none() && of_run.all_ended() {
-        let Measured { title, columns, rows } = measured(&of_run.measurements);
-        result.measured.push(MeasuredTable { title, columns, rows, published: vec![] });
+        result.measured.push(measured(&of_run.measurements).into());
     }
     Ok(result)
 }

@@ -4,6 +4,7 @@ use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload};
 use crate::goal;
 use crate::goal::replay::{Replay, TraceCollectives};
 use netloom_fabric::config::ConfigError;
+use netloom_messaging::transit::Hops;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -34,13 +35,17 @@ impl Workload for Trace {
 }
 
 impl Ranks for Trace {
-    fn rank_programs(&self) -> Result<RankPrograms, ConfigError> {
+    fn rank_programs(&self, _: u32) -> Result<RankPrograms, ConfigError> {
         let loaded = goal::load(&self.file)
             .map_err(|e| ConfigError { key: "workload.file".into(), message: e.to_string() })?;
         let messages = loaded.messages().collect();
         self.collectives.check(&loaded).map_err(of_workload)?;
-        let programs = Replay::programs(&Arc::new(loaded), &self.collectives);
-        let programs = programs.into_iter().map(|p| Box::new(p) as Box<_>);
-        Ok(RankPrograms { programs: programs.collect(), messages })
+        let (trace, collectives) = (Arc::new(loaded), self.collectives.clone());
+        let ranks = trace.ranks().len() as u32;
+        let programs = move |_: &Hops| {
+            let programs = Replay::programs(&trace, &collectives).into_iter();
+            programs.map(|p| Box::new(p) as Box<_>).collect()
+        };
+        Ok(RankPrograms { ranks, messages, programs: Box::new(programs), measured: None })
     }
 }

@@ -53,6 +53,10 @@ impl Rank for Gossip {
         self.own.collective(what, bytes).await;
     }
 
+    async fn mark(&self, key: u64) {
+        self.own.mark(key).await;
+    }
+
     fn isend(&self, to: u32, tag: u32, bytes: u64) -> Request {
         let knows = self.known.lock().unwrap()[&self.rank()].clone();
         let key = (self.rank(), to, tag);

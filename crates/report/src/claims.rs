@@ -1,15 +1,14 @@
-//! The `[[claim]]` tables of a study, judged by the points of its sweep.
+//! The `[[claim]]` tables of a study, judged by the points of its sweep, or by one run.
 
-use super::{Outcome, over_time};
 use crate::published::compare::judge;
 use crate::published::{Entry, published};
-use netloom_study::claims::{Claim, Measured, figure};
+use netloom_study::claims::{Claim, Measured, Read, Word, figure};
 use netloom_study::diagnose::Problem;
 use netloom_study::number::short;
-use netloom_study::result::RunResult;
+use netloom_study::resolve::ResolvedStudy;
+use netloom_study::result::{Ended, RunResult};
 use netloom_study::tree::Tree;
 use serde::Serialize;
-use std::path::Path;
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -19,7 +18,7 @@ pub enum Verdict {
     Holds,
     /// It does not.
     Fails,
-    /// The sweep does not have what it takes to judge it.
+    /// The sweep or the run does not have what it takes to judge it.
     NotJudged,
 }
 
@@ -61,11 +60,16 @@ impl Judged {
     }
 }
 
-/// A point that has run, as claims read it.
-struct Ran<'a> {
-    outcome: &'a Outcome,
-    result: RunResult,
-    parameters: Vec<(String, Tree)>,
+/// A point of a sweep that has run, as claims read it.
+pub struct Ran<'a> {
+    /// Name of the point.
+    pub name: &'a str,
+    /// Its study.
+    pub study: &'a ResolvedStudy,
+    /// Its result, with its curves over time.
+    pub result: RunResult,
+    /// Where it is in the sweep.
+    pub parameters: Vec<(String, Tree)>,
 }
 
 impl Measured for Ran<'_> {
@@ -74,43 +78,93 @@ impl Measured for Ran<'_> {
     }
 
     fn figure(&self, name: &str) -> Result<f64, String> {
-        let found = figure(&self.outcome.point.study, &self.result, name)?;
-        // The figures of a run that did not come to its end are not those that were asked for.
-        Ok(if self.result.partial.is_some() && name != "stalled" { f64::NAN } else { found })
+        of_whole_run(self.study, &self.result, name)
     }
 
     fn told(&self) -> String {
-        self.outcome.point.name.clone()
+        self.name.to_owned()
     }
 }
 
-/// Judges claims by the points of a sweep over these parameters.
+/// A single run, as claims read it: it is at the point where its study and machine have the values that a claim names.
+struct Alone<'a> {
+    study: &'a ResolvedStudy,
+    result: &'a RunResult,
+}
+
+impl Measured for Alone<'_> {
+    fn parameters(&self) -> &[(String, Tree)] {
+        &[]
+    }
+
+    fn figure(&self, name: &str) -> Result<f64, String> {
+        of_whole_run(self.study, self.result, name)
+    }
+
+    fn told(&self) -> String {
+        "this run".into()
+    }
+
+    fn is_at(&self, parameter: &str, value: &Word) -> bool {
+        self.study.value(parameter).is_some_and(|found| value.is(&found))
+    }
+}
+
+/// A figure by name. Those of a run that did not come to its end are not those that were asked for.
+fn of_whole_run(study: &ResolvedStudy, result: &RunResult, name: &str) -> Result<f64, String> {
+    let found = figure(study, result, name)?;
+    Ok(if result.partial.is_some() && name != "stalled" { f64::NAN } else { found })
+}
+
+/// Judges claims by points that have run; `whole` if all points of the sweep have.
 ///
 /// # Errors
 /// Of the published figures.
-pub fn judge_all(
+pub fn judge_points(claims: &[Claim], points: &[Ran], whole: bool) -> Result<Vec<Judged>, Problem> {
+    judge_all(claims, |claim| if whole { claim.read(points) } else { Err("not all points have run".into()) })
+}
+
+/// Judges the claims of a study by a single run of it.
+///
+/// # Errors
+/// Of the published figures.
+pub fn judge_run(study: &ResolvedStudy, result: &RunResult) -> Result<Vec<Judged>, Problem> {
+    let run = Alone { study, result };
+    judge_all(&study.claims, |claim| {
+        if result.simulated.ended == Ended::Interrupted {
+            return Err("the run was interrupted".into());
+        }
+        match claim.beyond_one_run(&run, study.has_sweep) {
+            Some(why) if study.has_sweep => Err(format!("{why}: `netloom sweep` judges it")),
+            Some(why) => Err(why),
+            None => claim.read(&[Alone { study, result }]),
+        }
+    })
+}
+
+/// Whether one of them does not hold.
+pub fn any_fails(claims: &[Judged]) -> bool {
+    claims.iter().any(|claim| claim.verdict == Verdict::Fails)
+}
+
+/// A line of each, as the terminal shows them.
+pub fn lines(claims: &[Judged]) -> Vec<String> {
+    claims.iter().map(|claim| format!("Claim {}\n", claim.line())).collect()
+}
+
+/// Judges claims; `read` reads a claim's figure.
+fn judge_all(
     claims: &[Claim],
-    paths: &[String],
-    outcomes: &[Outcome],
-    folder: &Path,
+    read: impl Fn(&Claim) -> Result<Read, String>,
 ) -> Result<Vec<Judged>, Problem> {
     if claims.is_empty() {
         return Ok(vec![]);
     }
     let entries = published()?;
-    fn ran<'a>(outcome: &'a Outcome, paths: &[String], folder: &Path) -> Option<Ran<'a>> {
-        let Outcome { point, result, .. } = outcome;
-        let mut result = result.clone()?;
-        result.series = over_time::series(outcome, folder).unwrap_or_default();
-        let parameters = paths.iter().cloned().zip(point.values.iter().cloned()).collect();
-        Some(Ran { outcome, result, parameters })
-    }
-    let points: Vec<Ran> = outcomes.iter().filter_map(|outcome| ran(outcome, paths, folder)).collect();
-    let whole = points.len() == outcomes.len();
-    Ok(claims.iter().map(|claim| judge_one(claim, &entries, &points, whole)).collect())
+    Ok(claims.iter().map(|claim| judge_one(claim, &entries, read(claim))).collect())
 }
 
-fn judge_one(claim: &Claim, entries: &[Entry], points: &[Ran], whole: bool) -> Judged {
+fn judge_one(claim: &Claim, entries: &[Entry], read: Result<Read, String>) -> Judged {
     let entry = claim.entry.as_ref().and_then(|id| entries.iter().find(|entry| entry.id == *id));
     let published = entry.and_then(|entry| entry.published.as_ref()?.number());
     let (low, high) = claim.range(false);
@@ -129,7 +183,6 @@ fn judge_one(claim: &Claim, entries: &[Entry], points: &[Ran], whole: bool) -> J
         verdict: Verdict::NotJudged,
         note: String::new(),
     };
-    let read = if whole { claim.read(points) } else { Err("not all points have run".into()) };
     let value = match read {
         Ok(read) => read.value,
         Err(why) => return Judged { note: why, ..judged },

@@ -1,0 +1,270 @@
+//! Benchmarks of messages between ranks, on any machine: the point-to-point tests of the OSU micro-benchmarks (Panda et al., MVAPICH
+//! project), and the message rate of one rank and its neighbours, after Sandia's (Barrett and Hemmert, "An application based MPI message
+//! throughput benchmark", 2009).
+//!
+//! They run over ranks, so on whatever carries the messages of ranks there. Those of `spi/`, `gni/` and `glex/` are written on one network
+//! interface and measure what that does by itself.
+
+mod bandwidth;
+mod latency;
+mod pairs;
+mod partner;
+mod rate;
+
+pub use bandwidth::Bandwidth;
+pub use latency::Latency;
+pub use pairs::Pairs;
+pub use partner::Partner;
+pub use rate::MessageRate;
+
+use crate::ConfigError;
+use crate::config::{RankPrograms, Ranks, Runs, Workload, of_workload, refuse};
+use crate::measured::{Measured, columns};
+use crate::processes::Marks;
+use crate::program::{Program, Serial};
+use crate::shape::Shape;
+use crate::skeleton::{Rank, SimulatedRank, Skeleton};
+use netloom_fabric::config::tagged::{Tagged, tagged};
+use netloom_messaging::transit::Hops;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::future::Future;
+
+/// Such a benchmark as a study gives it, chosen by `program`; their names are OSU's, but for `msgrate`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "program")]
+pub enum PointToPointConfig {
+    /// A message to and fro between two ranks: half the time of a round trip.
+    #[serde(rename = "latency")]
+    Latency(Latency),
+    /// A window of messages from one rank to another, again and again.
+    #[serde(rename = "bw")]
+    Bandwidth(Bandwidth),
+    /// The same in both directions at once.
+    #[serde(rename = "bibw")]
+    Bidirectional(Bandwidth),
+    /// A window of messages of each of several pairs of ranks at once.
+    #[serde(rename = "mbw_mr")]
+    Pairs(Pairs),
+    /// A window of messages from one rank to each of its nearest neighbours at once.
+    #[serde(rename = "msgrate")]
+    MessageRate(MessageRate),
+}
+
+/// The values of `program`.
+#[derive(Deserialize)]
+#[doc(hidden)]
+pub enum Kind {
+    #[serde(rename = "latency")]
+    Latency,
+    #[serde(rename = "bw")]
+    Bandwidth,
+    #[serde(rename = "bibw")]
+    Bidirectional,
+    #[serde(rename = "mbw_mr")]
+    Pairs,
+    #[serde(rename = "msgrate")]
+    MessageRate,
+}
+
+impl<'de> Tagged<'de> for PointToPointConfig {
+    const TAG: &'static str = "program";
+    type Kind = Kind;
+
+    fn of<D: Deserializer<'de>>(program: Kind, rest: D) -> Result<Self, D::Error> {
+        match program {
+            Kind::Latency => Latency::deserialize(rest).map(Self::Latency),
+            Kind::Bandwidth => Bandwidth::deserialize(rest).map(Self::Bandwidth),
+            Kind::Bidirectional => Bandwidth::deserialize(rest).map(Self::Bidirectional),
+            Kind::Pairs => Pairs::deserialize(rest).map(Self::Pairs),
+            Kind::MessageRate => MessageRate::deserialize(rest).map(Self::MessageRate),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for PointToPointConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged(deserializer)
+    }
+}
+
+/// A benchmark of messages between ranks.
+trait Benchmark: Clone + Send + Sync + 'static {
+    /// Sizes of messages, bytes, and how often what is measured of each is repeated.
+    fn sizes(&self) -> (&[u64], u32);
+
+    /// How many ranks it has on so many nodes.
+    fn ranks(&self, nodes: u32) -> u32;
+
+    /// The key that says how many.
+    fn ranks_key(&self) -> &'static str {
+        "workload.ranks"
+    }
+
+    /// Refuses what is impossible with so many ranks.
+    fn check(&self, ranks: u32) -> Result<(), ConfigError>;
+
+    /// The ranks that rank 0 exchanges messages with.
+    fn partners(&self, ranks: u32, hops: &Hops) -> Vec<u32>;
+
+    /// What a rank does, if it has anything to do.
+    fn run(&self, rank: u32, ranks: u32, partners: &[u32]) -> Option<Box<dyn Program>>;
+
+    /// What came of it.
+    fn measured(&self, partners: &[u32], hops: &Hops, marks: &Marks) -> Measured;
+}
+
+/// The longest message, bytes.
+const LONGEST: u64 = 1 << 32;
+
+fn check_sizes((sizes, iterations): (&[u64], u32)) -> Result<(), ConfigError> {
+    if sizes.is_empty() || sizes.iter().any(|&bytes| bytes > LONGEST) {
+        return refuse("sizes_B", format!("expected at least one size, of at most 4 GiB, found {sizes:?}"));
+    }
+    if iterations == 0 {
+        return refuse("iterations", "expected at least 1");
+    }
+    Ok(())
+}
+
+fn check_window(window: u32) -> Result<(), ConfigError> {
+    match window {
+        0 => refuse("window", "expected at least 1 message"),
+        _ => Ok(()),
+    }
+}
+
+/// Marks of the benchmarks: when the measured part began and ended, by the number of the size.
+fn begin(size: usize) -> u64 {
+    2 * size as u64
+}
+
+fn end(size: usize) -> u64 {
+    2 * size as u64 + 1
+}
+
+/// How long a rank took for a size, seconds.
+fn seconds(marks: &Marks, rank: u32, size: usize) -> f64 {
+    marks.seconds(rank, end(size)) - marks.seconds(rank, begin(size))
+}
+
+/// Tags of data, and of the message that says that a window has been received.
+const DATA: u32 = 0;
+const ACKNOWLEDGEMENT: u32 = 1;
+/// Data of an acknowledgement, bytes.
+const ACKNOWLEDGEMENT_B: u64 = 4;
+
+/// Sends a window of messages, and waits until all of them have been received.
+async fn send_window<R: Rank>(rank: &R, to: u32, window: u32, bytes: u64) {
+    let sends = (0..window).map(|_| rank.isend(to, DATA, bytes)).collect();
+    rank.wait_all(sends).await;
+    rank.recv(Some(to), Some(ACKNOWLEDGEMENT), ACKNOWLEDGEMENT_B).await;
+}
+
+/// The other side of it.
+async fn receive_window<R: Rank>(rank: &R, from: u32, window: u32, bytes: u64) {
+    let receives = (0..window).map(|_| rank.irecv(Some(from), Some(DATA), bytes)).collect();
+    rank.wait_all(receives).await;
+    rank.send(from, ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_B).await;
+}
+
+/// Bandwidth and message rate by size, of so many messages of each; `seconds` says how long those of the size of a number took. `whose`
+/// stands before the names of the figures.
+fn rates(
+    title: String,
+    whose: &str,
+    sizes: &[u64],
+    messages: f64,
+    seconds: impl Fn(usize) -> f64,
+) -> Measured {
+    let row = |(i, &bytes): (usize, &u64)| {
+        let rate = messages / seconds(i);
+        vec![bytes as f64, bytes as f64 * rate / 1e9, rate / 1e6]
+    };
+    let [bandwidth, rate] = ["bandwidth", "message rate"].map(|what| format!("{whose} {what}"));
+    let figures = [(bandwidth.trim(), "GB/s"), (rate.trim(), "million/s")];
+    Measured {
+        title,
+        columns: columns(&[("message", "B")], &figures),
+        rows: sizes.iter().enumerate().map(row).collect(),
+    }
+}
+
+/// A rank's program written as a function.
+fn skeleton<F: Future<Output = ()> + Send + 'static>(
+    rank: u32,
+    ranks: u32,
+    function: impl FnOnce(SimulatedRank) -> F,
+) -> Option<Box<dyn Program>> {
+    Some(Box::new(Skeleton::new(rank, ranks, function)))
+}
+
+/// The programs of a benchmark and what reads their marks.
+fn programs_of<B: Benchmark>(benchmark: &B, nodes: u32) -> RankPrograms {
+    let ranks = benchmark.ranks(nodes);
+    let (programs, measured) = (benchmark.clone(), benchmark.clone());
+    let nothing = || Box::new(Serial::new(vec![])) as Box<dyn Program>;
+    RankPrograms {
+        ranks,
+        messages: vec![],
+        programs: Box::new(move |hops| {
+            let partners = programs.partners(ranks, hops);
+            (0..ranks).map(|rank| programs.run(rank, ranks, &partners).unwrap_or_else(nothing)).collect()
+        }),
+        measured: Some(Box::new(move |hops, marks| {
+            measured.measured(&measured.partners(ranks, hops), hops, marks)
+        })),
+    }
+}
+
+/// Does the same with any of them.
+macro_rules! each {
+    ($self:expr, $benchmark:ident => $what:expr) => {
+        match $self {
+            PointToPointConfig::Latency($benchmark) => $what,
+            PointToPointConfig::Bandwidth(c) => {
+                let $benchmark = &bandwidth::Directed { config: c.clone(), both: false };
+                $what
+            }
+            PointToPointConfig::Bidirectional(c) => {
+                let $benchmark = &bandwidth::Directed { config: c.clone(), both: true };
+                $what
+            }
+            PointToPointConfig::Pairs($benchmark) => $what,
+            PointToPointConfig::MessageRate($benchmark) => $what,
+        }
+    };
+}
+
+impl Workload for PointToPointConfig {
+    fn may_be_job() -> bool {
+        true
+    }
+
+    fn check_on(&self, shape: &Shape) -> Result<(), ConfigError> {
+        each!(self, benchmark => {
+            let (nodes, machine) = (shape.nodes(), shape.words());
+            let ranks = benchmark.ranks(nodes);
+            if ranks < 2 || ranks > nodes {
+                let message =
+                    format!("expected 2 to {nodes} ranks, one for each node of the {machine}, found {ranks}");
+                return refuse(benchmark.ranks_key(), message);
+            }
+            check_sizes(benchmark.sizes()).map_err(of_workload)?;
+            benchmark.check(ranks).map_err(of_workload)
+        })
+    }
+
+    fn runs(&self) -> Runs<'_> {
+        Runs::Ranks(self)
+    }
+}
+
+impl Ranks for PointToPointConfig {
+    fn rank_programs(&self, nodes: u32) -> Result<RankPrograms, ConfigError> {
+        Ok(each!(self, benchmark => programs_of(benchmark, nodes)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
