@@ -525,7 +525,7 @@ impl<T: Transport> Rank<T> {
                 return Ok(Step::Running);
             }
             if let Some((op, key)) = self.marks.pop_front() {
-                self.transport.core().measure(key, now);
+                self.transport.thread().measure(key, now);
                 self.finished(op, now)?;
                 continue;
             }
