@@ -101,6 +101,7 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
                         class,
                         turn: 0,
                         leaving: Leaving::default(),
+                        promised: 0,
                         packets: 0,
                         flits: 0,
                     });
