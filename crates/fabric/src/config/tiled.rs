@@ -472,6 +472,13 @@ impl TiledConfig {
             );
             return refuse("router.vcs", message);
         }
+        self.check_tiles(wiring)?;
+        self.check_room()
+    }
+
+    /// The matrix of tiles, and whether it has enough of them.
+    fn check_tiles(&self, wiring: &Wiring) -> Result<(), ConfigError> {
+        let r = &self.router;
         for (key, side) in [("router.rows", r.rows), ("router.columns", r.columns)] {
             if !(1..=SIDE_MAX).contains(&side) {
                 return refuse(key, format!("expected 1 to {SIDE_MAX}, found {side}"));
@@ -492,6 +499,12 @@ impl TiledConfig {
             );
             return refuse("router.rows", message);
         }
+        Ok(())
+    }
+
+    /// Queues and buses.
+    fn check_room(&self) -> Result<(), ConfigError> {
+        let (r, vcs) = (&self.router, self.vcs());
         let most = self.packet.flits_max();
         for (key, room) in [
             ("router.input_reserved_flits", r.input_reserved_flits),

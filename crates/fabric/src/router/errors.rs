@@ -5,7 +5,7 @@
 
 use super::ack_clock::AckClock;
 use super::corruption::{Chances, Fate, Special};
-use super::event::{Event, Kind};
+use super::event::{Event, Kind, OwnKind};
 use super::statistics::LinkErrors;
 use crate::collective::{CollectiveHeader, RouteKind};
 use crate::config::{Link, LinkFault, PacketFormat, PlacedFault};
@@ -228,14 +228,14 @@ impl Errors {
     }
 
     /// A packet will have been received whole at `at`: the timer of its acknowledgement is set, if need be.
-    pub(super) fn received(
+    pub(super) fn received<Own: OwnKind>(
         &mut self,
         (node, port): (u32, usize),
         header: Header,
         meta: &Meta,
         data: Option<&Data>,
         at: Time,
-        calendar: &mut Calendar<Event>,
+        calendar: &mut Calendar<Event<Own>>,
     ) {
         let link = self.link(node, port);
         add(&mut self.crcs[link].received, header, meta, data);
@@ -246,13 +246,13 @@ impl Errors {
 
     /// An acknowledgement with these tokens leaves, and the timer of the next is set, if need be. Returns whether it brings them to the
     /// other end; if it does not get through they go with the next one.
-    pub(super) fn acknowledge(
+    pub(super) fn acknowledge<Own: OwnKind>(
         &mut self,
         (node, port): (u32, usize),
         word: u64,
         due: &mut u64,
         now: Time,
-        calendar: &mut Calendar<Event>,
+        calendar: &mut Calendar<Event<Own>>,
     ) -> bool {
         let through = self.short_gets_through(node, port);
         let link = self.link(node, port);
@@ -266,12 +266,12 @@ impl Errors {
     }
 
     /// A timer has run out, and is set again if need be. Returns whether to acknowledge as soon as the link carries no data packet.
-    pub(super) fn overdue(
+    pub(super) fn overdue<Own: OwnKind>(
         &mut self,
         node: u32,
         port: usize,
         now: Time,
-        calendar: &mut Calendar<Event>,
+        calendar: &mut Calendar<Event<Own>>,
     ) -> bool {
         let link = self.link(node, port);
         let (send, timer) = self.clocks[link].ring(now, self.ack_after);
@@ -321,7 +321,12 @@ impl Errors {
     }
 }
 
-fn set_ack_timer(calendar: &mut Calendar<Event>, node: u32, port: usize, at: Option<Time>) {
+fn set_ack_timer<Own: OwnKind>(
+    calendar: &mut Calendar<Event<Own>>,
+    node: u32,
+    port: usize,
+    at: Option<Time>,
+) {
     if let Some(at) = at {
         calendar.push(at, Event::at(Kind::Overdue, node, port, 0, 0, 0));
     }

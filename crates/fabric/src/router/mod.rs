@@ -2,6 +2,7 @@
 
 mod ack_clock;
 mod bits;
+mod common;
 mod corruption;
 mod errors;
 mod event;
@@ -10,6 +11,7 @@ mod network;
 mod partition;
 mod port;
 pub mod queued;
+mod recovery;
 mod stall;
 mod statistics;
 pub mod tiled;

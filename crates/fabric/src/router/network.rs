@@ -146,8 +146,17 @@ pub trait NodeBlock: RouterBlock<Shape = Torus> {
     /// What there is where links corrupt bits.
     fn link_protection(&self) -> Option<&Errors>;
 
+    /// Of what a node's link had begun when counting began, ticks that were still to go then.
+    fn carried(&self, node: usize, port: usize) -> u32;
+
+    /// Time that packets of so many chunks in all, and acknowledgements, take on a link.
+    fn sending(&self, packets: u64, chunks: u64, acks: u64) -> Time;
+
     /// Traffic of a node's link from when counting began to `now`, the time reached.
-    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts;
+    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
+        let sending = |packets, chunks, acks| self.sending(packets, chunks, acks);
+        self.port(node, port).counts(now, self.carried(node, port), sending)
+    }
 
     /// Whether a port of a node has a link that works.
     fn has_link(&self, node: usize, port: usize) -> bool {

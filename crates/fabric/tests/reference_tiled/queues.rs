@@ -21,18 +21,30 @@ impl Queue {
     }
 }
 
-/// Who holds a bus or a link, and who had it last.
+/// Who holds a bus or a link, who had it last, and for each VC there the queue that had its turn and lacked room.
 #[derive(Clone, Copy, Default)]
 pub struct Arbiter {
     pub holder: Option<usize>,
     last: usize,
+    short_of_room: [Option<usize>; 8],
 }
 
 impl Arbiter {
-    /// Who holds it, or else the next in turn of so many that may have it.
-    pub fn choose(&mut self, of: usize, may: impl Fn(usize) -> bool) -> Option<usize> {
-        if self.holder.is_none() {
-            self.holder = (1..=of).map(|step| (self.last + step) % of).find(|&i| may(i));
+    /// Who holds it, or else the next in turn of so many. Each that has a packet says by which VC it would go and whether there is room; where
+    /// there is not, others wait for room of this VC until it has had it.
+    pub fn choose(&mut self, of: usize, asks: impl Fn(usize) -> Option<(usize, bool)>) -> Option<usize> {
+        for i in (1..=of).map(|step| (self.last + step) % of) {
+            if self.holder.is_some() {
+                break;
+            }
+            let Some((vc, fits)) = asks(i) else { continue };
+            let is_first = self.short_of_room[vc].is_none_or(|first| first == i);
+            if is_first && fits {
+                self.short_of_room[vc] = None;
+                self.holder = Some(i);
+            } else if is_first {
+                self.short_of_room[vc] = Some(i);
+            }
         }
         self.holder
     }

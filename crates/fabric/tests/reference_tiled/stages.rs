@@ -48,15 +48,15 @@ impl Reference {
             let out = self.way_out(router, packet, (tile, vc));
             (out, tile / columns * columns + out.0 % columns, tile % columns * vcs + vc)
         };
-        let may = |vc: usize| {
-            t.input[vc].ready(now).is_some_and(|f| {
+        let asks = |vc: usize| {
+            t.input[vc].ready(now).map(|f| {
                 let (_, switch, queue) = there(f.packet, vc);
-                self.tiles[router][switch].switch[queue].room >= self.packets[f.packet].flits
+                (vc, self.tiles[router][switch].switch[queue].room >= self.packets[f.packet].flits)
             })
         };
         let mut bus = t.row_bus;
         let starts = bus.holder.is_none();
-        let chosen = bus.choose(vcs, may);
+        let chosen = bus.choose(vcs, asks);
         let flit = chosen.and_then(|vc| t.input[vc].ready(now));
         let to = flit.zip(chosen).map(|(f, vc)| there(f.packet, vc));
         self.tiles[router][tile].row_bus = bus;
@@ -113,14 +113,14 @@ impl Reference {
         let t = &self.tiles[router][tile];
         let ready =
             |queue: usize| t.switch[queue].ready(now).filter(|f| f.out == to && !read.contains(&queue));
-        let may = |queue: usize| {
-            ready(queue).is_some_and(|f| {
-                self.tiles[router][to].buffer[there(&f)].room >= self.packets[f.packet].flits
+        let asks = |queue: usize| {
+            ready(queue).map(|f| {
+                (f.vc, self.tiles[router][to].buffer[there(&f)].room >= self.packets[f.packet].flits)
             })
         };
         let mut bus = t.column_buses[row];
         let starts = bus.holder.is_none();
-        let chosen = bus.choose(t.switch.len(), may);
+        let chosen = bus.choose(t.switch.len(), asks);
         let flit = chosen.and_then(ready);
         self.tiles[router][tile].column_buses[row] = bus;
         let (queue, flit) = (chosen?, flit?);
@@ -177,12 +177,13 @@ impl Reference {
             return;
         }
         let t = &self.tiles[router][tile];
-        let may = |queue: usize| {
-            t.buffer[queue].ready(now).is_some_and(|f| !is_link || t.room.fits(f.vc, &self.packets[f.packet]))
+        let asks = |queue: usize| {
+            let flit = t.buffer[queue].ready(now);
+            flit.map(|f| (f.vc, !is_link || t.room.fits(f.vc, &self.packets[f.packet])))
         };
         let mut output = t.output;
         let starts = output.holder.is_none();
-        let chosen = output.choose(t.buffer.len(), may);
+        let chosen = output.choose(t.buffer.len(), asks);
         let flit = chosen.and_then(|queue| t.buffer[queue].ready(now));
         let flits = flit.map_or(0, |f| self.packets[f.packet].flits);
         let t = &mut self.tiles[router][tile];

@@ -6,6 +6,7 @@ mod faults;
 mod tiles;
 mod torus;
 mod traffic;
+mod turns;
 
 use netloom_fabric::config::{Cabling, DragonflyConfig, SwitchedTopology, TiledConfig};
 use netloom_fabric::router::tiled::Mode;

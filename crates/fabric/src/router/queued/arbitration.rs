@@ -11,6 +11,7 @@ use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::{best_of, bits, one_of};
 use crate::router::errors::Kept;
+use crate::router::recovery::Recovery;
 use netloom_engine::{Outbox, Time};
 
 /// What a head may do now: directions, a bit each, and the VC that it takes there.
@@ -233,8 +234,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         n.open &= !(1 << to);
         if to == LOCAL {
             let end = now + time;
-            self.calendar.push(end, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
-            self.calendar.push(end, Event::at(Kind::Received, n.here, to, 0, packet, header.0));
+            self.common.calendar.push(end, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
+            self.common.calendar.push(end, Event::at(Kind::Received, n.here, to, 0, packet, header.0));
             return;
         }
         n.tokens[to][vc] -= self.tables.cost(vc, chunks);
@@ -245,23 +246,23 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         };
         let (neighbour, start) = self.occupy(n, to, vc, header, now);
         let arrival = start + self.tables.hop + u64::from(n.wires[to]);
-        self.calendar.push(start + time, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
+        self.common.calendar.push(start + time, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
         let mut moving = packet;
         if let Some(port) = from
             && header.head() & Header::DEPOSIT != 0
         {
             // A copy stays here: the packet itself goes on with a record of its own.
-            let data = self.arena.data(packet).cloned();
-            moving = self.insert(*self.arena.get(packet), header, data);
+            let data = self.common.arena.data(packet).cloned();
+            moving = self.insert(*self.common.arena.get(packet), header, data);
             self.start_reception(n, Kind::Copied, port, packet, header, now);
         }
-        if self.errors.is_some() {
+        if self.common.errors.is_some() {
             self.send_unsure(n, to, Kept { header: after, packet: moving, vc: vc as u8 }, start, out);
             return;
         }
         let there = n.far[to].into();
         let arrive = |node, packet| Event::at(Kind::Arrived, node, there, vc, packet, after.0);
-        self.send(neighbour, arrival, arrive, moving, out);
+        self.common.send(neighbour, arrival, arrive, moving, out);
     }
 
     /// A packet takes a link, as soon as it is free and not before `start`. Returns the node at its other end, and when.
@@ -274,28 +275,20 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         start: Time,
     ) -> (u32, Time) {
         let chunks = header.chunks();
-        let record = &mut n.ports[to];
-        let start = record.free_at.max(start);
-        let end = start + self.tables.wire[chunks as usize];
-        record.free_at = end;
-        record.packets += 1;
-        record.sent[CLASS[vc]] += chunks;
+        let time = self.tables.wire[chunks as usize];
+        let start = self.common.occupy(&mut n.ports[to], (vc, CLASS[vc]), chunks, time, start);
         self.counters.iter_mut().for_each(|c| c.sent(n.here, to, vc, chunks));
-        let record = &n.ports[to];
-        self.recorder.busy(start, end);
-        self.recorder.current.hops += 1;
-        self.recorder.current.chunks_by_vc[vc] += u64::from(chunks);
-        (record.neighbour, start)
+        (n.ports[to].neighbour, start)
     }
 
     /// Takes the head of an injection FIFO.
     fn inject(&mut self, n: &mut Node, fifo: usize, now: Time) -> u32 {
         n.waiting &= !(1 << fifo);
         n.injecting |= 1 << fifo;
-        let packet = self.injecting[n.here as usize * self.fifos + fifo];
-        self.arena.get_mut(packet).entered = now;
-        self.recorder.current.injected += 1;
-        self.recorder.under_way += 1;
+        let packet = self.injecting[n.here as usize * self.common.fifos + fifo];
+        self.common.arena.get_mut(packet).entered = now;
+        self.common.recorder.current.injected += 1;
+        self.common.recorder.under_way += 1;
         packet
     }
 
@@ -322,7 +315,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         n.reception_idle &= !(1 << reception(port, fixed_vc(header)));
         let end = now + self.tables.wire[header.chunks() as usize];
         // A receiver may hand over packets of several priorities at once.
-        self.calendar.push(end, Event::at(kind, n.here, port, fixed_vc(header), packet, header.0));
+        self.common.calendar.push(end, Event::at(kind, n.here, port, fixed_vc(header), packet, header.0));
     }
 }
 
@@ -373,7 +366,7 @@ mod tests {
                 // Four packets came by one link; each goes on by a link of its own.
                 for port in [0, 2, 4, 6] {
                     let header = Header::new([1, 1, 1, 1, 0], 1 << port, 17, Header::STATIC);
-                    let packet = shared.arena.insert(Meta::default());
+                    let packet = shared.common.arena.insert(Meta::default());
                     shared.join(n, 8, DETERMINISTIC, packet, header, 0);
                 }
                 let mut out = Outbox::new(vec![]);

@@ -4,18 +4,17 @@
 //! all of a node's have been applied it acts: it sends the token-acks that are due, and its arbiters act once, and again a cycle
 //! later if someone lost. Nodes' cycles begin when something happens, since wires are not whole cycles long.
 
+use super::QueuedFamily;
 use super::counters::Counters;
 use super::soft::SoftErrors;
 use super::state::*;
 use super::tables::Tables;
-use super::{QueuedFamily, QueuedSignal};
-use crate::host::{Host, Signals};
-use crate::packet::{Arena, Header};
-use crate::router::errors::Errors;
+use crate::host::Host;
+use crate::packet::Header;
+use crate::router::common::Common;
 use crate::router::event::take_in;
-use crate::router::partition::remote;
 use crate::router::statistics::Recorder;
-use netloom_engine::{Block, Calendar, Outbox, Time};
+use netloom_engine::{Block, Outbox, Time};
 
 /// How many events ahead memory is fetched.
 const AHEAD: usize = 8;
@@ -35,23 +34,15 @@ pub struct QueuedBlock<H> {
 /// What the nodes of a block have in common: all that a node needs to act besides its own state.
 pub(super) struct Shared<H> {
     pub tables: Tables,
-    pub arena: Arena,
+    pub common: Common<QueuedFamily, QueuedKind, H>,
     /// By a packet's number in the arena.
     pub cells: Vec<Cell>,
     /// Packets at the heads of the injection FIFOs: node, FIFO.
     pub injecting: Vec<u32>,
-    /// Injection FIFOs of a node.
-    pub fifos: usize,
-    pub calendar: Calendar<Event>,
-    pub recorder: Recorder,
     /// Where the machine's own performance counters are on.
     pub counters: Option<Box<Counters>>,
-    /// Where links corrupt bits.
-    pub errors: Option<Box<Errors>>,
     /// Where receivers' buffers have soft errors.
     pub soft: Option<Box<SoftErrors>>,
-    pub host: H,
-    pub signals: Signals<QueuedSignal>,
 }
 
 impl<H: Host<QueuedFamily>> QueuedBlock<H> {
@@ -63,33 +54,21 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
         recorder: Recorder,
         host: H,
     ) -> Self {
-        let mut calendar = Calendar::new();
-        for node in 0..nodes.len() as u32 {
-            for fifo in 0..fifos {
-                calendar.push(0, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
-            }
-        }
         let shared = Shared {
             injecting: vec![0; nodes.len() * fifos],
+            common: Common::new(nodes.len(), fifos, recorder, None, host),
             tables,
-            arena: Arena::default(),
             cells: vec![],
-            fifos,
-            calendar,
-            recorder,
             counters: None,
-            errors: None,
             soft: None,
-            host,
-            signals: Signals::default(),
         };
         QueuedBlock { nodes, shared, numbers, carried: vec![], taken: vec![] }
     }
 
     fn tick(&mut self, now: Time, out: &mut Outbox<Message>) -> u64 {
         let mut taken = std::mem::take(&mut self.taken);
-        self.shared.calendar.take(now, &mut taken);
-        self.shared.recorder.reach(now);
+        self.shared.common.calendar.take(now, &mut taken);
+        self.shared.common.recorder.reach(now);
         if taken.len() > 1 {
             taken.sort_unstable_by_key(order);
         }
@@ -110,6 +89,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
             }
             self.shared.act(n, now, out);
         }
+        self.shared.common.hand_out(out);
         let count = taken.len() as u64;
         self.taken = taken;
         count
@@ -133,20 +113,20 @@ impl<H: Host<QueuedFamily>> Shared<H> {
                 } else {
                     self.join_collective(n, port, vc, event.packet(), header, now);
                 }
-                if self.errors.is_some() {
+                if self.common.errors.is_some() {
                     self.note_arrival(n, event, now);
                 }
             }
             Kind::Received | Kind::Copied => self.received(n, event, now),
             Kind::Fill => n.refill |= event.fifo(),
             Kind::Wake => {
-                self.host.wake(now, n.here, event.packet(), &mut self.signals);
+                self.common.wake(now, n.here, event.packet());
                 self.obey(n, now);
             }
-            Kind::Retry => n.retries = false,
-            Kind::Central => self.central_event(n, event.slot(), now),
-            Kind::Collected => self.collected(n, event, now),
-            Kind::Interrupt => self.interrupted(n, event.port(), event.word, now),
+            Kind::Own(QueuedKind::Retry) => n.retries = false,
+            Kind::Own(QueuedKind::Central) => self.central_event(n, event.slot(), now),
+            Kind::Own(QueuedKind::Collected) => self.collected(n, event, now),
+            Kind::Own(QueuedKind::Interrupt) => self.interrupted(n, event.port(), event.word, now),
             Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mend(n, event, now, out),
         }
     }
@@ -174,25 +154,10 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     pub(super) fn retry(&mut self, n: &mut Node, now: Time) {
         if !n.retries {
             n.retries = true;
-            self.calendar.push(now + self.tables.cycle, Event::at(Kind::Retry, n.here, 0, 0, 0, 0));
+            self.common
+                .calendar
+                .push(now + self.tables.cycle, Event::at(Kind::Own(QueuedKind::Retry), n.here, 0, 0, 0, 0));
         }
-    }
-
-    /// Sends an event to the other end of a link, with a packet or, where there is none, [`u32::MAX`].
-    pub(super) fn send(
-        &mut self,
-        to: u32,
-        at: Time,
-        event: impl FnOnce(u32, u32) -> Event,
-        packet: u32,
-        out: &mut Outbox<Message>,
-    ) {
-        let Some((lane, place)) = remote(to) else {
-            self.calendar.push(at, event(to, packet));
-            return;
-        };
-        let event = event(place, packet);
-        out.send(lane, at, Message::new(event, packet, &mut self.arena));
     }
 }
 
@@ -200,7 +165,7 @@ impl<H: Host<QueuedFamily>> Block for QueuedBlock<H> {
     type Message = Message;
 
     fn next_time(&self) -> Option<Time> {
-        self.shared.calendar.next_time()
+        self.shared.common.calendar.next_time()
     }
 
     fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
@@ -214,6 +179,6 @@ impl<H: Host<QueuedFamily>> Block for QueuedBlock<H> {
     }
 
     fn receive(&mut self, messages: &mut Vec<(Time, Message)>) {
-        take_in(messages, &mut self.shared.arena, &mut self.shared.calendar);
+        take_in(messages, &mut self.shared.common.arena, &mut self.shared.common.calendar);
     }
 }

@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::packet::{Data, Header, Meta};
 use crate::router::bits::{bits, one_of};
 use crate::router::errors::Kept;
-use crate::router::event::FROM_CENTRAL;
+use crate::router::recovery::Recovery;
 use netloom_engine::{Outbox, Time};
 
 /// In an event for the logic: what it reads has gone through up-tree, down-tree; up-tree may begin anew; links that were waited for
@@ -207,7 +207,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         *self.cell_mut(packet) = Cell { header, arrived: now as u32, ..Cell::default() };
         let central = n.central.get_or_insert_default();
         central.queues[vc - VCS][port].push_back(packet);
-        self.recorder.enter(vc, header.chunks() as u8, now);
+        self.common.recorder.enter(vc, header.chunks() as u8, now);
         self.counters.iter_mut().for_each(|c| c.queued(n.here, port, vc, now));
     }
 
@@ -236,11 +236,11 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         if let Some(contribution) = job.contribution.and_then(|which| central.contributions[which].take()) {
             n.injecting &= !(1 << contribution.fifo);
             n.refill |= 1 << contribution.fifo;
-            self.host.prepare(n.here, contribution.fifo);
+            self.common.host.prepare(n.here, contribution.fifo);
         }
         for port in bits(job.inputs) {
             let chunks = std::mem::take(&mut central.being_read[job.vc - VCS][port]);
-            self.recorder.leave(job.vc, chunks, now);
+            self.common.recorder.leave(job.vc, chunks, now);
             let due = !job.kept >> port & 1;
             n.receivers[port].due += u64::from(due) << (8 * job.vc);
             n.due |= due << port;
@@ -327,8 +327,10 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         if let Some(header) = CollectiveHeader::unpack(packed).filter(|_| job.receives) {
             let packet = self.insert(meta, packed, data);
             let fifo = RECEPTION_COLLECTIVE + contribution_of(header.kind);
-            self.calendar
-                .push(now + delay + time, Event::at(Kind::Collected, n.here, fifo, 0, packet, packed.0));
+            self.common.calendar.push(
+                now + delay + time,
+                Event::at(Kind::Own(QueuedKind::Collected), n.here, fifo, 0, packet, packed.0),
+            );
         }
     }
 
@@ -338,7 +340,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let mut meta: Option<Meta> = None;
         let mut take = |shared: &mut Self, packet: u32| {
             let header = shared.cells[packet as usize].header;
-            let (of, data) = shared.arena.remove(packet);
+            let (of, data) = shared.common.arena.remove(packet);
             // One packet goes on for all: as old as the oldest.
             meta = Some(meta.map_or(of, |m: Meta| Meta {
                 made: m.made.min(of.made),
@@ -353,19 +355,19 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             let packet = c.queues[job.vc - VCS][port].pop_front().expect("it was seen at the head");
             let waited = (now as u32).wrapping_sub(self.cells[packet as usize].arrived);
             c.being_read[job.vc - VCS][port] = take(self, packet);
-            self.recorder.waited(CLASS[job.vc], waited);
+            self.common.recorder.waited(CLASS[job.vc], waited);
             self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
         }
         if let Some(own) = job.contribution.and_then(|which| c.contributions[which]) {
             n.contributing &= !(1 << own.fifo);
             n.injecting |= 1 << own.fifo;
-            self.arena.get_mut(own.packet).entered = now;
-            self.recorder.current.injected += 1;
-            self.recorder.under_way += 1;
+            self.common.arena.get_mut(own.packet).entered = now;
+            self.common.recorder.current.injected += 1;
+            self.common.recorder.under_way += 1;
             take(self, own.packet);
         }
         let copies = i64::from(job.outputs.count_ones()) + i64::from(job.receives);
-        self.recorder.under_way += copies - packets.len() as i64;
+        self.common.recorder.under_way += copies - packets.len() as i64;
         let Combined { header, data } = if job.combines.is_some() {
             combine(&packets)
         } else {
@@ -383,7 +385,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     fn at_central(&mut self, n: &Node, at: Time, slot: usize) {
-        self.calendar.push(at, Event::at(Kind::Central, n.here, 0, slot, 0, 0));
+        self.common.calendar.push(at, Event::at(Kind::Own(QueuedKind::Central), n.here, 0, slot, 0, 0));
     }
 
     /// A collective packet starts on a link, not before `start`.
@@ -404,20 +406,20 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             Leaving { from: FROM_CENTRAL, slot: 0, due_vc: 0, due_chunks: 0, chunks: header.chunks() as u8 };
         let (neighbour, start) = self.occupy(n, to, vc, header, start);
         let arrival = start + self.tables.hop + u64::from(n.wires[to]);
-        self.calendar.push(start + time, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
-        if self.errors.is_some() {
+        self.common.calendar.push(start + time, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
+        if self.common.errors.is_some() {
             self.send_unsure(n, to, Kept { header, packet, vc: vc as u8 }, start, out);
             return;
         }
         let there = n.far[to].into();
         let arrive = |node, packet| Event::at(Kind::Arrived, node, there, vc, packet, header.0);
-        self.send(neighbour, arrival, arrive, packet, out);
+        self.common.send(neighbour, arrival, arrive, packet, out);
     }
 
     /// A collective packet is whole in its reception FIFO.
     pub(super) fn collected(&mut self, n: &mut Node, event: &Event, now: Time) {
-        self.recorder.under_way -= 1;
-        let (meta, data) = self.arena.remove(event.packet());
-        self.hand_over(now, n, event.port(), Header(event.word), meta, data);
+        self.common.recorder.under_way -= 1;
+        let record = self.common.arena.remove(event.packet());
+        self.hand_over(now, n, event.port(), Header(event.word), record);
     }
 }

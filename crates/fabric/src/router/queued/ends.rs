@@ -6,7 +6,7 @@ use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::bits;
-use crate::router::event::FROM_CENTRAL;
+use crate::router::recovery::Recovery;
 use netloom_engine::{Outbox, Time};
 
 impl<H: Host<QueuedFamily>> Shared<H> {
@@ -18,7 +18,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         n.open |= link & !n.booked;
         n.booked &= !link;
         if from == FROM_INJECTION {
-            self.host.prepare(n.here, slot.into());
+            self.common.host.prepare(n.here, slot.into());
             n.injecting &= !(1 << slot);
             n.refill |= 1 << slot;
         } else if from != FROM_CENTRAL {
@@ -33,7 +33,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             n.tokens[port][vc] += word.to_le_bytes()[vc];
             self.offer(n, port, vc);
         }
-        self.recorder.current.token_acks += 1;
+        self.common.recorder.current.token_acks += 1;
     }
 
     /// Notes for how many full packets a VC at the other end of a link has room.
@@ -56,15 +56,15 @@ impl<H: Host<QueuedFamily>> Shared<H> {
                 let due = self.due(slot / SLOTS_OF_VC, header);
                 self.vacate(n, (port, slot), header.chunks() as u8, due, now);
             }
-            self.recorder.under_way -= i64::from(!header.is_ghost());
+            self.common.recorder.under_way -= i64::from(!header.is_ghost());
         }
-        let (meta, data) = self.arena.remove(event.packet());
+        let record = self.common.arena.remove(event.packet());
         if header.is_ghost() {
             self.discarded(n, port);
             return;
         }
         let fifo = if port == LOCAL { RECEPTION_LOCAL } else { port };
-        self.hand_over(now, n, fifo, header, meta, data);
+        self.hand_over(now, n, fifo, header, record);
     }
 
     /// Sends the token-acks that are due on these links, behind what they now carry.
@@ -74,24 +74,19 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         for port in bits(ports) {
             let word = std::mem::take(&mut n.receivers[port].due);
             let (to, at) = self.send_short(n, port, now);
-            if self.errors.is_some() && !self.acknowledge(n, port, word, now) {
+            if self.common.errors.is_some() && !self.acknowledge(n, port, word, now) {
                 continue;
             }
             let there = n.far[port].into();
             let event = |node, _| Event::at(Kind::Tokens, node, there, 0, 0, word);
-            self.send(to, at, event, u32::MAX, out);
+            self.common.send(to, at, event, u32::MAX, out);
         }
     }
 
     /// A short packet goes on a link between data packets. Returns the node at the other end, and when it is whole there.
     pub(super) fn send_short(&mut self, n: &mut Node, port: usize, now: Time) -> (u32, Time) {
-        let record = &mut n.ports[port];
-        let end = record.free_at.max(now) + self.tables.ack;
-        record.free_at = end;
-        record.acks += 1;
-        self.recorder.current.acks += 1;
-        self.recorder.busy(end - self.tables.ack, end);
-        (record.neighbour, end + self.tables.token_delay + u64::from(n.wires[port]))
+        let end = self.common.send_short(&mut n.ports[port], self.tables.ack, now);
+        (n.ports[port].neighbour, end + self.tables.token_delay + u64::from(n.wires[port]))
     }
 }
 

@@ -5,7 +5,7 @@ use super::QueuedFamily;
 use super::block::Shared;
 use super::state::*;
 use crate::collective::{ClassRoute, CollectiveHeader};
-use crate::host::{Delivery, Family, Host, Pull, Reception, Request, Signals};
+use crate::host::{Family, Host, Reception, Signals};
 use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 
@@ -82,37 +82,21 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         n: &mut Node,
         port: usize,
         header: Header,
-        meta: Meta,
-        data: Option<Data>,
+        record: (Meta, Option<Data>),
     ) {
-        self.recorder.delivered(now, header.chunks(), &meta);
-        let delivery = Delivery { port, header, meta, data: data.as_ref() };
-        self.host.deliver(now, n.here, &delivery, &mut self.signals);
+        self.common.hand_over(now, n.here, port, header, record);
         self.obey(n, now);
     }
 
     /// Does what the host asked for at a node, which has yet to act in this tick.
     pub(super) fn obey(&mut self, n: &mut Node, now: Time) {
-        let mut list = std::mem::take(&mut self.signals.requests);
-        for signal in list.drain(..) {
-            let node = match signal {
-                Request::Fill { node, fifo } => {
-                    n.refill |= 1 << fifo;
-                    node
-                }
-                Request::Wake { node, at, token } => {
-                    assert!(at > now, "a host may be woken in the future only");
-                    self.calendar.push(at, Event::at(Kind::Wake, node, 0, 0, token, 0));
-                    node
-                }
-                Request::Own { node, signal } => {
-                    self.obey_own(n, signal, now);
-                    node
-                }
-            };
-            debug_assert_eq!(node, n.here, "a host's signals are for the node for which it was called");
+        let mut list = std::mem::take(&mut self.common.signals.requests);
+        for request in list.drain(..) {
+            if let Some(signal) = self.common.obey(request, n.here, &mut n.refill, now) {
+                self.obey_own(n, signal, now);
+            }
         }
-        self.signals.requests = list;
+        self.common.signals.requests = list;
     }
 
     fn obey_own(&mut self, n: &mut Node, signal: QueuedSignal, now: Time) {
@@ -140,24 +124,15 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     fn pull(&mut self, n: &mut Node, fifo: usize, now: Time) {
-        match self.host.pull(now, n.here, fifo, &mut self.signals) {
-            Pull::Packet(header, meta) => {
-                let data = self.signals.take_data();
-                let packet = self.insert(meta, header, data);
-                self.injecting[n.here as usize * self.fifos + fifo] = packet;
-                if let Some(collective) = CollectiveHeader::unpack(header) {
-                    self.contribute(n, fifo, packet, collective);
-                } else {
-                    n.heads[fifo] = self.tables.head(header, 0);
-                    n.waiting |= 1 << fifo;
-                }
+        if let Some((header, packet)) = self.common.pull(n.here, fifo, now) {
+            *self.cell_mut(packet) = Cell { header, ..Cell::default() };
+            self.injecting[n.here as usize * self.common.fifos + fifo] = packet;
+            if let Some(collective) = CollectiveHeader::unpack(header) {
+                self.contribute(n, fifo, packet, collective);
+            } else {
+                n.heads[fifo] = self.tables.head(header, 0);
+                n.waiting |= 1 << fifo;
             }
-            Pull::NotBefore(at) => {
-                self.signals.refuse_data(n.here);
-                let event = Event::at(Kind::Fill, n.here, fifo / 8, fifo % 8, 0, 0);
-                self.calendar.push(at.max(now + 1), event);
-            }
-            Pull::Empty => self.signals.refuse_data(n.here),
         }
         self.obey(n, now);
     }

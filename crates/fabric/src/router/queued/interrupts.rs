@@ -101,7 +101,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
         if status != i.status {
             i.status = status;
-            self.host.event(now, n.here, BarrierStatus(status), &mut self.signals);
+            self.common.host.event(now, n.here, BarrierStatus(status), &mut self.common.signals);
             self.obey(n, now);
         }
     }
@@ -113,14 +113,14 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             let word = i.telling().0[port];
             i.told[port] = word;
             let (to, at) = self.send_short(n, port, now);
-            if self.errors.is_some() && !self.tell_unsure(n, port) {
+            if self.common.errors.is_some() && !self.tell_unsure(n, port) {
                 continue;
             }
             let there = n.far[port].into();
-            let event = |node, _| Event::at(Kind::Interrupt, node, there, 0, 0, word);
+            let event = |node, _| Event::at(Kind::Own(QueuedKind::Interrupt), node, there, 0, 0, word);
             // Unlike a token-ack it goes on from there: through the logic, and to a sender.
             let onward = self.tables.central + self.tables.hop - self.tables.token_delay;
-            self.send(to, at + onward, event, u32::MAX, out);
+            self.common.send(to, at + onward, event, u32::MAX, out);
         }
         n.telling &= !ports;
     }

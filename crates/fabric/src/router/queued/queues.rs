@@ -42,7 +42,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         if before + leaving == 0 {
             n.set_head(port, slot, head);
         }
-        self.recorder.enter(vc, header.chunks() as u8, now);
+        self.common.recorder.enter(vc, header.chunks() as u8, now);
         self.counters.iter_mut().for_each(|c| c.queued(n.here, port, vc, now));
     }
 
@@ -61,7 +61,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         r.leaving |= 1 << slot;
         let waited = (now as u32).wrapping_sub(cell.arrived);
         n.clear_head(port, slot);
-        self.recorder.waited(CLASS[slot / SLOTS_OF_VC], waited);
+        self.common.recorder.waited(CLASS[slot / SLOTS_OF_VC], waited);
         self.counters.iter_mut().for_each(|c| c.gone(n.here, port, slot / SLOTS_OF_VC, now));
         packet
     }
@@ -84,7 +84,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let (r, vc) = (&mut n.receivers[port], slot / SLOTS_OF_VC);
         r.count[slot] -= 1;
         r.leaving &= !(1 << slot);
-        self.recorder.leave(vc, chunks, now);
+        self.common.recorder.leave(vc, chunks, now);
         if r.count[slot] != 0 {
             let cell = &self.cells[r.queues[slot].first as usize];
             let head = self.tables.head(cell.header, cell.ticket);
@@ -96,7 +96,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
 
     /// Keeps a packet, and what it carries; returns its number in the arena.
     pub(super) fn insert(&mut self, meta: Meta, header: Header, data: Option<Data>) -> u32 {
-        let packet = self.arena.insert_with(meta, data);
+        let packet = self.common.arena.insert_with(meta, data);
         *self.cell_mut(packet) = Cell { header, ..Cell::default() };
         packet
     }

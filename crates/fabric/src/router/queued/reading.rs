@@ -21,7 +21,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let right = soft.reads(n.here, port, header.chunks(), ticks);
         if !right {
             n.stopped |= 1 << port;
-            let source = self.arena.get(packet).source;
+            let source = self.common.arena.get(packet).source;
             soft.stopped.push(StoppedUnit { at: now, node: n.number, port, vc, source });
         }
         right

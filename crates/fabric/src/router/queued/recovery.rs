@@ -1,9 +1,6 @@
-//! What follows from a corrupted transmission: ghosts that run on and are discarded, retransmission by timeout, acknowledgements
-//! and barrier packets that get lost and are sent again (section II.F, "a standard, similar to BG/L, link level protocol"; the
-//! rules are told in `docs/link-protection.md`, "In runs"). Nothing here is on the path of packets where no link has errors.
-//!
-//! The sending node draws a transmission's fate at its start and tells the receiver with the packet, which acts on it
-//! no sooner than it could know: when the tail has come.
+//! What these routers do about a corrupted transmission besides what all do (`router/recovery.rs`): ghosts that run on and are
+//! discarded, and barrier packets that get lost and are sent again (section II.F, "a standard, similar to BG/L, link level
+//! protocol"; the rules are told in `docs/link-protection.md`, "In runs"). Nothing here is on the path of packets where no link has errors.
 
 use super::QueuedFamily;
 use super::block::Shared;
@@ -12,70 +9,79 @@ use super::trees::{Central, Job};
 use crate::host::Host;
 use crate::packet::{Header, Meta};
 use crate::router::bits::bits;
-use crate::router::corruption::Fate;
-use crate::router::errors::{Errors, Kept};
+use crate::router::common::Common;
+use crate::router::errors::Kept;
+use crate::router::port::Port;
+use crate::router::recovery::{LinkEnds, Recovery};
 use netloom_engine::{Outbox, Time};
 
-/// In a timeout, as its slot: of data packets, of barrier packets.
-const DATA: usize = 0;
+/// In a timeout, as its slot: of barrier packets. That of data packets is 0.
 const BARRIER: usize = 1;
 
 /// As what a neighbour was told: nothing that can be said, since the highest bit of each class is not used.
 const NOT_KNOWN: u64 = u64::MAX;
 
-impl<H: Host<QueuedFamily>> Shared<H> {
-    fn faulty(&mut self) -> &mut Errors {
-        self.errors.as_mut().expect("only where links have errors")
+impl LinkEnds for Node {
+    fn here(&self) -> u32 {
+        self.here
     }
 
-    /// A packet starts on a link that may corrupt it, for the VC `kept.vc`.
-    #[inline(never)]
-    pub(super) fn send_unsure(
-        &mut self,
-        n: &mut Node,
-        to: usize,
-        mut kept: Kept,
-        start: Time,
-        out: &mut Outbox<Message>,
-    ) {
-        kept.header = kept.header.passed_on();
-        let errors = self.errors.as_mut().expect("only where links have errors");
-        let (meta, data) = (self.arena.get(kept.packet), self.arena.data(kept.packet));
-        if let Some(fate) = errors.send((n.here, to), kept, meta, data) {
-            self.transmit(n, to, kept, fate, start, out);
-        }
+    fn open(&mut self) -> &mut u16 {
+        &mut self.open
     }
 
-    /// Puts a packet that the receiver expects on a link. If it does not get through, the timeout is set.
-    fn transmit(
-        &mut self,
-        n: &mut Node,
-        to: usize,
-        kept: Kept,
-        fate: Fate,
-        start: Time,
-        out: &mut Outbox<Message>,
-    ) {
-        let (mut header, mut packet) = (kept.header, kept.packet);
-        if fate == Fate::Escaped {
-            self.arena.damage(packet);
-        }
-        if !fate.is_taken() {
-            let end = start + self.tables.wire[header.chunks() as usize];
-            let at = self.faulty().timeout(end);
-            self.calendar.push(at, Event::at(Kind::Timeout, n.here, to, DATA, 0, 0));
-            if fate == Fate::BadHeader {
-                return;
-            }
-            header = header.corrupted();
-            packet = self.insert(*self.arena.get(packet), header, None);
-        }
+    fn owing(&mut self) -> &mut u16 {
+        &mut self.due
+    }
+
+    fn due(&mut self, port: usize) -> &mut u64 {
+        &mut self.receivers[port].due
+    }
+
+    fn link(&mut self, port: usize) -> &mut Port {
+        &mut self.ports[port]
+    }
+}
+
+impl<H: Host<QueuedFamily>> Recovery for Shared<H> {
+    type Node = Node;
+    type Family = QueuedFamily;
+    type Own = QueuedKind;
+    type Host = H;
+
+    fn common(&mut self) -> &mut Common<QueuedFamily, QueuedKind, H> {
+        &mut self.common
+    }
+
+    fn wire(&self, chunks: u32) -> Time {
+        self.tables.wire[chunks as usize]
+    }
+
+    fn keep_ghost(&mut self, meta: Meta, header: Header) -> u32 {
+        self.insert(meta, header, None)
+    }
+
+    fn leave(&mut self, n: &mut Node, to: usize, kept: Kept, start: Time, out: &mut Outbox<Message>) {
+        let Kept { header, packet, vc } = kept;
         let there = n.far[to].into();
-        let arrive = |node, packet| Event::at(Kind::Arrived, node, there, kept.vc.into(), packet, header.0);
+        let arrive = |node, packet| Event::at(Kind::Arrived, node, there, vc.into(), packet, header.0);
         let arrival = start + self.tables.hop + u64::from(n.wires[to]);
-        self.send(n.ports[to].neighbour, arrival, arrive, packet, out);
+        self.common.send(n.ports[to].neighbour, arrival, arrive, packet, out);
     }
 
+    fn send_short_ones(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Message>) {
+        self.send_due(n, 1 << port, now, out);
+        self.send_interrupts(n, 1 << port, now, out);
+    }
+
+    fn occupy_again(&mut self, n: &mut Node, port: usize, kept: Kept, now: Time) -> Time {
+        // The collective logic does not begin ahead of its end: another may follow.
+        n.booked |= 1 << port;
+        self.occupy(n, port, kept.vc.into(), kept.header, now).1
+    }
+}
+
+impl<H: Host<QueuedFamily>> Shared<H> {
     /// A packet has joined its VC: its tail will be looked at, and it will be acknowledged.
     #[inline(never)]
     pub(super) fn note_arrival(&mut self, n: &Node, event: &Event, now: Time) {
@@ -83,21 +89,11 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let whole = now + self.tables.wire[header.chunks() as usize];
         if header.is_ghost() {
             let slot = u64::from(self.cells[packet as usize].slot);
-            self.calendar.push(whole, Event::at(Kind::Tail, n.here, port, event.slot(), packet, slot));
+            self.common.calendar.push(whole, Event::at(Kind::Tail, n.here, port, event.slot(), packet, slot));
         }
         if !header.is_corrupt() {
-            let errors = self.errors.as_mut().expect("only where links have errors");
-            let (meta, data) = (self.arena.get(packet), self.arena.data(packet));
-            errors.received((n.here, port), header, meta, data, whole, &mut self.calendar);
+            self.will_acknowledge((n.here, port), header, packet, whole);
         }
-    }
-
-    /// An acknowledgement with these tokens leaves. Returns whether it brings them to the other end.
-    #[inline(never)]
-    pub(super) fn acknowledge(&mut self, n: &mut Node, port: usize, word: u64, now: Time) -> bool {
-        let errors = self.errors.as_mut().expect("only where links have errors");
-        let due = &mut n.receivers[port].due;
-        errors.acknowledge((n.here, port), word, due, now, &mut self.calendar)
     }
 
     /// A barrier packet leaves. Returns whether it gets through; if not, the timeout is set.
@@ -109,7 +105,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         if !through {
             self.faulty().count(n.here, port).barriers_lost += 1;
             let at = self.faulty().timeout(n.ports[port].free_at);
-            self.calendar.push(at, Event::at(Kind::Timeout, n.here, port, BARRIER, 0, 0));
+            self.common.calendar.push(at, Event::at(Kind::Timeout, n.here, port, BARRIER, 0, 0));
         }
         through
     }
@@ -122,12 +118,12 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             Kind::Tail if event.slot() < VCS => self.end_ghost(n, event, now),
             Kind::Tail => self.end_collective_ghost(n, event, now),
             Kind::Overdue => {
-                // The acknowledgement goes as soon as the link carries no data packet.
-                let errors = self.errors.as_mut().expect("only where links have errors");
-                let send = errors.overdue(n.here, port, now, &mut self.calendar);
-                n.due |= u16::from(send) << port;
+                self.overdue(n, port, now);
             }
-            Kind::Resent => self.resent(n, port, now, out),
+            Kind::Resent => {
+                n.booked &= !(1 << port);
+                self.resent(n, port, now, out);
+            }
             _ if event.slot() == BARRIER => self.tell_again(n, port),
             _ => self.time_out(n, port, now, out),
         }
@@ -157,7 +153,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         if standing == 1 && leaving == 0 {
             n.clear_head(port, slot);
         }
-        self.arena.remove(packet);
+        self.common.arena.remove(packet);
         let due = self.due(vc, header);
         self.leave_place(n, (port, vc), header, due, now);
     }
@@ -177,7 +173,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             }
         }
         let header = self.cells[packet as usize].header;
-        self.arena.remove(packet);
+        self.common.arena.remove(packet);
         self.leave_place(n, (port, vc), header, u8::from(!header.is_corrupt()), now);
     }
 
@@ -185,15 +181,9 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     fn leave_place(&mut self, n: &mut Node, (port, vc): (usize, usize), header: Header, due: u8, now: Time) {
         n.receivers[port].due += u64::from(due) << (8 * vc);
         n.due |= u16::from(due != 0) << port;
-        self.recorder.leave(vc, header.chunks() as u8, now);
+        self.common.recorder.leave(vc, header.chunks() as u8, now);
         self.counters.iter_mut().for_each(|c| c.gone(n.here, port, vc, now));
         self.discarded(n, port);
-    }
-
-    /// Counts an invalid packet that is no more.
-    #[cold]
-    pub(super) fn discarded(&mut self, n: &Node, port: usize) {
-        self.faulty().count(n.here, port).ghosts += 1;
     }
 
     /// Whether the tail of any packet that a job is to read will turn out to be corrupted.
@@ -202,7 +192,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             let packet = c.queues[job.vc - VCS][port].front();
             packet.is_some_and(|&packet| self.cells[packet as usize].header.is_ghost())
         };
-        self.errors.is_some() && bits(job.inputs).any(is_ghost)
+        self.common.errors.is_some() && bits(job.inputs).any(is_ghost)
     }
 
     /// What the logic reads turns out to be corrupted while it is being read, so that what comes of it is invalid and runs on as a
@@ -230,45 +220,10 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             if job.receives || job.outputs == 0 {
                 self.discarded(n, port);
             }
-            last = Some((header.passed_on(), self.arena.remove(packet).0));
+            last = Some((header.passed_on(), self.common.arena.remove(packet).0));
         }
         *job = Job { inputs: ghosts, kept, contribution: None, receives: false, ..*job };
         last.expect("one of them is a ghost")
-    }
-
-    /// A sender has waited long enough for an acknowledgement: what is not acknowledged is sent again once the link is free.
-    fn time_out(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Message>) {
-        if n.open >> port & 1 != 0 {
-            self.resend(n, port, now, out);
-        } else {
-            let free = n.ports[port].free_at;
-            self.calendar.push(free, Event::at(Kind::Timeout, n.here, port, DATA, 0, 0));
-        }
-    }
-
-    /// A packet sent again has left: the next one follows, after the short packets that are due; or the pass is over.
-    fn resent(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Message>) {
-        n.open |= 1 << port;
-        n.booked &= !(1 << port);
-        if self.faulty().resent(n.here, port) {
-            self.resend(n, port, now, out);
-        }
-    }
-
-    /// Sends the next packet of a retransmission FIFO.
-    fn resend(&mut self, n: &mut Node, port: usize, now: Time, out: &mut Outbox<Message>) {
-        self.send_due(n, 1 << port, now, out);
-        self.send_interrupts(n, 1 << port, now, out);
-        let (kept, fate) = self.faulty().resend(n.here, port);
-        n.open &= !(1 << port);
-        // The collective logic does not begin ahead of its end: another may follow.
-        n.booked |= 1 << port;
-        let (_, start) = self.occupy(n, port, kept.vc.into(), kept.header, now);
-        let end = n.ports[port].free_at;
-        self.calendar.push(end, Event::at(Kind::Resent, n.here, port, 0, 0, 0));
-        if let Some(fate) = fate {
-            self.transmit(n, port, kept, fate, start, out);
-        }
     }
 
     /// A barrier packet was lost, and none has got through since: what the neighbour should know by now is sent.

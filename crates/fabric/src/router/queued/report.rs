@@ -13,7 +13,7 @@ use crate::router::errors::Errors;
 use crate::router::network::{NodeBlock, RouterBlock};
 use crate::router::port::Port;
 use crate::router::stall::{StoppedUnit, WaitingPacket};
-use crate::router::statistics::{LinkCounts, LinkErrors, Recorder, Totals};
+use crate::router::statistics::{LinkErrors, Recorder};
 use crate::topology::torus::Torus;
 use netloom_engine::Time;
 
@@ -24,41 +24,38 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
     type Overseer = ();
 
     fn host(&self) -> &H {
-        &self.shared.host
+        &self.shared.common.host
     }
 
     fn host_mut(&mut self) -> &mut H {
-        &mut self.shared.host
+        &mut self.shared.common.host
     }
 
     fn recorder(&self) -> &Recorder {
-        &self.shared.recorder
+        &self.shared.common.recorder
     }
 
     fn recorder_mut(&mut self) -> &mut Recorder {
-        &mut self.shared.recorder
+        &mut self.shared.common.recorder
     }
 
     fn packets(&self) -> usize {
-        self.shared.arena.len()
+        self.shared.common.arena.len()
     }
 
     fn restart_counting(&mut self, now: Time) {
         self.carried =
             self.nodes.iter_mut().map(|n| n.ports.each_mut().map(|port| port.restart(now))).collect();
-        self.shared.recorder.totals = Totals::default();
+        self.shared.common.restart_counting();
         self.shared.counters.iter_mut().for_each(|counters| counters.restart(now));
-        self.shared.errors.iter_mut().for_each(|errors| errors.restart_counting());
         self.shared.soft.iter_mut().for_each(|soft| soft.corrected.fill([0; PORTS]));
     }
 
     fn bytes(&self) -> (usize, usize) {
-        let s = &self.shared;
-        let state = size_of_val(&*self.nodes)
-            + size_of_val(&*s.injecting)
-            + size_of_val(&*self.numbers)
-            + s.errors.as_ref().map_or(0, |e| e.bytes());
-        (state, s.arena.bytes() + s.calendar.bytes() + s.cells.capacity() * size_of::<Cell>())
+        let (errors, packets) = self.shared.common.bytes();
+        let state =
+            size_of_val(&*self.nodes) + size_of_val(&*self.shared.injecting) + size_of_val(&*self.numbers);
+        (state + errors, packets + self.shared.cells.capacity() * size_of::<Cell>())
     }
 
     fn waiting(&self) -> Vec<WaitingPacket> {
@@ -77,7 +74,7 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
                     node: self.numbers[here],
                     port,
                     slot,
-                    source: self.shared.arena.get(packet).source,
+                    source: self.shared.common.arena.get(packet).source,
                     destination: (0..DIMENSIONS_MAX).map(|d| header.destination(d).into()).collect(),
                     chunks: header.chunks(),
                     tokens: ports.iter().map(|&p| n.tokens[p].to_vec()).collect(),
@@ -90,7 +87,7 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
                 }
             }
             for fifo in bits(n.waiting | n.contributing) {
-                add(None, fifo, self.shared.injecting[here * self.shared.fifos + fifo]);
+                add(None, fifo, self.shared.injecting[here * self.shared.common.fifos + fifo]);
             }
             if let Some(central) = &n.central {
                 for (vc, port, _) in central.heads(&self.shared.cells) {
@@ -103,7 +100,7 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
 
     fn unrest(&self) -> Vec<String> {
         let mut found = vec![];
-        found.extend(self.shared.errors.as_ref().and_then(|e| e.unrest()));
+        found.extend(self.shared.common.errors.as_ref().and_then(|e| e.unrest()));
         for (here, n) in self.nodes.iter().enumerate() {
             if n.central.as_ref().is_some_and(|central| !central.is_at_rest()) {
                 found.push(format!("node {}: collective logic not at rest", self.numbers[here]));
@@ -138,14 +135,15 @@ impl<H: Host<QueuedFamily>> NodeBlock for QueuedBlock<H> {
     }
 
     fn link_protection(&self) -> Option<&Errors> {
-        self.shared.errors.as_deref()
+        self.shared.common.errors.as_deref()
     }
 
-    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
-        let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
-        let t = &self.shared.tables;
-        self.nodes[node].ports[port]
-            .counts(now, carried, |packets, chunks, acks| t.sending(packets, chunks, acks))
+    fn carried(&self, node: usize, port: usize) -> u32 {
+        self.carried.get(node).map_or(0, |ports| ports[port])
+    }
+
+    fn sending(&self, packets: u64, chunks: u64, acks: u64) -> Time {
+        self.shared.tables.sending(packets, chunks, acks)
     }
 
     fn counters(&self, node: usize, port: usize, now: Time) -> Option<PortCounters> {
@@ -154,14 +152,14 @@ impl<H: Host<QueuedFamily>> NodeBlock for QueuedBlock<H> {
 
     fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
         let s = &self.shared;
-        let mut sum = s.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port));
+        let mut sum = s.common.errors.as_ref().map_or(LinkErrors::default(), |e| e.counted(node, port));
         sum.soft_corrected += s.soft.as_ref().map_or(0, |soft| soft.corrected[node][port]);
         sum
     }
 
     fn errors(&self) -> LinkErrors {
         let s = &self.shared;
-        let mut sum = s.errors.as_ref().map_or(LinkErrors::default(), |e| e.sum());
+        let mut sum = s.common.errors.as_ref().map_or(LinkErrors::default(), |e| e.sum());
         sum.soft_corrected += s.soft.iter().flat_map(|soft| soft.corrected.iter().flatten()).sum::<u64>();
         sum
     }

@@ -4,12 +4,42 @@ use super::trees::{Central, Interrupts};
 pub(super) use super::vcs::*;
 use crate::packet::Header;
 use crate::router::bits::bits;
-pub(super) use crate::router::event::Message;
-pub(super) use crate::router::event::{Event, FROM_INJECTION, Kind, Leaving};
+use crate::router::event::{self, OwnKind};
+pub(super) use crate::router::event::{FROM_INJECTION, Leaving};
 pub(super) use crate::router::partition::NOWHERE;
 use crate::router::port::Port;
 use crate::topology::torus::Coordinates;
 use netloom_engine::{Stream, prefetch};
+
+/// As the source of a transfer, beside [`FROM_INJECTION`]: the central collective logic.
+pub(super) const FROM_CENTRAL: u8 = 0xfe;
+
+/// What happens at these nodes only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueuedKind {
+    /// The node's arbiters act again.
+    Retry,
+    /// The central collective logic is through with what it reads, or may begin anew (see `slot`).
+    Central,
+    /// A collective packet is whole in the reception FIFO `port`.
+    Collected,
+    /// A barrier packet has come to this port.
+    Interrupt,
+}
+
+impl OwnKind for QueuedKind {
+    const ALL: &'static [Self] =
+        &[QueuedKind::Retry, QueuedKind::Central, QueuedKind::Collected, QueuedKind::Interrupt];
+
+    #[inline]
+    fn number(self) -> u64 {
+        self as u64
+    }
+}
+
+pub(super) type Kind = event::Kind<QueuedKind>;
+pub(super) type Event = event::Event<QueuedKind>;
+pub(super) type Message = event::Message<QueuedKind>;
 
 /// The VC on which a packet travels if it is not free to choose: what it is for.
 pub(super) fn fixed_vc(header: Header) -> usize {

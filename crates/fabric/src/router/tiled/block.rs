@@ -116,7 +116,10 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             row_buffers: vec![Buffer::EMPTY; row_buffers],
             column_buffers: vec![Buffer::EMPTY; column_buffers],
             shares: vec![Share::default(); routers * t.shares],
-            entries: vec![Entry { free_at: 0, room: t.room() }; routers * t.shares * t.tiles_per_share],
+            entries: vec![
+                Entry { free_at: 0, room: t.room(), promised: [NOBODY; VCS] };
+                routers * t.shares * t.tiles_per_share
+            ],
             load: vec![0; routers],
             due: Due::default(),
             injecting: vec![NONE; numbers.len() * fifos],

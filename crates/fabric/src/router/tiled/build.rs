@@ -13,6 +13,7 @@ use crate::router::network::{BuildOptions, Network};
 use crate::router::statistics::Recorder;
 use crate::topology::wiring::Wiring;
 use netloom_engine::Time;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A machine of tiled routers, and its hosts.
@@ -44,7 +45,6 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
         }
         let size =
             options.block.first().copied().unwrap_or_else(|| usual_block(wiring)).clamp(1, ROUTERS_MAX);
-        let starts: Vec<u32> = (0..wiring.routers()).step_by(size as usize).collect();
         let places: Vec<(u32, u32)> =
             (0..wiring.routers()).map(|router| (router / size, router % size)).collect();
         let routers = wiring.routers() as usize;
@@ -56,56 +56,10 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
         let schedule = config.faults.schedule(wiring, lanes, config.ticks_per_second, options.seed);
         let mut lookahead = Time::MAX;
         let (mut blocks, mut all_lanes) = (vec![], vec![]);
-        for (b, &first) in starts.iter().enumerate() {
+        for first in (0..wiring.routers()).step_by(size as usize) {
             let routers = size.min(wiring.routers() - first);
             let mut lanes = vec![];
-            let (mut inputs, mut outputs) = (vec![], vec![]);
-            for router in first..first + routers {
-                for tile in 0..k.tiles {
-                    let end = (tile < k.ports).then(|| wiring.end(router, tile)).flatten();
-                    let to = end.map_or(NONE, |end| {
-                        let (block, place) = places[end.router as usize];
-                        if block as usize == b {
-                            return place;
-                        }
-                        lookahead = lookahead.min(k.latency[usize::from(end.class)]);
-                        let lane = lanes.iter().position(|&l| l == block).unwrap_or_else(|| {
-                            lanes.push(block);
-                            lanes.len() - 1
-                        });
-                        REMOTE | (lane as u32) << 16 | place
-                    });
-                    let (there, class) = end.map_or((0, 0), |end| (end.port, end.class));
-                    inputs.push(Input {
-                        queues: [Queue::EMPTY; VCS],
-                        heads: [Head::default(); VCS],
-                        room: [config.router.subswitch_flits as u8; 64],
-                        waiting: 0,
-                        routed: 0,
-                        turn: 0,
-                        blocked: false,
-                        gone: Gone::default(),
-                        free_at: 0,
-                        wake_at: 0,
-                    });
-                    outputs.push(Output {
-                        waiting: 0,
-                        free_at: 0,
-                        wake_at: 0,
-                        room: k.room(),
-                        load: [0; VCS],
-                        load_all: 0,
-                        to,
-                        to_tile: there,
-                        to_number: end.map_or(NONE, |end| end.router),
-                        class,
-                        turn: 0,
-                        leaving: Leaving::default(),
-                        packets: 0,
-                        flits: 0,
-                    });
-                }
-            }
+            let tiles = new_tiles(&tables, first..first + routers, &places, &mut lanes, &mut lookahead);
             assert!(lanes.len() < 1 << 15, "a block has fewer neighbours than a lane's number can tell");
             let recorder = Recorder::new(options.window, false);
             let loads = (router_loads.clone(), link_loads.clone());
@@ -113,7 +67,7 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
             blocks.push(TiledBlock::new(
                 &tables,
                 first,
-                (inputs, outputs),
+                tiles,
                 (fifos, recorder),
                 loads,
                 Faults::new(&tables, &schedule, (first, routers), options.seed),
@@ -126,6 +80,66 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
         let failover = Failover::new(&tables, &schedule);
         Ok(Network::of(blocks, all_lanes, lookahead, Shape(tables), places, failover))
     }
+}
+
+/// The tiles of a block's routers, of which `places` says block and place. `lanes` becomes the blocks to which their links lead, `lookahead`
+/// the shortest time that any of these links takes, if it was longer.
+fn new_tiles(
+    tables: &Tables,
+    routers: Range<u32>,
+    places: &[(u32, u32)],
+    lanes: &mut Vec<u32>,
+    lookahead: &mut Time,
+) -> (Vec<Input>, Vec<Output>) {
+    let (wiring, k) = (&tables.wiring, tables.constants);
+    let here = places[routers.start as usize].0;
+    let (mut inputs, mut outputs) = (vec![], vec![]);
+    for (router, tile) in routers.flat_map(|router| (0..k.tiles).map(move |tile| (router, tile))) {
+        let end = (tile < k.ports).then(|| wiring.end(router, tile)).flatten();
+        let to = end.map_or(NONE, |end| {
+            let (block, place) = places[end.router as usize];
+            if block == here {
+                return place;
+            }
+            *lookahead = k.latency[usize::from(end.class)].min(*lookahead);
+            let lane = lanes.iter().position(|&l| l == block).unwrap_or_else(|| {
+                lanes.push(block);
+                lanes.len() - 1
+            });
+            REMOTE | (lane as u32) << 16 | place
+        });
+        let (to_tile, class) = end.map_or((0, 0), |end| (end.port, end.class));
+        inputs.push(Input {
+            queues: [Queue::EMPTY; VCS],
+            heads: [Head::default(); VCS],
+            room: [tables.config.router.subswitch_flits as u8; 64],
+            waiting: 0,
+            routed: 0,
+            turn: 0,
+            blocked: false,
+            gone: Gone::default(),
+            free_at: 0,
+            wake_at: 0,
+        });
+        outputs.push(Output {
+            waiting: 0,
+            free_at: 0,
+            wake_at: 0,
+            room: k.room(),
+            load: [0; VCS],
+            load_all: 0,
+            to,
+            to_tile,
+            to_number: end.map_or(NONE, |end| end.router),
+            class,
+            turn: 0,
+            leaving: Leaving::default(),
+            promised: 0,
+            packets: 0,
+            flits: 0,
+        });
+    }
+    (inputs, outputs)
 }
 
 /// What a network of tiled routers looks like from outside.

@@ -309,9 +309,11 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                     lost.push(buffer.queue.pop(&mut self.cells));
                 }
             }
-            self.buses[at * k.rows..(at + 1) * k.rows].iter_mut().for_each(|bus| bus.wanted = 0);
+            let buses = &mut self.buses[at * k.rows..(at + 1) * k.rows];
+            buses.iter_mut().for_each(|bus| (bus.wanted, bus.promised) = (0, 0));
             let output = &mut self.outputs[at];
-            (output.waiting, output.load, output.load_all) = (0, [0; VCS], 0);
+            (output.waiting, output.promised) = (0, 0);
+            (output.load, output.load_all) = ([0; VCS], 0);
         }
         self.load[router as usize] = 0;
         let number = (self.first + router) as usize;

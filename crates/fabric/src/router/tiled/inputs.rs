@@ -66,9 +66,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     fn pick_head(&mut self, router: u32, tile: usize, now: Time) -> Option<usize> {
         let at = router as usize * self.k.tiles + tile;
         let input = &self.inputs[at];
-        let behind = input.waiting & (!1 << input.turn);
         let mut soon = Time::MAX;
-        for vc in bits(behind).chain(bits(input.waiting & !behind)) {
+        for vc in in_turn(input.waiting.into(), input.turn) {
             let Head { out, flits } = self.inputs[at].heads[vc];
             let column = self.k.column(out.into());
             let room = u32::from(self.inputs[at].room[column * VCS + vc]);

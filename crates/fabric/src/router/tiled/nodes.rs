@@ -132,18 +132,12 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             return;
         }
         let at = router as usize * self.k.shares + share;
-        let (waiting, turn) = (self.shares[at].waiting, self.shares[at].turn);
-        let behind = waiting & (!1 << turn);
+        let Share { waiting, turn, .. } = self.shares[at];
         let mut next = Time::MAX;
-        for part in [behind, waiting & !behind] {
-            let mut left = part;
-            while left != 0 {
-                let bit = left.trailing_zeros() as usize;
-                left &= left - 1;
-                match self.pick_tile(router, share, bit, now) {
-                    Ok(place) => self.enter(router, share, bit, place, now),
-                    Err(at) => next = next.min(at),
-                }
+        for bit in in_turn(waiting, turn) {
+            match self.pick_tile(router, share, bit, now) {
+                Ok(place) => self.enter(router, share, bit, place, now),
+                Err(at) => next = next.min(at),
             }
         }
         if next != Time::MAX {
@@ -158,29 +152,37 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     }
 
     /// The tile of a share for the packet of a FIFO: of those with room whose way is free, the one with the least in its queue.
-    /// Otherwise the time to ask again, which is the end of time where only room will help.
-    fn pick_tile(&self, router: u32, share: usize, bit: usize, now: Time) -> Result<usize, Time> {
+    /// Otherwise the time to ask again, which is the end of time where only room will help. A packet that finds room nowhere is promised the
+    /// next of its VC in each tile that it may go by.
+    fn pick_tile(&mut self, router: u32, share: usize, bit: usize, now: Time) -> Result<usize, Time> {
         let t = &self.k;
         let (node, fifo) = self.fifo_of(router, share, bit);
         let cell = &self.cells[self.injecting[node as usize * self.fifos + fifo] as usize];
         let vc = self.tables.class_vcs(cell.header);
         let first = (router as usize * t.shares + share) * t.tiles_per_share;
         let hashed = cell.header.mode().is_in_order().then(|| cell.header.seed as usize % t.tiles_per_share);
+        let places = hashed.map_or(0..t.tiles_per_share, |hashed| hashed..hashed + 1);
         let mut best: Option<(u32, usize)> = None;
-        let mut next = Time::MAX;
-        for place in 0..t.tiles_per_share {
-            if hashed.is_some_and(|hashed| hashed != place) {
+        let (mut next, mut has_room) = (Time::MAX, false);
+        for place in places.clone() {
+            let entry = &self.entries[first + place];
+            if entry.promised[vc] != NOBODY && usize::from(entry.promised[vc]) != bit {
                 continue;
             }
-            let entry = &self.entries[first + place];
-            let free_at = match entry.room.has_at(vc, cell.flits.into(), t.rules, now) {
-                None => continue,
-                Some(room_at) => room_at.max(entry.free_at.div_ceil(1000)),
-            };
+            let Some(room_at) = entry.room.has_at(vc, cell.flits.into(), t.rules, now) else { continue };
+            has_room |= room_at <= now;
+            let free_at = room_at.max(entry.free_at.div_ceil(1000));
             if free_at > now {
                 next = next.min(free_at);
             } else if best.is_none_or(|(load, _)| entry.room.in_all() < load) {
                 best = Some((entry.room.in_all(), place));
+            }
+        }
+        if !has_room {
+            for entry in &mut self.entries[first + places.start..first + places.end] {
+                if entry.promised[vc] == NOBODY {
+                    entry.promised[vc] = bit as u8;
+                }
             }
         }
         best.map(|(_, place)| place).ok_or(next)
@@ -194,6 +196,13 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let (node, fifo) = self.fifo_of(router, share, bit);
         let packet = std::mem::replace(&mut self.injecting[node as usize * self.fifos + fifo], NONE);
         let vc = self.tables.class_vcs(self.cells[packet as usize].header);
+        let mut was_promised = false;
+        for entry in &mut self.entries[at * t.tiles_per_share..][..t.tiles_per_share] {
+            if usize::from(entry.promised[vc]) == bit {
+                entry.promised[vc] = NOBODY;
+                was_promised = true;
+            }
+        }
         let entry = &mut self.entries[at * t.tiles_per_share + place];
         let cell = &mut self.cells[packet as usize];
         let start = entry.free_at.max((now * 1000).saturating_sub(999));
@@ -208,6 +217,10 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.recorder.under_way += 1;
         let slot = share * self.k.nodes_per_share + bit / self.fifos;
         self.calendar.push(now + 1, Event::of_packet(Kind::Fill, router, slot, fifo, 0));
+        if was_promised && self.shares[at].waiting != 0 {
+            // Those that were held back may go.
+            self.wake_share(router, share, now + 1);
+        }
     }
 
     /// Flits have left the input queue of a processor tile, told by its place among those of all shares.

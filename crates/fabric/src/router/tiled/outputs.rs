@@ -43,34 +43,71 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// The next queue in turn whose first packet has room at the other end. Otherwise when to ask again.
-    fn pick_waiting(&self, router: u32, tile: usize, now: Time) -> Result<usize, Time> {
+    /// The next queue in turn whose first packet has room at the other end. One that lacks room in its turn is promised the next credits
+    /// of its VC: until it has gone, no other queue's packet may have any, or a long packet could wait for as long as shorter ones come.
+    /// Packets of other VCs may go. Otherwise when to ask again.
+    fn pick_waiting(&mut self, router: u32, tile: usize, now: Time) -> Result<usize, Time> {
         let t = &self.k;
         let at = router as usize * t.tiles + tile;
         let output = &self.outputs[at];
+        if self.is_dead(router, tile) {
+            return in_turn(output.waiting, output.turn).next().ok_or(Time::MAX);
+        }
+        if tile >= t.ports {
+            return self.pick_for_node(at).ok_or(Time::MAX);
+        }
         let buffers = &self.column_buffers[at * t.rows * VCS..][..t.rows * VCS];
-        let mut soon = Time::MAX;
-        let is_dead = self.is_dead(router, tile);
-        let behind = output.waiting & (!1 << output.turn);
-        for queue in bits(behind).chain(bits(output.waiting & !behind)) {
-            let first = &buffers[queue];
-            if is_dead {
-                return Ok(queue);
-            }
-            if tile >= t.ports {
-                let packet = first.queue.first().expect("a packet that waits");
-                if self.takes(self.cells[packet as usize].header) {
-                    return Ok(queue);
-                }
+        let mut promised = output.promised;
+        let mut held = bits(promised).fold(0u32, |held, queue| held | 1 << (queue % VCS));
+        let (mut found, mut soon) = (None, Time::MAX);
+        for queue in in_turn(output.waiting, output.turn) {
+            let vc = queue % VCS;
+            if held >> vc & 1 != 0 && promised >> queue & 1 == 0 {
                 continue;
             }
-            match output.room.has_at(first.vc.into(), first.flits.into(), t.rules, now) {
-                Some(room_at) if room_at <= now => return Ok(queue),
+            match output.room.has_at(vc, buffers[queue].flits.into(), t.rules, now) {
+                Some(room_at) if room_at <= now => {
+                    found = Some(queue);
+                    break;
+                }
                 Some(room_at) => soon = soon.min(room_at),
                 None => {}
             }
+            promised |= 1 << queue;
+            held |= 1 << vc;
         }
-        Err(soon)
+        self.outputs[at].promised = promised;
+        found.ok_or(soon)
+    }
+
+    /// The next queue in turn whose first packet its node takes. One whose node does not take it in its turn is promised the next time that
+    /// the node takes packets of its class, as room is on links.
+    fn pick_for_node(&mut self, at: usize) -> Option<usize> {
+        let queues = self.k.rows * VCS;
+        let buffers = &self.column_buffers[at * queues..][..queues];
+        let first = |queue: usize| {
+            let packet = buffers[queue].queue.first().expect("a packet that waits");
+            self.cells[packet as usize].header
+        };
+        let output = &self.outputs[at];
+        let mut promised = output.promised;
+        let mut found = None;
+        for queue in in_turn(output.waiting, output.turn) {
+            let header = first(queue);
+            let is_for = |other: TiledHeader| {
+                (other.destination(), other.class()) == (header.destination(), header.class())
+            };
+            if promised >> queue & 1 == 0 && bits(promised).any(|other| is_for(first(other))) {
+                continue;
+            }
+            if self.takes(header) {
+                found = Some(queue);
+                break;
+            }
+            promised |= 1 << queue;
+        }
+        self.outputs[at].promised = promised;
+        found
     }
 
     /// Whether a packet's node takes it now.
@@ -101,6 +138,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
         let output = &mut self.outputs[at];
         output.turn = queue as u8;
+        output.promised &= !(1 << queue);
         if !more {
             output.waiting &= !(1 << queue);
         }

@@ -1,6 +1,7 @@
 //! What a block keeps of its routers: tiles' input queues, sub-switches and column buffers, and the packets in them.
 
 use super::header::TiledHeader;
+use crate::router::bits::bits;
 use netloom_engine::Time;
 
 /// No packet; no neighbour.
@@ -179,6 +180,15 @@ pub(super) struct Bus {
     pub leaving: Leaving,
     /// What room is left for its packets in the column buffer, flits: by VC.
     pub room: [u8; VCS],
+    /// The queues to whose first packets the next room of their VCs is promised.
+    pub promised: u64,
+}
+
+/// The queues of a mask in turn: those behind the one served last come first.
+#[inline]
+pub(super) fn in_turn(waiting: u64, last: u8) -> impl Iterator<Item = usize> {
+    let behind = waiting & (!1 << last);
+    bits(behind).chain(bits(waiting & !behind))
 }
 
 /// A packet that leaves a queue: its flits, and the ticks that they take.
@@ -343,6 +353,8 @@ pub(super) struct Output {
     /// The queue served last, and what it sends.
     pub turn: u8,
     pub leaving: Leaving,
+    /// The queues to whose first packets the next room of their VCs, or the next turn of their nodes to take packets, is promised.
+    pub promised: u64,
     /// Statistics of the link: what it has carried.
     pub packets: u32,
     pub flits: u64,
@@ -355,7 +367,12 @@ pub(super) struct Entry {
     pub free_at: u64,
     /// Room in the tile's input queue.
     pub room: Room,
+    /// By VC: the injection FIFO of the share to whose packet the next room is promised, or [`NOBODY`].
+    pub promised: [u8; VCS],
 }
+
+/// No injection FIFO of a share.
+pub(super) const NOBODY: u8 = u8::MAX;
 
 /// Nodes that share processor tiles.
 #[derive(Clone, Default)]

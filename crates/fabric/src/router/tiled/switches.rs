@@ -4,7 +4,7 @@ use super::TiledFamily;
 use super::block::TiledBlock;
 use super::event::{Event, Kind};
 use super::inputs::is_new;
-use super::state::{Leaving, VCS};
+use super::state::{Leaving, VCS, in_turn};
 use super::tables::Constants;
 use crate::config::FLITS_MAX;
 use crate::host::Host;
@@ -51,8 +51,9 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// The next queue in turn whose first packet wants this row and has room in the column buffer there. Otherwise when to ask again: where
-    /// flits are leaving there, room will do soon.
+    /// The next queue in turn whose first packet wants this row and has room in the column buffer there. One that lacks room in its turn is
+    /// promised the next room of its VC: until it has gone, no other queue's packet may have any. Otherwise when to ask again: where flits
+    /// are leaving there, room will do soon.
     fn pick_queue(
         &mut self,
         router: u32,
@@ -65,28 +66,35 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let at = router as usize * tiles + tile;
         let bus = &self.buses[at * rows + row];
         let here = &self.row_buffers[at * columns * VCS..][..columns * VCS];
-        // Those behind the one served last come first.
-        let wanted = bus.wanted & !leaving;
-        let behind = wanted & (!1 << bus.turn);
-        let mut soon = Time::MAX;
-        for queue in bits(behind).chain(bits(wanted & !behind)) {
+        let mut promised = bus.promised;
+        let mut held = bits(promised).fold(0u32, |held, queue| held | 1 << here[queue].vc);
+        let (mut found, mut soon) = (None, Time::MAX);
+        for queue in in_turn(bus.wanted & !leaving, bus.turn) {
             let (vc, flits) = (usize::from(here[queue].vc), u32::from(here[queue].flits));
-            let room = u32::from(bus.room[vc]);
-            if room < flits {
-                self.switches[at].blocked |= 1 << row;
+            if held >> vc & 1 != 0 && promised >> queue & 1 == 0 {
                 continue;
             }
+            let room = u32::from(bus.room[vc]);
             if room >= flits + FLITS_MAX {
-                return Ok(queue);
+                found = Some(queue);
+                break;
             }
-            let there = row * columns + self.k.column(tile);
-            let (leaving, until) = self.leaving_column_queue(router, there, self.k.row(tile) * VCS + vc);
-            if room >= flits + leaving.left(until, now) {
-                return Ok(queue);
+            if room < flits {
+                self.switches[at].blocked |= 1 << row;
+            } else {
+                let there = row * columns + self.k.column(tile);
+                let (leaving, until) = self.leaving_column_queue(router, there, self.k.row(tile) * VCS + vc);
+                if room >= flits + leaving.left(until, now) {
+                    found = Some(queue);
+                    break;
+                }
+                soon = soon.min(leaving.when_left(until, room - flits).max(now + 1));
             }
-            soon = soon.min(leaving.when_left(until, room - flits).max(now + 1));
+            promised |= 1 << queue;
+            held |= 1 << vc;
         }
-        Err(soon)
+        self.buses[at * rows + row].promised = promised;
+        found.ok_or(soon)
     }
 
     /// The packet that leaves a queue of a sub-switch, which is noted as gone, and until when flits of it are there for who sends there:
@@ -114,6 +122,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let bus = &mut self.buses[at * rows + row];
         (bus.free_at, bus.turn, bus.leaving) = (now + busy, queue as u8, Leaving::new(flits, busy));
         bus.wanted &= !(1 << queue);
+        bus.promised &= !(1 << queue);
         bus.room[vc] -= flits;
         if more {
             self.buses[at * rows + wants].wanted |= 1 << queue;

@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::packet::Header;
 use crate::router::bits::{best_of, bits, one_of};
 use crate::router::errors::Kept;
-use crate::router::event::Message;
+use crate::router::recovery::Recovery;
 use netloom_engine::{Outbox, Time};
 
 /// A receiver's request.
@@ -286,32 +286,25 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             }
             None => Leaving { from: FROM_INJECTION, slot: slot as u8, due_vc: 0, due_chunks: 0, chunks },
         };
-        let record = &mut n.ports[to];
-        let start = record.free_at.max(now);
-        let end = start + t.wire[chunks as usize];
-        record.free_at = end;
-        record.packets += 1;
-        record.sent[t.class[vc] as usize] += u32::from(chunks);
-        let neighbour = record.neighbour;
-        let arrival = start + t.hop;
-        self.recorder.busy(start, end);
-        self.recorder.current.hops += 1;
-        self.recorder.current.chunks_by_vc[vc] += u64::from(chunks);
-        self.calendar.push(end, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
+        let time = t.wire[chunks as usize];
+        let (neighbour, class) = (n.ports[to].neighbour, t.class[vc].into());
+        let start = self.common.occupy(&mut n.ports[to], (vc, class), chunks.into(), time, now);
+        let (end, arrival) = (start + time, start + t.hop);
+        self.common.calendar.push(end, Event::at(Kind::Sent, n.here, to, 0, 0, leaving.word()));
         let mut packet = entry.packet();
         if let Some(port) = from
             && header.head() & Header::DEPOSIT != 0
         {
             // A copy stays here: the packet itself goes on with its own record.
-            packet = self.arena.copy(packet);
+            packet = self.common.arena.copy(packet);
             self.start_reception(n, Kind::Copied, port, 0, entry, now);
         }
-        if self.errors.is_some() {
-            self.grant_unsure(n, to, Kept { header, packet, vc: vc as u8 }, start, out);
+        if self.common.errors.is_some() {
+            self.send_unsure(n, to, Kept { header, packet, vc: vc as u8 }, start, out);
             return;
         }
         let arrive = |node, packet| Event::at(Kind::Arrived, node, to ^ 1, vc, packet, header.0);
-        self.send(neighbour, arrival, arrive, packet, out);
+        self.common.send(neighbour, arrival, arrive, packet, out);
     }
 
     /// Takes the head at a slot of a receiver: from now on it is being transferred.
@@ -325,7 +318,9 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         n.clear_head(port, slot);
         let place = n.receivers[port].first[slot];
         let entry = *self.entry(n.here, port, slot, place);
-        self.recorder.waited(self.tables.class[slot].into(), (now as u32).wrapping_sub(entry.arrived()));
+        self.common
+            .recorder
+            .waited(self.tables.class[slot].into(), (now as u32).wrapping_sub(entry.arrived()));
         entry
     }
 
@@ -337,10 +332,10 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         n.waiting &= !(1 << fifo);
         n.waiting_high &= !(1 << fifo);
         n.injecting |= 1 << fifo;
-        let entry = self.injecting[n.here as usize * self.fifos + fifo];
-        self.arena.get_mut(entry.packet()).entered = now;
-        self.recorder.current.injected += 1;
-        self.recorder.under_way += 1;
+        let entry = self.injecting[n.here as usize * self.common.fifos + fifo];
+        self.common.arena.get_mut(entry.packet()).entered = now;
+        self.common.recorder.current.injected += 1;
+        self.common.recorder.under_way += 1;
         entry
     }
 
@@ -366,7 +361,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let class = usize::from(entry.header.head() & Header::HIGH != 0);
         n.reception_idle[class] &= !(1 << port);
         let end = now + self.tables.wire[entry.header.chunks() as usize];
-        self.calendar.push(end, Event::at(kind, n.here, port, slot, entry.packet(), entry.header.0));
+        self.common.calendar.push(end, Event::at(kind, n.here, port, slot, entry.packet(), entry.header.0));
     }
 
     /// What stands in a bypass after the grants goes into its VC.

@@ -16,7 +16,7 @@ use super::state::*;
 use super::tables::Tables;
 use crate::host::Host;
 use crate::router::errors::Errors;
-use crate::router::event::{Message, take_in};
+use crate::router::event::take_in;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Outbox, Time};
 
@@ -94,9 +94,9 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         if self.fetches {
             self.fetch_ahead(now, until);
         }
-        self.shared.calendar.take(now, &mut taken);
+        self.shared.common.calendar.take(now, &mut taken);
         self.next_tick = now + 1;
-        self.shared.recorder.reach(now);
+        self.shared.common.recorder.reach(now);
         let mut retries = std::mem::replace(&mut self.shared.retries, std::mem::take(&mut self.retried));
         let count = taken.len() as u64;
         if taken.len() > self.burst {
@@ -104,7 +104,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         } else {
             self.one_by_one(&taken, &mut retries, now, out);
         }
-        self.shared.hand_out(out);
+        self.shared.common.hand_out(out);
         self.taken = taken;
         self.retried = retries;
         count
@@ -117,7 +117,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
             *events = 1 + u8::from(*events != 0);
             if event.kind() == Kind::Received {
                 // What the ends know of a packet was last looked at when it was injected.
-                self.shared.arena.fetch(event.packet());
+                self.shared.common.arena.fetch(event.packet());
             }
         }
         for &node in &*retries {
@@ -182,10 +182,6 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
                 Kind::Arrived => self.arrivals.push(event),
                 Kind::Received | Kind::Copied | Kind::Wake => self.deliveries.push(event),
                 Kind::Tail | Kind::Overdue | Kind::Resent | Kind::Timeout => self.mends.push(event),
-                Kind::Retry => unreachable!("these routers keep a list of those that act again"),
-                Kind::Central | Kind::Collected | Kind::Interrupt => {
-                    unreachable!("these routers have no collective logic")
-                }
             }
         }
         retries.drain(..).for_each(|node| self.mark(node as usize));
@@ -230,7 +226,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
             let n = &mut self.nodes[event.node()];
             let wakes = event.kind() == Kind::Wake;
             if wakes {
-                self.shared.wake(n, event.packet(), now);
+                self.shared.common.wake(now, n.here, event.packet());
             } else {
                 self.shared.received(n, &event, now);
             }
@@ -247,7 +243,11 @@ impl<H: Host<TorusFamily>, const P: usize> Block for TorusBlock<H, P> {
 
     #[inline]
     fn next_time(&self) -> Option<Time> {
-        if self.shared.retries.is_empty() { self.shared.calendar.next_time() } else { Some(self.next_tick) }
+        if self.shared.retries.is_empty() {
+            self.shared.common.calendar.next_time()
+        } else {
+            Some(self.next_tick)
+        }
     }
 
     fn advance(&mut self, until: Time, out: &mut Outbox<Message>) -> u64 {
@@ -266,7 +266,7 @@ impl<H: Host<TorusFamily>, const P: usize> Block for TorusBlock<H, P> {
     }
 
     fn receive(&mut self, messages: &mut Vec<(Time, Message)>) {
-        take_in(messages, &mut self.shared.arena, &mut self.shared.calendar);
+        take_in(messages, &mut self.shared.common.arena, &mut self.shared.common.calendar);
     }
 }
 

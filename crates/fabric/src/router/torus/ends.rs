@@ -7,7 +7,7 @@ use super::slots::{BYPASS, SLOTS};
 use super::state::*;
 use crate::host::Host;
 use crate::packet::Header;
-use crate::router::event::Message;
+use crate::router::recovery::Recovery;
 use netloom_engine::{Outbox, Time};
 
 impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
@@ -18,7 +18,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         n.open |= 1 << event.port();
         n.offer(&self.tables, event.port());
         if from == FROM_INJECTION {
-            self.host.prepare(n.here, slot.into());
+            self.common.host.prepare(n.here, slot.into());
             n.injecting &= !(1 << slot);
             n.refill |= 1 << slot;
         } else {
@@ -42,7 +42,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             let left = n.receivers[port].count[slot] - 1;
             n.receivers[port].count[slot] = left;
             n.receivers[port].chunks[slot] -= chunks;
-            self.recorder.leave(slot, chunks, now);
+            self.common.recorder.leave(slot, chunks, now);
             if left == 0 {
                 n.occupied[port] &= !(1 << slot);
             } else {
@@ -67,20 +67,20 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             let tokens =
                 if header.is_corrupt() { 0 } else { self.tables.cost(vc as usize, header.chunks() as u8) };
             self.vacate(n, (port, slot), header.chunks() as u8, (vc, tokens), now);
-            self.recorder.under_way -= i64::from(!header.is_ghost());
+            self.common.recorder.under_way -= i64::from(!header.is_ghost());
         }
-        let (meta, data) = self.arena.remove(event.packet());
+        let record = self.common.arena.remove(event.packet());
         if header.is_ghost() {
             self.discarded(n, port);
             return;
         }
-        self.hand_over(now, n, port, header, meta, data);
+        self.common.hand_over(now, n.here, port, header, record);
     }
 
     /// Tokens have come back to a sender. Returns whether the node may act on that.
     #[inline]
     pub(super) fn tokens(&mut self, n: &mut Node<P>, port: usize, word: u64) -> bool {
-        let before = self.recorder.unblocking.then(|| {
+        let before = self.common.recorder.unblocking.then(|| {
             // What busy links would offer is not kept up to date otherwise.
             (0..P).for_each(|port| n.offer(&self.tables, port));
             self.blocked(n)
@@ -89,12 +89,12 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         n.tokens[port] += word;
         n.offer(&self.tables, port);
         let matters = (n.open >> port & 1 != 0) & !n.is_quiet();
-        self.recorder.current.token_acks += 1;
+        self.common.recorder.current.token_acks += 1;
         if let Some(before) = before
             && before != 0
         {
-            self.recorder.current.hoped_for += 1;
-            self.recorder.current.unblocking += u64::from(before & !self.blocked(n) != 0);
+            self.common.recorder.current.hoped_for += 1;
+            self.common.recorder.current.unblocking += u64::from(before & !self.blocked(n) != 0);
         }
         matters
     }
@@ -118,7 +118,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     /// A packet's header has come through the receiving unit: it stands in the bypass, or joins its VC.
     #[inline]
     pub(super) fn arrive(&mut self, n: &mut Node<P>, event: &Event, now: Time) {
-        if self.errors.is_some() {
+        if self.common.errors.is_some() {
             self.note_arrival(n, event, now);
         }
         let (port, vc) = (event.port(), event.slot());
@@ -150,7 +150,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let t = &self.tables;
         let is_head = n.occupied[port] >> vc & 1 == 0;
         let stands = is_head && t.bypass && n.bypass_busy >> port & 1 == 0;
-        if !stands || !n.is_quiet() || t.gap || self.errors.is_some() {
+        if !stands || !n.is_quiet() || t.gap || self.common.errors.is_some() {
             self.arrive(n, event, now);
             if is_head {
                 self.arbitrate(n, now, out);
@@ -200,7 +200,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         receiver.chunks[vc] += chunks;
         let place = if first + count < places { first + count } else { first + count - places };
         *self.entry_mut(here, port, vc, place as u8) = entry;
-        self.recorder.enter(vc, chunks, now);
+        self.common.recorder.enter(vc, chunks, now);
     }
 
     /// Sends the token-acks that are due on links without a data packet.
@@ -211,19 +211,14 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         while ports != 0 {
             let port = ports.trailing_zeros() as usize;
             ports &= ports - 1;
-            let record = &mut n.ports[port];
-            let end = record.free_at.max(now) + self.tables.ack;
-            record.free_at = end;
-            record.acks += 1;
+            let end = self.common.send_short(&mut n.ports[port], self.tables.ack, now);
             let word = std::mem::take(&mut n.receivers[port].due);
-            let to = record.neighbour;
-            self.recorder.current.acks += 1;
-            self.recorder.busy(end - self.tables.ack, end);
-            if self.errors.is_some() && !self.acknowledge(n, port, word, now) {
+            let to = n.ports[port].neighbour;
+            if self.common.errors.is_some() && !self.acknowledge(n, port, word, now) {
                 continue;
             }
             let event = |node, _| Event::at(Kind::Tokens, node, port ^ 1, 0, 0, word);
-            self.send(to, end + self.tables.token_delay, event, u32::MAX, out);
+            self.common.send(to, end + self.tables.token_delay, event, u32::MAX, out);
         }
     }
 }
@@ -263,7 +258,7 @@ pub(super) mod tests {
         n.set_head(2, 0, 1);
         n.tokens[4] -= full;
         let counted = |shared: &super::Shared<Silent, 6>| {
-            (shared.recorder.current.hoped_for, shared.recorder.current.unblocking)
+            (shared.common.recorder.current.hoped_for, shared.common.recorder.current.unblocking)
         };
         shared.tokens(n, 4, full);
         assert_eq!(counted(shared), (1, 0));

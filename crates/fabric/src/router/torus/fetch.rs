@@ -17,22 +17,22 @@ pub(super) const BURST: usize = 96;
 impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
     /// At the beginning of a window, when other blocks have had the cache in between.
     pub(super) fn fetch_first(&self, now: Time, until: Time) {
-        self.shared.calendar.peek(now, BURST, |event| self.fetch_node(event));
+        self.shared.common.calendar.peek(now, BURST, |event| self.fetch_node(event));
         if now + 1 < until {
-            self.shared.calendar.peek(now + 1, BURST, |event| self.fetch_node(event));
+            self.shared.common.calendar.peek(now + 1, BURST, |event| self.fetch_node(event));
         }
-        self.shared.calendar.peek(now, BURST, |event| self.fetch_details(event, true));
+        self.shared.common.calendar.peek(now, BURST, |event| self.fetch_details(event, true));
     }
 
     /// In each tick of a window, for the next two.
     #[inline]
     pub(super) fn fetch_ahead(&self, now: Time, until: Time) {
         if now + 2 < until {
-            self.shared.calendar.fetch(now + 3);
-            self.shared.calendar.peek(now + 2, BURST, |event| self.fetch_node(event));
+            self.shared.common.calendar.fetch(now + 3);
+            self.shared.common.calendar.peek(now + 2, BURST, |event| self.fetch_node(event));
         }
         if now + 1 < until {
-            self.shared.calendar.peek(now + 1, BURST, |event| self.fetch_details(event, true));
+            self.shared.common.calendar.peek(now + 1, BURST, |event| self.fetch_details(event, true));
         }
     }
 
@@ -73,7 +73,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
                 prefetch(&n.ports[port]);
                 let leaving = Leaving::of(event.word);
                 if leaving.from == FROM_INJECTION {
-                    self.shared.host.prepare(node as u32, leaving.slot.into());
+                    self.shared.common.host.prepare(node as u32, leaving.slot.into());
                 } else {
                     prefetch(&n.receivers[leaving.from as usize]);
                 }
@@ -89,7 +89,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
             Kind::Received => {
                 prefetch(n.wishes.first_line());
                 prefetch(&n.receivers[port]);
-                self.shared.arena.fetch(event.packet());
+                self.shared.common.arena.fetch(event.packet());
             }
             _ => {}
         }
@@ -159,10 +159,10 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
     /// The packets that may be injected.
     #[inline]
     fn fetch_injection(&self, n: &Node<P>) {
-        let first = n.here as usize * self.shared.fifos;
+        let first = n.here as usize * self.shared.common.fifos;
         prefetch(&self.shared.injection[n.here as usize]);
         prefetch(&self.shared.injecting[first]);
-        prefetch(&self.shared.injecting[first + self.shared.fifos - 1]);
+        prefetch(&self.shared.injecting[first + self.shared.common.fifos - 1]);
     }
 
     /// A VC's packets; the bypass has none.

@@ -10,7 +10,7 @@ use crate::router::errors::Errors;
 use crate::router::network::{NodeBlock, RouterBlock};
 use crate::router::port::Port;
 use crate::router::stall::WaitingPacket;
-use crate::router::statistics::{LinkCounts, Recorder, Totals};
+use crate::router::statistics::Recorder;
 use crate::topology::torus::Torus;
 use netloom_engine::Time;
 
@@ -21,41 +21,40 @@ impl<H: Host<TorusFamily>, const P: usize> RouterBlock for TorusBlock<H, P> {
     type Overseer = ();
 
     fn host(&self) -> &H {
-        &self.shared.host
+        &self.shared.common.host
     }
 
     fn host_mut(&mut self) -> &mut H {
-        &mut self.shared.host
+        &mut self.shared.common.host
     }
 
     fn recorder(&self) -> &Recorder {
-        &self.shared.recorder
+        &self.shared.common.recorder
     }
 
     fn recorder_mut(&mut self) -> &mut Recorder {
-        &mut self.shared.recorder
+        &mut self.shared.common.recorder
     }
 
     fn packets(&self) -> usize {
-        self.shared.arena.len()
+        self.shared.common.arena.len()
     }
 
     fn restart_counting(&mut self, now: Time) {
         self.carried =
             self.nodes.iter_mut().map(|n| n.ports.each_mut().map(|port| port.restart(now))).collect();
-        self.shared.recorder.totals = Totals::default();
-        self.shared.errors.iter_mut().for_each(|errors| errors.restart_counting());
+        self.shared.common.restart_counting();
     }
 
     fn bytes(&self) -> (usize, usize) {
+        let (errors, packets) = self.shared.common.bytes();
         let state = size_of_val(&*self.nodes)
             + size_of_val(&*self.shared.rings)
             + size_of_val(&*self.shared.injection)
             + size_of_val(&*self.shared.injecting)
             + size_of_val(&*self.numbers)
-            + size_of_val(&*self.shared.standing)
-            + self.shared.errors.as_ref().map_or(0, |e| e.bytes());
-        (state, self.shared.arena.bytes() + self.shared.calendar.bytes())
+            + size_of_val(&*self.shared.standing);
+        (state + errors, packets)
     }
 
     fn waiting(&self) -> Vec<WaitingPacket> {
@@ -67,7 +66,7 @@ impl<H: Host<TorusFamily>, const P: usize> RouterBlock for TorusBlock<H, P> {
                     node: self.numbers[n],
                     port,
                     slot,
-                    source: self.shared.arena.get(packet).source,
+                    source: self.shared.common.arena.get(packet).source,
                     destination: (0..DIMENSIONS_MAX).map(|d| header.destination(d).into()).collect(),
                     chunks: header.chunks(),
                     tokens: ports
@@ -83,8 +82,8 @@ impl<H: Host<TorusFamily>, const P: usize> RouterBlock for TorusBlock<H, P> {
                     add(Some(port), slot, entry.header, entry.packet());
                 }
             }
-            for fifo in (0..self.shared.fifos).filter(|&f| self.shared.injection[n].heads[f] != 0) {
-                let entry = self.shared.injecting[n * self.shared.fifos + fifo];
+            for fifo in (0..self.shared.common.fifos).filter(|&f| self.shared.injection[n].heads[f] != 0) {
+                let entry = self.shared.injecting[n * self.shared.common.fifos + fifo];
                 add(None, fifo, entry.header, entry.packet());
             }
         }
@@ -93,7 +92,7 @@ impl<H: Host<TorusFamily>, const P: usize> RouterBlock for TorusBlock<H, P> {
 
     fn unrest(&self) -> Vec<String> {
         let mut found = vec![];
-        found.extend(self.shared.errors.as_ref().and_then(|e| e.unrest()));
+        found.extend(self.shared.common.errors.as_ref().and_then(|e| e.unrest()));
         for (n, node) in self.nodes.iter().enumerate() {
             for port in 0..P {
                 if !self.has_link(n, port) {
@@ -129,13 +128,14 @@ impl<H: Host<TorusFamily>, const P: usize> NodeBlock for TorusBlock<H, P> {
     }
 
     fn link_protection(&self) -> Option<&Errors> {
-        self.shared.errors.as_deref()
+        self.shared.common.errors.as_deref()
     }
 
-    fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
-        let carried = self.carried.get(node).map_or(0, |ports| ports[port]);
-        let t = &self.shared.tables;
-        self.nodes[node].ports[port]
-            .counts(now, carried, |packets, chunks, acks| t.sending(packets, chunks, acks))
+    fn carried(&self, node: usize, port: usize) -> u32 {
+        self.carried.get(node).map_or(0, |ports| ports[port])
+    }
+
+    fn sending(&self, packets: u64, chunks: u64, acks: u64) -> Time {
+        self.shared.tables.sending(packets, chunks, acks)
     }
 }

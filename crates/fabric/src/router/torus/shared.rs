@@ -3,13 +3,13 @@
 use super::TorusFamily;
 use super::state::*;
 use super::tables::Tables;
-use crate::host::{Host, Signals};
-use crate::packet::{Arena, Header};
+use crate::host::Host;
+use crate::packet::Header;
+use crate::router::common::Common;
 use crate::router::errors::Errors;
-use crate::router::event::Message;
-use crate::router::partition::remote;
 use crate::router::statistics::Recorder;
-use netloom_engine::{Calendar, Outbox, Time};
+use netloom_engine::{Outbox, Time};
+use std::convert::Infallible;
 
 /// What the nodes of a block have in common: all that a node needs to act besides its own state.
 pub(super) struct Shared<H, const P: usize> {
@@ -19,23 +19,12 @@ pub(super) struct Shared<H, const P: usize> {
     pub injection: Vec<Injection>,
     /// Heads of the injection FIFOs: node, FIFO.
     pub injecting: Vec<Entry>,
-    /// Injection FIFOs of a node.
-    pub fifos: usize,
-    pub arena: Arena,
-    pub calendar: Calendar<Event>,
-    pub recorder: Recorder,
-    /// Where the links corrupt bits.
-    pub errors: Option<Box<Errors>>,
-    pub host: H,
-    pub signals: Signals,
+    pub common: Common<TorusFamily, Infallible, H>,
     /// Packets in bypasses, in the tick in which they stand there: node's place on the list of those that act,
     /// or 0 for one that acts at once; port.
     pub standing: Vec<Entry>,
     /// Nodes whose arbiters act again in the tick after the last one.
     pub retries: Vec<u32>,
-    /// Packets that have begun to leave for other blocks in this tick: lane, arrival, event. They are handed over at the tick's
-    /// end, when what goes with them has come from memory.
-    outgoing: Vec<(usize, Time, Event)>,
 }
 
 impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
@@ -48,26 +37,13 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         errors: Option<Box<Errors>>,
         host: H,
     ) -> Self {
-        let mut calendar = Calendar::new();
-        for node in 0..n as u32 {
-            for fifo in 0..fifos {
-                calendar.push(0, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
-            }
-        }
         Shared {
             rings: vec![Line::default(); n * P * tables.vcs * tables.lines],
             injection: vec![Injection::default(); n],
             injecting: vec![Entry::default(); n * fifos],
-            fifos,
-            arena: Arena::default(),
-            calendar,
-            recorder,
-            errors,
-            host,
-            signals: Signals::default(),
+            common: Common::new(n, fifos, recorder, errors, host),
             standing: vec![Entry::default(); (n + 1) * P],
             retries: vec![],
-            outgoing: vec![],
             tables,
         }
     }
@@ -146,37 +122,5 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
         let direction = crate::routing::hints::first(head, self.tables.order);
         if header.crossed(direction.trailing_zeros() as usize / 2) { head | UPPER } else { head }
-    }
-
-    /// Hands packets that leave for other blocks over to them.
-    #[inline]
-    pub(super) fn hand_out(&mut self, out: &mut Outbox<Message>) {
-        for &(lane, at, event) in &self.outgoing {
-            out.send(lane, at, Message::new(event, event.packet(), &mut self.arena));
-        }
-        self.outgoing.clear();
-    }
-
-    /// Sends an event to the other end of a link.
-    #[inline]
-    pub(super) fn send(
-        &mut self,
-        to: u32,
-        at: Time,
-        event: impl FnOnce(u32, u32) -> Event,
-        packet: u32,
-        out: &mut Outbox<Message>,
-    ) {
-        let Some((lane, place)) = remote(to) else {
-            self.calendar.push(at, event(to, packet));
-            return;
-        };
-        let event = event(place, packet);
-        if packet == u32::MAX {
-            out.send(lane, at, Message::new(event, u32::MAX, &mut self.arena));
-        } else {
-            self.arena.fetch(packet);
-            self.outgoing.push((lane, at, event));
-        }
     }
 }

@@ -2,10 +2,17 @@
 
 use super::slots::{BYPASS, SLOTS, Wishes};
 use crate::packet::Header;
-pub(super) use crate::router::event::{Event, FROM_INJECTION, Kind, Leaving};
+use crate::router::event;
+pub(super) use crate::router::event::{FROM_INJECTION, Leaving};
 pub(super) use crate::router::partition::NOWHERE;
 pub(super) use crate::router::port::Port;
 use netloom_engine::{Stream, Time};
+use std::convert::Infallible;
+
+/// What happens at a node is what happens at nodes of all families.
+pub(super) type Kind = event::Kind<Infallible>;
+pub(super) type Event = event::Event<Infallible>;
+pub(super) type Message = event::Message<Infallible>;
 
 /// In a head mask, besides the header's bits: its escape VC is the upper of the dateline pair.
 pub(super) const UPPER: u16 = 1 << 14;

@@ -1,0 +1,193 @@
+//! What the nodes of a block of a torus have in common, whatever their routers are: packets, events to come, counts, and the hosts with all
+//! that passes between them and the network.
+
+use super::errors::Errors;
+use super::event::{Event, Kind, Message, OwnKind};
+use super::partition::remote;
+use super::port::Port;
+use super::statistics::{Recorder, Totals};
+use crate::host::{Delivery, Family, Host, Pull, Request, Signals};
+use crate::packet::{Arena, Data, Header, Meta};
+use netloom_engine::{Calendar, Outbox, Time};
+
+/// What the nodes of a block share, besides what only their family has. `Own` is what happens at nodes of the family only.
+pub(in crate::router) struct Common<F: Family, Own, H> {
+    pub arena: Arena,
+    pub calendar: Calendar<Event<Own>>,
+    pub recorder: Recorder,
+    /// Where links corrupt bits.
+    pub errors: Option<Box<Errors>>,
+    pub host: H,
+    pub signals: Signals<F::Signal>,
+    /// Injection FIFOs of a node.
+    pub fifos: usize,
+    /// Packets that have begun to leave for other blocks in this tick: lane, arrival, event. They are handed over at the tick's
+    /// end, when what goes with them has come from memory.
+    outgoing: Vec<(usize, Time, Event<Own>)>,
+}
+
+impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
+    /// For so many nodes with so many injection FIFOs each, all of which are to be filled from the host.
+    pub fn new(nodes: usize, fifos: usize, recorder: Recorder, errors: Option<Box<Errors>>, host: H) -> Self {
+        let mut calendar = Calendar::new();
+        for node in 0..nodes as u32 {
+            for fifo in 0..fifos {
+                calendar.push(0, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
+            }
+        }
+        Common {
+            arena: Arena::default(),
+            calendar,
+            recorder,
+            errors,
+            host,
+            signals: Signals::default(),
+            fifos,
+            outgoing: vec![],
+        }
+    }
+
+    /// Hands a packet over to the host of a node.
+    #[inline]
+    pub fn hand_over(
+        &mut self,
+        now: Time,
+        node: u32,
+        port: usize,
+        header: Header,
+        (meta, data): (Meta, Option<Data>),
+    ) {
+        self.recorder.delivered(now, header.chunks(), &meta);
+        let delivery = Delivery { port, header, meta, data: data.as_ref() };
+        self.host.deliver(now, node, &delivery, &mut self.signals);
+    }
+
+    /// A time has come for which the host of a node asked.
+    pub fn wake(&mut self, now: Time, node: u32, token: u32) {
+        self.host.wake(now, node, token, &mut self.signals);
+    }
+
+    /// Does what the host asked for at a node, which has yet to act in this tick: FIFOs to be filled are noted in `refill`. Returns what
+    /// only its family does.
+    #[inline]
+    pub fn obey(
+        &mut self,
+        request: Request<F::Signal>,
+        here: u32,
+        refill: &mut u16,
+        now: Time,
+    ) -> Option<F::Signal> {
+        let (node, own) = match request {
+            Request::Fill { node, fifo } => {
+                *refill |= 1 << fifo;
+                (node, None)
+            }
+            Request::Wake { node, at, token } => {
+                assert!(at > now, "a host may be woken in the future only");
+                self.calendar.push(at, Event::at(Kind::Wake, node, 0, 0, token, 0));
+                (node, None)
+            }
+            Request::Own { node, signal } => (node, Some(signal)),
+        };
+        debug_assert_eq!(node, here, "a host's signals are for the node for which it was called");
+        own
+    }
+
+    /// Asks the host for the next packet of an injection FIFO, by its number in the arena. Where there is none yet, the FIFO is to be filled
+    /// when the host says.
+    #[inline(always)]
+    pub fn pull(&mut self, node: u32, fifo: usize, now: Time) -> Option<(Header, u32)> {
+        match self.host.pull(now, node, fifo, &mut self.signals) {
+            Pull::Packet(header, meta) => {
+                Some((header, self.arena.insert_with(meta, self.signals.take_data())))
+            }
+            Pull::NotBefore(at) => {
+                self.signals.refuse_data(node);
+                let event = Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0);
+                self.calendar.push(at.max(now + 1), event);
+                None
+            }
+            Pull::Empty => {
+                self.signals.refuse_data(node);
+                None
+            }
+        }
+    }
+
+    /// A packet of so many chunks for a VC, which is counted in a class, takes a link for `time`, as soon as that is free and not before
+    /// `start`. Returns when.
+    #[inline]
+    pub fn occupy(
+        &mut self,
+        link: &mut Port,
+        (vc, class): (usize, usize),
+        chunks: u32,
+        time: Time,
+        start: Time,
+    ) -> Time {
+        let start = link.free_at.max(start);
+        let end = start + time;
+        link.free_at = end;
+        link.packets += 1;
+        link.sent[class] += chunks;
+        self.recorder.busy(start, end);
+        self.recorder.current.hops += 1;
+        self.recorder.current.chunks_by_vc[vc] += u64::from(chunks);
+        start
+    }
+
+    /// A short packet goes on a link for `time`, behind what it now carries. Returns its end.
+    #[inline]
+    pub fn send_short(&mut self, link: &mut Port, time: Time, now: Time) -> Time {
+        let end = link.free_at.max(now) + time;
+        link.free_at = end;
+        link.acks += 1;
+        self.recorder.current.acks += 1;
+        self.recorder.busy(end - time, end);
+        end
+    }
+
+    /// Begins counting anew.
+    pub fn restart_counting(&mut self) {
+        self.recorder.totals = Totals::default();
+        self.errors.iter_mut().for_each(|errors| errors.restart_counting());
+    }
+
+    /// Bytes of the state of links that corrupt bits, and of what packets need.
+    pub fn bytes(&self) -> (usize, usize) {
+        let errors = self.errors.as_ref().map_or(0, |errors| errors.bytes());
+        (errors, self.arena.bytes() + self.calendar.bytes())
+    }
+
+    /// Sends an event to the other end of a link, with a packet or, where there is none, [`u32::MAX`].
+    #[inline]
+    pub fn send(
+        &mut self,
+        to: u32,
+        at: Time,
+        event: impl FnOnce(u32, u32) -> Event<Own>,
+        packet: u32,
+        out: &mut Outbox<Message<Own>>,
+    ) {
+        let Some((lane, place)) = remote(to) else {
+            self.calendar.push(at, event(to, packet));
+            return;
+        };
+        let event = event(place, packet);
+        if packet == u32::MAX {
+            out.send(lane, at, Message::new(event, u32::MAX, &mut self.arena));
+        } else {
+            self.arena.fetch(packet);
+            self.outgoing.push((lane, at, event));
+        }
+    }
+
+    /// Hands packets that leave for other blocks over to them.
+    #[inline]
+    pub fn hand_out(&mut self, out: &mut Outbox<Message<Own>>) {
+        for &(lane, at, event) in &self.outgoing {
+            out.send(lane, at, Message::new(event, event.packet(), &mut self.arena));
+        }
+        self.outgoing.clear();
+    }
+}
