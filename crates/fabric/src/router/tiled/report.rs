@@ -159,6 +159,12 @@ impl<H: Host<TiledFamily>> RouterBlock for TiledBlock<H> {
         if self.entries.iter().any(|entry| entry.room.in_all() != 0) {
             found.push("processor tiles' input queues without their room".into());
         }
+        if self.outputs.iter().any(|output| output.promised != 0)
+            || self.buses.iter().any(|bus| bus.promised != 0)
+            || self.entries.iter().any(|entry| entry.promised != [NOBODY; VCS])
+        {
+            found.push("room promised to packets that are no more".into());
+        }
         found
     }
 }
