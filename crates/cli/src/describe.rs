@@ -36,11 +36,12 @@ pub(crate) fn describe(
 ) -> std::io::Result<()> {
     let facts = m.facts();
     writeln!(out, "{} ({})", m.title(), m.name())?;
-    let mut rows = match (m, &facts) {
+    let mut rows = vec![("shape", m.shape())];
+    rows.extend(match (m, &facts) {
         (Machine::Torus(m), Facts::Torus(f)) => torus(m, f),
         (Machine::Switched(m), Facts::Switched(f)) => switched(m, f),
         _ => unreachable!("a machine's facts are of its own kind"),
-    };
+    });
     if let Some(u) = upgrade {
         let value = format!("{} cables stay, {} are removed, {} are new", u.kept, u.removed, u.added);
         rows.push(("upgrade", format!("to {} groups: {value}", u.groups)));
@@ -64,7 +65,6 @@ fn torus(m: &TorusMachine, f: &TorusFacts) -> Rows {
     let vcs: Vec<String> =
         m.network().outline().vcs.iter().map(|vc| format!("{} {} chunks", vc.name, vc.chunks)).collect();
     vec![
-        ("shape", m.shape()),
         ("nodes", grouped(f.nodes as i64)),
         ("links", format!("{} (each direction counted)", grouped(f.links as i64))),
         ("link", format!("{} MB/s each way", short(f.link_mb_per_s))),
@@ -127,7 +127,6 @@ fn switched(m: &SwitchedMachine, f: &SwitchedFacts) -> Rows {
         [links.collect::<Vec<_>>(), rates.collect(), hops.collect()].map(|l| l.join(", "));
     let r = &m.router;
     let mut rows = vec![
-        ("shape", m.shape()),
         ("nodes", grouped(f.nodes as i64)),
         (
             "routers",

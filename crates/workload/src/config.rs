@@ -1,6 +1,6 @@
 //! What a study may say that the nodes do, and with what traffic.
 //!
-//! Each kind of workload is defined in one file: its keys, which machines take it, what fits them, and what runs it ([`Workload`]). The
+//! Each kind of workload is defined in one file: its keys, which machines take it, what fits them, who sends to whom, and what runs it ([`Workload`]). The
 //! list of all is at the end of `registry.rs`.
 
 mod jobs;
@@ -29,8 +29,10 @@ use crate::processes::Marks;
 use crate::program::Program;
 use crate::shape::Shape;
 use crate::spi::SpiConfig;
+use crate::traffic::pattern::{Among, Destinations};
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::transit::Hops;
+use std::sync::Arc;
 
 /// What a kind of workload says of itself. Nothing else asks which kind it is.
 pub trait Workload {
@@ -56,6 +58,14 @@ pub trait Workload {
     /// The first impossible value, with its key (`workload.…`) and what was expected.
     fn check_on(&self, _shape: &Shape) -> Result<(), ConfigError> {
         Ok(())
+    }
+
+    /// Who sends to whom, if it is a pattern; of what was checked.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    fn destinations(&self, _among: &Among) -> Result<Option<Arc<dyn Destinations>>, ConfigError> {
+        Ok(None)
     }
 
     /// What runs it.
@@ -178,7 +188,6 @@ mod tests {
     use super::*;
     use netloom_fabric::config::{DragonflyConfig, TorusConfig};
     use netloom_fabric::topology::torus::Torus;
-    use std::sync::Arc;
 
     fn torus(dims: &[u32]) -> Shape {
         Shape::of_torus(&Torus::new(&TorusConfig::bluegene_l(dims).topology))

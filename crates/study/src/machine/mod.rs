@@ -77,14 +77,8 @@ pub const FAMILIES: &[FamilyEntry] = &[torus::TORUS, torus::QUEUED_TORUS, switch
 
 /// What every kind of machine says of itself. The folders below implement it, and everything else asks through it.
 trait MachineKind {
-    /// See [`Machine::name`].
-    fn name(&self) -> &str;
-    /// See [`Machine::title`].
-    fn title(&self) -> &str;
-    /// See [`Machine::ticks_per_second`].
-    fn ticks_per_second(&self) -> u64;
-    /// See [`Machine::messaging`].
-    fn messaging(&self) -> &MessagingConfig;
+    /// What every machine's file has.
+    fn common(&self) -> Common<'_>;
     /// See [`Machine::check`].
     fn check(&self) -> Result<(), ConfigError>;
     /// See [`Machine::shape`].
@@ -108,6 +102,18 @@ trait MachineKind {
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem>;
+}
+
+/// What every machine's file has.
+struct Common<'a> {
+    /// See [`Machine::name`].
+    name: &'a str,
+    /// See [`Machine::title`].
+    title: &'a str,
+    /// See [`Machine::ticks_per_second`].
+    ticks_per_second: u64,
+    /// See [`Machine::messaging`].
+    messaging: &'a MessagingConfig,
 }
 
 /// A machine.
@@ -194,17 +200,17 @@ impl Machine {
 
     /// The name that studies use.
     pub fn name(&self) -> &str {
-        self.kind().name()
+        self.kind().common().name
     }
 
     /// A line for people.
     pub fn title(&self) -> &str {
-        self.kind().title()
+        self.kind().common().title
     }
 
     /// Ticks per second.
     pub fn ticks_per_second(&self) -> u64 {
-        self.kind().ticks_per_second()
+        self.kind().common().ticks_per_second
     }
 
     /// Its size and form as people write them: `32x32x32`, `33 groups of 8 routers`.
@@ -229,7 +235,7 @@ impl Machine {
 
     /// The messaging library of its nodes.
     pub fn messaging(&self) -> &MessagingConfig {
-        self.kind().messaging()
+        self.kind().common().messaging
     }
 
     /// The change of its topology that gives it at least `nodes` nodes. `None` where it has enough.

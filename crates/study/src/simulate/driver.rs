@@ -2,11 +2,8 @@
 
 use super::processes::Processes;
 use netloom_engine::Time;
-use netloom_nic::aries::AriesNics;
 use netloom_nic::fifo::{FifoNic, Software};
-use netloom_nic::message_unit::{self, MessageUnits};
 use netloom_nic::packet_port::OnFifos;
-use netloom_nic::th::ThNics;
 use netloom_node::nodes::{NetworkInterface, Nodes};
 use netloom_workload::traffic::{Beside, Counts as Counted, JobCounts, SwitchedTraffic, TorusTraffic};
 
@@ -119,13 +116,6 @@ impl<P: Programs, T> Programs for Beside<P, T> {
     }
 }
 
-impl Driver for MessageUnits {
-    fn arrived_so_far(&self) -> (u64, u64) {
-        let (packets, bytes) = message_unit::stored_so_far(self);
-        (bytes, packets)
-    }
-}
-
 impl Driver for SwitchedTraffic {
     fn arrived_so_far(&self) -> (u64, u64) {
         (self.delivered.1, self.delivered.0)
@@ -144,27 +134,6 @@ impl Driver for SwitchedTraffic {
     }
 }
 
-impl Driver for AriesNics {
-    fn arrived_so_far(&self) -> (u64, u64) {
-        // What programs move is in their own figures.
-        (0, self.counters().map(|(_, c)| c.served).sum())
-    }
-
-    fn last(&self) -> Option<Time> {
-        Some(AriesNics::last(self))
-    }
-}
-
-impl Driver for ThNics {
-    fn arrived_so_far(&self) -> (u64, u64) {
-        (0, 0)
-    }
-
-    fn last(&self) -> Option<Time> {
-        Some(ThNics::last(self))
-    }
-}
-
 /// Network interfaces whose requests may have no answer.
 pub(crate) trait TimeOuts {
     /// Requests that had no answer in time.
@@ -174,18 +143,6 @@ pub(crate) trait TimeOuts {
 impl<P: TimeOuts, T> TimeOuts for Beside<P, T> {
     fn timeouts(&self) -> u64 {
         self.programs.timeouts()
-    }
-}
-
-impl TimeOuts for AriesNics {
-    fn timeouts(&self) -> u64 {
-        self.counters().map(|(_, c)| c.timeouts).sum()
-    }
-}
-
-impl TimeOuts for ThNics {
-    fn timeouts(&self) -> u64 {
-        self.counters().map(|(_, c)| c.timeouts).sum()
     }
 }
 

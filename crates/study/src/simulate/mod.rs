@@ -11,7 +11,7 @@
 //! | `ranks.rs` | the ranks of programs, and the nodes that they are laid onto |
 //! | `unloaded.rs` | what their messages take on a machine that is otherwise empty |
 //! | `jobs.rs` | several jobs: together, then each alone |
-//! | `nics/` | programs that are written for one network interface |
+//! | `nics/` | ranks over each network interface, and programs that are written for one |
 //! | `processes.rs` | programs that failed or never end |
 //! | `reach.rs` | programs refused whose messages have no way round what is dead |
 

@@ -26,7 +26,7 @@ pub(crate) fn simulate(
     match workload.runs() {
         Runs::Aries(program) => return nics::aries::run(study, program, progress, threads),
         Runs::ThExpress(program) => return nics::th::run(study, program, progress, threads),
-        Runs::Ranks(_) => return programs::on_switches(study, progress, threads),
+        Runs::Ranks(_) => return programs::on_switches(study, None, (progress, threads)),
         Runs::Packaging(sizes) => return packaging::count(study, sizes),
         Runs::Traffic => {}
         Runs::MessageUnits(_) => unreachable!("machines of switches do not take it"),
@@ -39,7 +39,7 @@ pub(crate) fn simulate(
     jobs::each_alone(study, |study, only| {
         let plan = Arc::new(only.map_or_else(|| plan.clone(), |job| plan.alone(job)));
         match has_programs {
-            true => programs::jobs_on_switches(study, (&plan, only), progress, threads),
+            true => programs::on_switches(study, Some((&plan, only)), (progress, threads)),
             false => run(study, &plan, progress, threads),
         }
     })

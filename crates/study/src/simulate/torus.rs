@@ -51,7 +51,7 @@ fn run<F: RouterFamily>(
     let Some(pattern) = Pattern::new(&workload, &shape, payload, s.seed).map_err(problem)? else {
         return match workload.runs() {
             Runs::MessageUnits(program) => nics::message_unit::run(family, study, program, progress, threads),
-            Runs::Ranks(_) => programs::on_torus(family, study, progress, threads),
+            Runs::Ranks(_) => programs::on_torus(family, study, None, (progress, threads)),
             _ => unreachable!("tori take no other programs"),
         };
     };
@@ -60,7 +60,7 @@ fn run<F: RouterFamily>(
         Arc::new(only.into_iter().fold(plan, TorusPlan::alone))
     };
     jobs::each_alone(study, |study, only| match workload.runs_programs() {
-        true => programs::jobs_on_torus(family, study, (&plan(only), only), progress, threads),
+        true => programs::on_torus(family, study, Some((&plan(only), only)), (progress, threads)),
         false => traffic(family, study, &plan(only), progress, threads),
     })
 }

@@ -2,9 +2,12 @@
 
 use super::{Load, Runs, TrafficConfig, Workload, WorkloadConfig, refuse};
 use crate::shape::Shape;
+use crate::traffic::Jobs;
+use crate::traffic::pattern::{Among, Destinations};
 use netloom_fabric::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Jobs side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -95,6 +98,11 @@ impl Workload for JobsConfig {
 
     fn each_file(&mut self, change: &dyn Fn(&mut String)) {
         self.jobs.iter_mut().for_each(|job| job.workload.each_file(change));
+    }
+
+    fn destinations(&self, among: &Among) -> Result<Option<Arc<dyn Destinations>>, ConfigError> {
+        let jobs = Jobs::new(self, among.shape, among.payload_B, among.seed)?;
+        Ok(Some(Arc::new(jobs)))
     }
 }
 

@@ -16,10 +16,12 @@ use crate::point_to_point::PointToPointConfig;
 use crate::shape::Shape;
 use crate::skeleton::SkeletonConfig;
 use crate::spi::SpiConfig;
+use crate::traffic::pattern::{Among, Destinations};
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::config::tagged::{Tagged, tagged};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::sync::Arc;
 
 /// A kind of workload.
 pub struct KindEntry {
@@ -166,6 +168,11 @@ impl WorkloadConfig {
     /// What runs it.
     pub fn runs(&self) -> Runs<'_> {
         self.workload().runs()
+    }
+
+    /// Who sends to whom, if it is a pattern.
+    pub(crate) fn destinations(&self, among: &Among) -> Result<Option<Arc<dyn Destinations>>, ConfigError> {
+        self.workload().destinations(among)
     }
 
     /// Whether it is programs that decide what is sent, if anything is, rather than a pattern.

@@ -36,7 +36,7 @@ pub struct Bandwidth {
 impl Default for Bandwidth {
     fn default() -> Self {
         Bandwidth {
-            sizes_B: vec![8, 64, 512, 4096, 32_768, 262_144],
+            sizes_B: vec![8, 64, 512, 4096, 32_768],
             partner: Partner::default(),
             ranks: None,
             window: 64,

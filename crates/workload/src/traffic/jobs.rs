@@ -1,7 +1,7 @@
 //! Jobs side by side: which nodes each has, and whom a node of it sends to.
 
 use super::order::Order;
-use super::pattern::Pattern;
+use super::pattern::{Destinations, Pattern, Share};
 use crate::config::{JobsConfig, Placement};
 use crate::shape::Shape;
 use netloom_engine::Stream;
@@ -86,18 +86,38 @@ impl Jobs {
     pub fn seed(&self, seed: u64, node: u32) -> u64 {
         of_job(seed, self.of[node as usize].0)
     }
+}
 
-    /// The destination of a node's packet number `index`; none if it sends none.
-    pub fn destination(
-        &self,
-        from: u32,
-        index: u64,
-        order: Option<&Order>,
-        stream: &mut Stream,
-    ) -> Option<u32> {
+impl Destinations for Jobs {
+    fn destination(&self, from: u32, index: u64, order: Option<&Order>, stream: &mut Stream) -> Option<u32> {
         let (pattern, rank) = self.at(from)?;
         let to = pattern.destination(rank, index, order, stream)?;
         Some(self.nodes(self.of(from)?)[to as usize])
+    }
+
+    fn shares(&self, _: u32, _: Share) {}
+
+    fn period(&self, node: u32) -> Option<u64> {
+        self.at(node).and_then(|(pattern, rank)| pattern.period(rank))
+    }
+
+    fn cycle(&self, node: u32) -> Option<u64> {
+        self.at(node).map_or(Some(1), |(pattern, rank)| pattern.cycle(rank))
+    }
+
+    fn is_ordered(&self) -> bool {
+        self.patterns().any(Pattern::is_ordered)
+    }
+
+    fn order(&self, seed: u64, node: u32) -> Order {
+        match self.at(node) {
+            Some((pattern, rank)) => pattern.order(self.seed(seed, node), rank),
+            None => Order::new(1, seed, node.into()),
+        }
+    }
+
+    fn jobs(&self) -> Option<&Jobs> {
+        Some(self)
     }
 }
 

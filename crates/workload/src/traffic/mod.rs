@@ -5,7 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `pattern.rs` | who sends to whom |
+//! | `pattern.rs` | who sends to whom, as each pattern defines it (`Destinations`) and as a run asks |
 //! | `order.rs` | an order of destinations that is computed, not stored |
 //! | `permutation.rs` | permutations, drawn or read |
 //! | `jobs.rs` | jobs side by side, and their nodes |
@@ -22,7 +22,7 @@ pub mod counts;
 pub mod jobs;
 pub mod order;
 pub mod pattern;
-mod permutation;
+pub(crate) mod permutation;
 pub mod plan;
 pub mod reordering;
 pub mod source;

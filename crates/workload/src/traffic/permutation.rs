@@ -8,7 +8,7 @@ use std::sync::Arc;
 const PERMUTATION: u64 = 11;
 
 /// A permutation without fixed points: all nodes in one circle, by Sattolo's shuffle.
-pub(super) fn one_circle(nodes: u32, seed: u64) -> Arc<[u32]> {
+pub(crate) fn one_circle(nodes: u32, seed: u64) -> Arc<[u32]> {
     let mut stream = Stream::new(seed, PERMUTATION, 0);
     let mut to: Vec<u32> = (0..nodes).collect();
     for last in (1..to.len()).rev() {
@@ -18,7 +18,7 @@ pub(super) fn one_circle(nodes: u32, seed: u64) -> Arc<[u32]> {
 }
 
 /// Reads a permutation: the destination of each node, one number a line; `#` begins a comment.
-pub(super) fn read_permutation(file: &str, nodes: u32) -> Result<Arc<[u32]>, ConfigError> {
+pub(crate) fn read_permutation(file: &str, nodes: u32) -> Result<Arc<[u32]>, ConfigError> {
     let refuse = |message: String| ConfigError { key: "workload.file".into(), message };
     let text = std::fs::read_to_string(file).map_err(|e| refuse(format!("{file}: {e}")))?;
     let mut to = vec![];

@@ -8,7 +8,7 @@ pub use facts::{ClassFacts, SwitchedFacts};
 pub use packaging::{CableFacts, PackagingFacts};
 
 use super::size::{Change, dims};
-use super::{Facts, Family, FamilyEntry, Machine, MachineKind, NetworkOutline};
+use super::{Common, Facts, Family, FamilyEntry, Machine, MachineKind, NetworkOutline};
 use crate::decode::decode;
 use crate::diagnose::Problem;
 use crate::memory::Estimate;
@@ -102,44 +102,9 @@ impl SwitchedMachine {
         }
     }
 
-    /// Refuses what cannot be built.
-    ///
-    /// # Errors
-    /// The first impossible value, with its key and what was expected.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        self.network().check()?;
-        self.messaging.check()?;
-        self.aries.as_ref().map_or(Ok(()), AriesConfig::check)?;
-        self.th.as_ref().map_or(Ok(()), ThConfig::check)
-    }
-
     /// The network with its wiring; of a checked machine.
     pub fn outline(&self) -> SwitchedOutline {
         SwitchedOutline::new(self.network())
-    }
-
-    /// Its size as people write it: `33 groups of 8 routers`.
-    pub fn shape(&self) -> String {
-        match &self.topology {
-            SwitchedTopology::Dragonfly(d) => {
-                let group = d.group.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
-                let groups = if d.groups == 1 { "group" } else { "groups" };
-                format!("{} {groups} of {group} routers", d.groups)
-            }
-            SwitchedTopology::FatTree(tree) => {
-                let down = tree.down.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
-                format!("{} levels of switches above {down} nodes", tree.down.len())
-            }
-            SwitchedTopology::Torus(torus) => {
-                let dims = torus.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
-                format!("{dims} routers of {} nodes", torus.nodes_per_router)
-            }
-        }
-    }
-
-    /// Nodes; of a checked machine.
-    pub fn nodes(&self) -> u64 {
-        self.topology.nodes().into()
     }
 
     /// A hop over a link of a class in a quiet network, from head to head, ticks: the router, its buses, the link.
@@ -163,32 +128,42 @@ pub(super) const TILED: FamilyEntry = FamilyEntry {
 const TILE_VC: f64 = 170.0;
 
 impl MachineKind for SwitchedMachine {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn title(&self) -> &str {
-        &self.title
-    }
-
-    fn ticks_per_second(&self) -> u64 {
-        self.ticks_per_second
-    }
-
-    fn messaging(&self) -> &MessagingConfig {
-        &self.messaging
+    fn common(&self) -> Common<'_> {
+        Common {
+            name: &self.name,
+            title: &self.title,
+            ticks_per_second: self.ticks_per_second,
+            messaging: &self.messaging,
+        }
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        SwitchedMachine::check(self)
+        self.network().check()?;
+        self.messaging.check()?;
+        self.aries.as_ref().map_or(Ok(()), AriesConfig::check)?;
+        self.th.as_ref().map_or(Ok(()), ThConfig::check)
     }
 
     fn shape(&self) -> String {
-        SwitchedMachine::shape(self)
+        match &self.topology {
+            SwitchedTopology::Dragonfly(d) => {
+                let group = d.group.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+                let groups = if d.groups == 1 { "group" } else { "groups" };
+                format!("{} {groups} of {group} routers", d.groups)
+            }
+            SwitchedTopology::FatTree(tree) => {
+                let down = tree.down.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+                format!("{} levels of switches above {down} nodes", tree.down.len())
+            }
+            SwitchedTopology::Torus(torus) => {
+                let dims = torus.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+                format!("{dims} routers of {} nodes", torus.nodes_per_router)
+            }
+        }
     }
 
     fn nodes(&self) -> u64 {
-        SwitchedMachine::nodes(self)
+        self.topology.nodes().into()
     }
 
     fn outline(&self) -> NetworkOutline {

@@ -6,7 +6,7 @@ mod fit;
 pub use facts::TorusFacts;
 
 use super::size::{Change, dims};
-use super::{Facts, Family, FamilyEntry, Machine, MachineKind, NetworkOutline};
+use super::{Common, Facts, Family, FamilyEntry, Machine, MachineKind, NetworkOutline};
 use crate::decode::decode;
 use crate::diagnose::Problem;
 use crate::memory::Estimate;
@@ -129,26 +129,6 @@ impl TorusMachine {
             }
         }
     }
-
-    /// Its lengths as people write them: `32x32x32`.
-    pub fn shape(&self) -> String {
-        self.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x")
-    }
-
-    /// Refuses what cannot be built.
-    ///
-    /// # Errors
-    /// The first impossible value, with its key and what was expected.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        self.network().check()?;
-        self.nic.check(self.packet.chunk_B * self.packet.chunks_max)?;
-        self.messaging.check()?;
-        if self.message_unit.is_some() && !matches!(self.router, Routers::Queued(_)) {
-            let message = "Message Units need queued routers".into();
-            return Err(ConfigError { key: "message_unit".into(), message });
-        }
-        self.message_unit.as_ref().map_or(Ok(()), |unit| unit.check())
-    }
 }
 
 /// The family of BlueGene/L's routers and their variants.
@@ -183,28 +163,28 @@ const TORUS_PORT: f64 = 420.0;
 const QUEUED_PORT: f64 = 670.0;
 
 impl MachineKind for TorusMachine {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn title(&self) -> &str {
-        &self.title
-    }
-
-    fn ticks_per_second(&self) -> u64 {
-        self.ticks_per_second
-    }
-
-    fn messaging(&self) -> &MessagingConfig {
-        &self.messaging
+    fn common(&self) -> Common<'_> {
+        Common {
+            name: &self.name,
+            title: &self.title,
+            ticks_per_second: self.ticks_per_second,
+            messaging: &self.messaging,
+        }
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        TorusMachine::check(self)
+        self.network().check()?;
+        self.nic.check(self.packet.chunk_B * self.packet.chunks_max)?;
+        self.messaging.check()?;
+        if self.message_unit.is_some() && !matches!(self.router, Routers::Queued(_)) {
+            let message = "Message Units need queued routers".into();
+            return Err(ConfigError { key: "message_unit".into(), message });
+        }
+        self.message_unit.as_ref().map_or(Ok(()), |unit| unit.check())
     }
 
     fn shape(&self) -> String {
-        TorusMachine::shape(self)
+        self.topology.dims.iter().map(u32::to_string).collect::<Vec<_>>().join("x")
     }
 
     fn nodes(&self) -> u64 {

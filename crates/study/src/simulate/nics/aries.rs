@@ -1,12 +1,17 @@
-//! Programs on Aries NICs (`kind = "gni"`).
+//! Programs on Aries NICs (`kind = "gni"`), and ranks over them.
 
-use super::{NodeMemory, on_switches};
+use super::{NodeMemory, Ran, on_switches};
 use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;
 use crate::result::RunResult;
 use crate::run::ProgressSink;
+use crate::simulate::driver::{Driver, TimeOuts};
+use crate::simulate::programs::OnSwitches;
+use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::tiled::TiledNetwork;
+use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG};
+use netloom_nic::aries::AriesNics;
 use netloom_nic::aries::address::Job;
 use netloom_workload::gni::{self, GniConfig};
 use std::sync::Arc;
@@ -36,4 +41,38 @@ pub(crate) fn run(
     });
     let measured = |measurements: &_| config.measured(measurements, study.machine.ticks_per_second());
     on_switches::run(study, built, config.processes(), measured, (progress, threads), begin)
+}
+
+/// Runs ranks over Aries NICs, if the machine has them.
+pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
+    let (ranks, study) = (on.ranks, on.ranks.study);
+    let machine = study.machine.switched()?;
+    let nic = machine.aries.as_ref()?;
+    let outline = study.switched();
+    let jobs: Arc<[Job]> = [Job::new(PTAG, COOKIE, 0..outline.wiring.nodes())].into();
+    let (eager, credits) = (machine.messaging.eager_max_B, machine.messaging.credits);
+    let nics = |numbers: &[u32]| {
+        netloom_messaging::gni::nics_of(nic, &outline.config, &jobs, numbers, 1, study.study.seed, |gni| {
+            let transport = |rank| GniTransport::new(gni.device().clone(), &ranks.placement, rank, eager, credits);
+            ranks.process(gni.node(), transport)
+        })
+    };
+    Some(on.run(nics))
+}
+
+impl Driver for AriesNics {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        // What programs move is in their own figures.
+        (0, self.counters().map(|(_, c)| c.served).sum())
+    }
+
+    fn last(&self) -> Option<Time> {
+        Some(AriesNics::last(self))
+    }
+}
+
+impl TimeOuts for AriesNics {
+    fn timeouts(&self) -> u64 {
+        self.counters().map(|(_, c)| c.timeouts).sum()
+    }
 }

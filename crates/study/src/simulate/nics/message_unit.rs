@@ -1,6 +1,6 @@
-//! Programs on Message Units (`kind = "spi"`).
+//! Programs on Message Units (`kind = "spi"`), and ranks over them.
 
-use super::NodeMemory;
+use super::{NodeMemory, Ran};
 use crate::diagnose::Problem;
 use crate::measure::torus::TorusReadout;
 use crate::resolve::ResolvedStudy;
@@ -8,12 +8,16 @@ use crate::result::Ended;
 use crate::result::RunResult;
 use crate::run::ProgressSink;
 use crate::simulate::course::Run;
+use crate::simulate::driver::Driver;
 use crate::simulate::family::RouterFamily;
 use crate::simulate::processes::Processes;
+use crate::simulate::programs::OnTorus;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_nic::message_unit::{self, NETWORK_FIFOS};
+use netloom_messaging::spi;
+use netloom_messaging::transports::spi::SpiTransport;
+use netloom_nic::message_unit::{self, MessageUnits, NETWORK_FIFOS};
 use netloom_workload::spi::SpiConfig;
 use std::time::Instant;
 
@@ -44,7 +48,7 @@ pub(crate) fn run<F: RouterFamily>(
         ..BuildOptions::default()
     };
     let built = family.build(&options, |nodes| {
-        netloom_messaging::spi::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims))
+        spi::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims))
     });
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run =
@@ -66,4 +70,24 @@ pub(crate) fn run<F: RouterFamily>(
     }
     of_run.judge(&mut result, study.torus().nodes() as u32);
     Ok(result)
+}
+
+/// Runs ranks over Message Units, if the machine has them.
+pub(super) fn ranks<F: RouterFamily>(on: &OnTorus<F>) -> Option<Ran> {
+    let (ranks, study) = (on.ranks, on.ranks.study);
+    let unit = study.torus_machine().message_unit.as_ref()?;
+    let family = on.family.with_message_units()?;
+    let units = |numbers: &[u32]| {
+        spi::units_of(unit, study.torus(), numbers, 1, study.study.seed, |spi| {
+            ranks.process(spi.node(), |_| SpiTransport::new(spi.device().clone(), &ranks.placement, ranks.steps()))
+        })
+    };
+    Some(on.run(&family, NETWORK_FIFOS, units))
+}
+
+impl Driver for MessageUnits {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        let (packets, bytes) = message_unit::stored_so_far(self);
+        (bytes, packets)
+    }
 }

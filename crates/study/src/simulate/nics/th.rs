@@ -1,12 +1,18 @@
-//! Programs on TH Express NICs (`kind = "glex"`).
+//! Programs on TH Express NICs (`kind = "glex"`), and ranks over them.
 
-use super::{NodeMemory, on_switches};
+use super::{NodeMemory, Ran, on_switches};
 use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;
 use crate::result::RunResult;
 use crate::run::ProgressSink;
+use crate::simulate::driver::{Driver, TimeOuts};
+use crate::simulate::programs::OnSwitches;
+use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::tiled::TiledNetwork;
+use netloom_messaging::glex::Glex;
+use netloom_messaging::transports::glex::GlexTransport;
+use netloom_nic::th::{self, ThNics};
 use netloom_workload::glex::{self, GlexConfig};
 use std::time::Instant;
 
@@ -32,4 +38,33 @@ pub(crate) fn run(
     });
     let measured = |measurements: &_| config.measured(measurements, study.machine.ticks_per_second());
     on_switches::run(study, built, 1, measured, (progress, threads), begin)
+}
+
+/// Runs ranks over TH Express NICs, if the machine has them.
+pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
+    let (ranks, study) = (on.ranks, on.ranks.study);
+    let nic = study.machine.switched()?.th.as_ref()?;
+    let nics = |numbers: &[u32]| {
+        th::nics_of(nic, &study.switched().config, numbers, 1, study.study.seed, |slot| {
+            let glex = Glex::new(slot);
+            ranks.process(glex.node(), |rank| GlexTransport::new(glex.device().clone(), &ranks.placement, rank))
+        })
+    };
+    Some(on.run(nics))
+}
+
+impl Driver for ThNics {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    fn last(&self) -> Option<Time> {
+        Some(ThNics::last(self))
+    }
+}
+
+impl TimeOuts for ThNics {
+    fn timeouts(&self) -> u64 {
+        self.counters().map(|(_, c)| c.timeouts).sum()
+    }
 }

@@ -2,9 +2,13 @@
 
 use crate::config::{Load, TrafficConfig, Workload, is_limited, letter, refuse};
 use crate::shape::Shape;
+use crate::traffic::order::Order;
+use crate::traffic::pattern::{Among, Destinations, Fast, Share, all_to_all_step, next_of_all};
+use netloom_engine::Stream;
 use netloom_fabric::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Among which nodes an all-to-all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,5 +73,93 @@ impl Workload for AllToAll {
                 _ => format!("expected {spans} of the machine's dimension letters, such as \"{example}\", found \"{}\"", self.dims),
             },
         )
+    }
+
+    fn destinations(&self, among: &Among) -> Result<Option<Arc<dyn Destinations>>, ConfigError> {
+        let (shape, lengths) = (among.shape, among.shape.lengths());
+        let rounds = self.bytes.map_or(1, |bytes| bytes.div_ceil(among.payload_B.max(1).into()));
+        let dims: Vec<usize> = (0..lengths.len()).filter(|&d| self.dims.contains(letter(d))).collect();
+        if self.over == Over::Machine || dims.len() == lengths.len() {
+            return Ok(Some(Arc::new(ToAll { nodes: shape.nodes(), rounds })));
+        }
+        let members = dims.iter().map(|&d| u64::from(lengths[d])).product();
+        Ok(Some(Arc::new(Along { shape: shape.clone(), dims, members, rounds })))
+    }
+}
+
+/// To all of so many nodes; `rounds` packets for each pair.
+#[derive(Debug)]
+struct ToAll {
+    nodes: u32,
+    rounds: u64,
+}
+
+impl Destinations for ToAll {
+    fn destination(&self, node: u32, index: u64, order: Option<&Order>, _: &mut Stream) -> Option<u32> {
+        Some(next_of_all(node, index, self.nodes, order))
+    }
+
+    fn shares(&self, _: u32, among: Share) {
+        among(&mut (0..self.nodes), 1.0);
+    }
+
+    fn period(&self, _: u32) -> Option<u64> {
+        Some(u64::from(self.nodes - 1) * self.rounds)
+    }
+
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    fn order(&self, seed: u64, node: u32) -> Order {
+        Order::new((self.nodes - 1).into(), seed, node.into())
+    }
+
+    fn fast(&self) -> Option<Fast> {
+        Some(Fast::AllToAll)
+    }
+}
+
+/// The same among the nodes that differ in these dimensions only.
+#[derive(Debug)]
+struct Along {
+    shape: Shape,
+    dims: Vec<usize>,
+    members: u64,
+    rounds: u64,
+}
+
+impl Destinations for Along {
+    fn destination(&self, node: u32, index: u64, order: Option<&Order>, _: &mut Stream) -> Option<u32> {
+        let Along { shape, dims, members, .. } = self;
+        if *members == 1 {
+            return None;
+        }
+        let step = all_to_all_step(index, *members, order);
+        // The node's place among the members, and the member `step` places on.
+        let mut at = shape.coordinates(node);
+        let length = |d: usize| u64::from(shape.lengths()[d]);
+        let own = dims.iter().rev().fold(0, |n, &d| n * length(d) + u64::from(at[d]));
+        let mut to = (own + step) % members;
+        for &d in dims {
+            at[d] = (to % length(d)) as u32;
+            to /= length(d);
+        }
+        Some(shape.node_at(at))
+    }
+
+    /// What is known of its peak is in closed form elsewhere.
+    fn shares(&self, _: u32, _: Share) {}
+
+    fn period(&self, _: u32) -> Option<u64> {
+        Some((self.members - 1) * self.rounds)
+    }
+
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    fn order(&self, seed: u64, node: u32) -> Order {
+        Order::new(self.members - 1, seed, node.into())
     }
 }

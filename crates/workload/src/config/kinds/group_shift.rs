@@ -2,9 +2,13 @@
 
 use crate::config::{Workload, refuse};
 use crate::shape::Shape;
+use crate::traffic::order::Order;
+use crate::traffic::pattern::{Among, Destinations, Share, forward};
+use netloom_engine::Stream;
 use netloom_fabric::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A shift from group to group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,5 +36,39 @@ impl Workload for GroupShift {
             0 => refuse("workload.by", format!("expected a shift to another of {groups} groups, found {by}")),
             _ => Ok(()),
         }
+    }
+
+    fn destinations(&self, among: &Among) -> Result<Option<Arc<dyn Destinations>>, ConfigError> {
+        let shape = among.shape;
+        Ok(Some(Arc::new(IntoGroup { by: forward(self.by, shape.groups()), shape: shape.clone() })))
+    }
+}
+
+/// To any node of the group that many further on.
+#[derive(Debug)]
+struct IntoGroup {
+    shape: Shape,
+    by: u32,
+}
+
+impl IntoGroup {
+    fn nodes(&self, node: u32) -> std::ops::Range<u32> {
+        let group = (self.shape.group(node) + self.by) % self.shape.groups();
+        self.shape.nodes_of_group(group)
+    }
+}
+
+impl Destinations for IntoGroup {
+    fn destination(&self, node: u32, _: u64, _: Option<&Order>, stream: &mut Stream) -> Option<u32> {
+        let among = self.nodes(node);
+        Some(among.start + stream.below(u64::from(among.end - among.start)) as u32)
+    }
+
+    fn shares(&self, node: u32, among: Share) {
+        among(&mut self.nodes(node), 1.0);
+    }
+
+    fn cycle(&self, _: u32) -> Option<u64> {
+        None
     }
 }

@@ -1,10 +1,15 @@
 //! `hot-region`: a part of the machine attracts traffic (Blumrich et al., Figure 3).
 
 use crate::config::{Workload, fraction, letter, one_each, refuse};
+use crate::shape::Coordinates;
 use crate::shape::Shape;
+use crate::traffic::order::Order;
+use crate::traffic::pattern::{Among, Destinations, Share, other};
+use netloom_engine::Stream;
 use netloom_fabric::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A hot region: a box of nodes that attracts traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,5 +53,52 @@ impl Workload for HotRegion {
             }
         }
         Ok(())
+    }
+
+    fn destinations(&self, among: &Among) -> Result<Option<Arc<dyn Destinations>>, ConfigError> {
+        let mut low = Coordinates::default();
+        low[..self.origin.len()].copy_from_slice(&self.origin);
+        let mut lengths = [1; 5];
+        lengths[..self.region.len()].copy_from_slice(&self.region);
+        Ok(Some(Arc::new(IntoBox { shape: among.shape.clone(), fraction: self.fraction, low, lengths })))
+    }
+}
+
+/// A share into a box, the rest anywhere.
+#[derive(Debug)]
+struct IntoBox {
+    shape: Shape,
+    fraction: f64,
+    low: Coordinates,
+    lengths: Coordinates,
+}
+
+impl Destinations for IntoBox {
+    fn destination(&self, node: u32, _: u64, _: Option<&Order>, stream: &mut Stream) -> Option<u32> {
+        let (low, lengths) = (&self.low, &self.lengths);
+        if stream.unit() >= self.fraction {
+            return Some(other(self.shape.nodes(), node, stream));
+        }
+        loop {
+            let at = std::array::from_fn(|d| low[d] + stream.below(lengths[d].into()) as u32);
+            let to = self.shape.node_at(at);
+            if to != node || lengths.iter().all(|&length| length == 1) {
+                return Some(to);
+            }
+        }
+    }
+
+    fn shares(&self, _: u32, among: Share) {
+        let nodes = self.shape.nodes();
+        among(&mut (0..nodes), 1.0 - self.fraction);
+        let inside = |node: &u32| {
+            let at = self.shape.coordinates(*node);
+            (0..at.len()).all(|d| (self.low[d]..self.low[d] + self.lengths[d]).contains(&at[d]))
+        };
+        among(&mut (0..nodes).filter(inside), self.fraction);
+    }
+
+    fn cycle(&self, _: u32) -> Option<u64> {
+        None
     }
 }

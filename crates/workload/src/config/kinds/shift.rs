@@ -2,9 +2,11 @@
 
 use crate::config::{Workload, one_each, refuse};
 use crate::shape::Shape;
+use crate::traffic::pattern::{Among, Destinations, forward, to_coordinates};
 use netloom_fabric::config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A shift.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,5 +38,11 @@ impl Workload for Shift {
                 ),
             },
         )
+    }
+
+    fn destinations(&self, among: &Among) -> Result<Option<Arc<dyn Destinations>>, ConfigError> {
+        let lengths = among.shape.lengths().iter();
+        let by: Vec<u32> = lengths.zip(&self.by).map(|(&length, &by)| forward(by, length)).collect();
+        Ok(Some(to_coordinates(among.shape, move |d, at| at[d] + by[d])))
     }
 }

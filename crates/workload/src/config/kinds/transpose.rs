@@ -3,7 +3,9 @@
 
 use crate::config::{Workload, refuse};
 use crate::shape::Shape;
+use crate::traffic::pattern::{Among, Destinations, to_coordinates, to_one};
 use netloom_fabric::config::ConfigError;
+use std::sync::Arc;
 
 /// The workload `transpose`, which has no keys.
 pub struct Transpose;
@@ -28,5 +30,16 @@ impl Workload for Transpose {
             }
             _ => Ok(()),
         }
+    }
+
+    fn destinations(&self, among: &Among) -> Result<Option<Arc<dyn Destinations>>, ConfigError> {
+        let shape = among.shape;
+        if shape.torus().is_some() {
+            let dimensions = shape.dimensions();
+            return Ok(Some(to_coordinates(shape, move |d, at| at[(d + 1) % dimensions])));
+        }
+        // Row and column of the node's number in a square of this side.
+        let side = shape.nodes().isqrt();
+        Ok(Some(to_one(move |node| node % side * side + node / side)))
     }
 }

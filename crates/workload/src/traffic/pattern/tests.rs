@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{AllToAll, GroupShift, HotNode, HotRegion, Shift};
+use crate::config::{AllToAll, GroupShift, HotNode, HotRegion, Over, Shift};
 use netloom_fabric::config::{DragonflyConfig, FatTreeConfig, SwitchedTopology, TorusConfig};
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
