@@ -11,26 +11,26 @@ type Event = [u64; 3];
 
 /// How far ahead a torus' events lie: an arrival (17 ticks), a token-ack's end and what it brings (12, 25), a full packet's
 /// end (260) and a small one's (36).
-const NETWORK: [Time; 6] = [17, 17, 12, 25, 260, 36];
+const NETWORK: [u64; 6] = [17, 17, 12, 25, 260, 36];
 /// The same with one in eight beyond the ring of buckets: timers, and nodes that send seldom.
-const FAR: [Time; 8] = [17, 17, 12, 25, 260, 36, 260, 8192];
+const FAR: [u64; 8] = [17, 17, 12, 25, 260, 36, 260, 8192];
 
 /// A queue that holds so many events.
 struct Steady<'a> {
     calendar: Calendar<Event>,
-    ahead: &'a [Time],
+    ahead: &'a [u64],
     turn: usize,
     taken: Vec<Event>,
 }
 
 impl<'a> Steady<'a> {
-    fn new(events: usize, ahead: &'a [Time]) -> Self {
+    fn new(events: usize, ahead: &'a [u64]) -> Self {
         let mut calendar = Calendar::new();
         let mut stream = Stream::new(1, 0, 0);
-        (0..events).for_each(|i| calendar.push(stream.below(260), [i as u64; 3]));
+        (0..events).for_each(|i| calendar.push(Time::at(stream.below(260)), [i as u64; 3]));
         let mut steady = Steady { calendar, ahead, turn: 0, taken: vec![] };
         // Until its pages are spread as they will be.
-        while steady.calendar.next_time().is_some_and(|t| t < 20_000) {
+        while steady.calendar.next_time().is_some_and(|t| t < Time::at(20_000)) {
             steady.step();
         }
         steady

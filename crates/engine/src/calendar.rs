@@ -54,7 +54,7 @@ impl<E: Copy + Default> Calendar<E> {
     /// An empty queue at time zero.
     pub fn new() -> Self {
         Calendar {
-            now: 0,
+            now: Time::ZERO,
             buckets: Box::new([EMPTY; HORIZON as usize]),
             occupied: [0; (HORIZON / 64) as usize],
             events: Vec::new(),
@@ -85,7 +85,7 @@ impl<E: Copy + Default> Calendar<E> {
 
     #[inline]
     fn push_near(&mut self, time: Time, event: E) {
-        let slot = (time % HORIZON) as usize;
+        let slot = (time.ticks() % HORIZON) as usize;
         let mut place = self.buckets[slot].next;
         if (place as usize).is_multiple_of(PAGE) {
             place = self.add_page(slot);
@@ -127,7 +127,7 @@ impl<E: Copy + Default> Calendar<E> {
     #[inline]
     fn next_near(&self) -> Option<Time> {
         let words = self.occupied.len();
-        let start = (self.now % HORIZON) as usize;
+        let start = (self.now.ticks() % HORIZON) as usize;
         for step in 0..=words {
             let word = (start / 64 + step) % words;
             let mut bits = self.occupied[word];
@@ -153,10 +153,10 @@ impl<E: Copy + Default> Calendar<E> {
         into.clear();
         // What waits for the span that time comes into moves to the ring; what is for this tick with it.
         self.now = time;
-        if self.far.earliest / HORIZON <= time / HORIZON {
+        if span_of(self.far.earliest) <= span_of(time) {
             self.move_near();
         }
-        let slot = (time % HORIZON) as usize;
+        let slot = (time.ticks() % HORIZON) as usize;
         let bucket = std::mem::replace(&mut self.buckets[slot], EMPTY);
         self.now = time + 1;
         if bucket.first == NONE {
@@ -194,7 +194,7 @@ impl<E: Copy + Default> Calendar<E> {
     /// fetch ahead what they will need.
     #[inline]
     pub fn peek(&self, time: Time, most: usize, mut f: impl FnMut(&E)) {
-        let bucket = &self.buckets[(time % HORIZON) as usize];
+        let bucket = &self.buckets[(time.ticks() % HORIZON) as usize];
         if bucket.first == NONE {
             return;
         }
@@ -216,7 +216,7 @@ impl<E: Copy + Default> Calendar<E> {
     /// Brings the first events that wait for `time` into the cache, for a [`Self::peek`] soon.
     #[inline]
     pub fn fetch(&self, time: Time) {
-        let first = self.buckets[(time % HORIZON) as usize].first;
+        let first = self.buckets[(time.ticks() % HORIZON) as usize].first;
         if first != NONE {
             self.fetch_page(first as usize);
         }
@@ -236,6 +236,12 @@ impl<E: Copy + Default> Calendar<E> {
             + self.next.capacity() * 4
             + self.far.bytes()
     }
+}
+
+/// The number of the span in which a time lies.
+#[inline]
+fn span_of(time: Time) -> u64 {
+    time.ticks() / HORIZON
 }
 
 /// Events beyond the horizon: a bucket a span of time, and a heap beyond the last one.
@@ -265,8 +271,8 @@ impl<E: Copy> Spans<E> {
     fn push(&mut self, now: Time, time: Time, event: E) {
         self.earliest = self.earliest.min(time);
         // Nothing is left of the spans before that of `now`, so that a bucket holds one span only.
-        if time / HORIZON - now / HORIZON < SPANS {
-            let span = (time / HORIZON % SPANS) as usize;
+        if span_of(time) - span_of(now) < SPANS {
+            let span = (span_of(time) % SPANS) as usize;
             self.buckets[span].push((time, event));
             self.first[span] = self.first[span].min(time);
         } else {
@@ -276,7 +282,7 @@ impl<E: Copy> Spans<E> {
 
     /// Takes all events of the span of `now` or before; the heap's among them.
     fn take(&mut self, now: Time, into: &mut Vec<(Time, E)>) {
-        let end = now / HORIZON * HORIZON + HORIZON;
+        let end = Time::at((span_of(now) + 1) * HORIZON);
         for (bucket, first) in self.buckets.iter_mut().zip(&mut self.first) {
             if *first < end {
                 into.append(bucket);
@@ -366,9 +372,9 @@ mod tests {
         let mut taken = Vec::new();
         for time in 0..100_000u64 {
             for i in 0..20 {
-                calendar.push(time + 1 + i * 13, i);
+                calendar.push(Time::at(time + 1 + i * 13), i);
             }
-            calendar.take(time, &mut taken);
+            calendar.take(Time::at(time), &mut taken);
         }
         assert!(calendar.next.len() < 600, "{} pages for 2,600 events", calendar.next.len());
     }

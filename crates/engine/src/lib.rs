@@ -17,6 +17,7 @@ mod progress;
 mod random;
 mod simulation;
 mod stretches;
+mod time;
 
 pub use calendar::Calendar;
 pub use huge_pages::HugePages;
@@ -25,7 +26,4 @@ pub use progress::Progress;
 pub use random::{Stream, chance_threshold};
 pub use simulation::{Block, Outbox, Reached, Simulation};
 pub use stretches::{Owned, Stretches};
-
-/// A point in simulated time or a span of it, in ticks that the machine names. 64 bits do not wrap: at 175 MHz they last
-/// 3,340 years.
-pub type Time = u64;
+pub use time::Time;

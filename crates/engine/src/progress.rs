@@ -12,9 +12,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Simulated time reached, ticks.
+    /// Simulated time reached.
     pub fn time(&self) -> Time {
-        self.time.load(Relaxed)
+        Time::at(self.time.load(Relaxed))
     }
 
     /// Events applied so far, in all blocks.
@@ -33,7 +33,7 @@ impl Progress {
     }
 
     pub(crate) fn reached(&self, time: Time) {
-        self.time.store(time, Relaxed);
+        self.time.store(time.ticks(), Relaxed);
     }
 
     pub(crate) fn count(&self, events: u64) {

@@ -98,7 +98,8 @@ pub struct Simulation<B: Block> {
     inbox_time: Vec<[AtomicU64; 2]>,
     /// Earliest event of each block.
     next_time: Vec<AtomicU64>,
-    lookahead: Time,
+    /// Ticks.
+    lookahead: u64,
     now: Time,
     window: u64,
     /// A block panicked: some events of a window were applied, others not.
@@ -106,17 +107,14 @@ pub struct Simulation<B: Block> {
 }
 
 impl<B: Block> Simulation<B> {
-    /// `lanes[b]` are the blocks to which block `b` sends; `lookahead` is the shortest delay of any message, at least one.
-    pub fn new(blocks: Vec<B>, lanes: Vec<Vec<u32>>, lookahead: Time) -> Self {
+    /// `lanes[b]` are the blocks to which block `b` sends; `lookahead` is the shortest delay of any message, ticks: at least one.
+    pub fn new(blocks: Vec<B>, lanes: Vec<Vec<u32>>, lookahead: u64) -> Self {
         assert!(lookahead > 0, "without lookahead, no window");
         assert_eq!(blocks.len(), lanes.len());
-        let next_time = blocks.iter().map(|b| AtomicU64::new(b.next_time().unwrap_or(Time::MAX))).collect();
+        let next_time = blocks.iter().map(|b| AtomicU64::new(of(b.next_time()))).collect();
         Simulation {
             inboxes: blocks.iter().map(|_| [Mutex::new(Vec::new()), Mutex::new(Vec::new())]).collect(),
-            inbox_time: blocks
-                .iter()
-                .map(|_| [AtomicU64::new(Time::MAX), AtomicU64::new(Time::MAX)])
-                .collect(),
+            inbox_time: blocks.iter().map(|_| [AtomicU64::new(NEVER), AtomicU64::new(NEVER)]).collect(),
             next_time,
             slots: blocks
                 .into_iter()
@@ -124,7 +122,7 @@ impl<B: Block> Simulation<B> {
                 .map(|(block, to)| Mutex::new(Slot { block, out: Outbox::new(to) }))
                 .collect(),
             lookahead,
-            now: 0,
+            now: Time::ZERO,
             window: 0,
             panicked: false,
         }
@@ -144,7 +142,7 @@ impl<B: Block> Simulation<B> {
     pub fn refresh(&mut self) {
         for (slot, next) in self.slots.iter_mut().zip(&self.next_time) {
             let block = &unpoisoned(slot.get_mut()).block;
-            next.store(block.next_time().unwrap_or(Time::MAX), Relaxed);
+            next.store(of(block.next_time()), Relaxed);
         }
     }
 
@@ -155,7 +153,7 @@ impl<B: Block> Simulation<B> {
             let waiting = inbox[b][0].load(Relaxed).min(inbox[b][1].load(Relaxed));
             self.next_time[b].load(Relaxed).min(waiting)
         });
-        earliest.min().filter(|&t| t != Time::MAX)
+        earliest.min().filter(|&t| t != NEVER).map(Time::at)
     }
 
     /// Applies all events before `until` on this many threads.
@@ -190,17 +188,12 @@ impl<B: Block> Simulation<B> {
         }
         self.window = shared.number.load(Relaxed);
         let next = shared.start.load(Relaxed);
-        self.now = if next == Time::MAX {
-            shared.done.load(Relaxed)
-        } else if next >= until {
-            until
-        } else {
-            shared.done.load(Relaxed)
-        };
+        let is_reached = next != NEVER && Time::at(next) >= until;
+        self.now = if is_reached { until } else { Time::at(shared.done.load(Relaxed)) };
         progress.reached(self.now);
-        if next == Time::MAX {
+        if next == NEVER {
             Reached::Idle
-        } else if next >= until {
+        } else if is_reached {
             Reached::Time
         } else {
             Reached::Stopped
@@ -213,7 +206,7 @@ impl<B: Block> Simulation<B> {
         let blocks = self.slots.len();
         let range = |t: usize| (blocks * t / threads, blocks * (t + 1) / threads);
         loop {
-            let start = shared.start.load(Relaxed);
+            let start = Time::at(shared.start.load(Relaxed));
             if start >= shared.until {
                 return;
             }
@@ -240,24 +233,24 @@ impl<B: Block> Simulation<B> {
             if let Err(panic) = advanced {
                 shared.keep(current.get(), panic);
             }
-            shared.earliest.fetch_min(earliest, Relaxed);
+            shared.earliest.fetch_min(earliest.ticks(), Relaxed);
             progress.count(events);
             shared.barrier.wait(|| {
-                let earliest = shared.earliest.swap(Time::MAX, Relaxed);
+                let earliest = shared.earliest.swap(NEVER, Relaxed);
                 // After a panic there is no next window, on any thread.
-                let next = if shared.panicked.load(Relaxed) { Time::MAX } else { earliest };
+                let next = if shared.panicked.load(Relaxed) { NEVER } else { earliest };
                 for claimed in &shared.claimed {
                     claimed.store(0, Relaxed);
                 }
-                shared.done.store(end, Relaxed);
+                shared.done.store(end.ticks(), Relaxed);
                 shared.number.fetch_add(1, Relaxed);
                 // Decided by one thread for all, so that none stops a window before the others.
-                let stop = progress.stopping() && next != Time::MAX;
+                let stop = progress.stopping() && next != NEVER;
                 shared.start.store(if stop { next | STOP } else { next }, Relaxed);
                 progress.reached(end);
             });
             let next = shared.start.load(Relaxed);
-            if next != Time::MAX && next & STOP != 0 {
+            if next != NEVER && next & STOP != 0 {
                 // Every thread has read the mark once all have passed here; then the time can be restored.
                 shared.barrier.wait(|| shared.start.store(next & !STOP, Relaxed));
                 return;
@@ -267,8 +260,8 @@ impl<B: Block> Simulation<B> {
 
     /// Advances one block over the window; lowers `earliest` to what it left or sent.
     fn advance_block(&self, b: usize, parity: usize, end: Time, earliest: &mut Time) -> u64 {
-        let inbox_time = self.inbox_time[b][parity].swap(Time::MAX, Relaxed);
-        let next = self.next_time[b].load(Relaxed).min(inbox_time);
+        let inbox_time = Time::at(self.inbox_time[b][parity].swap(NEVER, Relaxed));
+        let next = Time::at(self.next_time[b].load(Relaxed)).min(inbox_time);
         if inbox_time == Time::MAX && next >= end {
             *earliest = next.min(*earliest);
             return 0;
@@ -280,7 +273,7 @@ impl<B: Block> Simulation<B> {
         }
         let events = if next < end { block.advance(end, out) } else { 0 };
         let next = block.next_time().unwrap_or(Time::MAX);
-        self.next_time[b].store(next, Relaxed);
+        self.next_time[b].store(next.ticks(), Relaxed);
         *earliest = next.min(*earliest);
         if out.earliest != Time::MAX {
             *earliest = out.earliest.min(*earliest);
@@ -290,7 +283,7 @@ impl<B: Block> Simulation<B> {
                 debug_assert!(first >= end, "a message due at {first} in a window that ends at {end}");
                 let other = 1 - parity;
                 lock(&self.inboxes[to as usize][other]).append(lane);
-                self.inbox_time[to as usize][other].fetch_min(first, Relaxed);
+                self.inbox_time[to as usize][other].fetch_min(first.ticks(), Relaxed);
             }
         }
         events
@@ -298,7 +291,15 @@ impl<B: Block> Simulation<B> {
 }
 
 /// Marks, in the next window's start, that the run stops before it.
-const STOP: Time = 1 << 63;
+const STOP: u64 = 1 << 63;
+
+/// [`Time::MAX`] where times are numbers that threads share.
+const NEVER: u64 = Time::MAX.ticks();
+
+/// A time as such a number.
+fn of(time: Option<Time>) -> u64 {
+    time.unwrap_or(Time::MAX).ticks()
+}
 
 /// What the threads share about the current window. Each field is written by the last thread at the barrier, or with
 /// atomic minimum and add; the barrier orders them.
@@ -322,9 +323,9 @@ impl Window {
     /// The first window up to `until`: its start and number.
     fn new(start: Time, number: u64, until: Time, threads: usize) -> Self {
         Window {
-            start: AtomicU64::new(start),
+            start: AtomicU64::new(start.ticks()),
             number: AtomicU64::new(number),
-            earliest: AtomicU64::new(Time::MAX),
+            earliest: AtomicU64::new(NEVER),
             claimed: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
             done: AtomicU64::new(0),
             barrier: Barrier::new(threads),
@@ -467,7 +468,7 @@ mod tests {
         taken: Vec<(u32, u64)>,
     }
 
-    const LOOKAHEAD: Time = 7;
+    const LOOKAHEAD: u64 = 7;
 
     impl Block for Ring {
         type Message = (u32, u64);
@@ -485,7 +486,7 @@ mod tests {
                 for &(cell, value) in &taken {
                     count += 1;
                     let i = (cell - self.first) as usize;
-                    self.sums[i] = self.sums[i].wrapping_mul(31).wrapping_add(value ^ now);
+                    self.sums[i] = self.sums[i].wrapping_mul(31).wrapping_add(value ^ now.ticks());
                     let delay =
                         LOOKAHEAD + self.streams[i].below(900) * u64::from(self.streams[i].below(8) == 0);
                     let next = (cell + 1) % self.cells;
@@ -508,13 +509,13 @@ mod tests {
         }
     }
 
-    fn ring(cells: u32, block: u32, threads: usize, until: &[Time]) -> (Vec<u64>, u64) {
+    fn ring(cells: u32, block: u32, threads: usize, until: &[u64]) -> (Vec<u64>, u64) {
         let count = cells.div_ceil(block);
         let blocks: Vec<_> = (0..count)
             .map(|b| {
                 let (first, last) = (b * block, ((b + 1) * block).min(cells));
                 let mut calendar = Calendar::new();
-                (first..last).for_each(|c| calendar.push(u64::from(c % 5), (c, u64::from(c))));
+                (first..last).for_each(|c| calendar.push(Time::at((c % 5).into()), (c, u64::from(c))));
                 Ring {
                     calendar,
                     first,
@@ -529,6 +530,7 @@ mod tests {
         let mut simulation = Simulation::new(blocks, lanes, LOOKAHEAD);
         let progress = Progress::default();
         for &t in until {
+            let t = Time::at(t);
             assert_eq!(simulation.run_until(t, threads, &progress), Reached::Time);
             assert_eq!(simulation.now(), t);
         }
@@ -553,7 +555,7 @@ mod tests {
     fn stops_when_asked() {
         let calendar = {
             let mut c = Calendar::new();
-            c.push(0, (0, 0));
+            c.push(Time::ZERO, (0, 0));
             c
         };
         let block = Ring {
@@ -567,7 +569,7 @@ mod tests {
         let mut simulation = Simulation::new(vec![block], vec![vec![]], LOOKAHEAD);
         let progress = Progress::default();
         progress.stop();
-        assert_eq!(simulation.run_until(1 << 40, 1, &progress), Reached::Stopped);
-        assert!(simulation.now() <= LOOKAHEAD);
+        assert_eq!(simulation.run_until(Time::at(1 << 40), 1, &progress), Reached::Stopped);
+        assert!(simulation.now() <= Time::at(LOOKAHEAD));
     }
 }

@@ -12,14 +12,14 @@ pub trait Owned {
 }
 
 /// Most ticks of a stretch: a bit each.
-const TICKS_MAX: Time = 64;
+const TICKS_MAX: u64 = 64;
 
 /// The calendar of a block of parts. First [`begin`](Self::begin) a stretch; then, for each [`next_owner`](Self::next_owner), [`take`](Self::take)
 /// tick after tick.
 pub struct Stretches<E> {
     calendar: Calendar<E>,
     /// Most ticks of a stretch.
-    most: Time,
+    most: u64,
     /// The stretch under way; its end is 0 where there is none.
     start: Time,
     end: Time,
@@ -42,13 +42,13 @@ pub struct Stretches<E> {
 
 impl<E: Copy + Default + Owned> Stretches<E> {
     /// Of so many parts, between which nothing passes in less than `shortest` ticks.
-    pub fn new(owners: usize, shortest: Time) -> Self {
+    pub fn new(owners: usize, shortest: u64) -> Self {
         let most = shortest.clamp(1, TICKS_MAX);
         Stretches {
             calendar: Calendar::new(),
             most,
-            start: 0,
-            end: 0,
+            start: Time::ZERO,
+            end: Time::ZERO,
             known: vec![],
             by_owner: vec![],
             ends: vec![0; owners],
@@ -117,7 +117,7 @@ impl<E: Copy + Default + Owned> Stretches<E> {
     pub fn next_owner(&mut self) -> Option<u32> {
         let Some(&owner) = self.owners.get(self.begun) else {
             self.owners.clear();
-            self.end = 0;
+            self.end = Time::ZERO;
             return None;
         };
         self.begun += 1;
@@ -142,7 +142,7 @@ impl<E: Copy + Default + Owned> Stretches<E> {
             self.occupied &= !(1 << tick);
             into.append(&mut self.own[tick as usize]);
         }
-        Some(self.start + Time::from(tick))
+        Some(self.start + u64::from(tick))
     }
 
     /// Tells the events up to so many behind those taken, each once: to fetch ahead what they will need.
@@ -180,15 +180,15 @@ mod tests {
     }
 
     /// Parts that pass numbers on to others after `SHORTEST` ticks or more, and to themselves after any time: what each has seen, in its order.
-    fn run(most: Time, until: &[Time]) -> Vec<Vec<(Time, u64)>> {
+    fn run(most: u64, until: &[u64]) -> Vec<Vec<(Time, u64)>> {
         const PARTS: u32 = 7;
-        const SHORTEST: Time = 9;
+        const SHORTEST: u64 = 9;
         let mut stretches = Stretches::<Hop>::new(PARTS as usize, most.min(SHORTEST));
-        (0..PARTS).for_each(|at| stretches.push(u64::from(at) % 3, Hop { at, number: 0 }));
+        (0..PARTS).for_each(|at| stretches.push(Time::at(u64::from(at) % 3), Hop { at, number: 0 }));
         let mut streams: Vec<Stream> = (0..PARTS).map(|at| Stream::new(1, 0, at.into())).collect();
         let mut seen = vec![vec![]; PARTS as usize];
         let mut taken = vec![];
-        for &until in until {
+        for until in until.iter().copied().map(Time::at) {
             while stretches.next_time().is_some_and(|time| time < until) {
                 stretches.begin(until);
                 while let Some(owner) = stretches.next_owner() {

@@ -60,13 +60,13 @@ fn run(panicking: &'static [usize], place: Where, threads: usize) -> [String; 2]
     std::thread::spawn(move || {
         let block = |number| Fragile {
             number,
-            waiting: vec![0],
-            panics: panicking.contains(&number).then_some((50, place)),
+            waiting: vec![Time::ZERO],
+            panics: panicking.contains(&number).then_some((Time::at(50), place)),
         };
         let lanes = (0..BLOCKS).map(|b| vec![((b + 1) % BLOCKS) as u32]).collect();
         let mut simulation = Simulation::new((0..BLOCKS).map(block).collect(), lanes, 1);
         let mut message = || {
-            let run = || simulation.run_until(1000, threads, &Progress::default());
+            let run = || simulation.run_until(Time::at(1000), threads, &Progress::default());
             let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("a block panics");
             panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|&s| s.into()))
         };

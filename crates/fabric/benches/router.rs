@@ -5,7 +5,7 @@
 mod traffic;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use netloom_engine::{Progress, Stream};
+use netloom_engine::{Progress, Stream, Time};
 use netloom_fabric::config::{HalfwayTie, TorusConfig};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::BuildOptions;
@@ -37,7 +37,7 @@ fn ticks(c: &mut Criterion) {
         })
         .expect("a BlueGene/L");
         let progress = Progress::default();
-        network.run_until(20_000, 1, &progress);
+        network.run_until(Time::at(20_000), 1, &progress);
         group.bench_function(name, |b| {
             b.iter(|| {
                 let until = network.now() + TICKS;

@@ -3,7 +3,7 @@
 #[path = "../tests/traffic/mod.rs"]
 mod traffic;
 
-use netloom_engine::Progress;
+use netloom_engine::{Progress, Time};
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::router::BuildOptions;
 use netloom_fabric::router::torus::TorusNetwork;
@@ -39,13 +39,13 @@ fn main() {
     .expect("a BlueGene/L");
     println!("built in {:.2} s", start.elapsed().as_secs_f64());
     let progress = Progress::default();
-    network.run_until(ticks / 2, threads, &progress);
+    network.run_until(Time::at(ticks / 2), threads, &progress);
     let mid: u64 = network.windows().iter().map(|w| w.hops).sum();
     let warm = network.now();
     let events = progress.events();
     network.restart_counting();
     let start = std::time::Instant::now();
-    network.run_until(ticks, threads, &progress);
+    network.run_until(Time::at(ticks), threads, &progress);
     let wall = start.elapsed().as_secs_f64();
     let now = network.now();
     let links = network.links();

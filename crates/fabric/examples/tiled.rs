@@ -42,7 +42,7 @@ impl Host<TiledFamily> for Puts {
             let seed = self.streams[i].draw() as u32;
             return Pull::Packet(TiledHeader::new(to, 1, Class::Response, Mode::Adaptive0, seed), meta);
         }
-        let due = self.due[i].ceil() as Time;
+        let due = Time::at(self.due[i].ceil() as u64);
         if due > now {
             return Pull::NotBefore(due);
         }
@@ -96,7 +96,11 @@ fn main() {
     let built = begin.elapsed().as_secs_f64();
     let begin = Instant::now();
     let progress = Progress::default();
-    network.run_until((us * 1e-6 * config.ticks_per_second as f64) as Time, threads as usize, &progress);
+    network.run_until(
+        Time::at((us * 1e-6 * config.ticks_per_second as f64) as u64),
+        threads as usize,
+        &progress,
+    );
     let wall = begin.elapsed().as_secs_f64();
     let (put, answered) = network
         .blocks()

@@ -226,8 +226,8 @@ impl Meta {
 impl Default for Meta {
     fn default() -> Self {
         Meta {
-            made: 0,
-            entered: 0,
+            made: Time::ZERO,
+            entered: Time::ZERO,
             source: 0,
             hops: 0,
             group: 0,
@@ -301,7 +301,8 @@ impl Arena {
     #[cold]
     pub(crate) fn damage(&mut self, id: u32) {
         if !self.damage_data(id, |_| 0) {
-            self.get_mut(id).made ^= 1;
+            let meta = self.get_mut(id);
+            meta.made = Time::at(meta.made.ticks() ^ 1);
         }
     }
 

@@ -4,7 +4,7 @@
 mod reference;
 mod traffic;
 
-use netloom_engine::{Progress, Reached, Stream};
+use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::TorusNetwork;
@@ -58,7 +58,7 @@ fn by_fabric(config: &TorusConfig, list: &[Packet], from: u64, to: u64) -> Figur
     let mut network =
         TorusNetwork::<_, 6>::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
             .expect("buildable");
-    assert_eq!(network.run_until(to * 10, 2, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(to * 10), 2, &Progress::default()), Reached::Idle);
     assert_eq!(network.under_way(), 0);
     assert_eq!(network.unrest(), Vec::<String>::new());
     let links = network.links().len() as f64;

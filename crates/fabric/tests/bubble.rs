@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 const NODES: u32 = 5;
 /// When the load stops.
-const END: Time = 200_000;
+const END: u64 = 200_000;
 /// VC of the bubble, behind two dynamic ones.
 const ESCAPE: usize = 2;
 const FULL: u8 = 8;
@@ -31,10 +31,10 @@ struct RingHost {
 impl<F: Family<Header = Header>> Host<F> for RingHost {
     fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals<F::Signal>) -> Pull {
         let high = fifo >= 6;
-        if now >= END {
+        if now >= Time::at(END) {
             return Pull::Empty;
         }
-        if high && !now.is_multiple_of(400) {
+        if high && !now.ticks().is_multiple_of(400) {
             return Pull::NotBefore(now.next_multiple_of(400));
         }
         let own = self.numbers[node as usize];
@@ -68,7 +68,7 @@ fn ring(rule: BubbleRule, seed: u64, bit_error_rate: f64) -> TorusNetwork<RingHo
         delivered: 0,
     })
     .expect("a ring");
-    assert_eq!(network.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(1 << 40), 1, &Progress::default()), Reached::Idle);
     network
 }
 

@@ -3,7 +3,7 @@
 
 mod traffic;
 
-use netloom_engine::{Progress, Stream};
+use netloom_engine::{Progress, Stream, Time};
 use netloom_fabric::collective::route::{Rectangle, check};
 use netloom_fabric::collective::{
     ClassRoute, CollectiveHeader, Delivers, Flags, Operation, RouteKind, combine,
@@ -445,7 +445,7 @@ fn a_missing_contribution_is_told() {
     let mut scripts = whole(&config, header(2, Operation::Or, Delivers::AllReduce, 8), 1);
     scripts[3].sends.clear();
     let mut network = build(&config, &scripts, &[]);
-    network.run_until(1 << 30, 1, &Progress::default());
+    network.run_until(Time::at(1 << 30), 1, &Progress::default());
     let stall = network.stall().expect("they wait");
     assert!(stall.waiting.iter().any(|w| w.source == 2 || w.source == 1), "{stall:?}");
     assert!(!network.unrest().is_empty());
@@ -461,7 +461,7 @@ fn a_double_soft_error_stops_a_sum() {
     let error = SoftError { node: vec![1, 0, 0], direction: "-x".into(), packet: 2, bits: 2 };
     config.router.soft_errors = vec![error];
     let mut network = build(&config, &scripts, &[]);
-    network.run_until(1 << 30, 1, &Progress::default());
+    network.run_until(Time::at(1 << 30), 1, &Progress::default());
     let stopped: Vec<_> = network.stopped().iter().map(|s| (s.node, s.port, s.source)).collect();
     assert_eq!(stopped, [(1, 1, 0)]);
     assert!(network.stall().is_some());

@@ -2,7 +2,7 @@
 
 mod traffic;
 
-use netloom_engine::Progress;
+use netloom_engine::{Progress, Time};
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::router::torus::TorusNetwork;
 use netloom_fabric::router::{BuildOptions, LinkCounts};
@@ -22,10 +22,10 @@ fn saturated(error_rate: f64, from: u64, to: u64) -> (Vec<LinkCounts>, u64) {
     })
     .expect("buildable");
     let progress = Progress::default();
-    network.run_until(from * WINDOW, 1, &progress);
+    network.run_until(Time::at(from * WINDOW), 1, &progress);
     network.restart_counting();
     assert!(network.links().iter().all(|l| l.2 == LinkCounts::default()), "nothing is spent in no time");
-    network.run_until(to * WINDOW, 1, &progress);
+    network.run_until(Time::at(to * WINDOW), 1, &progress);
     let series = network.windows()[from as usize..to as usize].iter().map(|w| w.busy).sum();
     (network.links().into_iter().map(|l| l.2).collect(), series)
 }

@@ -113,21 +113,21 @@ fn packets(nodes: u32, each: u32, seed: u64) -> Vec<Packet> {
     list
 }
 
-type Outcome = (Vec<(u64, u32, Time)>, Vec<(u32, usize, LinkCounts)>, Totals);
+type Outcome = (Vec<(u64, u32, u64)>, Vec<(u32, usize, LinkCounts)>, Totals);
 
 /// A run to its end with pauses at these times, and all that must hold then.
-fn run(config: &TorusConfig, list: &[Packet], seed: u64, block: &[u32], pauses: &[Time]) -> Outcome {
+fn run(config: &TorusConfig, list: &[Packet], seed: u64, block: &[u32], pauses: &[u64]) -> Outcome {
     let options = BuildOptions { seed, block: block.to_vec(), smallest_chunks: 1, ..BuildOptions::default() };
     let mut network =
         TorusNetwork::<_, 10>::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
             .expect("buildable");
     let progress = Progress::default();
     for &pause in pauses {
-        let reached = network.run_until(pause, 1, &progress);
-        assert!(reached == Reached::Idle || network.now() == pause);
+        let reached = network.run_until(Time::at(pause), 1, &progress);
+        assert!(reached == Reached::Idle || network.now() == Time::at(pause));
         assert!(network.under_way() >= 0 && network.under_way() <= list.len() as i64);
     }
-    assert_eq!(network.run_until(1 << 40, 1, &progress), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(1 << 40), 1, &progress), Reached::Idle);
     assert_eq!((network.stall(), network.under_way()), (None, 0));
     assert_eq!(network.unrest(), Vec::<String>::new());
     let mut delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();
@@ -144,7 +144,7 @@ fn check(config: &TorusConfig, list: &[Packet], outcome: &Outcome) {
     let mut hops = 0;
     let mut chunk_hops = [0; 3];
     // Of fixed ways, by pair and priority: when the last one came.
-    let mut last: HashMap<(u32, u32, u16), Time> = HashMap::new();
+    let mut last: HashMap<(u32, u32, u16), u64> = HashMap::new();
     for (i, (p, &(number, node, at))) in list.iter().zip(delivered).enumerate() {
         assert_eq!((number, node), (i as u64, p.destination));
         let distance = torus.distance(p.source, node);

@@ -3,7 +3,7 @@
 
 mod traffic;
 
-use netloom_engine::{Stream, Time};
+use netloom_engine::Stream;
 use netloom_fabric::collective::{
     ClassRoute, CollectiveHeader, Delivers, Flags, Operation, RouteKind, route::check,
 };
@@ -69,12 +69,12 @@ fn latency_without_load() {
     let (mut config, torus) =
         machine(&[4, 2, 2, 1, 1], &[2, 2, 2, 1, 1], &[&[0, 1, 1, 0, 0], &[1, 0, 1, 0, 0]]);
     (config.link.trace_ticks, config.link.midplane) = (vec![40; 5], vec![]);
-    let wire = |chunks: u32| 4 * Time::from(32 * chunks + 8);
+    let wire = |chunks: u32| 4 * u64::from(32 * chunks + 8);
     let io_hop = 320 + 40 + 1157;
     for node in 0..torus.nodes() {
         let io_node = torus.io_node_of(node).expect("each has one");
         for (link, exit) in torus.exits(io_node).into_iter().enumerate() {
-            let way = 360 * Time::from(torus.distance(node, exit)) + io_hop;
+            let way = 360 * u64::from(torus.distance(node, exit)) + io_hop;
             let mut out = scripts(&torus);
             send(&mut out, node, SYSTEM, outward(&torus, node, exit, 9));
             let arrived = run(&config, &out, &[], 1);

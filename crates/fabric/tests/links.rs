@@ -3,7 +3,7 @@
 
 mod traffic;
 
-use netloom_engine::{Progress, Reached, Stream};
+use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::{BubbleRule, Escape, TorusConfig};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::TorusNetwork;
@@ -62,7 +62,7 @@ fn run(config: &TorusConfig, list: &[Packet], block: &[u32], threads: usize) -> 
     let mut network =
         TorusNetwork::<_, 6>::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
             .expect("buildable");
-    assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(1 << 40), threads, &Progress::default()), Reached::Idle);
     assert_eq!((network.under_way(), network.stall()), (0, None));
     assert_eq!(network.unrest(), Vec::<String>::new());
     assert_eq!(network.blocks().map(|b| b.packets()).sum::<usize>(), 0, "a packet's record was left behind");

@@ -22,21 +22,21 @@ fn machine(dims: &[u32], rate: f64) -> QueuedConfig {
 
 /// What came of a run: (packet, node, tick) by packet, and what went wrong.
 struct Outcome {
-    delivered: Vec<(u64, u32, Time)>,
+    delivered: Vec<(u64, u32, u64)>,
     errors: LinkErrors,
     by_link: Vec<(u32, usize, LinkErrors)>,
     crc_mismatches: Vec<(u32, usize, bool)>,
     /// Data packets put on links, in all.
     sent: u64,
     windows: Vec<WindowRecord>,
-    end: Time,
+    end: u64,
 }
 
 fn run(config: &QueuedConfig, list: &[Packet], block: &[u32], threads: usize) -> Outcome {
     let options = BuildOptions { block: block.to_vec(), injection_fifos: 16, ..BuildOptions::default() };
     let mut network = QueuedNetwork::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
         .expect("buildable");
-    assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(1 << 40), threads, &Progress::default()), Reached::Idle);
     assert_eq!((network.stall(), network.under_way()), (None, 0));
     assert_eq!(network.unrest(), Vec::<String>::new());
     assert_eq!(network.blocks().map(|b| b.packets()).sum::<usize>(), 0, "a packet's record was left behind");
@@ -61,7 +61,7 @@ fn hops(config: &QueuedConfig, list: &[Packet]) -> u64 {
 /// Each packet once, at the right node; those of fixed ways in order; the books balanced.
 fn check(config: &QueuedConfig, list: &[Packet], outcome: &Outcome) {
     assert_eq!(outcome.delivered.len(), list.len());
-    let mut last: HashMap<_, Time> = HashMap::new();
+    let mut last: HashMap<_, u64> = HashMap::new();
     for (i, (p, &(number, node, at))) in list.iter().zip(&outcome.delivered).enumerate() {
         assert_eq!((number, node), (i as u64, p.destination));
         if p.flags != 0 || p.system {
@@ -169,7 +169,7 @@ fn packets_are_corrupted_and_sent_again_as_often_as_expected() {
 
 #[test]
 fn throughput_falls_with_the_rate() {
-    let ends: Vec<Time> = [0.0, 1e-6, 1e-5, 1e-4]
+    let ends: Vec<u64> = [0.0, 1e-6, 1e-5, 1e-4]
         .iter()
         .map(|&rate| {
             let config = machine(&[4, 4, 2, 2], rate);
@@ -205,8 +205,8 @@ fn a_lost_packet_comes_after_the_timeout() {
         .collect();
     let outcome = run(&config, &list, &[], 1);
     check(&config, &list, &outcome);
-    let late = |d: &&(u64, u32, Time)| (d.2 - spacing * d.0) % (16_000 + wire) == 320 + wire;
-    let times = |d: &(u64, u32, Time)| (d.2 - spacing * d.0) / (16_000 + wire);
+    let late = |d: &&(u64, u32, u64)| (d.2 - spacing * d.0) % (16_000 + wire) == 320 + wire;
+    let times = |d: &(u64, u32, u64)| (d.2 - spacing * d.0) / (16_000 + wire);
     // An acknowledgement that gets in the way of the packet sent again delays it by its length.
     assert!(outcome.delivered.iter().filter(late).count() > 390);
     assert_eq!(outcome.delivered.iter().map(times).sum::<u64>(), outcome.errors.retransmitted);

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 struct Scripted {
     numbers: Vec<u32>,
     sends: Vec<VecDeque<Header>>,
-    arrived: Vec<(u32, u32, Time)>,
+    arrived: Vec<(u32, u32, u64)>,
 }
 
 impl<F: Family<Header = Header>> Host<F> for Scripted {
@@ -26,7 +26,7 @@ impl<F: Family<Header = Header>> Host<F> for Scripted {
     }
 
     fn deliver(&mut self, now: Time, node: u32, d: &Delivery, _: &mut Signals<F::Signal>) {
-        self.arrived.push((self.numbers[node as usize], d.meta.source, now));
+        self.arrived.push((self.numbers[node as usize], d.meta.source, now.ticks()));
     }
 
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}
@@ -46,8 +46,8 @@ fn config() -> QueuedConfig {
 fn run(
     config: &QueuedConfig,
     sends: impl Fn(u32) -> Vec<Header>,
-    until: Time,
-) -> (Vec<(u32, u32, Time)>, Reached) {
+    until: u64,
+) -> (Vec<(u32, u32, u64)>, Reached) {
     let options = BuildOptions { injection_fifos: 1, block: vec![3, 4, 4, 1, 1], ..BuildOptions::default() };
     let mut network = QueuedNetwork::new(config, &options, |numbers| Scripted {
         numbers: numbers.into(),
@@ -55,7 +55,7 @@ fn run(
         arrived: vec![],
     })
     .expect("buildable");
-    let reached = network.run_until(until, 1, &Progress::default());
+    let reached = network.run_until(Time::at(until), 1, &Progress::default());
     let mut arrived: Vec<_> =
         network.blocks().flat_map(|b| std::mem::take(&mut b.host_mut().arrived)).collect();
     arrived.sort_unstable();
@@ -98,9 +98,8 @@ fn partitions_do_not_disturb_one_another() {
     let config = config();
     let torus = Torus::new(&config.topology);
     let in_first = |n: u32| torus.coordinates(n)[0] < 4;
-    let first = |arrived: Vec<(u32, u32, Time)>| -> Vec<_> {
-        arrived.into_iter().filter(|a| in_first(a.0)).collect()
-    };
+    let first =
+        |arrived: Vec<(u32, u32, u64)>| -> Vec<_> { arrived.into_iter().filter(|a| in_first(a.0)).collect() };
     let alone =
         run(&config, |n| if in_first(n) { within(&config, &torus, n, 30) } else { vec![] }, 1 << 40).0;
     let both = run(&config, |n| within(&config, &torus, n, if in_first(n) { 30 } else { 200 }), 1 << 40).0;

@@ -23,12 +23,12 @@ fn machine(dims: &[u32], wrap: &[bool]) -> QueuedConfig {
 }
 
 /// Of a packet of so many chunks on a link, ticks.
-fn wire(chunks: u32) -> Time {
+fn wire(chunks: u32) -> u64 {
     4 * u64::from(32 * chunks + 8)
 }
 
 struct Outcome {
-    delivered: Vec<(u64, u32, Time)>,
+    delivered: Vec<(u64, u32, u64)>,
     links: Vec<(u32, usize, LinkCounts)>,
     totals: Totals,
     windows: Vec<WindowRecord>,
@@ -41,7 +41,7 @@ fn run(config: &QueuedConfig, list: &[Packet], block: &[u32], threads: usize) ->
         BuildOptions { block: block.to_vec(), injection_fifos: 16, counters, ..BuildOptions::default() };
     let mut network = QueuedNetwork::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
         .expect("buildable");
-    assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(1 << 40), threads, &Progress::default()), Reached::Idle);
     assert_eq!((network.stall(), network.under_way()), (None, 0));
     assert_eq!(network.unrest(), Vec::<String>::new());
     check_counters(&mut network);
@@ -117,7 +117,7 @@ fn check(config: &QueuedConfig, list: &[Packet], outcome: &Outcome) {
     assert_eq!(outcome.delivered.len(), list.len());
     assert_eq!(outcome.totals.latency.count(), list.len() as u64);
     let mut hops = 0;
-    let mut last: HashMap<_, Time> = HashMap::new();
+    let mut last: HashMap<_, u64> = HashMap::new();
     for (i, (p, &(number, node, at))) in list.iter().zip(&outcome.delivered).enumerate() {
         assert_eq!((number, node), (i as u64, p.destination));
         let distance = torus.distance(p.source, node);
@@ -341,7 +341,7 @@ fn counters_count_what_they_are_programmed_for() {
     let options = BuildOptions { injection_fifos: 16, counters: Some(masks), ..BuildOptions::default() };
     let mut network = QueuedNetwork::new(&config, &options, |n| ScriptHost::new(&config.topology, &list, n))
         .expect("buildable");
-    network.run_until(1 << 40, 1, &Progress::default());
+    network.run_until(Time::at(1 << 40), 1, &Progress::default());
     let of = |list: &[(u32, usize, PortCounters)], node, port| {
         list.iter().find(|c| (c.0, c.1) == (node, port)).expect("a link").2
     };

@@ -13,7 +13,7 @@ use traffic::crowd::crowd;
 use traffic::script::{Packet, ScriptHost};
 
 struct Outcome {
-    delivered: Vec<(u64, u32, Time)>,
+    delivered: Vec<(u64, u32, u64)>,
     by_link: Vec<(u32, usize, LinkErrors)>,
     stopped: Vec<StoppedUnit>,
     stalled: bool,
@@ -23,7 +23,7 @@ fn run(config: &QueuedConfig, list: &[Packet], block: &[u32], threads: usize) ->
     let options = BuildOptions { block: block.to_vec(), injection_fifos: 16, ..BuildOptions::default() };
     let mut network = QueuedNetwork::new(config, &options, |n| ScriptHost::new(&config.topology, list, n))
         .expect("buildable");
-    assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(1 << 40), threads, &Progress::default()), Reached::Idle);
     let mut delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();
     delivered.sort_unstable();
     let mut sum = LinkErrors::default();
@@ -110,7 +110,9 @@ fn a_double_error_stops_the_receiver_before_anything_leaves_it() {
         let outcome = run(&config, &list, &[], 1);
         let [stopped] = outcome.stopped[..] else { panic!("{:?}", outcome.stopped) };
         assert_eq!((stopped.node, stopped.port, stopped.vc, stopped.source), (at, 1, 1, 0));
-        assert!(stopped.at > list[3].made && stopped.at < list[4].made && outcome.stalled);
+        assert!(
+            stopped.at > Time::at(list[3].made) && stopped.at < Time::at(list[4].made) && outcome.stalled
+        );
         // Three packets came before it, and those of the other way all, when they came without it.
         let expected: Vec<_> = whole.delivered.iter().filter(|d| d.0 < 3 || d.0 >= 10).copied().collect();
         assert_eq!(outcome.delivered, expected);

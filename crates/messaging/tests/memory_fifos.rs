@@ -3,7 +3,7 @@
 
 mod units;
 
-use netloom_engine::Stream;
+use netloom_engine::{Stream, Time};
 use netloom_messaging::spi::Spi;
 use netloom_messaging::spi::kernel::{Refusal, Resource};
 use netloom_nic::message_unit::config::MessageUnitConfig;
@@ -257,7 +257,7 @@ fn afterwards(program: fn(Spi) -> Task) -> (Vec<(u32, Violation, u64)>, Vec<Unit
         netloom_messaging::spi::units(&unit, &outline, nodes, 1, 1, program)
     })
     .expect("buildable");
-    machine.run_until(1 << 40, 1, &netloom_engine::Progress::default());
+    machine.run_until(Time::at(1 << 40), 1, &netloom_engine::Progress::default());
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
     use netloom_fabric::router::RouterBlock;
     assert_eq!(machine.blocks().flat_map(|b| b.host().unfinished().collect::<Vec<_>>()).count(), 0);

@@ -4,7 +4,7 @@
 mod units;
 
 use netloom_engine::Stream;
-use netloom_engine::{Progress, Reached};
+use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::router::queued::QueuedNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_messaging::spi::Spi;
@@ -237,7 +237,7 @@ fn hardware_threads_share_a_core() {
         };
         let options = BuildOptions { injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
         let mut machine = QueuedNetwork::new(&config, &options, units).expect("buildable");
-        assert_eq!(machine.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);
+        assert_eq!(machine.run_until(Time::at(1 << 40), 1, &Progress::default()), Reached::Idle);
         let block = machine.blocks().next().expect("a block");
         let (_, _, measured) = block.host().measurements().next().expect("a process");
         measured[0].time().ticks()

@@ -29,7 +29,7 @@ impl<T> Arrivals<T> {
         (class, room): (usize, u32),
         asks: &mut Requests,
     ) {
-        self.waiting.push_back((Microticks::of_ticks(now) + after, item));
+        self.waiting.push_back((Microticks::at(now) + after, item));
         if self.waiting.len() >= room as usize && !self.is_closed {
             self.is_closed = true;
             asks.opens.push((class, false));
@@ -77,7 +77,7 @@ mod tests {
     fn a_class_is_closed_while_there_is_no_room() {
         let (mut arrivals, mut asks) = (Arrivals::default(), Requests::default());
         for n in 0..4 {
-            arrivals.push(1, Microticks(500), n, (1, 4), &mut asks);
+            arrivals.push(Time::at(1), Microticks(500), n, (1, 4), &mut asks);
         }
         assert_eq!(
             (std::mem::take(&mut asks.opens), arrivals.first()),

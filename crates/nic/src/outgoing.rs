@@ -45,7 +45,7 @@ pub(crate) fn pull(
             *is_hungry = true;
             Pull::Empty
         }
-        Some(&(ready, ..)) if ready > Microticks::of_ticks(now) => Pull::NotBefore(ready.ticks_up()),
+        Some(&(ready, ..)) if ready > Microticks::at(now) => Pull::NotBefore(ready.tick_up()),
         Some(_) => {
             let (_, header, meta, data) = outgoing.pop_front().expect("it is there");
             data.into_iter().for_each(|data| signals.attach(data));

@@ -123,7 +123,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
         let next = lock(&self.memory).next.get_mut(lane).and_then(Option::take);
         match next {
             Some((header, meta)) => {
-                self.found(Microticks::of_ticks(now), Watch::Room);
+                self.found(Microticks::at(now), Watch::Room);
                 Pull::Packet(header, meta)
             }
             None => Pull::Empty,
@@ -132,7 +132,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
 
     fn arrived(&mut self, _: &(), now: Time, delivery: &Delivery<F::Header>) {
         lock(&self.memory).arrived.push_back(delivery.meta);
-        self.found(Microticks::of_ticks(now), Watch::Packet);
+        self.found(Microticks::at(now), Watch::Packet);
     }
 
     fn counters(&self) {}

@@ -86,7 +86,7 @@ fn nic(config: &FifoConfig, network: &Outline, numbers: &[u32]) -> Nic {
 }
 
 fn arrivals<B: NodeBlock<Host = Nic>>(mut network: Network<B>, threads: usize, nodes: u64) -> Vec<Arrival> {
-    assert_eq!(network.run_until(5_000_000, threads, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(5_000_000), threads, &Progress::default()), Reached::Idle);
     assert_eq!(network.stall(), None);
     let mut all: Vec<_> =
         network.blocks().flat_map(|b| std::mem::take(&mut b.host_mut().software_mut().arrived)).collect();
@@ -175,5 +175,5 @@ fn data_without_a_packet_are_refused() {
     let fifos = FifoConfig::default();
     let host = |numbers: &[u32]| FifoNic::new(&fifos, &config.outline(), numbers, Careless);
     let mut network = TorusNetwork::<_, 6>::new(&config, &options(&fifos, &[]), host).expect("buildable");
-    network.run_until(1000, 1, &Progress::default());
+    network.run_until(Time::at(1000), 1, &Progress::default());
 }

@@ -65,7 +65,7 @@ impl<T> Agenda<T> {
 
     /// What is due by a tick, with its exact time.
     pub fn due(&mut self, now: Time) -> Option<(Microticks, T)> {
-        if self.heap.peek()?.at > Microticks::of_ticks(now) {
+        if self.heap.peek()?.at > Microticks::at(now) {
             return None;
         }
         self.heap.pop().map(|entry| (entry.at, entry.what))
@@ -76,7 +76,7 @@ impl<T> Agenda<T> {
         if self.armed <= now {
             self.armed = Time::MAX;
         }
-        let at = self.heap.peek()?.at.ticks_up().max(now + 1);
+        let at = self.heap.peek()?.at.tick_up().max(now + 1);
         (at < self.armed).then(|| {
             self.armed = at;
             at
@@ -90,19 +90,19 @@ mod tests {
 
     #[test]
     fn things_are_done_in_order() {
-        let mut agenda = Agenda::default();
-        for (at, what) in [(3_500_000, 'c'), (2_000_001, 'a'), (3_500_000, 'd'), (2_900_000, 'b')] {
-            agenda.at(Microticks(at), what);
+        let (at, mut agenda) = (Time::at, Agenda::default());
+        for (due, what) in [(3_500_000, 'c'), (2_000_001, 'a'), (3_500_000, 'd'), (2_900_000, 'b')] {
+            agenda.at(Microticks(due), what);
         }
-        assert_eq!((agenda.arm(0), agenda.arm(0)), (Some(3), None));
-        assert!(agenda.due(2).is_none());
+        assert_eq!((agenda.arm(at(0)), agenda.arm(at(0))), (Some(at(3)), None));
+        assert!(agenda.due(at(2)).is_none());
         assert_eq!(
-            [agenda.due(3), agenda.due(3)],
+            [agenda.due(at(3)), agenda.due(at(3))],
             [Some((Microticks(2_000_001), 'a')), Some((Microticks(2_900_000), 'b'))]
         );
-        assert!(agenda.due(3).is_none());
-        assert_eq!(agenda.arm(3), Some(4));
-        assert_eq!([agenda.due(4).map(|d| d.1), agenda.due(4).map(|d| d.1)], [Some('c'), Some('d')]);
-        assert_eq!(agenda.arm(4), None);
+        assert!(agenda.due(at(3)).is_none());
+        assert_eq!(agenda.arm(at(3)), Some(at(4)));
+        assert_eq!([agenda.due(at(4)).map(|d| d.1), agenda.due(at(4)).map(|d| d.1)], [Some('c'), Some('d')]);
+        assert_eq!(agenda.arm(at(4)), None);
     }
 }

@@ -231,7 +231,7 @@ impl<N: NetworkInterface> Nodes<N> {
             Node { number, shared, running, threads, is_started: false, interface: None }
         };
         let list = numbers.iter().map(node).collect();
-        Nodes { list, common, seed, dead: BTreeSet::new(), last: 0 }
+        Nodes { list, common, seed, dead: BTreeSet::new(), last: Time::ZERO }
     }
 
     /// The same with processes made from their slots.
@@ -298,7 +298,7 @@ impl<N: NetworkInterface> Nodes<N> {
             .map(|node| (node.number, node.interface.as_ref().map(|n| n.counters()).unwrap_or_default()))
     }
 
-    /// When anything last happened that a program or another node could notice, ticks: a process resumed, a packet left or came. What
+    /// When anything last happened that a program or another node could notice: a process resumed, a packet left or came. What
     /// happens later are only looks at what is overdue.
     pub fn last(&self) -> Time {
         self.last
@@ -399,7 +399,7 @@ impl<N: NetworkInterface> Nodes<N> {
             return self.end_all(at);
         }
         for process in 0..self.list[at].running.len() {
-            self.advance(Microticks::of_ticks(now), node, process as ProcessId, Resumed::Started);
+            self.advance(Microticks::at(now), node, process as ProcessId, Resumed::Started);
         }
     }
 

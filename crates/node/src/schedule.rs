@@ -190,9 +190,9 @@ mod tests {
         // Turns of 10: the second ends at 520, and who has just begun needs one turn at the least.
         s.found(Microticks(512), poll, |process, w| process == 1 && w == 'a');
         s.found(Microticks(700), poll, |_, w| w == 'a');
-        assert_eq!(s.due(1), Some((Microticks(523), Next::Resume(1, Resumed::Found(0)))));
-        assert_eq!(s.due(1), Some((Microticks(713), Next::Resume(3, Resumed::Found(0)))));
-        assert_eq!(s.due(1), None);
+        assert_eq!(s.due(Time::at(1)), Some((Microticks(523), Next::Resume(1, Resumed::Found(0)))));
+        assert_eq!(s.due(Time::at(1)), Some((Microticks(713), Next::Resume(3, Resumed::Found(0)))));
+        assert_eq!(s.due(Time::at(1)), None);
     }
 
     /// The defect that this file is against: a second event for a wait that is over must not end what the process does next.
@@ -207,12 +207,12 @@ mod tests {
         s.found(Microticks(5), poll, |_, w| w == 'b');
         s.found(Microticks(6), poll, |_, w| w == 'a');
         s.found(Microticks(7), poll, |_, w| w == 'b');
-        assert_eq!(s.due(0), None);
-        assert_eq!(s.due(1), Some((Microticks(23), Next::Resume(0, Resumed::Found(1)))));
+        assert_eq!(s.due(Time::at(0)), None);
+        assert_eq!(s.due(Time::at(1)), Some((Microticks(23), Next::Resume(0, Resumed::Found(1)))));
         // It computes for long; the limit of the wait passes meanwhile.
         s.resume_at(Microticks::TICK / 2, 0);
-        assert_eq!(s.due(1), Some((Microticks::TICK / 2, Next::Resume(0, Resumed::Done))));
-        assert_eq!(s.due(9), None);
+        assert_eq!(s.due(Time::at(1)), Some((Microticks::TICK / 2, Next::Resume(0, Resumed::Done))));
+        assert_eq!(s.due(Time::at(9)), None);
     }
 
     proptest! {
@@ -233,7 +233,7 @@ mod tests {
             };
             begin(&mut s, Microticks(0), 0);
             let mut began = Microticks(0);
-            while let Some((t, next)) = s.due(Microticks::MAX.ticks()) {
+            while let Some((t, next)) = s.due(Microticks::MAX.tick()) {
                 match next {
                     Next::Action(watch) => {
                         s.found(t, |_| Polling::memory(Microticks(2), Microticks(1)), |_, w| w == watch);

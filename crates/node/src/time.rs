@@ -20,8 +20,13 @@ impl Microticks {
     /// Later than anything.
     pub const MAX: Self = Microticks(u64::MAX);
 
-    /// So many ticks, or the begin of this tick.
-    pub const fn of_ticks(ticks: Time) -> Self {
+    /// The begin of a tick.
+    pub const fn at(tick: Time) -> Self {
+        Self::of_ticks(tick.ticks())
+    }
+
+    /// So many ticks.
+    pub const fn of_ticks(ticks: u64) -> Self {
         Microticks(ticks * Self::TICK.0)
     }
 
@@ -35,14 +40,19 @@ impl Microticks {
         Microticks(microticks.round() as u64)
     }
 
-    /// Whole ticks: the tick in which this time lies.
-    pub const fn ticks(self) -> Time {
+    /// Whole ticks.
+    pub const fn ticks(self) -> u64 {
         self.0 / Self::TICK.0
     }
 
+    /// The tick in which this time lies.
+    pub const fn tick(self) -> Time {
+        Time::at(self.ticks())
+    }
+
     /// The first tick that is not before this time.
-    pub const fn ticks_up(self) -> Time {
-        self.0.div_ceil(Self::TICK.0)
+    pub const fn tick_up(self) -> Time {
+        Time::at(self.0.div_ceil(Self::TICK.0))
     }
 
     /// Whether it is no time at all, or the begin of a run.
@@ -140,8 +150,8 @@ mod tests {
     #[test]
     fn ticks_are_rounded_as_asked() {
         let t = Microticks::of_ticks(3) + Microticks(1);
-        assert_eq!((t.ticks(), t.ticks_up()), (3, 4));
-        assert_eq!(Microticks::of_ticks(3).ticks_up(), 3);
+        assert_eq!((t.ticks(), t.tick(), t.tick_up()), (3, Time::at(3), Time::at(4)));
+        assert_eq!(Microticks::at(Time::at(3)).tick_up(), Time::at(3));
         assert_eq!(Microticks::of_milliticks(2500), Microticks(2_500_000));
         assert_eq!(Microticks(7).saturating_sub(Microticks(9)), Microticks::ZERO);
     }

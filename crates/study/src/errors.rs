@@ -61,7 +61,7 @@ pub(crate) fn stopped<B: NodeBlock>(study: &ResolvedStudy, network: &mut Network
         "the receiver {} stopped at {} us: two wrong bits in a word of a packet from node {:?} in its {}, of which \
          nothing left it{others}",
         place(torus, first.node, first.port),
-        short(study.micros(first.at)),
+        short(study.micros(first.at.ticks())),
         coordinates(torus, first.source),
         study.torus().vcs[first.vc].name
     ))

@@ -2,7 +2,7 @@
 //! `cargo run --release -p netloom-workload --example stack -- 8x8x8 LOAD TICKS THREADS`; a load of 0 is an all-to-all as fast
 //! as it goes.
 
-use netloom_engine::Progress;
+use netloom_engine::{Progress, Time};
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::router::BuildOptions;
 use netloom_fabric::router::torus::TorusNetwork;
@@ -42,10 +42,10 @@ fn main() {
     })
     .expect("a BlueGene/L");
     let progress = Progress::default();
-    network.run_until(ticks / 2, threads, &progress);
+    network.run_until(Time::at(ticks / 2), threads, &progress);
     let warm = network.so_far();
     let start = std::time::Instant::now();
-    network.run_until(ticks, threads, &progress);
+    network.run_until(Time::at(ticks), threads, &progress);
     let wall = start.elapsed().as_secs_f64();
     let now = network.so_far();
     let (hops, busy) = (now.hops - warm.hops, now.busy - warm.busy);

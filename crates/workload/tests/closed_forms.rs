@@ -30,7 +30,7 @@ const fn wire(chunks: u64) -> u64 {
 /// A packet of a list: when it is made, where, and its header.
 #[derive(Clone, Copy)]
 struct Lone {
-    made: Time,
+    made: u64,
     source: u32,
     header: Header,
 }
@@ -40,7 +40,7 @@ struct Listed {
     numbers: Vec<u32>,
     queues: Vec<VecDeque<(u64, Lone)>>,
     /// Number of the packet in the list, node, time.
-    delivered: Vec<(u64, u32, Time)>,
+    delivered: Vec<(u64, u32, u64)>,
 }
 
 impl Listed {
@@ -55,29 +55,27 @@ impl<F: Family<Header = Header>> Host<F> for Listed {
     fn pull(&mut self, now: Time, node: u32, fifo: usize, _: &mut Signals<F::Signal>) -> Pull {
         let queue = &mut self.queues[node as usize];
         let Some(&(number, p)) = queue.front().filter(|_| fifo == 0) else { return Pull::Empty };
-        if p.made > now {
-            return Pull::NotBefore(p.made);
+        let made = Time::at(p.made);
+        if made > now {
+            return Pull::NotBefore(made);
         }
         queue.pop_front();
-        Pull::Packet(
-            p.header,
-            Meta { made: p.made, source: p.source, message: [number, 0], ..Meta::default() },
-        )
+        Pull::Packet(p.header, Meta { made, source: p.source, message: [number, 0], ..Meta::default() })
     }
 
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, _: &mut Signals<F::Signal>) {
-        self.delivered.push((delivery.meta.message[0], self.numbers[node as usize], now));
+        self.delivered.push((delivery.meta.message[0], self.numbers[node as usize], now.ticks()));
     }
 
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}
 }
 
 /// Runs a list to its end; deliveries by packet and node.
-fn run_list<const P: usize>(config: &TorusConfig, list: &[Lone]) -> Vec<(u64, u32, Time)> {
+fn run_list<const P: usize>(config: &TorusConfig, list: &[Lone]) -> Vec<(u64, u32, u64)> {
     let options = BuildOptions { smallest_chunks: 1, ..BuildOptions::default() };
     let mut network =
         TorusNetwork::<_, P>::new(config, &options, |n| Listed::new(list, n)).expect("buildable");
-    assert_eq!(network.run_until(Time::MAX / 4, 1, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(1 << 62), 1, &Progress::default()), Reached::Idle);
     assert_eq!((network.under_way(), network.unrest()), (0, vec![]));
     let mut delivered: Vec<_> = network.blocks().flat_map(|b| b.host().delivered.clone()).collect();
     delivered.sort_unstable();
@@ -189,7 +187,7 @@ fn drain(
     traffic: &TrafficConfig,
 ) -> (Vec<(u32, usize, u64)>, u64) {
     let mut network = build(config, workload, traffic, &FifoConfig::default());
-    assert_eq!(network.run_until(Time::MAX / 4, 2, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(1 << 62), 2, &Progress::default()), Reached::Idle);
     assert_eq!((network.under_way(), network.unrest()), (0, vec![]));
     let last = network.totals().latency.max();
     (network.links().into_iter().map(|(node, port, counts)| (node, port, counts.packets)).collect(), last)
@@ -310,10 +308,10 @@ fn saturate(
     let nodes = f64::from(network.torus().nodes());
     // A smaller machine needs longer for the same number of packets.
     let (warm, span) = if nodes > 300.0 { (15_000, 25_000) } else { (60_000, 60_000) };
-    network.run_until(warm, 2, &Progress::default());
+    network.run_until(Time::at(warm), 2, &Progress::default());
     network.restart_counting();
     let before = delivered(&mut network);
-    network.run_until(warm + span, 2, &Progress::default());
+    network.run_until(Time::at(warm + span), 2, &Progress::default());
     let rate = (delivered(&mut network) - before) as f64 / (nodes * span as f64);
     let links = network.links();
     let bytes = |c: &LinkCounts| FULL * c.packets + ACK * c.acks;

@@ -2,7 +2,7 @@
 //! fail, lanes are lost, or bits come wrong. Whatever was issued has completed, and is there byte by byte, or has been reported as failed to
 //! who issued it.
 
-use netloom_engine::{Progress, Reached};
+use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{
     Cabling, DragonflyConfig, FailoverManager, FatTreeConfig, RandomFailures, SwitchedFaults,
     SwitchedTopology, TiledConfig,
@@ -52,7 +52,7 @@ fn run<H: Host<TiledFamily>>(
 ) -> (Measurements, FaultCounts, usize) {
     let options = BuildOptions { seed, injection_fifos: 2, ..BuildOptions::default() };
     let mut network = TiledNetwork::new(network, &options, host).expect("a machine");
-    assert_eq!(network.run_until(1 << 40, 2, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(1 << 40), 2, &Progress::default()), Reached::Idle);
     assert!(network.stall().is_none(), "{:?}", network.stall());
     let (faults, reroutes) = (network.faults(), network.overseer().done.len());
     let mut all = vec![];

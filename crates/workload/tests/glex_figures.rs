@@ -1,7 +1,7 @@
 //! What the programs on TH Express NICs measure, beside what was published. What a constant was fitted to must come out; what follows is
 //! printed, and only held to what has been seen, so that a change is noticed.
 
-use netloom_engine::{Progress, Reached};
+use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
@@ -22,7 +22,7 @@ fn run(config: &GlexConfig) -> Vec<f64> {
         glex::nics(&nic, &network, numbers, 1, 1, |glex| program(config, glex, network.ticks_per_second))
     })
     .expect("buildable");
-    assert_eq!(machine.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);
+    assert_eq!(machine.run_until(Time::at(1 << 40), 1, &Progress::default()), Reached::Idle);
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
     let mut measurements = vec![];
     for block in machine.blocks() {

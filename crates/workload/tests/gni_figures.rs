@@ -1,7 +1,7 @@
 //! What the programs on Aries NICs measure, beside what was published. What a constant was fitted to must come out, and what follows must be
 //! within the published tolerance where it is; all else is held to what has been seen, so that a change is noticed.
 
-use netloom_engine::{Progress, Reached};
+use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{SwitchedTopology, TiledConfig};
 use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
@@ -30,7 +30,7 @@ fn run(config: &GniConfig, blades: u32, chassis: u32) -> Vec<Vec<f64>> {
         })
     })
     .expect("buildable");
-    assert_eq!(machine.run_until(1 << 40, 2, &Progress::default()), Reached::Idle);
+    assert_eq!(machine.run_until(Time::at(1 << 40), 2, &Progress::default()), Reached::Idle);
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
     let mut measurements = vec![];
     for block in machine.blocks() {

@@ -1,6 +1,6 @@
 //! Traffic on the simulated torus, through its network interfaces.
 
-use netloom_engine::{Progress, Reached};
+use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::router::torus::TorusNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
@@ -39,10 +39,10 @@ fn drain(
         FifoNic::new(nic, &config.outline(), n, TorusTraffic::new(&plan, n))
     })
     .expect("buildable");
-    assert_eq!(network.run_until(50_000_000, threads, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(50_000_000), threads, &Progress::default()), Reached::Idle);
     assert_eq!(network.under_way(), 0, "{:?}", network.stall());
     assert_eq!(network.unrest(), Vec::<String>::new());
-    let now = network.now();
+    let now = network.now().ticks();
     let latencies = network.totals().latency;
     let sums = network.blocks().map(|b| b.host().software());
     let (packets, bytes) = sums.fold((0, 0), |s, h| (s.0 + h.delivered, s.1 + h.payload_bytes));
@@ -113,7 +113,7 @@ fn threads_and_blocks_do_not_matter() {
                 FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
             })
             .expect("buildable");
-            network.run_until(15_000, threads, &Progress::default());
+            network.run_until(Time::at(15_000), threads, &Progress::default());
             (network.windows(), network.links(), network.totals())
         };
         let expected = run(1, &[8, 4, 4]);
@@ -140,7 +140,7 @@ fn a_relay_sends_on_by_the_second_leg_alone() {
             FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
         })
         .expect("buildable");
-        assert_eq!(network.run_until(50_000_000, 2, &Progress::default()), Reached::Idle);
+        assert_eq!(network.run_until(Time::at(50_000_000), 2, &Progress::default()), Reached::Idle);
         assert_eq!(network.stall(), None, "{routing:?}");
         let planner = netloom_nic::detour::planner(&config.outline()).expect("something is dead");
         let fixed = routing == Routing::Static;
@@ -167,7 +167,7 @@ fn an_all_to_all_goes_round_dead_nodes() {
                 FifoNic::new(&nic, &config.outline(), n, TorusTraffic::new(&plan, n))
             })
             .expect("buildable");
-            assert_eq!(network.run_until(50_000_000, threads, &Progress::default()), Reached::Idle);
+            assert_eq!(network.run_until(Time::at(50_000_000), threads, &Progress::default()), Reached::Idle);
             assert_eq!(network.under_way(), 0, "{:?}", network.stall());
             assert_eq!(network.unrest(), Vec::<String>::new());
             let delivered: u64 = network.blocks().map(|b| b.host().software().delivered).sum();

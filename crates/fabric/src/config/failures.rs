@@ -210,7 +210,7 @@ impl SwitchedFaults {
         ticks_per_second: u64,
         seed: u64,
     ) -> Vec<Change> {
-        let ticks = |us: f64| (us * ticks_per_second as f64 / 1e6).round() as Time;
+        let ticks = |us: f64| Time::at((us * ticks_per_second as f64 / 1e6).round() as u64);
         let mut list = vec![];
         let link = |list: &mut Vec<Change>, at, router, port: u32, what: &dyn Fn(u32) -> What| {
             let Some(end) = wiring.end(router, port as usize) else { return };

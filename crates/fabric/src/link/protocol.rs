@@ -24,7 +24,6 @@
 
 use super::crc::crc64;
 use super::frame::{self, DataFrame, Frame, FrameError, TokenAck, Unsendable, VCS};
-use netloom_engine::Time;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
@@ -128,9 +127,9 @@ pub struct LinkSettings<const VCS: usize = { frame::VCS }> {
     /// Room of each VC of a receiver, chunks: below [`Format::COUNTS`], or counts of tokens would be ambiguous.
     pub capacity: [u8; VCS],
     /// From the end of a packet's transmission until it is sent again, ticks of a byte.
-    pub timeout: Time,
+    pub timeout: u64,
     /// After this many ticks without any acknowledgement the last one is repeated.
-    pub repeat: Time,
+    pub repeat: u64,
 }
 
 /// Why a packet cannot be taken for sending now, or ever.
@@ -181,7 +180,7 @@ pub struct LinkEnd<P: Format<VCS> = DataFrame, const VCS: usize = { frame::VCS }
     /// How many of them have been sent since the last timeout.
     sent: usize,
     next: u8,
-    deadline: Option<Time>,
+    deadline: Option<u64>,
     tokens: [u8; VCS],
     /// The counts of the last token-ack.
     counted: [u8; VCS],
@@ -191,7 +190,7 @@ pub struct LinkEnd<P: Format<VCS> = DataFrame, const VCS: usize = { frame::VCS }
     returned: [u8; VCS],
     /// Whether there is something new to acknowledge.
     news: bool,
-    acknowledged_at: Time,
+    acknowledged_at: u64,
     received_crc: u64,
     timeouts: u64,
     retransmitted: u64,
@@ -255,7 +254,7 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
     }
 
     /// What goes onto the link, which is free now.
-    pub fn transmit(&mut self, now: Time) -> Option<Vec<u8>> {
+    pub fn transmit(&mut self, now: u64) -> Option<Vec<u8>> {
         if self.deadline.is_some_and(|at| at <= now) {
             self.timeouts += 1;
             (self.sent, self.deadline) = (0, None);
@@ -269,7 +268,7 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
         self.retransmitted += u64::from(self.sent < self.reached);
         self.sent += 1;
         self.reached = self.reached.max(self.sent);
-        self.deadline.get_or_insert(now + bytes.len() as Time + self.settings.timeout);
+        self.deadline.get_or_insert(now + bytes.len() as u64 + self.settings.timeout);
         Some(bytes)
     }
 
@@ -277,7 +276,7 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
     ///
     /// # Errors
     /// Why it is ignored.
-    pub fn receive(&mut self, bytes: &[u8], now: Time) -> Result<Option<P>, LinkError<P::Corrupt>> {
+    pub fn receive(&mut self, bytes: &[u8], now: u64) -> Result<Option<P>, LinkError<P::Corrupt>> {
         match P::decode(bytes).map_err(LinkError::Frame)? {
             Incoming::Packet(packet) if packet.sequence() == self.expected => {
                 self.expected = self.expected.wrapping_add(1);
@@ -301,7 +300,7 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
         &mut self,
         expected: u8,
         counts: [u8; VCS],
-        now: Time,
+        now: u64,
     ) -> Result<(), LinkError<P::Corrupt>> {
         let oldest = self.next.wrapping_sub(self.retransmission.len() as u8);
         let received = usize::from(expected.wrapping_sub(oldest));

@@ -23,27 +23,27 @@ impl AckClock {
         AckClock { first: NEVER, last: NEVER, lost: NEVER, running: false, waiting: false };
 
     /// When the acknowledgement is overdue, if one is owed.
-    fn overdue(&self, after: Time) -> Option<Time> {
+    fn overdue(&self, after: u64) -> Option<Time> {
         let since = self.first.min(self.lost);
         (since != NEVER).then(|| since + after)
     }
 
     /// Starts the timer if one is needed and none runs: the time for which it is to be set.
-    fn start(&mut self, after: Time) -> Option<Time> {
+    fn start(&mut self, after: u64) -> Option<Time> {
         let at = self.overdue(after).filter(|_| !self.running && !self.waiting);
         self.running |= at.is_some();
         at
     }
 
     /// A packet will have been received whole at `at`: the time for which a timer is to be set.
-    pub fn received(&mut self, at: Time, after: Time) -> Option<Time> {
+    pub fn received(&mut self, at: Time, after: u64) -> Option<Time> {
         self.first = self.first.min(at);
         self.last = at;
         self.start(after)
     }
 
     /// An acknowledgement leaves, and gets through or not: the time for which a timer is to be set.
-    pub fn acknowledged(&mut self, now: Time, through: bool, after: Time) -> Option<Time> {
+    pub fn acknowledged(&mut self, now: Time, through: bool, after: u64) -> Option<Time> {
         // At most the last packet is still on its way in.
         (self.first, self.last) = if self.last > now { (self.last, self.last) } else { (NEVER, NEVER) };
         self.lost = if through { NEVER } else { now };
@@ -52,7 +52,7 @@ impl AckClock {
     }
 
     /// The timer has run out: whether to acknowledge now, or the time for which it is to be set again.
-    pub fn ring(&mut self, now: Time, after: Time) -> (bool, Option<Time>) {
+    pub fn ring(&mut self, now: Time, after: u64) -> (bool, Option<Time>) {
         self.running = false;
         match self.overdue(after) {
             Some(at) if at <= now => {
@@ -71,18 +71,19 @@ mod tests {
     #[test]
     fn an_acknowledgement_is_overdue_after_its_time() {
         let mut clock = AckClock::AT_REST;
-        assert_eq!(clock.ring(5, 100), (false, None));
-        assert_eq!(clock.received(300, 100), Some(400));
-        assert_eq!(clock.received(350, 100), None, "one timer is enough");
+        let at = Time::at;
+        assert_eq!(clock.ring(at(5), 100), (false, None));
+        assert_eq!(clock.received(at(300), 100), Some(at(400)));
+        assert_eq!(clock.received(at(350), 100), None, "one timer is enough");
         // The second packet is still on its way in when the first is acknowledged.
-        assert_eq!(clock.acknowledged(320, true, 100), None);
-        assert_eq!(clock.ring(400, 100), (false, Some(450)));
-        assert_eq!(clock.ring(450, 100), (true, None));
-        assert_eq!(clock.received(460, 100), None, "it waits for the link");
+        assert_eq!(clock.acknowledged(at(320), true, 100), None);
+        assert_eq!(clock.ring(at(400), 100), (false, Some(at(450))));
+        assert_eq!(clock.ring(at(450), 100), (true, None));
+        assert_eq!(clock.received(at(460), 100), None, "it waits for the link");
         // It gets lost, and is sent again.
-        assert_eq!(clock.acknowledged(470, false, 100), Some(570));
-        assert_eq!(clock.ring(570, 100), (true, None));
-        assert_eq!(clock.acknowledged(575, true, 100), None);
-        assert_eq!(clock.ring(700, 100), (false, None));
+        assert_eq!(clock.acknowledged(at(470), false, 100), Some(at(570)));
+        assert_eq!(clock.ring(at(570), 100), (true, None));
+        assert_eq!(clock.acknowledged(at(575), true, 100), None);
+        assert_eq!(clock.ring(at(700), 100), (false, None));
     }
 }

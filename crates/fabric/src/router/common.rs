@@ -32,7 +32,7 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
         let mut calendar = Calendar::new();
         for node in 0..nodes as u32 {
             for fifo in 0..fifos {
-                calendar.push(0, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
+                calendar.push(Time::ZERO, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
             }
         }
         Common {
@@ -122,7 +122,7 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
         link: &mut Port,
         (vc, class): (usize, usize),
         chunks: u32,
-        time: Time,
+        time: u64,
         start: Time,
     ) -> Time {
         let start = link.free_at.max(start);
@@ -138,7 +138,7 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
 
     /// A short packet goes on a link for `time`, behind what it now carries. Returns its end.
     #[inline]
-    pub fn send_short(&mut self, link: &mut Port, time: Time, now: Time) -> Time {
+    pub fn send_short(&mut self, link: &mut Port, time: u64, now: Time) -> Time {
         let end = link.free_at.max(now) + time;
         link.free_at = end;
         link.acks += 1;

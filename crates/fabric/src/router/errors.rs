@@ -54,8 +54,8 @@ pub struct Errors {
     doubtful: Vec<bool>,
     packet: PacketFormat,
     /// See [`Link`].
-    timeout: Time,
-    ack_after: Time,
+    timeout: u64,
+    ack_after: u64,
     /// Each node's own, apart from those of arbitration.
     streams: Vec<Stream>,
     /// The links in trouble, by [`Errors::link`] of the sending port.
@@ -337,7 +337,7 @@ fn add(crcs: &mut [u64; 2], header: Header, meta: &Meta, data: Option<&Data>) {
     let is_system = header.is_system()
         || CollectiveHeader::unpack(header).is_some_and(|header| header.kind == RouteKind::System);
     let crc = &mut crcs[usize::from(is_system)];
-    for word in [header.0, meta.made, meta.source.into(), meta.message[0], meta.message[1]] {
+    for word in [header.0, meta.made.ticks(), meta.source.into(), meta.message[0], meta.message[1]] {
         *crc = crc64(*crc, &word.to_le_bytes());
     }
     *crc = crc64(*crc, data.map_or(&[], |data| &data[..]));

@@ -23,7 +23,7 @@ pub struct BuildOptions {
     /// Injection FIFOs of a node, 1 to 16.
     pub injection_fifos: usize,
     /// Length of the series' windows, ticks.
-    pub window: Time,
+    pub window: u64,
     /// Whether to find out which token-acks free a blocked packet (costs time).
     pub unblocking: bool,
     /// What the machine's own performance counters are programmed for, if they are on: of routers that have any.
@@ -150,7 +150,7 @@ pub trait NodeBlock: RouterBlock<Shape = Torus> {
     fn carried(&self, node: usize, port: usize) -> u32;
 
     /// Time that packets of so many chunks in all, and acknowledgements, take on a link.
-    fn sending(&self, packets: u64, chunks: u64, acks: u64) -> Time;
+    fn sending(&self, packets: u64, chunks: u64, acks: u64) -> u64;
 
     /// Traffic of a node's link from when counting began to `now`, the time reached.
     fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
@@ -203,7 +203,7 @@ impl<B: RouterBlock> Network<B> {
     pub(super) fn of(
         blocks: Vec<B>,
         lanes: Vec<Vec<u32>>,
-        lookahead: Time,
+        lookahead: u64,
         shape: B::Shape,
         places: Vec<(u32, u32)>,
         overseer: B::Overseer,
@@ -221,7 +221,7 @@ impl<B: RouterBlock> Network<B> {
         &self.shape
     }
 
-    /// Time reached, ticks.
+    /// Time reached.
     pub fn now(&self) -> Time {
         self.simulation.now()
     }

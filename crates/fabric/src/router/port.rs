@@ -22,7 +22,7 @@ pub struct Port {
 impl Port {
     /// Of a link that has not been used.
     pub(super) fn new(neighbour: u32) -> Self {
-        Port { free_at: 0, neighbour, packets: 0, sent: [0; 3], acks: 0 }
+        Port { free_at: Time::ZERO, neighbour, packets: 0, sent: [0; 3], acks: 0 }
     }
 
     /// Begins counting anew at `now`; returns the ticks that are still to go of what was begun before.
@@ -37,7 +37,7 @@ impl Port {
         &self,
         now: Time,
         carried: u32,
-        sending: impl Fn(u64, u64, u64) -> Time,
+        sending: impl Fn(u64, u64, u64) -> u64,
     ) -> LinkCounts {
         let (packets, acks) = (self.packets.into(), self.acks.into());
         let chunks = self.sent.map(u64::from);

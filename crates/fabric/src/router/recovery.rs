@@ -47,7 +47,7 @@ pub(in crate::router) trait Recovery {
     fn common(&mut self) -> &mut Common<Self::Family, Self::Own, Self::Host>;
 
     /// Time of a data packet of so many chunks on a link.
-    fn wire(&self, chunks: u32) -> Time;
+    fn wire(&self, chunks: u32) -> u64;
 
     /// Keeps a packet that is not the one it looks like; returns its number in the arena.
     fn keep_ghost(&mut self, meta: Meta, header: Header) -> u32;

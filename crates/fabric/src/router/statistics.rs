@@ -30,7 +30,7 @@ pub struct LinkCounts {
     /// Token-ack and ack-only packets.
     pub acks: u64,
     /// Ticks spent sending: of what was under way when counting began or ended, the part between.
-    pub busy: Time,
+    pub busy: u64,
 }
 
 /// What went wrong on one link, or on all of them, since counting began. Packets and acknowledgements that a link sends are
@@ -159,7 +159,7 @@ impl Totals {
 /// A block's statistics while it runs.
 pub struct Recorder {
     /// Length of a window, ticks.
-    pub(super) window: Time,
+    pub(super) window: u64,
     pub(super) window_end: Time,
     pub(super) current: WindowRecord,
     pub(super) windows: Vec<WindowRecord>,
@@ -176,15 +176,15 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(window: Time, unblocking: bool) -> Self {
+    pub(super) fn new(window: u64, unblocking: bool) -> Self {
         Recorder {
             window,
-            window_end: window,
+            window_end: Time::at(window),
             current: WindowRecord::default(),
             windows: vec![],
             ahead: VecDeque::new(),
             occupied: [0; 8],
-            since: [0; 8],
+            since: [Time::ZERO; 8],
             totals: Totals::default(),
             unblocking,
             under_way: 0,
@@ -278,7 +278,7 @@ impl Recorder {
 
     #[inline]
     fn count_occupancy(&mut self, vc: usize, now: Time) {
-        let ticks = now.wrapping_sub(self.since[vc]);
+        let ticks = now.ticks().wrapping_sub(self.since[vc].ticks());
         let sum = &mut self.current.occupancy[vc];
         *sum = sum.wrapping_add(self.occupied[vc].wrapping_mul(ticks));
         self.since[vc] = now;

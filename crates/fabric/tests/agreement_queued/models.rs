@@ -6,7 +6,7 @@ use crate::reference_queued::packet::{Class, PacketSpec};
 use crate::reference_queued::rules::VCS;
 use crate::reference_queued::{self, Reference};
 use crate::traffic::script::{Collected, Packet, Routed, ScriptHost, carries_a_word};
-use netloom_engine::{Progress, Reached};
+use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::collective::{ClassRoute, Delivers, RouteKind};
 use netloom_fabric::config::QueuedConfig;
 use netloom_fabric::packet::Header;
@@ -192,7 +192,7 @@ pub fn run_fabric(run: &Run) -> (QueuedNetwork<ScriptHost>, Vec<Option<u64>>) {
     let options = BuildOptions { injection_fifos: 16, window: 100 * CYCLE, seed, ..BuildOptions::default() };
     let host = |n: &[u32]| ScriptHost::new(&config.topology, list, n).with_routes(routed);
     let mut network = QueuedNetwork::new(config, &options, host).expect("buildable");
-    let reached = network.run_until(to.map_or(u64::MAX, |to| to * CYCLE), 1, &Progress::default());
+    let reached = network.run_until(Time::at(to.map_or(u64::MAX, |to| to * CYCLE)), 1, &Progress::default());
     assert!(to.is_some() || (reached, network.unrest()) == (Reached::Idle, vec![]));
     let mut at = vec![None; list.len()];
     for &(number, _, tick) in network.blocks().flat_map(|b| &b.host().delivered) {

@@ -12,26 +12,24 @@ use std::collections::VecDeque;
 /// Nodes that send what is written, in its order.
 struct Scripted {
     waiting: Vec<VecDeque<(usize, Spec)>>,
-    arrived: Vec<(usize, Time)>,
+    arrived: Vec<(usize, u64)>,
 }
 
 impl Host<TiledFamily> for Scripted {
     fn pull(&mut self, now: Time, node: u32, _: usize, _: &mut Signals) -> Pull<TiledHeader> {
         let Some(&(i, spec)) = self.waiting[node as usize].front() else { return Pull::Empty };
-        if spec.at > now {
-            return Pull::NotBefore(spec.at);
+        let at = Time::at(spec.at);
+        if at > now {
+            return Pull::NotBefore(at);
         }
         self.waiting[node as usize].pop_front();
         let class = if spec.response { Class::Response } else { Class::Request };
         let header = TiledHeader::new(spec.to, spec.flits, class, Mode::Minimal, i as u32);
-        Pull::Packet(
-            header,
-            Meta { made: spec.at, source: spec.from, message: [i as u64, 0], ..Meta::default() },
-        )
+        Pull::Packet(header, Meta { made: at, source: spec.from, message: [i as u64, 0], ..Meta::default() })
     }
 
     fn deliver(&mut self, now: Time, _: u32, delivery: &Delivery<TiledHeader>, _: &mut Signals) {
-        self.arrived.push((delivery.meta.message[0] as usize, now));
+        self.arrived.push((delivery.meta.message[0] as usize, now.ticks()));
     }
 
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
@@ -69,7 +67,7 @@ pub fn fabric(config: &TiledConfig, script: &[Spec], seed: u64) -> Outcome<LinkC
         arrived: vec![],
     })
     .expect("a network");
-    network.run_until(3_000_000, 1, &Progress::default());
+    network.run_until(Time::at(3_000_000), 1, &Progress::default());
     let ports = config.topology.wiring().ports();
     let tiles = network.tiles();
     let carried = tiles.into_iter().filter(|t| t.1 < ports).map(|(r, p, c)| (r, p, c.flits)).collect();

@@ -13,9 +13,9 @@ use netloom_fabric::router::{BuildOptions, RouterBlock};
 /// What came of a run.
 #[derive(PartialEq, Debug)]
 struct Outcome {
-    arrived: Vec<Vec<(u32, u32, Time)>>,
+    arrived: Vec<Vec<(u32, u32, u64)>>,
     injected: u64,
-    ended: Time,
+    ended: u64,
     faults: FaultCounts,
     first: Vec<FirstError>,
     reroutes: Vec<Reroute>,
@@ -36,7 +36,7 @@ fn run(config: &TiledConfig, traffic: Traffic, block: u32, threads: usize) -> Ou
     let options = BuildOptions { injection_fifos: 1, block: vec![block], ..BuildOptions::default() };
     let mut network = TiledNetwork::new(config, &options, |numbers| Senders::new(numbers, nodes, traffic))
         .expect("a network");
-    assert_eq!(network.run_until(100_000_000, threads, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(100_000_000), threads, &Progress::default()), Reached::Idle);
     assert!(network.stall().is_none(), "stalled: {:?}", network.stall());
     assert_eq!(network.unrest(), Vec::<String>::new());
     let injected = network.so_far().injected;
@@ -114,14 +114,18 @@ fn links_and_routers_that_fail_are_avoided_at_once_and_then_routed_around() {
             let o = run(&config, traffic(300, 60.0), 8, 2);
             assert!(o.faults.lost_on_links > 0, "{:?}", o.faults);
             let [reroute] = o.reroutes[..] else { panic!("one change of tables: {:?}", o.reroutes) };
-            let us = |us: f64| (us * config.ticks_per_second as f64 / 1e6).round() as Time;
-            assert_eq!(reroute.failed_at, us(2.0));
-            assert_eq!(reroute.noticed_at, us(2.0) + us(0.5));
+            let us = |us: f64| (us * config.ticks_per_second as f64 / 1e6).round() as u64;
+            assert_eq!(reroute.failed_at.ticks(), us(2.0));
+            assert_eq!(reroute.noticed_at.ticks(), us(2.0) + us(0.5));
             assert_eq!(reroute.quiesced_at, reroute.noticed_at + us(0.5));
             assert!(reroute.released_at > reroute.quiesced_at && reroute.left == 0, "{reroute:?}");
             // Once there are new tables only packets to nodes that are no more are lost.
             let alive = (nodes - 8) as usize;
-            let busy = o.arrived.iter().filter(|node| node.iter().any(|a| a.2 > reroute.released_at)).count();
+            let busy = o
+                .arrived
+                .iter()
+                .filter(|node| node.iter().any(|a| a.2 > reroute.released_at.ticks()))
+                .count();
             assert!(busy >= alive, "{busy} of {nodes} nodes hear of others after all");
             let firsts: Vec<_> = o.first.iter().map(|e| e.kind).collect();
             assert!(firsts.contains(&ErrorKind::Link), "{firsts:?}");

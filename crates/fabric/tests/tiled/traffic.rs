@@ -38,7 +38,7 @@ pub struct Senders {
     sent: Vec<u32>,
     due: Vec<f64>,
     /// Source, number and time of each arrival, by node.
-    pub arrived: Vec<Vec<(u32, u32, Time)>>,
+    pub arrived: Vec<Vec<(u32, u32, u64)>>,
     pub hops: Vec<u16>,
 }
 
@@ -64,14 +64,14 @@ impl Host<TiledFamily> for Senders {
         if fifo != 0 || self.sent[i] == t.packets {
             return Pull::Empty;
         }
-        if self.due[i].ceil() as Time > now {
-            return Pull::NotBefore(self.due[i].ceil() as Time);
+        if Time::at(self.due[i].ceil() as u64) > now {
+            return Pull::NotBefore(Time::at(self.due[i].ceil() as u64));
         }
         let own = self.first + node;
         if matches!(t.to, To::These { from, .. } if own >= 64 || from >> own & 1 == 0) {
             return Pull::Empty;
         }
-        let made = if t.interval == 0.0 { now } else { self.due[i].ceil() as Time };
+        let made = if t.interval == 0.0 { now } else { Time::at(self.due[i].ceil() as u64) };
         self.due[i] += t.interval * self.streams[i].exponential();
         let to = match t.to {
             To::Anybody => (own + 1 + self.streams[i].below(u64::from(self.nodes) - 1) as u32) % self.nodes,
@@ -96,7 +96,11 @@ impl Host<TiledFamily> for Senders {
 
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery<TiledHeader>, _: &mut Signals) {
         assert_eq!(delivery.header.destination(), self.first + node, "a packet at the wrong node");
-        self.arrived[node as usize].push((delivery.meta.source, delivery.meta.message[0] as u32, now));
+        self.arrived[node as usize].push((
+            delivery.meta.source,
+            delivery.meta.message[0] as u32,
+            now.ticks(),
+        ));
         self.hops.push(delivery.meta.hops);
     }
 
@@ -105,8 +109,8 @@ impl Host<TiledFamily> for Senders {
 
 /// What came of a run.
 pub struct Outcome {
-    pub ended: Time,
-    pub arrived: Vec<Vec<(u32, u32, Time)>>,
+    pub ended: u64,
+    pub arrived: Vec<Vec<(u32, u32, u64)>>,
     pub hops: Vec<u16>,
     pub mean_latency: f64,
 }
@@ -122,7 +126,7 @@ pub fn run(config: &TiledConfig, traffic: Traffic, block: u32, threads: usize) -
     };
     let mut network = TiledNetwork::new(config, &options, |numbers| Senders::new(numbers, nodes, traffic))
         .expect("a network");
-    let reached = network.run_until(100_000_000, threads, &Progress::default());
+    let reached = network.run_until(Time::at(100_000_000), threads, &Progress::default());
     if let Some(stall) = network.stall() {
         let told = &stall.waiting[..stall.waiting.len().min(9)];
         panic!("stalled at {}: {} under way, {told:?}", network.now(), stall.under_way);
@@ -146,15 +150,15 @@ pub fn run(config: &TiledConfig, traffic: Traffic, block: u32, threads: usize) -
 
 /// Flits that a node receives in a tick, and how long packets were on their way from when they were made, while nodes send for ever: the
 /// mean from `from` to `to`.
-pub fn throughput(config: &TiledConfig, traffic: Traffic, (from, to): (Time, Time)) -> (f64, f64) {
+pub fn throughput(config: &TiledConfig, traffic: Traffic, (from, to): (u64, u64)) -> (f64, f64) {
     let nodes = config.topology.wiring().nodes();
     let traffic = Traffic { packets: u32::MAX, ..traffic };
     let options = BuildOptions { injection_fifos: 1, seed: traffic.seed, ..BuildOptions::default() };
     let mut network = TiledNetwork::new(config, &options, |numbers| Senders::new(numbers, nodes, traffic))
         .expect("a network");
-    network.run_until(from, 2, &Progress::default());
+    network.run_until(Time::at(from), 2, &Progress::default());
     network.restart_counting();
-    network.run_until(to, 2, &Progress::default());
+    network.run_until(Time::at(to), 2, &Progress::default());
     let latency = network.totals().latency.clone();
     let flits = latency.count() as f64 * f64::from(traffic.flits);
     (flits / f64::from(nodes) / (to - from) as f64, latency.mean())

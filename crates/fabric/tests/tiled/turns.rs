@@ -30,8 +30,8 @@ fn flow(from: u32, to: u32, flits: u32) -> Flow {
 #[derive(Clone, Copy, Default, Debug)]
 struct Came {
     packets: u64,
-    last: Time,
-    longest: Time,
+    last: u64,
+    longest: u64,
 }
 
 struct Senders {
@@ -39,7 +39,7 @@ struct Senders {
     flows: Vec<Flow>,
     came: Vec<Came>,
     /// A node that takes one request in so many ticks.
-    slow: Option<(u32, Time)>,
+    slow: Option<(u32, u64)>,
 }
 
 impl Host<TiledFamily> for Senders {
@@ -54,8 +54,8 @@ impl Host<TiledFamily> for Senders {
 
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery<TiledHeader>, signals: &mut Signals) {
         let came = &mut self.came[delivery.meta.source as usize];
-        let longest = came.longest.max(now - came.last);
-        *came = Came { packets: came.packets + 1, last: now, longest };
+        let longest = came.longest.max(now.ticks() - came.last);
+        *came = Came { packets: came.packets + 1, last: now.ticks(), longest };
         if let Some((_, ticks)) = self.slow.filter(|slow| slow.0 == self.first + node) {
             signals.reception(node, 0, false, false);
             signals.wake(node, now + ticks, 0);
@@ -68,7 +68,7 @@ impl Host<TiledFamily> for Senders {
 }
 
 /// What has come by a time, from each node.
-fn run(config: &TiledConfig, flows: &[Flow], slow: Option<(u32, Time)>, until: Time) -> Vec<Came> {
+fn run(config: &TiledConfig, flows: &[Flow], slow: Option<(u32, u64)>, until: u64) -> Vec<Came> {
     let options = BuildOptions { injection_fifos: 1, block: vec![2], ..BuildOptions::default() };
     let nodes = config.topology.wiring().nodes() as usize;
     let mut network = TiledNetwork::new(config, &options, |numbers| Senders {
@@ -78,7 +78,7 @@ fn run(config: &TiledConfig, flows: &[Flow], slow: Option<(u32, Time)>, until: T
         slow,
     })
     .expect("a network");
-    network.run_until(until, 1, &Progress::default());
+    network.run_until(Time::at(until), 1, &Progress::default());
     let block = network.blocks().next().expect("one block");
     let mut came = block.host().came.clone();
     came.iter_mut().for_each(|came| came.longest = came.longest.max(until - came.last));
@@ -86,7 +86,7 @@ fn run(config: &TiledConfig, flows: &[Flow], slow: Option<(u32, Time)>, until: T
 }
 
 /// Long packets of one node and short ones of others take turns, one for one; and none waits for longer than `wait`.
-fn take_turns(config: &TiledConfig, flows: &[Flow], wait: Time) {
+fn take_turns(config: &TiledConfig, flows: &[Flow], wait: u64) {
     let came = run(config, flows, None, 40_000);
     let long = came[flows[0].from as usize];
     println!("{:?}", flows.iter().map(|flow| came[flow.from as usize]).collect::<Vec<_>>());

@@ -73,8 +73,8 @@ impl<F: Family<Header = Header>> Host<F> for TrafficHost {
         if sender.made >= self.traffic.packets || (fifo < 6) == (self.traffic.flags & Header::HIGH != 0) {
             return Pull::Empty;
         }
-        if self.traffic.interval > 0.0 && sender.next > now as f64 {
-            return Pull::NotBefore(sender.next.ceil() as u64);
+        if self.traffic.interval > 0.0 && sender.next > now.ticks() as f64 {
+            return Pull::NotBefore(Time::at(sender.next.ceil() as u64));
         }
         let nodes = u64::from(self.torus.nodes());
         let own = self.numbers[node as usize];
@@ -84,7 +84,7 @@ impl<F: Family<Header = Header>> Host<F> for TrafficHost {
             sender.stream.below(nodes - 1)
         };
         let to = ((u64::from(own) + 1 + step) % nodes) as u32;
-        let made = if self.traffic.interval > 0.0 { sender.next.ceil() as u64 } else { now };
+        let made = if self.traffic.interval > 0.0 { Time::at(sender.next.ceil() as u64) } else { now };
         sender.next += self.traffic.interval * sender.stream.exponential();
         let message = sender.made;
         sender.made += 1;

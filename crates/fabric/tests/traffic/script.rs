@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 /// A packet to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    pub made: Time,
+    pub made: u64,
     pub source: u32,
     pub fifo: usize,
     pub destination: u32,
@@ -39,8 +39,8 @@ pub struct Collected {
     pub port: usize,
     pub header: CollectiveHeader,
     /// When the oldest of those was made that met in it, and when it came.
-    pub made: Time,
-    pub at: Time,
+    pub made: u64,
+    pub at: u64,
     /// The first word of its data.
     pub word: Option<u64>,
 }
@@ -58,7 +58,7 @@ pub struct ScriptHost {
     /// Class routes that are still to be set, by node.
     routes: Vec<Vec<(usize, ClassRoute)>>,
     /// Number of the packet in the list, node, time.
-    pub delivered: Vec<(u64, u32, Time)>,
+    pub delivered: Vec<(u64, u32, u64)>,
     pub collected: Vec<Collected>,
 }
 
@@ -111,11 +111,12 @@ impl<F: Scripted> Host<F> for ScriptHost {
         }
         let queue = &mut self.queues[node as usize][fifo];
         let Some(&(number, p)) = queue.front() else { return Pull::Empty };
-        if p.made > now {
-            return Pull::NotBefore(p.made);
+        let made = Time::at(p.made);
+        if made > now {
+            return Pull::NotBefore(made);
         }
         queue.pop_front();
-        let meta = Meta { made: p.made, source: p.source, message: [number, 0], ..Meta::default() };
+        let meta = Meta { made, source: p.source, message: [number, 0], ..Meta::default() };
         if let Some(header) = p.collective {
             if carries_a_word(&header) {
                 signals.attach(number.to_be_bytes().as_slice().into());
@@ -133,11 +134,11 @@ impl<F: Scripted> Host<F> for ScriptHost {
         let number = self.numbers[node as usize];
         if let Some(header) = CollectiveHeader::unpack(delivery.header) {
             let word = delivery.data.map(|d| u64::from_be_bytes(d[..8].try_into().expect("a word")));
-            let (port, made) = (delivery.port, delivery.meta.made);
-            self.collected.push(Collected { node: number, port, header, made, at: now, word });
+            let (port, made) = (delivery.port, delivery.meta.made.ticks());
+            self.collected.push(Collected { node: number, port, header, made, at: now.ticks(), word });
             return;
         }
-        self.delivered.push((delivery.meta.message[0], number, now));
+        self.delivered.push((delivery.meta.message[0], number, now.ticks()));
     }
 
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}

@@ -20,7 +20,7 @@ pub struct Script {
 }
 
 /// What came: node, reception FIFO, header, data, when.
-pub type Arrival = (u32, usize, Header, Option<Data>, Time);
+pub type Arrival = (u32, usize, Header, Option<Data>, u64);
 
 pub struct Scripted {
     numbers: Vec<u32>,
@@ -44,7 +44,7 @@ impl Host<QueuedFamily> for Scripted {
     }
 
     fn deliver(&mut self, now: Time, node: u32, d: &Delivery, _: &mut Signals<QueuedSignal>) {
-        self.arrived.push((self.numbers[node as usize], d.port, d.header, d.data.cloned(), now));
+        self.arrived.push((self.numbers[node as usize], d.port, d.header, d.data.cloned(), now.ticks()));
     }
 
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<QueuedSignal>) {}
@@ -70,7 +70,7 @@ pub fn build(config: &QueuedConfig, scripts: &[Script], block: &[u32]) -> Queued
 
 /// Runs it to the end; all that arrived, by node and time.
 pub fn finish(network: &mut QueuedNetwork<Scripted>, threads: usize) -> Vec<Arrival> {
-    assert_eq!(network.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
+    assert_eq!(network.run_until(Time::at(1 << 40), threads, &Progress::default()), Reached::Idle);
     assert_eq!((network.stall(), network.unrest()), (None, vec![]));
     assert_eq!(network.crc_mismatches(), vec![]);
     assert_eq!(network.blocks().map(|b| b.packets()).sum::<usize>(), 0);

@@ -4,7 +4,6 @@
 use super::Step;
 use super::kernel::{Kernel, MemoryRegion, Refusal, Resource};
 use crate::device::{Device, Full, MuDevice, Simulated};
-use netloom_engine::Time;
 use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute};
 use netloom_fabric::topology::torus::Torus;
 use netloom_nic::message_unit::commands::{Command, Pcie, Setting, Shared, Watch};
@@ -86,7 +85,7 @@ impl UnitDevice {
     }
 
     /// Keeps a figure that the program measured.
-    pub fn measure(&self, key: u64, ticks: Time) {
+    pub fn measure(&self, key: u64, ticks: u64) {
         self.thread.measure(key, Microticks::of_ticks(ticks));
     }
 
@@ -179,8 +178,9 @@ impl UnitDevice {
     }
 
     /// What the status register of a class says: the OR of all its nodes' bits (not timed), and when any class's last changed.
-    pub fn status(&self, class: u8) -> (u64, Time) {
-        lock(&self.shared).status(class)
+    pub fn status(&self, class: u8) -> (u64, u64) {
+        let (status, changed) = lock(&self.shared).status(class);
+        (status, changed.ticks())
     }
 
     /// Stores bytes in the node's memory (not timed: see [`Self::compute`]).
@@ -244,15 +244,15 @@ impl UnitDevice {
 
     /// Has an IO node's PCIe move so many bytes, behind what it moves already that way; returns when it has. Its reads and writes of memory
     /// are not counted against the L2's **(ours)**.
-    pub fn pcie(&self, way: Pcie, bytes: u64) -> Time {
+    pub fn pcie(&self, way: Pcie, bytes: u64) -> u64 {
         let rate = self.common.config.pcie_bytes_per_tick;
-        lock(&self.shared).pcie(way, self.now().ticks(), bytes, rate)
+        lock(&self.shared).pcie(way, self.now().tick(), bytes, rate).ticks()
     }
 
     /// When a counter came to zero last, ticks; 0 if it never has. No hardware tells it: it is for telling the hardware's time from
     /// the software's.
-    pub fn counted_down(&self, address: u64) -> Time {
-        lock(&self.shared).counted_down(address)
+    pub fn counted_down(&self, address: u64) -> u64 {
+        lock(&self.shared).counted_down(address).ticks()
     }
 
     /// Has the unit or the kernel set something up: not timed, and in the order of all calls.
@@ -366,7 +366,7 @@ impl MuDevice for UnitDevice {
         UnitDevice::set_counter(self, address, bytes);
     }
 
-    fn counted_down(&self, address: u64) -> Time {
+    fn counted_down(&self, address: u64) -> u64 {
         UnitDevice::counted_down(self, address)
     }
 

@@ -33,7 +33,6 @@ pub mod kernel;
 use crate::device::MuDevice;
 use device::UnitDevice;
 use kernel::Kernel;
-use netloom_engine::Time;
 use netloom_fabric::config::Outline;
 use netloom_nic::message_unit::commands::Watch;
 use netloom_nic::message_unit::config::MessageUnitConfig;
@@ -132,7 +131,7 @@ impl Spi {
     }
 
     /// The time, ticks: the core's own counter.
-    pub fn now(&self) -> Time {
+    pub fn now(&self) -> u64 {
         self.core.now().ticks()
     }
 
@@ -203,7 +202,7 @@ impl Spi {
     }
 
     /// Does something else until a time, unless it is past.
-    pub async fn wait_until(&self, time: Time) {
+    pub async fn wait_until(&self, time: u64) {
         self.compute(time.saturating_sub(self.now())).await;
     }
 
@@ -213,7 +212,7 @@ impl Spi {
     }
 
     /// Runs instructions of its own for so many ticks.
-    pub async fn compute(&self, ticks: Time) {
+    pub async fn compute(&self, ticks: u64) {
         self.core.spend(Microticks::of_ticks(ticks)).await;
     }
 }

@@ -167,7 +167,7 @@ impl<H: Copy + Send + 'static> Packets<H> {
             let bytes = left.min(data_max) as u32;
             let header = self.format.header(self.node, to, bytes, self.random.draw());
             let meta = Meta {
-                made: self.thread.now().ticks(),
+                made: self.thread.now().tick(),
                 source: self.node,
                 kind: envelope.kind as u8,
                 message: envelope.to_words(),

@@ -9,7 +9,6 @@ use crate::program::Collective;
 use crate::spi::Step;
 use crate::spi::device::barrier_watch;
 use crate::transport::{Envelope, Event, KINDS, Kind as What, Transport};
-use netloom_engine::Time;
 use netloom_fabric::collective::route::Rectangle;
 use netloom_fabric::collective::{Delivers, Operation as Combine, RouteKind};
 use netloom_nic::message_unit::commands::{Command, Watch};
@@ -47,7 +46,7 @@ pub struct SpiTransport<D> {
     /// Descriptors for which their injection FIFOs have no room.
     waiting: BTreeMap<u16, VecDeque<Descriptor>>,
     /// RDMA reads under way, by request: when each was asked for.
-    fetches: BTreeMap<u32, Time>,
+    fetches: BTreeMap<u32, u64>,
     /// Of messages that some packets of have come: packets that are missing.
     missing: HashMap<(u32, u8, u32), u64>,
     /// The collective operation by hardware that is under way, and how many barriers and others there were.
@@ -67,7 +66,7 @@ const SUMS: u64 = 3 << 20;
 #[derive(Clone, Copy, Debug)]
 enum Pending {
     Barrier { turn: u64 },
-    Sum { counter: u64, asked: Time },
+    Sum { counter: u64, asked: u64 },
 }
 
 fn buffer(base: u64, request: u32) -> u64 {
@@ -397,7 +396,7 @@ mod tests {
 
         fn set_counter(&self, _: u64, _: u64) {}
 
-        fn counted_down(&self, _: u64) -> Time {
+        fn counted_down(&self, _: u64) -> u64 {
             0
         }
 

@@ -1,6 +1,6 @@
 //! Aries NICs on a small network of tiled routers, run to the end of their programs.
 
-use netloom_engine::{Progress, Reached};
+use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{SwitchedTopology, TiledConfig};
 use netloom_fabric::router::tiled::{TiledBlock, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
@@ -65,7 +65,7 @@ pub fn run(machine: &Machine, program: impl Fn(Gni) -> Task) -> Outcome {
         gni::nics(&m.nic, &m.network, &jobs, numbers, m.processes, 1, &program).with_dead(dead)
     })
     .expect("buildable");
-    let reached = network.run_until(1 << 40, machine.threads, &Progress::default());
+    let reached = network.run_until(Time::at(1 << 40), machine.threads, &Progress::default());
     assert_eq!((reached, network.stall(), network.unrest()), (Reached::Idle, None, vec![]));
     let mut outcome = Outcome { measurements: BTreeMap::new(), counters: BTreeMap::new() };
     for block in network.blocks() {

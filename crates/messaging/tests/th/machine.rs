@@ -1,6 +1,6 @@
 //! TH Express NICs below one switch, run to the end of their programs.
 
-use netloom_engine::{Progress, Reached};
+use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::TiledConfig;
 use netloom_fabric::router::tiled::{TiledBlock, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
@@ -43,7 +43,7 @@ pub fn run_on(nic: &ThConfig, block: u32, threads: usize, program: impl Fn(Glex)
     let mut network =
         TiledNetwork::new(&config, &options, |numbers| glex::nics(nic, &config, numbers, 1, 1, &program))
             .expect("buildable");
-    let reached = network.run_until(1 << 40, threads, &Progress::default());
+    let reached = network.run_until(Time::at(1 << 40), threads, &Progress::default());
     assert_eq!((reached, network.stall(), network.unrest()), (Reached::Idle, None, vec![]));
     let mut outcome = Outcome { measurements: BTreeMap::new(), counters: BTreeMap::new() };
     for block in network.blocks() {

@@ -1,6 +1,6 @@
 //! Message Units on a small torus, run to the end of their programs.
 
-use netloom_engine::{Progress, Reached};
+use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::*;
 use netloom_fabric::router::queued::{QueuedBlock, QueuedNetwork};
 use netloom_fabric::router::{BuildOptions, NodeBlock, RouterBlock};
@@ -58,7 +58,7 @@ pub fn run(
     let mut machine =
         QueuedNetwork::new(network, &options, |nodes| spi::units(unit, &outline, nodes, 1, 1, program))
             .expect("buildable");
-    assert_eq!(machine.run_until(1 << 40, threads, &Progress::default()), Reached::Idle);
+    assert_eq!(machine.run_until(Time::at(1 << 40), threads, &Progress::default()), Reached::Idle);
     assert_eq!((machine.stall(), machine.unrest()), (None, vec![]));
     assert_eq!(failures(&mut machine), Vec::<String>::new());
     let mut measurements: Measurements = machine
@@ -78,7 +78,7 @@ pub fn run(
             .sum()
     };
     let injected = machine.blocks().map(of_block).sum();
-    (measurements, stored, injected, machine.now())
+    (measurements, stored, injected, machine.now().ticks())
 }
 
 /// The programs that failed, each with its node and why.
@@ -95,6 +95,6 @@ pub fn run_failing(network: &QueuedConfig, program: fn(Spi) -> Task) -> Vec<Stri
     let options = BuildOptions { injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };
     let units = |nodes: &[u32]| spi::units(&unit, &outline, nodes, 1, 1, program);
     let mut machine = QueuedNetwork::new(network, &options, units).expect("buildable");
-    assert_eq!(machine.run_until(1 << 40, 1, &Progress::default()), Reached::Idle);
+    assert_eq!(machine.run_until(Time::at(1 << 40), 1, &Progress::default()), Reached::Idle);
     failures(&mut machine)
 }

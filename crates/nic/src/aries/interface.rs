@@ -153,8 +153,8 @@ impl NetworkInterface for Nic {
         let port = if fifo == 0 { &mut self.requests } else { &mut self.responses };
         let answer = outgoing::pull(&mut port.list, &mut port.is_hungry, now, signals);
         match answer {
-            Pull::Packet(..) if fifo == 0 => self.feed(c, Microticks::of_ticks(now)),
-            Pull::Packet(..) => self.serve(c, Microticks::of_ticks(now), 0),
+            Pull::Packet(..) if fifo == 0 => self.feed(c, Microticks::at(now)),
+            Pull::Packet(..) => self.serve(c, Microticks::at(now), 0),
             _ => {}
         }
         answer

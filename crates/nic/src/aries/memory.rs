@@ -181,6 +181,6 @@ impl Nic {
 
     /// The tick of a time.
     pub(super) fn tick(t: Microticks) -> Time {
-        t.ticks()
+        t.tick()
     }
 }

@@ -297,7 +297,7 @@ impl Nic {
         };
         self.counters.requests += 1;
         let flits = c.packet.request_flits(carried);
-        let meta = request.to_meta(self.number, t.ticks());
+        let meta = request.to_meta(self.number, t.tick());
         self.send(c, t, (node, Class::Request, mode), (flits, carried), meta, data);
         if !self.is_sweeping {
             self.is_sweeping = true;

@@ -2,6 +2,7 @@
 //! part of (SSID) and their place in the output request buffer, and responses.
 
 use super::status::Status;
+use netloom_engine::Time;
 use netloom_fabric::packet::Meta;
 
 /// What a request asks for.
@@ -57,7 +58,7 @@ pub struct Request {
 pub(super) const SSIDS: usize = 1 << 12;
 
 impl Request {
-    pub fn to_meta(self, source: u32, made: u64) -> Meta {
+    pub fn to_meta(self, source: u32, made: Time) -> Meta {
         debug_assert!(self.offset < 1 << 40 && self.mdh < 1 << 12 && self.bytes <= 64);
         let first = self.offset
             | u64::from(self.mdh) << 40
@@ -111,7 +112,7 @@ pub struct Response {
 }
 
 impl Response {
-    pub fn to_meta(self, source: u32, made: u64) -> Meta {
+    pub fn to_meta(self, source: u32, made: Time) -> Meta {
         let word = u64::from(self.tag.entry)
             | u64::from(self.tag.use_) << 10
             | (self.status as u64) << 18
@@ -151,13 +152,13 @@ mod tests {
             packets: 1 << 26,
             user: u32::MAX,
         };
-        assert_eq!(Request::of(&full.to_meta(1, 2)), full);
+        assert_eq!(Request::of(&full.to_meta(1, Time::at(2))), full);
         let bare = Request { ptag: 0, mdh: 0, offset: 0, bytes: 0, ssid: 0, packets: 1, ..full };
-        assert_eq!(Request::of(&bare.to_meta(1, 2)), bare);
+        assert_eq!(Request::of(&bare.to_meta(1, Time::at(2))), bare);
         let tag = Tag { entry: 1023, use_: 255 };
         for (status, event_missed, bytes) in [(Status::IllegalOp, false, 64), (Status::Success, true, 0)] {
             let response = Response { tag, status, event_missed, bytes };
-            assert_eq!(Response::of(&response.to_meta(1, 2)), response);
+            assert_eq!(Response::of(&response.to_meta(1, Time::at(2))), response);
         }
     }
 }

@@ -49,12 +49,12 @@ impl Nic {
         };
         if arrival.is_damaged {
             self.counters.damaged += 1;
-            self.report(c, Microticks::of_ticks(now), ErrorKind::Damaged, Some(arrival.meta.source));
+            self.report(c, Microticks::at(now), ErrorKind::Damaged, Some(arrival.meta.source));
         }
         let limit = (class, c.config.input_packets);
         let after = Microticks::of_milliticks(c.config.in_milliticks);
         self.arrivals[class].push(now, after, arrival, limit, &mut self.asks);
-        self.serve(c, Microticks::of_ticks(now), class);
+        self.serve(c, Microticks::at(now), class);
     }
 
     /// Looks at what has arrived, as fast as the data path and the host interface take it.

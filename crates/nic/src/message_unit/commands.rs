@@ -132,15 +132,15 @@ impl Shared {
         (status_of(self.status, class), self.status_changed)
     }
 
-    /// When a counter came to zero last, ticks; 0 if it never has.
+    /// When a counter came to zero last; at the begin of time if it never has.
     pub fn counted_down(&self, address: u64) -> Time {
-        self.counted_down.get(&address).copied().unwrap_or(0)
+        self.counted_down.get(&address).copied().unwrap_or(Time::ZERO)
     }
 
     /// Has the PCIe move so many bytes, behind what it moves already that way; returns when it has.
     pub fn pcie(&mut self, way: Pcie, now: Time, bytes: u64, bytes_per_tick: f64) -> Time {
         let begin = self.pcie_free[way as usize].max(now);
-        let end = begin + (bytes as f64 / bytes_per_tick).ceil() as Time;
+        let end = begin + (bytes as f64 / bytes_per_tick).ceil() as u64;
         self.pcie_free[way as usize] = end;
         end
     }

@@ -84,7 +84,7 @@ impl MessageUnit {
     /// Something is there: whoever waits for it finds it.
     fn found(&mut self, c: &Common, now: Time, is_it: impl Fn(Watch) -> bool) {
         self.out.schedule.found(
-            Microticks::of_ticks(now),
+            Microticks::at(now),
             |watch| polling(&c.config, watch),
             |_, watch| is_it(watch),
         );
@@ -224,7 +224,7 @@ impl NetworkInterface for MessageUnit {
         process: ProcessId,
         command: Command,
     ) -> Submitted<Command, Watch> {
-        let now = t.ticks();
+        let now = t.tick();
         match command {
             Command::Set(call, setting) => {
                 if let Err(reason) = self.set(setting) {
@@ -263,7 +263,7 @@ impl NetworkInterface for MessageUnit {
     }
 
     fn act(&mut self, c: &Common, t: Microticks, alarm: Alarm) {
-        let (unit, out, now) = (&mut self.unit, &mut self.out, t.ticks());
+        let (unit, out, now) = (&mut self.unit, &mut self.out, t.tick());
         match alarm {
             Alarm::TailMoved(fifo) => unit.tail_moved(c, now, fifo, out),
             Alarm::Fetched(fifo) => {

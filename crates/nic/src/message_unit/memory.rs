@@ -100,14 +100,14 @@ impl MasterPorts {
         if moved == 0 {
             return now;
         }
-        self.ddr_free = self.ddr_free.max(now as f64) + moved as f64 / c.ddr_bytes_per_tick;
-        self.ddr_free.ceil() as Time
+        self.ddr_free = self.ddr_free.max(now.ticks() as f64) + moved as f64 / c.ddr_bytes_per_tick;
+        Time::at(self.ddr_free.ceil() as u64)
     }
 
     /// When a port takes requests that keep it busy for so long. What is of lower priority waits for them, even if it came before.
-    fn schedule(&mut self, port: usize, priority: Priority, now: Time, duration: Time) -> Time {
+    fn schedule(&mut self, port: usize, priority: Priority, now: Time, duration: u64) -> Time {
         let (mine, free) = (priority as usize, &mut self.request_free[port]);
-        let begin = free[mine..].iter().copied().max().unwrap_or(0).max(now);
+        let begin = free[mine..].iter().copied().max().unwrap_or(now).max(now);
         free[..=mine].iter_mut().for_each(|free| *free = begin.max(*free) + duration);
         begin
     }
@@ -119,7 +119,7 @@ impl MasterPorts {
         c: &MessageUnitConfig,
         begin: Time,
         requests: impl Iterator<Item = (u64, u64)>,
-    ) -> Time {
+    ) -> u64 {
         let cycle = u64::from(c.cycle_ticks);
         let mut issued = begin;
         let mut late = 0;
@@ -242,19 +242,26 @@ pub(super) mod tests {
         let mut ports = MasterPorts::default();
         // Memory has it all after the first turn.
         for i in 0..4 {
-            ports.read(&c, 0, (i, Priority::User), 512 * i as u64, 512);
+            ports.read(&c, Time::ZERO, (i, Priority::User), 512 * i as u64, 512);
         }
         // Engines 0 and 2 share a port: 16 cycles of data each.
         assert_eq!(
-            [0, 2, 1].map(|i| ports.read(&c, 1000, (i, Priority::User), 512 * i as u64, 512)),
+            [0, 2, 1]
+                .map(|i| ports.read(&c, Time::at(1000), (i, Priority::User), 512 * i as u64, 512).ticks()),
             [1260, 1420, 1260]
         );
         // Behind the eight requests of those two.
-        assert_eq!(ports.write(&c, 1000, (0, Priority::User), 0, 512), 1000 + (8 + 32) * 10 + 50);
-        // What is of higher priority does not wait for those, and they wait for it.
-        assert_eq!(ports.write(&c, 1000, (0, Priority::System), 12 * LINE, 16), 1000 + 10 + 50);
         assert_eq!(
-            ports.write(&c, 1000, (0, Priority::User), 13 * LINE, 16),
+            ports.write(&c, Time::at(1000), (0, Priority::User), 0, 512).ticks(),
+            1000 + (8 + 32) * 10 + 50
+        );
+        // What is of higher priority does not wait for those, and they wait for it.
+        assert_eq!(
+            ports.write(&c, Time::at(1000), (0, Priority::System), 12 * LINE, 16).ticks(),
+            1000 + 10 + 50
+        );
+        assert_eq!(
+            ports.write(&c, Time::at(1000), (0, Priority::User), 13 * LINE, 16).ticks(),
             1000 + (8 + 32 + 1 + 1) * 10 + 50
         );
     }
@@ -265,7 +272,8 @@ pub(super) mod tests {
         let (c, mut ports) = (config(), MasterPorts::default());
         let (near, same, other) = (0, 0x11 * LINE, LINE);
         assert_eq!([near, same, other].map(slice_of), [0, 0, 1]);
-        let mut read = |now, engine, at| ports.read(&c, now, (engine, Priority::User), at, LINE);
+        let mut read =
+            |now, engine, at| ports.read(&c, Time::at(now), (engine, Priority::User), at, LINE).ticks();
         // Memory has them all after the first turn.
         [near, same, other].into_iter().for_each(|at| _ = read(0, 0, at));
         assert_eq!([read(1000, 0, near), read(1000, 1, same)], [1140, 1180]);

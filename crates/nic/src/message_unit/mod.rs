@@ -105,9 +105,9 @@ impl Unit {
             injection: BTreeMap::new(),
             reception: BTreeMap::new(),
             ready: vec![],
-            fetch_free: 0,
-            assign_free: 0,
-            slave_free: 0,
+            fetch_free: Time::ZERO,
+            assign_free: Time::ZERO,
+            slave_free: Time::ZERO,
             engines: Default::default(),
             network_reception: Default::default(),
             ports: memory::MasterPorts::default(),
@@ -184,7 +184,7 @@ enum Request {
 
 impl Out {
     fn at(&mut self, time: Time, alarm: Alarm) {
-        self.schedule.at_ranked(Microticks::of_ticks(time), alarm.rank(), alarm);
+        self.schedule.at_ranked(Microticks::at(time), alarm.rank(), alarm);
     }
 
     fn fill(&mut self, fifo: usize) {
@@ -240,9 +240,9 @@ mod tests {
         let (mut unit, c) = (Unit::new(0, 1, Arc::default()), memory::tests::config());
         let (cycle, there) = (u64::from(c.cycle_ticks), u64::from(c.slave_ticks));
         assert_eq!(
-            [5, 5, 6].map(|now| unit.through_slave_port(&c, now) - there),
+            [5, 5, 6].map(|now| (unit.through_slave_port(&c, Time::at(now)) - there).ticks()),
             [5, 5 + cycle, 5 + 2 * cycle]
         );
-        assert_eq!(unit.through_slave_port(&c, 1000), 1000 + there);
+        assert_eq!(unit.through_slave_port(&c, Time::at(1000)), Time::at(1000 + there));
     }
 }

@@ -132,7 +132,7 @@ impl NetworkInterface for Nic {
         let outgoing = if fifo == 0 { &mut self.requests } else { &mut self.responses };
         let answer = outgoing::pull(outgoing, &mut self.is_hungry[fifo], now, signals);
         if let Pull::Packet(..) = answer {
-            self.fetch(c, Microticks::of_ticks(now));
+            self.fetch(c, Microticks::at(now));
         }
         answer
     }

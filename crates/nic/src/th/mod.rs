@@ -224,7 +224,7 @@ impl Nic {
         let header = TiledHeader::new(to, flits, class, Mode::Adaptive0, self.random.draw() as u32);
         let which = usize::from(is_answer);
         let way = if is_answer { &mut self.responses } else { &mut self.requests };
-        let meta = packet.to_meta(self.number, t.ticks());
+        let meta = packet.to_meta(self.number, t.tick());
         way.push_back((t + Microticks::of_milliticks(c.config.out_milliticks), header, meta, data));
         self.asks.fills[which] |= std::mem::take(&mut self.is_hungry[which]);
         self.counters.packets += 1;

@@ -3,6 +3,7 @@
 
 use super::node::PORTS;
 use super::status::Status;
+use netloom_engine::Time;
 use netloom_fabric::packet::Meta;
 
 /// What a packet is.
@@ -100,7 +101,7 @@ fn pair(vp: u8, from_vp: u8) -> u64 {
 }
 
 impl Packet {
-    pub fn to_meta(self, source: u32, made: u64) -> Meta {
+    pub fn to_meta(self, source: u32, made: Time) -> Meta {
         debug_assert!(self.address < 1 << 48 && self.bytes < 512 && self.sequence < 1 << 24);
         debug_assert!(self.vp < PORTS && self.from_vp < PORTS);
         let pair = pair(self.vp, self.from_vp);
@@ -170,9 +171,9 @@ mod tests {
             interrupt: true,
             status: Status::QueueFull,
         };
-        assert_eq!(Packet::of(&full.to_meta(1, 2)), full);
+        assert_eq!(Packet::of(&full.to_meta(1, Time::at(2))), full);
         let bare = Packet { address: 0, key: 0, event: None, is_last: false, is_physical: false, ..full };
         let bare = Packet { vp: 0, from_vp: 39, interrupt: false, ..bare };
-        assert_eq!(Packet::of(&bare.to_meta(1, 2)), bare);
+        assert_eq!(Packet::of(&bare.to_meta(1, Time::at(2))), bare);
     }
 }

@@ -44,7 +44,7 @@ impl Nic {
         let limit = (class, c.config.input_packets);
         let after = Microticks::of_milliticks(c.config.in_milliticks);
         self.arrivals[class].push(now, after, arrival, limit, &mut self.asks);
-        self.serve(c, Microticks::of_ticks(now), class);
+        self.serve(c, Microticks::at(now), class);
     }
 
     /// Looks at what has arrived, as fast as the host interface takes it.

@@ -47,7 +47,7 @@ pub(crate) fn figures<B: RouterBlock<Host: Driver>>(
             offered: if job.is_program() { None } else { (unit.offered)(&plan.rates()[number]) },
             accepted: (unit.accepted)(counts, (ticks * f64::from(job.nodes)).max(1.0)),
             latency: latency(study, &counts.latency),
-            last_arrival_us: study.micros(counts.last),
+            last_arrival_us: study.micros(counts.last.ticks()),
             ..JobFigures::default()
         }
     };

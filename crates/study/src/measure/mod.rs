@@ -8,7 +8,6 @@ pub(crate) mod torus;
 use crate::resolve::ResolvedStudy;
 use crate::result::{LatencyBin, LatencyStats, RunResult, Series, Simulated, Totals};
 use crate::simulate::driver::Driver;
-use netloom_engine::Time;
 use netloom_fabric::histogram::Histogram;
 use netloom_fabric::router::{Network, RouterBlock, WindowRecord};
 
@@ -37,8 +36,8 @@ pub(crate) trait Readout<B: RouterBlock> {
 /// The measured part of a run, ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
-    pub from: Time,
-    pub to: Time,
+    pub from: u64,
+    pub to: u64,
 }
 
 /// What is told of every run: how far it went, what arrived, how long it took.
@@ -127,7 +126,7 @@ pub(crate) fn latency(study: &ResolvedStudy, h: &Histogram) -> LatencyStats {
 pub(crate) struct Mark {
     pub wall_s: f64,
     pub hops: u64,
-    pub ticks: Time,
+    pub ticks: u64,
 }
 
 /// What depends on the computer. `first` is when the first window ended.

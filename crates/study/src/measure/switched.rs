@@ -130,15 +130,15 @@ fn faults<H: Host<TiledFamily>>(
     }
     let f = network.faults();
     let reroute = |r: &Reroute| RerouteFigures {
-        failed_at_us: study.micros(r.failed_at),
+        failed_at_us: study.micros(r.failed_at.ticks()),
         notice_us: study.micros(r.noticed_at - r.failed_at),
         compute_us: study.micros(r.quiesced_at - r.noticed_at),
         quiesce_us: study.micros(r.released_at - r.quiesced_at),
         left: r.left,
-        released_at_us: study.micros(r.released_at),
+        released_at_us: study.micros(r.released_at.ticks()),
     };
     let first = |e: FirstError| FirstErrorFigures {
-        at_us: study.micros(e.at),
+        at_us: study.micros(e.at.ticks()),
         place: wiring.place(e.router).into(),
         tile: e.tile as u32,
         what: match e.kind {
@@ -286,7 +286,7 @@ fn stall(study: &ResolvedStudy, now: Time, wiring: &Wiring, report: &router::Sta
         },
     });
     StallReport {
-        since_us: study.micros(now),
+        since_us: study.micros(now.ticks()),
         packets_waiting: report.under_way.max(0) as u64 + at_injection as u64,
         examples: examples.collect(),
     }

@@ -312,7 +312,7 @@ fn stall<B: NodeBlock<Host: Driver>>(
         },
     });
     StallReport {
-        since_us: study.micros(network.now()),
+        since_us: study.micros(network.now().ticks()),
         packets_waiting: report.under_way.max(0) as u64 + at_injection as u64,
         examples: examples.collect(),
     }

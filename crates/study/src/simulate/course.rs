@@ -50,7 +50,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     }
 
     /// Ticks of a time in microseconds.
-    fn ticks(&self, us: f64) -> Time {
+    fn ticks(&self, us: f64) -> u64 {
         windows::ticks(us, self.study.machine.ticks_per_second())
     }
 
@@ -63,7 +63,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
                 if sink.stop() {
                     progress.stop();
                 }
-                sink.update(seen.report(progress.time(), goal));
+                sink.update(seen.report(progress.time().ticks(), goal));
                 std::thread::park_timeout(Duration::from_millis(100));
             }
         };
@@ -82,7 +82,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         let measure = &self.study.study.measure;
         let window = self.study.window();
         let until = measure.until();
-        let last = measure.time_us.or(measure.max_time_us).map_or(Time::MAX / 2, |us| self.ticks(us));
+        let last = measure.time_us.or(measure.max_time_us).map_or(u64::MAX / 2, |us| self.ticks(us));
         let mut from = match measure.warmup_us {
             Warmup::Micros(us) => Some(self.ticks(us).div_ceil(window).saturating_mul(window)),
             Warmup::Auto if until != Until::Converged => Some(0),
@@ -94,10 +94,10 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         let mut first = Mark::default();
         let mut failure;
         let ended = loop {
-            let next = ((self.network.now() / window + 1) * window).min(last);
+            let next = ((self.network.now().ticks() / window + 1) * window).min(last);
             self.tell(seen);
-            let reached = self.network.run_until(next, self.threads, progress);
-            let now = self.network.now();
+            let reached = self.network.run_until(Time::at(next), self.threads, progress);
+            let now = self.network.now().ticks();
             if from == Some(now) && reached == Reached::Time && now < last {
                 self.restart_counting();
                 counted_from = now;
@@ -209,13 +209,13 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     }
 
     /// When the run has ended: where all is done, when the last thing happened that counts.
-    fn end(&mut self, ended: Ended) -> Time {
-        let now = self.network.now();
+    fn end(&mut self, ended: Ended) -> u64 {
+        let now = self.network.now().ticks();
         if ended != Ended::Finished {
             return now;
         }
         let last = self.network.blocks().map(|b| b.host().last()).collect::<Option<Vec<Time>>>();
-        last.and_then(|last| last.into_iter().max()).map_or(now, |last| now.min(last + 1))
+        last.and_then(|last| last.into_iter().max()).map_or(now, |last| now.min(last.ticks() + 1))
     }
 
     /// Begins counting anew, in the network and at the nodes.
@@ -266,7 +266,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn report(&self, ticks: Time, goal: Option<Time>) -> Report {
+    fn report(&self, ticks: u64, goal: Option<u64>) -> Report {
         let fraction = Some(f64::from_bits(self.fraction.load(Relaxed))).filter(|f| !f.is_nan());
         let fraction = goal.map(|goal| ticks as f64 / goal as f64).or(fraction);
         Report { ticks, fraction, packet_hops: self.hops.load(Relaxed) }

@@ -8,7 +8,6 @@
 use super::tree::{Boxes, trees};
 use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
-use netloom_engine::Time;
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::config::{ConfigError, IoNodes};
 use netloom_messaging::spi::{Pcie, Spi};
@@ -191,7 +190,7 @@ struct Piece {
     from: u64,
     bytes: u64,
     /// When there was a buffer for it.
-    asked: Time,
+    asked: u64,
 }
 
 impl Piece {
@@ -274,7 +273,7 @@ impl<'a> Server<'a> {
 
     /// Serves requests to write.
     async fn write(mut self) {
-        let (mut coming, mut to_file) = (VecDeque::<Piece>::new(), VecDeque::<(Time, Piece)>::new());
+        let (mut coming, mut to_file) = (VecDeque::<Piece>::new(), VecDeque::<(u64, Piece)>::new());
         let mut written = BTreeMap::<u32, u64>::new();
         loop {
             let is_idle = coming.is_empty() && to_file.is_empty();
@@ -309,7 +308,7 @@ impl<'a> Server<'a> {
 
     /// Serves requests to read.
     async fn read(mut self) {
-        let (mut from_file, mut leaving) = (VecDeque::<(Time, Piece)>::new(), VecDeque::<(u64, u16)>::new());
+        let (mut from_file, mut leaving) = (VecDeque::<(u64, Piece)>::new(), VecDeque::<(u64, u16)>::new());
         let mut sent = 0;
         loop {
             let is_idle = from_file.is_empty() && leaving.is_empty();

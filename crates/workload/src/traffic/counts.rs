@@ -45,7 +45,7 @@ pub struct JobCounts {
 
 impl JobCounts {
     /// Counts a packet of this size and data that arrives `latency` after it was made.
-    pub fn count(&mut self, packet: (u32, u64), latency: Time, now: Time) {
+    pub fn count(&mut self, packet: (u32, u64), latency: u64, now: Time) {
         self.arrived.count(packet);
         self.latency.record(latency);
         self.last = now;

@@ -63,7 +63,7 @@ impl Source {
     /// At the start of a share.
     pub fn new(mut stream: Stream, share: &Share) -> Self {
         let next = if share.interval > 0.0 { share.interval * stream.exponential() } else { 0.0 };
-        Source { stream, made: 0, next, due: next.ceil() as Time }
+        Source { stream, made: 0, next, due: Time::at(next.ceil() as u64) }
     }
 
     /// Whether all packets of the share have been made.
@@ -90,9 +90,9 @@ impl Source {
                 return Next::NotBefore(made);
             }
             self.next += share.interval * self.stream.exponential();
-            self.due = self.next.ceil() as Time;
+            self.due = Time::at(self.next.ceil() as u64);
         } else if share.is_burst {
-            made = 0;
+            made = Time::ZERO;
         }
         for _ in 0..TRIES {
             let index = share.start + self.made * share.step;

@@ -108,7 +108,7 @@ impl SwitchedTraffic {
             plan.mode,
             seed(plan, own, to, &mut sender.source.stream),
         );
-        let message = [asked, self.number(own, to, true)];
+        let message = [asked.ticks(), self.number(own, to, true)];
         Pull::Packet(header, Meta { made: now, source: own, message, ..Meta::default() })
     }
 
@@ -157,7 +157,7 @@ impl Host<TiledFamily> for SwitchedTraffic {
         let between_groups = group(meta.source) != group(self.first + node);
         self.counts.nonminimal += u64::from(!header.went_minimally(between_groups, plan.vcs));
         if is_response {
-            self.counts.round_trip.record(now - meta.message[0]);
+            self.counts.round_trip.record(now - Time::at(meta.message[0]));
         } else if plan.response_flits.is_some() {
             let sender = &mut self.senders[node as usize];
             sender.answers.push_back((meta.source, meta.made));

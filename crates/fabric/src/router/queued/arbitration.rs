@@ -367,10 +367,10 @@ mod tests {
                 for port in [0, 2, 4, 6] {
                     let header = Header::new([1, 1, 1, 1, 0], 1 << port, 17, Header::STATIC);
                     let packet = shared.common.arena.insert(Meta::default());
-                    shared.join(n, 8, DETERMINISTIC, packet, header, 0);
+                    shared.join(n, 8, DETERMINISTIC, packet, header, Time::ZERO);
                 }
                 let mut out = Outbox::new(vec![]);
-                (1..10).for_each(|cycle| shared.arbitrate(n, 16 * cycle, &mut out));
+                (1..10).for_each(|cycle| shared.arbitrate(n, Time::at(16 * cycle), &mut out));
                 assert_eq!((u32::from(n.paths[8]), n.open.count_ones()), (paths, 11 - paths));
             });
         }

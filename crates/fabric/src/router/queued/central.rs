@@ -204,7 +204,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         header: Header,
         now: Time,
     ) {
-        *self.cell_mut(packet) = Cell { header, arrived: now as u32, ..Cell::default() };
+        *self.cell_mut(packet) = Cell { header, arrived: now.ticks() as u32, ..Cell::default() };
         let central = n.central.get_or_insert_default();
         central.queues[vc - VCS][port].push_back(packet);
         self.common.recorder.enter(vc, header.chunks() as u8, now);
@@ -284,7 +284,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     fn look_again(&mut self, n: &Node, logic: &mut Logic, slot: usize, now: Time) {
         let Some(job) = &logic.granted else { return };
         let ends = bits(job.outputs & !n.open & !n.booked).map(|port| n.ports[port].free_at).max();
-        let at = ends.unwrap_or(0).saturating_sub(self.delay(job));
+        let at = Time::at(ends.map_or(0, Time::ticks).saturating_sub(self.delay(job)));
         if at > now && at != logic.looks_at {
             logic.looks_at = at;
             self.at_central(n, at, slot);
@@ -353,7 +353,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         };
         for port in bits(job.inputs) {
             let packet = c.queues[job.vc - VCS][port].pop_front().expect("it was seen at the head");
-            let waited = (now as u32).wrapping_sub(self.cells[packet as usize].arrived);
+            let waited = (now.ticks() as u32).wrapping_sub(self.cells[packet as usize].arrived);
             c.being_read[job.vc - VCS][port] = take(self, packet);
             self.common.recorder.waited(CLASS[job.vc], waited);
             self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
@@ -378,7 +378,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 
     /// From when a job starts to when its packet starts on a link.
-    fn delay(&self, job: &Job) -> Time {
+    fn delay(&self, job: &Job) -> u64 {
         let t = &self.tables;
         let alu = |operation: Operation| t.combine + if operation.is_double() { t.float } else { 0 };
         (if job.turns { 2 * t.central } else { t.central }) + job.combines.map_or(0, alu)
@@ -395,7 +395,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         to: usize,
         vc: usize,
         (packet, header): (u32, Header),
-        (start, time): (Time, Time),
+        (start, time): (Time, u64),
         out: &mut Outbox<Message>,
     ) {
         n.booked |= 1 << to & !n.open;

@@ -28,7 +28,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             *came = came.wrapping_add(1);
         }
         let slot = r.shortest(vc, self.tables.queues);
-        let cell = Cell { header, next: 0, arrived: now as u32, ticket: head.ticket, slot: slot as u8 };
+        let cell =
+            Cell { header, next: 0, arrived: now.ticks() as u32, ticket: head.ticket, slot: slot as u8 };
         *self.cell_mut(packet) = cell;
         let leaving = r.leaving >> slot & 1;
         let before = u32::from(r.count[slot]) - leaving;
@@ -59,7 +60,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let cell = &self.cells[packet as usize];
         r.queues[slot].first = cell.next;
         r.leaving |= 1 << slot;
-        let waited = (now as u32).wrapping_sub(cell.arrived);
+        let waited = (now.ticks() as u32).wrapping_sub(cell.arrived);
         n.clear_head(port, slot);
         self.common.recorder.waited(CLASS[slot / SLOTS_OF_VC], waited);
         self.counters.iter_mut().for_each(|c| c.gone(n.here, port, slot / SLOTS_OF_VC, now));

@@ -16,7 +16,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     fn reads_right(&mut self, n: &mut Node, (port, vc): (usize, usize), packet: u32, now: Time) -> bool {
         let Some(soft) = &mut self.soft else { return true };
         let Cell { header, arrived, .. } = self.cells[packet as usize];
-        let waited = Time::from((now as u32).wrapping_sub(arrived));
+        let waited = u64::from((now.ticks() as u32).wrapping_sub(arrived));
         let ticks = waited + self.tables.wire[header.chunks() as usize];
         let right = soft.reads(n.here, port, header.chunks(), ticks);
         if !right {

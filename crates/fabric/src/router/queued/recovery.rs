@@ -53,7 +53,7 @@ impl<H: Host<QueuedFamily>> Recovery for Shared<H> {
         &mut self.common
     }
 
-    fn wire(&self, chunks: u32) -> Time {
+    fn wire(&self, chunks: u32) -> u64 {
         self.tables.wire[chunks as usize]
     }
 

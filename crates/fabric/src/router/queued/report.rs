@@ -142,7 +142,7 @@ impl<H: Host<QueuedFamily>> NodeBlock for QueuedBlock<H> {
         self.carried.get(node).map_or(0, |ports| ports[port])
     }
 
-    fn sending(&self, packets: u64, chunks: u64, acks: u64) -> Time {
+    fn sending(&self, packets: u64, chunks: u64, acks: u64) -> u64 {
         self.shared.tables.sending(packets, chunks, acks)
     }
 

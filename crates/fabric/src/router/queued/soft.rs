@@ -11,7 +11,7 @@ use crate::config::{QueuedConfig, SoftError};
 use crate::link::protected_fifo::WORD_BITS;
 use crate::router::stall::StoppedUnit;
 use crate::topology::torus::Torus;
-use netloom_engine::{Stream, Time};
+use netloom_engine::Stream;
 use std::collections::BTreeMap;
 
 /// State of a block whose receivers' buffers have soft errors.
@@ -60,7 +60,7 @@ impl SoftErrors {
 
     /// Reads a packet of so many chunks that has been in a receiver for so long. Returns whether all of it could be
     /// corrected.
-    pub fn reads(&mut self, node: u32, port: usize, chunks: u32, ticks: Time) -> bool {
+    pub fn reads(&mut self, node: u32, port: usize, chunks: u32, ticks: u64) -> bool {
         let read = &mut self.read[node as usize][port];
         *read += 1;
         let hits = self.named.get(&(node, port)).and_then(|list| list.iter().find(|e| e.packet == *read));

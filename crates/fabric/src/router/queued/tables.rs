@@ -4,7 +4,6 @@ use super::state::*;
 use crate::config::{DirectionChoice, QueuedConfig, ZONES};
 use crate::packet::Header;
 use crate::topology::io::{IO_NODE_PORTS, IO_PORT};
-use netloom_engine::Time;
 
 /// Most sets of dimensions of a zone.
 const SETS: usize = 5;
@@ -13,23 +12,23 @@ const SETS: usize = 5;
 #[derive(Clone)]
 pub(super) struct Tables {
     /// Time of a data packet on a link, by chunks.
-    pub wire: [Time; 33],
+    pub wire: [u64; 33],
     /// Time of a token-ack on a link.
-    pub ack: Time,
+    pub ack: u64,
     /// From a packet's start on a link to its arrival at the next arbiters, without the wires of its dimension.
-    pub hop: Time,
+    pub hop: u64,
     /// From a token-ack's end on a link to the change of the token counts at the other end, likewise.
-    pub token_delay: Time,
+    pub token_delay: u64,
     /// The least that any link's own wires add to these.
-    pub wires_min: Time,
+    pub wires_min: u64,
     /// A cycle, in which arbiters act once.
-    pub cycle: Time,
+    pub cycle: u64,
     /// Delays of the central collective logic: through up-tree or down-tree; through the ALUs; through the floating-point units around
     /// them; and from a packet's end to the next one's start.
-    pub central: Time,
-    pub combine: Time,
-    pub float: Time,
-    pub combine_gap: Time,
+    pub central: u64,
+    pub combine: u64,
+    pub float: u64,
+    pub combine_gap: u64,
     /// Queues of a VC.
     pub queues: usize,
     /// Tokens of each VC: chunks of the dynamic VC, packets of the others.
@@ -134,12 +133,12 @@ impl Tables {
     }
 
     /// Time that packets of so many chunks in all, and acknowledgements, take on a link.
-    pub fn sending(&self, packets: u64, chunks: u64, acks: u64) -> Time {
+    pub fn sending(&self, packets: u64, chunks: u64, acks: u64) -> u64 {
         packets * self.wire[0] + chunks * (self.wire[1] - self.wire[0]) + acks * self.ack
     }
 
     /// The shortest time in which a node can learn anything of another.
-    pub fn lookahead(&self) -> Time {
+    pub fn lookahead(&self) -> u64 {
         self.wires_min + self.hop.min(self.ack + self.token_delay)
     }
 }

@@ -67,7 +67,7 @@ pub struct TiledBlock<H> {
     /// What goes wrong, where anything does.
     pub(super) faults: Option<Box<Faults>>,
     /// Credits that are to leave in this tick, and by how much they are held back: where bits may be wrong.
-    pub(super) credits: Vec<(Event, Time)>,
+    pub(super) credits: Vec<(Event, u64)>,
     /// The events of one tick, and those of them that are for hosts; kept for their memory.
     taken: Vec<Event>,
     pub(super) for_hosts: Vec<Event>,
@@ -97,7 +97,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         for &node in &numbers {
             let (router, slot) = wiring.home(node);
             for fifo in 0..fifos {
-                calendar.push(0, Event::of_packet(Kind::Fill, router - first, slot, fifo, 0));
+                calendar.push(Time::ZERO, Event::of_packet(Kind::Fill, router - first, slot, fifo, 0));
             }
         }
         // What waits is discarded at the time of a failure, not when something happens next.
@@ -194,7 +194,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 self.due.outputs |= bit;
             }
             Kind::Credit => {
-                let busy = Time::from(packet);
+                let busy = u64::from(packet);
                 let output = &mut self.outputs[at];
                 output.room.give_back(queue.into(), flits.into(), rules);
                 output.room.leaving = (queue, Leaving::new(flits, busy), now + busy);

@@ -50,11 +50,11 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
         let routers = wiring.routers() as usize;
         let age = k.latency.into_iter().max().expect("some classes");
         let router_loads = Loads::new(routers, config.routing.load_period_ticks.into(), age);
-        let global_period: Time = config.routing.global_load_period_ticks.into();
+        let global_period: u64 = config.routing.global_load_period_ticks.into();
         let link_loads = Loads::new(routers * k.globals, global_period, 2 * global_period);
         let lanes = config.link_control.as_ref().map_or(1, |control| control.lanes);
         let schedule = config.faults.schedule(wiring, lanes, config.ticks_per_second, options.seed);
-        let mut lookahead = Time::MAX;
+        let mut lookahead = u64::MAX;
         let (mut blocks, mut all_lanes) = (vec![], vec![]);
         for first in (0..wiring.routers()).step_by(size as usize) {
             let routers = size.min(wiring.routers() - first);
@@ -89,7 +89,7 @@ fn new_tiles(
     routers: Range<u32>,
     places: &[(u32, u32)],
     lanes: &mut Vec<u32>,
-    lookahead: &mut Time,
+    lookahead: &mut u64,
 ) -> (Vec<Input>, Vec<Output>) {
     let (wiring, k) = (&tables.wiring, tables.constants);
     let here = places[routers.start as usize].0;
@@ -118,13 +118,13 @@ fn new_tiles(
             turn: 0,
             blocked: false,
             gone: Gone::default(),
-            free_at: 0,
-            wake_at: 0,
+            free_at: Time::ZERO,
+            wake_at: Time::ZERO,
         });
         outputs.push(Output {
             waiting: 0,
             free_at: 0,
-            wake_at: 0,
+            wake_at: Time::ZERO,
             room: k.room(),
             load: [0; VCS],
             load_all: 0,

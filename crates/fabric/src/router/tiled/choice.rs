@@ -140,7 +140,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             load += weights.far * output.room.in_all();
         }
         if weights.downstream != 0 {
-            let then = now.saturating_sub(self.k.latency[usize::from(output.class)]);
+            let then = Time::at(now.ticks().saturating_sub(self.k.latency[usize::from(output.class)]));
             load += weights.downstream * u32::from(self.router_loads.at(output.to_number as usize, then));
         }
         load
@@ -302,8 +302,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Flits that wait for the first global link on a candidate's way, as they were known a while ago; for its output here on a way
     /// without one.
     fn global_queue(&self, router: u32, home: u32, c: Candidate, now: Time) -> u32 {
-        let period = Time::from(self.tables.config.routing.global_load_period_ticks);
-        let then = (now / period).saturating_sub(1) * period;
+        let period = u64::from(self.tables.config.routing.global_load_period_ticks);
+        let then = Time::at((now.ticks() / period).saturating_sub(1) * period);
         let mut found = None;
         self.walk(router, home, c, |at, port, class| {
             if class >= self.tables.routes.dimensions() {

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How often the manager looks whether packets are still under way **(ours)**, ticks.
-const LOOK: Time = 100;
+const LOOK: u64 = 100;
 
 /// A change of all route tables, and what it was for. Times in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,9 +42,10 @@ pub struct Failover {
     /// Links and routers that fail, in the order of time, and how many of them it knows.
     failures: Vec<Change>,
     known: usize,
-    notice: Time,
-    compute: Time,
-    drain_max: Time,
+    /// How long that takes, ticks.
+    notice: u64,
+    compute: u64,
+    drain_max: u64,
     doing: Doing,
     next: Option<Time>,
     /// What it has done.
@@ -55,7 +56,7 @@ pub struct Failover {
 impl Failover {
     pub(super) fn new(tables: &Arc<Tables>, schedule: &[Change]) -> Self {
         let config = &tables.config;
-        let ticks = |us: f64| (us * config.ticks_per_second as f64 / 1e6).round() as Time;
+        let ticks = |us: f64| (us * config.ticks_per_second as f64 / 1e6).round() as u64;
         let is_failure = |change: &&Change| !matches!(change.what, What::Lanes(..));
         let manager = config.faults.manager.as_ref();
         let failures: Vec<Change> =
@@ -72,7 +73,7 @@ impl Failover {
             done: vec![],
             tables: Arc::clone(tables),
         };
-        failover.watch(0);
+        failover.watch(Time::ZERO);
         failover
     }
 

@@ -420,14 +420,14 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     }
 
     /// How late credits leave that are to leave now by a tile's link, and for how long this holds, ticks.
-    pub(super) fn credits_are_late(&mut self, router: u32, tile: usize, now: Time) -> (Time, Time) {
+    pub(super) fn credits_are_late(&mut self, router: u32, tile: usize, now: Time) -> (u64, u64) {
         let at = router as usize * self.k.tiles + tile;
         let faults = self.faults.as_mut().expect("bits are wrong");
         let class = usize::from(self.outputs[at].class);
         let times = (faults.flit(at, self.k.flit[class]), 2000 * self.k.latency[class]);
         let (rates, sender) = (faults.rates.expect("bits are wrong"), &mut faults.senders[at]);
-        let (late, until) = sender.carry_credits(1000 * now, times, rates, &mut faults.counts.links);
-        (late.div_ceil(1000), until.div_ceil(1000) - now)
+        let (late, until) = sender.carry_credits(milliticks(now), times, rates, &mut faults.counts.links);
+        (late.div_ceil(1000), tick_from(until) - now)
     }
 
     /// Holds packets back at their nodes, and notes it.

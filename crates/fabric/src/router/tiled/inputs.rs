@@ -114,7 +114,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let (switch, queue) = (self.k.row(tile) * columns + column, self.k.column(tile) * VCS + vc);
         self.inputs[at].room[column * VCS + vc] -= cell.flits;
         let waiting = &mut self.cells[packet as usize];
-        (waiting.tail_at, waiting.since) = (now + busy + row_ticks, now as u32);
+        (waiting.tail_at, waiting.since) = (now + busy + row_ticks, now.ticks() as u32);
         let event = Event::of_packet(Kind::Switched, router, switch, queue, packet);
         self.calendar.push(now + row_ticks, event);
         // By the time that it is there what it meets is in the cache.
@@ -142,7 +142,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         tile: usize,
         (vc, flits): (usize, u8),
         now: Time,
-        (busy, held_back): (Time, Time),
+        (busy, held_back): (u64, u64),
         out: &mut Outbox<Message>,
     ) {
         if tile >= self.k.ports {
@@ -160,7 +160,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         &mut self,
         router: u32,
         tile: usize,
-        (vc, flits, busy): (usize, u8, Time),
+        (vc, flits, busy): (usize, u8, u64),
         leave: Time,
         out: &mut Outbox<Message>,
     ) {
@@ -182,7 +182,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let mut list = std::mem::take(&mut self.credits);
         for (event, held_back) in list.drain(..) {
             let Event { router, tile, queue, flits, .. } = event;
-            let busy = Time::from(event.packet);
+            let busy = u64::from(event.packet);
             let (late, holds) = self.credits_are_late(router, tile.into(), now);
             let leave = now + late + held_back;
             // Routers that measure round trips of credits do so packet by packet.

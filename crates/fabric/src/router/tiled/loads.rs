@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU16, AtomicU64};
 /// The last samples of many loads. Clones share them.
 #[derive(Clone)]
 pub(super) struct Loads {
-    period: Time,
+    /// Ticks.
+    period: u64,
     /// Samples kept of each load.
     kept: u64,
     samples: Arc<[AtomicU16]>,
@@ -25,7 +26,7 @@ pub(super) struct Loads {
 
 impl Loads {
     /// So many loads, all 0, sampled at every multiple of `period`, and asked for by whom the news takes `age` to reach at most.
-    pub fn new(count: usize, period: Time, age: Time) -> Self {
+    pub fn new(count: usize, period: u64, age: u64) -> Self {
         // A writer in another block may be ahead of who reads by a window, which is no longer than the news takes.
         let kept = (2 * age / period + 2).next_power_of_two();
         Loads {
@@ -41,7 +42,7 @@ impl Loads {
     #[inline]
     pub fn change(&self, load: usize, now: Time, to: u16) {
         let taken = self.taken[load].load(Relaxed);
-        let upto = now / self.period + 1;
+        let upto = now.ticks() / self.period + 1;
         if upto > taken {
             let old = self.current[load].load(Relaxed);
             for sample in taken.max(upto.saturating_sub(self.kept))..upto {
@@ -57,7 +58,7 @@ impl Loads {
     /// The last sample of a load at `at` or before. The writer must have reached `at` in an earlier window, or be in the same block.
     #[inline]
     pub fn at(&self, load: usize, at: Time) -> u16 {
-        let wanted = at / self.period;
+        let wanted = at.ticks() / self.period;
         let sampled = || {
             let is_taken = wanted < self.taken[load].load(Acquire);
             is_taken.then(|| {
@@ -79,14 +80,14 @@ mod tests {
     #[test]
     fn samples_are_what_a_load_was_at_their_time() {
         let loads = Loads::new(2, 10, 500);
-        assert_eq!(loads.at(1, 1_000_000), 0);
+        assert_eq!(loads.at(1, Time::at(1_000_000)), 0);
         for (time, value) in [(3, 7), (10, 8), (11, 9), (40, 1), (200, 5)] {
-            loads.change(1, time, value);
+            loads.change(1, Time::at(time), value);
         }
         let seen: Vec<u16> =
-            [0, 9, 10, 19, 20, 39, 40, 49, 50, 200, 209, 210, 999].map(|at| loads.at(1, at)).into();
+            [0, 9, 10, 19, 20, 39, 40, 49, 50, 200, 209, 210, 999].map(|at| loads.at(1, Time::at(at))).into();
         // A change at the very time of a sample is not in it.
         assert_eq!(seen, [0, 0, 7, 7, 9, 9, 9, 9, 1, 1, 1, 5, 5]);
-        assert_eq!(loads.at(0, 50), 0);
+        assert_eq!(loads.at(0, Time::at(50)), 0);
     }
 }

@@ -171,7 +171,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             }
             let Some(room_at) = entry.room.has_at(vc, cell.flits.into(), t.rules, now) else { continue };
             has_room |= room_at <= now;
-            let free_at = room_at.max(entry.free_at.div_ceil(1000));
+            let free_at = room_at.max(tick_from(entry.free_at));
             if free_at > now {
                 next = next.min(free_at);
             } else if best.is_none_or(|(load, _)| entry.room.in_all() < load) {
@@ -205,11 +205,11 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
         let entry = &mut self.entries[at * t.tiles_per_share + place];
         let cell = &mut self.cells[packet as usize];
-        let start = entry.free_at.max((now * 1000).saturating_sub(999));
+        let start = entry.free_at.max(milliticks(now).saturating_sub(999));
         entry.free_at = start + u64::from(cell.flits) * t.netlink_flit;
         entry.room.take(vc, cell.flits.into(), t.rules);
         let latency = t.netlink_ticks + t.route_ticks;
-        (cell.came, cell.tail_at) = (vc as u8, entry.free_at.div_ceil(1000) + latency);
+        (cell.came, cell.tail_at) = (vc as u8, tick_from(entry.free_at) + latency);
         let tile = t.tiles_of(share).start + place;
         self.calendar.push(now + latency, Event::of_packet(Kind::Arrived, router, tile, 0, packet));
         self.arena.get_mut(packet).entered = now;
@@ -231,7 +231,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         vc: usize,
         flits: u32,
         now: Time,
-        busy: Time,
+        busy: u64,
     ) {
         let Constants { shares, tiles_per_share, rules, .. } = self.k;
         let room = &mut self.entries[router as usize * shares * tiles_per_share + place].room;

@@ -19,12 +19,12 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         if output.waiting == 0 {
             return;
         }
-        let free_at = output.free_at.div_ceil(1000);
+        let free_at = tick_from(output.free_at);
         if free_at > now {
             return self.wake_output(router, tile, free_at);
         }
         if let Some(faults) = self.faults.as_ref().filter(|_| tile < self.k.ports) {
-            let open_at = faults.open_at(at, now * 1000).div_ceil(1000);
+            let open_at = tick_from(faults.open_at(at, milliticks(now)));
             if open_at > now {
                 return self.wake_output(router, tile, open_at);
             }
@@ -34,7 +34,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 self.send(router, tile, queue, now, out);
                 let output = &self.outputs[at];
                 if output.waiting != 0 {
-                    let free_at = output.free_at.div_ceil(1000).max(now + 1);
+                    let free_at = tick_from(output.free_at).max(now + 1);
                     self.wake_output(router, tile, free_at);
                 }
             }
@@ -144,17 +144,17 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
         // A link that became free within this tick goes on at once, so that its rate is what it is.
         let takes = u64::from(flits) * flit;
-        let start = output.free_at.max((now * 1000).saturating_sub(999));
+        let start = output.free_at.max(milliticks(now).saturating_sub(999));
         // It is held until the last flit has come and gone.
-        let end = (start + takes).max(cell.tail_at * 1000);
+        let end = (start + takes).max(milliticks(cell.tail_at));
         output.free_at = end;
-        output.leaving = Leaving::new(cell.flits, end.div_ceil(1000).saturating_sub(now));
+        output.leaving = Leaving::new(cell.flits, tick_from(end).saturating_sub(now));
         if is_dead {
             return self.lose_on_link(packet);
         }
         self.outputs[at].packets += 1;
         self.outputs[at].flits += u64::from(flits);
-        let tail = end.div_ceil(1000).max(now + 1);
+        let tail = tick_from(end).max(now + 1);
         if !is_link {
             let whole = tail + netlink_ticks;
             let slot = self.tables.wiring.home(cell.header.destination()).1;
@@ -165,14 +165,14 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         if let Some(trips) = &mut self.round_trips {
             trips.sent(at, vc, now);
             let least = self.k.row_ticks + self.k.column_ticks;
-            trips.waited(at, Time::from((now as u32).wrapping_sub(cell.since)).saturating_sub(least));
+            trips.waited(at, u64::from((now.ticks() as u32).wrapping_sub(cell.since)).saturating_sub(least));
         }
         // What is sent again comes later.
         let carried = self.carry(at, start, flits.into(), flit, now);
-        let tail = tail.max(carried.end.div_ceil(1000));
+        let tail = tail.max(tick_from(carried.end));
         let latency = self.k.latency[class] + (carried.start - start).div_ceil(1000);
         let Output { to, to_tile, .. } = self.outputs[at];
-        self.recorder.busy(start / 1000, end / 1000);
+        self.recorder.busy(Time::at(start / 1000), Time::at(end / 1000));
         self.recorder.current.hops += 1;
         self.recorder.current.chunks_by_vc[vc] += u64::from(flits);
         let arrives = now + latency + route_ticks;
@@ -197,7 +197,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     pub(super) fn leaving_column_queue(&self, router: u32, tile: usize, queue: usize) -> (Leaving, Time) {
         let output = &self.outputs[router as usize * self.k.tiles + tile];
         let is_its = usize::from(output.turn) == queue;
-        (output.leaving, if is_its { output.free_at.div_ceil(1000) + 1 } else { 0 })
+        (output.leaving, if is_its { tick_from(output.free_at) + 1 } else { Time::ZERO })
     }
 
     /// Flits in a router that are to leave by a tile become more or fewer; who asks for loads hears of it.

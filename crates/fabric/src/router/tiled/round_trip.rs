@@ -35,21 +35,21 @@ impl RoundTrips {
     }
 
     /// Its credit has come back, over a link whose round trip takes so long by itself.
-    pub fn came_back(&mut self, output: usize, vc: usize, now: Time, link: Time) {
+    pub fn came_back(&mut self, output: usize, vc: usize, now: Time, link: u64) {
         let sent = self.sent[output][vc].pop_front().expect("a packet for each credit");
         self.late[output] = (now - sent).saturating_sub(link) as u32;
     }
 
     /// A packet leaves by an output, before which it has waited so long inside the router since its credit was given back.
-    pub fn waited(&mut self, output: usize, ticks: Time) {
+    pub fn waited(&mut self, output: usize, ticks: u64) {
         self.inside[output] = ticks as u32;
     }
 
     /// How long a credit is held back of a packet for this output, of a router with these.
-    pub fn held_back(&self, output: usize, outputs: std::ops::Range<usize>) -> Time {
+    pub fn held_back(&self, output: usize, outputs: std::ops::Range<usize>) -> u64 {
         let late = |output: usize| self.late[output] + self.inside[output];
         let least = outputs.map(late).min().unwrap_or(0);
-        Time::from(late(output).saturating_sub(least))
+        late(output).saturating_sub(least).into()
     }
 }
 
@@ -61,17 +61,17 @@ mod tests {
     fn credits_are_held_back_by_what_is_late() {
         let mut trips = RoundTrips::new(3);
         for (output, back) in [(0, 130), (1, 110), (2, 500)] {
-            trips.sent(output, 1, 10);
-            trips.came_back(output, 1, back, 90);
+            trips.sent(output, 1, Time::at(10));
+            trips.came_back(output, 1, Time::at(back), 90);
         }
         // 30, 10 and 400 late.
         assert_eq!([0, 1, 2].map(|output| trips.held_back(output, 0..3)), [20, 0, 390]);
         trips.waited(1, 50);
         assert_eq!([0, 1, 2].map(|output| trips.held_back(output, 0..3)), [0, 30, 370]);
         trips.waited(1, 0);
-        trips.sent(0, 0, 600);
-        trips.sent(0, 0, 610);
-        trips.came_back(0, 0, 690, 90);
+        trips.sent(0, 0, Time::at(600));
+        trips.sent(0, 0, Time::at(610));
+        trips.came_back(0, 0, Time::at(690), 90);
         assert_eq!(trips.held_back(0, 0..3), 0);
     }
 }

@@ -141,7 +141,7 @@ impl Gone {
     /// Whether that time is to come, or long past.
     #[inline]
     fn is_ahead(self, now: Time) -> bool {
-        let ahead = self.0.wrapping_sub(now as u32) & Self::TIME;
+        let ahead = self.0.wrapping_sub(now.ticks() as u32) & Self::TIME;
         ahead != 0 && ahead < 1 << 23
     }
 
@@ -154,7 +154,7 @@ impl Gone {
     /// A packet leaves that of a column until `until`, 2^23 ticks from now at most.
     #[inline]
     pub fn leaves(&mut self, column: usize, until: Time, now: Time) {
-        let until = until as u32 & Self::TIME;
+        let until = until.ticks() as u32 & Self::TIME;
         let was = if self.is_ahead(now) { self.0 } else { until };
         let later = if was.wrapping_sub(until) & Self::TIME < 1 << 23 { was & Self::TIME } else { until };
         self.0 = was & !Self::TIME | 1 << (24 + column) | later;
@@ -184,6 +184,18 @@ pub(super) struct Bus {
     pub promised: u64,
 }
 
+/// The first tick that is not before so many thousandths of one.
+#[inline]
+pub(super) fn tick_from(milliticks: u64) -> Time {
+    Time::at(milliticks.div_ceil(1000))
+}
+
+/// A tick in thousandths of one.
+#[inline]
+pub(super) fn milliticks(time: Time) -> u64 {
+    time.ticks() * 1000
+}
+
 /// The queues of a mask in turn: those behind the one served last come first.
 #[inline]
 pub(super) fn in_turn(waiting: u64, last: u8) -> impl Iterator<Item = usize> {
@@ -199,7 +211,7 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    pub fn new(flits: u8, ticks: Time) -> Self {
+    pub fn new(flits: u8, ticks: u64) -> Self {
         Leaving { flits, ticks: ticks.clamp(1, u16::MAX.into()) as u16 }
     }
 
@@ -228,7 +240,7 @@ impl Leaving {
         } else {
             ((2 * left + 1) * (ticks - 1) - 1) / (2 * (flits - 1))
         };
-        until.saturating_sub(Time::from(to_go) + 1)
+        Time::at(until.ticks().saturating_sub(u64::from(to_go) + 1))
     }
 }
 
@@ -412,7 +424,7 @@ mod tests {
     fn what_leaves_is_never_forgotten_too_early() {
         let mut gone = Gone::default();
         let mut leaving: Vec<(usize, Time)> = vec![];
-        let mut now = 0;
+        let mut now = Time::ZERO;
         for i in 0..100_000u64 {
             // Now and then a long rest.
             now += i * 7 % 11 + if i % 5000 == 0 { 3 << 22 } else { 0 };
@@ -428,12 +440,16 @@ mod tests {
             }
         }
         let mut gone = Gone::default();
-        gone.leaves(3, 120, 100);
-        gone.leaves(5, 110, 105);
-        assert!(gone.may_leave(3, 119) && gone.may_leave(5, 119) && !gone.may_leave(4, 110));
-        assert!(!gone.may_leave(3, 120) && !gone.may_leave(5, 1_000_000));
-        gone.leaves(1, 140, 130);
-        assert!(gone.may_leave(1, 130) && !gone.may_leave(3, 130));
+        gone.leaves(3, Time::at(120), Time::at(100));
+        gone.leaves(5, Time::at(110), Time::at(105));
+        assert!(
+            gone.may_leave(3, Time::at(119))
+                && gone.may_leave(5, Time::at(119))
+                && !gone.may_leave(4, Time::at(110))
+        );
+        assert!(!gone.may_leave(3, Time::at(120)) && !gone.may_leave(5, Time::at(1_000_000)));
+        gone.leaves(1, Time::at(140), Time::at(130));
+        assert!(gone.may_leave(1, Time::at(130)) && !gone.may_leave(3, Time::at(130)));
     }
 
     #[test]
@@ -441,9 +457,9 @@ mod tests {
         for (flits, ticks) in
             [(14, 14), (14, 7), (14, 15), (14, 40), (12, 13), (1, 1), (1, 5), (2, 9), (63, 70)]
         {
-            let (leaving, until) = (Leaving::new(flits, ticks), 100 + ticks);
+            let (leaving, until) = (Leaving::new(flits, ticks), Time::at(100 + ticks));
             let mut before = u32::from(flits);
-            for now in 100..until {
+            for now in (100..until.ticks()).map(Time::at) {
                 let left = leaving.left(until, now);
                 assert!(
                     left <= before && (left > 0) == (now + 1 < until),
@@ -455,13 +471,13 @@ mod tests {
                 );
                 before = left;
             }
-            let first = leaving.left(until, 100);
+            let first = leaving.left(until, Time::at(100));
             assert!(flits == 1 || first < u32::from(flits), "the first goes at once");
             for left in 0..u32::from(flits) {
                 let at = leaving.when_left(until, left);
                 assert!(leaving.left(until, at) <= left, "{flits} in {ticks}: {left} left at {at}");
                 assert!(
-                    at <= 100 || leaving.left(until, at - 1) > left,
+                    at <= Time::at(100) || leaving.left(until, at - 1) > left,
                     "{flits} in {ticks}: {left} left before {at}"
                 );
             }
@@ -471,7 +487,8 @@ mod tests {
     #[test]
     fn every_vc_keeps_its_own_room_and_one_alone_may_have_most_of_what_is_shared() {
         let rules = Rules { reserved: 14, times: 3 };
-        let mut room = Room { used: [0; VCS], shared: 100, all: 0, leaving: (0, Leaving::default(), 0) };
+        let mut room =
+            Room { used: [0; VCS], shared: 100, all: 0, leaving: (0, Leaving::default(), Time::ZERO) };
         let fill = |room: &mut Room, vc| {
             let mut taken = 0;
             while room.has(vc, 1, rules) {

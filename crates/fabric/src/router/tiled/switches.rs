@@ -104,7 +104,11 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let at = router as usize * tiles + tile;
         let row = self.row_buffers[at * columns * VCS + queue].left_to;
         let bus = &self.buses[at * rows + usize::from(row)];
-        if usize::from(bus.turn) == queue { (bus.leaving, bus.free_at + 1) } else { (Leaving::default(), 0) }
+        if usize::from(bus.turn) == queue {
+            (bus.leaving, bus.free_at + 1)
+        } else {
+            (Leaving::default(), Time::ZERO)
+        }
     }
 
     fn send_along_column(&mut self, router: u32, tile: usize, row: usize, queue: usize, now: Time) {

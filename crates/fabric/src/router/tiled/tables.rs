@@ -51,14 +51,14 @@ pub(super) struct Constants {
     pub shared: u32,
     /// Flits that a bus takes a tick.
     pub bus: u32,
-    pub route_ticks: Time,
-    pub row_ticks: Time,
-    pub column_ticks: Time,
-    pub netlink_ticks: Time,
+    pub route_ticks: u64,
+    pub row_ticks: u64,
+    pub column_ticks: u64,
+    pub netlink_ticks: u64,
     /// Thousandths of a tick that a flit takes to or from a node; on a link, by class.
     pub netlink_flit: u64,
     pub flit: [u64; CLASSES],
-    pub latency: [Time; CLASSES],
+    pub latency: [u64; CLASSES],
     /// Flits whose credits are not back only because a link that never rests is so long, by class.
     pub in_flight: [u32; CLASSES],
 }
@@ -109,7 +109,7 @@ impl Tables {
     }
 
     /// The shortest time in which routers hear of one another, ticks.
-    pub fn shortest(&self) -> Time {
+    pub fn shortest(&self) -> u64 {
         let links = self.constants.latency.iter().take(self.wiring.classes().len());
         // Of far routers' links they know what these were a period ago at least.
         let period = self.config.routing.global_load_period_ticks.into();
@@ -153,7 +153,7 @@ fn in_flight(config: &TiledConfig, link: &LinkClass) -> u32 {
 impl Constants {
     /// The room of an input queue of which nothing is used.
     pub fn room(&self) -> Room {
-        Room { used: [0; VCS], shared: self.shared, all: 0, leaving: (0, Leaving::default(), 0) }
+        Room { used: [0; VCS], shared: self.shared, all: 0, leaving: (0, Leaving::default(), Time::ZERO) }
     }
 
     /// The row of a tile.
@@ -170,7 +170,7 @@ impl Constants {
 
     /// Ticks that a packet takes on a row or column bus.
     #[inline]
-    pub fn bus_ticks(&self, flits: u32) -> Time {
+    pub fn bus_ticks(&self, flits: u32) -> u64 {
         flits.div_ceil(self.bus).into()
     }
 

@@ -320,7 +320,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let entry = *self.entry(n.here, port, slot, place);
         self.common
             .recorder
-            .waited(self.tables.class[slot].into(), (now as u32).wrapping_sub(entry.arrived()));
+            .waited(self.tables.class[slot].into(), (now.ticks() as u32).wrapping_sub(entry.arrived()));
         entry
     }
 
@@ -457,7 +457,7 @@ mod tests {
                 block.nodes[node].offer(&block.shared.tables, 0);
             }
         }
-        network.run_until(5, 1, &Progress::default());
+        network.run_until(Time::at(5), 1, &Progress::default());
         let links = network.links();
         let sent = |port: usize| links.iter().find(|l| (l.0, l.1) == (0, port)).map(|l| l.2);
         assert_eq!(sent(2).map(|l| l.chunks), Some([0, 0, 8]), "the high-priority packet takes +y");

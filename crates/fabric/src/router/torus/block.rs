@@ -72,7 +72,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
             mends: vec![],
             dirty: vec![],
             retried: vec![],
-            next_tick: 0,
+            next_tick: Time::ZERO,
             fetches: false,
             burst: usize::MAX,
         }
@@ -342,7 +342,7 @@ mod tests {
         .expect("buildable");
         // Fetching ahead where it goes step by step, as large machines do.
         network.blocks().for_each(|block| (block.fetches, block.burst) = (burst == 0, burst));
-        network.run_until(60_000, 1, &Progress::default());
+        network.run_until(Time::at(60_000), 1, &Progress::default());
         (network.windows(), network.blocks().map(|block| block.host().delivered).sum())
     }
 

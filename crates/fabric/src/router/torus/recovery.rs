@@ -50,7 +50,7 @@ impl<H: Host<TorusFamily>, const P: usize> Recovery for Shared<H, P> {
         &mut self.common
     }
 
-    fn wire(&self, chunks: u32) -> Time {
+    fn wire(&self, chunks: u32) -> u64 {
         self.tables.wire[chunks as usize]
     }
 
@@ -124,7 +124,9 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
         let last = (n.receivers[port].first[vc] as usize + count as usize - 1) % self.tables.places;
         let entry = *self.entry(n.here, port, vc, last as u8);
-        if entry.arrived() != (now - self.tables.wire[chunks as usize]) as u32 || !entry.header.is_ghost() {
+        if entry.arrived() != (now - self.tables.wire[chunks as usize]).ticks() as u32
+            || !entry.header.is_ghost()
+        {
             return false;
         }
         self.common.arena.remove(entry.packet());

@@ -135,7 +135,7 @@ impl<H: Host<TorusFamily>, const P: usize> NodeBlock for TorusBlock<H, P> {
         self.carried.get(node).map_or(0, |ports| ports[port])
     }
 
-    fn sending(&self, packets: u64, chunks: u64, acks: u64) -> Time {
+    fn sending(&self, packets: u64, chunks: u64, acks: u64) -> u64 {
         self.shared.tables.sending(packets, chunks, acks)
     }
 }

@@ -158,7 +158,7 @@ pub(super) struct Entry {
 impl Entry {
     #[inline]
     pub fn new(header: Header, packet: u32, now: Time) -> Self {
-        Entry { header, rest: now << 32 | u64::from(packet) }
+        Entry { header, rest: now.ticks() << 32 | u64::from(packet) }
     }
 
     /// In the block's arena.

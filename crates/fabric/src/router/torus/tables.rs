@@ -2,7 +2,7 @@
 
 use super::state::LINE;
 use crate::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
-use netloom_engine::{Time, chance_threshold};
+use netloom_engine::chance_threshold;
 
 /// Most dynamic VCs.
 const DYNAMIC: usize = 4;
@@ -15,11 +15,11 @@ pub(super) struct Tables {
     /// Time of a data packet on a link, by chunks.
     pub wire: [u64; 17],
     /// Time of a token-ack on a link.
-    pub ack: Time,
+    pub ack: u64,
     /// From a packet's start on a link to its arrival at the next arbiters.
-    pub hop: Time,
+    pub hop: u64,
     /// From a token-ack's end on a link to the change of the token counts at the other end.
-    pub token_delay: Time,
+    pub token_delay: u64,
     /// Chunks of a full packet.
     pub full: u8,
     /// Dynamic VCs: 0 up to this.
@@ -147,12 +147,12 @@ impl Tables {
     }
 
     /// Time that packets of so many chunks in all, and acknowledgements, take on a link.
-    pub fn sending(&self, packets: u64, chunks: u64, acks: u64) -> Time {
+    pub fn sending(&self, packets: u64, chunks: u64, acks: u64) -> u64 {
         packets * self.wire[0] + chunks * (self.wire[1] - self.wire[0]) + acks * self.ack
     }
 
     /// The shortest time in which a node can learn anything of another.
-    pub fn lookahead(&self) -> Time {
+    pub fn lookahead(&self) -> u64 {
         self.hop.min(self.ack + self.token_delay)
     }
 }

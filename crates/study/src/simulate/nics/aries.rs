@@ -53,7 +53,8 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
     let (eager, credits) = (machine.messaging.eager_max_B, machine.messaging.credits);
     let nics = |numbers: &[u32]| {
         netloom_messaging::gni::nics_of(nic, &outline.config, &jobs, numbers, 1, study.study.seed, |gni| {
-            let transport = |rank| GniTransport::new(gni.device().clone(), &ranks.placement, rank, eager, credits);
+            let transport =
+                |rank| GniTransport::new(gni.device().clone(), &ranks.placement, rank, eager, credits);
             ranks.process(gni.node(), transport)
         })
     };

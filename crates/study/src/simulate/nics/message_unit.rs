@@ -79,7 +79,9 @@ pub(super) fn ranks<F: RouterFamily>(on: &OnTorus<F>) -> Option<Ran> {
     let family = on.family.with_message_units()?;
     let units = |numbers: &[u32]| {
         spi::units_of(unit, study.torus(), numbers, 1, study.study.seed, |spi| {
-            ranks.process(spi.node(), |_| SpiTransport::new(spi.device().clone(), &ranks.placement, ranks.steps()))
+            ranks.process(spi.node(), |_| {
+                SpiTransport::new(spi.device().clone(), &ranks.placement, ranks.steps())
+            })
         })
     };
     Some(on.run(&family, NETWORK_FIFOS, units))

@@ -47,7 +47,9 @@ pub(super) fn ranks(on: &OnSwitches) -> Option<Ran> {
     let nics = |numbers: &[u32]| {
         th::nics_of(nic, &study.switched().config, numbers, 1, study.study.seed, |slot| {
             let glex = Glex::new(slot);
-            ranks.process(glex.node(), |rank| GlexTransport::new(glex.device().clone(), &ranks.placement, rank))
+            ranks.process(glex.node(), |rank| {
+                GlexTransport::new(glex.device().clone(), &ranks.placement, rank)
+            })
         })
     };
     Some(on.run(nics))
