@@ -22,13 +22,14 @@ use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Injection FIFOs for messages, to which destinations are pinned, and that for the descriptors of others' RDMA reads.
+/// Injection FIFOs for messages, to which destinations are pinned; and as many from this one on for the descriptors of others' RDMA reads,
+/// to which those who read are pinned: a FIFO's descriptors are carried out one after the other, each over the links to one reader.
 const FIFOS: u32 = 8;
 const FETCHES: u16 = 32;
 /// The reception FIFO.
 const RECEPTION: u16 = 0;
 
-/// Where things lie in a node's memory: data that leave and that come, by request; counters; descriptors for RDMA reads; the FIFO for them.
+/// Where things lie in a node's memory: data that leave and that come, by request; counters; descriptors for RDMA reads; the FIFOs for them.
 const OUT: u64 = 1 << 34;
 const IN: u64 = 1 << 35;
 const BUFFER_B: u64 = 1 << 24;
@@ -186,14 +187,16 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
 
     fn start(&mut self) {
         self.device.set_base_address(0, 0);
-        let fetches = InjectionFifo {
-            start: FETCH_FIFO,
-            size_B: FETCH_FIFO_B,
-            priority: Priority::User,
-            remote_get: true,
-            threshold_B: None,
-        };
-        self.device.set_injection_fifo(FETCHES, fetches);
+        for fifo in 0..FIFOS {
+            let fetches = InjectionFifo {
+                start: FETCH_FIFO + u64::from(fifo) * FETCH_FIFO_B,
+                size_B: FETCH_FIFO_B,
+                priority: Priority::User,
+                remote_get: true,
+                threshold_B: None,
+            };
+            self.device.set_injection_fifo(FETCHES + fifo as u16, fetches);
+        }
         if self.is_whole_machine() {
             let torus = self.device.torus();
             let (all, at) = (Rectangle::whole(torus), torus.coordinates(self.device.node()));
@@ -247,7 +250,7 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
             length,
             map: ANY_DIRECTION,
             network: Network::in_order(self.placement.node(from)),
-            kind: Kind::RemoteGet { fifo: FETCHES },
+            kind: Kind::RemoteGet { fifo: FETCHES + (self.device.node() % FIFOS) as u16 },
             prefetch_only: false,
         };
         self.fetches.insert(request, self.device.now().ticks());
