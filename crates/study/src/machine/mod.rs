@@ -37,6 +37,9 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("torus", include_str!("../../../../machines/torus.toml")),
 ];
 
+/// Other names that built-in machines go by.
+const ALSO_CALLED: [(&str, &str); 2] = [("th-express-2", "th"), ("cray-xc", "xc")];
+
 /// The families of networks that the fabric can build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -306,6 +309,7 @@ impl Machine {
 /// # Errors
 /// A name that is neither; a file that cannot be read.
 pub fn machine_source(name: &str, directory: &Path) -> Result<Arc<SourceFile>, Problem> {
+    let name = ALSO_CALLED.iter().find(|(other, _)| *other == name).map_or(name, |(_, name)| name);
     if let Some((_, text)) = BUILT_IN.iter().find(|(n, _)| *n == name) {
         return Ok(SourceFile::new(format!("machines/{name}.toml (built in)"), *text));
     }
@@ -323,4 +327,17 @@ pub fn machine_source(name: &str, directory: &Path) -> Result<Arc<SourceFile>, P
             .help("`netloom machines show bgl > mine.toml` gives a file to start from")
     })?;
     Ok(SourceFile::new(path.display().to_string(), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_names_are_those_of_built_in_machines() {
+        let text = |name: &str| machine_source(name, Path::new(".")).unwrap().text.clone();
+        for (other, name) in ALSO_CALLED {
+            assert_eq!(text(other), text(name));
+        }
+    }
 }

@@ -1,8 +1,7 @@
 //! Links that corrupt bits: whatever happens on them, each packet comes out once and in the order of its link, and all is at
 //! rest in the end (`docs/torus-router.md`, "Links with errors").
 
-mod traffic;
-
+use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::{BubbleRule, Escape, TorusConfig};
 use netloom_fabric::packet::Header;
@@ -10,7 +9,6 @@ use netloom_fabric::router::torus::TorusNetwork;
 use netloom_fabric::router::{BuildOptions, LinkErrors, RouterBlock};
 use netloom_fabric::topology::torus::Torus;
 use std::collections::HashMap;
-use traffic::script::{Packet, ScriptHost};
 
 fn bluegene(dims: &[u32], rate: f64) -> TorusConfig {
     let mut config = TorusConfig::bluegene_l(dims);

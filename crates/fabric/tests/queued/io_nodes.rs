@@ -1,8 +1,7 @@
 //! IO nodes and their links (Chen et al., section II.A and II.B): packets come to them by the exit node that they name and leave them by the
 //! link that they name, only the system's do, and both directions are as fast as a link is.
 
-mod traffic;
-
+use crate::traffic::scripted::{Arrival, Script, build, finish, run};
 use netloom_engine::Stream;
 use netloom_fabric::collective::{
     ClassRoute, CollectiveHeader, Delivers, Flags, Operation, RouteKind, route::check,
@@ -15,7 +14,6 @@ use netloom_fabric::topology::io::{IO_NODE_PORTS, IO_PORT};
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use traffic::scripted::{Arrival, Script, build, finish, run};
 
 /// The injection FIFOs of the system's packets, and of its collective ones.
 const SYSTEM: usize = 13;

@@ -1,8 +1,8 @@
 //! Links of Blue Gene/Q's routers that corrupt bits: whatever happens on them, each packet comes out once and in the order of its
 //! flow, and all is at rest in the end (`docs/link-protection.md`, "In runs").
 
-mod traffic;
-
+use crate::traffic::crowd::crowd;
+use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{LinkFault, QueuedConfig};
 use netloom_fabric::packet::Header;
@@ -11,8 +11,6 @@ use netloom_fabric::router::{BuildOptions, LinkErrors, RouterBlock, WindowRecord
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
 use std::collections::HashMap;
-use traffic::crowd::crowd;
-use traffic::script::{Packet, ScriptHost};
 
 fn machine(dims: &[u32], rate: f64) -> QueuedConfig {
     let mut config = QueuedConfig::bluegene_q(dims);

@@ -4,8 +4,7 @@
 //! fixed routing arrives in its order; in the end all links, buffers and tokens are at rest. The outcome does not depend on
 //! the blocks, nor on whether the run was interrupted.
 
-mod traffic;
-
+use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::*;
 use netloom_fabric::packet::Header;
@@ -14,7 +13,6 @@ use netloom_fabric::router::{BuildOptions, LinkCounts, RouterBlock, Totals};
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
 use std::collections::HashMap;
-use traffic::script::{Packet, ScriptHost};
 
 fn one_of<T: Clone + std::fmt::Debug + 'static>(values: &[T]) -> impl Strategy<Value = T> + use<T> {
     proptest::sample::select(values.to_vec())

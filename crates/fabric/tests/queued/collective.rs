@@ -1,8 +1,7 @@
 //! Collective operations in the network: everybody gets the right result once, whatever the trees, the operations, the traffic beside
 //! them, the blocks and the threads; at the speed that the logic allows.
 
-mod traffic;
-
+use crate::traffic::scripted::{Arrival, Script, build, run};
 use netloom_engine::{Progress, Stream, Time};
 use netloom_fabric::collective::route::{Rectangle, check};
 use netloom_fabric::collective::{
@@ -16,7 +15,6 @@ use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use traffic::scripted::{Arrival, Script, build, run};
 
 fn torus_of(config: &QueuedConfig) -> Torus {
     Torus::new(&config.topology)

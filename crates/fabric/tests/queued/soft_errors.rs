@@ -1,16 +1,14 @@
 //! Soft errors in the buffers of Blue Gene/Q's receivers: single bits are corrected and counted, at double ones the receiver stops, and
 //! nothing wrong has left it (`docs/link-protection.md`, "In runs").
 
-mod traffic;
-
+use crate::traffic::crowd::crowd;
+use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{QueuedConfig, SoftError};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::queued::QueuedNetwork;
 use netloom_fabric::router::{BuildOptions, LinkErrors, RouterBlock, StoppedUnit};
 use netloom_fabric::topology::torus::Torus;
-use traffic::crowd::crowd;
-use traffic::script::{Packet, ScriptHost};
 
 struct Outcome {
     delivered: Vec<(u64, u32, u64)>,

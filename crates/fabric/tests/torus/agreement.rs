@@ -1,17 +1,14 @@
 //! The event-driven fabric against the clocked reference, on the same packets: mean link utilization within 2% (as the
 //! BlueGene/L authors' simulator and VHDL did), mean VC occupancy within 5%, mean latency at low load within 2%.
 
-mod reference;
-mod traffic;
-
+use crate::reference::Reference;
+use crate::reference::packet::{PacketSpec, Routing};
+use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 use netloom_fabric::packet::Header;
 use netloom_fabric::router::torus::TorusNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use reference::Reference;
-use reference::packet::{PacketSpec, Routing};
-use traffic::script::{Packet, ScriptHost};
 
 /// Means over a window, of either model.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Blue Gene/Q's routers: what must hold on any machine under any traffic, and each mechanism by itself.
 
-mod traffic;
-
+use crate::traffic::crowd::crowd;
+use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::*;
 use netloom_fabric::packet::Header;
@@ -10,8 +10,6 @@ use netloom_fabric::router::{BuildOptions, LinkCounts, RouterBlock, Totals, Wind
 use netloom_fabric::topology::torus::Torus;
 use proptest::prelude::*;
 use std::collections::HashMap;
-use traffic::crowd::crowd;
-use traffic::script::{Packet, ScriptHost};
 
 /// A Blue Gene/Q without traces and link chips, so that a hop is 320 ticks.
 fn machine(dims: &[u32], wrap: &[bool]) -> QueuedConfig {

@@ -1,12 +1,10 @@
 //! What is counted of links over a span: to the tick, wherever the span begins and ends.
 
-mod traffic;
-
+use crate::traffic::{Traffic, TrafficHost};
 use netloom_engine::{Progress, Time};
 use netloom_fabric::config::TorusConfig;
 use netloom_fabric::router::torus::TorusNetwork;
 use netloom_fabric::router::{BuildOptions, LinkCounts};
-use traffic::{Traffic, TrafficHost};
 
 const WINDOW: u64 = 1000;
 
