@@ -193,7 +193,7 @@ impl Dmapp {
     /// `dmapp_mem_register`: exports memory of this process that is not in the heap. Others need its descriptor.
     ///
     /// # Errors
-    /// As [`Gni::mem_register`].
+    /// As [`mem_register`](crate::gni::device::AriesDevice::mem_register).
     pub fn mem_register(&self, address: u64, bytes: u64, page: PageSize) -> Result<MemHandle, Refusal> {
         self.gni.mem_register(address, bytes, MemOptions { page, ..MemOptions::default() })
     }

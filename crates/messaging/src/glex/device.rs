@@ -114,7 +114,7 @@ impl ThDevice {
         here.port(endpoint).filter(|port| port.process == self.process).ok_or(Refusal::NotOwned)
     }
 
-    /// Stores bytes in the process' memory (not timed: see [`Self::compute_milliticks`]).
+    /// Stores bytes in the process' memory (not timed: what that takes is for [`Device::spend`]).
     pub fn store(&self, address: u64, bytes: &[u8]) {
         lock(&self.here).contents.store(place(self.process, address), bytes.len(), Some(bytes));
     }

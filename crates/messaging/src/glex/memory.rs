@@ -60,7 +60,7 @@ impl Glex {
     /// are sought; those found are removed, and a register tells the program, which reads it until then.
     ///
     /// # Errors
-    /// As [`Self::register`].
+    /// As [`ThDevice::register`].
     pub async fn register_online(
         &self,
         endpoint: u8,
@@ -76,7 +76,7 @@ impl Glex {
     /// Forgets memory on line, in the same steps. From the first on nobody may reach it.
     ///
     /// # Errors
-    /// As [`Self::deregister`].
+    /// As [`ThDevice::deregister`].
     pub async fn deregister_online(&self, memory: Memory) -> Result<(), Refusal> {
         {
             let mut here = lock(&self.here);

@@ -148,7 +148,7 @@ impl AriesDevice {
         lock(&self.here).domains.deregister(ptag, memory)
     }
 
-    /// Stores bytes in the process' memory (not timed: see [`Self::compute_milliticks`]).
+    /// Stores bytes in the process' memory (not timed: what that takes is for [`Device::spend`]).
     pub fn store(&self, address: u64, bytes: &[u8]) {
         lock(&self.here).contents.store(place(self.process, address), bytes.len(), Some(bytes));
     }

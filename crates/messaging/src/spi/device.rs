@@ -183,7 +183,7 @@ impl UnitDevice {
         (status, changed.ticks())
     }
 
-    /// Stores bytes in the node's memory (not timed: see [`Self::compute`]).
+    /// Stores bytes in the node's memory (not timed: what that takes is for [`Device::spend`]).
     pub fn store(&self, address: u64, bytes: &[u8]) {
         lock(&self.contents).store(address, bytes.len(), Some(bytes));
     }
