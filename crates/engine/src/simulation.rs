@@ -385,14 +385,14 @@ mod loom_tests {
     /// may take the other's block.
     #[test]
     fn loom_windows() {
-        const WINDOWS: Time = 3;
+        const WINDOWS: u64 = 3;
         let mut model = loom::model::Builder::new();
         // All orders would take days; mistakes of this kind show with a thread interrupted twice.
         model.preemption_bound = Some(2);
         model.check(|| {
-            let block = |number| Pass { waiting: vec![(0, number)], seen: vec![] };
+            let block = |number| Pass { waiting: vec![(Time::ZERO, number)], seen: vec![] };
             let simulation = Arc::new(Simulation::new(vec![block(0), block(10)], vec![vec![1], vec![0]], 1));
-            let shared = Arc::new(Window::new(0, 0, WINDOWS, 2));
+            let shared = Arc::new(Window::new(Time::ZERO, 0, Time::at(WINDOWS), 2));
             let other = {
                 let (simulation, shared) = (simulation.clone(), shared.clone());
                 loom::thread::spawn(move || simulation.work(&shared, 1, &Progress::default()))
@@ -400,10 +400,11 @@ mod loom_tests {
             simulation.work(&shared, 0, &Progress::default());
             other.join().expect("a thread");
             assert_eq!(shared.number.load(Relaxed), WINDOWS);
-            assert_eq!(simulation.next_time(), Some(WINDOWS));
+            assert_eq!(simulation.next_time(), Some(Time::at(WINDOWS)));
             let mut simulation = Arc::into_inner(simulation).expect("the other thread has ended");
             let seen: Vec<_> = simulation.blocks().map(|b| std::mem::take(&mut b.seen)).collect();
-            assert_eq!(seen, [[(0, 0), (1, 11), (2, 2)], [(0, 10), (1, 1), (2, 12)]]);
+            let expected = [[(0, 0), (1, 11), (2, 2)], [(0, 10), (1, 1), (2, 12)]];
+            assert_eq!(seen, expected.map(|list| list.map(|(tick, number)| (Time::at(tick), number))));
         });
     }
 
@@ -436,9 +437,9 @@ mod loom_tests {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(2);
         model.check(|| {
-            let block = |number| Breaks(Pass { waiting: vec![(0, number)], seen: vec![] });
+            let block = |number| Breaks(Pass { waiting: vec![(Time::ZERO, number)], seen: vec![] });
             let simulation = Arc::new(Simulation::new(vec![block(7), block(10)], vec![vec![1], vec![0]], 1));
-            let shared = Arc::new(Window::new(0, 0, 100, 2));
+            let shared = Arc::new(Window::new(Time::ZERO, 0, Time::at(100), 2));
             let other = {
                 let (simulation, shared) = (simulation.clone(), shared.clone());
                 loom::thread::spawn(move || simulation.work(&shared, 1, &Progress::default()))
