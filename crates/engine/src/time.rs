@@ -38,12 +38,6 @@ impl Time {
     pub const fn saturating_add(self, ticks: u64) -> Self {
         Time(self.0.saturating_add(ticks))
     }
-
-    /// The first time not before this one that is a multiple of so many ticks since the begin.
-    #[inline]
-    pub const fn next_multiple_of(self, ticks: u64) -> Self {
-        Time(self.0.next_multiple_of(ticks))
-    }
 }
 
 impl Add<u64> for Time {

@@ -35,7 +35,7 @@ impl<F: Family<Header = Header>> Host<F> for RingHost {
             return Pull::Empty;
         }
         if high && !now.ticks().is_multiple_of(400) {
-            return Pull::NotBefore(now.next_multiple_of(400));
+            return Pull::NotBefore(Time::at(now.ticks().next_multiple_of(400)));
         }
         let own = self.numbers[node as usize];
         let (hops, chunks, flags) = if high {
