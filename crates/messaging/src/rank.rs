@@ -213,8 +213,8 @@ impl<T: Transport> Rank<T> {
     }
 
     /// Whether anything has been asked of the node, so that time passes before the library continues.
-    fn is_asked(&self) -> bool {
-        self.transport.thread().is_asked()
+    fn has_pending(&self) -> bool {
+        self.transport.thread().has_pending()
     }
 
     /// An operation of the program has finished: what it starts now is done.
@@ -521,7 +521,7 @@ impl<T: Transport> Rank<T> {
                     op => self.finished(op, now)?,
                 }
             }
-            if self.is_asked() {
+            if self.has_pending() {
                 return Ok(Step::Running);
             }
             if let Some((op, key)) = self.marks.pop_front() {
@@ -536,7 +536,7 @@ impl<T: Transport> Rank<T> {
             }
             match self.transport.advance() {
                 Some(event) => self.happened(event, now)?,
-                None if self.is_asked() => return Ok(Step::Running),
+                None if self.has_pending() => return Ok(Step::Running),
                 None => break,
             }
         }

@@ -87,7 +87,7 @@ impl<C, W> Thread<C, W> {
     }
 
     /// Whether it has been asked for anything that its node has not taken over: time passes before the process is resumed.
-    pub fn is_asked(&self) -> bool {
+    pub fn has_pending(&self) -> bool {
         !lock(&self.0).operations.is_empty()
     }
 
@@ -117,7 +117,7 @@ mod tests {
         let thread: Thread<char, ()> = Thread::default();
         thread.resumed(Microticks(5), Resumed::Started);
         thread.spend(Microticks(0));
-        assert!(!thread.is_asked() && thread.now() == Microticks(5));
+        assert!(!thread.has_pending() && thread.now() == Microticks(5));
         thread.spend(Microticks(3));
         thread.spend(Microticks(4));
         thread.submit('a');
@@ -126,6 +126,6 @@ mod tests {
         thread.take(&mut operations);
         let told: Vec<String> = operations.iter().map(|o| format!("{o:?}")).collect();
         assert_eq!(told, ["Spend(Microticks(7))", "Submit('a')", "Spend(Microticks(1))"]);
-        assert!(!thread.is_asked());
+        assert!(!thread.has_pending());
     }
 }

@@ -221,7 +221,7 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
             let Some(meta) = lock(&self.memory).arrived.pop_front() else { break };
             self.thread.spend(self.steps.packet_receive);
             let event = self.came(&meta);
-            if event.is_some() || self.thread.is_asked() {
+            if event.is_some() || self.thread.has_pending() {
                 return event;
             }
         }

@@ -301,7 +301,7 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
             && let Some(packet) = self.device.polled()
         {
             let event = self.came(&packet);
-            if event.is_some() || self.device.thread().is_asked() {
+            if event.is_some() || self.device.thread().has_pending() {
                 return event;
             }
         }

@@ -11,7 +11,7 @@
 //! | the tail of an injection FIFO moves (a store through the slave port); descriptors are fetched; messaging engines (iMEs) make packets | `injection.rs` |
 //! | packets are stored and counters counted down by reception engines (rMEs) | `reception.rs` |
 //! | reads and writes through the master ports | `memory.rs` |
-//! | what lies in memory | `../contents.rs` |
+//! | what lies in memory | `memory.rs` of the crate `node` |
 //! | what the unit refuses, tells unasked, counts | `protection.rs`, `interrupts.rs`, `counters.rs` |
 //! | commands of processes, and what they share with the unit | `commands.rs` |
 //! | what its node and the fabric see of it | `interface.rs` |
