@@ -25,10 +25,12 @@ pub struct MessagingConfig {
     /// Data of the longest message that is sent eagerly, bytes; longer ones by rendezvous. None: all eagerly, as far as the interface can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eager_max_B: Option<u64>,
-    /// The library's instructions for a send, besides those of the interface below it, ns.
-    pub send_ns: f64,
+    /// The library's instructions for a send, besides those of the interface below it, ns. None: not known, and taken as 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_ns: Option<f64>,
     /// The same for a receive: matching, and completing the request, ns.
-    pub receive_ns: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_ns: Option<f64>,
     /// Least time between the begins of two sends of a rank, ns.
     pub gap_ns: f64,
     /// Where software puts packets one by one: for each packet that it sends, and that it receives, ns.
@@ -48,8 +50,8 @@ impl Default for MessagingConfig {
     fn default() -> Self {
         MessagingConfig {
             eager_max_B: None,
-            send_ns: 0.0,
-            receive_ns: 0.0,
+            send_ns: None,
+            receive_ns: None,
             gap_ns: 0.0,
             packet_send_ns: 0.0,
             packet_receive_ns: 0.0,
@@ -69,8 +71,8 @@ impl MessagingConfig {
         let refuse =
             |key: &str, message: String| Err(ConfigError { key: format!("messaging.{key}"), message });
         for (key, ns) in [
-            ("send_ns", self.send_ns),
-            ("receive_ns", self.receive_ns),
+            ("send_ns", self.send_ns.unwrap_or(0.0)),
+            ("receive_ns", self.receive_ns.unwrap_or(0.0)),
             ("gap_ns", self.gap_ns),
             ("packet_send_ns", self.packet_send_ns),
             ("packet_receive_ns", self.packet_receive_ns),
@@ -86,6 +88,17 @@ impl MessagingConfig {
             return refuse("credits", format!("expected 1 to 1024, found {}", self.credits));
         }
         Ok(())
+    }
+
+    /// What a reader of the result must know of the library's time where the machine does not say what it takes.
+    pub fn warning(&self) -> Option<String> {
+        let is_known = [self.send_ns, self.receive_ns].iter().all(Option::is_some);
+        let takes_time = self.packet_send_ns > 0.0 || self.packet_receive_ns > 0.0;
+        (!is_known && !takes_time).then(|| {
+            "the machine does not say what its messaging library's instructions take, so they take no time: messages are \
+             faster than on a real one; set messaging.send_ns and messaging.receive_ns (0: this is meant)"
+                .to_owned()
+        })
     }
 }
 
@@ -115,8 +128,8 @@ impl Steps {
         let nanosecond = ticks_per_second as f64 * 1e6 / 1e9;
         let of = |ns: f64| Microticks::of_f64(ns * nanosecond);
         Steps {
-            send: of(config.send_ns),
-            receive: of(config.receive_ns),
+            send: of(config.send_ns.unwrap_or(0.0)),
+            receive: of(config.receive_ns.unwrap_or(0.0)),
             gap: of(config.gap_ns),
             packet_send: of(config.packet_send_ns),
             packet_receive: of(config.packet_receive_ns),

@@ -177,7 +177,8 @@ fn hardware_waits_for_the_last_rank() {
 /// Without software and with a progress thread a rank takes at least what it computes; each overhead makes it take longer by what it is.
 #[test]
 fn overheads_are_what_they_are_set_to() {
-    let machine = ["machine=bgq", "messaging.eager_max_B=100000"];
+    let machine =
+        ["machine=bgq", "messaging.eager_max_B=100000", "messaging.send_ns=0", "messaging.receive_ns=0"];
     let end = |more: &[&str]| finished(&run(HALO, &with(&machine, more), 1)).clone();
     let plain = end(&[]);
     let slow = end(&["messaging.send_ns=1000", "messaging.receive_ns=500"]);
@@ -188,6 +189,21 @@ fn overheads_are_what_they_are_set_to() {
     assert!(gaps.last_end_us > plain.last_end_us + 4.0 * 5.0 * 2.0, "{plain:?} {gaps:?}");
     let copies = end(&["messaging.copy_GB_per_s=1.0"]);
     assert!((copies.software_us - plain.software_us - 4.0 * 12.0 * 3.0).abs() < 1e-6, "{copies:?}");
+}
+
+/// A machine whose file does not say what its messaging library takes runs programs with a warning; one that says 0 means it.
+#[test]
+fn a_library_that_takes_no_time_is_told() {
+    let warnings = |more: &[&str]| run(HALO, more, 1).warnings;
+    for machine in ["machine=bgl", "machine=dragonfly"] {
+        let told = warnings(&[machine]);
+        assert!(told.len() == 1 && told[0].contains("messaging.send_ns"), "{machine}: {told:?}");
+        let known = [machine, "messaging.send_ns=0", "messaging.receive_ns=0"];
+        assert!(warnings(&known).is_empty(), "{machine}");
+    }
+    for machine in ["machine=bgq", "machine=xc", "machine=th"] {
+        assert!(warnings(&[machine]).is_empty(), "{machine}");
+    }
 }
 
 /// The real trace, from a file beside the studies.

@@ -22,16 +22,14 @@ pub use packaging::PackagingConfig;
 pub use registry::{KINDS, Kind, KindEntry, WorkloadConfig};
 pub use traffic::{Load, PacketMix, Priority, Routing, TrafficConfig};
 
-use crate::glex::GlexConfig;
-use crate::gni::GniConfig;
 use crate::measured::Measured;
 use crate::processes::Marks;
 use crate::program::Program;
 use crate::shape::Shape;
-use crate::spi::SpiConfig;
 use crate::traffic::pattern::{Among, Destinations};
 use netloom_fabric::config::ConfigError;
 use netloom_messaging::transit::Hops;
+use std::any::Any;
 use std::sync::Arc;
 
 /// What a kind of workload says of itself. Nothing else asks which kind it is.
@@ -109,12 +107,8 @@ pub enum Runs<'a> {
     Traffic,
     /// Programs of ranks that send messages.
     Ranks(&'a dyn Ranks),
-    /// A program on Message Units.
-    MessageUnits(&'a SpiConfig),
-    /// A program on Aries NICs.
-    Aries(&'a GniConfig),
-    /// A program on TH Express NICs.
-    ThExpress(&'a GlexConfig),
+    /// A program that is written for one network interface: what it is set to, of a type that this interface's file knows.
+    OnInterface(&'a dyn Any),
     /// Nothing: cabinets and cables are counted.
     Packaging(&'a PackagingConfig),
 }

@@ -61,11 +61,11 @@ pub fn plot(title: &str, label: &str, curves: &[Curve]) -> Plot {
     let (low, high) = (across().fold(f64::INFINITY, f64::min), across().fold(f64::NEG_INFINITY, f64::max));
     // A quick run has fewer rows than the paper: what is beyond them is not shown.
     let near = |point: &&(f64, f64)| (low..=high).contains(&point.0);
-    let highest = |curve: &Curve| {
-        let all = curve.points.iter().chain(curve.published.iter().filter(near));
-        all.map(|&(_, y)| y).fold(0.0, f64::max)
+    let drawn = |curve| {
+        let Curve { points, published, .. }: &Curve = curve;
+        points.iter().chain(published.iter().filter(near)).map(|point| point.1).collect::<Vec<_>>()
     };
-    let top = curves.iter().map(highest).fold(0.0, f64::max);
+    let heights: Vec<f64> = curves.iter().flat_map(drawn).collect();
     let has_published = curves.iter().any(|curve| curve.published.iter().any(|p| near(&p)));
     let mut svg = Svg::new(340.0);
     svg.text(14.0, 22.0, "start", "t", title);
@@ -74,8 +74,8 @@ pub fn plot(title: &str, label: &str, curves: &[Curve]) -> Plot {
     if has_published {
         svg.text(WIDTH - 24.0, 22.0, "end", "s", "rings: published");
     }
-    // Sizes that double go over a logarithmic axis.
-    let log = low > 0.0 && high / low > 50.0;
+    // Sizes that double go over a logarithmic axis, and so does what grows with them.
+    let log = low > 0.0 && high / low > FAR_APART;
     let frame = Frame {
         left: 70.0,
         right: WIDTH - 24.0,
@@ -88,7 +88,7 @@ pub fn plot(title: &str, label: &str, curves: &[Curve]) -> Plot {
             log,
             names: vec![],
         },
-        y: Axis { low: 0.0, high: top * 1.06, label: String::new(), log: false, names: vec![] },
+        y: upward(&heights, log),
     };
     frame.draw(&mut svg);
     for (number, curve) in curves.iter().enumerate() {
@@ -101,6 +101,20 @@ pub fn plot(title: &str, label: &str, curves: &[Curve]) -> Plot {
         caption: format!("{} by {label}.{beside}", names.join(", ")),
         svg: svg.finish(title),
     }
+}
+
+/// From this ratio on values cannot be told apart on a linear axis.
+const FAR_APART: f64 = 50.0;
+
+/// The axis of figures: logarithmic where that across is, and they are as far apart.
+fn upward(heights: &[f64], across_is_log: bool) -> Axis {
+    let low = heights.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = heights.iter().copied().fold(0.0, f64::max);
+    if across_is_log && low > 0.0 && high / low > FAR_APART {
+        let label = "logarithmic".to_owned();
+        return Axis { low: low / 1.2, high: high * 1.2, label, log: true, names: vec![] };
+    }
+    Axis { low: 0.0, high: high * 1.06, label: String::new(), log: false, names: vec![] }
 }
 
 /// The table in aligned columns.
@@ -156,6 +170,23 @@ mod tests {
         // The one that is within the run's rows.
         assert_eq!(plots[0].svg.matches("class=\"ring\"").count(), 1);
         assert!(!plots[1].caption.contains("Rings"));
+    }
+
+    #[test]
+    fn what_is_far_apart_goes_over_logarithmic_axes() {
+        let sizes = [1.0, 64.0, 4096.0, 1e6];
+        let curve = |times: [f64; 4]| Curve {
+            name: "time".into(),
+            points: sizes.into_iter().zip(times).collect(),
+            published: vec![],
+        };
+        let of = |times| upward(&curve(times).points.iter().map(|p| p.1).collect::<Vec<_>>(), true);
+        let axis = of([1.0, 1.1, 8.0, 2000.0]);
+        assert!(axis.log && axis.low < 1.0 && axis.high > 2000.0);
+        assert!(plot("Latency, ns", "size", &[curve([1.0, 1.1, 8.0, 2000.0])]).svg.contains("logarithmic"));
+        // Near one another; and what has no logarithm.
+        assert!(!of([1.0, 1.1, 8.0, 20.0]).log);
+        assert!(!of([0.0, 1.1, 8.0, 2000.0]).log);
     }
 
     #[test]

@@ -209,6 +209,7 @@ impl<'a> Ranks<'a> {
         if self.reports.is_empty() {
             return;
         }
+        result.warnings.extend(self.study.machine.messaging().warning());
         let (mut figures, waiting) = self.figures(0..self.reports.len());
         if let Some(hops) = &self.hops {
             figures.mean_hops_by_bytes = hops.mean_of_bytes();

@@ -24,12 +24,10 @@ pub(crate) fn simulate(
 ) -> Result<RunResult, Problem> {
     let workload = beside_the_study(study);
     match workload.runs() {
-        Runs::Aries(program) => return nics::aries::run(study, program, progress, threads),
-        Runs::ThExpress(program) => return nics::th::run(study, program, progress, threads),
+        Runs::OnInterface(program) => return nics::on_switches(study, program, (progress, threads)),
         Runs::Ranks(_) => return programs::on_switches(study, None, (progress, threads)),
         Runs::Packaging(sizes) => return packaging::count(study, sizes),
         Runs::Traffic => {}
-        Runs::MessageUnits(_) => unreachable!("machines of switches do not take it"),
     }
     let problem = |e: ConfigError| study.impossible(e);
     let (outline, s) = (study.switched(), &study.study);

@@ -50,7 +50,7 @@ fn run<F: RouterFamily>(
     let problem = |e: ConfigError| study.impossible(e);
     let Some(pattern) = Pattern::new(&workload, &shape, payload, s.seed).map_err(problem)? else {
         return match workload.runs() {
-            Runs::MessageUnits(program) => nics::message_unit::run(family, study, program, progress, threads),
+            Runs::OnInterface(program) => nics::on_torus(family, study, program, (progress, threads)),
             Runs::Ranks(_) => programs::on_torus(family, study, None, (progress, threads)),
             _ => unreachable!("tori take no other programs"),
         };

@@ -74,7 +74,7 @@ impl Workload for GlexConfig {
     }
 
     fn runs(&self) -> Runs<'_> {
-        Runs::ThExpress(self)
+        Runs::OnInterface(self)
     }
 }
 

@@ -70,7 +70,7 @@ impl Workload for GniConfig {
     }
 
     fn runs(&self) -> Runs<'_> {
-        Runs::Aries(self)
+        Runs::OnInterface(self)
     }
 }
 

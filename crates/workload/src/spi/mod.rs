@@ -96,7 +96,7 @@ impl Workload for SpiConfig {
     }
 
     fn runs(&self) -> Runs<'_> {
-        Runs::MessageUnits(self)
+        Runs::OnInterface(self)
     }
 }
 

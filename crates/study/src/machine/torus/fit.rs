@@ -7,6 +7,7 @@ use netloom_fabric::topology::torus::Torus;
 use netloom_nic::config::{Dealing, FifoConfig};
 use netloom_workload::config::{Runs, WorkloadConfig};
 use netloom_workload::shape::Shape;
+use netloom_workload::spi::SpiConfig;
 
 /// Checks what a study says against its torus, and fills in the size of its packets.
 ///
@@ -39,16 +40,24 @@ fn of_switches(measure: &MeasureConfig) -> Result<(), ConfigError> {
     }
 }
 
+/// What a program on Message Units is set to.
+fn on_message_units(workload: &WorkloadConfig) -> Option<&SpiConfig> {
+    match workload.runs() {
+        Runs::OnInterface(program) => program.downcast_ref(),
+        _ => None,
+    }
+}
+
 /// Checks a program against the machine's IO nodes.
 fn io_program(workload: &WorkloadConfig, network: &Outline) -> Result<(), ConfigError> {
-    let Runs::MessageUnits(program) = workload.runs() else { return Ok(()) };
+    let Some(program) = on_message_units(workload) else { return Ok(()) };
     let under = |e: ConfigError| ConfigError { key: format!("workload.{}", e.key), ..e };
     program.check_io(network.topology.io.as_ref()).map_err(under)
 }
 
 /// Refuses IO nodes that nothing would use.
 fn io_nodes(workload: &WorkloadConfig, network: &Outline) -> Result<(), ConfigError> {
-    if network.topology.io.is_none() || matches!(workload.runs(), Runs::MessageUnits(_)) {
+    if network.topology.io.is_none() || on_message_units(workload).is_some() {
         return Ok(());
     }
     let message =

@@ -1,12 +1,9 @@
 //! Programs on Aries NICs (`kind = "gni"`), and ranks over them.
 
 use super::{NodeMemory, Ran, on_switches};
-use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;
-use crate::result::RunResult;
-use crate::run::ProgressSink;
 use crate::simulate::driver::{Driver, TimeOuts};
-use crate::simulate::programs::OnSwitches;
+use crate::simulate::programs::{OnSwitches, To};
 use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::tiled::TiledNetwork;
@@ -14,19 +11,21 @@ use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG};
 use netloom_nic::aries::AriesNics;
 use netloom_nic::aries::address::Job;
 use netloom_workload::gni::{self, GniConfig};
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Memory of a node.
-pub(super) const MEMORY: NodeMemory = NodeMemory { nic: 20_000.0, workload: 14_000.0 };
+/// Memory of a node whose program is one for Aries NICs.
+pub(super) fn memory(program: &dyn Any) -> Option<NodeMemory> {
+    program.is::<GniConfig>().then_some(NodeMemory { nic: 20_000.0, workload: 14_000.0 })
+}
 
-/// Runs programs on Aries NICs.
-pub(crate) fn run(
-    study: &ResolvedStudy,
-    config: &GniConfig,
-    progress: &dyn ProgressSink,
-    threads: usize,
-) -> Result<RunResult, Problem> {
+/// Runs a program for Aries NICs, if it is one.
+pub(super) fn program(study: &ResolvedStudy, program: &dyn Any, to: To) -> Option<Ran> {
+    program.downcast_ref().map(|config| run(study, config, to))
+}
+
+fn run(study: &ResolvedStudy, config: &GniConfig, to: To) -> Ran {
     let begin = Instant::now();
     let (outline, s) = (study.switched(), &study.study);
     let Some(nic) = study.machine.switched().and_then(|m| m.aries.as_ref()) else {
@@ -40,7 +39,7 @@ pub(crate) fn run(
         netloom_messaging::gni::nics(nic, network, &jobs, numbers, config.processes(), s.seed, program)
     });
     let measured = |measurements: &_| config.measured(measurements, study.machine.ticks_per_second());
-    on_switches::run(study, built, config.processes(), measured, (progress, threads), begin)
+    on_switches::run(study, built, config.processes(), measured, to, begin)
 }
 
 /// Runs ranks over Aries NICs, if the machine has them.

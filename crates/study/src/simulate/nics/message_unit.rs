@@ -1,17 +1,14 @@
 //! Programs on Message Units (`kind = "spi"`), and ranks over them.
 
 use super::{NodeMemory, Ran};
-use crate::diagnose::Problem;
 use crate::measure::torus::TorusReadout;
 use crate::resolve::ResolvedStudy;
 use crate::result::Ended;
-use crate::result::RunResult;
-use crate::run::ProgressSink;
 use crate::simulate::course::Run;
 use crate::simulate::driver::Driver;
 use crate::simulate::family::RouterFamily;
 use crate::simulate::processes::Processes;
-use crate::simulate::programs::OnTorus;
+use crate::simulate::programs::{OnTorus, To};
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
@@ -19,19 +16,30 @@ use netloom_messaging::spi;
 use netloom_messaging::transports::spi::SpiTransport;
 use netloom_nic::message_unit::{self, MessageUnits, NETWORK_FIFOS};
 use netloom_workload::spi::SpiConfig;
+use std::any::Any;
 use std::time::Instant;
 
-/// Memory of a node.
-pub(super) const MEMORY: NodeMemory = NodeMemory { nic: 3000.0, workload: 4000.0 };
+/// Memory of a node whose program is one for Message Units.
+pub(super) fn memory(program: &dyn Any) -> Option<NodeMemory> {
+    program.is::<SpiConfig>().then_some(NodeMemory { nic: 3000.0, workload: 4000.0 })
+}
 
-/// Runs programs on Message Units.
-pub(crate) fn run<F: RouterFamily>(
+/// Runs a program for Message Units, if it is one.
+pub(super) fn program<F: RouterFamily>(
+    family: &F,
+    study: &ResolvedStudy,
+    program: &dyn Any,
+    to: To,
+) -> Option<Ran> {
+    program.downcast_ref().map(|config| run(family, study, config, to))
+}
+
+fn run<F: RouterFamily>(
     family: &F,
     study: &ResolvedStudy,
     program: &SpiConfig,
-    progress: &dyn ProgressSink,
-    threads: usize,
-) -> Result<RunResult, Problem> {
+    (progress, threads): To,
+) -> Ran {
     let begin = Instant::now();
     let s = &study.study;
     let (Some(unit), Some(family)) = (&study.torus_machine().message_unit, family.with_message_units())

@@ -9,25 +9,34 @@
 //! | `fifos.rs` | injection FIFOs of other tori | none |
 //! | `ports.rs` | none, of plain networks of switches | none |
 
-pub(super) mod aries;
+mod aries;
 mod fifos;
-pub(super) mod message_unit;
+mod message_unit;
 mod on_switches;
 mod ports;
-pub(super) mod th;
+mod th;
 
 use super::family::RouterFamily;
-use super::programs::{OnSwitches, OnTorus};
+use super::programs::{OnSwitches, OnTorus, To};
 use crate::diagnose::Problem;
+use crate::resolve::ResolvedStudy;
 use crate::result::RunResult;
 use netloom_workload::config::Runs;
+use std::any::Any;
 
-/// What came of ranks.
+/// What came of programs.
 pub(super) type Ran = Result<RunResult, Problem>;
 
 /// Runs ranks over a network interface of a torus, or of a network of switches; none if the machine has not that.
 type OverTorus<F> = fn(&OnTorus<F>) -> Option<Ran>;
 type OverSwitches = fn(&OnSwitches) -> Option<Ran>;
+
+/// Runs a program that is written for a network interface; none if it is written for another.
+type ForTorus<F> = fn(&F, &ResolvedStudy, &dyn Any, To) -> Option<Ran>;
+type ForSwitches = fn(&ResolvedStudy, &dyn Any, To) -> Option<Ran>;
+
+/// Memory of a node whose program is written for a network interface; none if it is written for another.
+type MemoryOf = fn(&dyn Any) -> Option<NodeMemory>;
 
 /// The network interfaces of tori. Ranks run over the first that the machine has; the last is for all. Whoever adds one adds it here.
 pub(super) fn over_torus<F: RouterFamily>() -> [OverTorus<F>; 2] {
@@ -36,6 +45,28 @@ pub(super) fn over_torus<F: RouterFamily>() -> [OverTorus<F>; 2] {
 
 /// The same of networks of switches.
 pub(super) const OVER_SWITCHES: [OverSwitches; 3] = [aries::ranks, th::ranks, ports::ranks];
+
+/// Those that programs are written for, with what a node takes then.
+fn for_torus<F: RouterFamily>() -> [ForTorus<F>; 1] {
+    [message_unit::program]
+}
+
+/// The same of networks of switches.
+const FOR_SWITCHES: [ForSwitches; 2] = [aries::program, th::program];
+
+const MEMORY: [MemoryOf; 3] = [message_unit::memory, aries::memory, th::memory];
+
+/// Runs a program that is written for an interface of a torus.
+pub(super) fn on_torus<F: RouterFamily>(family: &F, study: &ResolvedStudy, program: &dyn Any, to: To) -> Ran {
+    let ran = for_torus().into_iter().find_map(|run| run(family, study, program, to));
+    ran.expect("a kind of workload is taken by the machines that have its interface")
+}
+
+/// Runs a program that is written for an interface of a network of switches.
+pub(super) fn on_switches(study: &ResolvedStudy, program: &dyn Any, to: To) -> Ran {
+    let ran = FOR_SWITCHES.into_iter().find_map(|run| run(study, program, to));
+    ran.expect("a kind of workload is taken by the machines that have its interface")
+}
 
 /// Memory of a node, bytes.
 #[derive(Clone, Copy)]
@@ -50,9 +81,10 @@ pub(crate) struct NodeMemory {
 pub(crate) fn memory(runs: &Runs) -> NodeMemory {
     match runs {
         Runs::Ranks(_) => NodeMemory { nic: 1000.0, workload: 16_000.0 },
-        Runs::MessageUnits(_) => message_unit::MEMORY,
-        Runs::Aries(_) => aries::MEMORY,
-        Runs::ThExpress(_) => th::MEMORY,
+        Runs::OnInterface(program) => MEMORY
+            .into_iter()
+            .find_map(|of| of(*program))
+            .expect("an interface that programs are written for"),
         Runs::Traffic | Runs::Packaging(_) => NodeMemory { nic: 300.0, workload: 500.0 },
     }
 }

@@ -1,12 +1,9 @@
 //! Programs on TH Express NICs (`kind = "glex"`), and ranks over them.
 
 use super::{NodeMemory, Ran, on_switches};
-use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;
-use crate::result::RunResult;
-use crate::run::ProgressSink;
 use crate::simulate::driver::{Driver, TimeOuts};
-use crate::simulate::programs::OnSwitches;
+use crate::simulate::programs::{OnSwitches, To};
 use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::tiled::TiledNetwork;
@@ -14,18 +11,20 @@ use netloom_messaging::glex::Glex;
 use netloom_messaging::transports::glex::GlexTransport;
 use netloom_nic::th::{self, ThNics};
 use netloom_workload::glex::{self, GlexConfig};
+use std::any::Any;
 use std::time::Instant;
 
-/// Memory of a node.
-pub(super) const MEMORY: NodeMemory = NodeMemory { nic: 30_000.0, workload: 15_000.0 };
+/// Memory of a node whose program is one for TH Express NICs.
+pub(super) fn memory(program: &dyn Any) -> Option<NodeMemory> {
+    program.is::<GlexConfig>().then_some(NodeMemory { nic: 30_000.0, workload: 15_000.0 })
+}
 
-/// Runs programs on TH Express NICs.
-pub(crate) fn run(
-    study: &ResolvedStudy,
-    config: &GlexConfig,
-    progress: &dyn ProgressSink,
-    threads: usize,
-) -> Result<RunResult, Problem> {
+/// Runs a program for TH Express NICs, if it is one.
+pub(super) fn program(study: &ResolvedStudy, program: &dyn Any, to: To) -> Option<Ran> {
+    program.downcast_ref().map(|config| run(study, config, to))
+}
+
+fn run(study: &ResolvedStudy, config: &GlexConfig, to: To) -> Ran {
     let begin = Instant::now();
     let (network, s) = (&study.switched().config, &study.study);
     let Some(nic) = study.machine.switched().and_then(|m| m.th.as_ref()) else {
@@ -37,7 +36,7 @@ pub(crate) fn run(
         netloom_messaging::glex::nics(nic, network, numbers, 1, s.seed, program)
     });
     let measured = |measurements: &_| config.measured(measurements, study.machine.ticks_per_second());
-    on_switches::run(study, built, 1, measured, (progress, threads), begin)
+    on_switches::run(study, built, 1, measured, to, begin)
 }
 
 /// Runs ranks over TH Express NICs, if the machine has them.
