@@ -115,7 +115,7 @@ fn collective_operations_by_hardware() {
             let factor = match operation {
                 "barrier" => 1.0,
                 "allreduce" if machine != th => 1.0,
-                "allreduce" => 1.2,
+                "allreduce" => 1.3,
                 _ => 4.0,
             };
             assert!(

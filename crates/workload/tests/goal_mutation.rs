@@ -5,7 +5,8 @@ use netloom_workload::goal::{ANY, COLLECTIVES, Kind, Trace, binary, text, write_
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-const SEEDS: [&str; 4] = [
+const SEEDS: [&str; 5] = [
+    "num_ranks 3\nrank 0 {\na: alltoallv 1b 0b 3b\nb: barrier\nb requires a\n}\nrank 1 {\nalltoallv 4b 5b 6b\nbarrier\n}\nrank 2 {\nalltoallv 7b 8b 9b\nbarrier\n}\n",
     "num_ranks 2\nrank 0 {\na: calc 5 cpu 1\nb: send 7b to 1 tag 3 nic 2\nb requires a\nc: calc 6\nc irequires b\n}\n\
      rank 1 {\nrecv 7b from -1 tag -1\n}\n",
     "// a ring\nnum_ranks 3 /* of three */\nrank 0 {\nl1: send 8b to 1\nl2: recv 8b from 2\nl2 irequires l1\n}\nrank 1 {\n\
@@ -15,7 +16,8 @@ const SEEDS: [&str; 4] = [
 ];
 
 /// Pieces that a blind change would hardly hit upon.
-const WORDS: [&[u8]; 20] = [
+const WORDS: [&[u8]; 21] = [
+    b"alltoallv 1b",
     b"num_ranks",
     b"rank",
     b"send",
@@ -85,6 +87,7 @@ fn check(trace: &Trace, length: usize) {
                 Kind::Send => assert!(node.peer < ranks && node.tag != ANY),
                 Kind::Receive => assert!(node.peer < ranks || node.peer == ANY),
                 Kind::Collective => assert!((node.peer as usize) < COLLECTIVES.len() && node.tag == 0),
+                Kind::Block => assert!(node.peer > 0 && node.peer < ranks && node.tag == 0),
                 Kind::Calc => assert_eq!((node.peer, node.tag, node.nic), (0, 0, 0)),
             }
             for &waiter in rank.after_finish(number).iter().chain(rank.after_start(number)) {

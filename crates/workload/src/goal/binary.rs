@@ -3,7 +3,8 @@
 //! ```text
 //! u64 4223; u32 ranks; u8 highest cpu; u8 highest nic; for each rank u64 start and u64 end of its block from byte 8
 //! a block:      u32 operations; u32 roots; u32 each root; the operations; u32 each index of a waiting operation
-//! an operation: u32 dependencies; u8 kind (4, ours: a collective operation, its number for the peer); u32 peer; u64 size; u32 tag; u8 cpu; u8 nic;
+//! an operation: u32 dependencies; u8 kind (ours: 4, a collective operation, its number for the peer; 5, what a rank has for that peer in the
+//!               all-to-all-v before it); u32 peer; u64 size; u32 tag; u8 cpu; u8 nic;
 //!               u32 count and u32 first index of those that wait for its finish; the same for its start
 //! ```
 //!
@@ -138,6 +139,15 @@ pub enum BinaryFault {
         /// How often it is listed.
         listed: u32,
     },
+    /// An all-to-all-v is not followed by what there is for each rank from 1 on, or something else is.
+    #[error("expected what a rank has for each of ranks 1 to {} behind an all-to-all-v, and only there", .ranks - 1)]
+    Blocks {
+        /// How many ranks there are.
+        ranks: u32,
+    },
+    /// Something depends on what belongs to an all-to-all-v, or that depends on something.
+    #[error("what a rank has for another in an all-to-all-v has no dependencies of its own")]
+    BlockDepends,
     /// The roots are not the operations without dependencies, in order.
     #[error(
         "expected the roots to be the {expected} operations without dependencies, in order, found {found} roots"
@@ -267,16 +277,25 @@ fn read_rank(
     builder.nodes.clear();
     builder.dependencies.clear();
     let mut listed = 0;
+    // The blocks that an all-to-all-v still lacks, and the rank that the next is for.
+    let (mut lacks, mut next) = (0, 0);
     for (node, record) in (0..).zip(nodes.chunks_exact(NODE)) {
         let at = nodes_at + node as usize * NODE;
-        builder
-            .nodes
-            .push(read_node(record, limits).map_err(|(field, fault)| block.error(at + field, fault))?);
+        let read = read_node(record, limits).map_err(|(field, fault)| block.error(at + field, fault))?;
+        if (lacks > 0) != (read.kind == Kind::Block) || read.kind == Kind::Block && read.peer != next {
+            return Err(block.error(at + 4, BinaryFault::Blocks { ranks: limits.ranks }));
+        }
+        (lacks, next) = if lacks > 0 { (lacks - 1, next + 1) } else { (read.blocks(limits.ranks), 1) };
+        let stands_alone = read.kind == Kind::Block;
+        builder.nodes.push(read);
         for (field, on_start) in [(23, false), (31, true)] {
             let (count, first) = (u32_at(record, field), u32_at(record, field + 4));
             // The first index of an empty list means nothing.
             if count == 0 {
                 continue;
+            }
+            if stands_alone {
+                return Err(block.error(at + field, BinaryFault::BlockDepends));
             }
             if u64::from(first) + u64::from(count) > indices_len {
                 let fault = BinaryFault::List { count, first, indices: indices_len };
@@ -301,6 +320,9 @@ fn read_rank(
             }
         }
     }
+    if lacks > 0 {
+        return Err(block.error(indices_at, BinaryFault::Blocks { ranks: limits.ranks }));
+    }
     if listed != indices_len {
         return Err(block.error(indices_at, BinaryFault::Lists { listed, indices: indices_len }));
     }
@@ -313,6 +335,9 @@ fn read_rank(
     })?;
     for (node, record) in (0..).zip(nodes.chunks_exact(NODE)) {
         let (stated, listed) = (u32_at(record, 0), rank.dependencies(node));
+        if stated > 0 && rank.nodes()[node as usize].kind == Kind::Block {
+            return Err(block.error(nodes_at + node as usize * NODE, BinaryFault::BlockDepends));
+        }
         if stated != listed {
             let at = nodes_at + node as usize * NODE;
             return Err(block.error(at, BinaryFault::Dependencies { node, stated, listed }));
@@ -333,6 +358,7 @@ fn read_node(record: &[u8], limits: &Limits) -> Result<Node, (usize, BinaryFault
         2 => Kind::Receive,
         3 => Kind::Calc,
         4 => Kind::Collective,
+        5 => Kind::Block,
         other => return Err((4, BinaryFault::Kind(other))),
     };
     let mut node = Node {
@@ -363,6 +389,7 @@ fn read_node(record: &[u8], limits: &Limits) -> Result<Node, (usize, BinaryFault
                 node.size = 0;
             }
         }
+        Kind::Block => (node.tag, node.cpu, node.nic) = (0, 0, 0),
         _ if node.peer >= limits.ranks && !any_source => {
             return Err((5, BinaryFault::PeerOutOfRange { peer: node.peer, ranks: limits.ranks }));
         }

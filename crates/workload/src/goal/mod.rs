@@ -32,19 +32,23 @@ pub enum Kind {
     Calc = 3,
     /// Takes part in a collective operation of all ranks.
     Collective = 4,
+    /// No operation of its own: what a rank has for another in the all-to-all-v before it, whose own size is what it has for rank 0. The
+    /// ranks from 1 on have one each, in order.
+    Block = 5,
 }
 
 /// The peer of a receive from any source, and the tag of one of any tag.
 pub const ANY: u32 = u32::MAX;
 
 /// Collective operations by the words that traces have for them.
-pub const COLLECTIVES: [(&str, Operation); 6] = [
+pub const COLLECTIVES: [(&str, Operation); 7] = [
     ("barrier", Operation::Barrier),
     ("bcast", Operation::Broadcast),
     ("reduce", Operation::Reduce),
     ("allreduce", Operation::Allreduce),
     ("allgather", Operation::Allgather),
     ("alltoall", Operation::AllToAll),
+    ("alltoallv", Operation::AllToAllV),
 ];
 
 /// An operation of a rank.
@@ -74,6 +78,20 @@ pub struct RankTrace {
     /// start at `2 * i + 1`. One more at the end.
     first: Box<[u32]>,
     waiting: Box<[u32]>,
+    /// Where its collective operations are among the operations.
+    collectives: Box<[u32]>,
+}
+
+impl Node {
+    /// The collective operation that it takes part in, if it does.
+    pub fn collective(&self) -> Option<Operation> {
+        (self.kind == Kind::Collective).then(|| COLLECTIVES[self.peer as usize].1)
+    }
+
+    /// Blocks that follow it in a trace of so many ranks.
+    fn blocks(&self, ranks: u32) -> u32 {
+        if self.collective() == Some(Operation::AllToAllV) { ranks - 1 } else { 0 }
+    }
 }
 
 impl RankTrace {
@@ -84,7 +102,12 @@ impl RankTrace {
 
     /// The collective operations that it takes part in, in the order of the file, in which it does: place in [`COLLECTIVES`] and bytes.
     pub fn collectives(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.nodes.iter().filter(|node| node.kind == Kind::Collective).map(|node| (node.peer, node.size))
+        self.collectives.iter().map(|&at| &self.nodes[at as usize]).map(|node| (node.peer, node.size))
+    }
+
+    /// What it has for a rank in its collective operation of that number, an all-to-all-v, bytes.
+    pub fn block(&self, number: u32, to: u32) -> u64 {
+        self.nodes[(self.collectives[number as usize] + to) as usize].size
     }
 
     /// How many dependencies an operation has, of both kinds.
@@ -156,10 +179,15 @@ pub struct OtherCollectives {
 }
 
 fn same_collectives(first: &RankTrace, own: &RankTrace, rank: u32) -> Result<(), OtherCollectives> {
-    let (mut of_first, mut of_own) = (first.collectives(), own.collectives());
+    let lengths = |(which, bytes)| match COLLECTIVES[which as usize].1 {
+        // Each rank has its own.
+        Operation::AllToAllV => (which, 0),
+        _ => (which, bytes),
+    };
+    let (mut of_first, mut of_own) = (first.collectives().map(lengths), own.collectives().map(lengths));
     let shown = |which: Option<(u32, u64)>| {
         which.map_or("none".into(), |(which, bytes)| match COLLECTIVES[which as usize] {
-            (word, Operation::Barrier) => format!("`{word}`"),
+            (word, Operation::Barrier | Operation::AllToAllV) => format!("`{word}`"),
             (word, _) => format!("`{word} {bytes}b`"),
         })
     };
@@ -222,9 +250,11 @@ impl RankBuilder {
             *at += 1;
         }
         self.dependencies.clear();
+        let collectives = (0..).zip(&self.nodes).filter(|(_, node)| node.kind == Kind::Collective);
+        let collectives = collectives.map(|(at, _)| at).collect();
         let nodes = self.nodes.as_slice().into();
         self.nodes.clear();
-        let rank = RankTrace { nodes, waits, first, waiting };
+        let rank = RankTrace { nodes, waits, first, waiting, collectives };
         match find_cycle(&rank) {
             None => Ok(rank),
             Some(cycle) => Err(Unsound::Cycle(cycle)),

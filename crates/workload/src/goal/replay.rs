@@ -38,6 +38,8 @@ pub struct TraceCollectives {
     pub allgather: Algorithm,
     /// Of all-to-alls.
     pub all_to_all: Algorithm,
+    /// Of all-to-alls with blocks of different lengths.
+    pub all_to_all_v: Algorithm,
     /// Children of a rank and level of a tree, plus one.
     pub radix: u32,
     /// How fast a rank adds up data, GB/s. None: in no time.
@@ -55,6 +57,7 @@ impl Default for TraceCollectives {
             allreduce: by_size,
             allgather: by_size,
             all_to_all: by_size,
+            all_to_all_v: by_size,
             radix: 2,
             sum_GB_per_s: None,
         }
@@ -70,7 +73,8 @@ impl TraceCollectives {
             CollectiveOperation::Reduce => self.reduce,
             CollectiveOperation::Allreduce => self.allreduce,
             CollectiveOperation::Allgather => self.allgather,
-            CollectiveOperation::AllToAll | CollectiveOperation::AllToAllV => self.all_to_all,
+            CollectiveOperation::AllToAll => self.all_to_all,
+            CollectiveOperation::AllToAllV => self.all_to_all_v,
         };
         let (radix, sum) = (self.radix, self.sum_GB_per_s);
         Collective { operation, algorithm, ranks, bytes, radix, sum_GB_per_s: sum, ..Collective::default() }
@@ -135,18 +139,15 @@ impl Replay {
     /// # Panics
     /// Where the trace has no such rank.
     pub fn new(trace: Arc<Trace>, rank: u32, collectives: &Arc<TraceCollectives>) -> Self {
-        let waits = trace.ranks()[rank as usize].waits.clone();
-        let left = waits.len();
-        let nodes = trace.ranks()[rank as usize].nodes().iter().enumerate().rev();
+        let own = &trace.ranks()[rank as usize];
+        let waits = own.waits.clone();
+        let left = own.nodes.iter().filter(|node| node.kind != Kind::Block).count();
         let state = State {
             waits,
             ready: VecDeque::new(),
             processors: Processors::default(),
             left,
-            collectives: nodes
-                .filter(|(_, n)| n.kind == Kind::Collective)
-                .map(|(place, _)| place as u32)
-                .collect(),
+            collectives: own.collectives.iter().rev().copied().collect(),
             ready_collectives: BTreeSet::new(),
             begun: 0,
         };
@@ -172,15 +173,22 @@ impl Replay {
 
     /// Takes part in a collective operation.
     fn begin(&mut self, node: u32, issue: &mut Issue) {
-        let number = COLLECTIVE_TAGS + self.state.begun;
+        let number = self.state.begun;
         self.state.begun += 1;
         let ranks = self.trace.ranks().len() as u32;
         let (rank, state) = self.parts();
         let (which, bytes) = (rank.nodes()[node as usize].peer, rank.nodes()[node as usize].size);
         state.release(rank.after_start(node));
-        let config = self.collectives.of(COLLECTIVES[which as usize].1, ranks, bytes);
-        let mut own =
-            Skeleton::new(self.rank, ranks, |rank| async move { perform(&rank, &config, number).await });
+        let operation = COLLECTIVES[which as usize].1;
+        let config = self.collectives.of(operation, ranks, bytes);
+        let trace = Arc::clone(&self.trace);
+        let block = move |from: u32, to: u32| match operation {
+            CollectiveOperation::AllToAllV => trace.ranks()[from as usize].block(number, to),
+            _ => bytes,
+        };
+        let mut own = Skeleton::new(self.rank, ranks, |rank| async move {
+            perform(&rank, &config, COLLECTIVE_TAGS + number, block).await;
+        });
         own.start(&mut self.issue);
         self.under_way = Some((node, own));
         self.went_on(issue);
@@ -257,7 +265,12 @@ impl State {
 impl Program for Replay {
     fn start(&mut self, issue: &mut Issue) {
         let state = &mut self.state;
-        state.ready.extend((0..).zip(&state.waits).filter(|&(_, &waits)| waits == 0).map(|(node, _)| node));
+        let nodes = self.trace.ranks()[self.rank as usize].nodes();
+        let ready = (0..)
+            .zip(nodes)
+            .zip(&state.waits)
+            .filter(|((_, n), waits)| **waits == 0 && n.kind != Kind::Block);
+        state.ready.extend(ready.map(|((node, _), _)| node));
         self.run(issue);
     }
 
@@ -356,6 +369,28 @@ mod tests {
             rank 0 {\nr: recv 10b from -1 tag -1\nb: bcast 10b\ns: reduce 20b\n}
             rank 1 {\nb: bcast 10b\ns: reduce 20b\nl: calc 1000\nm: send 10b to 0 tag 3\nm requires l\n}";
         assert_eq!(times(goal), [1110, 1010]);
+    }
+
+    /// Each block as long as its sender has it; empty ones are not sent. What requires the operation waits for the rank's own part.
+    #[test]
+    fn blocks_of_different_lengths_go_to_all() {
+        let goal = "num_ranks 3
+            rank 0 {\na: alltoallv 9b 30b 0b\nb: calc 5\nb requires a\n}
+            rank 1 {\nalltoallv 0b 0b 200b\n}
+            rank 2 {\nalltoallv 40b 0b 7b\n}";
+        // Rank 0 has 40 B from rank 2, rank 1 has 30 B from rank 0, and rank 2 has 200 B from rank 1, of whom no other has anything.
+        let finish = run_on(NETWORK, text::parse(goal.as_bytes()).unwrap()).unwrap();
+        let ns: Vec<u64> = finish.ranks_ps.iter().map(|ps| ps / 1000).collect();
+        assert_eq!((ns, finish.messages, finish.bytes), (vec![140 + 5, 200, 300], 3, 270));
+        // One partner after the other: rank 0 sends its 30 B to rank 1 first, and has from rank 2 at once.
+        let collectives =
+            TraceCollectives { all_to_all_v: Algorithm::Pairwise, ..TraceCollectives::default() };
+        let trace = Arc::new(text::parse(goal.as_bytes()).unwrap());
+        assert!(collectives.check(&trace).is_ok());
+        let mut programs: Vec<_> = Replay::programs(&trace, &collectives).into_iter().map(Box::new).collect();
+        assert_eq!(NETWORK.run(&mut programs).unwrap().bytes, 270);
+        let wrong = TraceCollectives { all_to_all_v: Algorithm::Bruck, ..TraceCollectives::default() };
+        assert_eq!(wrong.check(&trace).unwrap_err().key, "collectives.all-to-all-v");
     }
 
     #[test]

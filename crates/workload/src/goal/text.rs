@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Collective operations of all ranks **(ours)** are statements too: `barrier`, `bcast 64b` (from rank 0), `reduce 64b` (to rank 0),
-//! `allreduce 64b`, `allgather 64b`, `alltoall 64b`. All ranks have the same ones, in the same order, in which each takes part in them.
+//! `allreduce 64b`, `allgather 64b`, `alltoall 64b`, `alltoallv 64b 0b 8b` (what this rank has for each, itself included). All ranks have
+//! the same ones, in the same order, in which each takes part in them.
 //!
 //! A statement ends with its line or before a `}`; blanks and comments may stand between any two words. `tag`, `cpu`
 //! and `nic` come in any order. A label is optional, and belongs to its rank. A dependency names labels that its
@@ -358,8 +359,7 @@ impl<'a> Parser<'a> {
             node.size = self.number("a time in ns", u64::MAX)?;
             return self.options(node, "`cpu` or the end of the line", &["cpu"]);
         }
-        node.size = self.number("a number of bytes", u64::MAX)?;
-        self.expect(Token::Word(b"b"), "`b` (bytes)", &[])?;
+        node.size = self.bytes("a number of bytes")?;
         match kind {
             Kind::Send => self.expect(Token::Word(b"to"), "`to`", &["to"])?,
             _ => self.expect(Token::Word(b"from"), "`from`", &["from"])?,
@@ -382,11 +382,31 @@ impl<'a> Parser<'a> {
     /// Reads the length of a collective operation, if it has one.
     fn collective(&mut self, which: u32) -> Result<(), TextError> {
         let mut node = Node { size: 0, peer: which, tag: 0, kind: Kind::Collective, cpu: 0, nic: 0 };
-        if COLLECTIVES[which as usize].1 != Operation::Barrier {
-            node.size = self.number("a number of bytes", u64::MAX)?;
-            self.expect(Token::Word(b"b"), "`b` (bytes)", &[])?;
+        if COLLECTIVES[which as usize].1 == Operation::Barrier {
+            return self.options(node, "the end of the line", &[]);
+        }
+        let blocks = node.blocks(self.ranks);
+        let what = if blocks == 0 { "a number of bytes" } else { "a number of bytes for each rank" };
+        node.size = self.bytes(what)?;
+        for to in 1..=blocks {
+            self.keep(node)?;
+            node = Node { size: self.bytes(what)?, peer: to, kind: Kind::Block, ..node };
         }
         self.options(node, "the end of the line", &[])
+    }
+
+    fn bytes(&mut self, what: &'static str) -> Result<u64, TextError> {
+        let bytes = self.number(what, u64::MAX)?;
+        self.expect(Token::Word(b"b"), "`b` (bytes)", &[])?;
+        Ok(bytes)
+    }
+
+    fn keep(&mut self, node: Node) -> Result<(), TextError> {
+        if self.rank.nodes.len() >= (u32::MAX / 2) as usize {
+            return Err(self.current.1.error(TextFault::RankTooLong));
+        }
+        self.rank.nodes.push(node);
+        Ok(())
     }
 
     /// Reads what may follow an operation up to the end of its line, and keeps it.
@@ -429,11 +449,7 @@ impl<'a> Parser<'a> {
                 return Err(place.error(TextFault::DuplicateOption { option }));
             }
         }
-        if self.rank.nodes.len() >= (u32::MAX / 2) as usize {
-            return Err(self.current.1.error(TextFault::RankTooLong));
-        }
-        self.rank.nodes.push(node);
-        Ok(())
+        self.keep(node)
     }
 
     fn dependency(&mut self, waiter: &'a [u8], place: Place, on_start: bool) -> Result<(), TextError> {
@@ -488,8 +504,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-const OPERATIONS: [&str; 9] =
-    ["send", "recv", "calc", "barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"];
+const OPERATIONS: [&str; 10] =
+    ["send", "recv", "calc", "barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "alltoallv"];
 
 /// The place of a word among [`COLLECTIVES`].
 fn collective(word: &[u8]) -> Option<u32> {

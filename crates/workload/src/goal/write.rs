@@ -24,9 +24,12 @@ pub fn write_text(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
                     let (word, operation) = COLLECTIVES[node.peer as usize];
                     write!(out, "l{label}: {word}")?;
                     if operation != Operation::Barrier {
-                        write!(out, " {}b", node.size)?;
+                        let blocks = node.blocks(trace.ranks().len() as u32) as usize;
+                        let own = &rank.nodes()[label as usize - 1..][..=blocks];
+                        own.iter().try_for_each(|block| write!(out, " {}b", block.size))?;
                     }
                 }
+                Kind::Block => continue,
                 Kind::Receive => write!(out, "l{label}: recv {}b from {}", node.size, node.peer)?,
             }
             match node.tag {

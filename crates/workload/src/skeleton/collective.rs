@@ -439,22 +439,39 @@ impl<R: Rank> Group<'_, R> {
         }
     }
 
-    async fn pairwise(&self, block: impl Fn(u32, u32) -> u64 + Send) {
+    async fn pairwise(&self, block: impl Fn(u32, u32) -> Option<u64> + Send) {
         for distance in 1..self.ranks {
             let (to, from) = (self.after(distance), self.before(distance));
-            self.exchange(to, block(self.me, to), from, block(from, self.me)).await;
+            let received =
+                block(from, self.me).map(|bytes| self.rank.irecv(Some(from), Some(self.tag), bytes));
+            if let Some(bytes) = block(self.me, to) {
+                self.send(to, bytes).await;
+            }
+            if let Some(request) = received {
+                self.rank.wait(request).await;
+            }
         }
     }
 }
 
-/// Performs a collective operation. `number` distinguishes its messages from those of others among the same ranks.
-pub async fn perform<R: Rank>(rank: &R, config: &Collective, number: u32) {
+/// Performs a collective operation. `number` distinguishes its messages from those of others among the same ranks; `block` is what a rank has
+/// for another in an all-to-all, bytes.
+pub async fn perform<R: Rank>(
+    rank: &R,
+    config: &Collective,
+    number: u32,
+    block: impl Fn(u32, u32) -> u64 + Send + Sync,
+) {
     let (me, ranks, bytes) = (rank.rank(), rank.ranks(), config.bytes);
     let sum_ns_per_byte = config.sum_GB_per_s.map_or(0.0, |rate| 1.0 / rate);
     let group = Group { rank, me, ranks, tag: number, radix: config.radix, sum_ns_per_byte };
     if ranks == 1 {
         return;
     }
+    // Both ranks of a pair know how long a block is: of blocks of different lengths, empty ones are not sent, as in MPICH.
+    let block = |from, to| {
+        Some(block(from, to)).filter(|&bytes| bytes > 0 || config.operation != Operation::AllToAllV)
+    };
     match (config.operation, config.chosen()) {
         (Operation::Barrier, Hardware) => rank.collective(ByHardware::Barrier, 0).await,
         (Operation::Broadcast, Hardware) => rank.collective(ByHardware::Broadcast, bytes).await,
@@ -471,12 +488,9 @@ pub async fn perform<R: Rank>(rank: &R, config: &Collective, number: u32) {
         (Operation::Allgather, _) => group.allgather_by_doubling(bytes).await,
         (Operation::AllToAll, Bruck) => group.bruck_all_to_all(bytes).await,
         (Operation::AllToAll | Operation::AllToAllV, Linear) => {
-            let block = |from, to| config.block(from, to);
             exchange::all_to_all(rank, ranks, me, |m| m, number, block).await;
         }
-        (Operation::AllToAll | Operation::AllToAllV, _) => {
-            group.pairwise(|from, to| config.block(from, to)).await;
-        }
+        (Operation::AllToAll | Operation::AllToAllV, _) => group.pairwise(block).await,
     }
 }
 
@@ -486,7 +500,7 @@ pub async fn run<R: Rank>(rank: R, config: Arc<Collective>) {
         if config.compute_ns > 0 {
             rank.compute(config.compute_ns).await;
         }
-        perform(&rank, &config, number).await;
+        perform(&rank, &config, number, |from, to| config.block(from, to)).await;
     }
 }
 

@@ -2,25 +2,25 @@
 
 use super::Rank;
 
-/// Sends a block to every other member of a group and receives one from each, all at once: `block` is its length, bytes, by sender and receiver. `me` is this rank's
-/// place in the group, `member` the rank at a place. Each rank begins with its successor, so that no member is
-/// everybody's first target.
+/// Sends a block to every other member of a group and receives one from each, all at once: `block` is its length, bytes, by sender and
+/// receiver, none where nothing is sent. `me` is this rank's place in the group, `member` the rank at a place. Each rank begins with its
+/// successor, so that no member is everybody's first target.
 pub(super) async fn all_to_all<R: Rank>(
     rank: &R,
     members: u32,
     me: u32,
     member: impl Fn(u32) -> u32 + Send,
     tag: u32,
-    block: impl Fn(u32, u32) -> u64 + Send,
+    block: impl Fn(u32, u32) -> Option<u64> + Send,
 ) {
     let mut requests = Vec::with_capacity(2 * (members as usize - 1));
     for i in 1..members {
         let from = member((me + members - i) % members);
-        requests.push(rank.irecv(Some(from), Some(tag), block(from, member(me))));
+        requests.extend(block(from, member(me)).map(|bytes| rank.irecv(Some(from), Some(tag), bytes)));
     }
     for i in 1..members {
         let to = member((me + i) % members);
-        requests.push(rank.isend(to, tag, block(member(me), to)));
+        requests.extend(block(member(me), to).map(|bytes| rank.isend(to, tag, bytes)));
     }
     rank.wait_all(requests).await;
 }

@@ -142,7 +142,7 @@ pub async fn run<R: Rank>(rank: R, config: Arc<Fft3d>) {
             rank_at(other, grid)
         };
         let bytes = config.message_bytes(grid[d]);
-        all_to_all(&rank, grid[d], at[d], member, tag, move |_, _| bytes)
+        all_to_all(&rank, grid[d], at[d], member, tag, move |_, _| Some(bytes))
     };
     for _ in 0..config.iterations {
         match config.decomposition {
@@ -160,7 +160,7 @@ pub async fn run<R: Rank>(rank: R, config: Arc<Fft3d>) {
                 let plane = grid[0] * grid[1];
                 let member = |i| at[2] * plane + i;
                 let bytes = config.message_bytes(plane);
-                all_to_all(&rank, plane, rank.rank() % plane, member, 1, |_, _| bytes).await;
+                all_to_all(&rank, plane, rank.rank() % plane, member, 1, |_, _| Some(bytes)).await;
                 rank.compute(config.transform_ns(2)).await;
             }
         }

@@ -96,7 +96,8 @@ fn every_error_has_its_place() {
     check(ROOT_0, &n(1), BLOCK_0 + 4, Some(0), Roots { expected: 1, found: 1 });
     // An operation.
     check(NODES_0 + 4, &[0], NODES_0 + 4, Some(0), Kind(0));
-    check(NODES_0 + 4, &[5], NODES_0 + 4, Some(0), Kind(5));
+    check(NODES_0 + 4, &[6], NODES_0 + 4, Some(0), Kind(6));
+    check(NODES_0 + 4, &[5], NODES_0 + 4, Some(0), Blocks { ranks: 2 });
     check(NODES_0 + 21, &[2], NODES_0 + 21, Some(0), AboveHighest { what: "CPU", found: 2, highest: 1 });
     let fault = AboveHighest { what: "network interface", found: 3, highest: 2 };
     check(NODES_0 + 22, &[3], NODES_0 + 22, Some(0), fault);

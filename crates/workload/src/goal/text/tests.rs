@@ -286,4 +286,17 @@ fn collective_operations_are_the_same_for_all_ranks() {
     );
     assert!(told("barrier 8b", "barrier").starts_with("expected the end of the line, found `8`"));
     assert!(told("alltoal 8b", "").contains("did you mean `alltoall`"));
+    // What each has for each is its own affair.
+    let trace = of("b: alltoallv 1b 2b\nc: barrier\nc requires b", "alltoallv 3b 4b\nbarrier").unwrap();
+    assert_eq!([0, 1].map(|to| trace.ranks()[1].block(0, to)), [3, 4]);
+    assert_eq!(trace.ranks()[0].nodes().len(), 3);
+    let mut text = vec![];
+    write_text(&trace, &mut text).unwrap();
+    assert_eq!(parse(&text).unwrap(), trace);
+    let mut packed = vec![];
+    binary::write(&trace, &mut packed).unwrap();
+    assert_eq!(binary::read(&packed).unwrap(), trace);
+    assert!(told("alltoallv 1b", "").starts_with("expected a number of bytes for each rank"));
+    assert!(told("alltoallv 1b 2b 3b", "").starts_with("expected the end of the line"));
+    assert!(told("alltoallv 1b 2b", "barrier").contains("number 1 of rank 0 is `alltoallv`"));
 }

@@ -88,7 +88,8 @@ fn run_on(config: &Collective) -> (Vec<BTreeSet<u32>>, crate::ideal::Finish) {
     let program = |rank| {
         let (known, under_way, config) = (known.clone(), under_way.clone(), config.clone());
         Skeleton::new(rank, config.ranks, |own| async move {
-            perform(&Gossip { own, known, under_way }, &config, 0).await;
+            let block = |from, to| config.block(from, to);
+            perform(&Gossip { own, known, under_way }, &config, 0, block).await;
         })
     };
     let mut programs: Vec<Box<dyn Program>> = boxed((0..config.ranks).map(program).collect());
