@@ -503,7 +503,7 @@ impl<T: Transport> Rank<T> {
             self.finished(op, now)?;
         }
         if let Resumed::Found(place) = why {
-            self.transport.found(place);
+            self.transport.found(place as usize);
         }
         if why == Resumed::Started {
             self.transport.start();

@@ -187,6 +187,10 @@ pub struct Node<N: NetworkInterface> {
 }
 
 impl<N: NetworkInterface> Node<N> {
+    fn interface(&mut self, common: &N::Common, seed: u64) -> &mut N {
+        self.interface.get_or_insert_with(|| Box::new(N::new(common, self.number, &self.shared, seed)))
+    }
+
     /// Processes that share the core of this one and have not ended.
     fn threads_of_core(&self, cores: &CoresConfig, process: ProcessId) -> usize {
         let count = cores.count();
@@ -304,17 +308,13 @@ impl<N: NetworkInterface> Nodes<N> {
         self.last
     }
 
-    fn interface(&mut self, node: u32) -> &mut N {
-        let (node, seed, common) = (&mut self.list[node as usize], self.seed, &self.common);
-        node.interface.get_or_insert_with(|| Box::new(N::new(common, node.number, &node.shared, seed)))
-    }
-
     /// Continues a process with its next operation, or resumes it when it has none left.
     fn advance(&mut self, t: Microticks, node: u32, process: ProcessId, mut why: Resumed) {
-        let common = Arc::clone(&self.common);
-        let place = (node as usize, usize::from(process));
+        // No copy of the shared pointer: its count would be every thread's.
+        let (common, seed, place) = (&*self.common, self.seed, usize::from(process));
+        let node = &mut self.list[node as usize];
         loop {
-            let running = &mut self.list[place.0].running[place.1];
+            let running = &mut node.running[place];
             if running.operations.is_empty() {
                 let Some(own) = &mut running.process else { return };
                 if let Step::Ended(outcome) = own.resume(t, why, &mut running.operations) {
@@ -324,36 +324,36 @@ impl<N: NetworkInterface> Nodes<N> {
             }
             let Some(operation) = running.operations.pop_front() else { return };
             why = Resumed::Done;
-            let interface = self.interface(node);
             match operation {
-                Operation::Fail(failure) => self.list[place.0].running[place.1].fail(failure),
+                Operation::Fail(failure) => node.running[place].fail(failure),
                 Operation::Spend(alone) => {
-                    let takes = match N::cores(&common) {
+                    let takes = match N::cores(common) {
                         None => alone,
-                        Some(cores) => {
-                            cores.shared(alone, self.list[place.0].threads_of_core(cores, process))
-                        }
+                        Some(cores) => cores.shared(alone, node.threads_of_core(cores, process)),
                     };
-                    self.interface(node).schedule().resume_at(t + takes, process);
+                    node.interface(common, seed).schedule().resume_at(t + takes, process);
                 }
-                Operation::Submit(command) => match interface.submit(&common, t, process, command) {
-                    Submitted::Done => continue,
-                    Submitted::Pending => {}
-                    Submitted::Failed(failure) => self.list[place.0].running[place.1].fail(failure),
-                    Submitted::Full(command, watch) => {
-                        let operations = &mut self.list[place.0].running[place.1].operations;
-                        operations.push_front(Operation::Submit(command));
-                        operations.push_front(Operation::Wait(Wait::for_one(watch)));
-                        continue;
+                Operation::Submit(command) => {
+                    match node.interface(common, seed).submit(common, t, process, command) {
+                        Submitted::Done => continue,
+                        Submitted::Pending => {}
+                        Submitted::Failed(failure) => node.running[place].fail(failure),
+                        Submitted::Full(command, watch) => {
+                            let operations = &mut node.running[place].operations;
+                            operations.push_front(Operation::Submit(command));
+                            operations.push_front(Operation::Wait(Wait::for_one(watch)));
+                            continue;
+                        }
                     }
-                },
+                }
                 Operation::Wait(wait) => {
+                    let interface = node.interface(common, seed);
                     let at = wait.any.iter().enumerate().find_map(|(place, &watch)| {
-                        interface.ready(&common, t, process, watch).map(|at| (at, place))
+                        interface.ready(common, t, process, watch).map(|at| (at, place))
                     });
                     match at {
                         Some((at, place)) if at == t => {
-                            why = Resumed::Found(place);
+                            why = Resumed::Found(place as u32);
                             continue;
                         }
                         Some((at, place)) => interface.schedule().found_at(at, process, place),
@@ -441,8 +441,8 @@ impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
         if !N::CLOCKED {
             self.run(now, node, signals);
         }
-        let common = Arc::clone(&self.common);
-        self.interface(node).arrived(&common, now, delivery);
+        let common = &*self.common;
+        self.list[node as usize].interface(common, self.seed).arrived(common, now, delivery);
         if N::CLOCKED {
             self.signal(now, node, signals);
         } else {
@@ -460,8 +460,8 @@ impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
     }
 
     fn event(&mut self, now: Time, node: u32, event: EventOf<N>, signals: &mut SignalsOf<N>) {
-        let common = Arc::clone(&self.common);
-        self.interface(node).event(&common, now, event);
+        let common = &*self.common;
+        self.list[node as usize].interface(common, self.seed).event(common, now, event);
         self.signal(now, node, signals);
     }
 }

@@ -47,8 +47,8 @@ pub enum Resumed {
     Started,
     /// Its last operation is done.
     Done,
-    /// Its last operation was a wait, and this of what it waited for is there.
-    Found(usize),
+    /// Its last operation was a wait, and this of what it waited for is there: a place in its list.
+    Found(u32),
     /// Its last operation was a wait, which has lasted as long as it may.
     TimedOut,
 }

@@ -21,8 +21,8 @@ pub struct Schedule<A, W> {
 
 /// Where a process is.
 struct Progress<W> {
-    /// The number of its operation.
-    operation: u64,
+    /// The number of its operation, which begins anew after the last: entries of the agenda stay small, and none is that old.
+    operation: u32,
     /// What it waits for, and since when, while nothing of it is there.
     wait: Option<(Microticks, SmallVec<[W; 2]>)>,
 }
@@ -38,13 +38,13 @@ enum Due<A> {
     Action(A),
     Resume {
         process: ProcessId,
-        operation: u64,
+        operation: u32,
         why: Resumed,
     },
     /// The end of a wait, if that has not been satisfied.
     TimeOut {
         process: ProcessId,
-        operation: u64,
+        operation: u32,
     },
 }
 
@@ -112,7 +112,7 @@ impl<A, W: Copy> Schedule<A, W> {
     /// A process resumes at a time, since this of what it waits for (the place in its list) is there.
     pub fn found_at(&mut self, at: Microticks, process: ProcessId, place: usize) {
         self.progress(process).wait = None;
-        self.resume(at, process, Resumed::Found(place));
+        self.resume(at, process, Resumed::Found(place as u32));
     }
 
     /// Whether any process waits for this.
@@ -157,7 +157,7 @@ impl<A, W: Copy> Schedule<A, W> {
             };
             let progress = self.progress(process);
             if progress.operation == operation {
-                progress.operation += 1;
+                progress.operation = progress.operation.wrapping_add(1);
                 progress.wait = None;
                 return Some((t, Next::Resume(process, why)));
             }

@@ -18,6 +18,11 @@ pub enum Priority {
     System,
 }
 
+impl Priority {
+    /// All of them, from the lowest on.
+    pub const ALL: [Priority; 3] = [Priority::User, Priority::UserHigh, Priority::System];
+}
+
 /// What software says of an injection FIFO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_snake_case)]

@@ -8,7 +8,7 @@ use super::fifos::{Active, Injection, InjectionFifo, Priority, check_injection};
 use super::interrupts::Interrupt;
 use super::protection::Violation;
 use super::{Alarm, DESCRIPTOR_B, NETWORK_FIFOS, NetworkFifo, Out, Packet, Unit};
-use netloom_engine::Time;
+use netloom_engine::{Stream, Time};
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::packet::Meta;
 
@@ -18,10 +18,49 @@ const FETCHER: usize = NETWORK_FIFOS - 1;
 const SYSTEM_FIFOS: u16 = SYSTEM | SYSTEM_COLLECTIVE;
 
 /// A descriptor on the chip of which engines may take more.
-pub(super) struct Ready {
+struct Ready {
     fifo: u16,
     map: u16,
     priority: Priority,
+}
+
+/// The descriptors on the chip of which engines may take more, in the order in which they came.
+#[derive(Default)]
+pub(super) struct ReadyList {
+    list: Vec<Ready>,
+    /// How many of each priority each engine may take, so that none looks at all of them to learn that.
+    able: [[u16; Priority::ALL.len()]; NETWORK_FIFOS],
+}
+
+impl ReadyList {
+    fn push(&mut self, ready: Ready) {
+        self.able_of(&ready).for_each(|able| *able += 1);
+        self.list.push(ready);
+    }
+
+    fn remove(&mut self, fifo: u16) {
+        if let Some(at) = self.list.iter().position(|ready| ready.fifo == fifo) {
+            let ready = self.list.remove(at);
+            self.able_of(&ready).for_each(|able| *able -= 1);
+        }
+    }
+
+    fn able_of(&mut self, ready: &Ready) -> impl Iterator<Item = &mut u16> {
+        let (map, priority) = (ready.map, ready.priority as usize);
+        let able = self.able.iter_mut().enumerate();
+        able.filter(move |(engine, _)| map >> engine & 1 != 0).map(move |(_, able)| &mut able[priority])
+    }
+
+    /// The injection FIFO whose descriptor an engine takes next: of those that may use its network FIFO and have the highest priority,
+    /// any.
+    fn choose(&self, engine: usize, random: &mut Stream) -> Option<(u16, Priority)> {
+        let able = &self.able[engine];
+        let highest = Priority::ALL.into_iter().rev().find(|&priority| able[priority as usize] > 0)?;
+        let n = able[highest as usize];
+        let pick = if n > 1 { random.below(n.into()) } else { 0 };
+        let may = |ready: &&Ready| ready.map >> engine & 1 != 0 && ready.priority == highest;
+        self.list.iter().filter(may).nth(pick as usize).map(|ready| (ready.fifo, highest))
+    }
 }
 
 /// A messaging engine with its network FIFO.
@@ -143,26 +182,9 @@ impl Unit {
             if e.building.is_some() || held >= common.config.network_fifo_packets as usize {
                 continue;
             }
-            let Some((fifo, priority)) = self.choose(engine) else { continue };
+            let Some((fifo, priority)) = self.ready.choose(engine, &mut self.random) else { continue };
             self.build(common, now, (engine, priority), fifo, out);
         }
-    }
-
-    /// The injection FIFO whose descriptor an engine takes next: of those that may use its network FIFO and have the highest priority,
-    /// any.
-    fn choose(&mut self, engine: usize) -> Option<(u16, Priority)> {
-        let may = |ready: &Ready| ready.map >> engine & 1 != 0;
-        let (mut highest, mut n) = (None, 0);
-        for ready in self.ready.iter().filter(|ready| may(ready)) {
-            if Some(ready.priority) > highest {
-                (highest, n) = (Some(ready.priority), 0);
-            }
-            n += u64::from(Some(ready.priority) == highest);
-        }
-        let highest = highest?;
-        let pick = if n > 1 { self.random.below(n) } else { 0 };
-        let mut best = self.ready.iter().filter(|ready| may(ready) && ready.priority == highest);
-        best.nth(pick as usize).map(|ready| (ready.fifo, highest))
     }
 
     /// An engine begins the next packet of a descriptor: it reads its data.
@@ -194,7 +216,7 @@ impl Unit {
         active.taken += bytes;
         active.building += 1;
         if active.taken == first.length {
-            self.ready.retain(|ready| ready.fifo != fifo);
+            self.ready.remove(fifo);
         }
         let begin = self.assign_free.max(now);
         self.assign_free = begin + u64::from(c.cycle_ticks);

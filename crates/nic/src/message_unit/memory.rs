@@ -4,17 +4,13 @@
 
 use super::config::MessageUnitConfig;
 use super::fifos::Priority;
-use lru::LruCache;
+use super::l2::{L2, STRETCH};
 use netloom_engine::Time;
-use rustc_hash::FxBuildHasher;
 
 /// Bytes that a port brings from memory in a cycle.
 const RETURN: u64 = 32;
 /// Bytes of a write request (`bgpm_event_tips.h` and the counters of the public driver count writes of 16 B).
 const WRITE: u64 = 16;
-
-/// The L2 is kept by stretches of so many bytes, the data of a packet, rather than by its lines **(ours)**.
-const STRETCH: u64 = 512;
 
 /// Slices of the L2, each with requests of its own; and bytes that one serves in a cycle (as many as come back to a port).
 const SLICES: usize = 16;
@@ -39,36 +35,9 @@ pub(super) struct MasterPorts {
     slice_free: [Time; SLICES],
     /// Requests of each port: writes; reads of 32, 64, 128 B.
     pub requests: [[u64; 4]; super::NETWORK_FIFOS],
-    cache: Cache,
+    l2: L2,
     /// When the DDR has moved what it was asked to, ticks.
     ddr_free: f64,
-}
-
-/// Which stretches of memory the L2 holds, in the order in which they were used last, and whether each was written.
-struct Cache(LruCache<u64, bool, FxBuildHasher>);
-
-impl Default for Cache {
-    fn default() -> Self {
-        Cache(LruCache::unbounded_with_hasher(FxBuildHasher))
-    }
-}
-
-impl Cache {
-    /// Uses a stretch; returns the bytes that the DDR must move for it. What is written whole need not be read first.
-    fn touch(&mut self, stretch: u64, writes: bool, room: u64) -> u64 {
-        if let Some(was_written) = self.0.get_mut(&stretch) {
-            *was_written |= writes;
-            return 0;
-        }
-        let mut moved = if writes { 0 } else { STRETCH };
-        self.0.put(stretch, writes);
-        if self.0.len() as u64 * STRETCH > room
-            && let Some((_, true)) = self.0.pop_lru()
-        {
-            moved += STRETCH;
-        }
-        moved
-    }
 }
 
 /// The requests that cover bytes from `start` on, of 128 B, 64 B or 32 B, each at a multiple of its size: where and how long.
@@ -96,7 +65,7 @@ impl MasterPorts {
     /// Uses bytes of memory from `start` on; returns when the DDR has done what that takes of it: at once, if the L2 has them.
     fn touch(&mut self, c: &MessageUnitConfig, now: Time, start: u64, bytes: u64, writes: bool) -> Time {
         let stretches = start / STRETCH..=(start + bytes - 1) / STRETCH;
-        let moved: u64 = stretches.map(|stretch| self.cache.touch(stretch, writes, c.l2_B)).sum();
+        let moved: u64 = stretches.map(|stretch| self.l2.touch(stretch, writes, c.l2_B)).sum();
         if moved == 0 {
             return now;
         }
@@ -184,18 +153,6 @@ impl MasterPorts {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-
-    #[test]
-    fn what_the_cache_does_not_hold_is_moved() {
-        let mut cache = Cache::default();
-        let room = 4 * STRETCH;
-        // Read once, then held; written ones need not be read.
-        assert_eq!([0, 1, 0, 1].map(|s| cache.touch(s, false, room)), [512, 512, 0, 0]);
-        assert_eq!([2, 3].map(|s| cache.touch(s, true, room)), [0, 0]);
-        // The fifth takes the place of the one that was used longest ago, which was only read; the next two write back.
-        assert_eq!([4, 5, 6, 7].map(|s| cache.touch(s, false, room)), [512, 512, 1024, 1024]);
-        assert_eq!(cache.0.len(), 4);
-    }
 
     #[test]
     fn requests_are_aligned() {

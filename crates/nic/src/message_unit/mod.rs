@@ -30,6 +30,7 @@ pub mod fifos;
 mod injection;
 mod interface;
 pub mod interrupts;
+mod l2;
 mod memory;
 mod packet;
 pub mod protection;
@@ -73,7 +74,7 @@ struct Unit {
     /// Reception FIFOs likewise.
     reception: BTreeMap<u16, fifos::Reception>,
     /// Descriptors that engines may take packets of.
-    ready: Vec<injection::Ready>,
+    ready: injection::ReadyList,
     /// When the next descriptor may be fetched, and the next assigned to an engine: one a cycle.
     fetch_free: Time,
     assign_free: Time,
@@ -104,7 +105,7 @@ impl Unit {
             random: Stream::new(seed, 5, number.into()),
             injection: BTreeMap::new(),
             reception: BTreeMap::new(),
-            ready: vec![],
+            ready: injection::ReadyList::default(),
             fetch_free: Time::ZERO,
             assign_free: Time::ZERO,
             slave_free: Time::ZERO,

@@ -70,7 +70,7 @@ pub fn plot(title: &str, label: &str, curves: &[Curve]) -> Plot {
     let mut svg = Svg::new(340.0);
     svg.text(14.0, 22.0, "start", "t", title);
     let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
-    svg.legend(14.0, 44.0, &names);
+    let legend = svg.legend(14.0, 44.0, &names);
     if has_published {
         svg.text(WIDTH - 24.0, 22.0, "end", "s", "rings: published");
     }
@@ -79,7 +79,7 @@ pub fn plot(title: &str, label: &str, curves: &[Curve]) -> Plot {
     let frame = Frame {
         left: 70.0,
         right: WIDTH - 24.0,
-        top: 84.0,
+        top: 66.0 + legend,
         bottom: 290.0,
         x: Axis {
             low,
