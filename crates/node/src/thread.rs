@@ -93,7 +93,12 @@ impl<C, W> Thread<C, W> {
 
     /// Its node takes over what it has been asked for.
     pub fn take(&self, operations: &mut Operations<C, W>) {
-        operations.append(&mut lock(&self.0).operations);
+        let mut mailbox = lock(&self.0);
+        if operations.is_empty() {
+            std::mem::swap(operations, &mut mailbox.operations);
+        } else {
+            operations.append(&mut mailbox.operations);
+        }
     }
 
     /// Keeps a figure that the process measured.

@@ -26,6 +26,14 @@ pub enum Read {
     Table,
 }
 
+/// A read under way, with its data once it has come to the host's memory.
+pub struct Reading {
+    /// What is read.
+    pub what: Read,
+    /// Its data.
+    pub data: Option<Data>,
+}
+
 impl Read {
     fn bytes(&self) -> u32 {
         match self {
@@ -68,12 +76,16 @@ impl Nic {
         self.read_free = start + c.config.passage(read.bytes());
         let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, start, 0);
         let far = crossing(&c.config, read.process()) - crossing(&c.config, 0);
-        self.schedule.at(end + at_host(&c.config.pcie) + far, Action::AtHost(Box::new(read)));
+        self.schedule.at(
+            end + at_host(&c.config.pcie) + far,
+            Action::AtHost(Box::new(Reading { what: read, data: None })),
+        );
     }
 
     /// The host's memory has the data, which takes its turn on the way back.
-    pub(super) fn at_host(&mut self, c: &Common, t: Microticks, read: Box<Read>) {
-        let at = match &*read {
+    pub(super) fn at_host(&mut self, c: &Common, t: Microticks, mut reading: Box<Reading>) {
+        let read = &reading.what;
+        let at = match read {
             Read::Answer(located) => Some(place(located.process, located.address)),
             Read::Block(block) => Some(place(block.process, block.address)),
             Read::Word(word) => Some(*word),
@@ -82,9 +94,10 @@ impl Nic {
         let bytes = read.bytes();
         let data = at.and_then(|at| lock(&self.here).contents.load(at, bytes as usize));
         let (_, end) = self.pcie.send(&c.config.pcie, Way::Down, t, bytes);
-        if !matches!(*read, Read::Table) {
+        if !matches!(read, Read::Table) {
             let there = end + crossing(&c.config, read.process());
-            self.schedule.at(there, Action::ReadDone(read, data));
+            reading.data = data;
+            self.schedule.at(there, Action::ReadDone(reading));
         }
     }
 
@@ -102,7 +115,7 @@ impl Nic {
             // Of two levels the second is asked for later; what it takes of the host interface is taken now, so that nothing waits for it.
             let (_, end) = pcie.send(&c.config.pcie, Way::Up, t, 0);
             let there = end.max(from) + at_host(&c.config.pcie);
-            schedule.at(there, Action::AtHost(Box::new(Read::Table)));
+            schedule.at(there, Action::AtHost(Box::new(Reading { what: Read::Table, data: None })));
             there + back + crossing(&c.config, 0)
         })
     }

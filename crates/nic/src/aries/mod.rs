@@ -77,9 +77,9 @@ pub enum Action {
     /// The data of a response, likewise.
     Deposit(Box<initiator::Deposit>),
     /// A read request has come to the host's memory.
-    AtHost(Box<memory::Read>),
+    AtHost(Box<memory::Reading>),
     /// Its data has come back.
-    ReadDone(Box<memory::Read>, Option<Data>),
+    ReadDone(Box<memory::Reading>),
     /// Where a block lies is known.
     Block(Box<bte::Block>),
     /// Something that was written has come to memory.
@@ -93,6 +93,9 @@ pub enum Action {
     /// Requests without a response are looked for.
     Sweep,
 }
+
+// Agendas move these about: what is long lies in a box.
+const _: () = assert!(size_of::<Action>() <= 16);
 
 /// What is written to memory.
 #[doc(hidden)]
@@ -245,7 +248,7 @@ impl Nic {
             Action::Commit(located) => self.commit(c, t, *located),
             Action::Deposit(deposit) => self.deposit(c, t, *deposit),
             Action::AtHost(read) => self.at_host(c, t, read),
-            Action::ReadDone(read, data) => self.read_done(c, t, *read, data),
+            Action::ReadDone(reading) => self.read_done(c, t, reading.what, reading.data),
             Action::Block(block) => self.read(c, t, memory::Read::Block(*block)),
             Action::Landed(landing) => self.landed(c, t, *landing),
             Action::Step => self.step(c, t),
