@@ -29,8 +29,8 @@ fn rounded(layout: Layout) -> Layout {
 }
 
 // SAFETY: every call is passed on to `System` with a layout that is at least as large and as aligned as asked for, and
-// that is a function of the asked layout alone, so that memory is freed with the layout it was allocated with. The default
-// `realloc` allocates, copies and frees through these.
+// that is a function of the asked layout alone, so that memory is freed with the layout it was allocated with. What stays small grows
+// where it is if it can; of the rest `realloc` allocates, copies and frees through these.
 unsafe impl GlobalAlloc for HugePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let layout = rounded(layout);
@@ -51,6 +51,25 @@ unsafe impl GlobalAlloc for HugePages {
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // SAFETY: it was allocated by the functions above with the same rounded layout.
         unsafe { System.dealloc(memory, rounded(layout)) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if layout.size() < LARGE && size < LARGE {
+            // SAFETY: neither layout is rounded, so it was allocated with this one, and may be freed with the new one.
+            return unsafe { System.realloc(memory, layout, size) };
+        }
+        // SAFETY: the caller's size, rounded up to the layout's alignment, does not overflow.
+        let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: the new layout has a size above zero; both are at least as long as what is copied, and do not overlap; the old one is
+        // freed with its own layout.
+        unsafe {
+            let to = self.alloc(new);
+            if !to.is_null() {
+                std::ptr::copy_nonoverlapping(memory, to, layout.size().min(size));
+                self.dealloc(memory, layout);
+            }
+            to
+        }
     }
 }
 

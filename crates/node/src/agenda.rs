@@ -63,9 +63,14 @@ impl<T> Agenda<T> {
         self.heap.push(Entry { at, number: rank << 40 | self.count, what });
     }
 
+    /// Whether anything is due by a tick.
+    pub fn is_due(&self, now: Time) -> bool {
+        self.heap.peek().is_some_and(|entry| entry.at <= Microticks::at(now))
+    }
+
     /// What is due by a tick, with its exact time.
     pub fn due(&mut self, now: Time) -> Option<(Microticks, T)> {
-        if self.heap.peek()?.at > Microticks::at(now) {
+        if !self.is_due(now) {
             return None;
         }
         self.heap.pop().map(|entry| (entry.at, entry.what))

@@ -365,6 +365,13 @@ impl<N: NetworkInterface> Nodes<N> {
         }
     }
 
+    /// Does what is due at a node, if there is anything: else the fabric knows all that it needs to.
+    fn catch_up(&mut self, now: Time, node: u32, signals: &mut SignalsOf<N>) {
+        if self.list[node as usize].interface.as_mut().is_some_and(|of| of.schedule().is_due(now)) {
+            self.run(now, node, signals);
+        }
+    }
+
     /// Does what is due at a node, and passes on to the fabric what it needs to know.
     fn run(&mut self, now: Time, node: u32, signals: &mut SignalsOf<N>) {
         loop {
@@ -390,7 +397,7 @@ impl<N: NetworkInterface> Nodes<N> {
     }
 
     /// Lets the processes of a node begin.
-    fn start(&mut self, now: Time, node: u32) {
+    fn start(&mut self, now: Time, node: u32, signals: &mut SignalsOf<N>) {
         let at = node as usize;
         if std::mem::replace(&mut self.list[at].is_started, true) {
             return;
@@ -401,6 +408,7 @@ impl<N: NetworkInterface> Nodes<N> {
         for process in 0..self.list[at].running.len() {
             self.advance(Microticks::at(now), node, process as ProcessId, Resumed::Started);
         }
+        self.run(now, node, signals);
     }
 
     /// The processes of a node end with it.
@@ -415,8 +423,8 @@ impl<N: NetworkInterface> Nodes<N> {
 
 impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
     fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut SignalsOf<N>) -> Pull<HeaderOf<N>> {
-        self.start(now, node);
-        self.run(now, node, signals);
+        self.start(now, node, signals);
+        self.catch_up(now, node, signals);
         let common = &self.common;
         let Some(interface) = &mut self.list[node as usize].interface else { return Pull::Empty };
         let answer = interface.pull(common, now, fifo, signals);
@@ -439,7 +447,7 @@ impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
         }
         self.last = now;
         if !N::CLOCKED {
-            self.run(now, node, signals);
+            self.catch_up(now, node, signals);
         }
         let common = &*self.common;
         self.list[node as usize].interface(common, self.seed).arrived(common, now, delivery);

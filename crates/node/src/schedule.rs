@@ -140,6 +140,11 @@ impl<A, W: Copy> Schedule<A, W> {
         count
     }
 
+    /// Whether anything is due by a tick.
+    pub fn is_due(&self, now: Time) -> bool {
+        self.agenda.is_due(now)
+    }
+
     /// The next thing that is due by a tick, with its exact time.
     pub fn due(&mut self, now: Time) -> Option<(Microticks, Next<A>)> {
         loop {
