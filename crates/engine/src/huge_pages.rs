@@ -90,6 +90,23 @@ fn advise(memory: *mut u8, layout: Layout) {
 mod tests {
     use super::*;
 
+    /// Small, grown, made large, and small again: what it holds stays.
+    #[test]
+    fn what_grows_keeps_its_contents() {
+        let sizes = [100, 5000, LARGE - 1, LARGE, 3 * HUGE, 200];
+        let layout = |size| Layout::from_size_align(size, 8).expect("valid");
+        // SAFETY: sizes are above zero, and each call has the layout that the memory was last allocated with.
+        unsafe {
+            let mut memory = HugePages.alloc(layout(sizes[0]));
+            (0..100).for_each(|at| memory.add(at).write(at as u8));
+            for pair in sizes.windows(2) {
+                memory = HugePages.realloc(memory, layout(pair[0]), pair[1]);
+                assert!((0..100).all(|at| memory.add(at).read() == at as u8), "{pair:?}");
+            }
+            HugePages.dealloc(memory, layout(200));
+        }
+    }
+
     #[test]
     fn layouts_grow_to_whole_pages() {
         let layout = |size, align| Layout::from_size_align(size, align).expect("valid");

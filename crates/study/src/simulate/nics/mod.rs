@@ -46,7 +46,7 @@ pub(super) fn over_torus<F: RouterFamily>() -> [OverTorus<F>; 2] {
 /// The same of networks of switches.
 pub(super) const OVER_SWITCHES: [OverSwitches; 3] = [aries::ranks, th::ranks, ports::ranks];
 
-/// Those that programs are written for, with what a node takes then.
+/// The network interfaces of tori that programs are written for. Whoever adds one adds it here and to [`MEMORY`].
 fn for_torus<F: RouterFamily>() -> [ForTorus<F>; 1] {
     [message_unit::program]
 }
@@ -54,6 +54,7 @@ fn for_torus<F: RouterFamily>() -> [ForTorus<F>; 1] {
 /// The same of networks of switches.
 const FOR_SWITCHES: [ForSwitches; 2] = [aries::program, th::program];
 
+/// Memory of a node with each of them.
 const MEMORY: [MemoryOf; 3] = [message_unit::memory, aries::memory, th::memory];
 
 /// Runs a program that is written for an interface of a torus.
