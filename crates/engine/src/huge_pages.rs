@@ -1,18 +1,24 @@
 //! Huge pages for the large arrays of a machine's state.
 //!
 //! Events of a large machine touch its state in no order, so with pages of 4 KB nearly each touch also misses the
-//! processor's page cache. Linux gives huge pages to memory for which a program asks; the system allocator does not ask.
+//! processor's page cache. Linux gives huge pages to memory for which a program asks; allocators do not ask for all that is large.
+//! What is small comes from mimalloc, with which programs on NICs take 3% less time and a quarter less memory than with glibc's.
 //! Measured gain: see `docs/performance.md`.
 #![allow(unsafe_code)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+// Miri knows no C.
+#[cfg(not(miri))]
+use mimalloc::MiMalloc as Small;
+#[cfg(miri)]
+use std::alloc::System as Small;
+use std::alloc::{GlobalAlloc, Layout};
 
 /// Size of a huge page.
 const HUGE: usize = 2 << 20;
 /// From this size on, an allocation is rounded up to huge pages.
 const LARGE: usize = HUGE / 8;
 
-/// The system's allocator, which places large allocations on huge pages where the system has them. A program
+/// An allocator that places large allocations on huge pages where the system has them. A program
 /// makes it its `#[global_allocator]`.
 pub struct HugePages;
 
@@ -28,14 +34,14 @@ fn rounded(layout: Layout) -> Layout {
         .unwrap_or(layout)
 }
 
-// SAFETY: every call is passed on to `System` with a layout that is at least as large and as aligned as asked for, and
+// SAFETY: every call is passed on to `Small` with a layout that is at least as large and as aligned as asked for, and
 // that is a function of the asked layout alone, so that memory is freed with the layout it was allocated with. What stays small grows
 // where it is if it can; of the rest `realloc` allocates, copies and frees through these.
 unsafe impl GlobalAlloc for HugePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let layout = rounded(layout);
         // SAFETY: the caller's layout has a size above zero, and so has this one.
-        let memory = unsafe { System.alloc(layout) };
+        let memory = unsafe { Small.alloc(layout) };
         advise(memory, layout);
         memory
     }
@@ -43,20 +49,20 @@ unsafe impl GlobalAlloc for HugePages {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let layout = rounded(layout);
         // SAFETY: as above.
-        let memory = unsafe { System.alloc_zeroed(layout) };
+        let memory = unsafe { Small.alloc_zeroed(layout) };
         advise(memory, layout);
         memory
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // SAFETY: it was allocated by the functions above with the same rounded layout.
-        unsafe { System.dealloc(memory, rounded(layout)) }
+        unsafe { Small.dealloc(memory, rounded(layout)) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if layout.size() < LARGE && size < LARGE {
             // SAFETY: neither layout is rounded, so it was allocated with this one, and may be freed with the new one.
-            return unsafe { System.realloc(memory, layout, size) };
+            return unsafe { Small.realloc(memory, layout, size) };
         }
         // SAFETY: the caller's size, rounded up to the layout's alignment, does not overflow.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };

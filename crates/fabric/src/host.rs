@@ -99,6 +99,8 @@ pub enum Request<S> {
         node: u32,
         /// The injection FIFO.
         fifo: usize,
+        /// When; at once, if that is past.
+        at: Time,
     },
     /// See [`Signals::wake`].
     Wake {
@@ -138,7 +140,12 @@ impl<S> Signals<S> {
 
     /// There may be a packet now for an injection FIFO whose last answer was [`Pull::Empty`].
     pub fn fill(&mut self, node: u32, fifo: usize) {
-        self.requests.push(Request::Fill { node, fifo });
+        self.fill_at(node, fifo, Time::ZERO);
+    }
+
+    /// The same of a packet that may not leave before this time.
+    pub fn fill_at(&mut self, node: u32, fifo: usize, at: Time) {
+        self.requests.push(Request::Fill { node, fifo, at });
     }
 
     /// Call [`Host::wake`] at this time, later than now.

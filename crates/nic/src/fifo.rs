@@ -213,8 +213,10 @@ impl<S: Software> FifoNic<S> {
         while !list.is_empty() {
             for call in list.drain(..) {
                 match call {
-                    Request::Fill { node, fifo } if self.injection.is_empty() => signals.fill(node, fifo),
-                    Request::Fill { node, fifo: lane } => self.write(now, node, lane, signals),
+                    Request::Fill { node, fifo, at } if self.injection.is_empty() => {
+                        signals.fill_at(node, fifo, at);
+                    }
+                    Request::Fill { node, fifo: lane, .. } => self.write(now, node, lane, signals),
                     Request::Wake { node, at, token } => {
                         debug_assert!(token & OWN == 0);
                         signals.wake(node, at, token);

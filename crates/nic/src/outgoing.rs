@@ -13,8 +13,8 @@ pub(crate) type Outgoing = VecDeque<(Microticks, TiledHeader, Meta, Option<Data>
 /// What a NIC asks of the fabric.
 #[derive(Default)]
 pub(crate) struct Requests {
-    /// Whether there may be a packet for an injection FIFO again: requests, responses.
-    pub fills: [bool; 2],
+    /// From when on there is a packet for an injection FIFO that had none: requests, responses.
+    pub fills: [Option<Time>; 2],
     /// Classes of packets that it takes from now on, or no longer.
     pub opens: Vec<(usize, bool)>,
 }
@@ -23,8 +23,8 @@ impl Requests {
     /// Passes them on for a node.
     pub fn signal(&mut self, node: u32, signals: &mut Signals) {
         for (fifo, fill) in self.fills.iter_mut().enumerate() {
-            if std::mem::take(fill) {
-                signals.fill(node, fifo);
+            if let Some(at) = fill.take() {
+                signals.fill_at(node, fifo, at);
             }
         }
         for (class, open) in self.opens.drain(..) {

@@ -353,7 +353,7 @@ impl<N: NetworkInterface> Nodes<N> {
                     });
                     match at {
                         Some((at, place)) if at == t => {
-                            why = Resumed::Found(place as u32);
+                            why = Resumed::Found(place as u16);
                             continue;
                         }
                         Some((at, place)) => interface.schedule().found_at(at, process, place),

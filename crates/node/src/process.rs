@@ -48,7 +48,7 @@ pub enum Resumed {
     /// Its last operation is done.
     Done,
     /// Its last operation was a wait, and this of what it waited for is there: a place in its list.
-    Found(u32),
+    Found(u16),
     /// Its last operation was a wait, which has lasted as long as it may.
     TimedOut,
 }

@@ -48,6 +48,9 @@ enum Due<A> {
     },
 }
 
+// Heaps move these about: what a process needs fits beside the tag of an interface's action, so that it takes no more room than that.
+const _: () = assert!(size_of::<Due<Result<Box<u8>, u8>>>() <= 16);
+
 /// What is to be done now.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<A> {
@@ -112,7 +115,7 @@ impl<A, W: Copy> Schedule<A, W> {
     /// A process resumes at a time, since this of what it waits for (the place in its list) is there.
     pub fn found_at(&mut self, at: Microticks, process: ProcessId, place: usize) {
         self.progress(process).wait = None;
-        self.resume(at, process, Resumed::Found(place as u32));
+        self.resume(at, process, Resumed::Found(place as u16));
     }
 
     /// Whether any process waits for this.

@@ -16,6 +16,16 @@ pub(crate) struct Mailbox<C, W> {
     measurements: Vec<Measurement>,
 }
 
+impl<C, W> Mailbox<C, W> {
+    fn spend(&mut self, microticks: Microticks) {
+        match self.operations.back_mut() {
+            _ if microticks.is_zero() => {}
+            Some(Operation::Spend(before)) => *before += microticks,
+            _ => self.operations.push_back(Operation::Spend(microticks)),
+        }
+    }
+}
+
 /// A process' hardware thread. `C` is a command to its network interface, `W` something to wait for.
 pub struct Thread<C, W>(pub(crate) Arc<Mutex<Mailbox<C, W>>>);
 
@@ -57,14 +67,14 @@ impl<C, W> Thread<C, W> {
 
     /// Runs instructions for this long, behind all that it has been asked for.
     pub fn spend(&self, microticks: Microticks) {
-        if microticks.is_zero() {
-            return;
-        }
+        lock(&self.0).spend(microticks);
+    }
+
+    /// The same, and then gives a command to the network interface.
+    pub fn spend_and_submit(&self, microticks: Microticks, command: C) {
         let mut mailbox = lock(&self.0);
-        match mailbox.operations.back_mut() {
-            Some(Operation::Spend(before)) => *before += microticks,
-            _ => mailbox.operations.push_back(Operation::Spend(microticks)),
-        }
+        mailbox.spend(microticks);
+        mailbox.operations.push_back(Operation::Submit(command));
     }
 
     /// Gives a command to the network interface, when all before it is done.
@@ -126,11 +136,23 @@ mod tests {
         thread.spend(Microticks(3));
         thread.spend(Microticks(4));
         thread.submit('a');
+        thread.spend_and_submit(Microticks(0), 'b');
+        thread.spend_and_submit(Microticks(2), 'c');
         thread.spend(Microticks(1));
         let mut operations = Operations::new();
         thread.take(&mut operations);
         let told: Vec<String> = operations.iter().map(|o| format!("{o:?}")).collect();
-        assert_eq!(told, ["Spend(Microticks(7))", "Submit('a')", "Spend(Microticks(1))"]);
+        assert_eq!(
+            told,
+            [
+                "Spend(Microticks(7))",
+                "Submit('a')",
+                "Submit('b')",
+                "Spend(Microticks(2))",
+                "Submit('c')",
+                "Spend(Microticks(1))"
+            ]
+        );
         assert!(!thread.has_pending());
     }
 }

@@ -78,8 +78,12 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
         now: Time,
     ) -> Option<F::Signal> {
         let (node, own) = match request {
-            Request::Fill { node, fifo } => {
-                *refill |= 1 << fifo;
+            Request::Fill { node, fifo, at } => {
+                if at > now {
+                    self.fill_at(node, fifo, at);
+                } else {
+                    *refill |= 1 << fifo;
+                }
                 (node, None)
             }
             Request::Wake { node, at, token } => {
@@ -93,6 +97,11 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
         own
     }
 
+    /// The host of a node is asked for a packet of an injection FIFO at this time.
+    fn fill_at(&mut self, node: u32, fifo: usize, at: Time) {
+        self.calendar.push(at, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
+    }
+
     /// Asks the host for the next packet of an injection FIFO, by its number in the arena. Where there is none yet, the FIFO is to be filled
     /// when the host says.
     #[inline(always)]
@@ -103,8 +112,7 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
             }
             Pull::NotBefore(at) => {
                 self.signals.refuse_data(node);
-                let event = Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0);
-                self.calendar.push(at.max(now + 1), event);
+                self.fill_at(node, fifo, at.max(now + 1));
                 None
             }
             Pull::Empty => {

@@ -190,9 +190,22 @@ impl AriesDevice {
         lock(&self.here).descriptors &= !(1 << descriptor);
     }
 
-    /// Stores so many bytes to the NIC, which say this.
-    pub(super) fn write(&self, bytes: u32, command: Command) {
-        self.thread.submit(Submission::Write { bytes, command: Box::new(command) });
+    /// Takes these steps and stores so many bytes to the NIC, which say this.
+    pub(super) fn write(&self, steps: &[Step], bytes: u32, command: Command) {
+        let time = steps.iter().map(|&step| self.time_of(step)).sum();
+        self.thread.spend_and_submit(time, Submission::Write { bytes, command: Box::new(command) });
+    }
+
+    fn time_of(&self, step: Step) -> Microticks {
+        let core = self.core();
+        match step {
+            Step::Library => Microticks::of_milliticks(core.library_milliticks),
+            Step::Store => Microticks::of_milliticks(core.store_milliticks),
+            Step::Line => Microticks::of_milliticks(core.line_milliticks),
+            Step::Poll => Microticks::of_milliticks(core.poll_milliticks),
+            Step::SystemCall => Microticks::of_milliticks(core.system_call_milliticks),
+            Step::Compute(time) => time,
+        }
     }
 }
 
@@ -204,15 +217,7 @@ impl Device for AriesDevice {
     }
 
     fn spend(&self, step: Step) {
-        let core = self.core();
-        self.thread.spend(match step {
-            Step::Library => Microticks::of_milliticks(core.library_milliticks),
-            Step::Store => Microticks::of_milliticks(core.store_milliticks),
-            Step::Line => Microticks::of_milliticks(core.line_milliticks),
-            Step::Poll => Microticks::of_milliticks(core.poll_milliticks),
-            Step::SystemCall => Microticks::of_milliticks(core.system_call_milliticks),
-            Step::Compute(time) => time,
-        });
+        self.thread.spend(self.time_of(step));
     }
 
     fn fail(&self, call: &str, reason: impl std::fmt::Display) {

@@ -172,8 +172,7 @@ impl AriesDevice {
         match (post.kind, single) {
             (_, Some(what)) => {
                 let command = Command::Remote { descriptor, target: Target::Window(in_line), what };
-                self.spend(Step::Store);
-                self.write(16, command);
+                self.write(&[Step::Store], 16, command);
                 Ok(())
             }
             (PostKind::FmaGet, _) => self.fma_fetch(descriptor, in_line, post.bytes, post.local, post.flag),
@@ -256,9 +255,7 @@ impl AriesDevice {
 
     /// An operation of the library that begins with a store to the NIC.
     pub(super) fn operation(&self, bytes: u32, command: Command) {
-        self.spend(Step::Library);
-        self.spend(Step::Store);
-        self.write(bytes, command);
+        self.write(&[Step::Library, Step::Store], bytes, command);
     }
 
     /// Gives a transfer to the block transfer engine: from user space, or by a system call.

@@ -2,7 +2,6 @@
 
 use super::device::AriesDevice;
 use super::{Gni, Step, lock};
-use crate::device::Device;
 use netloom_nic::aries::address::MemHandle;
 use netloom_nic::aries::atomic::Amo;
 use netloom_nic::aries::status::Refusal;
@@ -11,14 +10,12 @@ use netloom_nic::aries::{Command, LINE_B, Notice, Submission, Target, WINDOW_B, 
 impl AriesDevice {
     pub(super) fn fma_set(&self, descriptor: u8, window: Window) -> Result<(), Refusal> {
         let ptag = self.ptag()?;
-        self.spend(Step::Store);
-        self.write(DESCRIPTOR_B, Command::Set { descriptor, ptag, window });
+        self.write(&[Step::Store], DESCRIPTOR_B, Command::Set { descriptor, ptag, window });
         Ok(())
     }
 
     pub(super) fn fma_close(&self, descriptor: u8) {
-        self.spend(Step::Store);
-        self.write(8, Command::Close { descriptor });
+        self.write(&[Step::Store], 8, Command::Close { descriptor });
     }
 
     pub(super) fn fma_store(&self, descriptor: u8, at: u64, bytes: &[u8]) -> Result<(), Refusal> {
@@ -29,9 +26,9 @@ impl AriesDevice {
             let part = &bytes[(begin - at) as usize..][..count as usize];
             let data = (!is_zero).then(|| part.into());
             let what = What::Put { bytes: count as u32, data };
-            self.spend(if parts.peek().is_none() { Step::Store } else { Step::Line });
+            let step = if parts.peek().is_none() { Step::Store } else { Step::Line };
             let command = Command::Remote { descriptor, target: Target::Window(begin), what };
-            self.write(count as u32, command);
+            self.write(&[step], count as u32, command);
         }
         Ok(())
     }
@@ -55,8 +52,7 @@ impl AriesDevice {
             let address = address + (begin - at);
             let what = What::Get { bytes: count as u32, process: self.process, address, flag };
             let command = Command::Remote { descriptor, target: Target::Window(begin), what };
-            self.spend(Step::Store);
-            self.write(8, command);
+            self.write(&[Step::Store], 8, command);
         }
         Ok(())
     }
@@ -78,8 +74,7 @@ impl AriesDevice {
 
     /// Lets what is asked for next by way of an FMA descriptor wait until all of its transaction before it has its responses.
     pub(super) fn fma_chain(&self, descriptor: u8) {
-        self.spend(Step::Store);
-        self.write(8, Command::Chain { descriptor });
+        self.write(&[Step::Store], 8, Command::Chain { descriptor });
     }
 }
 
@@ -95,8 +90,7 @@ impl Gni {
     /// Changes the memory domain handle of an FMA descriptor: a store and an sfence.
     pub async fn fma_set_memory(&self, descriptor: u8, memory: MemHandle) {
         let command = Command::SetMdh { descriptor, mdh: memory.mdh, is_virtual: memory.is_virtual };
-        self.spend(Step::Store);
-        self.write(8, command);
+        self.write(&[Step::Store], 8, command);
         self.core.done().await;
     }
 
@@ -114,8 +108,7 @@ impl Gni {
         let ptag = self.ptag()?;
         let notice = Notice { queue, user: id, ..Notice::default() };
         let command = Command::Open { descriptor, ptag, window, notice, packets: 0 };
-        self.spend(Step::Store);
-        self.write(DESCRIPTOR_B, command);
+        self.write(&[Step::Store], DESCRIPTOR_B, command);
         self.core.done().await;
         Ok(())
     }
@@ -164,8 +157,7 @@ impl Gni {
         self.check_window(at, amo.bytes().into())?;
         let what = self.amo(amo, operands, at, address)?;
         let command = Command::Remote { descriptor, target: Target::Window(at), what };
-        self.spend(Step::Store);
-        self.write(16, command);
+        self.write(&[Step::Store], 16, command);
         self.core.done().await;
         Ok(())
     }
@@ -209,9 +201,7 @@ impl Gni {
 
     async fn launch(&self, descriptor: u8, node: u32, offset: u64, what: What) {
         let command = Command::Remote { descriptor, target: Target::Launch { node, offset }, what };
-        self.spend(Step::Library);
-        self.spend(Step::Store);
-        self.write(16, command);
+        self.write(&[Step::Library, Step::Store], 16, command);
         self.core.done().await;
     }
 

@@ -179,6 +179,21 @@ pub enum Command {
     AskEvent(u16),
 }
 
+/// The descriptors of a NIC, by number, as far as they have been used.
+#[derive(Default)]
+pub struct Descriptors(Vec<Descriptor>);
+
+impl Descriptors {
+    /// One of them.
+    pub fn of(&mut self, descriptor: u8) -> &mut Descriptor {
+        let place = usize::from(descriptor);
+        if self.0.len() <= place {
+            self.0.resize_with(place + 1, Descriptor::default);
+        }
+        &mut self.0[place]
+    }
+}
+
 /// A descriptor that is in use.
 #[derive(Clone, Copy, Default)]
 pub struct Descriptor {
@@ -197,14 +212,14 @@ impl Nic {
     /// Does what needs no packet, as far as it comes first; says whether a request is next.
     fn next_is_request(&mut self, c: &Common, t: Microticks) -> bool {
         loop {
-            let chained = match self.commands.front() {
+            let chained = match self.commands.front().map(|command| &**command) {
                 Some(Command::Chain { descriptor }) => Some(*descriptor),
                 _ => None,
             };
             if chained.is_some_and(|descriptor| self.is_open(descriptor)) {
                 return false;
             }
-            let is_request = match self.commands.front() {
+            let is_request = match self.commands.front().map(|command| &**command) {
                 None => return false,
                 Some(Command::Open { .. }) if self.transactions.is_full() => return false,
                 Some(Command::Remote { .. } | Command::AskEvent(_)) => true,
@@ -213,19 +228,19 @@ impl Nic {
             if is_request {
                 return true;
             }
-            match self.commands.pop_front().expect("it is there") {
+            match *self.commands.pop_front().expect("it is there") {
                 Command::Set { descriptor, ptag, window } => {
-                    let d = self.descriptors.entry(descriptor).or_default();
+                    let d = self.descriptors.of(descriptor);
                     (d.ptag, d.window) = (ptag, window);
                 }
                 Command::SetMdh { descriptor, mdh, is_virtual } => {
-                    let window = &mut self.descriptors.entry(descriptor).or_default().window;
+                    let window = &mut self.descriptors.of(descriptor).window;
                     (window.mdh, window.is_virtual) = (mdh, is_virtual);
                 }
                 Command::Open { descriptor, ptag, window, notice, packets } => {
                     self.close(c, t, descriptor);
                     let ssid = self.transactions.open(notice);
-                    let d = self.descriptors.entry(descriptor).or_default();
+                    let d = self.descriptors.of(descriptor);
                     (d.ptag, d.window, d.open) = (ptag, window, ssid);
                     (d.packets, d.left) = (packets, packets);
                 }
@@ -244,12 +259,12 @@ impl Nic {
 
     /// Whether something of the descriptor's transaction has no response yet.
     fn is_open(&mut self, descriptor: u8) -> bool {
-        let ssid = self.descriptors.get(&descriptor).and_then(|d| d.open);
+        let ssid = self.descriptors.of(descriptor).open;
         ssid.is_some_and(|ssid| self.transactions.get(ssid).outstanding > 0)
     }
 
     fn close(&mut self, c: &Common, t: Microticks, descriptor: u8) {
-        let d = self.descriptors.entry(descriptor).or_default();
+        let d = self.descriptors.of(descriptor);
         if let Some(ssid) = d.open.take() {
             self.transactions.get(ssid).closed = true;
             self.finish(c, t, ssid);
@@ -268,7 +283,7 @@ impl Nic {
             }
             self.fma_first = !self.fma_first;
             if fma && (self.fma_first || !other) {
-                match self.commands.pop_front() {
+                match self.commands.pop_front().map(|command| *command) {
                     Some(Command::Remote { descriptor, target, what }) => {
                         self.issue_remote(c, t, descriptor, target, what);
                         self.one_less(c, t, descriptor);
@@ -285,7 +300,7 @@ impl Nic {
 
     /// A transaction of so many requests has made one more.
     fn one_less(&mut self, c: &Common, t: Microticks, descriptor: u8) {
-        let d = self.descriptors.entry(descriptor).or_default();
+        let d = self.descriptors.of(descriptor);
         if d.left > 0 {
             d.left -= 1;
             if d.left == 0 {
@@ -296,7 +311,7 @@ impl Nic {
 
     /// Makes a request of what a core has written.
     fn issue_remote(&mut self, c: &Common, t: Microticks, descriptor: u8, target: Target, what: What) {
-        let d = *self.descriptors.entry(descriptor).or_default();
+        let d = *self.descriptors.of(descriptor);
         let window = d.window;
         let (place, offset) = match target {
             Target::Window(at) => window.target(at),
@@ -309,7 +324,7 @@ impl Nic {
                 let why = if node.is_none() { Status::NoSuchNode } else { Status::OutOfBounds };
                 transaction.status = transaction.status.and(why);
             }
-            self.descriptors.entry(descriptor).or_default().outstanding -= 1;
+            self.descriptors.of(descriptor).outstanding -= 1;
             self.sync_changed(c, t, descriptor);
             return;
         };
@@ -384,7 +399,7 @@ impl Nic {
 
     /// A process waits until a descriptor has nothing outstanding: its count is written to memory when that is so.
     pub(super) fn sync_changed(&mut self, c: &Common, t: Microticks, descriptor: u8) {
-        let d = self.descriptors.entry(descriptor).or_default();
+        let d = self.descriptors.of(descriptor);
         if d.outstanding == 0 && self.schedule.is_awaited(|watch| watch == super::Watch::Sync(descriptor)) {
             self.write(c, t, 8, super::Landing::Sync(descriptor));
         }
@@ -393,13 +408,13 @@ impl Nic {
     /// A core asks for something: from now on its descriptor has it outstanding.
     pub(super) fn asked(&mut self, command: &Command) {
         if let Command::Remote { descriptor, .. } = command {
-            self.descriptors.entry(*descriptor).or_default().outstanding += 1;
+            self.descriptors.of(*descriptor).outstanding += 1;
         }
     }
 
     /// What was asked for by way of a descriptor and has no response yet.
-    pub(super) fn outstanding_of(&self, descriptor: u8) -> u32 {
-        self.descriptors.get(&descriptor).map_or(0, |d| d.outstanding)
+    pub(super) fn outstanding_of(&mut self, descriptor: u8) -> u32 {
+        self.descriptors.of(descriptor).outstanding
     }
 
     /// A core's write waits for a credit of PCI-Express, or goes.
@@ -409,7 +424,7 @@ impl Nic {
         t: Microticks,
         process: u8,
         bytes: u32,
-        command: Command,
+        command: Box<Command>,
     ) {
         if self.writes_held >= c.config.pio_writes {
             self.held.push_back((process, bytes, command));
@@ -418,7 +433,7 @@ impl Nic {
         self.writes_held += 1;
         let (start, end) = self.pcie.send(&c.config.pcie, crate::pcie::Way::Down, t, bytes);
         let there = end + super::crossing(&c.config, process);
-        self.schedule.at(there, Action::Arrived(Box::new(command)));
+        self.schedule.at(there, Action::Arrived(command));
         self.schedule.resume_at(start, process);
     }
 

@@ -6,7 +6,6 @@ use super::node::{Event, EventKind};
 use super::orb::{Outstanding, Then};
 use super::packet::{Response, Tag};
 use super::status::Status;
-use super::target::Arrival;
 use super::{Action, Common, Landing, Nic};
 use netloom_fabric::packet::Data;
 use netloom_node::time::Microticks;
@@ -19,18 +18,20 @@ pub struct Deposit {
 }
 
 impl Nic {
-    pub(super) fn response_arrived(&mut self, c: &Common, t: Microticks, arrival: &Arrival) {
-        let mut response = Response::of(&arrival.meta);
-        if arrival.is_damaged {
-            response.status = Status::Corrupt;
-        }
+    pub(super) fn response_arrived(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        response: Response,
+        data: Option<Data>,
+    ) {
         // What came too late has been given up already.
         let Some(what) = self.orb.remove(response.tag) else { return };
         self.counters.responses += 1;
         match what.then {
             Then::Store { process, address, bytes, .. } if response.status == Status::Success => {
                 let ready = self.translate_local(c, t, process, address, bytes);
-                let deposit = Deposit { what, response, data: arrival.data.clone() };
+                let deposit = Deposit { what, response, data };
                 if ready > t {
                     self.schedule.at(ready, Action::Deposit(Box::new(deposit)));
                 } else {
@@ -58,9 +59,7 @@ impl Nic {
 
     fn responded(&mut self, c: &Common, t: Microticks, what: &Outstanding, response: Response) {
         if let Some(descriptor) = what.descriptor {
-            if let Some(d) = self.descriptors.get_mut(&descriptor) {
-                d.outstanding -= 1;
-            }
+            self.descriptors.of(descriptor).outstanding -= 1;
             self.sync_changed(c, t, descriptor);
         }
         if let Some(ssid) = what.transaction {
@@ -88,7 +87,7 @@ impl Nic {
         if transaction.event_missed && transaction.status == Status::Success {
             transaction.event_missed = false;
             transaction.outstanding = 1;
-            self.commands.push_back(Command::AskEvent(ssid));
+            self.commands.push_back(Box::new(Command::AskEvent(ssid)));
             return;
         }
         let Some(done) = self.transactions.completed(ssid) else { return };

@@ -134,7 +134,7 @@ impl NetworkInterface for Nic {
         match submission {
             Submission::Write { bytes, command } => {
                 self.asked(&command);
-                self.core_writes(c, t, process, bytes, *command);
+                self.core_writes(c, t, process, bytes, command);
             }
             Submission::IsSynced(descriptor) => {
                 lock(&self.here).is_synced = self.outstanding_of(descriptor) == 0;

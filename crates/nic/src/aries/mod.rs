@@ -59,7 +59,7 @@ use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
 use netloom_node::schedule::Schedule;
 use netloom_node::time::Microticks;
 use packet::{Request, Tag};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 /// Packets in the pipeline towards the network **(ours)**.
@@ -176,9 +176,9 @@ pub struct Nic {
     is_sweeping: bool,
     /// Cores' writes that the NIC holds, and those that wait for a credit.
     writes_held: u32,
-    held: VecDeque<(u8, u32, Command)>,
-    commands: VecDeque<Command>,
-    descriptors: BTreeMap<u8, fma::Descriptor>,
+    held: VecDeque<(u8, u32, Box<Command>)>,
+    commands: VecDeque<Box<Command>>,
+    descriptors: fma::Descriptors,
     ready: VecDeque<Ready>,
     fma_first: bool,
     /// Towards the network: requests, responses. From it, likewise.
@@ -218,7 +218,7 @@ impl Nic {
             writes_held: 0,
             held: VecDeque::new(),
             commands: VecDeque::new(),
-            descriptors: BTreeMap::new(),
+            descriptors: fma::Descriptors::default(),
             ready: VecDeque::new(),
             fma_first: false,
             requests: Port::default(),
@@ -238,7 +238,7 @@ impl Nic {
     fn act(&mut self, c: &Common, t: Microticks, action: Action) {
         match action {
             Action::Arrived(command) => {
-                self.commands.push_back(*command);
+                self.commands.push_back(command);
                 self.feed(c, t);
             }
             Action::Serve(class) => {
@@ -282,8 +282,11 @@ impl Nic {
         let port = if which == 0 { &mut self.requests } else { &mut self.responses };
         let start = port.free_at.max(t);
         port.free_at = start + c.config.passage(carried);
-        port.list.push_back((start + Microticks::of_milliticks(c.config.out_milliticks), header, meta, data));
-        self.asks.fills[which] |= std::mem::take(&mut port.is_hungry);
+        let ready = start + Microticks::of_milliticks(c.config.out_milliticks);
+        port.list.push_back((ready, header, meta, data));
+        if std::mem::take(&mut port.is_hungry) {
+            self.asks.fills[which] = Some(ready.tick_up());
+        }
     }
 
     /// Sends a request, for which there is a place.

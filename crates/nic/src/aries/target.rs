@@ -14,10 +14,20 @@ use netloom_fabric::packet::{Data, Meta};
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
 use netloom_node::time::Microticks;
 
-/// A packet that has arrived.
+/// A packet that has arrived and that nobody has looked at.
 pub struct Arrival {
     pub meta: Meta,
+    mode: Mode,
+    pub data: Option<Data>,
+    /// Whether its CRC is wrong.
+    pub is_damaged: bool,
+}
+
+/// A request that has arrived.
+pub struct Arrived {
     pub request: Request,
+    /// Its node.
+    pub source: u32,
     pub mode: Mode,
     pub data: Option<Data>,
     /// Whether its CRC is wrong.
@@ -26,7 +36,7 @@ pub struct Arrival {
 
 /// A request whose address is known.
 pub struct Located {
-    pub arrival: Arrival,
+    pub arrival: Arrived,
     pub process: u8,
     pub address: u64,
     /// Where its event goes.
@@ -42,7 +52,6 @@ impl Nic {
         let class = usize::from(delivery.header.class() == Class::Response);
         let arrival = Arrival {
             meta: delivery.meta,
-            request: Request::of(&delivery.meta),
             mode: delivery.header.mode(),
             data: delivery.data.cloned(),
             is_damaged: delivery.header.is_damaged(),
@@ -73,24 +82,30 @@ impl Nic {
             if class == 0 && (self.responses.is_full() || self.amo.is_stalled()) {
                 break;
             }
-            let arrival = self.arrivals[class].pop().expect("it is there");
-            let bytes = match arrival.request.op {
-                Op::Response => Response::of(&arrival.meta).bytes,
-                Op::Get | Op::Event => 0,
-                Op::Put | Op::Send => arrival.request.bytes,
-                Op::Amo | Op::Join | Op::Result => arrival.data.as_ref().map_or(8, |d| d.len() as u32),
-            };
-            self.arrivals_free[class] = start + c.config.passage(bytes);
+            let Arrival { meta, mode, data, is_damaged } = self.arrivals[class].pop().expect("it is there");
             if class == 0 {
-                self.request_arrived(c, t, arrival);
+                let request = Request::of(&meta);
+                let bytes = match request.op {
+                    Op::Put | Op::Send => request.bytes,
+                    Op::Amo | Op::Join | Op::Result => data.as_ref().map_or(8, |d| d.len() as u32),
+                    Op::Get | Op::Event | Op::Response => 0,
+                };
+                self.arrivals_free[class] = start + c.config.passage(bytes);
+                let arrived = Arrived { request, source: meta.source, mode, data, is_damaged };
+                self.request_arrived(c, t, arrived);
             } else {
-                self.response_arrived(c, t, &arrival);
+                let mut response = Response::of(&meta);
+                self.arrivals_free[class] = start + c.config.passage(response.bytes);
+                if is_damaged {
+                    response.status = Status::Corrupt;
+                }
+                self.response_arrived(c, t, response, data);
             }
         }
         self.arrivals[class].reopen((class, c.config.input_packets), &mut self.asks);
     }
 
-    fn request_arrived(&mut self, c: &Common, t: Microticks, arrival: Arrival) {
+    fn request_arrived(&mut self, c: &Common, t: Microticks, arrival: Arrived) {
         self.counters.served += 1;
         let r = arrival.request;
         if arrival.is_damaged {
@@ -134,20 +149,20 @@ impl Nic {
     }
 
     /// Does what was asked for.
-    pub(super) fn commit(&mut self, c: &Common, t: Microticks, located: Located) {
+    pub(super) fn commit(&mut self, c: &Common, t: Microticks, mut located: Located) {
         let r = located.arrival.request;
         match r.op {
             Op::Get => self.read(c, t, super::memory::Read::Answer(located)),
             Op::Amo => self.atomic(c, t, located),
             Op::Event => {
-                let key = (located.arrival.meta.source, r.ssid);
+                let key = (located.arrival.source, r.ssid);
                 self.table.forget(key);
                 self.remote_event(c, t, located.queue, &r);
                 self.respond(c, t, &located.arrival, Status::Success, false);
             }
             _ => {
                 let (process, address) = (located.process, located.address);
-                let data = located.arrival.data.clone();
+                let data = located.arrival.data.take();
                 let start =
                     self.write(c, t, r.bytes, Landing::Data { process, address, bytes: r.bytes, data });
                 let missed = self.count(c, t, &located);
@@ -162,7 +177,7 @@ impl Nic {
         if !r.event {
             return false;
         }
-        let key = (located.arrival.meta.source, r.ssid);
+        let key = (located.arrival.source, r.ssid);
         let followed = self.table.follow(key, r.packets, c.config.message_table_entries as usize);
         if followed == Followed::Complete {
             self.remote_event(c, t, located.queue, r);
@@ -181,7 +196,7 @@ impl Nic {
     }
 
     /// A part of a message for a posted receive.
-    fn message_part(&mut self, c: &Common, t: Microticks, arrival: Arrival) {
+    fn message_part(&mut self, c: &Common, t: Microticks, mut arrival: Arrived) {
         let r = arrival.request;
         let process = r.mdh as u8;
         let find = || {
@@ -195,11 +210,11 @@ impl Nic {
             here.receives.get_mut(&process).filter(|_| is_member)?.pop_front()
         };
         let end = r.offset + u64::from(r.bytes);
-        let (sequence, is_last) = self.table.message((arrival.meta.source, r.ssid), r.packets, end, find);
+        let (sequence, is_last) = self.table.message((arrival.source, r.ssid), r.packets, end, find);
         let mut start = t;
         if let Some(receive) = sequence.receive {
             if sequence.status == Status::Success {
-                let (address, data) = (receive.address + r.offset, arrival.data.clone());
+                let (address, data) = (receive.address + r.offset, arrival.data.take());
                 // (ours): the receive's pages were translated when it was posted.
                 start = self.write(c, t, r.bytes, Landing::Data { process, address, bytes: r.bytes, data });
             }
@@ -221,7 +236,7 @@ impl Nic {
         &mut self,
         c: &Common,
         t: Microticks,
-        arrival: &Arrival,
+        arrival: &Arrived,
         status: Status,
         missed: bool,
     ) {
@@ -233,17 +248,17 @@ impl Nic {
         &mut self,
         c: &Common,
         t: Microticks,
-        arrival: &Arrival,
+        arrival: &Arrived,
         (status, event_missed): (Status, bool),
         bytes: u32,
         data: Option<Data>,
     ) {
         if status != Status::Success && !arrival.is_damaged {
-            self.report(c, t, ErrorKind::Refused(status), Some(arrival.meta.source));
+            self.report(c, t, ErrorKind::Refused(status), Some(arrival.source));
         }
         let response = Response { tag: arrival.request.tag, status, event_missed, bytes };
         let meta = response.to_meta(self.number, Self::tick(t));
-        let way = (arrival.meta.source, Class::Response, arrival.mode);
+        let way = (arrival.source, Class::Response, arrival.mode);
         self.send(c, t, way, (c.packet.response_flits(bytes), bytes), meta, data);
     }
 }

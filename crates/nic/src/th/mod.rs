@@ -225,8 +225,11 @@ impl Nic {
         let which = usize::from(is_answer);
         let way = if is_answer { &mut self.responses } else { &mut self.requests };
         let meta = packet.to_meta(self.number, t.tick());
-        way.push_back((t + Microticks::of_milliticks(c.config.out_milliticks), header, meta, data));
-        self.asks.fills[which] |= std::mem::take(&mut self.is_hungry[which]);
+        let ready = t + Microticks::of_milliticks(c.config.out_milliticks);
+        way.push_back((ready, header, meta, data));
+        if std::mem::take(&mut self.is_hungry[which]) {
+            self.asks.fills[which] = Some(ready.tick_up());
+        }
         self.counters.packets += 1;
     }
 }

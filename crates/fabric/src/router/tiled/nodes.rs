@@ -67,12 +67,15 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
 
     /// Does what the host asked for.
     fn obey(&mut self, now: Time) {
+        if self.signals.is_empty() {
+            return;
+        }
         let mut list = std::mem::take(&mut self.signals.requests);
         for signal in list.drain(..) {
             match signal {
-                Request::Fill { node, fifo } => {
+                Request::Fill { node, fifo, at } => {
                     let (router, slot) = self.home(node);
-                    self.calendar.push(now + 1, Event::of_packet(Kind::Fill, router, slot, fifo, 0));
+                    self.calendar.push(at.max(now + 1), Event::of_packet(Kind::Fill, router, slot, fifo, 0));
                 }
                 Request::Wake { node, at, token } => {
                     assert!(at > now, "a host may be woken in the future only");
