@@ -11,6 +11,7 @@ use std::path::PathBuf;
 #[command(
     name = "netloom",
     version,
+    disable_help_subcommand = true,
     about = "Simulates the interconnect of a supercomputer",
     long_about = "Simulates the interconnect of a supercomputer: BlueGene/L's and Blue Gene/Q's tori, Cray XC's dragonfly and TH Express-2's fat tree, packet by packet, \
         with their virtual channels, tokens and arbiters.\n\nA study (a TOML file) names a machine, what its nodes do, and what to measure. \
@@ -18,11 +19,13 @@ use std::path::PathBuf;
     after_help = "Without a command, netloom runs its main example: an all-to-all on a 32x32x32 BlueGene/L.",
     after_long_help = "Without a command, netloom runs its main example: an all-to-all on a 32x32x32 BlueGene/L.\n\n\
         Examples:\n  \
-        netloom run hot-region                      a built-in example, by name\n  \
+        netloom studies                             the built-in studies\n  \
+        netloom run hot-region                      one of them, by name\n  \
         netloom run my.toml --set router.paths=1    a study of one's own, with one change\n  \
         netloom sweep light-traffic --threads 8     every combination of a study's [sweep]\n  \
         netloom machines describe bgl               what a machine has, without a run\n  \
-        netloom validate bgl                        the paper's figures beside the simulated ones\n\n\
+        netloom validate bgl                        the paper's figures beside the simulated ones\n  \
+        netloom help keys measure                   the keys of a study's [measure] table\n\n\
         Exit status: 0 all well; 1 a run stalled or failed, a claim does not hold, an expectation was not met, a published figure \
         failed or a result could not be written; 2 a mistake in a file or a flag; 130 interrupted, with a partial result."
 )]
@@ -42,14 +45,15 @@ pub enum Command {
         netloom run all-to-all --set topology.dims=[16,16,16] --set traffic.routing=static\n  \
         netloom run light-traffic --set sweep={}    one run of a study that sweeps\n  \
         netloom run all-to-all --json | jq .links.mean_utilization\n\n\
+        A study that has a [sweep] table is swept, as `netloom sweep` does it.\n\n\
         The study's [[claim]] tables are judged at the end, but for those that take more than one point of a sweep.\n\n\
         Ctrl-C or SIGTERM stops a run and keeps what it has, marked as partial; the status is then 130. It is 1 when the run \
         stalls or fails, a claim does not hold, an expectation of the study is not met, or the result cannot be written.")]
     Run(RunArgs),
     /// Run a study at every combination of the values in its [sweep] table
     #[command(
-        after_long_help = "Points run side by side, one thread each. A sweep that was stopped goes on where it \
-        was when the same command is given again. The study's [[claim]] tables are judged at the end.\n\n\
+        after_long_help = "Points run side by side, one thread each. A sweep that was stopped resumes where it \
+        was when the same command is given again. A study without a [sweep] table is run once. The study's [[claim]] tables are judged at the end.\n\n\
         The status is 1 when a point stalls or fails, a claim does not hold, an expectation is not met or a result cannot be \
         written; 130 when the sweep was interrupted.\n\nExamples:\n  \
         netloom sweep light-traffic\n  \
@@ -57,6 +61,16 @@ pub enum Command {
         netloom sweep my.toml --set 'sweep.router.paths=[1,2]'"
     )]
     Sweep(RunArgs),
+    /// List the built-in studies, or print one
+    #[command(after_long_help = "Examples:\n  \
+        netloom studies\n  \
+        netloom studies show xc/put-rates > mine.toml\n  \
+        netloom run xc/put-rates")]
+    Studies {
+        /// What to do with studies; `list` if omitted
+        #[command(subcommand)]
+        action: Option<StudiesAction>,
+    },
     /// List, show, check or describe machines
     #[command(after_long_help = "Examples:\n  \
         netloom machines\n  \
@@ -68,6 +82,27 @@ pub enum Command {
         /// What to do with machines; `list` where left out
         #[command(subcommand)]
         action: Option<MachinesAction>,
+    },
+    /// Compare results: what differs in configuration and in figures
+    #[command(after_long_help = "Examples:\n  \
+        netloom compare netloom-out/all-to-all netloom-out/all-to-all-2\n  \
+        netloom compare before/ after/ --html comparison.html\n  \
+        netloom compare static/ dynamic/ --json\n\n\
+        A result is the folder of a run or of a sweep, or a summary.json. Sweeps are compared point by point. Of the figures \
+        whose confidence intervals are known, the comparison says whether they differ by more than the intervals explain.")]
+    Compare {
+        /// Two or more results; the first is what the others are compared with
+        #[arg(required = true, num_args = 2..)]
+        results: Vec<PathBuf>,
+        /// Also show the figures that are the same
+        #[arg(long)]
+        all: bool,
+        /// Print JSON for programs instead of text for people
+        #[arg(long)]
+        json: bool,
+        /// Write the comparison as a page into this file
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
     /// Compare published figures with simulated ones
     #[command(after_long_help = "Examples:\n  \
@@ -108,6 +143,25 @@ pub enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Print the help of a command, or what keys and metrics mean
+    #[command(after_long_help = "Examples:\n  \
+        netloom help run\n  \
+        netloom help keys                           all keys, a line each\n  \
+        netloom help keys measure                   a table's keys, with type, unit, default and choices\n  \
+        netloom help keys workload.kind             one key\n  \
+        netloom help metrics latency                the figures of a result, with unit and definition")]
+    Help {
+        /// A command; or `keys` or `metrics`, and which
+        topic: Vec<String>,
+    },
+    /// Print netloom's manual page, or that of a command
+    #[command(after_long_help = "Examples:\n  \
+        netloom man > ~/.local/share/man/man1/netloom.1\n  \
+        netloom man run > ~/.local/share/man/man1/netloom-run.1")]
+    Man {
+        /// The command
+        command: Option<String>,
+    },
     /// Print a script that completes netloom's commands in a shell
     #[command(after_long_help = "Examples:\n  \
         netloom completions bash > ~/.local/share/bash-completion/completions/netloom\n  \
@@ -116,6 +170,22 @@ pub enum Command {
     Completions {
         /// The shell
         shell: Shell,
+    },
+}
+
+/// What can be done with studies.
+#[derive(Debug, Subcommand)]
+pub enum StudiesAction {
+    /// List the built-in studies
+    List {
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a study's TOML file
+    Show {
+        /// A built-in study
+        study: String,
     },
 }
 
@@ -206,7 +276,7 @@ pub struct Common {
 /// What a run or a sweep takes.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// Path of a study's TOML file, or a built-in example: all-to-all, hot-region, light-traffic
+    /// Path of a study's TOML file, or the name of a built-in one (`netloom studies`)
     pub study: String,
     /// Output and threads
     #[command(flatten)]

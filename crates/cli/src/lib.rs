@@ -2,21 +2,25 @@
 
 pub mod args;
 mod describe;
+pub mod reference;
+mod studies;
 
-use args::{Cli, Command, Common, MachinesAction, RunArgs};
+use args::{Cli, Command, Common, MachinesAction, RunArgs, StudiesAction};
 use clap::{CommandFactory, Parser};
 use netloom_report::folder::{IfExists, output_folder};
 use netloom_report::terminal::{Terminal, summary};
-use netloom_report::{claims, sweep, write};
-use netloom_study::diagnose::Problem;
+use netloom_report::{claims, compare, sweep, write};
+use netloom_study::diagnose::{Problem, suggest};
+use netloom_study::library;
 use netloom_study::machine::BUILT_IN;
 use netloom_study::number::grouped;
-use netloom_study::resolve::{EXAMPLES, ResolvedStudy, load, load_machine};
+use netloom_study::resolve::{ResolvedStudy, load, load_machine};
 use netloom_study::result::Ended;
 use netloom_study::run::{Quiet, Simulate, threads_here, unmet};
 use netloom_study::{machine, memory};
 use netloom_validate::judges::{Bench, Judge};
 use netloom_validate::{bench, verdicts};
+use reference::Topic;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -30,6 +34,18 @@ pub const FAILED: u8 = 1;
 pub const MISTAKE: u8 = 2;
 /// Stopped, with a partial result.
 pub const STOPPED: u8 = 130;
+
+/// The exit statuses, for the reference.
+pub const STATUSES: [(u8, &str); 4] = [
+    (OK, "The command did what it was asked for."),
+    (
+        FAILED,
+        "A run stalled or failed, a claim does not hold, an expectation is not met, a published figure fails, or a result \
+         could not be written.",
+    ),
+    (MISTAKE, "A mistake in a file or a flag; nothing was run."),
+    (STOPPED, "Interrupted, with a partial result."),
+];
 
 /// What the command works with.
 pub struct World<'a> {
@@ -123,9 +139,11 @@ fn wants_json(cli: &Cli) -> bool {
     match &cli.command {
         Some(Command::Run(a) | Command::Sweep(a)) => a.common.json,
         Some(Command::Validate { common, .. } | Command::Bench { common, .. }) => common.json,
+        Some(Command::Compare { json, .. }) => *json,
         Some(Command::Machines {
             action: Some(MachinesAction::List { json } | MachinesAction::Describe { json, .. }),
-        }) => *json,
+        })
+        | Some(Command::Studies { action: Some(StudiesAction::List { json }) }) => *json,
         _ => false,
     }
 }
@@ -133,23 +151,60 @@ fn wants_json(cli: &Cli) -> bool {
 fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
     match cli.command {
         None => {
-            let study = load(EXAMPLES[0].0, &[])?;
+            let study = load(library::MAIN, &[])?;
             memory::check(&[&study], 1, world.memory)?;
             let folder = output_folder(&default_folder(&study), IfExists::Next)?;
             run_study(&study, &folder, &Common::default(), world, out, err)
         }
         Some(Command::Run(args)) => {
             let study = load(&args.study, &args.sets.set)?;
-            if !study.axes.is_empty() {
-                let problem = Problem::new(format!("the study `{}` has a [sweep] table", study.study.name));
-                let help = format!("use `netloom sweep {}`, or --set sweep={{}} for one run", args.study);
-                return Err(problem.help(help).into());
+            if study.axes.is_empty() {
+                return run_once(&study, &args, world, out, err);
             }
-            memory::check(&[&study], 1, world.memory.filter(|_| !args.force_memory))?;
-            let folder = output_folder(&folder_of(&args, &study), if_exists(&args))?;
-            run_study(&study, &folder, &args.common, world, out, err)
+            let points: usize = study.axes.iter().map(|axis| axis.values.len()).product();
+            let note = "this study has a [sweep] table";
+            writeln!(err, "netloom: {note}: {points} runs follow; --set sweep={{}} makes it one")?;
+            run_sweep(&study, &args, world, out, err)
         }
-        Some(Command::Sweep(args)) => run_sweep(&args, world, out, err),
+        Some(Command::Sweep(args)) => {
+            let study = load(&args.study, &args.sets.set)?;
+            if !study.axes.is_empty() {
+                return run_sweep(&study, &args, world, out, err);
+            }
+            let example = "--set 'sweep.seed=[1,2]'";
+            writeln!(
+                err,
+                "netloom: this study has no [sweep] table: one run follows; {example} makes it two"
+            )?;
+            run_once(&study, &args, world, out, err)
+        }
+        Some(Command::Studies { action }) => {
+            studies(action.unwrap_or(StudiesAction::List { json: false }), out)
+        }
+        Some(Command::Compare { results, all, json, html }) => {
+            let read = |path: &PathBuf| Ok::<_, Problem>((path.display().to_string(), compare::read(path)?));
+            let results: Vec<_> = results.iter().map(read).collect::<Result<_, _>>()?;
+            let comparison = compare::compare(&results);
+            if json {
+                print_json(out, &comparison)?;
+            } else {
+                write!(out, "{}", compare::text(&comparison, all))?;
+            }
+            if let Some(path) = html {
+                std::fs::write(&path, compare::page(&comparison, all))
+                    .map_err(|e| Problem::new(format!("cannot write {}: {e}", path.display())))?;
+                writeln!(err, "Page: {}", path.display())?;
+            }
+            Ok(OK)
+        }
+        Some(Command::Help { topic }) => help(&topic, out),
+        Some(Command::Man { command }) => {
+            let page = command_of(command.as_slice())?;
+            let mut text = Vec::new();
+            clap_mangen::Man::new(page).render(&mut text)?;
+            out.write_all(&text)?;
+            Ok(OK)
+        }
         Some(Command::Machines { action }) => {
             machines(action.unwrap_or(MachinesAction::List { json: false }), out)
         }
@@ -234,6 +289,60 @@ fn print_json(out: &mut dyn Write, value: &impl serde::Serialize) -> std::io::Re
     writeln!(out)
 }
 
+/// A command by its name and those of the commands above it; the program itself without a name.
+fn command_of(names: &[String]) -> Result<clap::Command, Problem> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    for name in names {
+        let known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let unknown = || Problem::new(format!("no command `{name}`")).help(suggest(name, &known));
+        command = command.find_subcommand(name).cloned().ok_or_else(unknown)?;
+    }
+    Ok(command)
+}
+
+fn help(topic: &[String], out: &mut dyn Write) -> Result<u8, Trouble> {
+    let reference = topic.first().and_then(|word| Topic::named(word));
+    match reference {
+        Some(of) => write!(out, "{}", reference::text(of, topic.get(1).map(String::as_str))?)?,
+        None => write!(out, "{}", command_of(topic)?.render_long_help())?,
+    }
+    Ok(OK)
+}
+
+fn studies(action: StudiesAction, out: &mut dyn Write) -> Result<u8, Trouble> {
+    match action {
+        StudiesAction::List { json } => {
+            let all = studies::list()?;
+            if json {
+                print_json(out, &all)?;
+            } else {
+                write!(out, "{}", studies::table(&all))?;
+            }
+        }
+        StudiesAction::Show { study } => {
+            let names = library::similar(&study);
+            let (_, text) = library::text_of(&study).ok_or_else(|| {
+                Problem::new(format!("no built-in study `{study}`")).help(suggest(&study, &names))
+            })?;
+            write!(out, "{text}")?;
+        }
+    }
+    Ok(OK)
+}
+
+fn run_once(
+    study: &ResolvedStudy,
+    args: &RunArgs,
+    world: &World,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Trouble> {
+    memory::check(&[study], 1, world.memory.filter(|_| !args.force_memory))?;
+    let folder = output_folder(&folder_of(args, study), if_exists(args))?;
+    run_study(study, &folder, &args.common, world, out, err)
+}
+
 fn run_study(
     study: &ResolvedStudy,
     folder: &Path,
@@ -270,26 +379,31 @@ fn run_study(
     })
 }
 
-fn run_sweep(args: &RunArgs, world: &World, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, Trouble> {
-    let study = load(&args.study, &args.sets.set)?;
-    let wanted = folder_of(args, &study);
-    let points = sweep::points(&study)?;
+fn run_sweep(
+    study: &ResolvedStudy,
+    args: &RunArgs,
+    world: &World,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Trouble> {
+    let wanted = folder_of(args, study);
+    let points = sweep::points(study)?;
     let points: Vec<&ResolvedStudy> = points.iter().map(|point| &point.study).collect();
     memory::check(&points, threads(&args.common), world.memory.filter(|_| !args.force_memory))?;
-    let goes_on = !args.force && sweep::holds(&wanted, &study);
+    let goes_on = !args.force && sweep::holds(&wanted, study);
     let folder = output_folder(&wanted, if goes_on { IfExists::Replace } else { if_exists(args) })?;
     if args.force && folder.join("points").is_dir() {
         sweep::forget(&folder)?;
     }
-    let view = Terminal::new(&study, world.stop);
-    let outcomes = sweep::run_and_keep(&study, world.simulator, &folder, &view, threads(&args.common));
+    let view = Terminal::new(study, world.stop);
+    let outcomes = sweep::run_and_keep(study, world.simulator, &folder, &view, threads(&args.common));
     view.finish();
     let (outcomes, halt) = outcomes?;
-    let judged = sweep::judge(&study, &outcomes, &folder)?;
+    let judged = sweep::judge(study, &outcomes, &folder)?;
     if args.common.json {
-        write!(out, "{}", sweep::to_json(&study, &outcomes, &judged))?;
+        write!(out, "{}", sweep::to_json(study, &outcomes, &judged))?;
     } else {
-        write!(out, "{}", sweep::summary(&study, &outcomes, &judged))?;
+        write!(out, "{}", sweep::summary(study, &outcomes, &judged))?;
     }
     if let Some(halt) = halt {
         show(&halt.problem, args.common.json, err)?;
@@ -303,7 +417,11 @@ fn run_sweep(args: &RunArgs, world: &World, out: &mut dyn Write, err: &mut dyn W
     writeln!(err, "Report: {}", folder.join("report.html").display())?;
     let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
     if missing > 0 {
-        writeln!(err, "Stopped with {missing} of {} points to go; the same command goes on", outcomes.len())?;
+        writeln!(
+            err,
+            "Stopped with {missing} of {} points to go; the same command resumes the sweep",
+            outcomes.len()
+        )?;
         return Ok(STOPPED);
     }
     let unmet =
@@ -333,7 +451,7 @@ fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> 
         }
         MachinesAction::Check { machine, sets } => {
             let m = load_machine(&machine, &sets.set)?;
-            writeln!(out, "{machine}: {} is in order, {} nodes", m.title(), grouped(m.nodes() as i64))?;
+            writeln!(out, "{machine}: {} is valid, {} nodes", m.title(), grouped(m.nodes() as i64))?;
         }
         MachinesAction::Describe { machine, size, sets, json } => {
             let m = load_machine(&machine, &size.sets(&sets))?;

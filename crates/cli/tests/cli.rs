@@ -41,7 +41,7 @@ fn help_teaches() {
     for (args, expected) in [
         (vec!["--help"], "netloom machines describe bgl"),
         (vec!["run", "--help"], "--set topology.dims=[16,16,16]"),
-        (vec!["sweep", "--help"], "goes on where it was"),
+        (vec!["sweep", "--help"], "resumes where it was"),
         (vec!["machines", "--help"], "netloom machines show bgl > mine.toml"),
         (vec!["validate", "--help"], "paper.table[row].column"),
         (vec!["completions", "--help"], "bash-completion"),
@@ -63,7 +63,7 @@ fn machines_are_described() {
     }
     assert!(text(&netloom(&["machines"]).stdout).contains("bgl"));
     assert!(text(&netloom(&["machines", "show", "bgl"]).stdout).contains("[T 2]"));
-    assert!(text(&netloom(&["machines", "check", "bgl"]).stdout).contains("is in order"));
+    assert!(text(&netloom(&["machines", "check", "bgl"]).stdout).contains("is valid"));
     let json = netloom(&["machines", "describe", "bgl", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(json["facts"]["nodes"], 32_768);
@@ -122,8 +122,75 @@ fn mistakes_have_their_own_status() {
     assert_eq!(error["error"]["line"], 1);
     assert_eq!(netloom(&["runn"]).status.code(), Some(i32::from(MISTAKE)));
     assert_eq!(netloom(&["run", "all-to-all", "--threads", "0"]).status.code(), Some(i32::from(MISTAKE)));
-    assert!(text(&netloom(&["run", "light-traffic"]).stderr).contains("netloom sweep light-traffic"));
-    assert!(text(&netloom(&["sweep", "all-to-all"]).stderr).contains("has no [sweep] table"));
+}
+
+/// Wherever it is called: no file of the repository is needed.
+#[test]
+fn all_studies_are_built_in() {
+    let listed = text(&netloom(&["studies"]).stdout);
+    for name in ["all-to-all ", "xc/put-rates ", "programs/lulesh "] {
+        assert!(listed.contains(name), "{listed}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_slice(&netloom(&["studies", "list", "--json"]).stdout).unwrap();
+    assert!(json.as_array().unwrap().len() > 50 && json[0]["points"].is_number());
+    assert!(text(&netloom(&["studies", "show", "xc/put-rates"]).stdout).contains("put-rates"));
+    let told = text(&netloom(&["run", "put-rates"]).stderr);
+    assert!(told.contains("did you mean `xc/put-rates`?"), "{told}");
+    let told = text(&netloom(&["studies", "show", "nothing"]).stderr);
+    assert!(told.contains("no built-in study `nothing`"), "{told}");
+}
+
+#[test]
+fn either_verb_does_what_the_study_says() {
+    let root = tempfile::tempdir().unwrap();
+    let (one, many) = (root.path().join("one"), root.path().join("many"));
+    let set = ["--set", "topology.dims=[4,4,4]", "--threads", "1", "--out"];
+    let args = [&["sweep", "all-to-all"][..], &set, &[path(&one)]].concat();
+    let (status, _, told) = with(&Fake::default(), &[], &args);
+    assert!(status == OK && told.contains("one run follows") && one.join("summary.json").is_file(), "{told}");
+    let args = [&["run", "light-traffic"][..], &set, &[path(&many)]].concat();
+    let (_, shown, told) = with(&Fake::default(), &[], &args);
+    assert!(told.contains("runs follow") && many.join("sweep.csv").is_file(), "{told}{shown}");
+}
+
+#[test]
+fn results_are_compared() {
+    let root = tempfile::tempdir().unwrap();
+    let [a, b, page] = ["a", "b", "page.html"].map(|name| root.path().join(name));
+    for (out, seed) in [(&a, "seed=1"), (&b, "seed=2")] {
+        let small = ["run", "all-to-all", "--set", "topology.dims=[4,4,4]", "--threads", "1"];
+        let args = [&small[..], &["--set", seed, "--out", path(out)]].concat();
+        assert_eq!(with(&Fake::default(), &[], &args).0, OK);
+    }
+    let args = ["compare", path(&a), path(&b), "--html", path(&page)];
+    let (status, shown, told) = with(&Fake::default(), &[], &args);
+    assert!(
+        status == OK && shown.contains("seed") && told.contains("Page:") && page.is_file(),
+        "{shown}{told}"
+    );
+    let (_, json, _) = with(&Fake::default(), &[], &["compare", path(&a), path(&b), "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["configuration"][0]["key"], "seed");
+    let (_, shown, _) = with(&Fake::default(), &[], &["compare", path(&a), path(&a)]);
+    assert!(shown.contains("figures are the same."), "{shown}");
+    let (status, _, told) = with(&Fake::default(), &[], &["compare", path(&a), path(root.path())]);
+    assert!(status == MISTAKE && told.contains("holds no result"), "{told}");
+}
+
+#[test]
+fn keys_and_commands_are_explained() {
+    let told = text(&netloom(&["help", "keys", "measure.window_us"]).stdout);
+    assert!(told.contains("us") && told.contains("type"), "{told}");
+    assert!(text(&netloom(&["help", "run"]).stdout).contains("--force-memory"));
+    assert!(text(&netloom(&["help", "machines", "show"]).stdout).contains("MACHINE"));
+    let wrong = netloom(&["help", "keys", "measure.window_u"]);
+    assert_eq!(wrong.status.code(), Some(i32::from(MISTAKE)));
+    assert!(text(&wrong.stderr).contains("did you mean `measure.window_us`?"));
+    assert!(text(&netloom(&["help", "runn"]).stderr).contains("did you mean `run`?"));
+    assert!(
+        text(&netloom(&["man"]).stdout).starts_with(".ie") || text(&netloom(&["man"]).stdout).contains(".TH")
+    );
 }
 
 #[test]

@@ -2,8 +2,10 @@
 //! shows, published figures beside simulated ones, and claims judged.
 
 pub mod claims;
+pub mod compare;
 pub mod figures;
 pub mod folder;
+pub mod limits;
 pub mod published;
 pub mod sweep;
 pub mod terminal;

@@ -2,6 +2,7 @@
 
 use crate::claims::{self, Judged};
 use crate::figures::figures;
+use crate::limits;
 use indicatif::{ProgressBar, ProgressStyle};
 use netloom_study::number::{counted, duration, percent, scaled, short};
 use netloom_study::resolve::ResolvedStudy;
@@ -22,6 +23,8 @@ pub struct Terminal<'a> {
     last: Mutex<Instant>,
 }
 
+/// Columns of the sentences on what limits a run.
+const LIMITS_WIDTH: usize = 110;
 /// Steps of the bar.
 const STEPS: u64 = 1000;
 /// Time between two lines where there is no terminal.
@@ -116,6 +119,15 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult, judged: &[Judged]) -> 
     for warning in &result.warnings {
         let _ = writeln!(text, "WARNING: {warning}");
     }
+    let limits = limits::findings(study, result);
+    if !limits.is_empty() {
+        let _ = writeln!(text, "\nWhat limits this run");
+        for finding in &limits {
+            for line in textwrap::wrap(&finding.text, LIMITS_WIDTH) {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+    }
     for table in &result.measured {
         let _ = write!(text, "\n{}", crate::write::measured::text(table));
     }
@@ -126,7 +138,7 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult, judged: &[Judged]) -> 
         }
     }
     if let Some(stall) = &result.stall {
-        let _ = writeln!(text, "\nThe network stood still after {} us", short(stall.since_us));
+        let _ = writeln!(text, "\nThe network stalled after {} us", short(stall.since_us));
         for p in &stall.examples {
             let at = p.whereabouts();
             let _ = writeln!(text, "  {at}, {}, to {:?}: {}", p.buffer, p.destination, p.waits_for);

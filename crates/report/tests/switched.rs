@@ -74,7 +74,7 @@ fn a_folder_holds_what_was_found() {
         "Utilization of the links of group",
         "Latency of packets",
         "Packets that arrive out of order",
-        "by way of others",
+        "non-minimal",
         "9 groups of 4 routers",
     ] {
         assert!(page.contains(expected), "{expected}");

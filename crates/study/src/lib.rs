@@ -9,6 +9,7 @@ pub mod decode;
 pub mod diagnose;
 mod errors;
 pub mod keys;
+pub mod library;
 pub mod machine;
 mod measure;
 pub mod memory;

@@ -151,7 +151,7 @@ pub const WINDOW_TICKS: u64 = 10_000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasureConfig {
-    /// When the run ends. None: `finished` for programs, `converged` for traffic; [`crate::resolve`] fills it in.
+    /// When the run ends. If omitted: `finished` for programs, `converged` for traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// The end of a run until `time`, us.
@@ -160,7 +160,7 @@ pub struct MeasureConfig {
     /// What is left out of the means.
     pub warmup_us: Warmup,
     /// Length of a measuring window, us: curves over time have a point per window, confidence intervals are taken from
-    /// the windows' means. None: [`WINDOW_TICKS`] ticks of the machine.
+    /// the windows' means. If omitted: 10,000 ticks of the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_us: Option<f64>,
     /// Half width of the 95% confidence interval at which a mean has converged, relative.

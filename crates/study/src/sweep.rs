@@ -41,7 +41,7 @@ pub struct Outcome {
 pub fn points(study: &ResolvedStudy) -> Result<Vec<Point>, Problem> {
     if study.axes.is_empty() {
         return Err(Problem::new(format!("the study `{}` has no [sweep] table", study.study.name))
-            .help("add one, such as `[sweep]` with `router.paths = [1, 2]`, or use `netloom run`"));
+            .help("add one, such as `[sweep]` with `router.paths = [1, 2]`, or run it once"));
     }
     let count = study.axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
     let Some(count) = count.filter(|&n| n <= POINTS_MAX) else {

@@ -3,8 +3,9 @@
 //! which needs a nightly compiler.
 
 use netloom_study::diagnose::SourceFile;
+use netloom_study::library;
 use netloom_study::machine::BUILT_IN;
-use netloom_study::resolve::{EXAMPLES, resolve};
+use netloom_study::resolve::resolve;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::path::Path;
@@ -139,7 +140,8 @@ fn check(text: &str) -> bool {
 /// The studies and the machines that come with Netloom, the former also as they are written out; each machine inside a
 /// study.
 fn seeds() -> Vec<String> {
-    let mut seeds: Vec<String> = EXAMPLES.iter().map(|(_, text)| (*text).to_owned()).collect();
+    let own = library::STUDIES.iter().filter(|(name, _)| !name.contains('/'));
+    let mut seeds: Vec<String> = own.map(|(_, text)| (*text).to_owned()).collect();
     seeds.extend(SKELETONS.map(str::to_owned));
     for text in seeds.clone() {
         let study = resolve(SourceFile::new("study.toml", text), Path::new("."), &[]).expect("an example");
@@ -187,7 +189,7 @@ fn damaged_studies() {
 /// Flags are read by the same rules.
 #[test]
 fn damaged_flags() {
-    let (_, study) = EXAMPLES[0];
+    let (_, study) = library::text_of(library::MAIN).unwrap();
     let flags = ["router.paths=1", "topology.dims=[8,8,8]", "traffic.load=burst", "workload.kind=uniform"];
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1760);
     for _ in 0..5_000 {

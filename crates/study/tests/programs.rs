@@ -211,7 +211,7 @@ fn a_library_that_takes_no_time_is_told() {
 fn a_trace_runs_on_another_machine() {
     let text = HALO.replace(
         "{ kind = 'skeleton', program = 'halo', grid = [2, 2, 2], face_B = 3000, compute_ns = 2000, iterations = 4 }",
-        "{ kind = 'trace', file = '../examples/traces/lulesh-64.goal.gz' }",
+        "{ kind = 'trace', file = 'lulesh-64' }",
     );
     for machine in ["machine=bgl", "machine=bgq", "machine=xc"] {
         let result = run(&text, &[machine, "nodes=64"], 2);

@@ -25,7 +25,7 @@ fn links_and_series_tell_the_same() {
             links.mean_utilization
         );
     };
-    let series = result.series.iter().find(|s| s.chart == "Use of the links").unwrap();
+    let series = result.series.iter().find(|s| s.chart == "Link utilization").unwrap();
     close(series.values[5..10].iter().sum::<f64>() / 5.0, "the series");
     close(result.per_link.iter().map(|row| row.utilization).sum::<f64>() / 384.0, "the links");
     close(directions.iter().map(|d| d.utilization).sum::<f64>() / 6.0, "the directions");

@@ -1,9 +1,10 @@
 //! What workloads measure, as data: tables whose columns say what they are and in which unit. Whoever shows them asks no more than that.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A column of a table.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Column {
     /// What it is; may be empty where the unit says it.
     pub label: String,

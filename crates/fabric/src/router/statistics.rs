@@ -4,6 +4,7 @@ use crate::histogram::Histogram;
 use crate::link::optical::FIBRES;
 use crate::packet::Meta;
 use netloom_engine::Time;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -35,7 +36,7 @@ pub struct LinkCounts {
 
 /// What went wrong on one link, or on all of them, since counting began. Packets and acknowledgements that a link sends are
 /// counted at the port that sends them, ghosts at the port through which they came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkErrors {
     /// Data packets that were corrupted on the link, when first sent or when sent again.
     pub corrupted: u64,

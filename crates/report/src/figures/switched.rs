@@ -14,10 +14,10 @@ pub(super) fn throughput(s: &SwitchedFigures, load: Option<&Throughput>) -> Vec<
     let mut groups = vec![
         group("Throughput", rates),
         group(
-            "Ways",
+            "Routes",
             vec![
                 ("hops", format!("{} on average, {} at most", short(s.hops_mean), s.hops_max)),
-                ("by way of others", format!("{} of the packets", percent(s.nonminimal_share))),
+                ("non-minimal", format!("{} of the packets", percent(s.nonminimal_share))),
             ],
         ),
     ];
@@ -37,11 +37,15 @@ pub(super) fn throughput(s: &SwitchedFigures, load: Option<&Throughput>) -> Vec<
             vec![
                 (
                     "requests",
-                    format!("{}, {} flits/tick a node", count(r.requests), short(r.request_flits_per_tick)),
+                    format!("{}, {} flits/tick per node", count(r.requests), short(r.request_flits_per_tick)),
                 ),
                 (
                     "responses",
-                    format!("{}, {} flits/tick a node", count(r.responses), short(r.response_flits_per_tick)),
+                    format!(
+                        "{}, {} flits/tick per node",
+                        count(r.responses),
+                        short(r.response_flits_per_tick)
+                    ),
                 ),
                 ("round trip", stats(&r.round_trip)),
             ],
@@ -64,7 +68,7 @@ pub(super) fn faults(f: &FaultFigures) -> Group {
         (
             "packets lost",
             format!(
-                "{} with links, {} with routers, {} without a way, {} without a header",
+                "{} with links, {} with routers, {} without a route, {} without a header",
                 count(f.lost_on_links),
                 count(f.lost_in_routers),
                 count(f.without_way),
@@ -106,20 +110,20 @@ pub(super) fn links(result: &RunResult, s: &SwitchedFigures) -> Group {
         vec![
             ("mean utilization", percent(links.mean_utilization)),
             (
-                "least and most used",
+                "min and max",
                 format!("{} and {}", percent(links.min_utilization), percent(links.max_utilization)),
             ),
         ],
     );
     group.rows.extend(s.classes.iter().map(|c| {
         let mut used = format!(
-            "mean {}, least {}, most {}",
+            "mean {}, min {}, max {}",
             percent(c.mean_utilization),
             percent(c.min_utilization),
             percent(c.max_utilization)
         );
         if s.accepted_flits_per_tick > 0.0 {
-            used += &format!("; {} a packet", short(c.hops));
+            used += &format!("; {} per packet", short(c.hops));
         }
         (c.class.clone(), used)
     }));

@@ -16,10 +16,7 @@ pub(super) fn links(study: &ResolvedStudy, result: &RunResult) -> Group {
         ("headers", percent(carried.header_utilization)),
         ("trailers", percent(carried.trailer_utilization)),
         ("acknowledgements", percent(carried.ack_utilization)),
-        (
-            "least and most used",
-            format!("{} and {}", percent(links.min_utilization), percent(links.max_utilization)),
-        ),
+        ("min and max", format!("{} and {}", percent(links.min_utilization), percent(links.max_utilization))),
         (
             "by VC",
             format!(

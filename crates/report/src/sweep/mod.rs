@@ -186,7 +186,9 @@ fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> 
     let claims = judge(study, outcomes, folder)?;
     let mut files = write::Files::of(folder);
     files.put("sweep.json", to_json(study, outcomes, &claims).as_bytes());
-    files.put("sweep.parquet", &table::parquet(study, outcomes).to_parquet()?);
+    let table = table::columns_of(study, outcomes);
+    files.put("sweep.parquet", &table.to_parquet()?);
+    files.put("sweep.csv", &table.to_csv()?);
     files.put("report.html", report::to_html(study, outcomes, &plots, &claims).as_bytes());
     for plot in &plots {
         files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());

@@ -63,7 +63,7 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
     page::claims(&mut html, claims);
     html.push_str(
         "<p class=\"soft\">Beside this page: <code>sweep.json</code>, \
-        <code>sweep.parquet</code>, <code>sweep.toml</code> to repeat it.</p>\n",
+        <code>sweep.parquet</code>, <code>sweep.csv</code>, <code>sweep.toml</code> to repeat it.</p>\n",
     );
     html.push_str(page::END);
     html

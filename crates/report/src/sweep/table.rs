@@ -84,8 +84,8 @@ fn own_columns(result: &RunResult) -> Vec<(&'static str, f64)> {
     all
 }
 
-/// What `sweep.parquet` holds: a row for each point that has run.
-pub(super) fn parquet(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
+/// What `sweep.parquet` and `sweep.csv` hold: a row for each point that has run.
+pub(super) fn columns_of(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
     let done: Vec<(&Outcome, &RunResult)> =
         outcomes.iter().filter_map(|o| Some((o, o.result.as_ref()?))).collect();
     let mut table = Table::default();

@@ -18,15 +18,24 @@ pub fn plots(result: &RunResult) -> Vec<Plot> {
     charts
         .into_iter()
         .map(|chart| {
-            let curves: Vec<(&str, &Series)> =
-                result.series.iter().filter(|s| s.chart == chart).map(|s| (s.name.as_str(), s)).collect();
+            let all = result.series.iter().filter(|s| s.chart == chart).map(|s| (s.name.as_str(), s));
+            let (curves, zero) = without_zeros(all.collect());
+            let zero = if zero.is_empty() { zero } else { format!(" Zero throughout, not drawn: {zero}.") };
             Plot {
                 name: file_name(chart),
-                caption: caption(&curves),
+                caption: caption(&curves) + &zero,
                 svg: draw(chart, &curves, Some(&result.simulated)),
             }
         })
         .collect()
+}
+
+/// The curves that are not zero throughout, and the names of those that are; if all are, the first one stays.
+fn without_zeros<'a>(mut curves: Vec<(&'a str, &'a Series)>) -> (Vec<(&'a str, &'a Series)>, String) {
+    let (shown, mut zero): (Vec<_>, Vec<_>) =
+        curves.drain(..).partition(|(_, series)| series.values.iter().any(|&value| value != 0.0));
+    let shown = if shown.is_empty() { vec![zero.remove(0)] } else { shown };
+    (shown, zero.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "))
 }
 
 /// Throughput, use of the links, latency and, where counted, token-acks that free a packet: each in one chart for several runs, by
@@ -48,7 +57,7 @@ pub fn compared(runs: &[(String, Vec<Series>)]) -> Vec<Plot> {
 
 /// Charts whose first curve stands for the whole.
 const COMPARED: [&str; 4] =
-    ["Throughput", "Token-acks that free a blocked packet", "Use of the links", "Latency"];
+    ["Throughput", "Token-acks that free a blocked packet", "Link utilization", "Latency"];
 
 /// A chart's title as the name of a file.
 pub fn file_name(chart: &str) -> String {
@@ -121,4 +130,22 @@ fn draw(chart: &str, curves: &[(&str, &Series)], simulated: Option<&Simulated>) 
         }
     }
     svg.finish(&format!("{chart} over simulated time"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(name: &str, value: f64) -> Series {
+        let (chart, unit) = ("A chart".into(), "us".into());
+        Series { chart, name: name.into(), unit, window_us: 1.0, values: vec![0.0, value, value] }
+    }
+
+    #[test]
+    fn curves_of_zeros_are_named_but_not_drawn() {
+        let result = |series| RunResult { series, ..RunResult::default() };
+        let plots = plots(&result(vec![series("one", 1.0), series("none", 0.0), series("two", 2.0)]));
+        assert!(plots[0].caption.contains("not drawn: none") && !plots[0].svg.contains("none</text>"));
+        assert!(super::plots(&result(vec![series("none", 0.0)]))[0].caption.starts_with("Means"));
+    }
 }

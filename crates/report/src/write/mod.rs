@@ -2,6 +2,7 @@
 
 pub mod colour;
 pub mod curves;
+pub mod dictionary;
 pub mod directions;
 pub mod groups;
 mod histogram;

@@ -33,6 +33,9 @@ td{font-variant-numeric:tabular-nums}
 tr.head>*{color:var(--ink);font-weight:600;padding-top:16px}
 details{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 16px;margin:12px 0}
 summary{cursor:pointer}
+a{color:var(--accent)}
+ul{padding-left:22px;margin:8px 0}
+li{margin:4px 0}
 pre{overflow-x:auto;font:13px/1.45 ui-monospace,'DejaVu Sans Mono',monospace}
 code{font:13px ui-monospace,'DejaVu Sans Mono',monospace;background:var(--card);border:1px solid var(--line);border-radius:4px;padding:1px 5px}
 ";
@@ -86,6 +89,11 @@ pub fn claims(html: &mut String, claims: &[Judged]) {
 
 /// A drawing with what it shows.
 pub fn figure(html: &mut String, plot: &Plot) {
-    let _ =
-        writeln!(html, "<figure>\n{}<figcaption>{}</figcaption></figure>", plot.svg, escape(&plot.caption));
+    let _ = writeln!(
+        html,
+        "<figure id=\"{}\">\n{}<figcaption>{}</figcaption></figure>",
+        plot.name,
+        plot.svg,
+        escape(&plot.caption)
+    );
 }

@@ -4,6 +4,7 @@ use super::svg::escape;
 use super::{Plot, complete, page};
 use crate::claims::Judged;
 use crate::figures::figures;
+use crate::limits;
 use netloom_study::number::{counted, duration, grouped, percent, scaled, short};
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Ended, RunResult, Throughput};
@@ -17,6 +18,7 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot], claims
     page::description(&mut html, &study.study.description);
     warnings(&mut html, study, result);
     page::failed_claims(&mut html, claims);
+    limits(&mut html, study, result, plots);
     tables(&mut html, result);
     if !matches!(study.study.workload.runs(), Runs::Packaging(_)) {
         tiles(&mut html, result);
@@ -77,7 +79,7 @@ fn warnings(html: &mut String, study: &ResolvedStudy, result: &RunResult) {
         page::warning(html, "Partial result:", reason);
     }
     if result.simulated.ended == Ended::Stalled && result.stall.is_some() {
-        page::warning(html, "The network stood still", "with packets in it: see below.");
+        page::warning(html, "The network stalled", "with packets in it: see below.");
     }
     if let Some(text) = result.throughput.as_ref().and_then(Throughput::saturation) {
         page::warning(html, "Saturated:", &text);
@@ -90,18 +92,56 @@ fn warnings(html: &mut String, study: &ResolvedStudy, result: &RunResult) {
     }
 }
 
+/// What limits the run, with links to the drawings that show it, and the busiest links.
+fn limits(html: &mut String, study: &ResolvedStudy, result: &RunResult, plots: &[Plot]) {
+    let findings = limits::findings(study, result);
+    if findings.is_empty() {
+        return;
+    }
+    html.push_str("<h2>What limits this run</h2>\n<ul>\n");
+    for finding in &findings {
+        let drawing =
+            plots.iter().find(|p| !finding.drawing.is_empty() && p.name.starts_with(finding.drawing));
+        let shown = drawing.map_or(String::new(), |plot| format!(" <a href=\"#{}\">Figure</a>", plot.name));
+        let _ = writeln!(html, "<li>{}{shown}</li>", escape(&finding.text));
+    }
+    html.push_str("</ul>\n");
+    let busiest = limits::busiest(study, result);
+    if busiest.is_empty() {
+        return;
+    }
+    let carried = if busiest[0].payload.is_some() { "payload" } else { "packets" };
+    let _ = write!(
+        html,
+        "<details><summary>The {} busiest links</summary><table class=\"columns\">\n\
+         <tr class=\"head\"><td>link</td><td>utilization</td><td>{carried}</td></tr>\n",
+        busiest.len()
+    );
+    for link in &busiest {
+        let carried =
+            link.payload.map(percent).or(link.packets.map(|n| grouped(n as i64))).unwrap_or_default();
+        let (name, busy) = (escape(&link.link), percent(link.utilization));
+        let _ = writeln!(html, "<tr><td>{name}</td><td>{busy}</td><td>{carried}</td></tr>");
+    }
+    html.push_str("</table></details>\n");
+}
+
 fn tiles(html: &mut String, result: &RunResult) {
     let links = &result.links;
     let mut tiles = vec![("mean link utilization", percent(links.mean_utilization))];
     tiles.extend(links.torus.iter().map(|t| ("payload utilization", percent(t.payload_utilization))));
     if let Some(switched) = &result.switched {
-        tiles.push(("flits/tick accepted by a node", short(switched.accepted_flits_per_tick)));
-        tiles.push(("by way of others", percent(switched.nonminimal_share)));
+        tiles.push(("flits/tick accepted per node", short(switched.accepted_flits_per_tick)));
+        tiles.push(("non-minimal routes", percent(switched.nonminimal_share)));
     }
-    tiles.push(("mean network latency", format!("{} ns", short(result.latency.network.mean_ns))));
-    tiles.push(("mean total latency", format!("{} ns", short(result.latency.total.mean_ns))));
+    if result.latency.total.count > 0 {
+        tiles.push(("mean network latency", format!("{} ns", short(result.latency.network.mean_ns))));
+        tiles.push(("mean total latency", format!("{} ns", short(result.latency.total.mean_ns))));
+    }
     tiles.push(("packets delivered", scaled(result.totals.packets_delivered as f64)));
-    tiles.extend(result.torus.iter().map(|t| ("traffic on escape VCs", percent(t.escape_share))));
+    // Without any there is nothing to tell.
+    let escape = result.torus.iter().map(|t| t.escape_share).filter(|&share| share >= 0.0005);
+    tiles.extend(escape.map(|share| ("traffic on escape VCs", percent(share))));
     html.push_str("<div class=\"tiles\">\n");
     for (name, value) in tiles {
         let _ = writeln!(html, "<div class=\"tile\"><b>{value}</b><span class=\"soft\">{name}</span></div>");
@@ -145,7 +185,7 @@ fn stall(html: &mut String, result: &RunResult) {
     let unit = if result.switched.is_some() { "flits" } else { "chunks" };
     let _ = writeln!(
         html,
-        "<h2>Where the network stood still</h2>\n<p>Nothing moved after {} us; {} packets were in the network. Some of \
+        "<h2>Where the network stalled</h2>\n<p>Nothing moved after {} us; {} packets were in the network. Some of \
          them:</p>\n<div class=\"card\"><table>",
         short(stall.since_us),
         grouped(stall.packets_waiting as i64)

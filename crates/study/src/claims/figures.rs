@@ -59,7 +59,7 @@ pub fn figure(study: &ResolvedStudy, result: &RunResult, name: &str) -> Result<f
         }
         "escape.level" => {
             let of = |escape: bool| {
-                let curves = result.series.iter().filter(|s| s.chart == "Use of the links by VC");
+                let curves = result.series.iter().filter(|s| s.chart == "Link utilization by VC");
                 let curves = curves.filter(|s| !escape || s.name.starts_with("escape"));
                 curves.map(|s| level(&s.values)).sum::<f64>()
             };

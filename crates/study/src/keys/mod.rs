@@ -8,6 +8,7 @@ mod unit;
 mod walk;
 
 use crate::machine::FAMILIES;
+use crate::result::RunResult;
 use crate::study::{Study, Surroundings};
 use netloom_workload::config::KINDS;
 use schemars::JsonSchema;
@@ -106,6 +107,16 @@ pub fn of_studies() -> &'static [Key] {
 /// The keys of a machine's file, likewise.
 pub fn of_machines() -> &'static [Key] {
     &MACHINE
+}
+
+static RESULT: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let all: Vec<&'static str> = FAMILIES.iter().map(|family| family.name).collect();
+    walk::keys(&schema::<RunResult>(), &all)
+});
+
+/// The figures of a result, as `summary.json` has them: each is a key of that file.
+pub fn of_results() -> &'static [Key] {
+    &RESULT
 }
 
 /// Top-level keys of a study's file.

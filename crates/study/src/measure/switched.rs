@@ -245,10 +245,10 @@ fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f6
     let cycles = study.window() as f64;
     let network = &study.switched().config;
     let mut all = vec![
-        curve(study, windows, ("Throughput", "flits delivered", "flits/tick a node"), &|w| {
+        curve(study, windows, ("Throughput", "flits delivered", "flits/tick per node"), &|w| {
             w.delivered_chunks as f64 / cycles / nodes
         }),
-        curve(study, windows, ("Use of the links", "all flits", "fraction"), &|w| {
+        curve(study, windows, ("Link utilization", "all flits", "fraction"), &|w| {
             utilization(study, w, links)
         }),
     ];
@@ -259,7 +259,7 @@ fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f6
         }
         let chart = if is_response { "Flits of responses on links by VC" } else { "Flits on links by VC" };
         let name = format!("VC {}", vc as u32 % network.router.vcs);
-        all.push(curve(study, windows, (chart, &name, "flits/tick a link"), &|w| {
+        all.push(curve(study, windows, (chart, &name, "flits/tick per link"), &|w| {
             w.chunks_by_vc[vc] as f64 / cycles / links.max(1.0)
         }));
     }

@@ -255,18 +255,18 @@ fn series(study: &ResolvedStudy, windows: &[WindowRecord], links: f64, nodes: f6
     let p = &network.packet;
     let headers = f64::from(p.header_B + p.software_header_B);
     let mut all = vec![
-        curve("Throughput", "payload delivered", "B/us a node", &|w| {
+        curve("Throughput", "payload delivered", "MB/s per node", &|w| {
             (w.delivered_chunks as f64 * f64::from(p.chunk_B) - w.delivered as f64 * headers)
                 / window_us
                 / nodes
         }),
-        curve("Use of the links", "all bytes", "fraction", &|w| utilization(study, w, links)),
+        curve("Link utilization", "all bytes", "fraction", &|w| utilization(study, w, links)),
     ];
     for (vc, VcOutline { name, .. }) in network.vcs.iter().enumerate() {
-        all.push(curve("Use of the links by VC", name, "fraction", &|w| {
+        all.push(curve("Link utilization by VC", name, "fraction", &|w| {
             w.chunks_by_vc[vc] as f64 * f64::from(p.chunk_B) * scale
         }));
-        all.push(curve("Occupancy of the buffers", name, "chunks", &|w| {
+        all.push(curve("Buffer occupancy", name, "chunks", &|w| {
             w.occupancy[vc] as f64 / cycles as f64 / links.max(1.0)
         }));
     }

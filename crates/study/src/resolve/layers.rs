@@ -5,40 +5,30 @@ use super::axes::{CURVE, Side, axes_of, flatten, side};
 use super::finish::{checked_machine, finish};
 use super::mistakes::{not_a, not_of_a_study, unknown};
 use crate::claims;
-use crate::diagnose::{Problem, SourceFile, nearest};
+use crate::diagnose::{Problem, SourceFile};
 use crate::keys;
+use crate::library;
 use crate::machine::{Machine, machine_source};
 use crate::renamed;
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use std::path::Path;
 
-/// The studies that come with Netloom: name and TOML text. The first is the main example.
-pub const EXAMPLES: &[(&str, &str)] = &[
-    ("all-to-all", include_str!("../../../../studies/all-to-all.toml")),
-    ("hot-region", include_str!("../../../../studies/hot-region.toml")),
-    ("light-traffic", include_str!("../../../../studies/light-traffic.toml")),
-    ("injection-fifos", include_str!("../../../../studies/injection-fifos.toml")),
-];
-
-/// Reads a study from a file, or one of the examples by name.
+/// Reads a study from a file, or a built-in one by its name.
 ///
 /// # Errors
 /// What is wrong with the study, its machine, or a flag, in its place.
 pub fn load(path_or_name: &str, sets: &[String]) -> Result<ResolvedStudy, Problem> {
     let path = Path::new(path_or_name);
-    if let Some((name, text)) = EXAMPLES.iter().find(|(name, _)| *name == path_or_name && !path.is_file()) {
-        return resolve(
-            SourceFile::new(format!("studies/{name}.toml (built in)"), *text),
-            Path::new("."),
-            sets,
-        );
+    if let Some((name, text)) = library::text_of(path_or_name).filter(|_| !path.is_file()) {
+        let file = SourceFile::new(format!("studies/{name}.toml (built in)"), text);
+        return resolve(file, Path::new("."), sets);
     }
     let text = std::fs::read_to_string(path).map_err(|e| {
-        let known: Vec<&str> = EXAMPLES.iter().map(|(name, _)| *name).collect();
-        let help = nearest(path_or_name, known.iter().copied()).map_or_else(
-            || format!("give the path of a study's TOML file, or an example by name: {}", known.join(", ")),
-            |name| format!("did you mean `{name}`?"),
-        );
+        let similar = library::similar(path_or_name);
+        let help = match similar[..] {
+            [] => "give the path of a study's TOML file, or a name from `netloom studies`".to_owned(),
+            _ => format!("did you mean `{}`?", similar.join("` or `")),
+        };
         Problem::new(format!("cannot read the study {path_or_name}: {e}")).help(help)
     })?;
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -16,7 +16,7 @@ mod mistakes;
 mod written;
 
 pub use axes::{Axis, CURVE};
-pub use layers::{EXAMPLES, load, load_machine, resolve};
+pub use layers::{load, load_machine, resolve};
 pub use written::Configuration;
 
 use crate::claims::Claim;
@@ -28,6 +28,7 @@ use crate::tree::{Entry, Tree};
 use crate::windows::Windows;
 use mistakes::of_either;
 use netloom_fabric::config::{ConfigError, Outline};
+use netloom_workload::goal;
 use std::path::PathBuf;
 
 /// A study with everything that it needs, read and checked.
@@ -60,6 +61,14 @@ pub struct ResolvedStudy {
 const LONG_WINDOW: u64 = 1 << 32;
 
 impl ResolvedStudy {
+    /// The path of a file that the study names: relative to its own folder, unless it is the name of a built-in trace.
+    pub fn path_of(&self, file: &str) -> String {
+        if goal::is_built_in(file) {
+            return file.to_owned();
+        }
+        self.directory.join(file).to_string_lossy().into_owned()
+    }
+
     /// The network of a study on a torus.
     ///
     /// # Panics

@@ -4,6 +4,7 @@ use super::ResolvedStudy;
 use crate::claims::Claim;
 use crate::machine::Machine;
 use crate::study::Study;
+use netloom_workload::goal;
 use netloom_workload::mapping::MappingConfig;
 use serde::Serialize;
 
@@ -31,8 +32,12 @@ impl ResolvedStudy {
 
     /// The same as one TOML file, complete: running it from anywhere repeats the run. File names are absolute.
     pub fn to_toml(&self) -> String {
-        let mut study = self.study.clone();
+        // The machine below has its size already, which a change of it may have made another than asked for.
+        let mut study = Study { nodes: None, ..self.study.clone() };
         let absolute = |file: &mut String| {
+            if goal::is_built_in(file) {
+                return;
+            }
             let path = self.directory.join(&*file);
             *file = std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned();
         };

@@ -1,10 +1,11 @@
 //! What a run with several jobs found of each of them.
 
 use super::{LatencyStats, ProgramFigures};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A job among others. Rates are per node, means over its nodes; answers to its packets are left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobFigures {
     /// Its name.
     pub name: String,
@@ -40,7 +41,7 @@ pub struct JobFigures {
 }
 
 /// A job without the others, and what they cost it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobAlone {
     /// What arrived, in the job's unit.
     pub accepted: f64,

@@ -12,10 +12,11 @@ use netloom_fabric::router::LinkErrors;
 use netloom_fabric::topology::torus::Torus;
 pub use netloom_workload::measured::Column;
 use netloom_workload::measured::{Measured, figures};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The result of one run. Every number is finite: JSON has no others, and what it cannot hold cannot be read back.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// The study's title.
     pub title: String,
@@ -98,7 +99,7 @@ impl RunResult {
 }
 
 /// What only tori have.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TorusFigures {
     /// Filling of the receivers' buffers.
     pub occupancy: Occupancy,
@@ -117,7 +118,7 @@ pub struct TorusFigures {
 }
 
 /// A table of what programs measured themselves: a benchmark's figures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredTable {
     /// What it is.
     pub title: String,
@@ -137,7 +138,7 @@ impl From<Measured> for MeasuredTable {
 }
 
 /// Published figures of one column.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedCurve {
     /// The column.
     pub column: String,
@@ -146,7 +147,7 @@ pub struct PublishedCurve {
 }
 
 /// What programs did: a skeleton's or a trace's.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramFigures {
     /// Ranks.
     pub ranks: u32,
@@ -186,7 +187,7 @@ pub struct ProgramFigures {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// All programs have returned and all traffic has arrived.
@@ -241,7 +242,7 @@ impl Ended {
 }
 
 /// How far the simulation went.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Simulated {
     /// Simulated time, ticks.
     pub ticks: u64,
@@ -262,7 +263,7 @@ pub struct Simulated {
 }
 
 /// Counts over the whole run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Packets that entered the network.
     pub packets_injected: u64,
@@ -276,7 +277,7 @@ pub struct Totals {
 
 /// Use of the links: fractions of their raw rate. Utilization is the time spent sending, to the tick; what it is spent on is
 /// told by the packets that began in the span, so the parts may add up to a packet more or less on each link.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkSummary {
     /// Links that work, each direction counted.
     pub count: u64,
@@ -292,7 +293,7 @@ pub struct LinkSummary {
 }
 
 /// What the links of tori carry.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TorusLinks {
     /// Mean share that carries payload.
     pub payload_utilization: f64,
@@ -309,7 +310,7 @@ pub struct TorusLinks {
 }
 
 /// One figure for each class of virtual channels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByClass {
     /// Dynamic VCs.
     pub dynamic: f64,
@@ -320,7 +321,7 @@ pub struct ByClass {
 }
 
 /// Mean use of the links in one direction.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionMean {
     /// `+x`, `-x`, `+y` …
     pub direction: String,
@@ -329,7 +330,7 @@ pub struct DirectionMean {
 }
 
 /// Times of packets that arrived in the measured part.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// In the network: first byte into the first link until the last byte has arrived.
     pub network: LatencyStats,
@@ -338,7 +339,7 @@ pub struct Latency {
 }
 
 /// A distribution of times, ns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyStats {
     /// Packets.
     pub count: u64,
@@ -370,7 +371,7 @@ pub struct LatencyBin {
 
 /// How long packets stood in VCs before they moved on, by class of VC; packets that passed through a bypass did not stand
 /// in any.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
     /// In dynamic VCs.
     pub dynamic: LatencyStats,
@@ -381,7 +382,7 @@ pub struct Waits {
 }
 
 /// What the machine's own performance counters say of all receivers together, beside what was measured directly.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
     /// Chunks sent: the users' from point to point; the system's; collective ones of whole partitions; of other sets of nodes.
     pub chunks: [u64; 4],
@@ -396,7 +397,7 @@ pub struct Counters {
 }
 
 /// Filling of the receivers' buffers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Occupancy {
     /// Mean chunks that wait in all VCs of a class of one receiver.
     pub mean_chunks: ByClass,
@@ -405,7 +406,7 @@ pub struct Occupancy {
 }
 
 /// How well a mean is known, by batch means.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Confidence {
     /// What it is the mean of.
     pub quantity: String,
@@ -418,7 +419,7 @@ pub struct Confidence {
 }
 
 /// A network that stood still.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StallReport {
     /// Time of the last movement, us.
     pub since_us: f64,
@@ -429,7 +430,7 @@ pub struct StallReport {
 }
 
 /// A packet that waits.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingPacket {
     /// Where it is: coordinates of the node.
     pub at: Vec<u32>,
@@ -454,7 +455,7 @@ impl WaitingPacket {
 }
 
 /// A curve over time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
     /// The chart that it belongs to: curves of one chart share a unit and are drawn together.
     pub chart: String,
@@ -497,7 +498,7 @@ pub struct LinkRow {
 }
 
 /// What depends on the computer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Wall time, s.
     pub wall_s: f64,

@@ -2,10 +2,11 @@
 
 use super::LatencyStats;
 use crate::number::percent;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What only machines of switches have. Rates are a node's mean.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(non_snake_case)]
 pub struct SwitchedFigures {
     /// Flits that nodes offered in a tick, of requests; none where it was as many as went.
@@ -50,7 +51,7 @@ impl SwitchedFigures {
 }
 
 /// What went wrong in a network of switches, and what was done about it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultFigures {
     /// Sets of flits that came wrong over a link and were sent again, with those behind them.
     pub corrupted_sets: u64,
@@ -81,7 +82,7 @@ pub struct FaultFigures {
 }
 
 /// A change of all route tables, times in us.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RerouteFigures {
     /// When the first of the failures was that it is for.
     pub failed_at_us: f64,
@@ -98,7 +99,7 @@ pub struct RerouteFigures {
 }
 
 /// The first error that a router saw.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstErrorFigures {
     /// When, us.
     pub at_us: f64,
@@ -111,7 +112,7 @@ pub struct FirstErrorFigures {
 }
 
 /// Requests and responses apart.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponseFigures {
     /// Requests that arrived.
     pub requests: u64,
@@ -128,7 +129,7 @@ pub struct ResponseFigures {
 /// By how much packets arrived out of order, as RFC 4737 has it: among those from one node to another a packet is reordered if one that
 /// was sent later has arrived before it, and its extent is the number of arrivals from the first of those to itself. Requests and
 /// responses apart.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reordering {
     /// Packets that arrived.
     pub packets: u64,
@@ -145,7 +146,7 @@ pub struct Reordering {
 }
 
 /// A bin of the histogram of extents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExtentBin {
     /// Least extent.
     pub from: u64,
@@ -156,7 +157,7 @@ pub struct ExtentBin {
 }
 
 /// Use of the links of a class, fractions of what they can carry.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassUse {
     /// The class: `green`, `global`.
     pub class: String,
@@ -173,7 +174,7 @@ pub struct ClassUse {
 }
 
 /// Use of the links between a level of a fat tree and the next, one way; fractions of what they can carry.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelUse {
     /// The lower level; leaves are 0.
     pub level: u32,

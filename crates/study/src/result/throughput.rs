@@ -1,10 +1,11 @@
 //! Offered and accepted load of synthetic traffic.
 
 use crate::number::{percent, short};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What synthetic traffic offers and what the network accepts of it: means per node.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Throughput {
     /// The unit, per node: `MB/s` of payload on tori, `flits/tick` on machines of switches.
     pub unit: String,

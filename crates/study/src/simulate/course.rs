@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// The workload with its file names taken from the study's folder.
 pub(super) fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
     let mut workload = study.study.workload.clone();
-    workload.each_file(&|file| *file = study.directory.join(&*file).to_string_lossy().into_owned());
+    workload.each_file(&|file| *file = study.path_of(file));
     workload
 }
 

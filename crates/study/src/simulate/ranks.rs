@@ -98,9 +98,7 @@ impl<'a> Ranks<'a> {
             let first = all.len();
             if job.is_program() && only.is_none_or(|only| only == number) {
                 let mut workload = (*job.workload).clone();
-                workload.each_file(&|file| {
-                    *file = study.directory.join(&*file).to_string_lossy().into_owned();
-                });
+                workload.each_file(&|file| *file = study.path_of(file));
                 let program = programs(study, &workload, job.nodes)?;
                 let shape = Shape::of_job(job.nodes);
                 let mapping = mapping(study, &shape, program.ranks, "workload.jobs")?;
@@ -299,7 +297,7 @@ fn mapping(study: &ResolvedStudy, shape: &Shape, ranks: u32, key: &str) -> Resul
     let at = |key: &str, message: String| study.impossible(ConfigError { key: key.into(), message });
     let mut mapping = study.study.mapping.clone();
     if let MappingConfig::File(file) = &mut mapping {
-        *file = study.directory.join(&*file).to_string_lossy().into_owned();
+        *file = study.path_of(file);
     }
     Mapping::new(&mapping, shape, ranks, study.study.seed).map_err(|e| match e {
         MappingError::TooManyRanks { .. } => at(key, e.to_string()),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// The trace.
+    /// The trace: a file, or the name of a built-in trace, `lulesh-64`.
     pub file: String,
     /// How its collective operations are done.
     #[serde(default)]
