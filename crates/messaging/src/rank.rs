@@ -44,6 +44,8 @@ pub struct RankReport {
     pub rendezvous: u64,
     /// The first receive that it waits for.
     pub waits_for: Option<Awaited>,
+    /// The receiver of the first of its messages that has not been received.
+    pub sends_to: Option<u32>,
 }
 
 /// A message that has come and waits for its receive, or for messages before it.
@@ -151,6 +153,10 @@ impl<R> Requests<R> {
 
     fn get(&self, number: u32) -> Option<&R> {
         self.list.get(number as usize)?.as_ref()
+    }
+
+    fn first(&self) -> Option<&R> {
+        self.list.iter().flatten().next()
     }
 
     fn is_empty(&self) -> bool {
@@ -547,12 +553,15 @@ impl<T: Transport> Rank<T> {
         {
             let mut report = lock(&self.report);
             report.ended_at = Some(now);
-            report.waits_for = None;
+            (report.waits_for, report.sends_to) = (None, None);
             return Ok(Step::Ended(Ok(())));
         }
         let computes = self.timers.values().any(|op| op.0 != TO_SELF);
         self.doing = if computes { Doing::Overlapping } else { Doing::Waiting };
-        lock(&self.report).waits_for = self.matching.posted().map(|(source, tag, _)| (source, tag)).min();
+        let mut report = lock(&self.report);
+        report.waits_for = self.matching.posted().map(|(source, tag, _)| (source, tag)).min();
+        report.sends_to = self.sends.first().map(|&(_, to)| to);
+        drop(report);
         let (any, most) = self.transport.watches();
         let timer = self.timers.first_key_value().map(|(key, _)| key.0 - now);
         let at_most = [most, timer].into_iter().flatten().min();

@@ -138,7 +138,9 @@ pub fn summary(study: &ResolvedStudy, result: &RunResult, judged: &[Judged]) -> 
         }
     }
     if let Some(stall) = &result.stall {
-        let _ = writeln!(text, "\nThe network stalled after {} us", short(stall.since_us));
+        let (since, shown) = (short(stall.since_us), stall.examples.len());
+        let _ =
+            writeln!(text, "\nThe network stalled after {since} us. The first {shown} packets that wait:");
         for p in &stall.examples {
             let at = p.whereabouts();
             let _ = writeln!(text, "  {at}, {}, to {:?}: {}", p.buffer, p.destination, p.waits_for);

@@ -74,6 +74,11 @@ fn a_program_ends_when_it_has_finished() {
     let run = run_in(folder.path(), study, &[]);
     assert_eq!((run.result.simulated.ended, run.result.simulated.run_time_us), (Ended::Stalled, None));
     told(&run.summary, &["PARTIAL RESULT: 1 of 2 ranks never end", "stalled: "]);
+    // One that sends a message that nobody receives.
+    let unreceived = "num_ranks 2\nrank 0 {\nl1: send 100000b to 1\n}\nrank 1 {\nl1: calc 1000\n}\n";
+    std::fs::write(folder.path().join("late.goal"), unreceived).unwrap();
+    let run = run_in(folder.path(), study, &["messaging.eager_max_B=1000"]);
+    told(&run.summary, &["rank 0 waits for rank 1 to receive its message"]);
 }
 
 #[test]

@@ -64,12 +64,8 @@ pub fn figures(study: &ResolvedStudy, result: &RunResult) -> Vec<Group> {
         ];
         let parts: Vec<String> = parts.iter().map(|(what, us)| format!("{what} {} us", short(*us))).collect();
         rows.push(("a rank's time", format!("{} (means)", parts.join(", "))));
-        if p.mean_hops_by_bytes > 0.0 {
-            let hops = format!(
-                "{} hops a byte, {} a message",
-                short(p.mean_hops_by_bytes),
-                short(p.mean_hops_by_messages)
-            );
+        if let (Some(bytes), Some(messages)) = (p.mean_hops_by_bytes, p.mean_hops_by_messages) {
+            let hops = format!("{} hops per byte, {} per message", short(bytes), short(messages));
             rows.push(("mapping", hops));
         }
         groups.push(group("Programs", rows));

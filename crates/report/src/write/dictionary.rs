@@ -20,14 +20,26 @@ const fn sweep(name: &'static str, content: &'static str) -> FileEntry {
 
 /// The files.
 pub const FILES: &[FileEntry] = &[
-    run("summary.json", "All figures (see Metrics), the configuration, what limits the run, warnings and claims."),
-    run("report.html", "The page for people: what limits the run, drawings, figures, configuration. It needs no other file."),
+    run(
+        "summary.json",
+        "All figures (see Metrics), the configuration, what limits the run, warnings and claims.",
+    ),
+    run(
+        "report.html",
+        "The page for people: what limits the run, drawings, figures, configuration. It needs no other file.",
+    ),
     run("study.toml", "The study and its machine, complete: running it repeats the result, on any computer."),
     run("series.parquet", "Curves over time: a row per window of each curve."),
     run("latency.parquet", "Histograms of packet latencies: a row per bin."),
-    run("links.parquet", "Figures of each link, if `measure.per_link` is on. Tori and networks of switches have different columns."),
+    run(
+        "links.parquet",
+        "Figures of each link, if `measure.per_link` is on. Tori and networks of switches have different columns.",
+    ),
     run("errors.parquet", "Errors of each link of a torus, if the machine has any."),
-    run("reordering.parquet", "Histogram of how far packets arrive out of order, if `measure.reordering` is on."),
+    run(
+        "reordering.parquet",
+        "Histogram of how far packets arrive out of order, if `measure.reordering` is on.",
+    ),
     run("*.svg", "Every drawing of the page."),
     sweep("sweep.parquet", "A row per point: the values of the swept keys and the figures of the point."),
     sweep("sweep.csv", "The same as CSV."),
@@ -62,7 +74,10 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry {
         file: "latency.parquet",
         columns: &[
-            ("latency", "`network`: from the first link until arrival. `total`: since the packet was made, source queue included."),
+            (
+                "latency",
+                "`network`: from the first link until arrival. `total`: since the packet was made, source queue included.",
+            ),
             ("from_ns", "Lower end of the bin, ns."),
             ("to_ns", "Upper end of the bin, ns."),
             ("packets", "Packets in the bin."),
@@ -123,7 +138,10 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry {
         file: "reordering.parquet",
         columns: &[
-            ("extent_from", "Least extent of the bin: arrivals since the first packet that overtook (RFC 4737); 0 if none did."),
+            (
+                "extent_from",
+                "Least extent of the bin: arrivals since the first packet that overtook (RFC 4737); 0 if none did.",
+            ),
             ("extent_to", "Greatest extent of the bin."),
             ("packets", "Packets in the bin."),
         ],
@@ -163,12 +181,24 @@ pub const TABLES: &[TableEntry] = &[
             ("nonminimal_share", "Fraction of the packets on non-minimal routes."),
             ("global_mean_utilization", "Mean utilization of the links between groups."),
             ("global_max_utilization", "Utilization of the busiest link between groups."),
-            ("bound_flits_per_tick", "Load per node at which the first link is full, if `measure.bound` is on."),
-            ("reordered_share", "Fraction of the packets that arrive out of order, if `measure.reordering` is on."),
-            ("slowdown_of_job_1", "Run time of the first job beside the others, relative to that alone; so on up to the fourth."),
+            (
+                "bound_flits_per_tick",
+                "Load per node at which the first link is full, if `measure.bound` is on.",
+            ),
+            (
+                "reordered_share",
+                "Fraction of the packets that arrive out of order, if `measure.reordering` is on.",
+            ),
+            (
+                "slowdown_of_job_1",
+                "Run time of the first job beside the others, relative to that alone; so on up to the fourth.",
+            ),
             ("simulated_us", "Simulated time, us."),
             ("packets_delivered", "Packets delivered."),
-            ("(each measured figure)", "What programs measured, by the names of the summary's `measured` tables."),
+            (
+                "(each measured figure)",
+                "What programs measured, by the names of the summary's `measured` tables.",
+            ),
             ("warnings", "Why the point is partial, and its warnings."),
             ("folder", "The folder of the point, relative to the sweep's."),
         ],
@@ -237,8 +267,8 @@ mod tests {
             switched: Some(switched),
             torus: Some(TorusFigures::default()),
             programs: Some(ProgramFigures::default()),
-            per_link: vec![LinkRow::default()],
-            link_errors: vec![LinkErrorRow::default()],
+            per_link: vec![],
+            link_errors: vec![LinkErrorRow { node: vec![0; 3], ..LinkErrorRow::default() }],
             links: LinkSummary { torus: Some(TorusLinks::default()), ..LinkSummary::default() },
             ..RunResult::default()
         }

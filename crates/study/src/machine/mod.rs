@@ -14,11 +14,12 @@ use crate::memory::Estimate;
 use crate::resolve::ResolvedStudy;
 use crate::result::RunResult;
 use crate::run::ProgressSink;
+use crate::simulate::nics::has_interface_for;
 use crate::study::Study;
 use crate::tree::Tree;
 use netloom_fabric::config::{Cabling, ConfigError, Outline, SwitchedTopology};
 use netloom_messaging::config::MessagingConfig;
-use netloom_workload::config::Machines;
+use netloom_workload::config::{KINDS, Machines};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use size::Change;
@@ -229,6 +230,14 @@ impl Machine {
     /// Nodes; of a checked machine.
     pub fn nodes(&self) -> u64 {
         self.kind().nodes()
+    }
+
+    /// Whether it takes a kind of workload: by its network, and by the interface that programs of that kind are written for.
+    pub fn takes(&self, kind: &str) -> bool {
+        let own = if self.torus().is_some() { Machines::Tori } else { Machines::Switches };
+        let entry = KINDS.iter().find(|entry| entry.name == kind);
+        let fits = |machines| machines == Machines::All || machines == own;
+        entry.is_some_and(|entry| fits((entry.machines)())) && has_interface_for(self, kind)
     }
 
     /// What can be said of the machine without a run; of a checked machine.

@@ -2,6 +2,7 @@
 
 use super::ResolvedStudy;
 use super::axes::{CURVE, Side, axes_of, flatten, side};
+use super::expectations;
 use super::finish::{checked_machine, finish};
 use super::mistakes::{not_a, not_of_a_study, unknown};
 use crate::claims;
@@ -58,6 +59,7 @@ pub fn resolve(
             Side::Machine => machine_sets.push(entry),
         }
     }
+    expectations::read(&mut study_tree)?;
     // This is for `netloom validate`.
     study_tree.take("quick");
     let claims = study_tree.take("claim").map_or(Ok(vec![]), |claims| claims::read(&claims.value))?;

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `layers.rs` | files and flags, laid over one another; a point of a sweep |
 //! | `axes.rs` | the parameters of a sweep; which keys are the machine's |
+//! | `expectations.rs` | `[expect]`: the names of figures |
 //! | `finish.rs` | values read from the layers and checked against each other |
 //! | `mistakes.rs` | what is said of keys and values that cannot be |
 //! | `written.rs` | a study written out again |
 
 mod axes;
+mod expectations;
 mod finish;
 mod layers;
 mod mistakes;

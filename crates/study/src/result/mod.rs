@@ -180,10 +180,12 @@ pub struct ProgramFigures {
     /// The same, as far as they took longer.
     #[serde(default)]
     pub queueing_us: f64,
-    /// Mean hops of a byte under the mapping; 0 where the messages are not known beforehand.
-    pub mean_hops_by_bytes: f64,
-    /// Mean hops of a message under the mapping.
-    pub mean_hops_by_messages: f64,
+    /// Mean hops of a byte under the mapping; absent if the messages are not known before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_hops_by_bytes: Option<f64>,
+    /// Mean hops of a message under the mapping; absent likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_hops_by_messages: Option<f64>,
 }
 
 /// Why a run ended.

@@ -210,8 +210,8 @@ impl<'a> Ranks<'a> {
         result.warnings.extend(self.study.machine.messaging().warning());
         let (mut figures, waiting) = self.figures(0..self.reports.len());
         if let Some(hops) = &self.hops {
-            figures.mean_hops_by_bytes = hops.mean_of_bytes();
-            figures.mean_hops_by_messages = hops.mean_of_messages();
+            figures.mean_hops_by_bytes = Some(hops.mean_of_bytes());
+            figures.mean_hops_by_messages = Some(hops.mean_of_messages());
         }
         for (ranks, job) in self.jobs.iter().zip(&mut result.jobs).filter(|(ranks, _)| !ranks.is_empty()) {
             let (own, waiting) = self.figures(ranks.clone());
@@ -278,11 +278,15 @@ impl<'a> Ranks<'a> {
             match report.ended_at {
                 Some(end) => ends.push(us(end)),
                 None => {
-                    let receive = report.waits_for.map_or("nothing that can come".into(), |(source, tag)| {
-                        let word = |x: Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
-                        format!("a message from rank {} with tag {}", word(source), word(tag))
-                    });
-                    waiting.push(format!("rank {} waits for {receive}", first + rank));
+                    let word = |x: Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
+                    let awaited = match (report.waits_for, report.sends_to) {
+                        (Some((source, tag)), _) => {
+                            format!("a message from rank {} with tag {}", word(source), word(tag))
+                        }
+                        (None, Some(to)) => format!("rank {to} to receive its message"),
+                        (None, None) => "an operation that never ends".into(),
+                    };
+                    waiting.push(format!("rank {} waits for {awaited}", first + rank));
                 }
             }
         }

@@ -19,6 +19,7 @@ mod th;
 use super::family::RouterFamily;
 use super::programs::{OnSwitches, OnTorus, To};
 use crate::diagnose::Problem;
+use crate::machine::Machine;
 use crate::resolve::ResolvedStudy;
 use crate::result::RunResult;
 use netloom_workload::config::Runs;
@@ -56,6 +57,18 @@ const FOR_SWITCHES: [ForSwitches; 2] = [aries::program, th::program];
 
 /// Memory of a node with each of them.
 const MEMORY: [MemoryOf; 3] = [message_unit::memory, aries::memory, th::memory];
+
+/// The kinds of workload that are programs for one interface, and whether a machine has it. Whoever adds one adds it here.
+const KINDS_FOR: [(&str, fn(&Machine) -> bool); 3] = [
+    ("spi", |machine| machine.torus().is_some_and(|m| m.message_unit.is_some())),
+    ("gni", |machine| machine.switched().is_some_and(|m| m.aries.is_some())),
+    ("glex", |machine| machine.switched().is_some_and(|m| m.th.is_some())),
+];
+
+/// Whether a machine has the interface that a kind of workload is written for, if it is written for one.
+pub(crate) fn has_interface_for(machine: &Machine, kind: &str) -> bool {
+    KINDS_FOR.iter().find(|(name, _)| *name == kind).is_none_or(|(_, has)| has(machine))
+}
 
 /// Runs a program that is written for an interface of a torus.
 pub(super) fn on_torus<F: RouterFamily>(family: &F, study: &ResolvedStudy, program: &dyn Any, to: To) -> Ran {
