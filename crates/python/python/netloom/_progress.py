@@ -1,0 +1,81 @@
+"""Progress of runs: bars where somebody looks, and callables."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, NamedTuple, Optional, Union
+
+
+class Progress(NamedTuple):
+    """Where a run or a sweep stands."""
+
+    fraction: Optional[float]
+    """How much is done, 0 to 1; None while nobody can tell."""
+    simulated_us: float
+    """Simulated time, us; of a sweep, the sum of its points."""
+    packet_hops: int
+    """Packet-hops so far."""
+    text: str
+    """What is under way, where it has a name: the table that ``validate`` judges."""
+
+
+Listen = Union[bool, Callable[[Progress], Any], None]
+"""Who hears of the progress: a callable; True or False for a bar or none; None for a bar where somebody looks."""
+
+
+class Listener:
+    """Passes progress on to a callable or a bar. Used with ``with``: the bar goes away at the end."""
+
+    def __init__(self, listen: Listen, title: str) -> None:
+        self.hear: Optional[Callable[[Progress], Any]] = None
+        self._bar: Any = None
+        if callable(listen):
+            self.hear = listen
+        elif listen or (listen is None and _somebody_looks()):
+            self._bar = _bar(title)
+            self.hear = self._show if self._bar is not None else None
+
+    @property
+    def native(self) -> Optional[Callable[..., None]]:
+        """What the native part calls."""
+        hear = self.hear
+        if hear is None:
+            return None
+        return lambda *state: (hear(Progress(*state)), None)[1]
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _show(self, progress: Progress) -> None:
+        self._bar.n = round(100 * (progress.fraction or 0.0), 1)
+        text = progress.text or f"{progress.simulated_us:,.0f} us simulated, {progress.packet_hops:,} packet-hops"
+        self._bar.set_postfix_str(text)
+
+
+def _in_notebook() -> bool:
+    return "ipykernel" in sys.modules
+
+
+def _somebody_looks() -> bool:
+    return _in_notebook() or bool(sys.stderr and sys.stderr.isatty())
+
+
+def _bar(title: str) -> Any:
+    """A bar of tqdm, if that is installed: as a widget in notebooks that have widgets."""
+    try:
+        if _in_notebook():
+            import ipywidgets  # type: ignore  # noqa: F401
+            from tqdm.notebook import tqdm
+        else:
+            from tqdm import tqdm
+    except ImportError:
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            return None
+    form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
+    return tqdm(total=100, desc=title, leave=False, bar_format=form)
