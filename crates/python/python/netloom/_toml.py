@@ -18,9 +18,9 @@ def key(name: str) -> str:
 
 def value(item: Any) -> str:
     """A value as TOML in one line."""
-    if hasattr(item, "item") and not isinstance(item, (list, tuple, dict)):
-        # A number of NumPy.
-        item = item.item()
+    if hasattr(item, "tolist"):
+        # A number or an array of NumPy.
+        item = item.tolist()
     if isinstance(item, bool):
         return "true" if item else "false"
     if isinstance(item, int):

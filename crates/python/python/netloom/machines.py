@@ -31,7 +31,8 @@ def machines() -> List[Machine]:
 
 def machine(name: Union[str, os.PathLike[str]]) -> Dict[str, Any]:
     """A machine's TOML file as a dict, by name or path. Changed, it may be the ``machine`` of a study."""
-    return json.loads(_native.machine_source(os.fspath(name))[1])
+    table: Dict[str, Any] = json.loads(_native.machine_source(os.fspath(name))[1])
+    return table
 
 
 def machine_toml(name: Union[str, os.PathLike[str]]) -> str:
@@ -43,4 +44,6 @@ def describe(
     name: Union[str, os.PathLike[str]], set: Optional[Mapping[str, Any]] = None, **overrides: Any
 ) -> Dict[str, Any]:
     """What a machine has, without a run: nodes, links, bandwidth, latency, buffers. ``overrides`` are as in :func:`run`."""
-    return json.loads(_native.machine_facts(os.fspath(name), _source.changes(set, overrides)))["facts"]
+    found = json.loads(_native.machine_facts(os.fspath(name), _source.changes(set, overrides)))
+    facts: Dict[str, Any] = found["facts"]
+    return facts

@@ -17,6 +17,7 @@ depend on its rank, the number of ranks and its own arguments.
 
 from __future__ import annotations
 
+import operator
 import os
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -121,8 +122,8 @@ def send(to: int, bytes: int, tag: int = 0) -> Operation:
     return _Statement(_send(to, bytes, tag), to)
 
 
-def recv(source: int = ANY, bytes: int = 0, tag: int = ANY) -> Operation:
-    """Receives a message of at most ``bytes`` from rank ``source``. -1 stands for any rank and any tag."""
+def recv(source: int, bytes: int, tag: int = ANY) -> Operation:
+    """Receives a message of at most ``bytes`` from rank ``source``. ``ANY`` stands for any rank and any tag."""
     return _Statement(_receive(source, bytes, tag), source)
 
 
@@ -131,23 +132,24 @@ def isend(to: int, bytes: int, tag: int = 0) -> Operation:
     return _Nonblocking(_send(to, bytes, tag), to)
 
 
-def irecv(source: int = ANY, bytes: int = 0, tag: int = ANY) -> Operation:
+def irecv(source: int, bytes: int, tag: int = ANY) -> Operation:
     """Posts a receive; ``yield`` returns a handle to wait for."""
     return _Nonblocking(_receive(source, bytes, tag), source)
 
 
 def wait(*handles: Union[Handle, Iterable[Handle]]) -> Operation:
     """Waits until all of these have finished: handles, or lists of them."""
-    flat: List[Handle] = []
+    flat: List[Any] = []
     for handle in handles:
-        flat.extend([handle] if isinstance(handle, Handle) else handle)
+        is_list = isinstance(handle, Iterable) and not isinstance(handle, Handle)
+        flat.extend(handle if is_list else [handle])
     if not all(isinstance(handle, Handle) for handle in flat):
         raise ProgramError("wait takes what `yield isend(...)` and `yield irecv(...)` return")
     return _Wait(flat)
 
 
 def sendrecv(
-    to: int, bytes: int, source: int = ANY, receive_bytes: Optional[int] = None, tag: int = 0, receive_tag: Optional[int] = None
+    to: int, bytes: int, source: int, receive_bytes: Optional[int] = None, tag: int = 0, receive_tag: Optional[int] = None
 ) -> Operation:
     """Sends and receives at once. What is received is as long and has the same tag, unless said otherwise."""
     expected = bytes if receive_bytes is None else receive_bytes
@@ -193,8 +195,8 @@ def alltoallv(bytes: Sequence[int]) -> Operation:
 
 def _number(what: str, number: Any, end: int) -> int:
     try:
-        whole = number.__index__()
-    except AttributeError:
+        whole = operator.index(number)
+    except TypeError:
         raise ProgramError(f"expected {what}, found {number!r}") from None
     if not 0 <= whole < end:
         raise ProgramError(f"expected {what} of 0 or more, below {end}, found {whole}")

@@ -169,7 +169,7 @@ class Result(WithTables):
     @property
     def ended(self) -> str:
         """How the run ended: ``finished``, ``converged``, ``time-limit``, ``stalled``, ``interrupted`` or ``failed``."""
-        return self.summary["simulated"]["ended"]
+        return str(self.summary["simulated"]["ended"])
 
     @property
     def ok(self) -> bool:
@@ -181,7 +181,8 @@ class Result(WithTables):
     @property
     def partial(self) -> Optional[str]:
         """Why the run is not complete; None if it is."""
-        return self.summary["partial"]
+        partial: Optional[str] = self.summary["partial"]
+        return partial
 
     @property
     def warnings(self) -> List[str]:

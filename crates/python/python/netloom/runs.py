@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
 from . import _native, _source
 from ._progress import Listen, Listener
@@ -30,7 +30,8 @@ def studies() -> List[str]:
 def check(study: _source.Study, *, set: Optional[Mapping[str, Any]] = None, **overrides: Any) -> Dict[str, Any]:
     """Reads and checks a study without running it. Returns the complete study and its machine."""
     source, _ = _source.read(study, set, overrides, Path("."))
-    return json.loads(_native.check(source)[2])
+    complete: Dict[str, Any] = json.loads(_native.check(source)[2])
+    return complete
 
 
 def run(
@@ -80,7 +81,7 @@ def sweep(
     out: Optional[_Path] = None,
     threads: Optional[int] = None,
     *,
-    over: Optional[Mapping[str, Sequence[Any]]] = None,
+    over: Optional[Mapping[str, Any]] = None,
     set: Optional[Mapping[str, Any]] = None,
     progress: Listen = None,
     force: bool = False,
@@ -153,7 +154,7 @@ def _options(
     }
 
 
-def _axes(over: Optional[Mapping[str, Sequence[Any]]]) -> List[str]:
+def _axes(over: Optional[Mapping[str, Any]]) -> List[str]:
     """The changes that put these axes in the place of those of the study."""
     if over is None:
         return []
