@@ -23,6 +23,11 @@ Listen = Union[bool, Callable[[Progress], Any], None]
 """Who hears of the progress: a callable; True or False for a bar or none; None for a bar where somebody looks."""
 
 
+_KNOWN = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
+_UNKNOWN = "{desc}: {elapsed}{postfix}"
+"""Forms of a bar: while it is known how much is done, and while it is not."""
+
+
 class Listener:
     """Passes progress on to a callable or a bar. Used with ``with``: the bar goes away at the end."""
 
@@ -51,6 +56,7 @@ class Listener:
             self._bar.close()
 
     def _show(self, progress: Progress) -> None:
+        self._bar.bar_format = _UNKNOWN if progress.fraction is None else _KNOWN
         self._bar.n = round(100 * (progress.fraction or 0.0), 1)
         text = progress.text or f"{progress.simulated_us:,.0f} us simulated, {progress.packet_hops:,} packet-hops"
         self._bar.set_postfix_str(text)
@@ -77,5 +83,4 @@ def _bar(title: str) -> Any:
             from tqdm import tqdm
         except ImportError:
             return None
-    form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
-    return tqdm(total=100, desc=title, leave=False, bar_format=form)
+    return tqdm(total=100, desc=title, leave=False, bar_format=_UNKNOWN)

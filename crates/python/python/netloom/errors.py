@@ -67,3 +67,8 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, text: str, result: Union[Result, Sweep, None] = None) -> None:
         super().__init__(text)
         self.result = result
+
+
+for _class in (NetloomError, StudyError, ProgramError, OutputError, Interrupted):
+    # Shown as it is called by those who use it.
+    _class.__module__ = "netloom"
