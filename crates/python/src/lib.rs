@@ -1,4 +1,4 @@
-//! `netloom._native`: what the Python package has done in Rust. It takes and returns plain values (text, bytes, JSON); everything that a
+//! `netloom._native`: the native part of the Python package. It takes and returns plain values (text, bytes, JSON); everything that a
 //! user sees is in `python/netloom`.
 
 mod errors;
@@ -10,7 +10,7 @@ mod watch;
 
 use pyo3::prelude::*;
 
-/// Large machines live on huge pages.
+/// Places large machines on huge pages.
 #[global_allocator]
 static MEMORY: netloom_engine::HugePages = netloom_engine::HugePages;
 

@@ -1,4 +1,4 @@
-//! What Python asks for: a study, and how to run it.
+//! Arguments from Python: a study, and how to run it.
 
 use crate::watch::Listener;
 use netloom_report::folder::IfExists;
@@ -22,6 +22,7 @@ pub struct Source {
 }
 
 impl Source {
+    /// The study, read and checked.
     pub fn study(&self) -> Result<ResolvedStudy, Problem> {
         match &self.text {
             None => load(&self.name, &self.sets),
@@ -44,11 +45,12 @@ pub struct Options {
     pub force: bool,
     /// Whether to run what is estimated to need more memory than is available.
     pub force_memory: bool,
-    /// Who hears of the progress.
+    /// Receives the progress.
     pub progress: Option<Py<PyAny>>,
 }
 
 impl Options {
+    /// Threads to use.
     pub fn threads(&self) -> usize {
         self.threads.unwrap_or_else(threads_here)
     }
@@ -58,15 +60,18 @@ impl Options {
         memory::available().filter(|_| !self.force_memory)
     }
 
+    /// What to do with a folder that holds something.
     pub fn if_exists(&self) -> IfExists {
         if self.force { IfExists::Replace } else { IfExists::Refuse }
     }
 
+    /// Receives the progress of a study.
     pub fn listener(&self, py: Python, study: &ResolvedStudy) -> Listener {
         let callable = self.progress.as_ref().map(|p| p.clone_ref(py));
         Listener { callable, us_per_tick: study.micros(1) }
     }
 
+    /// Writes the files that the study names.
     pub fn write_files(&self) -> Result<(), Problem> {
         self.files.iter().try_for_each(|(path, bytes)| {
             std::fs::write(path, bytes)

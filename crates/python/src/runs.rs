@@ -12,13 +12,12 @@ use netloom_study::resolve::{EXAMPLES, ResolvedStudy};
 use netloom_study::run::Simulate;
 use netloom_study::simulate::Fabric;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
 use std::path::{Path, PathBuf};
 
 /// The simulator.
 pub const SIMULATOR: WithPublished<Fabric> = WithPublished(Fabric);
 
-/// The result of a run, ready for Python.
+/// The result of a run as files and text.
 struct Finished {
     /// Names and contents of its files.
     files: Vec<(String, Vec<u8>)>,
@@ -30,6 +29,7 @@ struct Finished {
     unwritten: Option<Problem>,
 }
 
+/// Runs a study and writes its files into a folder, if there is one.
 fn simulate(
     study: &ResolvedStudy,
     out: Option<&Path>,
@@ -60,16 +60,28 @@ pub fn check(py: Python, source: Source) -> PyResult<(String, String, String)> {
     Ok((study.study.name, toml, json))
 }
 
-/// Runs a study: a dict of `files`, `captions`, `text`, the `folder` written, and the exception that stopped it, `stopped`, or that its
-/// files could not be written, `unwritten`.
+/// The result of a run for Python, as a dict.
+#[derive(IntoPyObject)]
+pub struct RunOutput {
+    /// Names and contents of the files of its folder.
+    files: Vec<(String, Vec<u8>)>,
+    /// Names and captions of its drawings.
+    captions: Vec<(String, String)>,
+    /// The summary for people.
+    text: String,
+    /// The folder that was written.
+    folder: Option<PathBuf>,
+    /// The exception that stopped it.
+    stopped: Option<PyErr>,
+    /// Why its files could not be written.
+    unwritten: Option<PyErr>,
+}
+
+/// Runs a study.
 #[pyfunction]
-pub fn run<'py>(py: Python<'py>, source: Source, options: Options) -> PyResult<Bound<'py, PyDict>> {
+pub fn run(py: Python, source: Source, options: Options) -> PyResult<RunOutput> {
     let study = source.study().or_raise(py, Kind::Study)?;
-    if !study.axes.is_empty() {
-        let problem = Problem::new(format!("the study `{}` has a [sweep] table", study.study.name));
-        let problem = problem.help("use netloom.sweep, or sweep={} for one run");
-        return Err(exception(py, Kind::Study, &problem));
-    }
+    refuse_sweep(&study).or_raise(py, Kind::Study)?;
     memory::check(&[&study], 1, options.memory()).or_raise(py, Kind::Study)?;
     let folder = options.out.as_ref().map(|out| output_folder(out, options.if_exists())).transpose();
     let folder = folder.or_raise(py, Kind::Output)?;
@@ -81,49 +93,53 @@ pub fn run<'py>(py: Python<'py>, source: Source, options: Options) -> PyResult<B
     if finished.is_err() {
         options.discard(folder.as_deref());
     }
-    let finished = finished.or_raise(py, Kind::Study)?;
-    let all = PyDict::new(py);
-    all.set_item("files", bytes_by_name(py, &finished.files)?)?;
-    all.set_item("captions", finished.captions.into_iter().collect::<std::collections::BTreeMap<_, _>>())?;
-    all.set_item("text", finished.text)?;
-    all.set_item("folder", folder)?;
-    all.set_item("stopped", stopped)?;
-    all.set_item("unwritten", finished.unwritten.map(|problem| exception(py, Kind::Output, &problem)))?;
-    Ok(all)
+    let Finished { files, captions, text, unwritten } = finished.or_raise(py, Kind::Study)?;
+    let unwritten = unwritten.map(|problem| exception(py, Kind::Output, &problem));
+    Ok(RunOutput { files, captions, text, folder, stopped, unwritten })
 }
 
-fn bytes_by_name<'py>(py: Python<'py>, files: &[(String, Vec<u8>)]) -> PyResult<Bound<'py, PyDict>> {
-    let all = PyDict::new(py);
-    files.iter().try_for_each(|(name, bytes)| all.set_item(name, PyBytes::new(py, bytes)))?;
-    Ok(all)
+/// Refuses to run a study once that sweeps.
+fn refuse_sweep(study: &ResolvedStudy) -> Result<(), Problem> {
+    if study.axes.is_empty() {
+        return Ok(());
+    }
+    let problem = Problem::new(format!("the study `{}` has a [sweep] table", study.study.name));
+    Err(problem.help("use netloom.sweep, or sweep={} for one run"))
 }
 
-/// Runs a study at every point of its `[sweep]` into the folder of the options, which it must have. Returns a dict of the `folder`, the
-/// summary for people, `text`, how many points are missing, `missing`, and which exception stopped it, `stopped`, or is due to a point
-/// or a file, `halted`.
+/// The result of a sweep for Python, as a dict.
+#[derive(IntoPyObject)]
+pub struct SweepOutput {
+    /// Its folder, which has the results.
+    folder: PathBuf,
+    /// The summary for people.
+    text: String,
+    /// Points that have not run.
+    missing: usize,
+    /// The exception that stopped it.
+    stopped: Option<PyErr>,
+    /// Why a point was refused or could not be stored.
+    halted: Option<PyErr>,
+}
+
+/// Runs a study at every point of its `[sweep]` into the folder of the options, which it must have.
 #[pyfunction]
-pub fn sweep<'py>(py: Python<'py>, source: Source, options: Options) -> PyResult<Bound<'py, PyDict>> {
+pub fn sweep(py: Python, source: Source, options: Options) -> PyResult<SweepOutput> {
     let study = source.study().or_raise(py, Kind::Study)?;
     let threads = options.threads();
     let points = sweeps::points(&study).or_raise(py, Kind::Study)?;
-    let all: Vec<&ResolvedStudy> = points.iter().map(|point| &point.study).collect();
-    memory::check(&all, threads, options.memory()).or_raise(py, Kind::Study)?;
+    let points: Vec<&ResolvedStudy> = points.iter().map(|point| &point.study).collect();
+    memory::check(&points, threads, options.memory()).or_raise(py, Kind::Study)?;
     let folder = sweep_folder(&study, &options).or_raise(py, Kind::Output)?;
     options.write_files().or_raise(py, Kind::Output)?;
     let (listener, into) = (options.listener(py, &study), folder.clone());
-    let (swept, stopped) = watched(py, &listener, move |watch| swept(&study, &into, watch, threads))?;
+    let (swept, stopped) = watched(py, &listener, move |watch| run_points(&study, &into, watch, threads))?;
     let (text, missing, halt) = swept.or_raise(py, Kind::Study)?;
     let halted = halt.map(|halt| {
         let kind = if halt.refused { Kind::Study } else { Kind::Output };
         exception(py, kind, &halt.problem)
     });
-    let all = PyDict::new(py);
-    all.set_item("folder", folder)?;
-    all.set_item("text", text)?;
-    all.set_item("missing", missing)?;
-    all.set_item("stopped", stopped)?;
-    all.set_item("halted", halted)?;
-    Ok(all)
+    Ok(SweepOutput { folder, text, missing, stopped, halted })
 }
 
 /// The folder of a sweep: resumed where it holds this very sweep.
@@ -140,7 +156,8 @@ fn sweep_folder(study: &ResolvedStudy, options: &Options) -> Result<PathBuf, Pro
 /// The summary of a sweep, how many points are missing, and what halted it.
 type Swept = (String, usize, Option<sweeps::Halt>);
 
-fn swept(study: &ResolvedStudy, folder: &Path, watch: &Watch, threads: usize) -> Result<Swept, Problem> {
+/// Runs the points that the folder does not hold.
+fn run_points(study: &ResolvedStudy, folder: &Path, watch: &Watch, threads: usize) -> Result<Swept, Problem> {
     let (outcomes, halt) = sweeps::run_and_keep(study, &SIMULATOR, folder, watch, threads)?;
     let judged = sweeps::judge(study, &outcomes, folder)?;
     let missing = outcomes.iter().filter(|o| o.result.is_none()).count();

@@ -1,4 +1,4 @@
-//! Work on a thread of its own, while the calling thread looks after Python: its signals (Ctrl-C) and whoever follows the progress.
+//! Work on a thread of its own, while the calling thread checks Python's signals (Ctrl-C) and reports progress.
 
 use netloom_study::run::{Progress, ProgressSink};
 use pyo3::exceptions::PyRuntimeError;
@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// Time between two looks at Python's signals and two reports of progress.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Time between two checks of Python's signals, and between two reports of progress.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
 
 /// Where a run stands, and whether it is to stop.
 #[derive(Default)]
@@ -20,18 +20,18 @@ pub struct Watch {
     /// Bits of the fraction; NaN while it is unknown.
     fraction: AtomicU64,
     packet_hops: AtomicU64,
-    /// What is under way, where that has a name.
+    /// What is running, if it has a name.
     text: Mutex<String>,
 }
 
 impl Watch {
-    /// Asks the run to end with what it has.
-    fn end(&self) {
+    /// Asks the run to stop with a partial result.
+    fn request_stop(&self) {
         self.stop.store(true, Relaxed);
     }
 
-    /// Says what is under way.
-    pub fn say(&self, text: &str) {
+    /// Sets the name of what is running.
+    pub fn set_text(&self, text: &str) {
         text.clone_into(&mut self.text.lock().expect("no holder panics"));
     }
 }
@@ -48,16 +48,18 @@ impl ProgressSink for Watch {
     }
 }
 
-/// Who hears of the progress: a callable that takes the fraction done (a number or None), simulated us, packet-hops, and text.
+/// Receives progress: a callable that takes the fraction done (a number or None), simulated us, packet-hops, and the name of what is
+/// running.
 pub struct Listener {
-    /// The callable; `None` if nobody listens.
+    /// The callable; `None` if there is none.
     pub callable: Option<Py<PyAny>>,
     /// Simulated us per tick.
     pub us_per_tick: f64,
 }
 
 impl Listener {
-    fn tell(&self, py: Python, watch: &Watch) -> PyResult<()> {
+    /// Reports the progress that the watch has.
+    fn report(&self, py: Python, watch: &Watch) -> PyResult<()> {
         let Some(callable) = &self.callable else { return Ok(()) };
         let fraction = f64::from_bits(watch.fraction.load(Relaxed));
         let us = watch.ticks.load(Relaxed) as f64 * self.us_per_tick;
@@ -70,8 +72,8 @@ impl Listener {
 /// What work returned, and the exception that stopped it (of a signal or of the listener), if one did.
 pub type Watched<T> = (T, Option<PyErr>);
 
-/// Does work on another thread, without the GIL. An exception stops it, and comes back with what there is by then; a second one leaves
-/// it behind.
+/// Does work on another thread, without the GIL. An exception asks it to stop, and is returned with its partial result; a second one
+/// abandons it.
 ///
 /// # Errors
 /// A second exception; a panic of the work.
@@ -84,14 +86,14 @@ pub fn watched<T: Send + 'static>(
     let (send, mut receive) = channel();
     let own = Arc::clone(&watch);
     let thread = Builder::new().name("netloom".into()).spawn(move || {
-        // Nobody hears it any more after a second exception.
+        // After a second exception there is no receiver any more.
         let _ = send.send(work(&own));
     })?;
     let mut raised = None;
     loop {
         let outcome;
         (receive, outcome) = py.detach(move || {
-            let outcome = receive.recv_timeout(LOOK_EVERY);
+            let outcome = receive.recv_timeout(CHECK_EVERY);
             (receive, outcome)
         });
         match outcome {
@@ -99,12 +101,12 @@ pub fn watched<T: Send + 'static>(
             Err(RecvTimeoutError::Disconnected) => return Err(panicked(thread)),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        let looked = py.check_signals().and_then(|()| match raised {
-            None => listener.tell(py, &watch),
+        let checked = py.check_signals().and_then(|()| match raised {
+            None => listener.report(py, &watch),
             Some(_) => Ok(()),
         });
-        if let Err(error) = looked {
-            watch.end();
+        if let Err(error) = checked {
+            watch.request_stop();
             if raised.is_some() {
                 return Err(error);
             }

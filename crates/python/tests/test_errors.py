@@ -64,14 +64,14 @@ def test_a_refused_run_leaves_no_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("change", ["topology.dim=[4]", "router.paths=x", "sede=1", "traffic.load=0.5"])
 def test_the_text_is_that_of_the_command(change: str) -> None:
     key, _, value = change.partition("=")
-    told = subprocess.run([COMMAND or "", "run", "all-to-all", "--set", change], capture_output=True, text=True)
-    assert told.returncode == 2
+    command = subprocess.run([COMMAND or "", "run", "all-to-all", "--set", change], capture_output=True, text=True)
+    assert command.returncode == 2
     values = {"x": "x", "0.5": 0.5, "1": 1, "[4]": [4]}
     with pytest.raises(netloom.StudyError) as raised:
         netloom.run("all-to-all", set={key: values[value]})
     # Text stands in quotes here, which the command does not need.
     if value != "x":
-        assert str(raised.value).strip() == told.stderr.strip()
+        assert str(raised.value).strip() == command.stderr.strip()
 
 
 def interrupt_after(seconds: float) -> None:

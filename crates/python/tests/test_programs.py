@@ -18,7 +18,7 @@ def statements(program: netloom.Program) -> List[str]:
 
 
 def run_us(program: netloom.Program, machine: str = "bgl") -> float:
-    result = netloom.run(program, machine=machine, nodes=max(8, program.ranks))
+    result = netloom.run(program, machine=machine)
     assert result.ended == "finished"
     return float(result.value("simulated.run_time_us"))
 
@@ -119,7 +119,7 @@ def test_collectives_are_done_as_asked_for() -> None:
 def test_a_saved_program_runs_again(tmp_path: Path) -> None:
     program = netloom.Program(lambda rank, size: [netloom.sendrecv(rank ^ 1, 256, rank ^ 1)], 8, name="pairs")
     out = tmp_path / "out"
-    first = netloom.run(program, out, machine="bgl", nodes=8)
+    first = netloom.run(program, out, machine="bgl")
     again = netloom.run(out / "study.toml")
     assert again.summary["programs"] == first.summary["programs"]
     path = program.save(tmp_path / "pairs.goal")
@@ -136,7 +136,7 @@ def test_programs_run_side_by_side_as_jobs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: netloom.send(1, -5), "a number of bytes"),
         (lambda: netloom.send(1, "x"), "a number of bytes"),  # type: ignore[arg-type]
@@ -149,12 +149,12 @@ def test_programs_run_side_by_side_as_jobs() -> None:
         (lambda: 17, "rank 0, operation 1: expected an operation"),
     ],
 )
-def test_mistakes_are_told(make: Any, told: str) -> None:
-    with pytest.raises((netloom.ProgramError, TypeError), match=told):
+def test_mistakes_are_reported(make: Any, message: str) -> None:
+    with pytest.raises((netloom.ProgramError, TypeError), match=message):
         netloom.Program(lambda rank, size: [make()], 8)
 
 
-def test_ranks_that_disagree_are_told() -> None:
+def test_ranks_that_disagree_are_refused() -> None:
     program = netloom.Program(lambda rank, size: [netloom.barrier()] * (rank + 1), 2)
     with pytest.raises(netloom.StudyError):
         netloom.run(program, machine="bgl", nodes=8)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import html.parser
 import json
+import os
 import pickle
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any, Dict, List
 from xml.etree import ElementTree
@@ -14,6 +17,8 @@ import polars
 import pytest
 
 import netloom
+
+COMMAND = os.environ.get("NETLOOM") or shutil.which("netloom")
 
 UNIFORM: Dict[str, Any] = {
     "name": "light",
@@ -113,6 +118,20 @@ def test_a_folder_is_written_and_read_again(tmp_path: Path) -> None:
     assert netloom.load(tmp_path / "copy").summary == result.summary
     with pytest.raises(FileNotFoundError):
         netloom.load(tmp_path)
+
+
+@pytest.mark.skipif(not COMMAND, reason="there is no netloom command")
+def test_the_files_are_those_of_the_command(tmp_path: Path) -> None:
+    change = "topology.dims=[4, 4, 4]"
+    subprocess.run([COMMAND or "", "run", "all-to-all", "--set", change, "--out", tmp_path / "a"], check=True)
+    netloom.run("all-to-all", tmp_path / "b", topology__dims=[4, 4, 4])
+    a, b = netloom.load(tmp_path / "a"), netloom.load(tmp_path / "b")
+    assert isinstance(a, netloom.Result) and isinstance(b, netloom.Result)
+    assert figures(a) == figures(b)
+    assert list(a.files) == list(b.files)
+    # The report and the summary contain figures of the computer.
+    same = [name for name in a.files if name not in ("report.html", "summary.json")]
+    assert [a.files[name] for name in same] == [b.files[name] for name in same]
 
 
 def test_results_can_be_pickled(result: netloom.Result) -> None:

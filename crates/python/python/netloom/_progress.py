@@ -1,4 +1,4 @@
-"""Progress of runs: bars where somebody looks, and callables."""
+"""Progress of runs: bars in interactive sessions, and callables."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ class Progress(NamedTuple):
     """Where a run or a sweep stands."""
 
     fraction: Optional[float]
-    """How much is done, 0 to 1; None while nobody can tell."""
+    """The fraction that is done, 0 to 1; None while it is unknown."""
     simulated_us: float
     """Simulated time, us; of a sweep, the sum of its points."""
     packet_hops: int
     """Packet-hops so far."""
     text: str
-    """What is under way, where it has a name: the table that ``validate`` judges."""
+    """What is running, if it has a name: the table that ``validate`` judges."""
 
 
 Listen = Union[bool, Callable[[Progress], Any], None]
-"""Who hears of the progress: a callable; True or False for a bar or none; None for a bar where somebody looks."""
+"""What receives the progress: a callable; True or False for a bar or none; None for a bar in interactive sessions."""
 
 
 _KNOWN = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 _UNKNOWN = "{desc}: {elapsed}{postfix}"
-"""Forms of a bar: while it is known how much is done, and while it is not."""
+"""Formats of a bar: with the fraction that is done, and while it is unknown."""
 
 
 class Listener:
-    """Passes progress on to a callable or a bar. Used with ``with``: the bar goes away at the end."""
+    """Passes progress on to a callable or a bar. Used with ``with``, which removes the bar at the end."""
 
     def __init__(self, listen: Listen, title: str) -> None:
-        self.hear: Optional[Callable[[Progress], Any]] = None
+        self.callback: Optional[Callable[[Progress], Any]] = None
         self._bar: Any = None
         if callable(listen):
-            self.hear = listen
-        elif listen or (listen is None and _somebody_looks()):
+            self.callback = listen
+        elif listen or (listen is None and _is_interactive()):
             self._bar = _bar(title)
-            self.hear = self._show if self._bar is not None else None
+            self.callback = self._show if self._bar is not None else None
 
     @property
     def native(self) -> Optional[Callable[..., None]]:
-        """What the native part calls."""
-        hear = self.hear
-        if hear is None:
+        """The callable for the native part."""
+        callback = self.callback
+        if callback is None:
             return None
-        return lambda *state: (hear(Progress(*state)), None)[1]
+        return lambda *state: (callback(Progress(*state)), None)[1]
 
     def __enter__(self) -> Listener:
         return self
@@ -66,7 +66,7 @@ def _in_notebook() -> bool:
     return "ipykernel" in sys.modules
 
 
-def _somebody_looks() -> bool:
+def _is_interactive() -> bool:
     return _in_notebook() or bool(sys.stderr and sys.stderr.isatty())
 
 

@@ -28,7 +28,7 @@ def read(study: Study, set: Optional[Mapping[str, Any]], overrides: Mapping[str,
     """A study with its changes for the native part, and the files that it names, which belong into ``folder``."""
     sets = changes(set, overrides)
     if isinstance(study, Program):
-        study = {"name": study.name, "workload": study}
+        study = {"name": study.name, "nodes": study.ranks, "workload": study}
     if isinstance(study, Mapping):
         table, files = _with_files(study, folder)
         return {"name": "study (from Python)", "text": _toml.document(table), "sets": sets}, files

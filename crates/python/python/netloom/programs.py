@@ -52,7 +52,7 @@ _SIZE_END = 2**64
 
 
 class Handle(NamedTuple):
-    """A send or a receive under way: what ``yield isend(...)`` and ``yield irecv(...)`` return."""
+    """A pending send or receive: what ``yield isend(...)`` and ``yield irecv(...)`` return."""
 
     number: int
 
@@ -85,7 +85,7 @@ class _Statement(Operation):
 
 
 class _Nonblocking(_Statement):
-    """A send or a receive that goes on while the rank resumes."""
+    """A nonblocking send or receive: the rank resumes when it has begun."""
 
     def record(self, rank: _Recorder) -> Handle:  # type: ignore[override]
         number = rank.add(self._checked(rank))
@@ -158,7 +158,7 @@ def sendrecv(
 
 
 def barrier() -> Operation:
-    """Waits until all ranks have come here."""
+    """Waits until all ranks have called it."""
     return _Statement("barrier")
 
 

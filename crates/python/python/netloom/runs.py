@@ -47,7 +47,8 @@ def run(
 ) -> Result:
     """Runs a study and returns its result.
 
-    ``study`` is the path of a TOML file, the name of a built-in study, TOML text, a dict like the file, or a :class:`Program`.
+    ``study`` is the path of a TOML file, the name of a built-in study, TOML text, a dict like the file, or a
+    :class:`Program`, which runs on as many nodes as it has ranks unless ``nodes`` says otherwise.
     ``out`` is a folder that the result is written into, as ``netloom run --out`` does; where it is left out, nothing is written. A folder
     that holds something is refused unless ``force`` is true. ``threads`` are those of this computer where left out; the result does not
     depend on them.
@@ -67,7 +68,7 @@ def run(
             options = _options(out, files, threads, force, force_memory, listener)
             done = _native.run(source, options)
     folder = None if done["folder"] is None else Path(done["folder"])
-    result = Result(done["files"], done["captions"], done["text"], folder)
+    result = Result(dict(done["files"]), dict(done["captions"]), done["text"], folder)
     if done["stopped"] is not None:
         _stopped(done["stopped"], result, f"the run was interrupted at {result.value('simulated.us'):.4g} us simulated")
     if done["unwritten"] is not None:
@@ -133,7 +134,7 @@ def validate(
     import pandas
 
     with Listener(progress, "netloom validate") as listener:
-        entries, _, stopped = _native.validate(what, quick, threads, listener.native)
+        entries, stopped = _native.validate(what, quick, threads, listener.native)
     if stopped is not None:
         raise stopped
     return pandas.DataFrame(json.loads(entries))
