@@ -59,6 +59,28 @@ fn complete(study: &ResolvedStudy) -> String {
     study.to_toml() + sweep + &study.claims_to_toml()
 }
 
+/// The files of a run with their names, the most important first.
+///
+/// # Errors
+/// None that the tables of a run can cause.
+pub fn files(
+    study: &ResolvedStudy,
+    result: &RunResult,
+    claims: &[Judged],
+    plots: &[Plot],
+) -> Result<Vec<(String, Vec<u8>)>, Problem> {
+    let mut files = vec![
+        ("summary.json".to_owned(), summary::to_json(study, result, claims).into_bytes()),
+        ("study.toml".to_owned(), complete(study).into_bytes()),
+    ];
+    for (name, table) in tables::tables(result) {
+        files.push((name.to_owned(), table.to_parquet()?));
+    }
+    files.push(("report.html".to_owned(), report::to_html(study, result, plots, claims).into_bytes()));
+    files.extend(plots.iter().map(|plot| (format!("{}.svg", plot.name), plot.svg.clone().into_bytes())));
+    Ok(files)
+}
+
 /// Writes everything about a run into a folder, creating it. Each file is complete or absent: it is written beside its
 /// place and moved there.
 ///
@@ -70,9 +92,16 @@ pub fn write_all(
     result: &RunResult,
     claims: &[Judged],
 ) -> Result<(), Problem> {
+    write_files(folder, &files(study, result, claims, &plots(study, result))?)
+}
+
+/// Writes the [`files`] of a run into a folder, creating it, in the place of those of an earlier run.
+///
+/// # Errors
+/// Of the file system.
+pub fn write_files(folder: &Path, contents: &[(String, Vec<u8>)]) -> Result<(), Problem> {
     let context = |e: std::io::Error| Problem::new(format!("cannot write to {}: {e}", folder.display()));
     fs::create_dir_all(folder).map_err(context)?;
-    let plots = plots(study, result);
     // What an earlier run of another shape would leave among these.
     for stale in [
         "links.parquet",
@@ -94,17 +123,8 @@ pub fn write_all(
             _ => {}
         }
     }
-    // The most important first.
     let mut files = Files::of(folder);
-    files.put("summary.json", summary::to_json(study, result, claims).as_bytes());
-    files.put("study.toml", complete(study).as_bytes());
-    for (name, table) in tables::tables(result) {
-        files.put(name, &table.to_parquet()?);
-    }
-    files.put("report.html", report::to_html(study, result, &plots, claims).as_bytes());
-    for plot in &plots {
-        files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());
-    }
+    contents.iter().for_each(|(name, bytes)| files.put(name, bytes));
     files.finish()
 }
 
