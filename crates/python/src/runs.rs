@@ -7,8 +7,9 @@ use netloom_report::folder::{IfExists, output_folder};
 use netloom_report::published::WithPublished;
 use netloom_report::{claims, sweep as sweeps, terminal, write};
 use netloom_study::diagnose::Problem;
+use netloom_study::library::STUDIES;
 use netloom_study::memory;
-use netloom_study::resolve::{EXAMPLES, ResolvedStudy};
+use netloom_study::resolve::ResolvedStudy;
 use netloom_study::run::Simulate;
 use netloom_study::simulate::Fabric;
 use pyo3::prelude::*;
@@ -45,10 +46,10 @@ fn simulate(
     Ok(Finished { files, captions, text: terminal::summary(study, &result, &judged), unwritten })
 }
 
-/// The names of the studies that come with Netloom, the main example first.
+/// The names of the studies that come with Netloom, in their order.
 #[pyfunction]
 pub fn studies() -> Vec<&'static str> {
-    EXAMPLES.iter().map(|(name, _)| *name).collect()
+    STUDIES.iter().map(|(name, _)| *name).collect()
 }
 
 /// Reads and checks a study without running it: its name, its complete TOML text, and its configuration as JSON.
