@@ -15,6 +15,9 @@ import pytest
 
 import netloom
 
+# A program that a shell starts in the background ignores Ctrl-C, unless it says otherwise.
+HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+
 COMMAND = os.environ.get("NETLOOM") or shutil.which("netloom")
 
 
@@ -150,7 +153,7 @@ def test_runs_side_by_side_agree() -> None:
 
 
 def test_a_script_ends_by_ctrl_c() -> None:
-    script = "import netloom; print('go', flush=True); netloom.run('all-to-all', measure__half_width=1e-6)"
+    script = f"{HEARS_CTRL_C}; import netloom; print('go', flush=True); netloom.run('all-to-all', measure__half_width=1e-6)"
     child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout and child.stdout.readline() == "go\n"
     time.sleep(1)

@@ -13,7 +13,7 @@ LEFT_OUT = ("netloom.Interrupted", "posted = yield")
 """Blocks with these take long, or are a part of a program."""
 
 
-@pytest.mark.parametrize("name", ["docs/python.md", "README.md", "crates/python/README.md"])
+@pytest.mark.parametrize("name", ["docs/python.md", "crates/python/README.md"])
 def test_guide(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL)
