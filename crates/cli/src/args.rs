@@ -21,12 +21,12 @@ use std::path::PathBuf;
         Examples:\n  \
         netloom studies                             the built-in studies\n  \
         netloom run hot-region                      one of them, by name\n  \
-        netloom run my.toml --set router.paths=1    a study of one's own, with one change\n  \
+        netloom run my.toml --set router.paths=1    your own study, with one change\n  \
         netloom sweep light-traffic --threads 8     every combination of a study's [sweep]\n  \
-        netloom machines describe bgl               what a machine has, without a run\n  \
+        netloom machines describe bgl               facts about a machine, without a run\n  \
         netloom validate bgl                        the paper's figures beside the simulated ones\n  \
         netloom help keys measure                   the keys of a study's [measure] table\n\n\
-        Exit status: 0 all well; 1 a run stalled or failed, a claim does not hold, an expectation was not met, a published figure \
+        Exit status: 0 success; 1 a run stalled or failed, a claim does not hold, an expectation was not met, a published figure \
         failed or a result could not be written; 2 a mistake in a file or a flag; 130 interrupted, with a partial result."
 )]
 pub struct Cli {
@@ -46,8 +46,8 @@ pub enum Command {
         netloom run light-traffic --set sweep={}    one run of a study that sweeps\n  \
         netloom run all-to-all --json | jq .links.mean_utilization\n\n\
         A study that has a [sweep] table is swept, as `netloom sweep` does it.\n\n\
-        The study's [[claim]] tables are judged at the end, but for those that take more than one point of a sweep.\n\n\
-        Ctrl-C or SIGTERM stops a run and keeps what it has, marked as partial; the status is then 130. It is 1 when the run \
+        The study's [[claim]] tables are judged at the end, except those that compare points of a sweep.\n\n\
+        Ctrl-C or SIGTERM stops a run and keeps the results so far, marked as partial; the status is then 130. It is 1 when the run \
         stalls or fails, a claim does not hold, an expectation of the study is not met, or the result cannot be written.")]
     Run(RunArgs),
     /// Run a study at every combination of the values in its [sweep] table
@@ -79,7 +79,7 @@ pub enum Command {
         netloom machines describe bgl --set topology.dims=[8,8,8]\n  \
         netloom machines describe xc --groups 8 --cables 34")]
     Machines {
-        /// What to do with machines; `list` where left out
+        /// What to do with machines; `list` if omitted
         #[command(subcommand)]
         action: Option<MachinesAction>,
     },
@@ -117,12 +117,12 @@ pub enum Command {
         read back, `derived` another entry's figure in other units, `closed-form` computed without a run, `calibrated` \
         fitted, `loose-bound` further than a factor of three within a bound. The status is 1 when an entry fails.")]
     Validate {
-        /// A paper, a table (PAPER.FIGURE) or an entry; all where left out
+        /// A paper, a table (PAPER.FIGURE) or an entry; all if omitted
         what: Option<String>,
         /// Smaller machines and shorter runs
         #[arg(long)]
         quick: bool,
-        /// Compare the verdicts with a list of them: the status is 1 where one is worse or a figure is another, not where
+        /// Compare the verdicts with a list of them: the status is 1 if one is worse or a figure differs, not if
         /// one fails
         #[arg(long, value_name = "FILE")]
         against: Option<PathBuf>,
@@ -219,7 +219,7 @@ pub enum MachinesAction {
     Describe {
         /// A built-in machine, or the path of a TOML file
         machine: String,
-        /// Its size, where it has groups
+        /// Its size, if it has groups
         #[command(flatten)]
         size: Size,
         /// Changes
@@ -248,7 +248,7 @@ pub struct Size {
     /// Cables between each two groups: the same as --set topology.cables=N
     #[arg(long, value_name = "N")]
     pub cables: Option<u32>,
-    /// Tell which cables stay in place when the machine grows to so many groups
+    /// Report which cables stay in place when the machine grows to this number of groups
     #[arg(long, value_name = "N")]
     pub upgrade_to_groups: Option<u32>,
 }
@@ -268,7 +268,7 @@ pub struct Common {
     /// Print JSON for programs instead of text for people
     #[arg(long)]
     pub json: bool,
-    /// Threads to use; those of this computer where left out
+    /// Threads to use; all of this computer if omitted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
 }
@@ -284,13 +284,13 @@ pub struct RunArgs {
     /// Changes
     #[command(flatten)]
     pub sets: Sets,
-    /// Folder for the result; netloom-out/NAME where left out
+    /// Folder for the result; netloom-out/NAME if omitted
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace the result that is in the folder
+    /// Replace the result in the folder
     #[arg(long)]
     pub force: bool,
-    /// Run also what is estimated to need more memory than is available
+    /// Run even if the estimated memory exceeds what is available
     #[arg(long)]
     pub force_memory: bool,
 }

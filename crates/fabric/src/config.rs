@@ -63,7 +63,7 @@ pub struct Topology {
     /// Whether the links of a dimension of one node are looped back to it, rather than not there: for measuring one node.
     #[serde(default, skip_serializing_if = "is_false")]
     pub loopback: bool,
-    /// The IO nodes beside the torus, of machines whose nodes have IO links (Blue Gene/Q). Left out: none.
+    /// The IO nodes beside the torus, of machines whose nodes have IO links (Blue Gene/Q). If omitted: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io: Option<IoNodes>,
     /// Nodes that are out of order, by coordinates. Ports towards them never offer tokens (section 2).
@@ -91,7 +91,7 @@ impl Topology {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`topology.…`) and what was expected.
+    /// The first invalid value, with its key (`topology.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         let n = self.dims.len();
         if n == 0 || n > DIMENSIONS_MAX {
@@ -197,7 +197,7 @@ impl PacketFormat {
     /// Refuses what cannot be built, with packets of so many chunks at most.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`packet.…`) and what was expected.
+    /// The first invalid value, with its key (`packet.…`) and what was expected.
     pub fn check(&self, most: u32) -> Result<(), ConfigError> {
         at_most(&[
             ("packet.chunk_B", self.chunk_B, 4096),
@@ -263,7 +263,7 @@ pub struct Link {
     /// Probability that a bit on a fibre of an optical link, one that leaves a midplane, is wrong.
     #[serde(default, skip_serializing_if = "is_no_rate")]
     pub fibre_error_rate: f64,
-    /// Errors of a fibre that software bears: after one more the spare takes its place. Left out: any number.
+    /// Errors of a fibre that software bears: after one more the spare takes its place. If omitted: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fibre_errors_max: Option<u64>,
     /// Faults of single links.
@@ -311,7 +311,7 @@ impl Link {
     /// Refuses what cannot be built, with these packets and so many dimensions.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`link.…`) and what was expected.
+    /// The first invalid value, with its key (`link.…`) and what was expected.
     pub fn check(&self, packet: &PacketFormat, dimensions: usize) -> Result<(), ConfigError> {
         at_most(&[
             ("link.ticks_per_byte", self.ticks_per_byte, 1000),

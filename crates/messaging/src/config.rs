@@ -22,10 +22,10 @@ pub enum ProgressMode {
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct MessagingConfig {
-    /// Data of the longest message that is sent eagerly, bytes; longer ones by rendezvous. None: all eagerly, as far as the interface can.
+    /// Data of the longest message that is sent eagerly, bytes; longer ones by rendezvous. If omitted: all eagerly, as far as the interface can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eager_max_B: Option<u64>,
-    /// The library's instructions for a send, besides those of the interface below it, ns. None: not known, and taken as 0.
+    /// The library's instructions for a send, besides those of the interface below it, ns. If omitted: not known, and taken as 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_ns: Option<f64>,
     /// The same for a receive: matching, and completing the request, ns.
@@ -37,7 +37,7 @@ pub struct MessagingConfig {
     pub packet_send_ns: f64,
     /// See `packet_send_ns`.
     pub packet_receive_ns: f64,
-    /// How fast the processor copies data of eager messages, at either end, GB/s. None: in no time.
+    /// How fast the processor copies data of eager messages, at either end, GB/s. If omitted: in no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_GB_per_s: Option<f64>,
     /// Eager messages under way to one process at once, where each has a buffer there.

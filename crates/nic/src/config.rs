@@ -46,20 +46,20 @@ pub struct FifoConfig {
     pub injection_normal: u32,
     /// Injection FIFOs of high priority in a set: 2 in BlueGene/L.
     pub injection_high: u32,
-    /// Room of an injection FIFO, bytes. None: without end, as in the paper's own simulator.
+    /// Room of an injection FIFO, bytes. If omitted: without end, as in the paper's own simulator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub injection_fifo_B: Option<u32>,
-    /// Room of a reception FIFO, bytes. None: without end.
+    /// Room of a reception FIFO, bytes. If omitted: without end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reception_fifo_B: Option<u32>,
     /// Which FIFO a packet goes into.
     pub dealing: Dealing,
     /// One set of FIFOs or two.
     pub mode: NodeMode,
-    /// Rate at which a node's software empties its reception FIFOs, bytes a tick. None: at once.
+    /// Rate at which a node's software empties its reception FIFOs, bytes a tick. If omitted: at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_bytes_per_tick: Option<f64>,
-    /// Injection flow control by software: most packets that a node may have under way. None: no limit.
+    /// Injection flow control by software: most packets that a node may have under way. If omitted: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_packets: Option<u32>,
 }
@@ -95,7 +95,7 @@ impl FifoConfig {
     /// Refuses what cannot be built. `full_packet_B` is the size of the network's full packet, bytes.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`nic.…`) and what was expected.
+    /// The first invalid value, with its key (`nic.…`) and what was expected.
     #[allow(non_snake_case)]
     pub fn check(&self, full_packet_B: u32) -> Result<(), ConfigError> {
         if !(1..=64).contains(&self.injection_normal) {

@@ -39,7 +39,7 @@ pub struct Options {
     pub out: Option<PathBuf>,
     /// Files that the study names, written once the folder is there: paths and contents.
     pub files: Vec<(PathBuf, Vec<u8>)>,
-    /// Threads; those of this computer where left out.
+    /// Threads; those of this computer if omitted.
     pub threads: Option<usize>,
     /// Whether the result that is in the folder is replaced.
     pub force: bool,

@@ -87,7 +87,7 @@ impl Mistake {
             Kind::Wrong { found, expected, is_type } => (
                 format!(
                     "`{path}` has {}",
-                    if is_type { "the wrong type of value" } else { "an impossible value" }
+                    if is_type { "the wrong type of value" } else { "an invalid value" }
                 ),
                 format!("expected {}, found {found}", in_words(&expected)),
                 None,

@@ -18,7 +18,7 @@ use std::fmt;
 pub struct Study {
     /// Short name, also of the folder of results.
     pub name: String,
-    /// A line for people; the name where left out. `{dims}` and `{nodes}` stand for the machine's size, so that the
+    /// A line for people; the name if omitted. `{dims}` and `{nodes}` stand for the machine's size, so that the
     /// line stays true when that is changed.
     #[serde(default)]
     pub title: String,
@@ -179,7 +179,7 @@ pub struct MeasureConfig {
     /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.
     #[schemars(extend("x-families" = ["queued-torus"]))]
     pub counters: bool,
-    /// A run that has not ended by itself ends here, us. None: no limit.
+    /// A run that has not ended by itself ends here, us. If omitted: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_time_us: Option<f64>,
 }
@@ -206,7 +206,7 @@ impl MeasureConfig {
     /// Refuses what cannot be measured.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`measure.…`) and what was expected.
+    /// The first invalid value, with its key (`measure.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse = |key: &str, message: String| Err(ConfigError { key: format!("measure.{key}"), message });
         let above_zero = |x: f64| x.is_finite() && x > 0.0;

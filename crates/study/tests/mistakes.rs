@@ -113,7 +113,7 @@ fn dimensions_that_do_not_match() {
     let text = refused(&changed("region = [4, 4, 4]", "region = [4, 4]"), &[]);
     assert_eq!(
         text,
-        "  × `workload.region` has an impossible value
+        "  × `workload.region` has an invalid value
     ╭─[study.toml:9:10]
   8 │ kind = \"hot-region\"
   9 │ region = [4, 4]
@@ -154,10 +154,7 @@ fn a_bad_flag() {
     let text = refused(STUDY, &["router.paths=9"]);
     assert!(text.contains("--set:1:14") && text.contains("expected 1 to 4, found 9"), "{text}");
     let text = refused(STUDY, &["seed=-1"]);
-    assert!(
-        text.contains("`seed` has an impossible value") && text.contains("0 or more, found -1"),
-        "{text}"
-    );
+    assert!(text.contains("`seed` has an invalid value") && text.contains("0 or more, found -1"), "{text}");
     let text = refused(STUDY, &["topology.dims=[8,8"]);
     assert!(text.contains("not valid TOML") && text.contains("--set"), "{text}");
 }
@@ -393,7 +390,7 @@ fn programs_out_of_reach() {
         built(text, &[]).expect("a dynamic packet has a way");
         let told = built(text, &["traffic.routing=static"]).unwrap_err();
         assert!(
-            told.contains("`traffic.routing` has an impossible value") && told.contains("--set:1:"),
+            told.contains("`traffic.routing` has an invalid value") && told.contains("--set:1:"),
             "{told}"
         );
         for part in ["rank 0 on node [0, 3] sends to rank 1 on node [0, 0]", "no static way", "\"dynamic\""] {

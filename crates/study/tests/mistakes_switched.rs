@@ -49,7 +49,7 @@ fn a_shift_that_leads_back() {
     let text = refused(&changed("by = 1", "by = 66"), &[]);
     assert_eq!(
         text,
-        "  × `workload.by` has an impossible value
+        "  × `workload.by` has an invalid value
    ╭─[study.toml:6:6]
  5 │ kind = \"group-shift\"
  6 │ by = 66

@@ -53,7 +53,7 @@ pub trait Workload {
     /// Refuses what does not fit a machine, or the nodes of a job.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`workload.…`) and what was expected.
+    /// The first invalid value, with its key (`workload.…`) and what was expected.
     fn check_on(&self, _shape: &Shape) -> Result<(), ConfigError> {
         Ok(())
     }

@@ -45,9 +45,9 @@ pub struct Exchange {
     pub check_at_us: f64,
     /// Whether each transaction has a connection, on interfaces that have such.
     pub connect: bool,
-    /// How long a process waits for a get without a connection, us: of one that is lost nobody tells it.
+    /// How long a process waits for a get without a connection, us: a lost one is not reported.
     pub give_up_us: f64,
-    /// Decides who does what with whom.
+    /// Seed of who does what with whom.
     pub seed: u64,
 }
 

@@ -74,7 +74,7 @@ pub struct DragonflyConfig {
     /// systems, is not modelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_group_chassis: Option<u32>,
-    /// How it is cooled: with bundles only. Left out: by water.
+    /// How it is cooled: with bundles only. If omitted: by water.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cooling: Option<Cooling>,
 }
@@ -174,7 +174,7 @@ impl DragonflyConfig {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`topology.…`) and what was expected.
+    /// The first invalid value, with its key (`topology.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_group()?;
         let connected = self.groups - 1;

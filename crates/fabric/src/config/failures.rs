@@ -132,7 +132,7 @@ impl SwitchedFaults {
     /// Refuses what cannot be.
     ///
     /// # Errors
-    /// The first impossible value, with its key and what was expected.
+    /// The first invalid value, with its key and what was expected.
     pub(super) fn check(&self, wiring: &Wiring, control: Option<&LinkControl>) -> Result<(), ConfigError> {
         for (key, rate) in
             [("faults.bit_error_rate", self.bit_error_rate), ("faults.soft_error_rate", self.soft_error_rate)]

@@ -22,7 +22,7 @@ impl FatTreeConfig {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`topology.…`) and what was expected.
+    /// The first invalid value, with its key (`topology.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         if !(2..=5).contains(&self.down.len()) {
             return refuse("topology.down", format!("expected 2 to 5 levels, found {}", self.down.len()));

@@ -71,7 +71,7 @@ impl Link {
     /// Refuses faults that cannot be, on a machine of this shape.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`link.…`) and what was expected.
+    /// The first invalid value, with its key (`link.…`) and what was expected.
     pub fn check_faults(&self, topology: &Topology) -> Result<(), ConfigError> {
         check_rate("link.fibre_error_rate", self.fibre_error_rate)?;
         let torus = Torus::new(topology);
@@ -187,7 +187,7 @@ impl QueuedRouter {
     /// Refuses soft errors that cannot be, on a machine of this shape.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`router.…`) and what was expected.
+    /// The first invalid value, with its key (`router.…`) and what was expected.
     pub fn check_soft_errors(&self, topology: &Topology) -> Result<(), ConfigError> {
         check_rate("router.soft_error_rate", self.soft_error_rate)?;
         let torus = Torus::new(topology);

@@ -21,7 +21,7 @@ impl IoNodes {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`topology.io.…`) and what was expected.
+    /// The first invalid value, with its key (`topology.io.…`) and what was expected.
     pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
         let (pset, exits) = (&self.pset, &self.exits);
         let divides = |(length, k): (&u32, &u32)| *length > 0 && k.is_multiple_of(*length);

@@ -33,7 +33,7 @@ pub struct QueuedRouter {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimension_order: Option<String>,
     /// For each zone that a packet may name, sets of dimensions in the order in which dynamic packets go through them:
-    /// `["xy", "zu", "v"]`. Left out: as the machine's firmware sets them.
+    /// `["xy", "zu", "v"]`. If omitted: as the machine's firmware sets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<Vec<String>>>,
     /// Paths from a receiver to the senders: packets that it can send at once, 1 to 4.
@@ -210,7 +210,7 @@ impl QueuedConfig {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key and what was expected.
+    /// The first invalid value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.topology.check()?;
         self.packet.check(32)?;

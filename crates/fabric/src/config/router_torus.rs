@@ -48,7 +48,7 @@ impl RouterTorusConfig {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`topology.…`) and what was expected.
+    /// The first invalid value, with its key (`topology.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         let (most, found) = (Self::DIMENSIONS_MAX, self.dims.len());
         if !(1..=most).contains(&found) {

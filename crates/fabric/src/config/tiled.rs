@@ -67,7 +67,7 @@ impl SwitchedTopology {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`topology.…`) and what was expected.
+    /// The first invalid value, with its key (`topology.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         match self {
             SwitchedTopology::Dragonfly(config) => config.check(),
@@ -377,7 +377,7 @@ impl TiledConfig {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key and what was expected.
+    /// The first invalid value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.topology.check()?;
         self.packet.check()?;

@@ -198,7 +198,7 @@ impl TorusConfig {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key and what was expected.
+    /// The first invalid value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.topology.check()?;
         if !self.topology.partitions.is_empty() {

@@ -136,7 +136,7 @@ impl AriesConfig {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`aries.…`) and what was expected.
+    /// The first invalid value, with its key (`aries.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse = |key: &str, message: String| Err(ConfigError { key: format!("aries.{key}"), message });
         for (key, value, least, most) in [

@@ -58,7 +58,7 @@ impl MessageUnitConfig {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`message_unit.…`) and what was expected.
+    /// The first invalid value, with its key (`message_unit.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse =
             |key: &str, message: String| Err(ConfigError { key: format!("message_unit.{key}"), message });

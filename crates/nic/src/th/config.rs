@@ -178,7 +178,7 @@ impl ThConfig {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`th.…`) and what was expected.
+    /// The first invalid value, with its key (`th.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         for (key, value, least, most) in [
             ("pcie_payload_max_B", self.pcie_payload_max_B.into(), 64, 4096),

@@ -63,7 +63,7 @@ pub struct Claim {
     pub evidence: Evidence,
     /// The figure.
     pub of: String,
-    /// The points that it is read at; all where left out.
+    /// The points that it is read at; all if omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub at: At,
     /// Read between the points: where this figure has this value, by straight lines.

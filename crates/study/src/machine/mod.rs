@@ -197,7 +197,7 @@ impl Machine {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key and what was expected.
+    /// The first invalid value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.kind().check()
     }
@@ -264,7 +264,7 @@ impl Machine {
     /// Checks what a study says against the machine, and fills in what follows from it.
     ///
     /// # Errors
-    /// The first impossible value, with its key and what was expected.
+    /// The first invalid value, with its key and what was expected.
     pub(crate) fn fit(&self, study: &mut Study, network: &NetworkOutline) -> Result<(), ConfigError> {
         self.kind().fit(study, network)
     }

@@ -99,8 +99,7 @@ pub(super) fn checked(result: Result<(), ConfigError>, tree: &Tree) -> Result<()
 }
 
 pub(super) fn impossible(e: ConfigError, tree: &Tree) -> Problem {
-    let mut problem =
-        Problem::new(format!("`{}` has an impossible value", e.key)).at(&tree.origin_of(&e.key));
+    let mut problem = Problem::new(format!("`{}` has an invalid value", e.key)).at(&tree.origin_of(&e.key));
     problem.label = e.message;
     if problem.origin.is_none() {
         problem.message = format!("{}: {}", problem.message, problem.label);

@@ -20,40 +20,40 @@ use serde::{Deserialize, Serialize};
 pub struct RunResult {
     /// The study's title.
     pub title: String,
-    /// Where every random choice started.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Why the run is not complete, if it is not.
+    /// Why the result is partial, if it is.
     pub partial: Option<String>,
-    /// What a reader must know before the figures are used.
+    /// Warnings that a reader must know before using the figures.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// How far the simulation went.
+    /// Length of the simulation, and why it ended.
     pub simulated: Simulated,
     /// Counts over the whole run.
     pub totals: Totals,
-    /// What synthetic traffic offers and what the network accepts of it.
+    /// Offered and accepted load of synthetic traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
-    /// Use of the links.
+    /// Link utilization.
     pub links: LinkSummary,
-    /// Time of packets on their way.
+    /// Latency of packets.
     pub latency: Latency,
-    /// What only tori have.
+    /// Figures of tori.
     #[serde(flatten)]
     pub torus: Option<TorusFigures>,
-    /// What only machines of switches have.
+    /// Figures of networks of switches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switched: Option<SwitchedFigures>,
-    /// How well the main quantity is known.
+    /// Confidence interval of the main quantity.
     pub confidence: Option<Confidence>,
-    /// Each of several jobs side by side.
+    /// Each of several jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobFigures>,
-    /// What the programs did, if the nodes ran programs.
+    /// Figures of the programs, if the nodes ran programs.
     pub programs: Option<ProgramFigures>,
-    /// What programs measured themselves.
+    /// Tables that programs measured.
     pub measured: Vec<MeasuredTable>,
-    /// What waited for what, if the network stood still.
+    /// The packets that wait for one another, if the network stalled.
     pub stall: Option<StallReport>,
     /// Curves over time. In tables of their own, not in the summary.
     #[serde(skip)]
@@ -67,7 +67,7 @@ pub struct RunResult {
     /// Figures of each link of a machine of switches. In a table of their own, not in the summary.
     #[serde(skip)]
     pub ports: Vec<PortRow>,
-    /// What depends on the computer that ran it.
+    /// Figures of the computer that ran the simulation.
     pub host: Host,
 }
 
@@ -101,9 +101,9 @@ impl RunResult {
 /// What only tori have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TorusFigures {
-    /// Filling of the receivers' buffers.
+    /// Occupancy of the receivers' buffers.
     pub occupancy: Occupancy,
-    /// How long packets stood in VCs before they moved on.
+    /// How long packets wait in VCs.
     pub waits: Waits,
     /// What the machine's own performance counters say, where they are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,22 +162,22 @@ pub struct ProgramFigures {
     /// Messages sent by rendezvous.
     #[serde(default)]
     pub rendezvous: u64,
-    /// Where a rank's time went, mean, us: in its own computation.
+    /// Mean time of a rank in its own computation, us.
     #[serde(default)]
     pub compute_us: f64,
-    /// In the instructions of its messaging library.
+    /// Mean time of a rank in the instructions of its messaging library, us.
     #[serde(default)]
     pub software_us: f64,
-    /// Held by its network interface while it gave commands, or until it had taken data.
+    /// Mean time of a rank in its network interface, us: giving commands, or until the interface has taken its data.
     #[serde(default)]
     pub injection_us: f64,
-    /// Waiting for a partner that had not sent yet what it waited for.
+    /// Mean wait of a rank for a partner that had not sent yet, us.
     #[serde(default)]
     pub partner_us: f64,
-    /// Waiting for messages under way, as long as they take on a machine that is otherwise empty.
+    /// Mean wait of a rank for messages on the wire, as long as they take on an otherwise idle machine, us.
     #[serde(default)]
     pub wire_us: f64,
-    /// The same, as far as they took longer.
+    /// Mean wait of a rank for messages beyond that: queued behind others, us.
     #[serde(default)]
     pub queueing_us: f64,
     /// Mean hops of a byte under the mapping; absent if the messages are not known before the run.
@@ -277,7 +277,7 @@ pub struct Totals {
     pub packet_hops: u64,
 }
 
-/// Use of the links: fractions of their raw rate. Utilization is the time spent sending, to the tick; what it is spent on is
+/// Link utilization: fractions of the raw rate. Utilization is the time spent sending, to the tick; what it is spent on is
 /// told by the packets that began in the span, so the parts may add up to a packet more or less on each link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkSummary {
@@ -285,9 +285,9 @@ pub struct LinkSummary {
     pub count: u64,
     /// Mean over all links, all bytes counted.
     pub mean_utilization: f64,
-    /// The least used link.
+    /// Minimum over all links.
     pub min_utilization: f64,
-    /// The most used link.
+    /// Maximum over all links.
     pub max_utilization: f64,
     /// What the links of tori carry.
     #[serde(flatten)]
@@ -297,15 +297,15 @@ pub struct LinkSummary {
 /// What the links of tori carry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TorusLinks {
-    /// Mean share that carries payload.
+    /// Mean fraction of the raw rate that carries payload.
     pub payload_utilization: f64,
-    /// Mean share that carries headers, of hardware and software, and what packets leave empty.
+    /// Mean fraction of the raw rate that carries headers of hardware and software, and padding.
     pub header_utilization: f64,
-    /// Mean share that carries trailers.
+    /// Mean fraction of the raw rate that carries trailers.
     pub trailer_utilization: f64,
-    /// Mean share that carries acknowledgements and tokens.
+    /// Mean fraction of the raw rate that carries acknowledgements and tokens.
     pub ack_utilization: f64,
-    /// Mean share of data packets by class of VC.
+    /// Mean fraction of the raw rate that carries data packets, by class of VC.
     pub by_class: ByClass,
     /// Mean of the links of each direction.
     pub by_direction: Vec<DirectionMean>,
@@ -334,9 +334,9 @@ pub struct DirectionMean {
 /// Times of packets that arrived in the measured part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
-    /// In the network: first byte into the first link until the last byte has arrived.
+    /// Network latency: from the first byte on the first link until the last byte has arrived.
     pub network: LatencyStats,
-    /// In all: since the packet was made, waiting for injection included.
+    /// Total latency: from the generation of the packet, source queue included.
     pub total: LatencyStats,
 }
 
@@ -349,11 +349,11 @@ pub struct LatencyStats {
     pub mean_ns: f64,
     /// Median, ns.
     pub p50_ns: f64,
-    /// Nine of ten are no slower, ns.
+    /// 90th percentile, ns.
     pub p90_ns: f64,
-    /// 99 of 100 are no slower, ns.
+    /// 99th percentile, ns.
     pub p99_ns: f64,
-    /// The slowest, ns.
+    /// Maximum, ns.
     pub max_ns: f64,
     /// The histogram, by rising time. In a table of its own, not in the summary.
     #[serde(skip)]

@@ -19,13 +19,13 @@ pub struct SwitchedFigures {
     pub bound_flits_per_tick: Option<f64>,
     /// Data that arrived, GB/s.
     pub accepted_payload_GB_per_s: f64,
-    /// Mean links on a packet's way.
+    /// Mean number of links on a packet's route.
     pub hops_mean: f64,
-    /// Most links on a packet's way.
+    /// Maximum number of links on a packet's route.
     pub hops_max: u32,
-    /// Packets that arrived, by the links on their way.
+    /// Packets that arrived, by the number of links on their routes.
     pub packets_by_hops: Vec<u64>,
-    /// Fraction of the packets that went by way of somewhere else.
+    /// Fraction of the packets on non-minimal routes.
     pub nonminimal_share: f64,
     /// Packets that asked and packets that answered, where packets are answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct SwitchedFigures {
     pub reordering: Option<Reordering>,
     /// The links by class.
     pub classes: Vec<ClassUse>,
-    /// What went wrong, where anything was to.
+    /// Faults and what was done about them, if the machine has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<FaultFigures>,
     /// The links of a fat tree by level, up and down.
@@ -63,7 +63,7 @@ pub struct FaultFigures {
     pub lost_on_links: u64,
     /// Packets lost in routers that failed, or at their nodes.
     pub lost_in_routers: u64,
-    /// Packets discarded for want of a way.
+    /// Packets discarded because no route was left.
     pub without_way: u64,
     /// Packets discarded since their headers could not be read.
     pub without_header: u64,
@@ -165,9 +165,9 @@ pub struct ClassUse {
     pub links: u64,
     /// Mean over all.
     pub mean_utilization: f64,
-    /// The least used.
+    /// Minimum.
     pub min_utilization: f64,
-    /// The most used.
+    /// Maximum.
     pub max_utilization: f64,
     /// Links of the class on a packet's way, mean.
     pub hops: f64,
@@ -184,9 +184,9 @@ pub struct LevelUse {
     pub links: u64,
     /// Mean over all.
     pub mean_utilization: f64,
-    /// Half of them are used no more than this.
+    /// Median.
     pub median_utilization: f64,
-    /// The most used.
+    /// Maximum.
     pub max_utilization: f64,
 }
 

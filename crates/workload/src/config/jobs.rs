@@ -31,15 +31,15 @@ fn yes() -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobConfig {
-    /// Its name in reports; its number where left out.
+    /// Its name in reports; its number if omitted.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// How many nodes it has.
     pub nodes: u32,
-    /// Which of those that are free; as for all jobs where left out.
+    /// Which of those that are free; as for all jobs if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// How much it sends; as the study's traffic where left out.
+    /// How much it sends; as the study's traffic if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
     /// To whom, among its own nodes, which are numbered from 0 in the order in which it got them; or a skeleton or a trace, whose ranks are
@@ -150,7 +150,7 @@ impl JobsConfig {
     /// their own.
     ///
     /// # Errors
-    /// The first impossible value, with its key and what was expected.
+    /// The first invalid value, with its key and what was expected.
     pub fn check_loads(
         &self,
         traffic: &TrafficConfig,

@@ -32,7 +32,7 @@ impl PackagingConfig {
     /// Refuses a list without sizes. What cannot be built is told when it is counted.
     ///
     /// # Errors
-    /// The impossible value, with its key and what was expected.
+    /// The invalid value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         match self.groups.iter().find(|&&groups| groups < 2) {
             Some(groups) => refuse("workload.groups", format!("expected 2 groups or more, found {groups}")),

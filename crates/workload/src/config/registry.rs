@@ -197,7 +197,7 @@ impl WorkloadConfig {
     /// Refuses what does not fit a machine, or the nodes of a job.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`workload.…`) and what was expected.
+    /// The first invalid value, with its key (`workload.…`) and what was expected.
     pub fn check(&self, shape: &Shape) -> Result<(), ConfigError> {
         let nodes = shape.nodes();
         if shape.torus().is_none() && nodes < 2 {
@@ -215,7 +215,7 @@ impl WorkloadConfig {
     /// Refuses what is no workload of a job's nodes.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`workload.…`) and what was expected.
+    /// The first invalid value, with its key (`workload.…`) and what was expected.
     pub(super) fn check_job(&self, nodes: u32) -> Result<(), ConfigError> {
         if !(self.entry().may_be_job)() {
             let known = names(|entry| (entry.may_be_job)());

@@ -62,7 +62,7 @@ impl TrafficConfig {
     /// Refuses what a machine of switches cannot carry.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`traffic.…`) and what was expected.
+    /// The first invalid value, with its key (`traffic.…`) and what was expected.
     pub fn check_switched(&self, network: &TiledConfig) -> Result<(), ConfigError> {
         if !self.packet_chunks.0.is_empty() {
             let message = "expected packet_flits or data_B: packets of this machine are counted in flits";

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Sizes of packets: chunks and their weights. None: full packets, whatever the network's are.
+/// Sizes of packets: chunks and their weights. If omitted: full packets, whatever the network's are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct PacketMix(pub Vec<(u32, f64)>);
@@ -138,7 +138,7 @@ pub enum Routing {
     Adaptive3,
     /// A fixed minimal path for each pair of nodes.
     MinimalHash,
-    /// A fixed path by way of somewhere else for each pair of nodes.
+    /// A fixed non-minimal path for each pair of nodes.
     NonminimalHash,
     /// A minimal path at random.
     Minimal,
@@ -146,7 +146,7 @@ pub enum Routing {
     Valiant,
     /// By way of a group at random.
     ValiantGroup,
-    /// Minimal or by way of a group, by the queues of the first router.
+    /// Minimal or through another group, by the queues of the first router.
     UgalL,
     /// The same, by the queues of the global links.
     UgalG,
@@ -170,7 +170,7 @@ pub enum Priority {
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct TrafficConfig {
-    /// Sizes of the packets: chunks, or pairs of chunks and weight. Full packets where left out.
+    /// Sizes of the packets: chunks, or pairs of chunks and weight. Full packets if omitted.
     #[schemars(extend("x-families" = ["torus", "queued-torus"]))]
     #[serde(skip_serializing_if = "PacketMix::is_open")]
     pub packet_chunks: PacketMix,
@@ -188,12 +188,12 @@ pub struct TrafficConfig {
     pub responses: bool,
     /// How much traffic is offered.
     pub load: Load,
-    /// Packets that each node sends in all. None: what the workload has, or no end.
+    /// Packets that each node sends in all. If omitted: what the workload has, or no end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_per_node: Option<u64>,
     /// How the packets are routed.
     pub routing: Routing,
-    /// The zone that they name: which set of zone masks they obey, on machines that have such. 0 where left out.
+    /// The zone that they name: which set of zone masks they obey, on machines that have such. 0 if omitted.
     #[schemars(extend("x-families" = ["queued-torus"]))]
     #[serde(skip_serializing_if = "is_zero")]
     pub zone: u8,
@@ -217,7 +217,7 @@ impl TrafficConfig {
     /// Refuses what the network cannot carry.
     ///
     /// # Errors
-    /// The first impossible value, with its key (`traffic.…`) and what was expected.
+    /// The first invalid value, with its key (`traffic.…`) and what was expected.
     pub fn check(&self, network: &Outline) -> Result<(), ConfigError> {
         self.check_for_tori()?;
         let max = network.packet.chunks_max;

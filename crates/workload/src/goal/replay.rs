@@ -42,7 +42,7 @@ pub struct TraceCollectives {
     pub all_to_all_v: Algorithm,
     /// Children of a rank and level of a tree, plus one.
     pub radix: u32,
-    /// How fast a rank adds up data, GB/s. None: in no time.
+    /// How fast a rank adds up data, GB/s. If omitted: in no time.
     #[serde(skip_serializing_if = "Option::is_none", rename = "sum_GB_per_s")]
     pub sum_GB_per_s: Option<f64>,
 }

@@ -22,7 +22,7 @@ pub struct Bandwidth {
     pub sizes_B: Vec<u64>,
     /// The rank that rank 0 exchanges messages with: `"nearest"`, `"farthest"` or its number.
     pub partner: Partner,
-    /// Ranks, of which all but these two do nothing. None: one on each node.
+    /// Ranks, of which all but these two do nothing. If omitted: one on each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
     /// Messages that are under way at once. The next window begins when all of these have been received.

@@ -20,7 +20,7 @@ pub struct Latency {
     pub sizes_B: Vec<u64>,
     /// The rank that rank 0 exchanges messages with: `"nearest"`, `"farthest"` or its number.
     pub partner: Partner,
-    /// Ranks, of which all but these two do nothing. None: one on each node.
+    /// Ranks, of which all but these two do nothing. If omitted: one on each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
     /// Round trips of each size that are not measured, before those that are.

@@ -23,7 +23,7 @@ pub struct MessageRate {
     pub sizes_B: Vec<u64>,
     /// To how many of the ranks that are nearest to it rank 0 sends.
     pub neighbours: u32,
-    /// Ranks, of which all but these do nothing. None: one on each node.
+    /// Ranks, of which all but these do nothing. If omitted: one on each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
     /// Messages to each neighbour that are under way at once. The next window begins when all of these have been received.

@@ -82,7 +82,7 @@ pub struct Collective {
     pub spread: f64,
     /// Children of a rank and level of a tree, plus one.
     pub radix: u32,
-    /// How fast a rank adds up data, GB/s. None: in no time.
+    /// How fast a rank adds up data, GB/s. If omitted: in no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum_GB_per_s: Option<f64>,
     /// Computed before each operation, ns.

@@ -10,7 +10,7 @@ use netloom_workload::shape::Shape;
 /// Checks what a study says against its network of switches.
 ///
 /// # Errors
-/// The first impossible value, with its key and what was expected.
+/// The first invalid value, with its key and what was expected.
 pub(super) fn fit(study: &Study, network: &SwitchedOutline) -> Result<(), ConfigError> {
     let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
     study.workload.check(&Shape::of_switches(&network.wiring))?;

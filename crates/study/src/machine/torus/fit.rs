@@ -12,7 +12,7 @@ use netloom_workload::spi::SpiConfig;
 /// Checks what a study says against its torus, and fills in the size of its packets.
 ///
 /// # Errors
-/// The first impossible value, with its key and what was expected.
+/// The first invalid value, with its key and what was expected.
 pub(super) fn fit(study: &mut Study, machine: &TorusMachine, network: &Outline) -> Result<(), ConfigError> {
     let dims = &network.topology.dims;
     if !study.workload.is_program() {

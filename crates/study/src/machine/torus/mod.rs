@@ -48,7 +48,7 @@ impl TorusNetwork {
     /// Refuses what cannot be built.
     ///
     /// # Errors
-    /// The first impossible value, with its key and what was expected.
+    /// The first invalid value, with its key and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         match self {
             TorusNetwork::Torus(config) => config.check(),

@@ -31,7 +31,7 @@ pub struct AllToAll {
     pub over: Over,
     /// The dimensions that a plane or line spans, as letters: `"xy"`, `"z"`. Empty for the whole machine.
     pub dims: String,
-    /// Data for each pair of nodes, bytes. None: what one full packet carries.
+    /// Data for each pair of nodes, bytes. If omitted: what one full packet carries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
