@@ -108,6 +108,9 @@ fn utilizations(result: &RunResult) -> Vec<f64> {
 
 fn saturated_links(result: &RunResult) -> Option<Finding> {
     let most = result.links.max_utilization;
+    if most < 0.001 {
+        return finding("links", "The links are nearly idle: they do not limit this run.".into());
+    }
     if most < IDLE {
         let text = format!("No link is busier than {}: the links do not limit this run.", percent(most));
         return finding("links", text);

@@ -17,25 +17,30 @@ pub fn plots(result: &RunResult) -> Vec<Plot> {
     }
     charts
         .into_iter()
-        .map(|chart| {
+        .filter_map(|chart| {
             let all = result.series.iter().filter(|s| s.chart == chart).map(|s| (s.name.as_str(), s));
-            let (curves, zero) = without_zeros(all.collect());
+            let (curves, zero) = without_zeros(all.collect())?;
             let zero = if zero.is_empty() { zero } else { format!(" Zero throughout, not drawn: {zero}.") };
-            Plot {
+            Some(Plot {
                 name: file_name(chart),
                 caption: caption(&curves) + &zero,
                 svg: draw(chart, &curves, Some(&result.simulated)),
-            }
+            })
         })
         .collect()
 }
 
-/// The curves that are not zero throughout, and the names of those that are; if all are, the first one stays.
-fn without_zeros<'a>(mut curves: Vec<(&'a str, &'a Series)>) -> (Vec<(&'a str, &'a Series)>, String) {
-    let (shown, mut zero): (Vec<_>, Vec<_>) =
-        curves.drain(..).partition(|(_, series)| series.values.iter().any(|&value| value != 0.0));
-    let shown = if shown.is_empty() { vec![zero.remove(0)] } else { shown };
-    (shown, zero.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "))
+/// A curve below this fraction cannot be told from zero.
+const ZERO: f64 = 1e-4;
+
+/// The curves that are not zero throughout, and the names of those that are; `None` if all are.
+fn without_zeros<'a>(curves: Vec<(&'a str, &'a Series)>) -> Option<(Vec<(&'a str, &'a Series)>, String)> {
+    let least = |series: &Series| if series.unit == "fraction" { ZERO } else { 0.0 };
+    let (shown, zero): (Vec<_>, Vec<_>) = curves
+        .into_iter()
+        .partition(|(_, series)| series.values.iter().any(|value| value.abs() > least(series)));
+    let zero = zero.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    (!shown.is_empty()).then_some((shown, zero))
 }
 
 /// Throughput, use of the links, latency and, where counted, token-acks that free a packet: each in one chart for several runs, by
@@ -146,6 +151,6 @@ mod tests {
         let result = |series| RunResult { series, ..RunResult::default() };
         let plots = plots(&result(vec![series("one", 1.0), series("none", 0.0), series("two", 2.0)]));
         assert!(plots[0].caption.contains("not drawn: none") && !plots[0].svg.contains("none</text>"));
-        assert!(super::plots(&result(vec![series("none", 0.0)]))[0].caption.starts_with("Means"));
+        assert!(super::plots(&result(vec![series("none", 0.0)])).is_empty());
     }
 }

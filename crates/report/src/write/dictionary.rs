@@ -260,8 +260,7 @@ mod tests {
             bound_flits_per_tick: Some(1.0),
             ..SwitchedFigures::default()
         };
-        let mut simulated = Simulated::default();
-        simulated.run_time_us = Some(1.0);
+        let simulated = Simulated { run_time_us: Some(1.0), ..Simulated::default() };
         RunResult {
             simulated,
             switched: Some(switched),

@@ -128,20 +128,23 @@ fn limits(html: &mut String, study: &ResolvedStudy, result: &RunResult, plots: &
 
 fn tiles(html: &mut String, result: &RunResult) {
     let links = &result.links;
-    let mut tiles = vec![("mean link utilization", percent(links.mean_utilization))];
-    tiles.extend(links.torus.iter().map(|t| ("payload utilization", percent(t.payload_utilization))));
+    // A figure that rounds to zero says nothing of this run.
+    let share = |name: &'static str, share: f64| (share >= 0.0005).then(|| (name, percent(share)));
+    let mut tiles: Vec<(&str, String)> = vec![];
+    tiles.extend(share("mean link utilization", links.mean_utilization));
+    tiles.extend(links.torus.iter().filter_map(|t| share("payload utilization", t.payload_utilization)));
     if let Some(switched) = &result.switched {
-        tiles.push(("flits/tick accepted per node", short(switched.accepted_flits_per_tick)));
-        tiles.push(("non-minimal routes", percent(switched.nonminimal_share)));
+        if switched.accepted_flits_per_tick > 0.0 {
+            tiles.push(("flits/tick accepted per node", short(switched.accepted_flits_per_tick)));
+        }
+        tiles.extend(share("non-minimal routes", switched.nonminimal_share));
     }
     if result.latency.total.count > 0 {
         tiles.push(("mean network latency", format!("{} ns", short(result.latency.network.mean_ns))));
         tiles.push(("mean total latency", format!("{} ns", short(result.latency.total.mean_ns))));
     }
     tiles.push(("packets delivered", scaled(result.totals.packets_delivered as f64)));
-    // Without any there is nothing to tell.
-    let escape = result.torus.iter().map(|t| t.escape_share).filter(|&share| share >= 0.0005);
-    tiles.extend(escape.map(|share| ("traffic on escape VCs", percent(share))));
+    tiles.extend(result.torus.iter().filter_map(|t| share("traffic on escape VCs", t.escape_share)));
     html.push_str("<div class=\"tiles\">\n");
     for (name, value) in tiles {
         let _ = writeln!(html, "<div class=\"tile\"><b>{value}</b><span class=\"soft\">{name}</span></div>");

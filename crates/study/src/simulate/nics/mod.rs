@@ -58,8 +58,11 @@ const FOR_SWITCHES: [ForSwitches; 2] = [aries::program, th::program];
 /// Memory of a node with each of them.
 const MEMORY: [MemoryOf; 3] = [message_unit::memory, aries::memory, th::memory];
 
+/// Whether a machine has an interface.
+type IsOn = fn(&Machine) -> bool;
+
 /// The kinds of workload that are programs for one interface, and whether a machine has it. Whoever adds one adds it here.
-const KINDS_FOR: [(&str, fn(&Machine) -> bool); 3] = [
+const KINDS_FOR: [(&str, IsOn); 3] = [
     ("spi", |machine| machine.torus().is_some_and(|m| m.message_unit.is_some())),
     ("gni", |machine| machine.switched().is_some_and(|m| m.aries.is_some())),
     ("glex", |machine| machine.switched().is_some_and(|m| m.th.is_some())),
