@@ -160,7 +160,7 @@ fn imbalance(result: &RunResult) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "Load is uneven: the busiest link is busy {} of the time, the mean link {}, the least busy {}.",
+        "Load is uneven: the busiest link is busy {} of the time, the mean link {}, the minimum is {}.",
         percent(links.max_utilization),
         percent(links.mean_utilization),
         percent(links.min_utilization)

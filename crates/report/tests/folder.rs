@@ -279,5 +279,7 @@ fn seeds_of_a_sweep_count_as_one() {
     assert_eq!((svg.matches("fill:var(--c0)").count(), svg.matches("<path").count()), (2, 0));
     assert_eq!(svg.matches(">137</text>").count(), 2, "the means");
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
-    assert!(page.contains("mean of 2 seeds"));
+    assert!(page.contains("mean of 2 seeds with 95% intervals"));
+    // 100 and 174: their mean has a half width of 12.706 times 37, and the lower end is cut at zero.
+    assert_eq!(svg.matches("whisker").count(), 2 * 3, "{svg}");
 }

@@ -8,6 +8,7 @@ pub mod claims;
 pub mod decode;
 pub mod diagnose;
 mod errors;
+pub mod interval;
 pub mod keys;
 pub mod library;
 pub mod machine;

@@ -4,6 +4,7 @@ use super::table::{RUN_TIME, SATURATED};
 use super::{Outcome, columns, measured, over_time, short_names, shown, where_time_goes};
 use crate::write::Plot;
 use crate::write::svg::{self, COLOURS, Frame, Mark, Sample, Svg, WIDTH, line_marked, text_width};
+use netloom_study::interval::half_width_95;
 use netloom_study::machine::NetworkOutline;
 use netloom_study::number::short;
 use netloom_study::resolve::{Axis, ResolvedStudy};
@@ -27,7 +28,7 @@ struct Figure<'a> {
     unit: &'a str,
     /// Brings the column's values to the unit.
     factor: f64,
-    /// The drawing ends at so many times the least value: latencies beyond saturation only tell how long the run was.
+    /// The drawing ends at so many times the minimum: latencies beyond saturation only tell how long the run was.
     ends_at: f64,
     /// The column of what it cannot be above, where that is known, in the same unit.
     bound: Option<&'a str>,
@@ -45,7 +46,7 @@ impl<'a> Figure<'a> {
         if self.ends_at.is_infinite() {
             return String::new();
         }
-        format!(" Curves end where they pass {} times the least value.", self.ends_at)
+        format!(" Curves end where they pass {} times the minimum.", self.ends_at)
     }
 }
 
@@ -65,7 +66,7 @@ const OF_TORI: [Figure<'static>; 5] = [
     TOTAL_LATENCY,
     Figure::new("mean_utilization", "Mean link utilization", "%", 100.0),
     Figure::new("payload_utilization", "Payload utilization", "%", 100.0),
-    Figure::new("dynamic_buffer_fraction", "Filling of the dynamic VCs", "%", 100.0),
+    Figure::new("dynamic_buffer_fraction", "Occupancy of the dynamic VCs", "%", 100.0),
 ];
 
 const OF_SWITCHES: [Figure<'static>; 8] = [
@@ -138,7 +139,7 @@ fn over(
     };
     let seeds = match study.axes.iter().find(|a| a.path == "seed") {
         Some(axis) if axes.iter().all(|&i| study.axes[i].path != "seed") => {
-            format!(", mean of {} seeds", axis.values.len())
+            format!(", mean of {} seeds with 95% intervals", axis.values.len())
         }
         _ => String::new(),
     };
@@ -210,18 +211,39 @@ impl Sheet<'_> {
 
     /// The curves of a column: a name, and points with the means of all runs there.
     fn curves(&self, column: &str, factor: f64) -> Vec<(String, Vec<(f64, f64)>)> {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let of =
+            |samples: Vec<(f64, Vec<f64>)>| samples.iter().map(|(x, values)| (*x, mean(values))).collect();
+        self.samples(column, factor).into_iter().map(|(name, samples)| (name, of(samples))).collect()
+    }
+
+    /// By curve: the points with several runs, and the lower and upper end of the 95% confidence interval of their mean.
+    fn intervals(&self, column: &str, factor: f64) -> Vec<Vec<(f64, f64, f64)>> {
+        let of = |(x, values): &(f64, Vec<f64>)| {
+            let half = half_width_95(values)?;
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            Some((*x, (mean - half).max(0.0), mean + half))
+        };
+        self.samples(column, factor)
+            .iter()
+            .map(|(_, samples)| samples.iter().filter_map(of).collect())
+            .collect()
+    }
+
+    /// The curves of a column: a name, and points with the values of all runs there.
+    fn samples(&self, column: &str, factor: f64) -> Vec<(String, Vec<(f64, Vec<f64>)>)> {
         let value = |o: &Outcome| {
             let all = columns(o.result.as_ref()?);
             all.iter().find(|(name, v)| name == column && v.is_finite()).map(|(_, v)| v * factor)
         };
         let curve = |of_curve: &dyn Fn(&Outcome) -> bool| {
-            let mut points: Vec<(f64, f64)> = vec![];
+            let mut points: Vec<(f64, Vec<f64>)> = vec![];
             for (i, at) in self.across.values.iter().enumerate() {
                 let here = |o: &&Outcome| o.point.values[self.place] == *at && of_curve(o);
                 let values: Vec<f64> = self.outcomes.iter().filter(here).filter_map(value).collect();
                 let x = number(at).filter(|_| self.numeric).unwrap_or(i as f64);
                 if !values.is_empty() {
-                    points.push((x, values.iter().sum::<f64>() / values.len() as f64));
+                    points.push((x, values));
                 }
             }
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -248,6 +270,8 @@ impl Sheet<'_> {
         curves.iter_mut().for_each(|(_, points)| end_at(points, limit));
         let mut beside = figure.beside.map_or(vec![], |other| self.curves(other.column, other.factor));
         beside.iter_mut().for_each(|(_, points)| end_at(points, limit));
+        let mut intervals = self.intervals(figure.column, figure.factor);
+        intervals.iter_mut().for_each(|of_curve| of_curve.retain(|(.., high)| *high <= limit));
         let saturated = self.saturated();
         let marked = curves.iter().chain(&beside).zip(saturated.iter().chain(&saturated));
         let mut marked = marked.flat_map(|((_, points), at)| points.iter().filter(|p| at.contains(&p.0)));
@@ -259,6 +283,7 @@ impl Sheet<'_> {
         // A bar takes its room at the ends too.
         let room = if !numeric || most == least { 0.5 } else { (most - least) * 0.05 };
         let top = curves.iter().chain(&beside).flat_map(|c| &c.1).map(|p| p.1).fold(0.0, f64::max);
+        let top = intervals.iter().flatten().map(|interval| interval.2).fold(top, f64::max);
         // Bounds that are far above all that was reached would only press the curves down.
         let mut bounds = self.bounds(figure);
         bounds.retain(|(_, points)| points.iter().all(|p| p.1 <= BOUND_MAX * top));
@@ -313,6 +338,10 @@ impl Sheet<'_> {
             } else {
                 bars(&mut svg, &frame, (i, curves.len()), points, &full);
             }
+            for &(x, low, high) in intervals.get(i).into_iter().flatten() {
+                let middle = if numeric { frame.at(x, 0.0).0 } else { bar(&frame, (i, curves.len()), x).1 };
+                whisker(&mut svg, middle, (frame.at(x, low).1, frame.at(x, high).1));
+            }
         }
         for (i, points) in &bounds {
             for (left, right, value) in steps(points, numeric) {
@@ -355,6 +384,26 @@ fn end_at(points: &mut Vec<(f64, f64)>, most: f64) {
     }
 }
 
+/// A confidence interval as a line with ends.
+fn whisker(svg: &mut Svg, x: f64, (low, high): (f64, f64)) {
+    let mut line = |x1: f64, y1: f64, x2: f64, y2: f64| {
+        svg.raw(&format!(
+            r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" class="whisker" style="stroke:var(--ink);stroke-width:1.2"/>"#
+        ));
+    };
+    line(x, low, x, high);
+    line(x - 4.0, low, x + 4.0, low);
+    line(x - 4.0, high, x + 4.0, high);
+}
+
+/// The bar of a curve at a name: its left end, its middle and its width.
+fn bar(frame: &Frame, (curve, curves): (usize, usize), x: f64) -> (f64, f64, f64) {
+    let ((left, _), (right, _)) = (frame.at(x - 0.4, 0.0), frame.at(x + 0.4, 0.0));
+    let (width, middle) = (((right - left) / curves as f64).min(80.0), (left + right) / 2.0);
+    let left = middle + width * (curve as f64 - curves as f64 / 2.0);
+    (left, left + width / 2.0, width)
+}
+
 /// A curve over names, which nothing lies between: a bar each, beside those of the other curves, with its height.
 /// Those of saturated points are hollow.
 fn bars(
@@ -365,9 +414,8 @@ fn bars(
     full: &dyn Fn(f64) -> bool,
 ) {
     for &(x, value) in points {
-        let ((left, top), (right, bottom)) = (frame.at(x - 0.4, value), frame.at(x + 0.4, 0.0));
-        let (width, middle) = (((right - left) / curves as f64).min(80.0), (left + right) / 2.0);
-        let left = middle + width * (curve as f64 - curves as f64 / 2.0);
+        let ((_, top), (_, bottom)) = (frame.at(x, value), frame.at(x, 0.0));
+        let (left, middle, width) = bar(frame, (curve, curves), x);
         svg.raw(&format!(
             r#"<rect x="{:.1}" y="{top:.1}" width="{:.1}" height="{:.1}" style="fill:var(--c{colour}){}"/>"#,
             left + 1.0,
@@ -382,7 +430,7 @@ fn bars(
         ));
         let text = short(value);
         if text_width(&text) <= width {
-            svg.text(left + width / 2.0, top - 5.0, "middle", "s", &text);
+            svg.text(middle, top - 5.0, "middle", "s", &text);
         }
     }
 }

@@ -15,10 +15,8 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
     page::description(&mut html, &study.study.description);
     let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
     if missing > 0 {
-        let text = format!(
-            "{missing} of {} points have not run. The same command goes on with them.",
-            outcomes.len()
-        );
+        let text =
+            format!("{missing} of {} points have not run. The same command runs them.", outcomes.len());
         page::warning(&mut html, "Partial result:", &text);
     }
     if let Some(failures) = table::failures(outcomes) {

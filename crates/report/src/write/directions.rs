@@ -51,7 +51,8 @@ pub fn plot(dims: &[u32], rows: &[LinkRow]) -> Option<Plot> {
     }
     Some(Plot {
         name: "links-by-direction".into(),
-        caption: "Bars are means of all links of a direction, lines reach from the least used to the most used one.".into(),
+        caption: "Bars are means of all links of a direction, lines reach from the minimum to the maximum."
+            .into(),
         svg: svg.finish(title),
     })
 }

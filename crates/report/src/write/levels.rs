@@ -119,7 +119,7 @@ fn in_order(levels: &[Level]) -> Plot {
         x: Axis {
             low: 0.0,
             high: 100.0,
-            label: "% of the links, the least used first".into(),
+            label: "% of the links, by rising utilization".into(),
             log: false,
             names: vec![],
         },

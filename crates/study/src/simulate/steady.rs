@@ -1,5 +1,6 @@
 //! When a run has settled, and how well its mean is known: decided from simulated quantities alone.
 
+use crate::interval::student;
 use netloom_fabric::router::WindowRecord;
 
 /// Windows of each of the two stretches that are compared to find the end of the warm-up.
@@ -47,26 +48,10 @@ pub fn confidence(series: &[f64]) -> Option<(f64, f64)> {
     Some((mean, student(series.len() - 1) * (inflated / n).sqrt()))
 }
 
-/// The 97.5% point of Student's t: exact to 1% from five degrees of freedom on (Cornish and Fisher's expansion).
-fn student(degrees: usize) -> f64 {
-    let (z, n) = (1.959_964_f64, degrees as f64);
-    let z3 = z.powi(3);
-    z + (z3 + z) / (4.0 * n)
-        + (5.0 * z.powi(5) + 16.0 * z3 + 3.0 * z) / (96.0 * n * n)
-        + (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z3 - 15.0 * z) / (384.0 * n.powi(3))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use netloom_engine::Stream;
-
-    #[test]
-    fn students_t() {
-        for (degrees, t) in [(5, 2.571), (10, 2.228), (30, 2.042), (1000, 1.962)] {
-            assert!((student(degrees) / t - 1.0).abs() < 0.01, "{degrees}: {}", student(degrees));
-        }
-    }
 
     #[test]
     fn a_ramp_is_not_settled_and_a_plateau_is() {
