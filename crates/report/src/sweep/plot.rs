@@ -173,6 +173,9 @@ fn over(
 /// Most curves of a drawing that has another column beside them.
 const CURVES_BESIDE_MAX: usize = 4;
 
+/// The points of a curve, each with the values of all runs there.
+type Samples = Vec<(f64, Vec<f64>)>;
+
 /// What the drawings of a sweep have in common.
 struct Sheet<'a> {
     /// The parameter that goes across, its place among the sweep's parameters, and whether its values are numbers.
@@ -212,8 +215,7 @@ impl Sheet<'_> {
     /// The curves of a column: a name, and points with the means of all runs there.
     fn curves(&self, column: &str, factor: f64) -> Vec<(String, Vec<(f64, f64)>)> {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let of =
-            |samples: Vec<(f64, Vec<f64>)>| samples.iter().map(|(x, values)| (*x, mean(values))).collect();
+        let of = |samples: Samples| samples.iter().map(|(x, values)| (*x, mean(values))).collect();
         self.samples(column, factor).into_iter().map(|(name, samples)| (name, of(samples))).collect()
     }
 
@@ -231,13 +233,13 @@ impl Sheet<'_> {
     }
 
     /// The curves of a column: a name, and points with the values of all runs there.
-    fn samples(&self, column: &str, factor: f64) -> Vec<(String, Vec<(f64, Vec<f64>)>)> {
+    fn samples(&self, column: &str, factor: f64) -> Vec<(String, Samples)> {
         let value = |o: &Outcome| {
             let all = columns(o.result.as_ref()?);
             all.iter().find(|(name, v)| name == column && v.is_finite()).map(|(_, v)| v * factor)
         };
         let curve = |of_curve: &dyn Fn(&Outcome) -> bool| {
-            let mut points: Vec<(f64, Vec<f64>)> = vec![];
+            let mut points: Samples = vec![];
             for (i, at) in self.across.values.iter().enumerate() {
                 let here = |o: &&Outcome| o.point.values[self.place] == *at && of_curve(o);
                 let values: Vec<f64> = self.outcomes.iter().filter(here).filter_map(value).collect();
