@@ -82,7 +82,11 @@ def test_a_study_is_a_dict_or_a_text_or_a_file(tmp_path: Path) -> None:
     of_text = netloom.run(text, threads=1)
     of_file = netloom.run(tmp_path / "light.toml", threads=3)
     of_name = netloom.run(str(tmp_path / "light.toml"))
-    assert figures(of_dict) == figures(of_text) == figures(of_file) == figures(of_name)
+    assert figures(of_text) == figures(of_file) == figures(of_name)
+    # The text has the machine whole, with its size, and does not ask for a number of nodes any more.
+    asked = figures(of_dict)
+    assert asked["configuration"].pop("nodes") == 64
+    assert asked == figures(of_text)
 
 
 def test_a_machine_is_a_dict() -> None:
