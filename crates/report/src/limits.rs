@@ -87,14 +87,18 @@ fn load(result: &RunResult) -> Option<Finding> {
             short(offered),
             percent(load.accepted / offered)
         ),
-        (Some(offered), _) => {
+        (Some(offered), Some(false)) => {
             format!(
                 "The network accepts {accepted} of {} {unit} offered per node: it keeps up.",
                 short(offered)
             )
         }
+        // Whether that is saturation is not known: packets were lost, or the traffic ends.
+        (Some(offered), None) => {
+            format!("The network accepts {accepted} of {} {unit} offered per node.", short(offered))
+        }
         (None, _) => {
-            format!("Nodes always have a packet to send; the network accepts {accepted} {unit} per node.")
+            format!("Nodes send as fast as the network accepts packets: {accepted} {unit} per node.")
         }
     };
     finding("throughput", text)
@@ -320,7 +324,8 @@ mod tests {
                 .contains("accepts 90.0 of 120 MB/s offered per node (75.0%)")
         );
         assert!(told(&throughput(Some(90.1), Some(false))).contains("it keeps up"));
-        assert!(told(&throughput(None, None)).contains("always have a packet to send"));
+        assert!(told(&throughput(None, None)).contains("as fast as the network accepts"));
+        assert!(!told(&throughput(Some(120.0), None)).contains("keeps up"));
     }
 
     #[test]
