@@ -234,7 +234,8 @@ fn source_queue(result: &RunResult) -> Option<Finding> {
 
 /// The busiest links, if links were recorded one by one.
 pub fn busiest(study: &ResolvedStudy, result: &RunResult) -> Vec<BusyLink> {
-    let torus = result.per_link.iter().map(|link| BusyLink {
+    let torus = most_used(&result.per_link, |link| link.utilization);
+    let torus = torus.into_iter().map(|link| BusyLink {
         link: format!("{:?} {}", link.node, direction_name(link.direction)),
         utilization: link.utilization,
         payload: Some(link.payload),
@@ -242,17 +243,22 @@ pub fn busiest(study: &ResolvedStudy, result: &RunResult) -> Vec<BusyLink> {
     });
     let wiring = study.network.switched().map(|outline| &outline.wiring);
     let name = |router: u32| wiring.map_or(router.to_string(), |wiring| wiring.place(router).to_owned());
-    let switched = result.ports.iter().map(|link| BusyLink {
+    let switched = most_used(&result.ports, |link| link.utilization);
+    let switched = switched.into_iter().map(|link| BusyLink {
         link: format!("{} port {} to {} ({})", name(link.router), link.port, name(link.to), link.class),
         utilization: link.utilization,
         payload: None,
         packets: Some(link.packets),
     });
-    let mut all: Vec<BusyLink> = torus.chain(switched).filter(|link| link.utilization > 0.0).collect();
-    // Links that are equally busy keep their order.
-    all.sort_by(|a, b| b.utilization.total_cmp(&a.utilization));
-    all.truncate(LISTED);
-    all
+    torus.chain(switched).collect()
+}
+
+/// The links that are used most, [`LISTED`] at most, in order; links that are equally busy keep theirs.
+fn most_used<L>(links: &[L], utilization: impl Fn(&L) -> f64) -> Vec<&L> {
+    let mut used: Vec<&L> = links.iter().filter(|link| utilization(link) > 0.0).collect();
+    used.sort_by(|a, b| utilization(b).total_cmp(&utilization(a)));
+    used.truncate(LISTED);
+    used
 }
 
 #[cfg(test)]

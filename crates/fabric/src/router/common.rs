@@ -48,7 +48,7 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
     }
 
     /// Hands a packet over to the host of a node.
-    #[inline]
+    #[inline(always)]
     pub fn hand_over(
         &mut self,
         now: Time,
@@ -191,7 +191,7 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
     }
 
     /// Hands packets that leave for other blocks over to them.
-    #[inline]
+    #[inline(always)]
     pub fn hand_out(&mut self, out: &mut Outbox<Message<Own>>) {
         for &(lane, at, event) in &self.outgoing {
             out.send(lane, at, Message::new(event, event.packet(), &mut self.arena));
