@@ -2,8 +2,10 @@
 // The comments below are the help that people read: brackets in them are brackets.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use netloom_study::machine::NEW;
 use std::path::PathBuf;
 
 /// The interconnect of a supercomputer, in software.
@@ -74,7 +76,7 @@ pub enum Command {
     /// List, show, check or describe machines
     #[command(after_long_help = "Examples:\n  \
         netloom machines\n  \
-        netloom machines show bgl > mine.toml\n  \
+        netloom machines new dragonfly > mine.toml\n  \
         netloom machines check mine.toml\n  \
         netloom machines describe bgl --set topology.dims=[8,8,8]\n  \
         netloom machines describe xc --groups 8 --cables 34")]
@@ -203,6 +205,15 @@ pub enum MachinesAction {
         /// A built-in machine, or the path of a TOML file
         machine: String,
     },
+    /// Print a commented TOML file to start a machine of your own from
+    #[command(
+        after_long_help = "Example:\n  netloom machines new dragonfly > mine.toml\n  netloom machines check mine.toml"
+    )]
+    New {
+        /// The kind of network
+        #[arg(value_parser = PossibleValuesParser::new(NEW.iter().map(|(kind, _)| *kind)))]
+        kind: String,
+    },
     /// Check a machine's TOML file
     Check {
         /// A built-in machine, or the path of a TOML file
@@ -225,6 +236,9 @@ pub enum MachinesAction {
         /// Changes
         #[command(flatten)]
         sets: Sets,
+        /// Print what is simulated in place of each time, rate and size: ticks, flits, chunks
+        #[arg(long)]
+        ticks: bool,
         /// Print JSON for programs
         #[arg(long)]
         json: bool,

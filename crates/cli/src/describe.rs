@@ -3,10 +3,10 @@
 use crate::args::{Sets, Size};
 use netloom_study::diagnose::Problem;
 use netloom_study::machine::{
-    CableFacts, Facts, Machine, PackagingFacts, Routers, SwitchedFacts, SwitchedMachine, TorusFacts,
-    TorusMachine,
+    CableFacts, Facts, Machine, PackagingFacts, Rounding, Routers, SwitchedFacts, SwitchedMachine,
+    TorusFacts, TorusMachine,
 };
-use netloom_study::number::{grouped, percent, short};
+use netloom_study::number::{grouped, percent, plain, short};
 use netloom_study::resolve::load_machine;
 use std::io::Write;
 
@@ -53,6 +53,31 @@ pub(crate) fn describe(
         f.warnings.iter().try_for_each(|warning| writeln!(out, "  warning: {warning}"))?;
     }
     Ok(())
+}
+
+/// Relative rounding that is worth a line.
+const NOTED: f64 = 0.001;
+
+/// Prints which values of a machine's file are rounded, and by how much.
+pub(crate) fn rounded(all: &[Rounding], out: &mut dyn Write) -> std::io::Result<()> {
+    let mut noted = all.iter().filter(|rounding| rounding.error().abs() >= NOTED);
+    noted.try_for_each(|rounding| writeln!(out, "  rounded: {}", rounding.sentence()))
+}
+
+/// Prints what is simulated in place of each value that has another unit in files.
+pub(crate) fn simulated(all: &[Rounding], out: &mut dyn Write) -> std::io::Result<()> {
+    let width = all.iter().map(|rounding| rounding.key.len()).max().unwrap_or_default();
+    writeln!(out, "  {:<width$}  {:>12}  {:>12}  {:>7}  simulated", "key", "file", "used", "off by")?;
+    all.iter().try_for_each(|rounding| {
+        let Rounding { key, written, unit, simulated, simulated_as, used } = rounding;
+        let [written, used] = [written, used].map(|value| format!("{} {unit}", plain(*value)));
+        let off = if rounding.error().abs() < 5e-5 {
+            String::new()
+        } else {
+            format!("{:+.2}%", 100.0 * rounding.error())
+        };
+        writeln!(out, "  {key:<width$}  {written:>12}  {used:>12}  {off:>7}  {simulated_as} = {simulated}")
+    })
 }
 
 fn torus(m: &TorusMachine, f: &TorusFacts) -> Rows {

@@ -14,7 +14,7 @@ use netloom_study::diagnose::{Problem, suggest};
 use netloom_study::library;
 use netloom_study::machine::BUILT_IN;
 use netloom_study::number::grouped;
-use netloom_study::resolve::{ResolvedStudy, load, load_machine};
+use netloom_study::resolve::{ResolvedStudy, load, load_machine, machine_roundings};
 use netloom_study::result::Ended;
 use netloom_study::run::{Quiet, Simulate, threads_here, unmet};
 use netloom_study::{machine, memory};
@@ -449,23 +449,33 @@ fn machines(action: MachinesAction, out: &mut dyn Write) -> Result<u8, Trouble> 
         MachinesAction::Show { machine } => {
             write!(out, "{}", machine::machine_source(&machine, Path::new("."))?.text)?;
         }
+        MachinesAction::New { kind } => {
+            let (_, text) =
+                machine::NEW.iter().find(|(name, _)| *name == kind).expect("a kind that is offered");
+            write!(out, "{text}")?;
+        }
         MachinesAction::Check { machine, sets } => {
             let m = load_machine(&machine, &sets.set)?;
             writeln!(out, "{machine}: {} is valid, {} nodes", m.title(), grouped(m.nodes() as i64))?;
+            describe::rounded(&machine_roundings(&machine, &sets.set)?, out)?;
         }
-        MachinesAction::Describe { machine, size, sets, json } => {
+        MachinesAction::Describe { machine, size, sets, ticks, json } => {
             let m = load_machine(&machine, &size.sets(&sets))?;
             let upgrade =
                 size.upgrade_to_groups.map(|groups| describe::upgrade(&machine, &m, groups, &size, &sets));
             let upgrade = upgrade.transpose()?;
             if json {
-                let mut all = serde_json::json!({ "machine": m, "facts": m.facts() });
+                let simulated = machine_roundings(&machine, &size.sets(&sets))?;
+                let mut all = serde_json::json!({ "machine": m, "facts": m.facts(), "simulated": simulated });
                 if let Some(upgrade) = upgrade {
                     all["upgrade"] = serde_json::json!(upgrade);
                 }
                 print_json(out, &all)?;
             } else {
                 describe::describe(&m, upgrade.as_ref(), out)?;
+                if ticks {
+                    describe::simulated(&machine_roundings(&machine, &size.sets(&sets))?, out)?;
+                }
             }
         }
     }

@@ -170,7 +170,7 @@ pub struct DeadLink {
 pub struct PacketFormat {
     /// The unit of flow control.
     pub chunk_B: u32,
-    /// Chunks of a full packet.
+    /// Size of a full packet: a whole number of chunks.
     pub chunks_max: u32,
     /// Link-level and routing header, part of the first chunk.
     pub header_B: u32,
@@ -230,33 +230,33 @@ impl PacketFormat {
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct Link {
-    /// Ticks that one byte takes on a link.
+    /// The rate of a link: here the time of a byte.
     pub ticks_per_byte: u32,
-    /// SerDes and wire, ticks.
+    /// SerDes and wire.
     pub wire_ticks: u32,
-    /// Network logic of the receiving unit: deserialised header to arbitration request, ticks.
+    /// Network logic of the receiving unit: deserialised header to arbitration request.
     pub receive_ticks: u32,
-    /// The pipelined arbitration, ticks.
+    /// The pipelined arbitration.
     pub arbitrate_ticks: u32,
-    /// Network logic of the sending unit: grant to first bit, ticks.
+    /// Network logic of the sending unit: grant to first bit.
     pub send_ticks: u32,
-    /// Wires of each dimension beyond `wire_ticks`, ticks; empty for none.
+    /// Wires of each dimension, beyond those of every link; empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace_ticks: Vec<u32>,
     /// Nodes of a midplane along each dimension: links that leave one go through link chips and optical cables. Empty for
     /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub midplane: Vec<u32>,
-    /// Link chips and cable between two midplanes, ticks.
+    /// Link chips and cable between two midplanes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub link_chip_ticks: u32,
     /// Probability that a transmitted bit is corrupted.
     #[serde(default)]
     pub bit_error_rate: f64,
-    /// A sender that has no acknowledgement after this many ticks sends again (section 2).
+    /// A sender that has no acknowledgement after this time sends again (section 2).
     #[serde(default = "default_timeout")]
     pub retransmit_timeout_ticks: u32,
-    /// A receiver whose link back was idle this long after a packet sends an ack-only packet (section 3), ticks.
+    /// A receiver whose link back was idle this long after a packet sends an ack-only packet (section 3).
     /// Only where bits are corrupted: elsewhere nothing depends on it.
     #[serde(default = "default_ack_only")]
     pub ack_only_after_ticks: u32,
@@ -391,6 +391,27 @@ pub struct ConfigError {
 fn at_most(values: &[(&str, u32, u32)]) -> Result<(), ConfigError> {
     match values.iter().find(|(_, value, most)| value > most) {
         Some((key, value, most)) => refuse(key, format!("expected at most {most}, found {value}")),
+        None => Ok(()),
+    }
+}
+
+/// The names of classes of links: those that a machine chose, or the usual ones.
+fn class_names(chosen: &[String], usual: &[impl ToString]) -> Vec<String> {
+    if chosen.is_empty() { usual.iter().map(ToString::to_string).collect() } else { chosen.to_vec() }
+}
+
+/// Refuses names of classes of links that are not one for each class, or not different.
+fn check_classes(chosen: &[String], classes: usize) -> Result<(), ConfigError> {
+    if !chosen.is_empty() && chosen.len() != classes {
+        let message =
+            format!("expected {classes} names, one for each class of links, found {}", chosen.len());
+        return refuse("topology.link_classes", message);
+    }
+    let is_used = |(i, name): &(usize, &String)| name.is_empty() || chosen[..*i].contains(name);
+    match chosen.iter().enumerate().find(is_used) {
+        Some((_, name)) => {
+            refuse("topology.link_classes", format!("expected different names, found \"{name}\""))
+        }
         None => Ok(()),
     }
 }

@@ -56,7 +56,7 @@ pub struct FifoConfig {
     pub dealing: Dealing,
     /// One set of FIFOs or two.
     pub mode: NodeMode,
-    /// Rate at which a node's software empties its reception FIFOs, bytes a tick. If omitted: at once.
+    /// Rate at which a node's software empties its reception FIFOs. If omitted: at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain_bytes_per_tick: Option<f64>,
     /// Injection flow control by software: most packets that a node may have under way. If omitted: no limit.

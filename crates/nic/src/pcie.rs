@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct PcieConfig {
-    /// Four bytes, each way.
+    /// The rate of each direction; here the time of four bytes.
     pub dword_microticks: u64,
     /// What each transfer adds to its data, bytes.
     pub overhead_B: u32,

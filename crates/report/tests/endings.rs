@@ -141,7 +141,7 @@ fn the_studies_have_no_old_names() {
             _ => continue,
         };
         assert_eq!(study.window(), expected, "{name}");
-        assert_eq!(study.warnings(), &[] as &[String], "{name}");
+        assert_eq!(study.warnings(), Vec::<String>::new(), "{name}");
     }
 }
 

@@ -139,7 +139,7 @@ fn programs_have_run_times_and_may_stall() {
              workload = {{ kind = 'trace', file = 'good.goal' }}\n[sweep]\n{axis}\n"
         )
     };
-    let swept = Swept::new(&study("link.ticks_per_byte = [1, 4]"), folder.path());
+    let swept = Swept::new(&study("link.bandwidth_GB_per_s = [0.175, 0.04375]"), folder.path());
     let times: Vec<f64> = swept.column("run_time_us").iter().map(|us| us.parse().unwrap()).collect();
     assert!(times[0] > 90.0 && times[1] > times[0] + 100.0, "{times:?}");
     assert_eq!(swept.column("ended"), ["finished", "finished"]);

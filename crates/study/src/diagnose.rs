@@ -77,6 +77,13 @@ impl Problem {
         }
     }
 
+    /// Gives the key that it is about another name.
+    pub(crate) fn rename_key(&mut self, rename: impl Fn(&str) -> String) {
+        if let Some(WrongKey::Unknown(path) | WrongKey::Missing(path)) = self.key.as_deref_mut() {
+            *path = rename(path);
+        }
+    }
+
     /// A problem that has no place yet.
     pub fn new(message: impl Into<String>) -> Problem {
         let (message, label) = (message.into(), "here".into());

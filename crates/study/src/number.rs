@@ -22,6 +22,13 @@ pub fn short(x: f64) -> String {
     }
 }
 
+/// A number with six digits at most, as it may stand in a file: nothing sets its thousands apart, no zeros end it.
+pub fn plain(x: f64) -> String {
+    let decimals = 5_usize.saturating_sub(x.abs().max(1.0).log10() as usize);
+    let text = format!("{x:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
 /// A whole number with its thousands set apart by commas.
 pub fn grouped(i: i64) -> String {
     let digits = i.unsigned_abs().to_string();

@@ -2,6 +2,7 @@
 //! over one another and a mistake still be shown in its place.
 
 use crate::diagnose::{Origin, Problem, SourceFile};
+use serde::{Serialize, Serializer};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
@@ -176,6 +177,19 @@ impl Tree {
                     entries.iter().map(|e| format!("{} = {}", e.key, e.value.inline())).collect();
                 format!("{{ {} }}", entries.join(", "))
             }
+        }
+    }
+}
+
+impl Serialize for Tree {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Value::Bool(b) => serializer.serialize_bool(*b),
+            Value::Integer(i) => serializer.serialize_i64(*i),
+            Value::Float(f) => serializer.serialize_f64(*f),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::List(items) => serializer.collect_seq(items),
+            Value::Table(entries) => serializer.collect_map(entries.iter().map(|e| (&e.key, &e.value))),
         }
     }
 }

@@ -46,7 +46,7 @@ fn the_narrowest_limits() {
     let is_near = |rate: f64, limit: f64| assert!(rate < limit && rate > 0.94 * limit, "{rate} of {limit}");
     for operation in ["workload.operation=write", "workload.operation=read"] {
         is_near(rate(&[operation]), fifo);
-        is_near(rate(&[operation, "message_unit.pcie_bytes_per_tick=0.125"]), 1.0);
+        is_near(rate(&[operation, "message_unit.pcie_bandwidth_GB_per_s=1"]), 1.0);
         is_near(rate(&[operation, "topology.io.exits=[[1,1,0,0,0]]"]), fifo);
         // With one buffer nothing overlaps: a piece comes, then it is moved on.
         let one_by_one = rate(&[operation, "workload.buffers=1", "workload.buffer_B=262144"]);

@@ -34,7 +34,11 @@ fn put(table: &mut toml::Table, path: &str, value: toml::Value) {
 /// What a reader says of a file in which nothing is set but what must be for a key to be there, and one value.
 fn told(family: Option<&str>, conditions: &[Condition], path: &str, value: toml::Value) -> Problem {
     let mut table = toml::Table::new();
-    family.map(|family| table.insert("family".into(), family.into()));
+    if let Some(family) = family {
+        // Without a clock nothing else of a machine is read.
+        table.insert("family".into(), family.into());
+        table.insert("clock_MHz".into(), 1000.into());
+    }
     conditions.iter().for_each(|c| put(&mut table, &c.path, c.value.as_str().into()));
     put(&mut table, path, value);
     let tree = Tree::parse(&SourceFile::new("keys.toml", toml::to_string(&table).unwrap())).unwrap();

@@ -196,7 +196,7 @@ fn machines_that_cannot_be() {
     told(&problem(&["topology.gruops=3"]), &["unknown key `topology.gruops`", "did you mean `groups`?"]);
     told(&problem(&["topology.dims=[4,4]"]), &["unknown key `topology.dims`"]);
     told(&problem(&["topology.groups=300"]), &["`topology.groups`", "at most 241"]);
-    told(&problem(&["link.blue.latency_ticks=0"]), &["`link.blue.latency_ticks`", "found 0"]);
+    told(&problem(&["link.blue.latency_ns=0"]), &["`link.blue.latency_ns`", "found 0"]);
     told(&problem(&["link.green.latency=1"]), &["unknown key `link.green.latency`"]);
     told(&problem(&["router.tiles=1"]), &["unknown key `router.tiles`"]);
     told(&problem(&["routing.bias=[]"]), &["`routing.bias`", "four policies, found 0"]);

@@ -2,7 +2,7 @@
 //! of the machines' files, where each constant is.
 //!
 //! ```toml
-//! gap_ticks = 176     # fitted to "up to 86%" of the raw rate
+//! gap_ns = 22     # fitted to "up to 86%" of the raw rate
 //! # calibrates: bgq.table4_collective_throughput[512]; bgq.table4_collective_throughput[1024]
 //! ```
 //!

@@ -61,14 +61,14 @@ fn hops_and_polling_make_table_1() {
         (hardware[3] - hardware[0]) / 3.0
     };
     assert!((steps(&[]) - 45.4).abs() < 0.1);
-    assert!((steps(&["link.trace_ticks=[]"]) - 40.0).abs() < 0.1);
+    assert!((steps(&["link.trace_ns=[]"]) - 40.0).abs() < 0.1);
     let spread = |poll: &str| {
         let software = column(&run("ping-pong", &[&small[..], &[poll]].concat()), 3);
         software.iter().copied().fold(0.0, f64::max) - software.iter().copied().fold(1e9, f64::min)
     };
     assert!(
-        spread("message_unit.software.poll_ticks=400") > 10.0
-            && spread("message_unit.software.poll_ticks=1") < 0.2
+        spread("message_unit.software.poll_ns=50") > 10.0
+            && spread("message_unit.software.poll_ns=0.125") < 0.2
     );
 }
 
@@ -108,9 +108,9 @@ fn the_collective_logic_makes_table_3() {
     let hops = 2.0 * 45.4;
     near(a_level(&[]), hops + 24.0);
     near(a_level(&["workload.operation=\"add-unsigned\""]), hops + 20.0);
-    near(a_level(&["router.collective.float_ticks=0"]), hops + 20.0);
-    near(a_level(&["router.collective.combine_ticks=0"]), hops + 16.0);
-    near(a_level(&["router.collective.central_ticks=0"]), hops + 12.0);
+    near(a_level(&["router.collective.float_ns=0"]), hops + 20.0);
+    near(a_level(&["router.collective.combine_ns=0"]), hops + 16.0);
+    near(a_level(&["router.collective.central_ns=0"]), hops + 12.0);
 }
 
 /// Short messages wait for the reception engine, which begins when a packet is whole; long ones for up-tree between packets, or for the
@@ -123,7 +123,7 @@ fn the_collective_logic_makes_table_4() {
     let long = "workload.bytes=[65536]";
     let usual = rate(&[long]);
     assert!((1.65..1.72).contains(&usual), "{usual}");
-    assert!(rate(&[long, "router.collective.gap_ticks=0"]) > 1.03 * usual);
+    assert!(rate(&[long, "router.collective.gap_ns=0"]) > 1.03 * usual);
     assert!(rate(&[long, "packet.ack_B=60"]) < 0.97 * usual);
     // One packet's room at the other end does not cover the way of its tokens back.
     assert!(rate(&[long, "router.slots=2"]) < 0.95 * usual);
@@ -138,12 +138,11 @@ fn link_chips_and_logic_make_the_largest_machine() {
     let near = |x: f64, ns: f64| assert!((x - ns).abs() < 2.0, "{x} {ns}");
     // The root's farthest nodes are across one cable: once up, once down.
     for (study, column_of) in [("large-allreduce", 3), ("large-barrier", 2)] {
-        let cables =
-            hardware(study, column_of, &[]) - hardware(study, column_of, &["link.link_chip_ticks=0"]);
+        let cables = hardware(study, column_of, &[]) - hardware(study, column_of, &["link.link_chip_ns=0"]);
         near(cables, 2.0 * 1157.0 / 8.0);
     }
     // Six levels, up and down, of 6 ns each; and when the last node polls its register, a turn of 85 ns more or less.
-    let logic = hardware("large-barrier", 2, &[])
-        - hardware("large-barrier", 2, &["router.collective.central_ticks=0"]);
+    let logic =
+        hardware("large-barrier", 2, &[]) - hardware("large-barrier", 2, &["router.collective.central_ns=0"]);
     assert!((logic - 72.0).abs() < 85.0 && logic > 20.0, "{logic}");
 }

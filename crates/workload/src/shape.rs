@@ -203,7 +203,12 @@ mod tests {
         let shape = Shape::of_switches(&Arc::new(DragonflyConfig::cray_xc(3, 12).wiring()));
         assert_eq!((shape.groups(), shape.nodes_of_group(1), shape.group(400)), (3, 384..768, 1));
         assert_eq!((shape.nodes_of_router(1), shape.router(7)), (4..8, 1));
-        let tree = SwitchedTopology::FatTree(FatTreeConfig { down: vec![8, 4, 5], up: vec![2, 2] }).wiring();
+        let tree = SwitchedTopology::FatTree(FatTreeConfig {
+            down: vec![8, 4, 5],
+            up: vec![2, 2],
+            link_classes: vec![],
+        })
+        .wiring();
         let tree = Shape::of_switches(&Arc::new(tree));
         assert_eq!((tree.nodes_of_group(0), tree.nodes_of_group(2).len()), (0..160, 0));
     }

@@ -99,6 +99,7 @@ fn aries_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
         cables: None,
         last_group_chassis: None,
         cooling: None,
+        link_classes: vec![],
     });
     let classes = network.topology.wiring().classes().to_vec();
     network.link = classes
@@ -132,7 +133,11 @@ fn on_th(faults: SwitchedFaults, seed: u64, connect: bool) -> Outcome {
 
 fn th_does(what: Exchange, faults: SwitchedFaults, seed: u64) -> Outcome {
     let mut network = TiledConfig::th_express_2(2);
-    network.topology = SwitchedTopology::FatTree(FatTreeConfig { down: vec![8, 4, 4], up: vec![4, 3] });
+    network.topology = SwitchedTopology::FatTree(FatTreeConfig {
+        down: vec![8, 4, 4],
+        up: vec![4, 3],
+        link_classes: vec![],
+    });
     network.faults = faults;
     let nic = ThConfig { timeout_milliticks: 20_000_000, ..ThConfig::th_express_2() };
     let config = glex::GlexConfig::Exchange(what);

@@ -2,7 +2,7 @@
 //! Dragonfly Topology", 2008, section 3), and Cray XC's (Alverson et al., "Cray XC Series Network", 2012), whose groups
 //! have two dimensions and whose groups are joined by bundles of cables. How it is wired is in [`crate::topology::dragonfly`].
 
-use super::{ConfigError, at_most, refuse};
+use super::{ConfigError, at_most, check_classes, class_names, refuse};
 use crate::topology::wiring::{PORTS_MAX, Wiring};
 use crate::topology::{bundles, dragonfly, xc};
 use schemars::JsonSchema;
@@ -77,6 +77,10 @@ pub struct DragonflyConfig {
     /// How it is cooled: with bundles only. If omitted: by water.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cooling: Option<Cooling>,
+    /// Names of the links of each class, for `[link.*]` and for results: one for each dimension of a group, and one for
+    /// global links. If omitted: `local` and `global`, or `row`, `column` and `global` where groups have two dimensions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_classes: Vec<String>,
 }
 
 fn is_zero(seed: &u64) -> bool {
@@ -97,6 +101,7 @@ impl DragonflyConfig {
             cables: Some(cables),
             last_group_chassis: None,
             cooling: None,
+            link_classes: ["green", "black", "blue"].map(String::from).into(),
         }
     }
 
@@ -138,6 +143,13 @@ impl DragonflyConfig {
         self.links_per_peer.get(d).copied().unwrap_or(1)
     }
 
+    /// Names of the classes of links: one for each dimension of a group, the last for global links.
+    pub fn classes(&self) -> Vec<String> {
+        let usual: &[&str] =
+            if self.group.len() == 1 { &["local", "global"] } else { &["row", "column", "global"] };
+        class_names(&self.link_classes, usual)
+    }
+
     /// Ports of a router for links of its group.
     pub fn local_ports(&self) -> u32 {
         self.group.iter().enumerate().map(|(d, k)| (k - 1) * self.links_in(d)).sum()
@@ -177,6 +189,7 @@ impl DragonflyConfig {
     /// The first invalid value, with its key (`topology.…`) and what was expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_group()?;
+        check_classes(&self.link_classes, self.group.len() + 1)?;
         let connected = self.groups - 1;
         let links = u64::from(self.routers_per_group()) * u64::from(self.global_ports);
         if self.cabling == Cabling::Bundles {
@@ -320,6 +333,7 @@ mod tests {
             cables: None,
             last_group_chassis: None,
             cooling: None,
+            link_classes: vec![],
         }
     }
 

@@ -19,7 +19,7 @@ pub struct LinkControl {
     pub crc_bits: u32,
     /// Lanes of a link. It goes on with fewer, as much slower.
     pub lanes: u32,
-    /// What may have been sent and not been acknowledged, flits.
+    /// What may have been sent and not been acknowledged.
     pub send_buffer_flits: u32,
 }
 

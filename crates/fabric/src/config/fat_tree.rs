@@ -1,6 +1,6 @@
 //! What a machine says of its fat tree.
 
-use super::{ConfigError, refuse};
+use super::{ConfigError, check_classes, class_names, refuse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,19 @@ pub struct FatTreeConfig {
     pub down: Vec<u32>,
     /// Parents of a switch of each level but the top.
     pub up: Vec<u32>,
+    /// Names of the links of each class, for `[link.*]` and for results: one for each level but the leaves', from the leaves up.
+    /// If omitted: `up-1`, `up-2` and so on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_classes: Vec<String>,
 }
 
 impl FatTreeConfig {
+    /// Names of the classes of links: `up-1` between leaves and the level above, and so on, if the machine has no others.
+    pub fn classes(&self) -> Vec<String> {
+        let usual: Vec<String> = (1..self.down.len()).map(|level| format!("up-{level}")).collect();
+        class_names(&self.link_classes, &usual)
+    }
+
     /// Refuses what cannot be built.
     ///
     /// # Errors
@@ -33,6 +43,7 @@ impl FatTreeConfig {
                 format!("expected the parents of {} levels, all but the top, found {up}", levels - 1);
             return refuse("topology.up", message);
         }
+        check_classes(&self.link_classes, self.down.len() - 1)?;
         for (key, values) in [("topology.down", &self.down), ("topology.up", &self.up)] {
             if let Some(value) = values.iter().find(|v| !(1..=PORTS_MAX).contains(*v)) {
                 return refuse(key, format!("expected 1 to {PORTS_MAX}, found {value}"));

@@ -19,7 +19,7 @@ pub const ZONES: usize = 4;
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct QueuedRouter {
-    /// A network cycle, in which arbiters act once, ticks.
+    /// A network cycle, in which arbiters act once.
     pub cycle_ticks: u32,
     /// Queues of each point-to-point VC, 1 to 7: packets in different ones do not block one another.
     pub queues: u32,
@@ -54,7 +54,7 @@ pub struct QueuedRouter {
     pub soft_errors: Vec<SoftError>,
 }
 
-/// The central collective logic (sections II.C and II.E): what it adds to a hop. Times in ticks.
+/// The central collective logic (sections II.C and II.E): what it adds to a hop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectiveLogic {

@@ -1,7 +1,7 @@
 //! What a machine says of its torus of routers that several nodes share. Tori in which each node has a router of its own, of BlueGene's kinds,
 //! are in `torus.rs` and `queued.rs`.
 
-use super::{ConfigError, LENGTH_MAX, LETTERS, at_most, refuse};
+use super::{ConfigError, LENGTH_MAX, LETTERS, at_most, check_classes, class_names, refuse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,10 @@ pub struct RouterTorusConfig {
     /// Links between two neighbours, a value for each dimension. Empty: one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links_per_neighbour: Vec<u32>,
+    /// Names of the links of each class, for `[link.*]` and for results: one for each dimension. If omitted: `x`, `y`
+    /// and so on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_classes: Vec<String>,
 }
 
 impl RouterTorusConfig {
@@ -41,8 +45,9 @@ impl RouterTorusConfig {
     }
 
     /// Names of the classes of links, one for each dimension.
-    pub fn classes(&self) -> Vec<&'static str> {
-        (0..self.dims.len()).map(|d| &LETTERS[d..=d]).collect()
+    pub fn classes(&self) -> Vec<String> {
+        let usual: Vec<&str> = (0..self.dims.len()).map(|d| &LETTERS[d..=d]).collect();
+        class_names(&self.link_classes, &usual)
     }
 
     /// Refuses what cannot be built.
@@ -57,6 +62,7 @@ impl RouterTorusConfig {
         if let Some(length) = self.dims.iter().find(|length| !(2..=LENGTH_MAX).contains(*length)) {
             return refuse("topology.dims", format!("expected 2 to {LENGTH_MAX} routers, found {length}"));
         }
+        check_classes(&self.link_classes, found)?;
         let given = self.links_per_neighbour.len();
         if given != 0 && given != found {
             let message = format!("expected a value for each of the {found} dimensions, found {given}");

@@ -13,7 +13,11 @@ impl TiledConfig {
         let class = |latency_ticks| LinkClass { latency_ticks, flit_milliticks: 589 };
         TiledConfig {
             ticks_per_second: 1_000_000_000,
-            topology: SwitchedTopology::FatTree(FatTreeConfig { down: vec![32, frames], up: vec![13] }),
+            topology: SwitchedTopology::FatTree(FatTreeConfig {
+                down: vec![32, frames],
+                up: vec![13],
+                link_classes: vec![],
+            }),
             packet: FlitFormat {
                 flit_bits: 64,
                 data_max_B: 256,
@@ -71,8 +75,11 @@ mod tests {
     fn two_frames_and_all_16_000_nodes_can_be_built() {
         let mut machine = TiledConfig::th_express_2(2);
         assert_eq!(machine.check(), Ok(()));
-        machine.topology =
-            SwitchedTopology::FatTree(FatTreeConfig { down: vec![32, 20, 25], up: vec![13, 12] });
+        machine.topology = SwitchedTopology::FatTree(FatTreeConfig {
+            down: vec![32, 20, 25],
+            up: vec![13, 12],
+            link_classes: vec![],
+        });
         assert_eq!(machine.check(), Ok(()));
         assert_eq!(machine.topology.nodes(), 16_000);
     }

@@ -180,9 +180,9 @@ pub const FLITS_MAX: u32 = 63;
 #[serde(deny_unknown_fields)]
 pub struct LinkClass {
     /// From a packet's first bit at the sending tile to its head in the queue of the receiving one: both link control blocks,
-    /// SerDes, wire. Ticks.
+    /// SerDes, wire.
     pub latency_ticks: u32,
-    /// What a flit of a packet takes on the link, with all that the link adds to it, thousandths of a tick.
+    /// The rate of packets' flits on the link, with all that the link adds to them; here the time of a flit.
     pub flit_milliticks: u32,
 }
 
@@ -203,27 +203,27 @@ pub struct TiledRouter {
     pub vcs: u32,
     /// Whether responses have VCs of their own.
     pub response_vcs: bool,
-    /// Room of an input queue, flits: all VCs share it.
+    /// Room of an input queue, which all VCs share.
     pub input_flits: u32,
-    /// What is kept of that for each VC alone, flits.
+    /// What is kept of that for each VC alone.
     pub input_reserved_flits: u32,
     /// Of what is not kept, a VC may have so many times what is left.
     pub input_share: u32,
-    /// Room of a sub-switch for each of its row's inputs and each VC, flits.
+    /// Room of a sub-switch for each of its row's inputs and each VC.
     pub subswitch_flits: u32,
-    /// Room of a column buffer for each row of its column and each VC, flits.
+    /// Room of a column buffer for each row of its column and each VC.
     pub column_flits: u32,
-    /// Flits that a row or column bus takes a tick.
+    /// The rate of a row or column bus: a whole number of flits per tick.
     pub bus_flits_per_tick: u32,
-    /// From a packet's arrival in an input queue to its request for the row bus: the route tables. Ticks.
+    /// From a packet's arrival in an input queue to its request for the row bus: the route tables.
     pub route_ticks: u32,
-    /// Along the row bus into the sub-switch, ticks.
+    /// Along the row bus into the sub-switch.
     pub row_ticks: u32,
-    /// Along the column bus into the column buffer, ticks.
+    /// Along the column bus into the column buffer.
     pub column_ticks: u32,
-    /// Between a processor tile and a node's interface, ticks.
+    /// Between a processor tile and a node's interface.
     pub netlink_ticks: u32,
-    /// What a flit takes there, thousandths of a tick.
+    /// The rate of flits there; here the time of a flit.
     pub netlink_flit_milliticks: u32,
 }
 
@@ -278,9 +278,9 @@ pub struct SwitchedRouting {
     /// Of each of the four adaptive policies that a packet may name: the load of a non-minimal output is multiplied by the
     /// first, in sixteenths, and the second is added, flits.
     pub bias: Vec<(u32, u32)>,
-    /// How often routers tell their load, ticks.
+    /// The period at which routers send their load to their neighbours.
     pub load_period_ticks: u32,
-    /// How often UGAL-G hears of the loads of other routers' global links, ticks.
+    /// The period at which UGAL-G learns the loads of other routers' global links.
     pub global_load_period_ticks: u32,
     /// Whether UGAL-L counts only the VC that a packet would take (Kim et al., "VC discrimination").
     pub vc_discrimination: VcDiscrimination,
@@ -396,7 +396,7 @@ impl TiledConfig {
             if !self.link.contains_key(class) {
                 return refuse(
                     &format!("link.{class}"),
-                    "expected latency_ticks and flit_milliticks of these links",
+                    "expected the latency_ticks and flit_milliticks of these links",
                 );
             }
         }
@@ -440,7 +440,7 @@ impl TiledConfig {
             let flits = round_trip.div_ceil(link.flit_milliticks.into()) + u64::from(control.set_flits);
             if u64::from(control.send_buffer_flits) < flits {
                 let message = format!(
-                    "expected at least the {flits} flits of a round trip on {class} links, found {}",
+                    "expected at least {flits} flits, a round trip on {class} links, found {}",
                     control.send_buffer_flits
                 );
                 return refuse("link_control.send_buffer_flits", message);
@@ -487,14 +487,15 @@ impl TiledConfig {
         if r.nodes_per_share == 0 || r.tiles_per_share == 0 {
             return refuse("router.nodes_per_share", "expected at least 1 node and 1 tile");
         }
-        let nodes =
-            (0..wiring.routers()).map(|router| wiring.nodes_at(router).len() as u32).max().unwrap_or(0);
-        let tiles = wiring.ports() as u32 + nodes.div_ceil(r.nodes_per_share) * r.tiles_per_share;
-        if tiles > r.rows * r.columns || tiles > 64 {
+        let tiles = |router: u32| {
+            let nodes = wiring.nodes_at(router).len() as u32;
+            (wiring.ports_of(router) as u32, nodes.div_ceil(r.nodes_per_share) * r.tiles_per_share)
+        };
+        let all = (0..wiring.routers()).map(tiles);
+        let (links, of_nodes) = all.max_by_key(|(links, of_nodes)| links + of_nodes).unwrap_or((0, 0));
+        if links + of_nodes > r.rows * r.columns || links + of_nodes > 64 {
             let message = format!(
-                "expected tiles for {} links and {} for nodes, and 64 at most, found {}",
-                wiring.ports(),
-                tiles - wiring.ports() as u32,
+                "expected tiles for {links} links and {of_nodes} for nodes, and 64 at most, found {}",
                 r.rows * r.columns
             );
             return refuse("router.rows", message);
@@ -512,7 +513,7 @@ impl TiledConfig {
             ("router.column_flits", r.column_flits),
         ] {
             if room < most {
-                return refuse(key, format!("expected room for a packet of {most} flits, found {room}"));
+                return refuse(key, format!("expected at least {most} flits, a full packet, found {room}"));
             }
         }
         at_most(&[
@@ -541,7 +542,7 @@ impl TiledConfig {
         }
         if r.input_flits < vcs * r.input_reserved_flits {
             let message = format!(
-                "expected at least what is reserved for {vcs} VCs, {}, found {}",
+                "expected at least {} flits, what is reserved for {vcs} VCs, found {}",
                 vcs * r.input_reserved_flits,
                 r.input_flits
             );

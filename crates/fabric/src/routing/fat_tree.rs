@@ -166,7 +166,7 @@ mod tests {
     /// way up and then down is left; and where there is none, no port is given.
     #[test]
     fn every_way_that_is_left_is_found_and_none_leads_nowhere() {
-        let tree = FatTree::new(&FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3] });
+        let tree = FatTree::new(&FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3], link_classes: vec![] });
         let wiring = tree.wiring();
         let mut stream = Stream::new(1, 2, 3);
         for failures in [0, 1, 5, 20] {

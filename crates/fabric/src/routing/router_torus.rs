@@ -74,6 +74,7 @@ mod tests {
             dims: vec![5, 4, 2],
             nodes_per_router: 1,
             links_per_neighbour: vec![1, 2, 1],
+            link_classes: vec![],
         };
         let (wiring, routes) = (wiring(&config), RouterTorusRoutes::new(&config));
         for (from, to) in (0..40).flat_map(|from| (0..40).map(move |to| (from, to))) {
@@ -97,7 +98,12 @@ mod tests {
 
     #[test]
     fn the_dateline_is_between_the_last_router_and_the_first() {
-        let config = RouterTorusConfig { dims: vec![5, 3], nodes_per_router: 1, links_per_neighbour: vec![] };
+        let config = RouterTorusConfig {
+            dims: vec![5, 3],
+            nodes_per_router: 1,
+            links_per_neighbour: vec![],
+            link_classes: vec![],
+        };
         let routes = RouterTorusRoutes::new(&config);
         let crossing: Vec<(u32, usize)> = (0..15)
             .flat_map(|router| (0..4).map(move |port| (router, port)))

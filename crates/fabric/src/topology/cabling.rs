@@ -82,6 +82,7 @@ mod tests {
             cables: None,
             last_group_chassis: None,
             cooling: None,
+            link_classes: vec![],
         }
     }
 

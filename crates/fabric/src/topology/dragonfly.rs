@@ -2,7 +2,7 @@
 //! Implementation for the Cray XC Series"). Here are the links inside groups; those between groups are in [`super::cabling`], the
 //! numbers of routers and ports in [`super::places`].
 //!
-//! A router's ports are those of the first dimension of its group (green), of the second (black), and its global ports (blue). In
+//! A router's ports are those of the first dimension of its group, of the second, and its global ports. In
 //! a dimension they are ordered by the peers' coordinates, its own left out, and links to the same peer lie side by side.
 
 use super::cabling;
@@ -16,7 +16,7 @@ pub fn wiring(config: &DragonflyConfig) -> Wiring {
         (0..config.routers()).map(|r| (config.nodes_per_router, place(config, coordinates(config, r))));
     let groups = (0..config.groups).map(|g| config.chassis_of(g) * config.blades());
     let ports = (config.local_ports() + config.global_ports) as usize;
-    let mut wiring = Wiring::new(ports, classes(config), groups, routers);
+    let mut wiring = Wiring::new(ports, &config.classes(), groups, routers);
     for r in 0..config.routers() {
         let at = coordinates(config, r);
         join(&mut wiring, config, at, 0, config.blades(), at.blade, |blade| Coordinates { blade, ..at });
@@ -51,16 +51,6 @@ fn join(
             let back = first + (x * links + link) as usize;
             wiring.connect((router(config, at), there), (router(config, with(peer)), back), d as u8);
         }
-    }
-}
-
-/// Names of the classes of links, one for each dimension of a group and the last for global links: those of Cray XC where its groups
-/// or cables are.
-fn classes(config: &DragonflyConfig) -> &'static [&'static str] {
-    match (config.group.len(), config.cabling) {
-        (1, Cabling::Bundles) => &["green", "blue"],
-        (1, _) => &["local", "global"],
-        _ => &["green", "black", "blue"],
     }
 }
 
@@ -105,6 +95,7 @@ mod tests {
             cables: None,
             last_group_chassis: None,
             cooling: None,
+            link_classes: vec![],
         }
     }
 

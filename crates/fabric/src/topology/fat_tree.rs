@@ -18,6 +18,8 @@ pub struct FatTree {
     up: Vec<u32>,
     /// The first switch of each level, and one past the last.
     first: Vec<u32>,
+    /// Names of the links of each level, from the leaves up.
+    classes: Vec<String>,
 }
 
 impl FatTree {
@@ -25,7 +27,7 @@ impl FatTree {
     pub fn new(config: &FatTreeConfig) -> Self {
         let mut up = config.up.clone();
         up.push(0);
-        let mut tree = FatTree { down: config.down.clone(), up, first: vec![0] };
+        let mut tree = FatTree { down: config.down.clone(), up, first: vec![0], classes: config.classes() };
         for level in 0..tree.down.len() {
             let switches = tree.above(level) * tree.copies(level);
             tree.first.push(tree.first[level] + switches);
@@ -83,19 +85,17 @@ impl FatTree {
     }
 
     /// Its switches, links and nodes. Ports to parents come first, then those to children. Links are of a class for each level that they
-    /// lead up to: `up-1` between leaves and what is above them, and so on.
+    /// lead up to.
     pub fn wiring(&self) -> Wiring {
         let levels = self.down.len();
         let ports = (0..self.switches()).map(|s| self.link_ports(s)).max().unwrap_or(0);
-        let classes: Vec<String> = (1..levels).map(|level| format!("up-{level}")).collect();
-        let classes: Vec<&str> = classes.iter().map(String::as_str).collect();
         let routers = (0..self.switches()).map(|switch| {
             let level = self.level(switch);
             let nodes = if level == 0 { self.down[0] } else { 0 };
             (nodes, format!("level {level} switch {}", switch - self.first[level]))
         });
         let groups = (0..levels).map(|level| self.first[level + 1] - self.first[level]);
-        let mut wiring = Wiring::new(ports as usize, &classes, groups, routers);
+        let mut wiring = Wiring::new(ports as usize, &self.classes, groups, routers);
         for switch in 0..self.first[levels - 1] {
             let level = self.level(switch);
             let child = (switch - self.first[level]) / self.copies(level) % self.down[level + 1];
@@ -105,6 +105,8 @@ impl FatTree {
                 wiring.connect((switch, parent as usize), (above, there as usize), level as u8);
             }
         }
+        // A leaf's ports are its parents' and its nodes', a switch's above those of its parents and children.
+        wiring.share_ports(self.up[0] as usize);
         wiring
     }
 
@@ -120,7 +122,7 @@ mod tests {
     use crate::topology::wiring::tests::check;
 
     fn tree(down: &[u32], up: &[u32]) -> FatTree {
-        FatTree::new(&FatTreeConfig { down: down.to_vec(), up: up.to_vec() })
+        FatTree::new(&FatTreeConfig { down: down.to_vec(), up: up.to_vec(), link_classes: vec![] })
     }
 
     #[test]

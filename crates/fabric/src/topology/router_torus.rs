@@ -54,6 +54,7 @@ mod tests {
             dims: vec![4, 2, 3],
             nodes_per_router: 2,
             links_per_neighbour: vec![2, 1, 1],
+            link_classes: vec![],
         };
         assert_eq!(config.check(), Ok(()));
         let wiring = wiring(&config);

@@ -38,6 +38,8 @@ pub struct Wiring {
     group_of: Vec<u32>,
     /// Where each router is, for people.
     places: Vec<Box<str>>,
+    /// Ports for links of a router that has nodes.
+    ports_beside_nodes: usize,
 }
 
 impl Wiring {
@@ -48,20 +50,21 @@ impl Wiring {
     /// If routers have more than [`PORTS_MAX`] ports, or the groups are not made of all the routers.
     pub(super) fn new(
         ports: usize,
-        classes: &[&str],
+        classes: &[impl ToString],
         groups: impl IntoIterator<Item = u32>,
         routers: impl IntoIterator<Item = (u32, String)>,
     ) -> Self {
         assert!(ports <= PORTS_MAX, "{ports} ports of a router");
         let mut wiring = Wiring {
             ports,
-            classes: classes.iter().map(|&c| c.into()).collect(),
+            classes: classes.iter().map(ToString::to_string).collect(),
             ends: vec![],
             first_node: vec![0],
             router_of: vec![],
             first_router: vec![0],
             group_of: vec![],
             places: vec![],
+            ports_beside_nodes: ports,
         };
         for (group, routers) in (0..).zip(groups) {
             wiring.group_of.extend((0..routers).map(|_| group));
@@ -105,7 +108,30 @@ impl Wiring {
         self.ports
     }
 
-    /// Names of the classes of links (`"local"`, `"global"`; `"green"`, `"black"`, `"blue"`).
+    /// Ports for links of a router, connected or not: as [`Self::ports`], or fewer where nodes have the others.
+    #[inline]
+    pub fn ports_of(&self, router: u32) -> usize {
+        if self.nodes_at(router).is_empty() { self.ports } else { self.ports_beside_nodes }
+    }
+
+    /// Ports for links of each router that has nodes.
+    pub fn ports_beside_nodes(&self) -> usize {
+        self.ports_beside_nodes
+    }
+
+    /// Gives routers that have nodes fewer ports for links, the first ones.
+    ///
+    /// # Panics
+    /// If one of the others has a link.
+    pub(super) fn share_ports(&mut self, ports: usize) {
+        self.ports_beside_nodes = ports;
+        for router in 0..self.routers() {
+            let taken = (self.ports_of(router)..self.ports).find(|&port| self.end(router, port).is_some());
+            assert_eq!(taken, None, "router {router} has a link at a port for nodes");
+        }
+    }
+
+    /// Names of the classes of links (`"local"`, `"global"`).
     pub fn classes(&self) -> &[String] {
         &self.classes
     }

@@ -286,6 +286,7 @@ mod tests {
             group: vec![16],
             links_per_peer: vec![],
             cooling: Some(Cooling::Air),
+            link_classes: ["green", "blue"].map(String::from).into(),
             ..DragonflyConfig::cray_xc(groups, cables)
         }
     }

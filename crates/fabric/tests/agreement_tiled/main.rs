@@ -26,6 +26,7 @@ fn group(routers: u32, nodes: u32) -> TiledConfig {
         cables: None,
         last_group_chassis: None,
         cooling: None,
+        link_classes: vec![],
     });
     for class in ["local", "global"] {
         config.link.insert(class.into(), LinkClass { latency_ticks: 50, flit_milliticks: 1111 });
@@ -103,7 +104,8 @@ fn groups_of_aries_routers_agree() {
 #[test]
 fn switches_of_a_fat_tree_agree() {
     let mut config = group(2, 1);
-    config.topology = SwitchedTopology::FatTree(FatTreeConfig { down: vec![4, 4], up: vec![1] });
+    config.topology =
+        SwitchedTopology::FatTree(FatTreeConfig { down: vec![4, 4], up: vec![1], link_classes: vec![] });
     config.link.clear();
     config.link.insert("up-1".into(), LinkClass { latency_ticks: 40, flit_milliticks: 1000 });
     (config.router.rows, config.router.columns) = (3, 3);

@@ -8,9 +8,14 @@ use netloom_fabric::config::{LinkClass, RouterTorusConfig, SwitchedTopology, Til
 /// A torus whose rings are of odd lengths, so that there is one shortest way.
 fn torus(dims: &[u32], nodes_per_router: u32, flit_milliticks: u32) -> TiledConfig {
     let mut config = TiledConfig::cray_xc(2, 1);
-    let torus = RouterTorusConfig { dims: dims.to_vec(), nodes_per_router, links_per_neighbour: vec![] };
+    let torus = RouterTorusConfig {
+        dims: dims.to_vec(),
+        nodes_per_router,
+        links_per_neighbour: vec![],
+        link_classes: vec![],
+    };
     let class = || LinkClass { latency_ticks: 20, flit_milliticks };
-    config.link = torus.classes().iter().map(|&name| (name.into(), class())).collect();
+    config.link = torus.classes().into_iter().map(|name| (name, class())).collect();
     config.topology = SwitchedTopology::Torus(torus);
     let r = &mut config.router;
     (r.rows, r.columns, r.nodes_per_share, r.tiles_per_share) = (4, 3, 1, 1);

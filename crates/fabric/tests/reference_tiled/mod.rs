@@ -161,10 +161,10 @@ impl Reference {
     fn way_out(&self, router: usize, packet: usize, (tile, vc): (usize, usize)) -> (usize, usize) {
         let (home, slot) = self.wiring.home(self.packets[packet].to);
         if home as usize == router {
-            return (self.wiring.ports() + slot, vc);
+            return (self.wiring.ports_beside_nodes() + slot, vc);
         }
         let first = self.first_vc(packet);
-        let came = (tile < self.wiring.ports()).then(|| (tile, vc - first));
+        let came = (tile < self.wiring.ports_of(router as u32)).then(|| (tile, vc - first));
         let (port, vc) = self.ways.next(router, home as usize, came);
         (port, first + vc)
     }
@@ -204,7 +204,7 @@ impl Tile {
     fn new(config: &TiledConfig, wiring: &Wiring, (router, tile): (usize, usize), seed: u64) -> Self {
         let (r, vcs) = (&config.router, config.vcs() as usize);
         let queues = |count: usize, room: u32| (0..count).map(|_| Queue::new(room)).collect();
-        let end = (tile < wiring.ports()).then(|| wiring.end(router as u32, tile)).flatten();
+        let end = (tile < wiring.ports_of(router as u32)).then(|| wiring.end(router as u32, tile)).flatten();
         let class = end.map(|end| &config.link[&wiring.classes()[usize::from(end.class)]]);
         let flit = class.map_or(r.netlink_flit_milliticks, |class| class.flit_milliticks);
         let costs = link::costs(config, wiring, (router, tile), flit);

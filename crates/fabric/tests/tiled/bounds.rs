@@ -31,6 +31,7 @@ fn kim() -> TiledConfig {
         cables: None,
         last_group_chassis: None,
         cooling: None,
+        link_classes: vec![],
     });
     let class = |latency_ticks| LinkClass { latency_ticks, flit_milliticks: 1000 * FLIT_TICKS };
     config.link = [("local".into(), class(20)), ("global".into(), class(200))].into();

@@ -7,7 +7,11 @@ use netloom_fabric::router::tiled::Mode;
 /// A tree with a flit a tick on every link.
 fn tree(down: &[u32], up: &[u32]) -> TiledConfig {
     let mut config = TiledConfig::cray_xc(2, 1);
-    config.topology = SwitchedTopology::FatTree(FatTreeConfig { down: down.to_vec(), up: up.to_vec() });
+    config.topology = SwitchedTopology::FatTree(FatTreeConfig {
+        down: down.to_vec(),
+        up: up.to_vec(),
+        link_classes: vec![],
+    });
     let class = || LinkClass { latency_ticks: 20, flit_milliticks: 1000 };
     config.link = (1..down.len()).map(|level| (format!("up-{level}"), class())).collect();
     let r = &mut config.router;
@@ -44,6 +48,22 @@ fn what_passes_the_top_is_what_the_taper_leaves() {
     let half = throughput(&tree(&[4, 4, 4], &[2, 4]), traffic(far, Mode::Adaptive0), (4000, 8000)).0;
     println!("{full:.3} and {half:.3} of a flit a tick");
     assert!(full > 0.9 && (0.46..0.51).contains(&half), "{full} {half}");
+}
+
+#[test]
+fn links_and_nodes_of_a_leaf_share_its_ports() {
+    // Leaves have two links and four nodes, switches above them six links: six tiles are enough, five are not.
+    let mut config = tree(&[4, 6], &[2]);
+    (config.router.rows, config.router.columns) = (2, 3);
+    assert_eq!(config.check(), Ok(()));
+    let all = run(&config, traffic(To::Anybody, Mode::Adaptive0), 8, 1);
+    assert_eq!(all.hops.iter().max(), Some(&2), "up and down again");
+    (config.router.rows, config.router.columns) = (1, 5);
+    let message = config.check().expect_err("too few tiles").message;
+    assert!(
+        message.contains("6 links and 0 for nodes") || message.contains("2 links and 4 for nodes"),
+        "{message}"
+    );
 }
 
 #[test]

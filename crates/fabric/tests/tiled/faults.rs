@@ -67,7 +67,11 @@ fn random(links: f64, routers: u32, seed: u64) -> SwitchedFaults {
 /// A tree of two frames' leaves, and what is above them.
 fn tree() -> TiledConfig {
     let mut config = TiledConfig::th_express_2(2);
-    config.topology = SwitchedTopology::FatTree(FatTreeConfig { down: vec![4, 4, 4], up: vec![3, 3] });
+    config.topology = SwitchedTopology::FatTree(FatTreeConfig {
+        down: vec![4, 4, 4],
+        up: vec![3, 3],
+        link_classes: vec![],
+    });
     config
 }
 

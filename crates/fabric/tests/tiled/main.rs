@@ -26,6 +26,7 @@ fn small() -> TiledConfig {
         cables: None,
         last_group_chassis: None,
         cooling: None,
+        link_classes: vec![],
     });
     let class = config.link["green"].clone();
     config.link = [("local".into(), class.clone()), ("global".into(), class)].into();

@@ -21,6 +21,7 @@ pub fn two_routers() -> TiledConfig {
         cables: None,
         last_group_chassis: None,
         cooling: None,
+        link_classes: vec![],
     });
     let class = LinkClass { latency_ticks: 50, flit_milliticks: 250 };
     config.link = [("local".into(), class.clone()), ("global".into(), class)].into();

@@ -7,9 +7,14 @@ use netloom_fabric::router::tiled::{Mode, channel_bound};
 /// A torus with a flit a tick on every link.
 fn torus(dims: &[u32], nodes_per_router: u32) -> TiledConfig {
     let mut config = TiledConfig::cray_xc(2, 1);
-    let torus = RouterTorusConfig { dims: dims.to_vec(), nodes_per_router, links_per_neighbour: vec![] };
+    let torus = RouterTorusConfig {
+        dims: dims.to_vec(),
+        nodes_per_router,
+        links_per_neighbour: vec![],
+        link_classes: vec![],
+    };
     let class = || LinkClass { latency_ticks: 20, flit_milliticks: 1000 };
-    config.link = torus.classes().iter().map(|&name| (name.into(), class())).collect();
+    config.link = torus.classes().into_iter().map(|name| (name, class())).collect();
     config.topology = SwitchedTopology::Torus(torus);
     let r = &mut config.router;
     (r.rows, r.columns, r.nodes_per_share, r.tiles_per_share) = (4, 4, 1, 1);

@@ -5,7 +5,7 @@ use netloom_node::cores::CoresConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The Message Unit and the software on it. Times in ticks.
+/// The Message Unit and the software on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
@@ -28,9 +28,9 @@ pub struct MessageUnitConfig {
     pub collective_ticks: u32,
     /// Room of the L2 cache, through which all of the unit's reads and writes pass, bytes.
     pub l2_B: u64,
-    /// What the memory behind it moves, reads and writes together, bytes a tick.
+    /// What the memory behind it moves, reads and writes together.
     pub ddr_bytes_per_tick: f64,
-    /// What an IO node's PCIe moves, each way, bytes a tick.
+    /// What an IO node's PCIe moves, each way.
     pub pcie_bytes_per_tick: f64,
     /// Packets that a network injection FIFO holds.
     pub network_fifo_packets: u32,
@@ -40,7 +40,7 @@ pub struct MessageUnitConfig {
     pub software: SoftwareConfig,
 }
 
-/// Times of the software's own instructions, ticks.
+/// Times of the software's own instructions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SoftwareConfig {

@@ -8,7 +8,7 @@ use netloom_node::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The NIC, its host interface, and what cores need to use it. Latencies in thousandths of a tick.
+/// The NIC, its host interface, and what cores need to use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]

@@ -168,7 +168,11 @@ mod tests {
 
     #[test]
     fn each_level_has_its_links_up_and_down() {
-        let tree = SwitchedTopology::FatTree(FatTreeConfig { down: vec![4, 3, 5], up: vec![2, 3] });
+        let tree = SwitchedTopology::FatTree(FatTreeConfig {
+            down: vec![4, 3, 5],
+            up: vec![2, 3],
+            link_classes: vec![],
+        });
         let wiring = tree.wiring();
         let rows = rows(&wiring, |from, to, port| match (from, to) {
             (0, 1) => f64::from(port),

@@ -2,12 +2,13 @@
 //!
 //! Nothing is listed here. A key is a field of a structure that is read from a study's or a machine's file; its type and default are
 //! the field's, its help is the comment above it, its unit is the end of its name, and the machines that take it are those whose family
-//! has it ([`FAMILIES`]) or that the field names (`x-families`).
+//! has it ([`FAMILIES`]) or that the field names (`x-families`). Keys of machines have the names and units of files
+//! (`machine/units`).
 
 mod unit;
 mod walk;
 
-use crate::machine::FAMILIES;
+use crate::machine::{FAMILIES, name_in_file};
 use crate::result::RunResult;
 use crate::study::{Study, Surroundings};
 use netloom_workload::config::KINDS;
@@ -82,7 +83,7 @@ static STUDY: LazyLock<Vec<Key>> = LazyLock::new(|| {
     keys
 });
 
-static MACHINE: LazyLock<Vec<Key>> = LazyLock::new(|| {
+static ENGINE: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let mut keys: Vec<Key> = vec![];
     for family in FAMILIES {
         for key in walk::keys(&(family.schema)(), &[family.name]) {
@@ -98,6 +99,37 @@ static MACHINE: LazyLock<Vec<Key>> = LazyLock::new(|| {
     }
     keys
 });
+
+static MACHINE: LazyLock<Vec<Key>> = LazyLock::new(|| ENGINE.iter().map(in_file).collect());
+
+/// A key of the simulator's configuration as files have it.
+fn in_file(key: &Key) -> Key {
+    let Some(name) = name_in_file(key.name()) else { return key.clone() };
+    let is_list = key.kind.starts_with("list");
+    Key {
+        path: path_in_file(&key.path),
+        kind: if is_list { "list, each a number" } else { "number" }.into(),
+        unit: unit::of(&name),
+        // What holds if a key is omitted is counted as the simulator counts.
+        default: key.default.as_ref().map(|default| match (key.unit, default) {
+            (Some(unit), Value::Number(number)) if *default != 0 => format!("{number} {unit}").into(),
+            _ => default.clone(),
+        }),
+        ..key.clone()
+    }
+}
+
+/// The path in files of a key of the simulator's configuration.
+pub(crate) fn path_in_file(path: &str) -> String {
+    let (above, name) = path.rsplit_once('.').map_or(("", path), |(above, name)| (above, name));
+    let name = name_in_file(name).unwrap_or_else(|| name.to_owned());
+    if above.is_empty() { name } else { format!("{above}.{name}") }
+}
+
+/// The keys of the simulator's configuration of machines, in its own units.
+pub(crate) fn of_engine() -> &'static [Key] {
+    &ENGINE
+}
 
 /// The keys of a study's file, each table before what it holds.
 pub fn of_studies() -> &'static [Key] {

@@ -8,6 +8,8 @@ const UNITS: &[(&str, &str)] = &[
     ("flits_per_tick", "flits/tick"),
     ("flops_per_ns", "1/ns"),
     ("GB_per_s", "GB/s"),
+    ("MHz", "MHz"),
+    ("KiB", "KiB"),
     ("packets_per_kilotick", "packets per 1000 ticks"),
     ("per_million", "per million"),
     ("errors_per_Tbit", "per 10^12 bits"),

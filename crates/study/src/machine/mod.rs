@@ -4,9 +4,12 @@
 mod size;
 mod switched;
 mod torus;
+mod units;
 
 pub use switched::{CableFacts, ClassFacts, PackagingFacts, SwitchedFacts, SwitchedMachine, SwitchedOutline};
 pub use torus::{Routers, TorusFacts, TorusMachine, TorusNetwork};
+pub use units::{Rounding, roundings};
+pub(crate) use units::{error_of_file, name_in_file};
 
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest};
@@ -21,7 +24,7 @@ use netloom_fabric::config::{Cabling, ConfigError, Outline, SwitchedTopology};
 use netloom_messaging::config::MessagingConfig;
 use netloom_workload::config::{KINDS, Machines};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use size::Change;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,6 +39,13 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("dragonfly", include_str!("../../../../machines/dragonfly.toml")),
     ("fat-tree", include_str!("../../../../machines/fat-tree.toml")),
     ("torus", include_str!("../../../../machines/torus.toml")),
+];
+
+/// Kinds of networks with a commented file to start a machine of one's own from: name and TOML text.
+pub const NEW: &[(&str, &str)] = &[
+    ("torus", include_str!("../../../../machines/new/torus.toml")),
+    ("dragonfly", include_str!("../../../../machines/new/dragonfly.toml")),
+    ("fat-tree", include_str!("../../../../machines/new/fat-tree.toml")),
 ];
 
 /// Other names that built-in machines go by.
@@ -121,13 +131,22 @@ struct Common<'a> {
 }
 
 /// A machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Machine {
     /// Every node has a router of its own in a torus.
     Torus(Box<TorusMachine>),
     /// Nodes share routers, which stand in groups or stages.
     Switched(Box<SwitchedMachine>),
+}
+
+// As its file has it, in the units of files.
+impl Serialize for Machine {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Machine::Torus(machine) => units::serialize(machine, serializer),
+            Machine::Switched(machine) => units::serialize(machine, serializer),
+        }
+    }
 }
 
 /// Figures of a machine in closed form.
@@ -184,7 +203,7 @@ impl Machine {
         let family: Option<Family> = tree.get("family").map(decode).transpose()?;
         let entry = FAMILIES.iter().find(|entry| Some(entry.family) == family);
         // Without a family, the reader of the first says so, in its place.
-        (entry.unwrap_or(&FAMILIES[0]).read)(tree)
+        (entry.unwrap_or(&FAMILIES[0]).read)(&units::to_engine(tree)?).map_err(units::problem_of_file)
     }
 
     fn kind(&self) -> &dyn MachineKind {
@@ -333,7 +352,7 @@ pub fn machine_source(name: &str, directory: &Path) -> Result<Arc<SourceFile>, P
     }
     let text = std::fs::read_to_string(&path).map_err(|e| {
         Problem::new(format!("cannot read the machine {}: {e}", path.display()))
-            .help("`netloom machines show bgl > mine.toml` gives a file to start from")
+            .help("`netloom machines new torus > mine.toml` gives a file to start from")
     })?;
     Ok(SourceFile::new(path.display().to_string(), text))
 }
@@ -341,6 +360,61 @@ pub fn machine_source(name: &str, directory: &Path) -> Result<Arc<SourceFile>, P
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn machines_to_start_from_are_valid_and_exact() {
+        for (kind, text) in NEW {
+            let tree = Tree::parse(&SourceFile::new(*kind, *text)).unwrap();
+            let machine = Machine::read(&tree).expect(kind);
+            assert_eq!(machine.check(), Ok(()), "{kind}");
+            let rounded: Vec<_> = roundings(&tree).into_iter().filter(|r| r.error().abs() > 1e-3).collect();
+            assert_eq!(rounded, [], "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_machine_that_is_written_out_reads_as_the_same() {
+        for (name, _) in BUILT_IN {
+            let source = machine_source(name, Path::new(".")).unwrap();
+            let machine = Machine::read(&Tree::parse(&source).unwrap()).unwrap();
+            let text = toml::to_string(&machine).expect("a machine is plain data");
+            let again = Machine::read(&Tree::parse(&SourceFile::new(*name, text)).unwrap()).unwrap();
+            assert_eq!(machine, again, "{name}");
+        }
+    }
+
+    #[test]
+    fn values_in_the_simulators_units_are_refused_with_those_of_files() {
+        let (_, text) = BUILT_IN.iter().find(|(name, _)| *name == "xc").unwrap();
+        let problem = |from: &str, to: &str| {
+            assert!(text.contains(from), "{from}");
+            let source = SourceFile::new("mine.toml", text.replacen(from, to, 1));
+            let problem = Machine::read(&Tree::parse(&source).unwrap()).expect_err(to);
+            format!("{} | {} | {}", problem.message, problem.label, problem.help.unwrap_or_default())
+        };
+        let old = problem("latency_ns = 57.14", "latency_ticks = 50");
+        assert!(old.contains("`link.green.latency_ticks` is now called `link.green.latency_ns`"), "{old}");
+        assert!(old.contains("write latency_ns = 57.14"), "{old}");
+        let short = problem("route_ns = 13.71", "route_ns = 0.1");
+        assert!(
+            short.contains("a value that cannot be simulated") && short.contains("1.14286 ns"),
+            "{short}"
+        );
+        let none = problem("bandwidth_GB_per_s = 4.725", "bandwidth_GB_per_s = 0");
+        assert!(none.contains("`link.green.bandwidth_GB_per_s`") && none.contains("more than 0"), "{none}");
+        let missing = problem("latency_ns = 57.14", "");
+        assert!(missing.contains("`link.green.latency_ns` is missing"), "{missing}");
+        let text = problem("latency_ns = 57.14", "latency_ns = \"57 ns\"");
+        assert!(text.contains("wrong type") && text.contains("a number, in ns"), "{text}");
+        let none = problem("clock_MHz = 875", "");
+        assert!(none.contains("`clock_MHz` is missing"), "{none}");
+        let none = problem("clock_MHz = 875", "clock_MHz = 0");
+        assert!(none.contains("`clock_MHz` has an invalid value"), "{none}");
+        let old = problem("clock_MHz = 875", "ticks_per_second = 875_000_000");
+        assert!(old.contains("write clock_MHz = 875"), "{old}");
+        let unknown = problem("latency_ns = 57.14", "latency_n = 57.14");
+        assert!(unknown.contains("`link.green.latency_n`") && !unknown.contains("ticks"), "{unknown}");
+    }
 
     #[test]
     fn other_names_are_those_of_built_in_machines() {

@@ -5,7 +5,7 @@ use super::mistakes::{checked, elsewhere, explained, impossible, of_either, of_t
 use crate::decode::decode;
 use crate::diagnose::Problem;
 use crate::keys;
-use crate::machine::Machine;
+use crate::machine::{Machine, roundings};
 use crate::study::{Study, Until};
 use crate::tree::Tree;
 use crate::windows::Windows;
@@ -44,6 +44,7 @@ pub(super) fn finish(
         return Err(problem);
     }
     let windows = Windows::new(&study, machine.ticks_per_second()).map_err(|e| impossible(e, &study_tree))?;
+    let coarse = coarse(&machine_tree);
     let (axes, changes, claims) = (vec![], vec![], vec![]);
     Ok(ResolvedStudy {
         study,
@@ -54,11 +55,21 @@ pub(super) fn finish(
         claims,
         has_sweep: false,
         windows,
+        coarse,
         study_tree,
         machine_tree,
         machine_value,
         changes,
     })
+}
+
+/// Relative rounding of a machine's value that a result warns of.
+const COARSE: f64 = 0.01;
+
+/// What is simulated quite differently from what the machine's file says.
+fn coarse(machine: &Tree) -> Vec<String> {
+    let coarse = roundings(machine).into_iter().filter(|rounding| rounding.error().abs() >= COARSE);
+    coarse.map(|rounding| format!("{}; a faster clock_MHz has finer steps", rounding.sentence())).collect()
 }
 
 /// Refuses a run that would never end, and traffic settings that a workload of programs has no use for.

@@ -9,7 +9,7 @@ use crate::claims;
 use crate::diagnose::{Problem, SourceFile};
 use crate::keys;
 use crate::library;
-use crate::machine::{Machine, machine_source};
+use crate::machine::{Machine, Rounding, machine_source, roundings};
 use crate::renamed;
 use crate::tree::{Entry, Tree, Value, entry_at, parse_set};
 use std::path::Path;
@@ -130,6 +130,18 @@ fn nodes_of(study: &Tree) -> Option<(u32, &Tree)> {
 /// # Errors
 /// What is wrong with it, in its place.
 pub fn load_machine(name: &str, sets: &[String]) -> Result<Machine, Problem> {
+    checked_machine(&machine_tree(name, sets)?)
+}
+
+/// What is simulated in place of each value of a machine that has another unit in the simulator.
+///
+/// # Errors
+/// As [`load_machine`].
+pub fn machine_roundings(name: &str, sets: &[String]) -> Result<Vec<Rounding>, Problem> {
+    Ok(roundings(&machine_tree(name, sets)?))
+}
+
+fn machine_tree(name: &str, sets: &[String]) -> Result<Tree, Problem> {
     let mut tree = Tree::parse(&machine_source(name, Path::new("."))?)?;
     renamed::check(&tree)?;
     for flag in sets {
@@ -140,7 +152,7 @@ pub fn load_machine(name: &str, sets: &[String]) -> Result<Machine, Problem> {
         }
         tree.lay(&entry);
     }
-    checked_machine(&tree)
+    Ok(tree)
 }
 
 impl ResolvedStudy {

@@ -2,6 +2,7 @@
 
 use crate::diagnose::{Problem, nearest, suggest};
 use crate::keys::{self, Key};
+use crate::machine::error_of_file;
 use crate::tree::{Entry, Tree};
 use netloom_fabric::config::ConfigError;
 
@@ -99,6 +100,7 @@ pub(super) fn checked(result: Result<(), ConfigError>, tree: &Tree) -> Result<()
 }
 
 pub(super) fn impossible(e: ConfigError, tree: &Tree) -> Problem {
+    let e = error_of_file(e, tree);
     let mut problem = Problem::new(format!("`{}` has an invalid value", e.key)).at(&tree.origin_of(&e.key));
     problem.label = e.message;
     if problem.origin.is_none() {

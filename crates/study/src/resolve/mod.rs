@@ -18,7 +18,7 @@ mod mistakes;
 mod written;
 
 pub use axes::{Axis, CURVE};
-pub use layers::{load, load_machine, resolve};
+pub use layers::{load, load_machine, machine_roundings, resolve};
 pub use written::Configuration;
 
 use crate::claims::Claim;
@@ -51,6 +51,8 @@ pub struct ResolvedStudy {
     /// Whether its file has a `[sweep]` table, so that one run of it is a point among others.
     pub has_sweep: bool,
     windows: Windows,
+    /// Values of the machine that are simulated quite differently, as warnings.
+    coarse: Vec<String>,
     study_tree: Tree,
     machine_tree: Tree,
     /// The machine as the study names it.
@@ -138,8 +140,8 @@ impl ResolvedStudy {
     }
 
     /// What a reader of the result must know that is clear before the run.
-    pub fn warnings(&self) -> &[String] {
-        &self.windows.warnings
+    pub fn warnings(&self) -> Vec<String> {
+        [&self.windows.warnings[..], &self.coarse].concat()
     }
 
     /// Microseconds of a number of ticks.

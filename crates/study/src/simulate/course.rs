@@ -186,7 +186,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
     /// Says what a reader must know before the figures are used. `cold`: no warm-up was found.
     fn warn(&self, result: &mut RunResult, cold: bool) {
         result.simulated.window_us = self.study.micros(self.study.window());
-        result.warnings = self.study.warnings().to_vec();
+        result.warnings = self.study.warnings();
         let (s, is_program) = (&result.simulated, self.study.study.workload.runs_programs());
         if s.ticks < self.study.window() {
             // A chart needs a window at least.

@@ -288,7 +288,7 @@ fn partitions(bench: &Bench) -> Result<Vec<Finding>, Problem> {
                 format!("topology.partition_of={full:?}"),
                 "workload.rounds=1".into(),
                 // So that only hops count.
-                "link.link_chip_ticks=0".into(),
+                "link.link_chip_ns=0".into(),
             ];
             let study = resolve(SourceFile::new(path, text), Path::new("."), &sets)?;
             let result = bench.simulator.simulate(&study, bench.progress, bench.threads)?;

@@ -382,6 +382,7 @@ fn configuration(_: &Bench) -> Result<Vec<Finding>, Problem> {
         groups,
         cables: Some(1),
         cooling: Some(Cooling::Air),
+        link_classes: ["green", "blue"].map(String::from).into(),
         ..d.clone()
     };
     let most = (1..50).rev().find(|&groups| air(groups).check().is_ok()).unwrap_or(0);

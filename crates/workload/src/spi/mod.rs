@@ -125,8 +125,8 @@ impl SpiConfig {
         if let SpiConfig::FileIo(c) = self { c.check(io) } else { Ok(()) }
     }
 
-    /// The program of a node on a machine of this shape. IO nodes take part in file IO only.
-    pub fn program(&self, spi: Spi, dims: &[u32]) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    /// The program of a node on a machine of this shape, whose ticks are `tick_ns` long. IO nodes take part in file IO only.
+    pub fn program(&self, spi: Spi, dims: &[u32], tick_ns: f64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match self {
             SpiConfig::FileIo(c) => Box::pin(file_io::run(spi, c.clone(), dims.to_vec())),
             _ if spi.is_io_node() => Box::pin(async {}),
@@ -136,12 +136,12 @@ impl SpiConfig {
             SpiConfig::Barrier(c) => Box::pin(barrier::run(spi, c.clone(), dims.to_vec())),
             SpiConfig::Broadcast(c) => Box::pin(broadcast::run(spi, c.clone(), dims.to_vec())),
             SpiConfig::NearestNeighbour(c) => {
-                Box::pin(nearest_neighbour::run(spi, c.clone(), 2 * dims.len() as u16))
+                Box::pin(nearest_neighbour::run(spi, c.clone(), 2 * dims.len() as u16, tick_ns))
             }
         }
     }
 
-    /// What the programs of all nodes measured, in the order of nodes; a tick is so many nanoseconds.
+    /// What the programs of all nodes measured, in the order of nodes; a tick is `tick_ns` long.
     pub fn measured(&self, topology: &Topology, measurements: &Measurements, tick_ns: f64) -> Measured {
         let dims = &topology.dims;
         match self {

@@ -18,9 +18,9 @@ pub struct NearestNeighbour {
     /// Exchanges of each size that are measured, after one that is not.
     #[serde(default = "five")]
     pub rounds: u32,
-    /// What the program does between two exchanges besides injecting and polling, ticks.
+    /// What the program does between two exchanges besides injecting and polling.
     #[serde(default)]
-    pub setup_ticks: u64,
+    pub setup_ns: f64,
 }
 
 fn five() -> u32 {
@@ -43,6 +43,9 @@ impl NearestNeighbour {
         if self.rounds == 0 {
             return refuse("rounds", "expected at least 1".into());
         }
+        if !(0.0..=1e12).contains(&self.setup_ns) {
+            return refuse("setup_ns", format!("expected 0 ns or more, found {}", self.setup_ns));
+        }
         if dims.iter().any(|&k| k != 1) {
             let message =
                 "this program measures one node: set topology.dims to ones and topology.loopback = true";
@@ -58,15 +61,16 @@ const APART: u64 = 1 << 29;
 const COUNTERS: u64 = 40 * APART;
 const COUNTERS_ENTRY: u16 = 20;
 
-/// The program of the node.
-pub(super) async fn run(spi: Spi, config: NearestNeighbour, ports: u16) {
+/// The program of the node; a tick is `tick_ns` long.
+pub(super) async fn run(spi: Spi, config: NearestNeighbour, ports: u16, tick_ns: f64) {
+    let setup = (config.setup_ns / tick_ns).round() as u64;
     let counter = |port: u16| u64::from(port) * 128;
     (0..ports).for_each(|port| spi.set_base_address(port, u64::from(10 + port) * APART));
     spi.set_base_address(COUNTERS_ENTRY, COUNTERS);
     for (i, &bytes) in config.bytes.iter().enumerate() {
         for round in 0..=config.rounds {
             let begin = spi.now();
-            spi.compute(config.setup_ticks).await;
+            spi.compute(setup).await;
             for port in 0..ports {
                 spi.set_counter(COUNTERS + counter(port), bytes);
                 // What leaves in a direction comes back from it.

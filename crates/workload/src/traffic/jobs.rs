@@ -215,7 +215,12 @@ mod tests {
             jobs(Placement::RandomRouters, &wiring).nodes(0).iter().map(|&n| wiring.home(n).0).collect();
         assert_eq!(routers.len(), 20, "four nodes of each");
         // The leaves of a fat tree in turn, since all of its nodes are on one level.
-        let tree = SwitchedTopology::FatTree(FatTreeConfig { down: vec![8, 4, 5], up: vec![2, 2] }).wiring();
+        let tree = SwitchedTopology::FatTree(FatTreeConfig {
+            down: vec![8, 4, 5],
+            up: vec![2, 2],
+            link_classes: vec![],
+        })
+        .wiring();
         let leaves: Vec<u32> =
             jobs(Placement::RoundRobin, &tree).nodes(0)[..5].iter().map(|&n| tree.home(n).0).collect();
         assert_eq!(leaves, [0, 1, 2, 3, 4]);

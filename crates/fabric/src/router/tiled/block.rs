@@ -45,6 +45,8 @@ pub struct TiledBlock<H> {
     pub(super) entries: Vec<Entry>,
     /// By router: flits in it that are to leave over links.
     pub(super) load: Vec<u32>,
+    /// By router: its tiles that are for links, the first ones.
+    links: Box<[u8]>,
     /// What the router at hand has to do in this tick.
     pub(super) due: Due,
     /// By node and injection FIFO: the packet that waits there.
@@ -76,6 +78,12 @@ pub struct TiledBlock<H> {
 }
 
 impl<H: Host<TiledFamily>> TiledBlock<H> {
+    /// Whether a tile is for a link, not for a node.
+    #[inline]
+    pub(super) fn is_link(&self, router: u32, tile: usize) -> bool {
+        tile < usize::from(self.links[router as usize])
+    }
+
     /// Routers from `first` on, as many as `inputs` and `outputs` have tiles for. `loads` are those of routers and of global links.
     pub(super) fn new(
         tables: &Arc<Tables>,
@@ -121,6 +129,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 routers * t.shares * t.tiles_per_share
             ],
             load: vec![0; routers],
+            links: (first..first + routers as u32).map(|router| wiring.ports_of(router) as u8).collect(),
             due: Due::default(),
             injecting: vec![NONE; numbers.len() * fifos],
             fifos,

@@ -75,7 +75,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 let ports = self.ways(router, header.via(), home, header.stage());
                 self.pick_port(router, ports, header.mode(), &mut draw, now)
             } else {
-                let from_node = tile >= self.k.ports;
+                let from_node = !self.is_link(router, tile);
                 let chosen = self.decide(router, home, from_node, &mut header, &mut draw, now);
                 header = self.settled(router, home, header, chosen.and_then(|chosen| chosen.via));
                 chosen.map(|chosen| chosen.port)

@@ -201,17 +201,17 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     /// Whether the link of a tile has failed.
     #[inline]
     pub(super) fn is_dead(&self, router: u32, tile: usize) -> bool {
-        tile < self.k.ports && self.works(router) >> tile & 1 == 0
+        self.is_link(router, tile) && self.works(router) >> tile & 1 == 0
     }
 
     /// Whether an event is of a router that has failed, or of a packet on a link that has; its packet is no more then.
     pub(super) fn is_void(&mut self, event: &Event) -> bool {
+        let is_link = self.is_link(event.router, event.tile.into());
         let Some(faults) = &mut self.faults else { return false };
         let is_dead = faults.dead[event.router as usize];
         let tile = usize::from(event.tile);
-        let is_cut = event.kind == Kind::Arrived
-            && tile < self.k.ports
-            && faults.works[event.router as usize] >> tile & 1 == 0;
+        let is_cut =
+            event.kind == Kind::Arrived && is_link && faults.works[event.router as usize] >> tile & 1 == 0;
         if !is_dead && !is_cut {
             return false;
         }

@@ -122,7 +122,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         prefetch(&self.row_buffers[switch * columns * VCS + queue]);
         self.buses[switch * self.k.rows..][..self.k.rows].iter().step_by(2).for_each(prefetch);
         let held_back = match &self.round_trips {
-            Some(trips) if tile < self.k.ports && usize::from(cell.out) < self.k.ports => {
+            Some(trips) if self.is_link(router, tile) && self.is_link(router, cell.out.into()) => {
                 let first = router as usize * tiles;
                 trips.held_back(first + usize::from(cell.out), first..first + self.k.ports)
             }
@@ -145,8 +145,15 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         (busy, held_back): (u64, u64),
         out: &mut Outbox<Message>,
     ) {
-        if tile >= self.k.ports {
-            return self.give_back_entry(router, tile - self.k.ports, vc, flits.into(), now, busy);
+        if !self.is_link(router, tile) {
+            return self.give_back_entry(
+                router,
+                tile - self.k.ports_beside_nodes,
+                vc,
+                flits.into(),
+                now,
+                busy,
+            );
         }
         if self.faults.as_ref().is_some_and(|faults| faults.has_wrong_bits()) {
             let credits = Event::of_packet(Kind::Credits, router, tile, vc, busy as u32);

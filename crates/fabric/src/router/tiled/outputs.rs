@@ -23,7 +23,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         if free_at > now {
             return self.wake_output(router, tile, free_at);
         }
-        if let Some(faults) = self.faults.as_ref().filter(|_| tile < self.k.ports) {
+        if let Some(faults) = self.faults.as_ref().filter(|_| self.is_link(router, tile)) {
             let open_at = tick_from(faults.open_at(at, milliticks(now)));
             if open_at > now {
                 return self.wake_output(router, tile, open_at);
@@ -53,7 +53,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         if self.is_dead(router, tile) {
             return in_turn(output.waiting, output.turn).next().ok_or(Time::MAX);
         }
-        if tile >= t.ports {
+        if !self.is_link(router, tile) {
             return self.pick_for_node(at).ok_or(Time::MAX);
         }
         let buffers = &self.column_buffers[at * t.rows * VCS..][..t.rows * VCS];
@@ -117,9 +117,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     }
 
     fn send(&mut self, router: u32, tile: usize, queue: usize, now: Time, out: &mut Outbox<Message>) {
-        let Constants {
-            tiles, rows, columns, ports, rules, netlink_ticks, netlink_flit, route_ticks, ..
-        } = self.k;
+        let Constants { tiles, rows, columns, rules, netlink_ticks, netlink_flit, route_ticks, .. } = self.k;
         let at = router as usize * tiles + tile;
         let all = at * rows * VCS + queue;
         let buffer = &mut self.column_buffers[all];
@@ -130,7 +128,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let switch = queue / VCS * columns + self.k.column(tile);
         self.more_column_room(router, switch, (self.k.row(tile), vc), cell.flits, now);
         self.change_load(router, tile, vc, -i32::from(cell.flits), now);
-        let (is_link, is_dead) = (tile < ports, self.is_dead(router, tile));
+        let (is_link, is_dead) = (self.is_link(router, tile), self.is_dead(router, tile));
         let class = usize::from(self.outputs[at].class);
         let mut flit = if is_link { self.k.flit[class] } else { netlink_flit };
         if let Some(faults) = self.faults.as_ref().filter(|_| is_link) {
@@ -202,11 +200,12 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
 
     /// Flits in a router that are to leave by a tile become more or fewer; who asks for loads hears of it.
     pub(super) fn change_load(&mut self, router: u32, tile: usize, vc: usize, by: i32, now: Time) {
+        let is_link = self.is_link(router, tile);
         let t = &self.k;
         let output = &mut self.outputs[router as usize * t.tiles + tile];
         output.load[vc] = (i32::from(output.load[vc]) + by) as u16;
         output.load_all = (i32::from(output.load_all) + by) as u16;
-        if tile >= t.ports {
+        if !is_link {
             return;
         }
         let number = (self.first + router) as usize;

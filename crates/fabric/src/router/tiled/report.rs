@@ -193,11 +193,11 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
         for block in self.blocks() {
             for (i, output) in block.outputs.iter().enumerate() {
                 let (router, tile) = (block.first + (i / block.k.tiles) as u32, i % block.k.tiles);
-                let of_nodes = block.k.ports..block.k.tiles_of(block.k.shares).start;
-                if output.to == NONE && !of_nodes.contains(&tile) {
+                let of_nodes = block.k.ports_beside_nodes..block.k.tiles_of(block.k.shares).start;
+                let is_link = block.is_link(router - block.first, tile);
+                if output.to == NONE && (is_link || !of_nodes.contains(&tile)) {
                     continue;
                 }
-                let is_link = tile < block.k.ports;
                 let mut flit =
                     if is_link { block.k.flit[usize::from(output.class)] } else { block.k.netlink_flit };
                 if let Some(faults) = block.faults.as_ref().filter(|_| is_link) {

@@ -35,6 +35,8 @@ pub(super) struct Constants {
     column_of: [u8; 64],
     /// Tiles of links come first, global links behind the others; then the tiles of each share of nodes.
     pub ports: usize,
+    /// Tiles of links of a router that has nodes: where its processor tiles begin.
+    pub ports_beside_nodes: usize,
     pub first_global: usize,
     /// Global links of a router.
     pub globals: usize,
@@ -85,6 +87,7 @@ impl Tables {
             row_of: std::array::from_fn(|tile| (tile / r.columns as usize) as u8),
             column_of: std::array::from_fn(|tile| (tile % r.columns as usize) as u8),
             ports,
+            ports_beside_nodes: wiring.ports_beside_nodes(),
             first_global: ports - globals,
             globals,
             shares,
@@ -176,7 +179,7 @@ impl Constants {
 
     /// The processor tiles of a share.
     pub fn tiles_of(&self, share: usize) -> std::ops::Range<usize> {
-        let first = self.ports + share * self.tiles_per_share;
+        let first = self.ports_beside_nodes + share * self.tiles_per_share;
         first..first + self.tiles_per_share
     }
 }

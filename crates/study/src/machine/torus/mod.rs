@@ -75,7 +75,7 @@ pub struct TorusMachine<R = Routers> {
     pub title: String,
     /// The kind of network.
     pub family: Family,
-    /// Ticks a second; every other time is a whole number of them.
+    /// The clock of the simulation: a tick is one of its cycles, and every other time is rounded to ticks.
     pub ticks_per_second: u64,
     /// The shape.
     pub topology: Topology,

@@ -47,7 +47,7 @@ fn run<F: RouterFamily>(
         let message = "this machine has no Message Units: give it a table [message_unit], or take bgq".into();
         return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
     };
-    let dims = &study.torus().topology.dims;
+    let (dims, tick_ns) = (&study.torus().topology.dims, study.micros(1) * 1e3);
     let options = BuildOptions {
         seed: s.seed,
         injection_fifos: NETWORK_FIFOS,
@@ -56,14 +56,14 @@ fn run<F: RouterFamily>(
         ..BuildOptions::default()
     };
     let built = family.build(&options, |nodes| {
-        spi::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims))
+        spi::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims, tick_ns))
     });
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run =
         Run::new(study, TorusReadout::default(), built, None, threads, begin.elapsed().as_secs_f64());
     let mut result = run.until_the_end(progress);
     let of_run = Processes::of(&mut run.network);
-    let measured = program.measured(&study.torus().topology, &of_run.measurements, study.micros(1) * 1e3);
+    let measured = program.measured(&study.torus().topology, &of_run.measurements, tick_ns);
     result.measured.push(measured.into());
     let refused: Vec<_> =
         run.network.blocks().flat_map(|b| message_unit::refused(b.host()).collect::<Vec<_>>()).collect();

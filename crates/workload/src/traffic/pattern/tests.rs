@@ -16,7 +16,7 @@ fn dragonfly() -> Shape {
 
 /// 144 leaves' nodes: a square.
 fn fat_tree() -> Shape {
-    let tree = FatTreeConfig { down: vec![6, 4, 6], up: vec![2, 2] };
+    let tree = FatTreeConfig { down: vec![6, 4, 6], up: vec![2, 2], link_classes: vec![] };
     Shape::of_switches(&Arc::new(SwitchedTopology::FatTree(tree).wiring()))
 }
 

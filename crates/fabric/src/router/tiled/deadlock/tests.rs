@@ -32,6 +32,7 @@ fn dragonfly(group: &[u32], links: &[u32], global_ports: u32, groups: u32) -> Sw
         cables: None,
         last_group_chassis: None,
         cooling: None,
+        link_classes: vec![],
     })
 }
 
@@ -71,7 +72,7 @@ fn nor_around_failures() {
 
 #[test]
 fn nor_do_those_of_a_fat_tree() {
-    let tree = FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3] };
+    let tree = FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3], link_classes: vec![] };
     assert_eq!(ring_of_channels(&config(SwitchedTopology::FatTree(tree))).unwrap(), None);
 }
 
@@ -80,7 +81,8 @@ fn nor_do_those_of_a_torus() {
     for (dims, links, vcs) in
         [(vec![5, 4], vec![], 4), (vec![3, 2, 4], vec![1, 2, 1], 5), (vec![7], vec![], 4)]
     {
-        let torus = RouterTorusConfig { dims, nodes_per_router: 1, links_per_neighbour: links };
+        let torus =
+            RouterTorusConfig { dims, nodes_per_router: 1, links_per_neighbour: links, link_classes: vec![] };
         let mut config = config(SwitchedTopology::Torus(torus));
         (config.router.vcs, config.router.response_vcs) = (vcs, false);
         assert_eq!(ring_of_channels(&config).unwrap(), None, "{:?}", config.topology);
@@ -181,8 +183,13 @@ fn plain(tables: &Tables) -> HashMap<Channel, HashSet<Channel>> {
 /// No edge is left out, and of tables in which legs only go on nothing is added.
 #[test]
 fn what_packets_wait_for_one_by_one_is_all_there() {
-    let tree = FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3] };
-    let torus = RouterTorusConfig { dims: vec![3, 4], nodes_per_router: 1, links_per_neighbour: vec![] };
+    let tree = FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3], link_classes: vec![] };
+    let torus = RouterTorusConfig {
+        dims: vec![3, 4],
+        nodes_per_router: 1,
+        links_per_neighbour: vec![],
+        link_classes: vec![],
+    };
     for (topology, links) in [
         (dragonfly(&[4], &[1], 2, 9), 0.0),
         (dragonfly(&[4], &[1], 2, 9), 0.1),
@@ -259,7 +266,12 @@ fn no_way_leads_to_a_router_that_is_cut_off() {
 
 #[test]
 fn a_ring_is_found_where_there_is_one() {
-    let torus = RouterTorusConfig { dims: vec![4], nodes_per_router: 1, links_per_neighbour: vec![] };
+    let torus = RouterTorusConfig {
+        dims: vec![4],
+        nodes_per_router: 1,
+        links_per_neighbour: vec![],
+        link_classes: vec![],
+    };
     let wiring = config(SwitchedTopology::Torus(torus)).topology.wiring();
     // Round a ring of four routers: from each the port that leads to the next.
     let port = |from: u32, to: u32| {
