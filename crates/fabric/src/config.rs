@@ -230,7 +230,8 @@ impl PacketFormat {
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct Link {
-    /// The rate of a link: here the time of a byte.
+    /// The rate of a link.
+    // Here the time of a byte.
     pub ticks_per_byte: u32,
     /// SerDes and wire.
     pub wire_ticks: u32,

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]
 pub struct PcieConfig {
-    /// The rate of each direction; here the time of four bytes.
+    /// The rate of each direction.
+    // Here the time of four bytes.
     pub dword_microticks: u64,
     /// What each transfer adds to its data, bytes.
     pub overhead_B: u32,

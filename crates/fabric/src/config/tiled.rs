@@ -182,7 +182,8 @@ pub struct LinkClass {
     /// From a packet's first bit at the sending tile to its head in the queue of the receiving one: both link control blocks,
     /// SerDes, wire.
     pub latency_ticks: u32,
-    /// The rate of packets' flits on the link, with all that the link adds to them; here the time of a flit.
+    /// The rate of packets' flits on the link, with all that the link adds to them.
+    // Here the time of a flit.
     pub flit_milliticks: u32,
 }
 
@@ -223,7 +224,8 @@ pub struct TiledRouter {
     pub column_ticks: u32,
     /// Between a processor tile and a node's interface.
     pub netlink_ticks: u32,
-    /// The rate of flits there; here the time of a flit.
+    /// The rate of flits there.
+    // Here the time of a flit.
     pub netlink_flit_milliticks: u32,
 }
 
