@@ -346,7 +346,7 @@ fn a_sweep_with_bad_points_or_claims_has_a_status() {
                  [[claim]]\nof = 'programs.messages'\nbetween = [1, 1]\n";
     std::fs::write(at("study.toml"), study).unwrap();
     std::fs::write(at("greedy.toml"), study.replace("[1, 1]", "[2, 2]")).unwrap();
-    let fabric = netloom_study::simulate::Fabric;
+    let fabric = netloom_simulate::Fabric;
     let sweep = |study: &str, more: &[&str], out: &str| {
         let (study, out) = (at(study), at(out));
         with(&fabric, &[], &[&["sweep", path(&study), "--out", path(&out)][..], more].concat())
@@ -391,7 +391,7 @@ fn a_run_judges_claims() {
     let run = |study: &str, out: &str, more: &[&str]| {
         let (study, out) = (at(study), at(out));
         let args = [&["run", path(&study), "--out", path(&out), "--set", "sweep={}"][..], more].concat();
-        with(&netloom_study::simulate::Fabric, &[], &args)
+        with(&netloom_simulate::Fabric, &[], &args)
     };
     let told = |text: &str| {
         for expected in [
