@@ -3,8 +3,8 @@
 use super::processes::Processes;
 use netloom_engine::Time;
 use netloom_nic::fifo::{FifoNic, Software};
+use netloom_nic::message_unit::protection::Violation;
 use netloom_nic::packet_port::OnFifos;
-use netloom_node::nodes::{NetworkInterface, Nodes};
 use netloom_workload::traffic::{Beside, Counts as Counted, JobCounts, SwitchedTraffic, TorusTraffic};
 
 /// What a run must know of the nodes' side.
@@ -34,6 +34,19 @@ pub(crate) trait Driver {
 
     /// Counting begins anew, for those who count themselves.
     fn restart(&mut self) {}
+
+    /// Adds what came of the processes of its nodes, where there are any.
+    fn add_to(&self, _: &mut Processes) {}
+
+    /// Requests that had no answer in time, where requests have one.
+    fn timeouts(&self) -> u64 {
+        0
+    }
+
+    /// What network interfaces refused: node, why, how often.
+    fn refused(&self) -> Vec<(u32, Violation, u64)> {
+        vec![]
+    }
 }
 
 /// The same of software on FIFO interfaces.
@@ -48,6 +61,9 @@ pub(crate) trait Counts: Software {
 
     /// See [`Driver::restart`].
     fn restart(&mut self) {}
+
+    /// See [`Driver::add_to`].
+    fn add_to(&self, _: &mut Processes) {}
 }
 
 impl<S: Counts> Driver for FifoNic<S> {
@@ -62,9 +78,13 @@ impl<S: Counts> Driver for FifoNic<S> {
     fn restart(&mut self) {
         self.software_mut().restart();
     }
+
+    fn add_to(&self, all: &mut Processes) {
+        self.software().add_to(all);
+    }
 }
 
-impl<P: Programs + Driver, T: Driver> Driver for Beside<P, T> {
+impl<P: Driver, T: Driver> Driver for Beside<P, T> {
     fn arrived_so_far(&self) -> (u64, u64) {
         let (programs, traffic) = (self.programs.arrived_so_far(), self.traffic.arrived_so_far());
         (programs.0 + traffic.0, programs.1 + traffic.1)
@@ -88,31 +108,19 @@ impl<P: Programs + Driver, T: Driver> Driver for Beside<P, T> {
         self.programs.restart();
         self.traffic.restart();
     }
-}
 
-/// Nodes with programs.
-pub(crate) trait Programs {
-    /// Adds what came of their processes.
-    fn add_to(&self, all: &mut Processes);
-}
-
-impl<N: NetworkInterface> Programs for Nodes<N> {
-    fn add_to(&self, all: &mut Processes) {
-        all.add(self);
-    }
-}
-
-impl Programs for FifoNic<OnFifos> {
-    fn add_to(&self, all: &mut Processes) {
-        all.add(&self.software().nodes);
-    }
-}
-
-impl<P: Programs, T> Programs for Beside<P, T> {
     fn add_to(&self, all: &mut Processes) {
         self.programs.add_to(all);
         // The processes of nodes that send synthetic traffic are never begun.
         all.forget(self.senders());
+    }
+
+    fn timeouts(&self) -> u64 {
+        self.programs.timeouts()
+    }
+
+    fn refused(&self) -> Vec<(u32, Violation, u64)> {
+        self.programs.refused()
     }
 }
 
@@ -134,18 +142,6 @@ impl Driver for SwitchedTraffic {
     }
 }
 
-/// Network interfaces whose requests may have no answer.
-pub(crate) trait TimeOuts {
-    /// Requests that had no answer in time.
-    fn timeouts(&self) -> u64;
-}
-
-impl<P: TimeOuts, T> TimeOuts for Beside<P, T> {
-    fn timeouts(&self) -> u64 {
-        self.programs.timeouts()
-    }
-}
-
 impl Counts for TorusTraffic {
     fn arrived_so_far(&self) -> (u64, u64) {
         (self.payload_bytes, self.delivered)
@@ -163,5 +159,9 @@ impl Counts for TorusTraffic {
 impl Counts for OnFifos {
     fn arrived_so_far(&self) -> (u64, u64) {
         (0, self.delivered)
+    }
+
+    fn add_to(&self, all: &mut Processes) {
+        all.add(&self.nodes);
     }
 }

@@ -1,26 +1,37 @@
 //! The families of routers, as a run builds networks of them.
 
+use super::driver::Driver;
+use super::hosts::{FifoTraffic, QueuedHosts, TorusHosts};
 use netloom_fabric::config::{ConfigError, QueuedConfig, TorusConfig};
 use netloom_fabric::host::Host;
 use netloom_fabric::router::queued::{QueuedBlock, QueuedFamily};
 use netloom_fabric::router::torus::{TorusBlock, TorusFamily};
 use netloom_fabric::router::{BuildOptions, Network, NodeBlock};
-use netloom_nic::fifo::Fifos;
+use netloom_nic::fifo::{FifoNic, Fifos};
+use netloom_nic::packet_port::OnFifos;
+use netloom_workload::traffic::Beside;
 
-/// Builds networks of one family of routers, for any hosts.
+/// Builds networks of one family of routers.
 pub(crate) trait RouterFamily {
     /// What hosts see of it.
     type Family: Fifos;
 
+    /// Its hosts: FIFOs that send traffic, or whose software runs ranks, at least.
+    type Hosts: Host<Self::Family>
+        + Driver
+        + From<FifoTraffic>
+        + From<FifoNic<OnFifos>>
+        + From<Beside<FifoNic<OnFifos>, FifoTraffic>>;
+
     /// A block of its nodes.
-    type Block<H: Host<Self::Family>>: NodeBlock<Host = H>;
+    type Block: NodeBlock<Host = Self::Hosts>;
 
     /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes.
-    fn build<H: Host<Self::Family>>(
+    fn build(
         &self,
         options: &BuildOptions,
-        host: impl FnMut(&[u32]) -> H,
-    ) -> Result<Network<Self::Block<H>>, ConfigError>;
+        host: &mut dyn FnMut(&[u32]) -> Self::Hosts,
+    ) -> Result<Network<Self::Block>, ConfigError>;
 
     /// The same as routers whose nodes may have Message Units, if they are.
     fn with_message_units(&self) -> Option<Queued<'_>> {
@@ -33,14 +44,15 @@ pub(crate) struct Torus<'a, const P: usize>(pub &'a TorusConfig);
 
 impl<const P: usize> RouterFamily for Torus<'_, P> {
     type Family = TorusFamily;
-    type Block<H: Host<TorusFamily>> = TorusBlock<H, P>;
+    type Hosts = TorusHosts;
+    type Block = TorusBlock<TorusHosts, P>;
 
-    fn build<H: Host<TorusFamily>>(
+    fn build(
         &self,
         options: &BuildOptions,
-        host: impl FnMut(&[u32]) -> H,
-    ) -> Result<Network<TorusBlock<H, P>>, ConfigError> {
-        Network::<TorusBlock<H, P>>::new(self.0, options, host)
+        host: &mut dyn FnMut(&[u32]) -> TorusHosts,
+    ) -> Result<Network<Self::Block>, ConfigError> {
+        Network::<Self::Block>::new(self.0, options, host)
     }
 }
 
@@ -49,14 +61,15 @@ pub(crate) struct Queued<'a>(pub &'a QueuedConfig);
 
 impl RouterFamily for Queued<'_> {
     type Family = QueuedFamily;
-    type Block<H: Host<QueuedFamily>> = QueuedBlock<H>;
+    type Hosts = QueuedHosts;
+    type Block = QueuedBlock<QueuedHosts>;
 
-    fn build<H: Host<QueuedFamily>>(
+    fn build(
         &self,
         options: &BuildOptions,
-        host: impl FnMut(&[u32]) -> H,
-    ) -> Result<Network<QueuedBlock<H>>, ConfigError> {
-        Network::<QueuedBlock<H>>::new(self.0, options, host)
+        host: &mut dyn FnMut(&[u32]) -> QueuedHosts,
+    ) -> Result<Network<Self::Block>, ConfigError> {
+        Network::<Self::Block>::new(self.0, options, host)
     }
 
     fn with_message_units(&self) -> Option<Queued<'_>> {

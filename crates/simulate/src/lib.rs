@@ -5,7 +5,7 @@
 //! | `torus.rs`, `switched.rs` | what is built, by the kind of machine |
 //! | `packaging.rs` | machines of cabinets counted, without a run |
 //! | `family.rs` | tori of any family of routers, built for any hosts |
-//! | `driver.rs` | what a run asks of the nodes' side |
+//! | `driver.rs`, `hosts.rs` | what a run asks of the nodes' side; all hosts of a family as one type |
 //! | `course.rs`, `steady.rs` | the run itself; when it has settled |
 //! | `programs.rs` | programs of ranks, skeletons and traces, on any machine |
 //! | `ranks.rs` | the ranks of programs, and the nodes that they are laid onto |
@@ -19,6 +19,7 @@
 mod course;
 mod driver;
 mod family;
+mod hosts;
 mod jobs;
 mod measure;
 mod nics;

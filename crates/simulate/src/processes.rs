@@ -1,6 +1,6 @@
 //! What is said of the processes of a run that did not end as they should.
 
-use super::driver::Programs;
+use super::driver::Driver;
 use netloom_fabric::router::{Network, RouterBlock};
 use netloom_node::nodes::{NetworkInterface, Nodes};
 use netloom_node::process::{Failure, Measurement};
@@ -20,7 +20,7 @@ pub(crate) struct Processes {
 
 impl Processes {
     /// Of all nodes of a network.
-    pub fn of<B: RouterBlock<Host: Programs>>(network: &mut Network<B>) -> Self {
+    pub fn of<B: RouterBlock<Host: Driver>>(network: &mut Network<B>) -> Self {
         let mut all = Processes::default();
         network.blocks().for_each(|block| block.host().add_to(&mut all));
         all

@@ -2,18 +2,17 @@
 //! carries their messages is a file for each network interface in `nics/`.
 
 use super::course::Run;
-use super::driver::{Driver, Programs, TimeOuts};
+use super::driver::Driver;
 use super::family::RouterFamily;
+use super::hosts::{FifoTraffic, SwitchedHosts};
 use super::processes::Processes;
 use super::ranks::Ranks;
-use super::{jobs, nics};
+use super::{jobs, nics, switched};
 use crate::measure::Readout;
 use crate::measure::switched::SwitchedReadout;
 use crate::measure::torus::TorusReadout;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::host::Host;
 use netloom_fabric::router::queued::CounterMasks;
-use netloom_fabric::router::tiled::{TiledFamily, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, Network, RouterBlock};
 use netloom_nic::fifo::FifoNic;
 use netloom_study::diagnose::Problem;
@@ -85,11 +84,11 @@ pub(super) struct OnTorus<'a> {
 impl OnTorus<'_> {
     /// Runs nodes, which `host` makes and which have so many injection FIFOs, to the end of their programs; on routers of this family,
     /// which are the machine's.
-    pub fn run<F: RouterFamily, H: Host<F::Family> + Driver + Programs>(
+    pub fn run<F: RouterFamily<Hosts: From<P> + From<Beside<P, FifoTraffic>>>, P>(
         &self,
         family: &F,
         fifos: usize,
-        host: impl Fn(&[u32]) -> H,
+        host: impl Fn(&[u32]) -> P,
     ) -> Result<RunResult, Problem> {
         let study = self.ranks.study;
         let (network, nic, s) = (study.torus(), &study.torus_machine().nic, &study.study);
@@ -105,14 +104,19 @@ impl OnTorus<'_> {
         };
         let readout = TorusReadout { offered: None, plan: self.traffic.cloned() };
         let Some(plan) = self.traffic else {
-            return to_the_end(self.ranks, readout, family.build(&options, host), self.to, |_, _| {});
+            return to_the_end(
+                self.ranks,
+                readout,
+                family.build(&options, &mut |numbers| host(numbers).into()),
+                self.to,
+            );
         };
-        let built = family.build(&options, |numbers| {
+        let built = family.build(&options, &mut |numbers| {
             let traffic = FifoNic::new(nic, network, numbers, TorusTraffic::new(plan, numbers));
             let jobs = plan.plan().jobs().expect("several jobs");
-            Beside::new(host(numbers), traffic, (fifos, own), jobs, numbers)
+            Beside::new(host(numbers), traffic, (fifos, own), jobs, numbers).into()
         });
-        to_the_end(self.ranks, readout, built, self.to, |_, _| {})
+        to_the_end(self.ranks, readout, built, self.to)
     }
 }
 
@@ -125,10 +129,10 @@ pub(super) struct OnSwitches<'a> {
 
 impl OnSwitches<'_> {
     /// Runs nodes, which `host` makes, to the end of their programs.
-    pub fn run<H: Host<TiledFamily> + Driver + TimeOuts + Programs>(
-        &self,
-        host: impl Fn(&[u32]) -> H,
-    ) -> Result<RunResult, Problem> {
+    pub fn run<P>(&self, host: impl Fn(&[u32]) -> P) -> Result<RunResult, Problem>
+    where
+        SwitchedHosts: From<P> + From<Beside<P, SwitchedTraffic>>,
+    {
         let study = self.ranks.study;
         let (network, s) = (&study.switched().config, &study.study);
         let options = BuildOptions {
@@ -139,39 +143,38 @@ impl OnSwitches<'_> {
         };
         let readout = SwitchedReadout { offered: None, plan: self.traffic.cloned() };
         let Some(plan) = self.traffic else {
-            let built = TiledNetwork::new(network, &options, host);
-            return to_the_end(self.ranks, readout, built, self.to, count_timeouts);
+            let built = switched::build(network, &options, &mut |numbers| host(numbers).into());
+            return to_the_end(self.ranks, readout, built, self.to);
         };
-        let built = TiledNetwork::new(network, &options, |numbers| {
+        let built = switched::build(network, &options, &mut |numbers| {
             let jobs = plan.plan().jobs().expect("several jobs");
             let fifos = (FIFOS_OF_SWITCHES, plan.injection_fifos());
-            Beside::new(host(numbers), SwitchedTraffic::new(plan, numbers), fifos, jobs, numbers)
+            Beside::new(host(numbers), SwitchedTraffic::new(plan, numbers), fifos, jobs, numbers).into()
         });
-        to_the_end(self.ranks, readout, built, self.to, count_timeouts)
+        to_the_end(self.ranks, readout, built, self.to)
     }
 }
 
 /// Puts the requests that had no answer among the faults of a result.
-fn count_timeouts<H: Host<TiledFamily> + TimeOuts>(network: &mut TiledNetwork<H>, result: &mut RunResult) {
+fn count_timeouts<B: RouterBlock<Host: Driver>>(network: &mut Network<B>, result: &mut RunResult) {
     let timeouts: u64 = network.blocks().map(|block| block.host().timeouts()).sum();
     if let Some(faults) = result.switched.as_mut().and_then(|switched| switched.faults.as_mut()) {
         faults.timeouts = timeouts;
     }
 }
 
-/// Runs a network to the end of the programs on it; `add` adds to the result what the machine's network interfaces counted.
-fn to_the_end<B: RouterBlock<Host: Driver + Programs>, R: Readout<B>>(
+/// Runs a network to the end of the programs on it.
+fn to_the_end<B: RouterBlock<Host: Driver>, R: Readout<B>>(
     ranks: &Ranks,
     readout: R,
     built: Result<Network<B>, ConfigError>,
     (progress, threads): To,
-    add: impl Fn(&mut Network<B>, &mut RunResult),
 ) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| ranks.study.impossible(e))?;
     let build_s = ranks.begin.elapsed().as_secs_f64();
     let mut run = Run::new(ranks.study, readout, built, None, threads, build_s);
     let mut result = run.until_the_end(progress);
-    add(&mut run.network, &mut result);
+    count_timeouts(&mut run.network, &mut result);
     ranks.finish(&mut result, &Processes::of(&mut run.network));
     Ok(result)
 }

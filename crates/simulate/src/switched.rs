@@ -1,10 +1,11 @@
 //! Studies on machines of switches: nodes that put packets straight into the network, and programs on their network interfaces.
 
 use super::course::{Run, beside_the_study};
+use super::hosts::SwitchedHosts;
 use super::packaging;
 use super::{jobs, nics, programs};
 use crate::measure::switched::SwitchedReadout;
-use netloom_fabric::config::ConfigError;
+use netloom_fabric::config::{ConfigError, TiledConfig};
 use netloom_fabric::router::BuildOptions;
 use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_study::diagnose::Problem;
@@ -43,6 +44,15 @@ pub(crate) fn simulate(
     })
 }
 
+/// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes.
+pub(crate) fn build(
+    config: &Arc<TiledConfig>,
+    options: &BuildOptions,
+    host: &mut dyn FnMut(&[u32]) -> SwitchedHosts,
+) -> Result<TiledNetwork<SwitchedHosts>, ConfigError> {
+    TiledNetwork::new(config, options, host)
+}
+
 /// Runs the nodes of a machine of switches.
 fn run(
     study: &ResolvedStudy,
@@ -57,7 +67,7 @@ fn run(
         window: study.window(),
         ..BuildOptions::default()
     };
-    let built = TiledNetwork::new(&outline.config, &options, |numbers| SwitchedTraffic::new(plan, numbers));
+    let built = build(&outline.config, &options, &mut |numbers| SwitchedTraffic::new(plan, numbers).into());
     let readout = SwitchedReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run = Run::new(study, readout, built, plan.packets(), threads, begin.elapsed().as_secs_f64());

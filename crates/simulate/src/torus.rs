@@ -85,8 +85,9 @@ fn traffic<F: RouterFamily>(
         smallest_chunks: if nic.window_packets.is_some() { 1 } else { smallest },
         ..BuildOptions::default()
     };
-    let built =
-        family.build(&options, |nodes| FifoNic::new(nic, network, nodes, TorusTraffic::new(plan, nodes)));
+    let built = family.build(&options, &mut |nodes| {
+        FifoNic::new(nic, network, nodes, TorusTraffic::new(plan, nodes)).into()
+    });
     let readout = TorusReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
     let built = built.map_err(|e| study.impossible(e))?;
     let build_s = begin.elapsed().as_secs_f64();

@@ -1,11 +1,12 @@
 //! Programs on Aries NICs (`kind = "gni"`), and ranks over them.
 
 use super::{Ran, on_switches};
-use crate::driver::{Driver, TimeOuts};
+use crate::driver::Driver;
+use crate::processes::Processes;
 use crate::programs::{OnSwitches, To};
+use crate::switched;
 use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_messaging::transports::gni::{COOKIE, GniTransport, PTAG};
 use netloom_nic::aries::AriesNics;
 use netloom_nic::aries::address::Job;
@@ -29,12 +30,12 @@ fn run(study: &ResolvedStudy, config: &GniConfig, to: To) -> Ran {
     };
     let (network, nodes) = (&outline.config, outline.wiring.nodes());
     let jobs: Arc<[Job]> = [gni::job(nodes)].into();
-    let built = TiledNetwork::new(network, &on_switches::options(study), |numbers| {
+    let built = switched::build(network, &on_switches::options(study), &mut |numbers| {
         let program = |gni| gni::program(config, gni, network.ticks_per_second);
-        netloom_messaging::gni::nics(nic, network, &jobs, numbers, config.processes(), s.seed, program)
+        netloom_messaging::gni::nics(nic, network, &jobs, numbers, config.processes(), s.seed, program).into()
     });
     let measured = |measurements: &_| config.measured(measurements, study.machine.ticks_per_second());
-    on_switches::run(study, built, config.processes(), measured, to, begin)
+    on_switches::run(study, built, config.processes(), &measured, to, begin)
 }
 
 /// Runs ranks over Aries NICs, if the machine has them.
@@ -64,9 +65,11 @@ impl Driver for AriesNics {
     fn last(&self) -> Option<Time> {
         Some(AriesNics::last(self))
     }
-}
 
-impl TimeOuts for AriesNics {
+    fn add_to(&self, all: &mut Processes) {
+        all.add(self);
+    }
+
     fn timeouts(&self) -> u64 {
         self.counters().map(|(_, c)| c.timeouts).sum()
     }

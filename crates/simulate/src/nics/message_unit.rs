@@ -12,6 +12,7 @@ use netloom_fabric::router::queued::CounterMasks;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 use netloom_messaging::spi;
 use netloom_messaging::transports::spi::SpiTransport;
+use netloom_nic::message_unit::protection::Violation;
 use netloom_nic::message_unit::{self, MessageUnits, NETWORK_FIFOS};
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::Ended;
@@ -44,8 +45,8 @@ fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, (prog
         counters: s.measure.counters.then(CounterMasks::default),
         ..BuildOptions::default()
     };
-    let built = family.build(&options, |nodes| {
-        spi::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims))
+    let built = family.build(&options, &mut |nodes| {
+        spi::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims)).into()
     });
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run =
@@ -54,8 +55,7 @@ fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, (prog
     let of_run = Processes::of(&mut run.network);
     let measured = program.measured(&study.torus().topology, &of_run.measurements, study.micros(1) * 1e3);
     result.measured.push(measured.into());
-    let refused: Vec<_> =
-        run.network.blocks().flat_map(|b| message_unit::refused(b.host()).collect::<Vec<_>>()).collect();
+    let refused: Vec<_> = run.network.blocks().flat_map(|b| b.host().refused()).collect();
     if let Some((node, why, _)) = refused.iter().min()
         && result.partial.is_none()
     {
@@ -92,5 +92,13 @@ impl Driver for MessageUnits {
     fn arrived_so_far(&self) -> (u64, u64) {
         let (packets, bytes) = message_unit::stored_so_far(self);
         (bytes, packets)
+    }
+
+    fn add_to(&self, all: &mut Processes) {
+        all.add(self);
+    }
+
+    fn refused(&self) -> Vec<(u32, Violation, u64)> {
+        message_unit::refused(self).collect()
     }
 }

@@ -1,13 +1,13 @@
 //! What programs on the network interfaces of machines of switches have in common: their run, and what is reported of it.
 
 use crate::course::Run;
-use crate::driver::{Driver, TimeOuts};
+use crate::driver::Driver;
+use crate::hosts::SwitchedHosts;
 use crate::measure::switched::SwitchedReadout;
 use crate::processes::Processes;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::router::tiled::{TiledFamily, TiledNetwork};
+use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_fabric::router::{BuildOptions, RouterBlock};
-use netloom_node::nodes::{NetworkInterface, Nodes as NicNodes};
 use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::Ended;
@@ -24,17 +24,14 @@ pub(super) fn options(study: &ResolvedStudy) -> BuildOptions {
 }
 
 /// Runs programs of so many processes a node to their end; `measured` makes a table of what they noted.
-pub(super) fn run<N: NetworkInterface<Family = TiledFamily>>(
+pub(super) fn run(
     study: &ResolvedStudy,
-    built: Result<TiledNetwork<NicNodes<N>>, ConfigError>,
+    built: Result<TiledNetwork<SwitchedHosts>, ConfigError>,
     processes: u32,
-    measured: impl Fn(&Measurements) -> Measured,
+    measured: &dyn Fn(&Measurements) -> Measured,
     (progress, threads): (&dyn ProgressSink, usize),
     begin: Instant,
-) -> Result<RunResult, Problem>
-where
-    NicNodes<N>: Driver + TimeOuts,
-{
+) -> Result<RunResult, Problem> {
     let built = built.map_err(|e| study.impossible(e))?;
     let readout = SwitchedReadout { offered: None, plan: None };
     let mut run = Run::new(study, readout, built, None, threads, begin.elapsed().as_secs_f64());

@@ -1,7 +1,8 @@
 //! Ranks on networks of switches without a network interface: nodes put packets straight into the network.
 
 use super::Ran;
-use crate::driver::{Driver, TimeOuts};
+use crate::driver::Driver;
+use crate::processes::Processes;
 use crate::programs::OnSwitches;
 use netloom_engine::Time;
 use netloom_fabric::config::TiledConfig;
@@ -46,10 +47,8 @@ impl Driver for Nodes<PacketPort<TiledFamily>> {
     fn last(&self) -> Option<Time> {
         Some(Nodes::last(self))
     }
-}
 
-impl TimeOuts for Nodes<PacketPort<TiledFamily>> {
-    fn timeouts(&self) -> u64 {
-        0
+    fn add_to(&self, all: &mut Processes) {
+        all.add(self);
     }
 }

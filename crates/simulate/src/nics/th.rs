@@ -1,11 +1,12 @@
 //! Programs on TH Express NICs (`kind = "glex"`), and ranks over them.
 
 use super::{Ran, on_switches};
-use crate::driver::{Driver, TimeOuts};
+use crate::driver::Driver;
+use crate::processes::Processes;
 use crate::programs::{OnSwitches, To};
+use crate::switched;
 use netloom_engine::Time;
 use netloom_fabric::config::ConfigError;
-use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_messaging::glex::Glex;
 use netloom_messaging::transports::glex::GlexTransport;
 use netloom_nic::th::{self, ThNics};
@@ -26,12 +27,12 @@ fn run(study: &ResolvedStudy, config: &GlexConfig, to: To) -> Ran {
         let message = "this machine has no TH Express NICs: give it a table [th], or take th".into();
         return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
     };
-    let built = TiledNetwork::new(network, &on_switches::options(study), |numbers| {
+    let built = switched::build(network, &on_switches::options(study), &mut |numbers| {
         let program = |glex| glex::program(config, glex, network.ticks_per_second);
-        netloom_messaging::glex::nics(nic, network, numbers, 1, s.seed, program)
+        netloom_messaging::glex::nics(nic, network, numbers, 1, s.seed, program).into()
     });
     let measured = |measurements: &_| config.measured(measurements, study.machine.ticks_per_second());
-    on_switches::run(study, built, 1, measured, to, begin)
+    on_switches::run(study, built, 1, &measured, to, begin)
 }
 
 /// Runs ranks over TH Express NICs, if the machine has them.
@@ -57,9 +58,11 @@ impl Driver for ThNics {
     fn last(&self) -> Option<Time> {
         Some(ThNics::last(self))
     }
-}
 
-impl TimeOuts for ThNics {
+    fn add_to(&self, all: &mut Processes) {
+        all.add(self);
+    }
+
     fn timeouts(&self) -> u64 {
         self.counters().map(|(_, c)| c.timeouts).sum()
     }
