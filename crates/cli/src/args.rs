@@ -73,7 +73,7 @@ pub enum Command {
         #[command(subcommand)]
         action: Option<StudiesAction>,
     },
-    /// List, show, check or describe machines
+    /// List, show, start, check or describe machines
     #[command(after_long_help = "Examples:\n  \
         netloom machines\n  \
         netloom machines new dragonfly > mine.toml\n  \

@@ -2,7 +2,7 @@
 
 use netloom_cli::{World, run};
 use netloom_report::published::WithPublished;
-use netloom_study::simulate::Fabric;
+use netloom_simulate::Fabric;
 use netloom_validate::judges::judges;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -6,6 +6,7 @@ use netloom_study::diagnose::{Problem, suggest};
 use netloom_study::keys::{self, Key};
 use netloom_study::machine::{BUILT_IN, FAMILIES};
 use netloom_study::resolve::load_machine;
+use serde_json::Value;
 use std::fmt::Write;
 
 /// Keys that are explained at length; of more there is a line each.
@@ -103,6 +104,8 @@ fn kind(key: &Key) -> String {
 
 fn default(key: &Key) -> Option<String> {
     match &key.default {
+        // Of a number that the simulator counts in another unit.
+        Some(Value::String(text)) if key.kind == "number" => Some(text.clone()),
         Some(value) => Some(value.to_string()),
         None if key.required => Some("none: it is required".into()),
         None => None,
@@ -185,9 +188,9 @@ fn meaning(key: &Key) -> String {
 }
 
 fn row(key: &Key) -> String {
-    let default = match &key.default {
+    let default = match default(key) {
+        Some(_) if key.default.is_none() => "*required*".into(),
         Some(value) => format!("`{value}`"),
-        None if key.required => "*required*".into(),
         None => String::new(),
     };
     let machines = machines(key).unwrap_or_else(|| "all".into());

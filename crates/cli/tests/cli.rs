@@ -37,12 +37,34 @@ fn path(path: &Path) -> &str {
 }
 
 #[test]
+fn a_machine_to_start_from_is_valid_and_what_it_rounds_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    for kind in ["torus", "dragonfly", "fat-tree"] {
+        let output = netloom(&["machines", "new", kind]);
+        std::fs::write(&file, &output.stdout).unwrap();
+        let output = netloom(&["machines", "check", path(&file)]);
+        let told = text(&output.stdout);
+        assert!(output.status.success() && told.contains("is valid") && !told.contains("rounded"), "{told}");
+    }
+    let output = netloom(&["machines", "check", "bgl", "--set", "link.wire_ns=30"]);
+    let told = text(&output.stdout);
+    assert!(
+        told.contains("link.wire_ns = 30 ns is simulated as 28.5714 ns (-4.8%): wire_ticks = 5"),
+        "{told}"
+    );
+    let output = netloom(&["machines", "describe", "xc", "--ticks"]);
+    assert!(text(&output.stdout).contains("latency_ticks = 50"), "{}", text(&output.stdout));
+    assert_eq!(netloom(&["machines", "new", "ring"]).status.code(), Some(2));
+}
+
+#[test]
 fn help_teaches() {
     for (args, expected) in [
         (vec!["--help"], "netloom machines describe bgl"),
         (vec!["run", "--help"], "--set topology.dims=[16,16,16]"),
         (vec!["sweep", "--help"], "resumes where it was"),
-        (vec!["machines", "--help"], "netloom machines show bgl > mine.toml"),
+        (vec!["machines", "--help"], "netloom machines new dragonfly > mine.toml"),
         (vec!["validate", "--help"], "paper.table[row].column"),
         (vec!["completions", "--help"], "bash-completion"),
     ] {
@@ -346,7 +368,7 @@ fn a_sweep_with_bad_points_or_claims_has_a_status() {
                  [[claim]]\nof = 'programs.messages'\nbetween = [1, 1]\n";
     std::fs::write(at("study.toml"), study).unwrap();
     std::fs::write(at("greedy.toml"), study.replace("[1, 1]", "[2, 2]")).unwrap();
-    let fabric = netloom_study::simulate::Fabric;
+    let fabric = netloom_simulate::Fabric;
     let sweep = |study: &str, more: &[&str], out: &str| {
         let (study, out) = (at(study), at(out));
         with(&fabric, &[], &[&["sweep", path(&study), "--out", path(&out)][..], more].concat())
@@ -391,7 +413,7 @@ fn a_run_judges_claims() {
     let run = |study: &str, out: &str, more: &[&str]| {
         let (study, out) = (at(study), at(out));
         let args = [&["run", path(&study), "--out", path(&out), "--set", "sweep={}"][..], more].concat();
-        with(&netloom_study::simulate::Fabric, &[], &args)
+        with(&netloom_simulate::Fabric, &[], &args)
     };
     let told = |text: &str| {
         for expected in [

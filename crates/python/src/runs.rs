@@ -11,7 +11,7 @@ use netloom_study::library::STUDIES;
 use netloom_study::memory;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::run::Simulate;
-use netloom_study::simulate::Fabric;
+use netloom_simulate::Fabric;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 

@@ -1,11 +1,11 @@
 //! How runs end, and what is said of those that are shorter than what is measured.
 
 use netloom_report::{terminal, write};
+use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::resolve;
 use netloom_study::result::{Ended, RunResult};
 use netloom_study::run::{Quiet, Simulate};
-use netloom_study::simulate::Fabric;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 

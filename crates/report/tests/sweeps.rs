@@ -2,10 +2,10 @@
 
 use netloom_report::claims::{Judged, Verdict};
 use netloom_report::sweep::{self, Outcome};
+use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{ResolvedStudy, resolve};
 use netloom_study::run::Quiet;
-use netloom_study::simulate::Fabric;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use std::path::Path;

@@ -2,11 +2,11 @@
 
 use netloom_report::sweep::{self, Outcome};
 use netloom_report::write;
+use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::{ResolvedStudy, resolve};
 use netloom_study::result::RunResult;
 use netloom_study::run::{Quiet, Simulate};
-use netloom_study::simulate::Fabric;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

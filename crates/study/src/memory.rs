@@ -5,9 +5,9 @@
 //! or less, by its load.
 
 use crate::diagnose::Problem;
+use crate::interfaces;
 use crate::number::{counted, scaled};
 use crate::resolve::ResolvedStudy;
-use crate::simulate::nics;
 use netloom_workload::config::Runs;
 
 /// Memory of one part of a run.
@@ -34,7 +34,7 @@ pub fn estimate(study: &ResolvedStudy) -> Vec<Part> {
         return vec![];
     }
     let Estimate { routers, packets_per_node } = study.machine.memory(study);
-    let node = nics::memory(&s.workload.runs());
+    let node = interfaces::memory(&s.workload.runs());
     vec![
         Part { name: "routers and links", bytes: routers },
         Part { name: "packets and events", bytes: packets_per_node * nodes },

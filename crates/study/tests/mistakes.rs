@@ -3,8 +3,6 @@
 use netloom_study::diagnose::SourceFile;
 use netloom_study::machine::Routers;
 use netloom_study::resolve::{load_machine, resolve};
-use netloom_study::run::{Quiet, Simulate};
-use netloom_study::simulate::Fabric;
 use std::path::Path;
 
 const STUDY: &str = r#"name = "mine"
@@ -340,74 +338,6 @@ fn an_empty_table_takes_away() {
     assert!(axes(&["sweep={}"]).is_empty());
     assert_eq!(axes(&["sweep={}", "sweep.seed=[1,2]"]), ["seed"]);
     assert_eq!(axes(&["sweep.router={}"]), ["traffic.routing"]);
-}
-
-#[test]
-fn a_file_that_is_not_there() {
-    let trace =
-        changed("kind = \"hot-region\"\nregion = [4, 4, 4]", "kind = \"trace\"\nfile = \"none.goal\"")
-            .replace("load = { link_utilization = 0.5 }", "")
-            .replace("\"converged\"", "\"finished\"");
-    let study = resolve(SourceFile::new("study.toml", trace), Path::new("."), &[]).unwrap();
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    let problem = Fabric.simulate(&study, &Quiet(&stop), 1).unwrap_err().render(false);
-    assert!(problem.contains("study.toml:9:8") && problem.contains("none.goal"), "{problem}");
-}
-
-/// Programs with messages that have no way round what is dead: refused when they are built, not in the middle of the run.
-#[test]
-fn programs_out_of_reach() {
-    let folder = tempfile::tempdir().unwrap();
-    // From one corner up its line to the other there is a dynamic way, but no static one.
-    std::fs::write(folder.path().join("corners"), "0 3\n0 0\n").unwrap();
-    std::fs::write(folder.path().join("dead"), "0 3\n0 1\n").unwrap();
-    for (name, first, second) in
-        [("from0", "send 8b to 1", "recv 8b from 0"), ("from1", "recv 8b from 1", "send 8b to 0")]
-    {
-        let goal =
-            format!("num_ranks 3\nrank 0 {{\na: {first}\n}}\nrank 1 {{\na: {second}\n}}\nrank 2 {{\n}}\n");
-        std::fs::write(folder.path().join(format!("{name}.goal")), goal).unwrap();
-    }
-    std::fs::write(folder.path().join("three"), "0 3\n0 0\n3 3\n").unwrap();
-    let machine = "name = 'mine'\nmachine = 'bgl'\nset.topology.dims = [4, 4]\n\
-                   set.topology.wrap = [false, false]\nset.topology.dead_nodes = [[1, 3], [0, 1]]\n";
-    let halo = format!(
-        "{machine}mapping.file = 'corners'\n\
-         workload = {{ kind = 'skeleton', program = 'halo', grid = [2], face_B = 4 }}\n"
-    );
-    let trace = |from: u32| {
-        format!(
-            "{machine}mapping.file = 'three'\nworkload = {{ kind = 'trace', file = 'from{from}.goal' }}\n"
-        )
-    };
-    let built = |text: &str, sets: &[&str]| {
-        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-        let study = resolve(SourceFile::new("study.toml", text), folder.path(), &sets).unwrap();
-        let result = Fabric.simulate(&study, &Quiet(&std::sync::atomic::AtomicBool::new(false)), 1);
-        result.map(|r| assert_eq!(r.partial, None)).map_err(|problem| problem.render(false))
-    };
-    for text in [&halo, &trace(0)] {
-        built(text, &[]).expect("a dynamic packet has a way");
-        let told = built(text, &["traffic.routing=static"]).unwrap_err();
-        assert!(
-            told.contains("`traffic.routing` has an invalid value") && told.contains("--set:1:"),
-            "{told}"
-        );
-        for part in ["rank 0 on node [0, 3] sends to rank 1 on node [0, 0]", "no static way", "\"dynamic\""] {
-            assert!(told.contains(part), "{told}");
-        }
-        let told = built(text, &["traffic.priority=high"]).unwrap_err();
-        assert!(told.contains("`traffic.priority`") && told.contains("no way for high priority"), "{told}");
-        assert!(told.contains("\"normal\""), "{told}");
-        // Dead all round the second rank.
-        let told = built(text, &["topology.dead_nodes=[[1,0],[0,1]]"]).unwrap_err();
-        assert!(told.contains("`mapping`") && told.contains("no way leads there"), "{told}");
-        assert!(told.contains("study.toml:6:"), "{told}");
-    }
-    // The way back is there: only what is sent counts.
-    built(&trace(1), &["traffic.routing=static"]).expect("a static way back");
-    let told = built(&halo.replace("corners", "dead"), &[]).unwrap_err();
-    assert!(told.contains("`mapping`") && told.contains("rank 1 on node [0, 1], one of"), "{told}");
 }
 
 #[test]

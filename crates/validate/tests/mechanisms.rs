@@ -2,11 +2,11 @@
 //! figure moves away.
 
 use netloom_nic::detour::planner;
+use netloom_simulate::Fabric;
 use netloom_study::claims::figure;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::resolve;
 use netloom_study::run::{Quiet, Simulate};
-use netloom_study::simulate::Fabric;
 use netloom_validate::judges::bgl::STUDIES;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -1,11 +1,11 @@
 //! What is judged of the Blue Gene/Q paper follows from mechanisms: with one switched off, on a small machine, its figure moves
 //! away.
 
+use netloom_simulate::Fabric;
 use netloom_study::diagnose::SourceFile;
 use netloom_study::resolve::resolve;
 use netloom_study::result::RunResult;
 use netloom_study::run::{Quiet, Simulate};
-use netloom_study::simulate::Fabric;
 use netloom_validate::judges::bgq::STUDIES;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

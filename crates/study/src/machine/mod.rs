@@ -13,11 +13,9 @@ pub(crate) use units::{error_of_file, name_in_file};
 
 use crate::decode::decode;
 use crate::diagnose::{Problem, SourceFile, nearest};
+use crate::interfaces::has_interface_for;
 use crate::memory::Estimate;
 use crate::resolve::ResolvedStudy;
-use crate::result::RunResult;
-use crate::run::ProgressSink;
-use crate::simulate::nics::has_interface_for;
 use crate::study::Study;
 use crate::tree::Tree;
 use netloom_fabric::config::{Cabling, ConfigError, Outline, SwitchedTopology};
@@ -109,13 +107,6 @@ trait MachineKind {
     fn fit(&self, study: &mut Study, network: &NetworkOutline) -> Result<(), ConfigError>;
     /// See [`Machine::memory`].
     fn memory(&self, study: &ResolvedStudy) -> Estimate;
-    /// See [`Machine::simulate`].
-    fn simulate(
-        &self,
-        study: &ResolvedStudy,
-        progress: &dyn ProgressSink,
-        threads: usize,
-    ) -> Result<RunResult, Problem>;
 }
 
 /// What every machine's file has.
@@ -291,19 +282,6 @@ impl Machine {
     /// Memory of the network of a study on this machine.
     pub(crate) fn memory(&self, study: &ResolvedStudy) -> Estimate {
         self.kind().memory(study)
-    }
-
-    /// Simulates a study on this machine.
-    ///
-    /// # Errors
-    /// What the study asks for and cannot be built.
-    pub(crate) fn simulate(
-        &self,
-        study: &ResolvedStudy,
-        progress: &dyn ProgressSink,
-        threads: usize,
-    ) -> Result<RunResult, Problem> {
-        self.kind().simulate(study, progress, threads)
     }
 
     /// What becomes of the cables between its groups when it is made another machine; none where there are no bundles of cables.

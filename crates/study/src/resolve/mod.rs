@@ -125,7 +125,7 @@ impl ResolvedStudy {
     }
 
     /// The same study run to its end, in windows so long that nothing is kept of its course.
-    pub(crate) fn to_its_end(&self) -> ResolvedStudy {
+    pub fn to_its_end(&self) -> ResolvedStudy {
         let mut study = self.clone();
         let measure = &mut study.study.measure;
         (measure.until, measure.time_us, measure.max_time_us) = (Some(Until::Finished), None, None);
@@ -134,7 +134,7 @@ impl ResolvedStudy {
     }
 
     /// The same study with measuring windows that fit into a run of so many ticks.
-    pub(crate) fn in_windows_for(&self, ticks: u64) -> ResolvedStudy {
+    pub fn in_windows_for(&self, ticks: u64) -> ResolvedStudy {
         let windows = self.windows.shortened(ticks, self.machine.ticks_per_second());
         ResolvedStudy { windows, ..self.clone() }
     }

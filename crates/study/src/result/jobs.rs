@@ -63,7 +63,7 @@ pub struct JobAlone {
 
 impl JobFigures {
     /// Puts the figures of the same job alone beside these.
-    pub(crate) fn put_alone(&mut self, alone: &JobFigures) {
+    pub fn put_alone(&mut self, alone: &JobFigures) {
         let ratio = |among: f64, alone: f64| if alone > 0.0 { among / alone } else { 0.0 };
         let times = self.run_time_us.zip(alone.run_time_us);
         self.alone = Some(JobAlone {

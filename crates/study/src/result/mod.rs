@@ -91,7 +91,7 @@ impl RunResult {
     }
 
     /// Says that the run came to a bad end, and why.
-    pub(crate) fn ended_early(&mut self, ended: Ended, why: String) {
+    pub fn ended_early(&mut self, ended: Ended, why: String) {
         self.simulated.ended = ended;
         self.simulated.run_time_us = None;
         self.partial = Some(why);
@@ -527,7 +527,7 @@ pub const TO_IO: u8 = 10;
 pub const FROM_IO: u8 = 11;
 
 /// Node and direction under which a link is told of: of an IO link its exit node.
-pub(crate) fn sender(torus: &Torus, node: u32, port: usize) -> (u32, u8) {
+pub fn sender(torus: &Torus, node: u32, port: usize) -> (u32, u8) {
     match torus.link(node, port) {
         Some((exit, _)) if torus.is_io_node(node) => (exit, FROM_IO),
         Some(_) if torus.is_io_link(node, port) => (node, TO_IO),

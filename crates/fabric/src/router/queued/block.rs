@@ -97,6 +97,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
 }
 
 /// Orders the events of a tick by node, kind, port and slot; wake-ups by their token. A node has no two others that agree in all.
+#[inline]
 fn order(event: &Event) -> (usize, u32, u32) {
     (event.node(), event.place(), if event.kind() == Kind::Wake { event.packet() } else { 0 })
 }

@@ -147,6 +147,7 @@ impl Default for Receiver {
 
 impl Receiver {
     /// The queue of a VC with the fewest packets, of so many queues.
+    #[inline]
     pub fn shortest(&self, vc: usize, queues: usize) -> usize {
         let first = vc * SLOTS_OF_VC;
         (first..first + queues).min_by_key(|&slot| self.count[slot]).expect("a VC has queues")
@@ -254,6 +255,7 @@ impl Node {
     }
 
     /// Brings the heads that the arbiters will look at into the cache; what [`Self::fetch`] asked for is there.
+    #[inline]
     pub fn fetch_heads(&self) {
         for port in bits(self.asking) {
             if self.may_move(port, self.open) {
@@ -263,6 +265,7 @@ impl Node {
     }
 
     /// Brings what an event will touch into the cache.
+    #[inline]
     pub fn fetch(&self, event: &Event) {
         prefetch(&self.random);
         prefetch(&self.wanted);

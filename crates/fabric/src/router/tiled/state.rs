@@ -211,6 +211,7 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
+    #[inline]
     pub fn new(flits: u8, ticks: u64) -> Self {
         Leaving { flits, ticks: ticks.clamp(1, u16::MAX.into()) as u16 }
     }

@@ -10,12 +10,8 @@ pub use packaging::{CableFacts, PackagingFacts};
 use super::size::{Change, dims};
 use super::{Common, Facts, Family, FamilyEntry, Machine, MachineKind, NetworkOutline};
 use crate::decode::decode;
-use crate::diagnose::Problem;
 use crate::memory::Estimate;
 use crate::resolve::ResolvedStudy;
-use crate::result::RunResult;
-use crate::run::ProgressSink;
-use crate::simulate;
 use crate::study::Study;
 use netloom_fabric::config::{
     Cabling, ConfigError, FlitFormat, LinkClass, LinkControl, SwitchedFaults, SwitchedRouting,
@@ -213,15 +209,6 @@ impl MachineKind for SwitchedMachine {
         let routers = f64::from(outline.wiring.routers()) * tiles * f64::from(outline.config.vcs()) * TILE_VC;
         let packets_per_node = if study.study.workload.is_program() { 22_000.0 } else { 72_000.0 };
         Estimate { routers, packets_per_node }
-    }
-
-    fn simulate(
-        &self,
-        study: &ResolvedStudy,
-        progress: &dyn ProgressSink,
-        threads: usize,
-    ) -> Result<RunResult, Problem> {
-        simulate::switched::simulate(study, progress, threads)
     }
 }
 

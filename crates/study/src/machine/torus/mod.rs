@@ -8,12 +8,8 @@ pub use facts::TorusFacts;
 use super::size::{Change, dims};
 use super::{Common, Facts, Family, FamilyEntry, Machine, MachineKind, NetworkOutline};
 use crate::decode::decode;
-use crate::diagnose::Problem;
 use crate::memory::Estimate;
 use crate::resolve::ResolvedStudy;
-use crate::result::RunResult;
-use crate::run::ProgressSink;
-use crate::simulate;
 use crate::study::Study;
 use netloom_fabric::config::{
     ConfigError, Link, Outline, PacketFormat, QueuedConfig, QueuedRouter, Router, Topology, TorusConfig,
@@ -224,15 +220,6 @@ impl MachineKind for TorusMachine {
             Routers::Queued(_) => (QUEUED_PORT, 10_000.0),
         };
         Estimate { routers: ports * port, packets_per_node }
-    }
-
-    fn simulate(
-        &self,
-        study: &ResolvedStudy,
-        progress: &dyn ProgressSink,
-        threads: usize,
-    ) -> Result<RunResult, Problem> {
-        simulate::torus::simulate(&self.network(), study, progress, threads)
     }
 }
 

@@ -1,0 +1,274 @@
+//! The course of a run: window by window to the end that the study asks for, whatever its network is.
+
+use super::driver::Driver;
+use super::steady;
+use crate::measure::{self, Mark, Readout, Span};
+use netloom_engine::{Progress, Reached, Time};
+use netloom_fabric::router::{Network, RouterBlock, WindowRecord};
+use netloom_study::number::short;
+use netloom_study::resolve::ResolvedStudy;
+use netloom_study::result::{Confidence, Ended, RunResult};
+use netloom_study::run::{Progress as Report, ProgressSink};
+use netloom_study::study::{Until, Warmup};
+use netloom_study::windows;
+use netloom_workload::config::WorkloadConfig;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Duration, Instant};
+
+/// The workload with its file names taken from the study's folder.
+pub(super) fn beside_the_study(study: &ResolvedStudy) -> WorkloadConfig {
+    let mut workload = study.study.workload.clone();
+    workload.each_file(&|file| *file = study.path_of(file));
+    workload
+}
+
+/// A run under way.
+pub(super) struct Run<'a, B: RouterBlock, R> {
+    study: &'a ResolvedStudy,
+    readout: R,
+    pub network: Network<B>,
+    threads: usize,
+    /// Packets that will be sent in all, if that is known.
+    total: Option<u64>,
+    links: f64,
+    build_s: f64,
+}
+
+impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
+    /// A network at its start, and how it is read out.
+    pub fn new(
+        study: &'a ResolvedStudy,
+        readout: R,
+        mut network: Network<B>,
+        total: Option<u64>,
+        threads: usize,
+        build_s: f64,
+    ) -> Self {
+        let links = readout.links(&mut network);
+        Run { study, readout, network, threads, total, links, build_s }
+    }
+
+    /// Ticks of a time in microseconds.
+    fn ticks(&self, us: f64) -> u64 {
+        windows::ticks(us, self.study.machine.ticks_per_second())
+    }
+
+    /// Runs until the study's end, or until it is stopped, while another thread passes on how far it is.
+    pub fn until_the_end(&mut self, sink: &dyn ProgressSink) -> RunResult {
+        let (progress, seen, done) = (Progress::default(), Seen::default(), AtomicBool::new(false));
+        let goal = self.study.study.measure.time_us.map(|us| self.ticks(us));
+        let watch = || {
+            while !done.load(Acquire) {
+                if sink.stop() {
+                    progress.stop();
+                }
+                sink.update(seen.report(progress.time().ticks(), goal));
+                std::thread::park_timeout(Duration::from_millis(100));
+            }
+        };
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(watch);
+            let _end = AtEnd(|| {
+                done.store(true, Release);
+                watcher.thread().unpark();
+            });
+            self.window_by_window(&progress, &seen)
+        })
+    }
+
+    /// Runs a window of the series after the other, and decides at each end whether it is the last.
+    fn window_by_window(&mut self, progress: &Progress, seen: &Seen) -> RunResult {
+        let measure = &self.study.study.measure;
+        let window = self.study.window();
+        let until = measure.until();
+        let last = measure.time_us.or(measure.max_time_us).map_or(u64::MAX / 2, |us| self.ticks(us));
+        let mut from = match measure.warmup_us {
+            Warmup::Micros(us) => Some(self.ticks(us).div_ceil(window).saturating_mul(window)),
+            Warmup::Auto if until != Until::Converged => Some(0),
+            Warmup::Auto => None,
+        };
+        let begin = Instant::now();
+        let mut counted_from = 0;
+        let mut confidence = None;
+        let mut first = Mark::default();
+        let mut failure;
+        let ended = loop {
+            let next = ((self.network.now().ticks() / window + 1) * window).min(last);
+            self.tell(seen);
+            let reached = self.network.run_until(Time::at(next), self.threads, progress);
+            let now = self.network.now().ticks();
+            if from == Some(now) && reached == Reached::Time && now < last {
+                self.restart_counting();
+                counted_from = now;
+            }
+            failure = self.readout.stopped(self.study, &mut self.network);
+            if failure.is_some() {
+                break Ended::Failed;
+            }
+            match reached {
+                Reached::Stopped => break Ended::Interrupted,
+                Reached::Idle if self.network.stall().is_some() => break Ended::Stalled,
+                Reached::Idle => {
+                    failure = self.readout.escaped(&mut self.network);
+                    break if failure.is_some() { Ended::Failed } else { Ended::Finished };
+                }
+                Reached::Time => {}
+            }
+            if until == Until::Finished && self.network.blocks().all(|block| block.host().is_over()) {
+                break Ended::Finished;
+            }
+            if now >= last {
+                break Ended::TimeLimit;
+            }
+            if now <= window {
+                first = Mark { wall_s: begin.elapsed().as_secs_f64(), hops: self.hops(), ticks: now };
+            }
+            if until == Until::Converged {
+                let records = self.network.windows();
+                let series = self.utilization(&records);
+                match from {
+                    None if steady::settled(&series, measure.half_width) && steady::moves(&records) => {
+                        from = Some(now);
+                        self.restart_counting();
+                        counted_from = now;
+                    }
+                    Some(from) if now > from => {
+                        let first = (from / window) as usize;
+                        let measured = &series[first..];
+                        confidence = steady::confidence(measured).map(|(mean, half)| Confidence {
+                            quantity: "mean utilization of the links".into(),
+                            mean,
+                            half_width_95: half,
+                            windows: measured.len() as u64,
+                        });
+                        let narrow = |c: &Confidence| c.half_width_95 <= measure.half_width * c.mean;
+                        // Where nothing arrives, there is no mean to be known.
+                        if confidence.as_ref().is_some_and(narrow) && steady::moves(&records[first..]) {
+                            break Ended::Converged;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        };
+        // Of a run that ended before its warm-up, all is counted.
+        let span = Span { from: counted_from, to: self.end(ended) };
+        let mut result = self.readout.result(self.study, &mut self.network, span, self.links);
+        result.confidence = confidence;
+        result.simulated.ended = ended;
+        result.partial = match ended {
+            Ended::Failed => failure,
+            Ended::Interrupted => Some("interrupted before its end".into()),
+            Ended::Stalled => Some("stalled: packets in the network wait for each other".into()),
+            Ended::TimeLimit if until != Until::Time => Some("reached max_time_us before its own end".into()),
+            _ if from.is_some_and(|from| from > counted_from) => {
+                Some("ended before its warm-up did, so that is in the figures".into())
+            }
+            _ => None,
+        };
+        if ended == Ended::Finished && self.study.study.workload.runs_programs() {
+            result.simulated.run_time_us = Some(result.simulated.us);
+        }
+        if !self.study.study.workload.runs_programs() {
+            let windows = self.network.windows();
+            let measured = measure::measured(self.study, &windows, span);
+            let load = self.readout.load(self.study, &result, measured);
+            result.throughput = load.figures(self.study, &result);
+        }
+        self.warn(&mut result, from.is_none());
+        let wall = begin.elapsed().as_secs_f64();
+        measure::host(&mut result, &mut self.network, self.study, (first, wall), self.threads);
+        result.host.build_s = self.build_s;
+        result
+    }
+
+    /// Says what a reader must know before the figures are used. `cold`: no warm-up was found.
+    fn warn(&self, result: &mut RunResult, cold: bool) {
+        result.simulated.window_us = self.study.micros(self.study.window());
+        result.warnings = self.study.warnings();
+        let (s, is_program) = (&result.simulated, self.study.study.workload.runs_programs());
+        if s.ticks < self.study.window() {
+            // A chart needs a window at least.
+            result.series.clear();
+            result.warnings.push(format!(
+                "the run ended after {} us, within its first measuring window of {} us: there are no curves over time; \
+                 a smaller measure.window_us gives some",
+                short(s.us),
+                short(s.window_us)
+            ));
+        }
+        if cold && s.ended == Ended::Finished && !is_program {
+            let text =
+                "the run finished before its warm-up was over: the means include its start and its end";
+            result.warnings.push(text.into());
+        }
+        if result.latency.total.count == 0 && !is_program {
+            result.warnings.push("no packet arrived in the measured part of the run".into());
+        }
+    }
+
+    /// When the run has ended: where all is done, when the last thing happened that counts.
+    fn end(&mut self, ended: Ended) -> u64 {
+        let now = self.network.now().ticks();
+        if ended != Ended::Finished {
+            return now;
+        }
+        let last = self.network.blocks().map(|b| b.host().last()).collect::<Option<Vec<Time>>>();
+        last.and_then(|last| last.into_iter().max()).map_or(now, |last| now.min(last.ticks() + 1))
+    }
+
+    /// Begins counting anew, in the network and at the nodes.
+    fn restart_counting(&mut self) {
+        self.network.restart_counting();
+        self.network.blocks().for_each(|b| b.host_mut().restart());
+    }
+
+    /// Mean utilization of the links in each window so far.
+    fn utilization(&self, windows: &[WindowRecord]) -> Vec<f64> {
+        windows.iter().map(|w| measure::utilization(self.study, w, self.links)).collect()
+    }
+
+    /// How far the run is, for who watches it.
+    fn tell(&mut self, seen: &Seen) {
+        let fraction = self.fraction().unwrap_or(f64::NAN);
+        seen.hops.store(self.hops(), Relaxed);
+        seen.fraction.store(fraction.to_bits(), Relaxed);
+    }
+
+    fn hops(&mut self) -> u64 {
+        self.network.so_far().hops
+    }
+
+    /// How much of the way is done, where that can be told.
+    fn fraction(&mut self) -> Option<f64> {
+        let total = self.total? as f64;
+        let delivered: u64 = self.network.blocks().map(|b| b.host().arrived_so_far().1).sum();
+        (self.study.study.measure.until() == Until::Finished).then_some(delivered as f64 / total)
+    }
+}
+
+/// Does something at the end of a scope, also where it ends in a panic: the watcher would watch for ever.
+struct AtEnd<F: Fn()>(F);
+
+impl<F: Fn()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        self.0();
+    }
+}
+
+/// How far a run is at the last window's end.
+#[derive(Default)]
+struct Seen {
+    hops: AtomicU64,
+    /// Bits of a number; not one where it cannot be told.
+    fraction: AtomicU64,
+}
+
+impl Seen {
+    fn report(&self, ticks: u64, goal: Option<u64>) -> Report {
+        let fraction = Some(f64::from_bits(self.fraction.load(Relaxed))).filter(|f| !f.is_nan());
+        let fraction = goal.map(|goal| ticks as f64 / goal as f64).or(fraction);
+        Report { ticks, fraction, packet_hops: self.hops.load(Relaxed) }
+    }
+}

@@ -1,0 +1,167 @@
+//! What drives the nodes of a run, as far as what it measures goes.
+
+use super::processes::Processes;
+use netloom_engine::Time;
+use netloom_nic::fifo::{FifoNic, Software};
+use netloom_nic::message_unit::protection::Violation;
+use netloom_nic::packet_port::OnFifos;
+use netloom_workload::traffic::{Beside, Counts as Counted, JobCounts, SwitchedTraffic, TorusTraffic};
+
+/// What a run must know of the nodes' side.
+pub(crate) trait Driver {
+    /// Payload that has arrived, bytes; packets that have.
+    fn arrived_so_far(&self) -> (u64, u64);
+
+    /// What it has counted of packets in flits, if it counts them.
+    fn counts(&self) -> Option<&Counted> {
+        None
+    }
+
+    /// What it has counted of several jobs, if there are such.
+    fn jobs(&self) -> &[JobCounts] {
+        &[]
+    }
+
+    /// Whether its part of the run is over although traffic would go on: the programs have ended beside which there is traffic.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// When anything last happened that counts, where more may follow: looks at what is overdue, when nothing is.
+    fn last(&self) -> Option<Time> {
+        None
+    }
+
+    /// Counting begins anew, for those who count themselves.
+    fn restart(&mut self) {}
+
+    /// Adds what came of the processes of its nodes, where there are any.
+    fn add_to(&self, _: &mut Processes) {}
+
+    /// Requests that had no answer in time, where requests have one.
+    fn timeouts(&self) -> u64 {
+        0
+    }
+
+    /// What network interfaces refused: node, why, how often.
+    fn refused(&self) -> Vec<(u32, Violation, u64)> {
+        vec![]
+    }
+}
+
+/// The same of software on FIFO interfaces.
+pub(crate) trait Counts: Software {
+    /// See [`Driver::arrived_so_far`].
+    fn arrived_so_far(&self) -> (u64, u64);
+
+    /// See [`Driver::jobs`].
+    fn jobs(&self) -> &[JobCounts] {
+        &[]
+    }
+
+    /// See [`Driver::restart`].
+    fn restart(&mut self) {}
+
+    /// See [`Driver::add_to`].
+    fn add_to(&self, _: &mut Processes) {}
+}
+
+impl<S: Counts> Driver for FifoNic<S> {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        self.software().arrived_so_far()
+    }
+
+    fn jobs(&self) -> &[JobCounts] {
+        self.software().jobs()
+    }
+
+    fn restart(&mut self) {
+        self.software_mut().restart();
+    }
+
+    fn add_to(&self, all: &mut Processes) {
+        self.software().add_to(all);
+    }
+}
+
+impl<P: Driver, T: Driver> Driver for Beside<P, T> {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        let (programs, traffic) = (self.programs.arrived_so_far(), self.traffic.arrived_so_far());
+        (programs.0 + traffic.0, programs.1 + traffic.1)
+    }
+
+    fn counts(&self) -> Option<&Counted> {
+        self.traffic.counts()
+    }
+
+    fn jobs(&self) -> &[JobCounts] {
+        self.traffic.jobs()
+    }
+
+    fn is_over(&self) -> bool {
+        let mut all = Processes::default();
+        self.add_to(&mut all);
+        all.all_ended() || all.has_failures()
+    }
+
+    fn restart(&mut self) {
+        self.programs.restart();
+        self.traffic.restart();
+    }
+
+    fn add_to(&self, all: &mut Processes) {
+        self.programs.add_to(all);
+        // The processes of nodes that send synthetic traffic are never begun.
+        all.forget(self.senders());
+    }
+
+    fn timeouts(&self) -> u64 {
+        self.programs.timeouts()
+    }
+
+    fn refused(&self) -> Vec<(u32, Violation, u64)> {
+        self.programs.refused()
+    }
+}
+
+impl Driver for SwitchedTraffic {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        (self.delivered.1, self.delivered.0)
+    }
+
+    fn counts(&self) -> Option<&Counted> {
+        Some(&self.counts)
+    }
+
+    fn jobs(&self) -> &[JobCounts] {
+        &self.counts.jobs
+    }
+
+    fn restart(&mut self) {
+        SwitchedTraffic::restart(self);
+    }
+}
+
+impl Counts for TorusTraffic {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        (self.payload_bytes, self.delivered)
+    }
+
+    fn jobs(&self) -> &[JobCounts] {
+        TorusTraffic::jobs(self)
+    }
+
+    fn restart(&mut self) {
+        TorusTraffic::restart(self);
+    }
+}
+
+impl Counts for OnFifos {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        (0, self.delivered)
+    }
+
+    fn add_to(&self, all: &mut Processes) {
+        all.add(&self.nodes);
+    }
+}

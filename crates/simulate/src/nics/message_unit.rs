@@ -1,0 +1,104 @@
+//! Programs on Message Units (`kind = "spi"`), and ranks over them.
+
+use super::Ran;
+use crate::course::Run;
+use crate::driver::Driver;
+use crate::family::{Queued, RouterFamily};
+use crate::measure::torus::TorusReadout;
+use crate::processes::Processes;
+use crate::programs::{OnTorus, To};
+use netloom_fabric::config::ConfigError;
+use netloom_fabric::router::queued::CounterMasks;
+use netloom_fabric::router::{BuildOptions, RouterBlock};
+use netloom_messaging::spi;
+use netloom_messaging::transports::spi::SpiTransport;
+use netloom_nic::message_unit::protection::Violation;
+use netloom_nic::message_unit::{self, MessageUnits, NETWORK_FIFOS};
+use netloom_study::resolve::ResolvedStudy;
+use netloom_study::result::Ended;
+use netloom_workload::spi::SpiConfig;
+use std::any::Any;
+use std::time::Instant;
+
+/// Runs a program for Message Units, if it is one.
+pub(super) fn program<F: RouterFamily>(
+    family: &F,
+    study: &ResolvedStudy,
+    program: &dyn Any,
+    to: To,
+) -> Option<Ran> {
+    program.downcast_ref().map(|config| run(family.with_message_units(), study, config, to))
+}
+
+fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, (progress, threads): To) -> Ran {
+    let begin = Instant::now();
+    let s = &study.study;
+    let (Some(unit), Some(family)) = (&study.torus_machine().message_unit, family) else {
+        let message = "this machine has no Message Units: give it a table [message_unit], or take bgq".into();
+        return Err(study.impossible(ConfigError { key: "workload.kind".into(), message }));
+    };
+    let (dims, tick_ns) = (&study.torus().topology.dims, study.micros(1) * 1e3);
+    let options = BuildOptions {
+        seed: s.seed,
+        injection_fifos: NETWORK_FIFOS,
+        window: study.window(),
+        counters: s.measure.counters.then(CounterMasks::default),
+        ..BuildOptions::default()
+    };
+    let built = family.build(&options, &mut |nodes| {
+        spi::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims, tick_ns)).into()
+    });
+    let built = built.map_err(|e| study.impossible(e))?;
+    let mut run =
+        Run::new(study, TorusReadout::default(), built, None, threads, begin.elapsed().as_secs_f64());
+    let mut result = run.until_the_end(progress);
+    let of_run = Processes::of(&mut run.network);
+    let measured = program.measured(&study.torus().topology, &of_run.measurements, tick_ns);
+    result.measured.push(measured.into());
+    let refused: Vec<_> = run.network.blocks().flat_map(|b| b.host().refused()).collect();
+    if let Some((node, why, _)) = refused.iter().min()
+        && result.partial.is_none()
+    {
+        let times: u64 = refused.iter().map(|r| r.2).sum();
+        let why = format!(
+            "Message Units refused {times} packets or descriptors, the first that of node {node}: {why}"
+        );
+        result.ended_early(Ended::Failed, why);
+    }
+    of_run.judge(&mut result, study.torus().nodes() as u32);
+    Ok(result)
+}
+
+/// Runs ranks over Message Units, if the machine has them.
+pub(super) fn ranks<F: RouterFamily>(family: &F, on: &OnTorus) -> Option<Ran> {
+    on_queued(&family.with_message_units()?, on)
+}
+
+/// The same on routers that have them; compiled once.
+fn on_queued(family: &Queued, on: &OnTorus) -> Option<Ran> {
+    let (ranks, study) = (on.ranks, on.ranks.study);
+    let unit = study.torus_machine().message_unit.as_ref()?;
+    let units = |numbers: &[u32]| {
+        spi::units_of(unit, study.torus(), numbers, 1, study.study.seed, |spi| {
+            ranks.process(spi.node(), |_| {
+                SpiTransport::new(spi.device().clone(), &ranks.placement, ranks.steps())
+            })
+        })
+    };
+    Some(on.run(family, NETWORK_FIFOS, units))
+}
+
+impl Driver for MessageUnits {
+    fn arrived_so_far(&self) -> (u64, u64) {
+        let (packets, bytes) = message_unit::stored_so_far(self);
+        (bytes, packets)
+    }
+
+    fn add_to(&self, all: &mut Processes) {
+        all.add(self);
+    }
+
+    fn refused(&self) -> Vec<(u32, Violation, u64)> {
+        message_unit::refused(self).collect()
+    }
+}

@@ -1,0 +1,331 @@
+//! The ranks of a run: their programs, the nodes that they are laid onto, and what they did.
+
+use super::course::beside_the_study;
+use super::processes::Processes;
+use super::{reach, unloaded};
+use netloom_fabric::config::ConfigError;
+use netloom_fabric::host::Family;
+use netloom_fabric::topology::torus::Torus;
+use netloom_messaging::config::Steps;
+use netloom_messaging::rank::{Rank, RankReport};
+use netloom_messaging::transit::{Hops, Transit, Unloaded};
+use netloom_messaging::transport::Transport;
+use netloom_messaging::transports::packets::{PacketFormat, Packets, Placement};
+use netloom_nic::packet_port::{NewPacket, PacketPort, PortMemory, Watch};
+use netloom_node::nodes::{NewProcess, Nodes, ThreadOf};
+use netloom_node::process::{Operations, Process, Resumed, Step};
+use netloom_node::time::Microticks;
+use netloom_study::diagnose::Problem;
+use netloom_study::resolve::ResolvedStudy;
+use netloom_study::result::{Ended, MeasuredTable, ProgramFigures, RunResult};
+use netloom_study::run::ProgressSink;
+use netloom_workload::config::{JobsConfig, RankPrograms, ReadMarks, Runs, WorkloadConfig};
+use netloom_workload::job_program::JobProgram;
+use netloom_workload::mapping::{HopStatistics, Mapping, MappingConfig, MappingError};
+use netloom_workload::processes::Marks;
+use netloom_workload::program::Program;
+use netloom_workload::shape::Shape;
+use netloom_workload::traffic::Jobs;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// The ranks of a run: their programs until nodes are made of them, and their reports.
+pub(super) struct Ranks<'a> {
+    pub study: &'a ResolvedStudy,
+    programs: Vec<Mutex<Option<Box<dyn Program>>>>,
+    reports: Vec<Arc<Mutex<RankReport>>>,
+    pub placement: Arc<Placement>,
+    transit: Arc<Transit>,
+    hops: Option<HopStatistics>,
+    /// The ranks of each of several jobs, none of one that is no program or does not run.
+    jobs: Vec<Range<usize>>,
+    measures: Vec<Measures>,
+    pub begin: Instant,
+}
+
+/// A program that measures something: its ranks, how far apart they are, what reads their marks, and its job if it is one of several.
+struct Measures {
+    ranks: Range<usize>,
+    hops: Hops,
+    read: ReadMarks,
+    job: Option<String>,
+}
+
+/// A node without a rank.
+struct Nobody;
+
+impl<C, W> Process<C, W> for Nobody {
+    fn resume(&mut self, _: Microticks, _: Resumed, _: &mut Operations<C, W>) -> Step {
+        Step::Ended(Ok(()))
+    }
+}
+
+impl<'a> Ranks<'a> {
+    /// Those of a study with one program.
+    pub fn new(study: &'a ResolvedStudy) -> Result<Self, Problem> {
+        let begin = Instant::now();
+        let workload = beside_the_study(study);
+        let shape = match &study.network.torus() {
+            Some(torus) => Shape::of_torus(&Torus::new(&torus.topology)),
+            // A network of switches is to the mapping a line of nodes.
+            None => Shape::of_job(study.network.nodes() as u32),
+        };
+        let program = programs(study, &workload, shape.nodes())?;
+        let mapping = mapping(study, &shape, program.ranks, "workload")?;
+        let between = unloaded::hops(study, mapping.nodes());
+        check_reach(study, &program, mapping.nodes(), &between)?;
+        let messages = program.messages.iter().copied();
+        let hops = study.network.torus().map(|_| mapping.hop_statistics(&shape, messages));
+        let placement = Placement::new(mapping.nodes());
+        let ranks = Self::on_nodes(study, (program.programs)(&between), placement, vec![], begin);
+        let all = 0..program.ranks as usize;
+        let measures = program.measured.map(|read| Measures { ranks: all, hops: between, read, job: None });
+        Ok(Ranks { hops, measures: measures.into_iter().collect(), ..ranks })
+    }
+
+    /// Those of a study with several jobs, or of only one of these.
+    pub fn of_jobs(
+        study: &'a ResolvedStudy,
+        config: &JobsConfig,
+        jobs: &Jobs,
+        only: Option<usize>,
+    ) -> Result<Self, Problem> {
+        let begin = Instant::now();
+        let (mut all, mut nodes, mut ranks): (Vec<Box<dyn Program>>, Vec<u32>, _) = (vec![], vec![], vec![]);
+        let mut measures = vec![];
+        for (number, job) in config.jobs.iter().enumerate() {
+            let first = all.len();
+            if job.is_program() && only.is_none_or(|only| only == number) {
+                let mut workload = (*job.workload).clone();
+                workload.each_file(&|file| *file = study.path_of(file));
+                let program = programs(study, &workload, job.nodes)?;
+                let shape = Shape::of_job(job.nodes);
+                let mapping = mapping(study, &shape, program.ranks, "workload.jobs")?;
+                let own: Vec<u32> =
+                    mapping.nodes().iter().map(|&node| jobs.nodes(number)[node as usize]).collect();
+                let hops = unloaded::hops(study, &own);
+                check_reach(study, &program, &own, &hops)?;
+                nodes.extend(own);
+                let made = (program.programs)(&hops).into_iter();
+                all.extend(made.map(|p| Box::new(JobProgram::new(first as u32, p)) as Box<_>));
+                if let Some(read) = program.measured {
+                    let job = Some(job.name(number));
+                    measures.push(Measures { ranks: first..all.len(), hops, read, job });
+                }
+            }
+            ranks.push(first..all.len());
+        }
+        let ranks = Self::on_nodes(study, all, Placement::of_jobs(&nodes), ranks, begin);
+        Ok(Ranks { measures, ..ranks })
+    }
+
+    fn on_nodes(
+        study: &'a ResolvedStudy,
+        programs: Vec<Box<dyn Program>>,
+        placement: Placement,
+        jobs: Vec<Range<usize>>,
+        begin: Instant,
+    ) -> Self {
+        let hops = unloaded::hops(study, placement.nodes());
+        Ranks {
+            transit: Arc::new(Transit::new(programs.len() as u32, hops, Unloaded::default())),
+            study,
+            reports: programs.iter().map(|_| Arc::default()).collect(),
+            programs: programs.into_iter().map(|p| Mutex::new(Some(p))).collect(),
+            placement: Arc::new(placement),
+            hops: None,
+            jobs,
+            measures: vec![],
+            begin,
+        }
+    }
+
+    /// Runs these ranks: before, others on the same nodes measure what messages take when there is nothing else. `on` is told whether it is
+    /// these.
+    pub fn run(
+        mut self,
+        (progress, threads): (&dyn ProgressSink, usize),
+        on: impl Fn(&Ranks, bool, (&dyn ProgressSink, usize)) -> Result<RunResult, Problem>,
+    ) -> Result<RunResult, Problem> {
+        let count = self.reports.len() as u32;
+        let hops = Arc::clone(self.transit.hops());
+        if unloaded::is_possible(self.study)
+            && let Some(programs) = unloaded::programs(count, &hops)
+        {
+            let placement = (*self.placement).clone();
+            let transit = Transit::new(count, Arc::clone(&hops), Unloaded::default()).observing();
+            let study = self.study.to_its_end();
+            let alone = Ranks::on_nodes(&study, programs, placement, vec![], self.begin);
+            let alone = Ranks { transit: Arc::new(transit), ..alone };
+            on(&alone, true, (&unloaded::Unseen(progress), threads))?;
+            self.transit = Arc::new(Transit::new(count, hops, alone.transit.unloaded()));
+        }
+        self.begin = Instant::now();
+        on(&self, false, (progress, threads))
+    }
+
+    pub fn steps(&self) -> Steps {
+        Steps::new(self.study.machine.messaging(), self.study.machine.ticks_per_second())
+    }
+
+    /// The process of a node: its rank over a transport, if it has one.
+    pub fn process<T: Transport + 'static>(
+        &self,
+        node: u32,
+        transport: impl FnOnce(u32) -> T,
+    ) -> Box<dyn Process<T::Command, T::Watch>> {
+        let Some(rank) = self.placement.rank(node) else { return Box::new(Nobody) };
+        let program = self.programs[rank as usize].lock().expect("no panic before").take();
+        let program = program.expect("each rank runs on one node");
+        let machine = &self.study.machine;
+        let report = &self.reports[rank as usize];
+        let (config, second) = (machine.messaging(), machine.ticks_per_second());
+        Box::new(Rank::new(rank, transport(rank), program, config, second, &self.transit, report))
+    }
+
+    /// Nodes that put packets into the network themselves.
+    pub fn port_nodes<F: Family<Header: 'static>>(
+        &self,
+        numbers: &[u32],
+        format: &Arc<dyn PacketFormat<F::Header>>,
+        lanes: &[usize],
+    ) -> Nodes<PacketPort<F>> {
+        let process = |node, _, memory: &Arc<Mutex<PortMemory<F::Header>>>| {
+            let thread = ThreadOf::<PacketPort<F>>::default();
+            let own = (node, self.study.study.seed);
+            let packets =
+                |_| Packets::new(thread.clone(), memory, format, &self.placement, own, lanes, self.steps());
+            let process: Box<dyn Process<NewPacket<F::Header>, Watch>> = self.process(node, packets);
+            NewProcess { process, thread }
+        };
+        Nodes::new(Arc::new(()), numbers, 1, self.study.study.seed, process)
+    }
+
+    /// Adds to a result what the programs did, once they have run.
+    pub fn finish(&self, result: &mut RunResult, processes: &Processes) {
+        if self.reports.is_empty() {
+            return;
+        }
+        result.warnings.extend(self.study.machine.messaging().warning());
+        let (mut figures, waiting) = self.figures(0..self.reports.len());
+        if let Some(hops) = &self.hops {
+            figures.mean_hops_by_bytes = Some(hops.mean_of_bytes());
+            figures.mean_hops_by_messages = Some(hops.mean_of_messages());
+        }
+        for (ranks, job) in self.jobs.iter().zip(&mut result.jobs).filter(|(ranks, _)| !ranks.is_empty()) {
+            let (own, waiting) = self.figures(ranks.clone());
+            job.run_time_us = waiting.is_empty().then_some(own.last_end_us);
+            job.programs = Some(own);
+        }
+        result.totals.payload_bytes = result.totals.payload_bytes.max(figures.message_bytes);
+        result.simulated.run_time_us = result.simulated.run_time_us.map(|_| figures.last_end_us);
+        let ranks = figures.ranks;
+        result.programs = Some(figures);
+        if processes.has_failures() {
+            processes.judge(result, ranks);
+        } else if !waiting.is_empty() {
+            let told: Vec<&str> = waiting.iter().take(4).map(String::as_str).collect();
+            let (left, told) = (waiting.len(), told.join("; "));
+            match result.simulated.ended {
+                Ended::Finished => {
+                    let why = format!("{left} of {ranks} ranks never end: {told}");
+                    result.ended_early(Ended::Stalled, why);
+                }
+                _ => result.warnings.push(format!("{left} of {ranks} ranks had not ended: {told}")),
+            }
+        } else {
+            result.measured.extend(self.measures.iter().map(|of| self.measured(of, processes)));
+        }
+    }
+
+    /// What a program measured, by the marks of its ranks.
+    fn measured(&self, of: &Measures, processes: &Processes) -> MeasuredTable {
+        let mut marks = vec![];
+        for (node, _, measurements) in &processes.measurements {
+            let rank = self.placement.rank(*node).map(|rank| rank as usize);
+            if let Some(rank) = rank.filter(|rank| of.ranks.contains(rank)) {
+                let rank = (rank - of.ranks.start) as u32;
+                marks.extend(measurements.iter().map(|mark| (rank, mark.key, mark.value)));
+            }
+        }
+        // Microticks of a second.
+        let second = self.study.machine.ticks_per_second() as f64 * 1e6;
+        let mut table = (of.read)(&of.hops, &Marks::new(of.ranks.len() as u32, marks, second));
+        if let Some(job) = &of.job {
+            table.title = format!("{job}: {}", table.title);
+        }
+        table.into()
+    }
+
+    /// What some ranks did, and what those wait for that have not ended.
+    fn figures(&self, ranks: Range<usize>) -> (ProgramFigures, Vec<String>) {
+        let us = |time: Microticks| self.study.micros(1) * time.0 as f64 / 1e6;
+        let (first, count) = (ranks.start, ranks.len() as u32);
+        let mut figures = ProgramFigures { ranks: count, ..ProgramFigures::default() };
+        let (mut ends, mut waiting) = (vec![], vec![]);
+        for (rank, report) in self.reports[ranks].iter().enumerate() {
+            let report = report.lock().expect("the run is over");
+            figures.messages += report.messages;
+            figures.message_bytes += report.message_bytes;
+            figures.rendezvous += report.rendezvous;
+            figures.compute_us += us(report.compute) / f64::from(count);
+            figures.software_us += us(report.software) / f64::from(count);
+            figures.injection_us += us(report.injection) / f64::from(count);
+            figures.partner_us += us(report.partner) / f64::from(count);
+            figures.wire_us += us(report.wire) / f64::from(count);
+            figures.queueing_us += us(report.queueing) / f64::from(count);
+            match report.ended_at {
+                Some(end) => ends.push(us(end)),
+                None => {
+                    let word = |x: Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
+                    let awaited = match (report.waits_for, report.sends_to) {
+                        (Some((source, tag)), _) => {
+                            format!("a message from rank {} with tag {}", word(source), word(tag))
+                        }
+                        (None, Some(to)) => format!("rank {to} to receive its message"),
+                        (None, None) => "an operation that never ends".into(),
+                    };
+                    waiting.push(format!("rank {} waits for {awaited}", first + rank));
+                }
+            }
+        }
+        figures.last_end_us = ends.iter().copied().fold(0.0, f64::max);
+        figures.mean_end_us = ends.iter().sum::<f64>() / (ends.len() as f64).max(1.0);
+        (figures, waiting)
+    }
+}
+
+/// Lays ranks onto the nodes of a machine or a job, as the study says. `key` is at fault where they are too many.
+fn mapping(study: &ResolvedStudy, shape: &Shape, ranks: u32, key: &str) -> Result<Mapping, Problem> {
+    let at = |key: &str, message: String| study.impossible(ConfigError { key: key.into(), message });
+    let mut mapping = study.study.mapping.clone();
+    if let MappingConfig::File(file) = &mut mapping {
+        *file = study.path_of(file);
+    }
+    Mapping::new(&mapping, shape, ranks, study.study.seed).map_err(|e| match e {
+        MappingError::TooManyRanks { .. } => at(key, e.to_string()),
+        _ => at("mapping", e.to_string()),
+    })
+}
+
+/// Refuses messages that have no way round what is dead on a torus.
+fn check_reach(
+    study: &ResolvedStudy,
+    program: &RankPrograms,
+    nodes: &[u32],
+    hops: &Hops,
+) -> Result<(), Problem> {
+    match study.network.torus() {
+        Some(_) => reach::check(study, program, nodes, hops).map_err(|e| study.impossible(e)),
+        None => Ok(()),
+    }
+}
+
+/// The programs of a workload of ranks, on so many nodes.
+fn programs(study: &ResolvedStudy, workload: &WorkloadConfig, nodes: u32) -> Result<RankPrograms, Problem> {
+    match workload.runs() {
+        Runs::Ranks(ranks) => ranks.rank_programs(nodes).map_err(|e| study.impossible(e)),
+        _ => unreachable!("only these are programs of ranks"),
+    }
+}

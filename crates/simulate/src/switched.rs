@@ -1,0 +1,75 @@
+//! Studies on machines of switches: nodes that put packets straight into the network, and programs on their network interfaces.
+
+use super::course::{Run, beside_the_study};
+use super::hosts::SwitchedHosts;
+use super::packaging;
+use super::{jobs, nics, programs};
+use crate::measure::switched::SwitchedReadout;
+use netloom_fabric::config::{ConfigError, TiledConfig};
+use netloom_fabric::router::BuildOptions;
+use netloom_fabric::router::tiled::TiledNetwork;
+use netloom_study::diagnose::Problem;
+use netloom_study::resolve::ResolvedStudy;
+use netloom_study::result::RunResult;
+use netloom_study::run::ProgressSink;
+use netloom_workload::config::Runs;
+use netloom_workload::traffic::{SwitchedPlan, SwitchedTraffic};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Simulates a study on a machine of switches.
+pub(crate) fn simulate(
+    study: &ResolvedStudy,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let workload = beside_the_study(study);
+    match workload.runs() {
+        Runs::OnInterface(program) => return nics::on_switches(study, program, (progress, threads)),
+        Runs::Ranks(_) => return programs::on_switches(study, None, (progress, threads)),
+        Runs::Packaging(sizes) => return packaging::count(study, sizes),
+        Runs::Traffic => {}
+    }
+    let problem = |e: ConfigError| study.impossible(e);
+    let (outline, s) = (study.switched(), &study.study);
+    let plan = SwitchedPlan::new(&workload, &s.traffic, &outline.config, &outline.wiring, s.seed);
+    let plan = plan.map_err(problem)?.watch_order(s.measure.reordering);
+    let has_programs = s.workload.runs_programs();
+    jobs::each_alone(study, |study, only| {
+        let plan = Arc::new(only.map_or_else(|| plan.clone(), |job| plan.alone(job)));
+        match has_programs {
+            true => programs::on_switches(study, Some((&plan, only)), (progress, threads)),
+            false => run(study, &plan, progress, threads),
+        }
+    })
+}
+
+/// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes.
+pub(crate) fn build(
+    config: &Arc<TiledConfig>,
+    options: &BuildOptions,
+    host: &mut dyn FnMut(&[u32]) -> SwitchedHosts,
+) -> Result<TiledNetwork<SwitchedHosts>, ConfigError> {
+    TiledNetwork::new(config, options, host)
+}
+
+/// Runs the nodes of a machine of switches.
+fn run(
+    study: &ResolvedStudy,
+    plan: &Arc<SwitchedPlan>,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<RunResult, Problem> {
+    let (begin, outline, s) = (Instant::now(), study.switched(), &study.study);
+    let options = BuildOptions {
+        seed: s.seed,
+        injection_fifos: plan.injection_fifos(),
+        window: study.window(),
+        ..BuildOptions::default()
+    };
+    let built = build(&outline.config, &options, &mut |numbers| SwitchedTraffic::new(plan, numbers).into());
+    let readout = SwitchedReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
+    let built = built.map_err(|e| study.impossible(e))?;
+    let mut run = Run::new(study, readout, built, plan.packets(), threads, begin.elapsed().as_secs_f64());
+    Ok(run.until_the_end(progress))
+}

@@ -1,0 +1,103 @@
+//! Benchmarks of messages between ranks, on every machine, over its own messaging library and network interface.
+
+mod common;
+
+use common::MACHINES;
+use netloom_simulate::Fabric;
+use netloom_study::claims;
+use netloom_study::diagnose::SourceFile;
+use netloom_study::resolve::{ResolvedStudy, resolve};
+use netloom_study::result::{Ended, RunResult};
+use netloom_study::run::{Quiet, Simulate};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+fn study(program: &str, machine: &[&str]) -> ResolvedStudy {
+    // How many ranks the pairs have is what they say.
+    let ranks = if program.contains("mbw_mr") { "" } else { "ranks = 8, " };
+    let text = format!(
+        "name = 'p2p'\nmachine = 'bgl'\nnodes = 8\n\
+         workload = {{ kind = 'point-to-point', iterations = 3, sizes_B = [8, 4096], {ranks}{program} }}\n"
+    );
+    let sets: Vec<String> = machine.iter().map(|s| (*s).to_owned()).collect();
+    let study = resolve(SourceFile::new("p2p.toml", text), Path::new("."), &sets);
+    study.unwrap_or_else(|problem| panic!("{program}, {sets:?}: {problem:?}"))
+}
+
+fn run(study: &ResolvedStudy, threads: usize) -> RunResult {
+    Fabric.simulate(study, &Quiet(&AtomicBool::new(false)), threads).unwrap()
+}
+
+/// A figure by the name that sweeps and claims have for it.
+fn figure(study: &ResolvedStudy, result: &RunResult, key: &str) -> f64 {
+    claims::figure(study, result, &format!("measured.{key}")).unwrap()
+}
+
+#[test]
+fn every_machine_is_measured_and_threads_do_not_matter() {
+    for machine in MACHINES {
+        let of = |program: &str| {
+            let study = study(program, machine);
+            let result = run(&study, 1);
+            assert_eq!((&result.partial, result.simulated.ended), (&None, Ended::Finished), "{machine:?}");
+            assert_eq!(result.measured.len(), 1, "{machine:?}: {program}");
+            assert_eq!(run(&study, 2).measured, result.measured, "{machine:?}: {program}");
+            move |key: &str| figure(&study, &result, key)
+        };
+        let latency = of("program = 'latency'");
+        let (short, long) = (latency("latency_us_at_8_B"), latency("latency_us_at_4096_B"));
+        assert!(
+            (0.001..10.0).contains(&short) && short < long && long < 60.0,
+            "{machine:?}: {short}, {long}"
+        );
+        let far = of("program = 'latency', partner = 'farthest'")("latency_us_at_8_B");
+        assert!(far >= short, "{machine:?}: {far}, {short}");
+        let one_way = of("program = 'bw', window = 16");
+        let [bandwidth, rate] =
+            ["bandwidth_GB_per_s_at_4096_B", "message_rate_million_per_s_at_4096_B"].map(one_way);
+        assert!((bandwidth / rate / 4.096 - 1.0).abs() < 1e-9, "{machine:?}: {bandwidth}, {rate}");
+        // One message at a time carries less than a window of them.
+        assert!(4.096 / long < bandwidth && bandwidth < 20.0, "{machine:?}: {bandwidth}");
+        let both_ways = of("program = 'bibw', window = 16")("bidirectional_bandwidth_GB_per_s_at_4096_B");
+        assert!((0.9..2.2).contains(&(both_ways / bandwidth)), "{machine:?}: {both_ways}, {bandwidth}");
+        let pairs = |pairs: u32| {
+            let of = of(&format!("program = 'mbw_mr', window = 16, pairs = {pairs}"));
+            of("aggregate_message_rate_million_per_s_at_8_B")
+        };
+        let (one, three) = (pairs(1), pairs(3));
+        // Partners farther away may have more links between them.
+        assert!((1.5..7.0).contains(&(three / one)), "{machine:?}: {three}, {one}");
+        let neighbours = of("program = 'msgrate', window = 16, neighbours = 2");
+        assert!(neighbours("injection_message_rate_million_per_s_at_8_B") > 0.0, "{machine:?}");
+    }
+}
+
+/// A benchmark beside other traffic is one of several jobs, and measures that it is not alone.
+#[test]
+fn a_benchmark_may_be_a_job() {
+    let text = "name = 'p2p'\nmachine = 'bgl'\nset.topology.dims = [4, 4, 4]\n\
+                workload = { kind = 'jobs', alone = false, placement = 'round-robin', jobs = [\n\
+                { nodes = 8, workload = { kind = 'point-to-point', program = 'latency', sizes_B = [512], partner = 5 } },\n\
+                { nodes = 56, load = { packets_per_kilotick = LOAD }, workload = { kind = 'uniform' } } ] }\n\
+                measure.window_us = 5\n";
+    let latency = |load: &str| {
+        let study =
+            resolve(SourceFile::new("p2p.toml", text.replace("LOAD", load)), Path::new("."), &[]).unwrap();
+        let result = run(&study, 2);
+        assert_eq!(result.measured[0].title, "job 1: Latency, ranks 0 and 5, 2 hops", "{:?}", result.partial);
+        figure(&study, &result, "latency_us")
+    };
+    let (quiet, busy) = (latency("0.01"), latency("4.0"));
+    assert!(busy > 1.02 * quiet, "{busy}, {quiet}");
+}
+
+/// The figures can be expected and claimed.
+#[test]
+fn figures_are_expected_by_their_names() {
+    let mut study = study("program = 'latency'", &[]);
+    study.study.expect.insert("measured.latency_us_at_8_B".into(), (0.0, 1000.0));
+    let result = run(&study, 1);
+    assert!(netloom_study::run::unmet(&study, &result).is_empty());
+    study.study.expect.insert("measured.latency_us".into(), (0.0, 1000.0));
+    assert!(netloom_study::run::unmet(&study, &result)[0].contains("is not a number"));
+}

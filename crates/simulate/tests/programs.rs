@@ -1,0 +1,246 @@
+//! Programs of ranks on every machine: the same study, each machine's own messaging library and network interface.
+
+mod common;
+
+use common::MACHINES;
+use netloom_simulate::Fabric;
+use netloom_study::diagnose::SourceFile;
+use netloom_study::resolve::resolve;
+use netloom_study::result::{Ended, ProgramFigures, RunResult};
+use netloom_study::run::{Quiet, Simulate};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Six neighbours on a grid, or a trace, on as many nodes.
+const HALO: &str = "
+name = 'halo'
+machine = 'bgl'
+nodes = 8
+workload = { kind = 'skeleton', program = 'halo', grid = [2, 2, 2], face_B = 3000, compute_ns = 2000, iterations = 4 }
+measure = { until = 'finished' }
+";
+
+fn run(text: &str, sets: &[&str], threads: usize) -> RunResult {
+    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+    let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies"));
+    let study = resolve(SourceFile::new("halo.toml", text), directory, &sets);
+    let study = study.unwrap_or_else(|problem| panic!("{sets:?}: {problem:?}"));
+    Fabric.simulate(&study, &Quiet(&AtomicBool::new(false)), threads).unwrap()
+}
+
+fn finished(result: &RunResult) -> &ProgramFigures {
+    assert_eq!((&result.partial, result.simulated.ended), (&None, Ended::Finished));
+    result.programs.as_ref().unwrap()
+}
+
+fn with<'a>(machine: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    machine.iter().chain(more).copied().collect()
+}
+
+/// A halo exchange runs to its end everywhere, eagerly and by rendezvous, and in the same way on two threads.
+#[test]
+fn a_skeleton_runs_on_every_machine() {
+    for machine in MACHINES {
+        let result = run(HALO, machine, 1);
+        let figures = finished(&result);
+        // Two neighbours in each ring of two are the same rank: six messages a rank and iteration all the same.
+        let messages = 8 * 6 * 4;
+        assert_eq!((figures.ranks, figures.messages), (8, messages), "{machine:?}");
+        assert_eq!(figures.message_bytes, messages * 3000, "{machine:?}");
+        assert!(figures.compute_us > 7.99, "{machine:?}: {figures:?}");
+        assert!(figures.last_end_us > figures.compute_us, "{machine:?}: {figures:?}");
+        assert_eq!(&finished(&run(HALO, machine, 2)), &figures, "{machine:?}");
+        let rendezvous = run(HALO, &with(machine, &["messaging.eager_max_B=0"]), 1);
+        let figures = finished(&rendezvous);
+        assert_eq!((figures.messages, figures.rendezvous), (messages, messages), "{machine:?}");
+        assert_eq!(figures.message_bytes, messages * 3000, "{machine:?}");
+    }
+}
+
+/// Where a rank's time goes adds up to when it ends. One message at a time meets no queue; everybody to one rank does.
+#[test]
+fn the_parts_of_a_ranks_time_add_up() {
+    let all = |p: &ProgramFigures| {
+        [p.compute_us, p.software_us, p.injection_us, p.partner_us, p.wire_us, p.queueing_us]
+    };
+    let collective = |ranks: u32, what: &str| {
+        format!(
+            "name = 'c'\nmachine = 'bgl'\nnodes = 8\nmeasure = {{ until = 'finished' }}\n\
+            workload = {{ kind = 'skeleton', program = 'collective', ranks = {ranks}, iterations = 1, {what} }}"
+        )
+    };
+    let alone = collective(2, "operation = 'broadcast', bytes = 3000");
+    let crowd = collective(8, "operation = 'all-to-all', algorithm = 'linear', bytes = 20_000");
+    for machine in MACHINES {
+        let quiet = run(&alone, machine, 1);
+        let quiet = finished(&quiet);
+        assert!(quiet.wire_us > 0.0 && quiet.queueing_us < 0.2 * quiet.wire_us, "{machine:?}: {quiet:?}");
+        let busy = run(&crowd, machine, 1);
+        let busy = finished(&busy);
+        assert!(busy.queueing_us > 0.2 * busy.wire_us, "{machine:?}: {busy:?}");
+        for figures in [quiet, busy] {
+            let sum: f64 = all(figures).iter().sum();
+            assert!((sum / figures.mean_end_us - 1.0).abs() < 1e-6, "{machine:?}: {sum}, {figures:?}");
+        }
+    }
+}
+
+/// A run that ends before its programs says how many ranks were left.
+#[test]
+fn a_time_limit_tells_what_was_left() {
+    let result = run(HALO, &["machine=bgl", "measure.max_time_us=5"], 1);
+    assert_eq!((result.simulated.ended, result.simulated.run_time_us), (Ended::TimeLimit, None));
+    let told = result.warnings.join("; ");
+    assert!(told.contains("8 of 8 ranks had not ended: rank 0 waits for"), "{told}");
+}
+
+/// Machines that do collective operations by themselves do so among all ranks, sooner than by messages; others say that they cannot.
+#[test]
+fn collective_operations_by_hardware() {
+    let text = |operation: &str, algorithm: &str, bytes: u32| {
+        format!(
+            "name = 'c'\nmachine = 'bgl'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n[workload]\nkind = 'skeleton'\n\
+            program = 'collective'\nranks = 32\niterations = 5\noperation = '{operation}'\nalgorithm = '{algorithm}'\nbytes = {bytes}\n"
+        )
+    };
+    let th = ["machine=th", "topology.down=[8,4]"];
+    for (operation, bytes) in [("barrier", 0), ("broadcast", 8), ("allreduce", 8)] {
+        for machine in [&["machine=bgq"][..], &["machine=xc"], &th] {
+            let hardware = run(&text(operation, "hardware", bytes), machine, 1);
+            let messages = run(&text(operation, "by-size", bytes), machine, 1);
+            let (by_hardware, by_messages) = (finished(&hardware), finished(&messages));
+            assert_eq!(by_hardware.messages, 0, "{machine:?}");
+            assert!(by_hardware.last_end_us > 0.0, "{machine:?}");
+            // On TH Express-2 a barrier parts one from the other, and all nodes contribute to Blue Gene/Q's and XC's broadcasts.
+            let factor = match operation {
+                "barrier" => 1.0,
+                "allreduce" if machine != th => 1.0,
+                "allreduce" => 1.3,
+                _ => 4.0,
+            };
+            assert!(
+                by_hardware.last_end_us < factor * by_messages.last_end_us,
+                "{machine:?} {operation}: {} us by hardware, {} us by messages",
+                by_hardware.last_end_us,
+                by_messages.last_end_us
+            );
+            let twice = run(&text(operation, "hardware", bytes), machine, 2);
+            assert_eq!(finished(&twice), by_hardware, "{machine:?}");
+        }
+    }
+    // Long sums on Blue Gene/Q's collective network.
+    let long = run(&text("allreduce", "hardware", 1 << 20), &["machine=bgq"], 1);
+    let us = finished(&long).last_end_us / 5.0;
+    let gb_per_s = f64::from(1 << 20) / us / 1e3;
+    assert!((1.5..1.8).contains(&gb_per_s), "{gb_per_s} GB/s");
+    for (machine, bytes, told) in [
+        (&["machine=bgl"][..], 8, "no hardware"),
+        (&["machine=xc"], 16, "at most 8 B, found 16 B"),
+        (&["machine=bgq", "nodes=64"], 8, "no hardware that does it among these ranks"),
+    ] {
+        let result = run(&text("allreduce", "hardware", bytes), machine, 1);
+        assert_eq!(result.simulated.ended, Ended::Failed);
+        let why = result.partial.unwrap();
+        assert!(why.contains("allreduce") && why.contains(told), "{why}");
+    }
+}
+
+/// Nobody leaves a collective operation by hardware, in a trace, before the last rank has entered it.
+#[test]
+fn hardware_waits_for_the_last_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    for operation in ["barrier", "bcast 8b", "allreduce 8b"] {
+        let ranks = (0..32).map(|rank| {
+            let ns = if rank == 31 { 50_000 } else { 0 };
+            format!("rank {rank} {{\na: calc {ns}\nb: {operation}\nb requires a\n}}\n")
+        });
+        let file = folder.path().join("late.goal");
+        std::fs::write(&file, format!("num_ranks 32\n{}", ranks.collect::<String>())).unwrap();
+        let text = format!(
+            "name = 'late'\nmachine = 'bgq'\nnodes = 32\nmeasure = {{ until = 'finished' }}\n[workload]\nkind = 'trace'\n\
+            file = '{}'\ncollectives = {{ barrier = 'hardware', broadcast = 'hardware', allreduce = 'hardware' }}\n",
+            file.display()
+        );
+        for machine in [&["machine=bgq"][..], &["machine=xc"], &["machine=th", "topology.down=[8,4]"]] {
+            let result = run(&text, machine, 1);
+            let figures = finished(&result);
+            // Of a broadcast on TH Express-2, which waits for all in its barrier, as of the others.
+            assert!(figures.mean_end_us > 50.0, "{machine:?} {operation}: {figures:?}");
+            assert!(
+                figures.partner_us > 40.0 && figures.messages == 0,
+                "{machine:?} {operation}: {figures:?}"
+            );
+        }
+    }
+}
+
+/// Without software and with a progress thread a rank takes at least what it computes; each overhead makes it take longer by what it is.
+#[test]
+fn overheads_are_what_they_are_set_to() {
+    let machine =
+        ["machine=bgq", "messaging.eager_max_B=100000", "messaging.send_ns=0", "messaging.receive_ns=0"];
+    let end = |more: &[&str]| finished(&run(HALO, &with(&machine, more), 1)).clone();
+    let plain = end(&[]);
+    let slow = end(&["messaging.send_ns=1000", "messaging.receive_ns=500"]);
+    // Six sends and six receives an iteration.
+    assert!((slow.software_us - plain.software_us - 4.0 * 9.0).abs() < 1e-6, "{plain:?} {slow:?}");
+    assert!(slow.last_end_us > plain.last_end_us + 20.0, "{plain:?} {slow:?}");
+    let gaps = end(&["messaging.gap_ns=3000"]);
+    assert!(gaps.last_end_us > plain.last_end_us + 4.0 * 5.0 * 2.0, "{plain:?} {gaps:?}");
+    let copies = end(&["messaging.copy_GB_per_s=1.0"]);
+    assert!((copies.software_us - plain.software_us - 4.0 * 12.0 * 3.0).abs() < 1e-6, "{copies:?}");
+}
+
+/// A machine whose file does not say what its messaging library takes runs programs with a warning; one that says 0 means it.
+#[test]
+fn a_library_that_takes_no_time_is_told() {
+    let warnings = |more: &[&str]| run(HALO, more, 1).warnings;
+    for machine in ["machine=bgl", "machine=dragonfly"] {
+        let told = warnings(&[machine]);
+        assert!(told.len() == 1 && told[0].contains("messaging.send_ns"), "{machine}: {told:?}");
+        let known = [machine, "messaging.send_ns=0", "messaging.receive_ns=0"];
+        assert!(warnings(&known).is_empty(), "{machine}");
+    }
+    for machine in ["machine=bgq", "machine=xc", "machine=th"] {
+        assert!(warnings(&[machine]).is_empty(), "{machine}");
+    }
+}
+
+/// The real trace, from a file beside the studies.
+#[test]
+fn a_trace_runs_on_another_machine() {
+    let text = HALO.replace(
+        "{ kind = 'skeleton', program = 'halo', grid = [2, 2, 2], face_B = 3000, compute_ns = 2000, iterations = 4 }",
+        "{ kind = 'trace', file = 'lulesh-64' }",
+    );
+    for machine in ["machine=bgl", "machine=bgq", "machine=xc"] {
+        let result = run(&text, &[machine, "nodes=64"], 2);
+        let figures = finished(&result);
+        assert_eq!((figures.ranks, figures.messages), (64, 13_455), "{machine}");
+        // What a rank computes does not depend on the machine.
+        assert!((2_600.0..2_700.0).contains(&figures.compute_us), "{machine}: {figures:?}");
+        assert!((3_500.0..4_500.0).contains(&figures.last_end_us), "{machine}: {figures:?}");
+    }
+}
+
+/// A message that is longer than its receive ends the run as an error that names both ranks.
+#[test]
+fn a_message_too_long_is_an_error() {
+    let folder = std::env::temp_dir().join(format!("netloom-truncation-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let goal = "num_ranks 2\nrank 0 {\ns: send 100b to 1 tag 5\n}\nrank 1 {\nr: recv 64b from 0 tag 5\n}\n";
+    std::fs::write(folder.join("short.goal"), goal).unwrap();
+    let file = folder.join("short.goal");
+    let text = format!(
+        "name = 'short'\nmachine = 'bgl'\nnodes = 2\nworkload = {{ kind = 'trace', file = '{}' }}\nmeasure = {{ until = 'finished' }}\n",
+        file.display()
+    );
+    for machine in ["machine=bgl", "machine=bgq", "machine=xc"] {
+        let result = run(&text, &[machine], 1);
+        assert_eq!(result.simulated.ended, Ended::Failed, "{machine}");
+        let why = result.partial.unwrap();
+        let expected = "receive: a message of 100 B from rank 0 to rank 1 with tag 5 is longer than its receive, which is of 64 B";
+        assert!(why.ends_with(expected), "{machine}: {why}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
