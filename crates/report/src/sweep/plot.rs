@@ -3,10 +3,10 @@
 use super::table::{RUN_TIME, SATURATED};
 use super::{Outcome, columns, measured, over_time, short_names, shown, where_time_goes};
 use crate::write::Plot;
-use crate::write::svg::{self, COLOURS, Frame, Mark, Sample, Svg, WIDTH, line_marked, text_width};
+use crate::write::chart::{Chart, Curve, from_zero};
+use crate::write::svg::{self, Mark, Sample};
 use netloom_study::interval::half_width_95;
 use netloom_study::machine::NetworkOutline;
-use netloom_study::number::short;
 use netloom_study::resolve::{Axis, ResolvedStudy};
 use netloom_study::tree::{Tree, Value};
 use std::path::Path;
@@ -147,16 +147,16 @@ fn over(
         Some((number, which)) => (format!("-{number}"), format!(", {which}")),
         None => (String::new(), String::new()),
     };
-    let plot = |figure: &Figure| Plot {
-        name: format!("sweep-{}{number}", figure.column.replace('_', "-")),
-        caption: format!(
+    let plot = |figure: &Figure| {
+        let caption = format!(
             "{} at each point of the sweep{where_}{seeds}.{}{}{}",
             figure.title,
             figure.beside.map_or("", |_| " Dashed: network latency, without the source queue."),
             figure.ends(),
             if sheet.bounds(figure).is_empty() { "" } else { " Dashed: at which the first link is full." }
-        ),
-        svg: sheet.draw(figure, &where_),
+        );
+        let name = format!("sweep-{}{number}", figure.column.replace('_', "-"));
+        Plot::of(name, caption, sheet.chart(figure, &where_))
     };
     let figures = match study.network {
         NetworkOutline::Torus(_) => &OF_TORI[..],
@@ -265,7 +265,7 @@ impl Sheet<'_> {
         }
     }
 
-    fn draw(&self, figure: &Figure, at: &str) -> String {
+    fn chart(&self, figure: &Figure, at: &str) -> Chart {
         let mut curves = self.curves(figure.column, figure.factor);
         let least = curves.iter().flat_map(|c| &c.1).map(|p| p.1).fold(f64::INFINITY, f64::min);
         let limit = least * figure.ends_at;
@@ -290,12 +290,6 @@ impl Sheet<'_> {
         let mut bounds = self.bounds(figure);
         bounds.retain(|(_, points)| points.iter().all(|p| p.1 <= BOUND_MAX * top));
         let top = bounds.iter().flat_map(|b| &b.1).map(|p| p.1).fold(top, f64::max);
-        let mut svg = Svg::new(310.0);
-        svg.text(14.0, 22.0, "start", "t", &format!("{}{at}", figure.title));
-        let mut upper = 62.0;
-        if curves.len() > 1 {
-            upper += svg.legend(14.0, 44.0, &curves.iter().map(|c| c.0.as_str()).collect::<Vec<_>>());
-        }
         let mut key = vec![];
         if !beside.is_empty() {
             key.extend([(Sample::Solid, "total latency"), (Sample::Dashed, "network latency")]);
@@ -303,14 +297,37 @@ impl Sheet<'_> {
         if any_saturated {
             key.push((Sample::Hollow, "saturated: accepts less than is offered"));
         }
-        if !key.is_empty() {
-            upper += svg.key(14.0, upper - 18.0, &key);
+        let is_full = |curve: usize, x: f64| !saturated.get(curve).is_some_and(|at| at.contains(&x));
+        let curve = |number: usize, name: &str, points: &[(f64, f64)], beside: bool| {
+            let measured = points.iter().filter(|p| p.1 != limit);
+            let mark = |p: &(f64, f64)| if is_full(number, p.0) { Mark::Full } else { Mark::Hollow };
+            Curve {
+                name: name.to_owned(),
+                colour: number,
+                beside,
+                points: points.to_vec(),
+                marks: measured.map(mark).collect(),
+                ..Curve::default()
+            }
+        };
+        let mut drawn = vec![];
+        for (number, (name, points)) in curves.iter().enumerate() {
+            let of_other = beside.get(number);
+            drawn.extend(
+                of_other.map(|(name, points)| {
+                    curve(number, format!("{name} (network)").trim_start(), points, true)
+                }),
+            );
+            let bound = bounds.iter().filter(|b| b.0 == number);
+            drawn.push(Curve {
+                intervals: intervals.get(number).cloned().unwrap_or_default(),
+                bounds: bound.flat_map(|(_, points)| steps(points, numeric)).collect(),
+                ..curve(number, name, points, false)
+            });
         }
-        let frame = Frame {
-            left: 70.0,
-            right: WIDTH - 24.0,
-            top: upper,
-            bottom: 260.0,
+        Chart {
+            title: format!("{}{at}", figure.title),
+            described: format!("{} over {}", figure.title, axis.path),
             x: svg::Axis {
                 low: least - room,
                 high: most + room,
@@ -318,43 +335,11 @@ impl Sheet<'_> {
                 log: false,
                 names: if numeric { vec![] } else { axis.values.iter().map(shown).collect() },
             },
-            y: svg::Axis {
-                low: 0.0,
-                high: if top > 0.0 { top * 1.1 } else { 1.0 },
-                label: figure.unit.into(),
-                log: false,
-                names: vec![],
-            },
-        };
-        frame.draw(&mut svg);
-        for (i, (_, points)) in curves.iter().enumerate() {
-            let full = |x: f64| !saturated.get(i).is_some_and(|at| at.contains(&x));
-            if numeric {
-                let curve = |svg: &mut Svg, points: &[(f64, f64)], dashed: bool| {
-                    let measured = points.iter().filter(|p| p.1 != limit);
-                    let mark = |p: &(f64, f64)| if full(p.0) { Mark::Full } else { Mark::Hollow };
-                    line_marked(svg, &frame, i, points, &measured.map(mark).collect::<Vec<_>>(), dashed);
-                };
-                beside.get(i).into_iter().for_each(|(_, points)| curve(&mut svg, points, true));
-                curve(&mut svg, points, false);
-            } else {
-                bars(&mut svg, &frame, (i, curves.len()), points, &full);
-            }
-            for &(x, low, high) in intervals.get(i).into_iter().flatten() {
-                let middle = if numeric { frame.at(x, 0.0).0 } else { bar(&frame, (i, curves.len()), x).1 };
-                whisker(&mut svg, middle, (frame.at(x, low).1, frame.at(x, high).1));
-            }
+            y: from_zero(top, figure.unit),
+            curves: drawn,
+            key,
+            ..Chart::default()
         }
-        for (i, points) in &bounds {
-            for (left, right, value) in steps(points, numeric) {
-                let ((x1, y), (x2, _)) = (frame.at(left, value), frame.at(right, value));
-                svg.raw(&format!(
-                    r#"<path d="M{x1:.1} {y:.1}H{x2:.1}" class="l" style="stroke:var(--c{});stroke-dasharray:5 4"/>"#,
-                    i % COLOURS
-                ));
-            }
-        }
-        svg.finish(&format!("{} over {}", figure.title, axis.path))
     }
 }
 
@@ -383,57 +368,6 @@ fn end_at(points: &mut Vec<(f64, f64)>, most: f64) {
     points.truncate(first);
     if let Some(&(x0, y0)) = points.last() {
         points.push((x0 + (x - x0) * (most - y0) / (y - y0), most));
-    }
-}
-
-/// A confidence interval as a line with ends.
-fn whisker(svg: &mut Svg, x: f64, (low, high): (f64, f64)) {
-    let mut line = |x1: f64, y1: f64, x2: f64, y2: f64| {
-        svg.raw(&format!(
-            r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" class="whisker" style="stroke:var(--ink);stroke-width:1.2"/>"#
-        ));
-    };
-    line(x, low, x, high);
-    line(x - 4.0, low, x + 4.0, low);
-    line(x - 4.0, high, x + 4.0, high);
-}
-
-/// The bar of a curve at a name: its left end, its middle and its width.
-fn bar(frame: &Frame, (curve, curves): (usize, usize), x: f64) -> (f64, f64, f64) {
-    let ((left, _), (right, _)) = (frame.at(x - 0.4, 0.0), frame.at(x + 0.4, 0.0));
-    let (width, middle) = (((right - left) / curves as f64).min(80.0), (left + right) / 2.0);
-    let left = middle + width * (curve as f64 - curves as f64 / 2.0);
-    (left, left + width / 2.0, width)
-}
-
-/// A curve over names, which nothing lies between: a bar each, beside those of the other curves, with its height.
-/// Those of saturated points are hollow.
-fn bars(
-    svg: &mut Svg,
-    frame: &Frame,
-    (curve, curves): (usize, usize),
-    points: &[(f64, f64)],
-    full: &dyn Fn(f64) -> bool,
-) {
-    for &(x, value) in points {
-        let ((_, top), (_, bottom)) = (frame.at(x, value), frame.at(x, 0.0));
-        let (left, middle, width) = bar(frame, (curve, curves), x);
-        svg.raw(&format!(
-            r#"<rect x="{:.1}" y="{top:.1}" width="{:.1}" height="{:.1}" style="fill:var(--c{colour}){}"/>"#,
-            left + 1.0,
-            width - 2.0,
-            bottom - top,
-            if full(x) {
-                String::new()
-            } else {
-                format!(";fill-opacity:.2;stroke:var(--c{})", curve % COLOURS)
-            },
-            colour = curve % COLOURS
-        ));
-        let text = short(value);
-        if text_width(&text) <= width {
-            svg.text(middle, top - 5.0, "middle", "s", &text);
-        }
     }
 }
 

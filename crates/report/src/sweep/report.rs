@@ -32,49 +32,26 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
     for (heading, head, rows) in super::measured::figures(outcomes).iter().filter_map(|figure| figure.table())
     {
         let _ = writeln!(html, "<h2>{}</h2>", escape(&heading));
-        table_of(&mut html, &head, &rows);
+        page::table(&mut html, &head, &rows, &[]);
     }
     if let Some((head, rows)) = super::cost::table(study, outcomes) {
         html.push_str(
             "<h2>What the networks are made of</h2>\n<p class=\"soft\">Links count once for both directions; what is accepted, flits a tick and \
              node, is the most of all points.</p>\n",
         );
-        table_of(&mut html, &head, &rows);
+        page::table(&mut html, &head, &rows, &[]);
     }
     let (figures, rows) = table::rows(outcomes, false);
-    html.push_str("<h2>Points</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">");
-    for name in
-        short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>()).iter().chain(&figures)
-    {
-        let _ = write!(html, "<th>{}</th>", escape(name));
-    }
-    html.push_str("<th></th></tr>\n");
-    for (outcome, row) in outcomes.iter().zip(&rows) {
-        let cells: Vec<String> = row.iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
-        let link = match outcome.result {
-            Some(_) => format!("<a href=\"points/{}/report.html\">report</a>", escape(&outcome.point.name)),
-            None => String::new(),
-        };
-        let _ = writeln!(html, "<tr>{}<td>{link}</td></tr>", cells.join(""));
-    }
-    html.push_str("</table></div>\n");
+    html.push_str("<h2>Points</h2>\n");
+    let names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
+    let head: Vec<String> = names.into_iter().chain(figures).collect();
+    let page_of = |o: &Outcome| o.result.as_ref().map(|_| format!("points/{}/report.html", o.point.name));
+    page::table(&mut html, &head, &rows, &outcomes.iter().map(page_of).collect::<Vec<_>>());
     page::claims(&mut html, claims);
     html.push_str(
         "<p class=\"soft\">Beside this page: <code>sweep.json</code>, \
         <code>sweep.parquet</code>, <code>sweep.csv</code>, <code>sweep.toml</code> to repeat it.</p>\n",
     );
-    html.push_str(page::END);
+    page::end(&mut html, plots);
     html
-}
-
-/// A table with its head.
-fn table_of(html: &mut String, head: &[String], rows: &[Vec<String>]) {
-    let cells = |tag: &str, row: &[String]| -> String {
-        row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
-    };
-    let _ = writeln!(html, "<div class=\"card\"><table>\n<tr class=\"head\">{}</tr>", cells("th", head));
-    for row in rows {
-        let _ = writeln!(html, "<tr>{}</tr>", cells("td", row));
-    }
-    html.push_str("</table></div>\n");
 }
