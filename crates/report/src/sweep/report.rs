@@ -1,15 +1,22 @@
 //! The page of a sweep: its drawings, and a table that leads to the page of each point.
 
-use super::{Outcome, short_names, table};
+use super::{Outcome, saturation, short_names, table};
 use crate::claims::Judged;
 use crate::write::svg::escape;
 use crate::write::{Plot, page};
 use netloom_study::number::counted;
 use netloom_study::resolve::ResolvedStudy;
 use std::fmt::Write;
+use std::path::Path;
 
 /// The page.
-pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], claims: &[Judged]) -> String {
+pub fn to_html(
+    study: &ResolvedStudy,
+    outcomes: &[Outcome],
+    plots: &[Plot],
+    claims: &[Judged],
+    folder: &Path,
+) -> String {
     let subtitle = format!("A sweep of {}", counted(outcomes.len(), "point"));
     let mut html = page::begin(&study.heading(), &subtitle, true);
     page::description(&mut html, &study.study.description);
@@ -26,9 +33,14 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
     for text in table::warnings(outcomes) {
         page::warning(&mut html, "Warning:", &text);
     }
+    if let Some((head, rows)) = saturation::table(study, outcomes) {
+        let _ = writeln!(html, "<h2>{}</h2>", saturation::HEADING);
+        page::table(&mut html, &head, &rows, &[]);
+    }
     for plot in plots {
         page::figure(&mut html, plot);
     }
+    limits(&mut html, outcomes, folder);
     for (heading, head, rows) in super::measured::figures(outcomes).iter().filter_map(|figure| figure.table())
     {
         let _ = writeln!(html, "<h2>{}</h2>", escape(&heading));
@@ -54,4 +66,27 @@ pub fn to_html(study: &ResolvedStudy, outcomes: &[Outcome], plots: &[Plot], clai
     );
     page::end(&mut html, plots);
     html
+}
+
+/// What limits the points, each with the way to its page.
+fn limits(html: &mut String, outcomes: &[Outcome], folder: &Path) {
+    let limited = super::limits::of(outcomes, folder);
+    if limited.is_empty() {
+        return;
+    }
+    html.push_str("<h2>What limits these points</h2>\n");
+    if limited.iter().any(|one| !one.why.is_empty()) {
+        html.push_str("<p class=\"soft\">Of the best, the worst and saturated points; the page of each point has its own.</p>\n");
+    }
+    html.push_str("<ul>\n");
+    for one in &limited {
+        let (name, why) = (escape(&one.outcome.point.name), if one.why.is_empty() { "" } else { ", " });
+        let _ = writeln!(
+            html,
+            "<li><a href=\"points/{name}/report.html\">{name}</a>{why}{}: {}</li>",
+            one.why,
+            escape(&one.text)
+        );
+    }
+    html.push_str("</ul>\n");
 }

@@ -164,7 +164,15 @@ pub const TABLES: &[TableEntry] = &[
             ("offered_flits_per_tick", "Offered load per node, flits per tick; of networks of switches."),
             ("accepted_flits_per_tick", "Accepted load per node, flits per tick, requests and responses."),
             ("accepted_half_width_flits_per_tick", "Half width of its 95% confidence interval."),
-            ("saturated", "1 if the network accepts less than is offered, else 0."),
+            (
+                "saturated",
+                "Whether the network accepts less than is offered: true, false, or empty where that is not defined.",
+            ),
+            (
+                "saturation_load",
+                "The highest load at which the network keeps up, found for the point's other keys by `sweep.saturation`; empty where it is \
+                 not saturated up to the highest load, or at the lowest.",
+            ),
             ("mean_utilization", "Mean utilization of the links."),
             ("payload_utilization", "Mean fraction of the links' rate that carries payload; of tori."),
             ("max_utilization", "Utilization of the busiest link."),
