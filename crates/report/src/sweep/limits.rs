@@ -79,3 +79,50 @@ fn sentences(outcome: &Outcome, folder: &Path) -> Vec<String> {
     all.truncate(SENTENCES);
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_study::result::{LinkSummary, Throughput};
+
+    /// Points of which latency falls with their number, the last three of them saturated.
+    fn points(count: usize) -> Vec<Outcome> {
+        let seeds: Vec<String> = (1..=count).map(|seed| seed.to_string()).collect();
+        let sweep = format!("sweep={{ seed = [{}] }}", seeds.join(", "));
+        let study =
+            netloom_study::resolve::load("all-to-all", &["topology.dims=[4,4,2]".into(), sweep]).unwrap();
+        let outcome = |(i, point)| {
+            let throughput = Throughput {
+                offered: Some(2.0),
+                accepted: 1.0,
+                saturated: Some(i + 3 >= count),
+                ..Throughput::default()
+            };
+            let links = LinkSummary { count: 1, max_utilization: 0.2, ..LinkSummary::default() };
+            let mut result = RunResult { throughput: Some(throughput), links, ..RunResult::default() };
+            result.simulated.ticks = 1;
+            result.latency.total.mean_ns = (1000 - i) as f64;
+            Outcome { point, result: Some(result), kept: false }
+        };
+        super::super::points(&study).unwrap().into_iter().enumerate().map(outcome).collect()
+    }
+
+    #[test]
+    fn few_points_are_all_told_of() {
+        let outcomes = points(5);
+        let limited = of(&outcomes, Path::new("nowhere"));
+        assert_eq!(limited.len(), 5);
+        assert!(limited.iter().all(|one| one.why.is_empty()));
+        assert!(limited[0].text.contains("keeps up. No link is busier than 20.0%"), "{}", limited[0].text);
+        assert!(limited[4].text.starts_with("The network is saturated"), "{}", limited[4].text);
+    }
+
+    #[test]
+    fn of_many_points_those_that_stand_out() {
+        let outcomes = points(ALL_MAX + 1);
+        let limited = of(&outcomes, Path::new("nowhere"));
+        let why: Vec<&str> = limited.iter().map(|one| one.why).collect();
+        assert_eq!(why, ["worst", "saturated", "saturated", "best"]);
+        assert_eq!(limited[0].outcome.point.name, "seed=1");
+    }
+}

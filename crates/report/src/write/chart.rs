@@ -51,7 +51,7 @@ pub struct Curve {
     pub bounds: Vec<(f64, f64, f64)>,
 }
 
-/// Panels beside one another.
+/// Most panels beside one another.
 const PANELS_ACROSS: usize = 3;
 /// Height of a panel with what is around it, px.
 const PANEL: f64 = 150.0;
@@ -100,15 +100,15 @@ impl Chart {
 
     /// A panel per curve, all with the same axes.
     fn svg_of_panels(&self) -> String {
-        let rows = self.curves.len().div_ceil(PANELS_ACROSS);
+        let columns = self.curves.len().min(PANELS_ACROSS);
+        let rows = self.curves.len().div_ceil(columns);
         let mut svg = Svg::new(66.0 + PANEL * rows as f64);
         svg.text(14.0, 22.0, "start", "t", &self.title);
-        let width = (WIDTH - 24.0) / PANELS_ACROSS as f64;
+        let width = (WIDTH - 24.0) / columns as f64;
         for (i, curve) in self.curves.iter().enumerate() {
-            let (left, top) =
-                (56.0 + width * (i % PANELS_ACROSS) as f64, 66.0 + PANEL * (i / PANELS_ACROSS) as f64);
+            let (left, top) = (56.0 + width * (i % columns) as f64, 66.0 + PANEL * (i / columns) as f64);
             let bottom = top + PANEL - 50.0;
-            let (last_row, first) = (i + PANELS_ACROSS >= self.curves.len(), i % PANELS_ACROSS == 0);
+            let (last_row, first) = (i + columns >= self.curves.len(), i % columns == 0);
             let label = |shown: bool, label: &str| if shown { label.to_owned() } else { String::new() };
             let x = Axis { label: label(last_row, &self.x.label), ..self.x.clone() };
             let y = Axis { label: label(first, &self.y.label), ..self.y.clone() };

@@ -72,8 +72,8 @@ fn caption(curves: &[(&str, &Series)]) -> String {
     format!("Means over windows of {:.1} us.", curves[0].1.window_us)
 }
 
-/// Charts with a panel per curve: those of virtual channels lie upon one another where traffic is spread evenly.
-const IN_PANELS: &str = "by VC";
+/// What the curves of virtual channels are called. They have a panel each: they lie upon one another where traffic is spread evenly.
+const VC: &str = "VC";
 
 /// Curves by their names; the measured span shaded, if there is one for all.
 fn over_time(chart: &str, curves: &[(&str, &Series)], simulated: Option<&Simulated>) -> Chart {
@@ -99,11 +99,11 @@ fn over_time(chart: &str, curves: &[(&str, &Series)], simulated: Option<&Simulat
         described: format!("{chart} over simulated time"),
         x: Axis { high: end, label: "simulated time, us".into(), ..Axis::default() },
         y: from_zero(top, if as_percent { "%" } else { &first.unit }),
+        panels: curves.iter().all(|curve| curve.name.contains(VC)),
         curves,
         shaded: measured.map(|s| {
             (s.measured_from_us, (s.measured_from_us + s.measured_us).min(end), "measured".to_owned())
         }),
-        panels: chart.ends_with(IN_PANELS),
         ..Chart::default()
     }
 }

@@ -26,7 +26,7 @@ pub const FILES: &[FileEntry] = &[
     ),
     run(
         "report.html",
-        "The page for people: what limits the run, drawings, figures, configuration. It needs no other file.",
+        "The page for people: what limits the run, charts, figures, configuration. It needs no other file.",
     ),
     run("study.toml", "The study and its machine, complete: running it repeats the result, on any computer."),
     run("series.parquet", "Curves over time: a row per window of each curve."),
@@ -43,9 +43,12 @@ pub const FILES: &[FileEntry] = &[
     run("*.svg", "Every drawing of the page."),
     sweep("sweep.parquet", "A row per point: the values of the swept keys and the figures of the point."),
     sweep("sweep.csv", "The same as CSV."),
-    sweep("sweep.json", "The same with configuration and claims."),
+    sweep("sweep.json", "The same with configuration, claims, and what a search for saturation found."),
     sweep("sweep.toml", "The study with its `[sweep]` table, complete: sweeping it repeats the result."),
-    sweep("report.html", "The page for people: the table of points, and drawings that compare them."),
+    sweep(
+        "report.html",
+        "The page for people: charts that compare the points, what limits them, and their table.",
+    ),
     sweep("*.svg", "Every drawing of the page."),
     sweep("points/*/", "The folder of each point, with the files of a run."),
 ];

@@ -23,6 +23,7 @@ pub fn begin(heading: &str, subtitle: &str, columns: bool) -> String {
 
 /// The charts' library, its look, and what makes charts, sortable tables and names of links of a page. See `assets/vendor`.
 const UPLOT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.min.js");
+const UPLOT_LICENCE: &str = include_str!("../../assets/vendor/uplot/LICENSE");
 const UPLOT_STYLE: &str = include_str!("../../assets/vendor/uplot/uPlot.min.css");
 const SCRIPT: &str = include_str!("../../assets/page.js");
 
@@ -30,7 +31,7 @@ const SCRIPT: &str = include_str!("../../assets/page.js");
 pub fn end(html: &mut String, plots: &[Plot]) {
     html.push_str("</main>\n");
     if plots.iter().any(|plot| plot.data.is_some()) {
-        let _ = writeln!(html, "<script>{UPLOT}</script>");
+        let _ = writeln!(html, "<script>/* uPlot: {UPLOT_LICENCE}*/\n{UPLOT}</script>");
     }
     let _ = writeln!(html, "<script>{SCRIPT}</script>\n</body>\n</html>");
 }

@@ -36,7 +36,8 @@ impl Saturation {
             (Some(load), Some(_)) => short(load),
             (Some(load), None) => format!("above {}", short(load)),
             (None, Some(load)) => format!("below {}", short(load)),
-            (None, None) => "-".into(),
+            // Traffic that ends, or packets that were lost: runs do not report saturation then.
+            (None, None) => "undefined".into(),
         }
     }
 }
