@@ -226,9 +226,7 @@ fn saturation_is_found_by_bisection() {
     assert_eq!(swept.column("saturation_load")[..5], [found.as_str(); 5]);
     told(
         &swept.text,
-        &[
-            "\nSaturation\npaths  saturation link_utilization  keeps up at  saturated at  most accepted MB/s\n",
-        ],
+        &["\nSaturation\npaths  saturation link_utilization  saturated at  most accepted MB/s\n"],
     );
     told(&swept.read("sweep-saturation-load.svg"), &[">Saturation load<", ">router.paths<"]);
     told(

@@ -15,13 +15,13 @@ pub(super) fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Option<(Vec<
     let name = names.remove(load);
     let unit = outcomes.iter().find_map(|o| Some(o.result.as_ref()?.throughput.as_ref()?.unit.clone()));
     let mut head = names;
-    head.extend([format!("saturation {name}"), "keeps up at".into(), "saturated at".into()]);
+    head.extend([format!("saturation {name}"), "saturated at".into()]);
     head.push(format!("most accepted {}", unit.unwrap_or_default()));
     let row = |found: &Saturation| {
         let end = |load: Option<f64>| load.map_or("-".into(), short);
         let mut row: Vec<String> = found.values.iter().map(shown).collect();
         let most = accepted(found, load, outcomes).reduce(f64::max);
-        row.extend([found.told(), end(found.keeps_up), end(found.saturated), end(most)]);
+        row.extend([found.told(), end(found.saturated), end(most)]);
         row
     };
     Some((head, found(study, outcomes).iter().map(row).collect()))
