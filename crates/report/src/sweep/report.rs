@@ -40,7 +40,7 @@ pub fn to_html(
     for plot in plots {
         page::figure(&mut html, plot);
     }
-    limits(&mut html, outcomes, folder);
+    limits(&mut html, study, outcomes, folder);
     for (heading, head, rows) in super::measured::figures(outcomes).iter().filter_map(|figure| figure.table())
     {
         let _ = writeln!(html, "<h2>{}</h2>", escape(&heading));
@@ -69,8 +69,8 @@ pub fn to_html(
 }
 
 /// What limits the points, each with the way to its page.
-fn limits(html: &mut String, outcomes: &[Outcome], folder: &Path) {
-    let limited = super::limits::of(outcomes, folder);
+fn limits(html: &mut String, study: &ResolvedStudy, outcomes: &[Outcome], folder: &Path) {
+    let limited = super::limits::of(study, outcomes, folder);
     if limited.is_empty() {
         return;
     }
