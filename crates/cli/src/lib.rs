@@ -163,7 +163,8 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             }
             let points: usize = study.axes.iter().map(|axis| axis.values.len()).product();
             let note = "this study has a [sweep] table";
-            writeln!(err, "netloom: {note}: {points} runs follow; --set sweep={{}} makes it one")?;
+            let least = if study.saturation.is_some() { "at least " } else { "" };
+            writeln!(err, "netloom: {note}: {least}{points} runs follow; --set sweep={{}} makes it one")?;
             run_sweep(&study, &args, world, out, err)
         }
         Some(Command::Sweep(args)) => {

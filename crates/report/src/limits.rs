@@ -15,6 +15,8 @@ const LISTED: usize = 10;
 /// A sentence about the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
+    /// What it is about: `programs`, `load`, `links`, `balance`, `directions`, `buffers` or `latency`.
+    pub about: &'static str,
     /// The sentence.
     pub text: String,
     /// The beginning of the names of the drawings that show it; empty if none does.
@@ -51,8 +53,8 @@ pub fn findings(study: &ResolvedStudy, result: &RunResult) -> Vec<Finding> {
     all
 }
 
-fn finding(drawing: &'static str, text: String) -> Option<Finding> {
-    Some(Finding { text, drawing })
+fn finding(about: &'static str, drawing: &'static str, text: String) -> Option<Finding> {
+    Some(Finding { about, text, drawing })
 }
 
 /// Where the ranks' time goes.
@@ -74,7 +76,11 @@ fn programs(p: &ProgramFigures) -> Option<Finding> {
     shares.retain(|(_, share)| *share >= 0.005);
     let list: Vec<String> =
         shares.iter().map(|(what, share)| format!("{} {what}", percent(*share))).collect();
-    finding("", format!("On average a rank spends its {} us as follows: {}.", short(whole), list.join(", ")))
+    finding(
+        "programs",
+        "",
+        format!("On average a rank spends its {} us as follows: {}.", short(whole), list.join(", ")),
+    )
 }
 
 /// Offered against accepted load.
@@ -101,7 +107,7 @@ fn load(result: &RunResult) -> Option<Finding> {
             format!("Nodes send as fast as the network accepts packets: {accepted} {unit} per node.")
         }
     };
-    finding("throughput", text)
+    finding("load", "throughput", text)
 }
 
 /// Utilization of every link that was recorded.
@@ -113,16 +119,17 @@ fn utilizations(result: &RunResult) -> Vec<f64> {
 fn saturated_links(result: &RunResult) -> Option<Finding> {
     let most = result.links.max_utilization;
     if most < 0.001 {
-        return finding("links", "The links are nearly idle: they do not limit this run.".into());
+        return finding("links", "links", "The links are nearly idle: they do not limit this run.".into());
     }
     if most < IDLE {
         let text = format!("No link is busier than {}: the links do not limit this run.", percent(most));
-        return finding("links", text);
+        return finding("links", "links", text);
     }
     let all = utilizations(result);
     if all.is_empty() {
         let is = if most >= SATURATED { "is saturated" } else { "is the busiest" };
         return finding(
+            "links",
             "link-utilization",
             format!("A link that is busy {} of the time {is}.", percent(most)),
         );
@@ -130,6 +137,7 @@ fn saturated_links(result: &RunResult) -> Option<Finding> {
     let saturated: Vec<f64> = all.iter().copied().filter(|&u| u >= SATURATED).collect();
     if saturated.is_empty() {
         return finding(
+            "links",
             "links",
             format!("No link is saturated; the busiest is busy {} of the time.", percent(most)),
         );
@@ -146,7 +154,7 @@ fn saturated_links(result: &RunResult) -> Option<Finding> {
             format!(" The mean of all links reaches its level at {} us.", short(us))
         })
     );
-    finding("links", text)
+    finding("links", "links", text)
 }
 
 /// When the mean utilization first reaches 95% of its mean over the measured part, us.
@@ -169,7 +177,7 @@ fn imbalance(result: &RunResult) -> Option<Finding> {
         percent(links.mean_utilization),
         percent(links.min_utilization)
     );
-    finding("links", text)
+    finding("balance", "links", text)
 }
 
 /// Of a torus, the dimension whose links are busiest; of other networks, the class of links.
@@ -197,7 +205,7 @@ fn directions(study: &ResolvedStudy, result: &RunResult) -> Option<Finding> {
         Some(_) => ("direction", "links-by-direction"),
         None => ("kind of link", "links"),
     };
-    finding(drawing, format!("Mean utilization by {kind}: {}.", list.join(", ")))
+    finding("directions", drawing, format!("Mean utilization by {kind}: {}.", list.join(", ")))
 }
 
 /// Whether packets wait for buffers downstream.
@@ -212,7 +220,7 @@ fn buffers(torus: &TorusFigures) -> Option<Finding> {
         percent(full.escape),
         percent(torus.escape_share)
     );
-    finding("buffer-occupancy", text)
+    finding("buffers", "buffer-occupancy", text)
 }
 
 /// The wait before the network.
@@ -229,7 +237,7 @@ fn source_queue(result: &RunResult) -> Option<Finding> {
         percent(wait / total),
         short(network)
     );
-    finding("latency", text)
+    finding("latency", "latency", text)
 }
 
 /// The busiest links, if links were recorded one by one.

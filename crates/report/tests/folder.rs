@@ -128,6 +128,32 @@ fn tables_read_back() {
     assert_eq!(write::tables::read_series(other), None, "another table");
 }
 
+/// A page is one file: its charts have their data and their library inside, and the drawings that are seen without scripts.
+#[test]
+fn a_page_needs_no_other_file() {
+    let (study, folder) = (small(), tempfile::tempdir().unwrap());
+    write::write_all(folder.path(), &study, &simulate(&study), &[]).unwrap();
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    let data: Vec<serde_json::Value> = page
+        .split("<script type=\"application/json\" class=\"data\">")
+        .skip(1)
+        .map(|rest| serde_json::from_str(rest.split("</script>").next().unwrap()).unwrap())
+        .collect();
+    assert!(data.len() >= 5, "{} charts", data.len());
+    for chart in &data {
+        assert!(!chart["x"]["label"].as_str().unwrap().is_empty(), "{chart}");
+        assert!(!chart["y"]["label"].as_str().unwrap().is_empty(), "{chart}");
+        let drawn = format!("class=\"t\">{}</text>", chart["title"].as_str().unwrap());
+        assert!(page.contains(&drawn), "{drawn}: the same chart without scripts");
+    }
+    assert!(
+        page.contains("var uPlot=") && page.contains("data-cells=") && page.contains("class=\"sortable\"")
+    );
+    for outside in ["<script src", "<link", "@import", "url(http"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
 /// The curves over time of all points in one drawing, those of an earlier run among them; none where they would be too many.
 #[test]
 fn few_points_of_a_sweep_are_compared_over_time() {

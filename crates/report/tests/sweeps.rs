@@ -85,7 +85,8 @@ fn saturated_points_are_marked() {
     assert!(heavy.accepted < 0.9 * heavy.offered.unwrap(), "{heavy:?}");
     // The table for programs, and that for people.
     assert_eq!(swept.column("ended"), ["time-limit", "time-limit"]);
-    assert_eq!(swept.column("saturated"), ["0E0", "1.0"]);
+    assert_eq!(swept.column("saturated"), ["false", "true"]);
+    assert_eq!(swept.json()["points"][1]["figures"]["saturated"], true);
     assert_eq!(swept.column("warnings"), ["", ""]);
     assert_eq!(swept.column("folder")[0], "points/link_utilization=0.1");
     for (column, value) in [
@@ -188,4 +189,91 @@ fn what_programs_measure_is_compared() {
     assert_eq!(once.claims[0].verdict, Verdict::Holds, "{}", once.text);
     told(&once.text, &["latency us"]);
     told(&once.read("sweep-latency-us.svg"), &["Latency: latency"]);
+}
+
+/// Uniform traffic with static routing, which carries 0.1 of the links' rate, but not 0.95.
+fn searched(search: &str) -> String {
+    format!(
+        "name = 'search'\nmachine = 'bgl'\nset.topology.dims = [4, 4, 4]\nworkload.kind = 'uniform'\n\
+         traffic.routing = 'static'\n\
+         measure = {{ until = 'time', time_us = 300, warmup_us = 100, window_us = 20, per_link = false }}\n\
+         [sweep]\nrouter.paths = [1, 2]\n\
+         [sweep.saturation]\nload = 'traffic.load.link_utilization'\n{search}\n"
+    )
+}
+
+#[test]
+fn saturation_is_found_by_bisection() {
+    let swept = Swept::new(&searched("from = 0.1\nto = 0.9\ntolerance = 0.1"), Path::new("."));
+    let json = swept.json();
+    for (i, found) in json["saturation"].as_array().expect("a list").iter().enumerate() {
+        let [low, high] = ["keeps_up_at", "saturated_at"].map(|key| found[key].as_f64().expect("a load"));
+        assert!(low < high && high - low <= 0.1 + 1e-9 && (0.1..0.9).contains(&low), "{found}");
+        assert_eq!(
+            (&found["load"], &found["parameters"]["router.paths"]),
+            (&found["keeps_up_at"], &(i + 1).into())
+        );
+    }
+    // Both ends, and three halvings of 0.8, for each of the two.
+    assert_eq!(swept.outcomes.len(), 2 * (2 + 3));
+    let loads: Vec<f64> =
+        swept.column("traffic_load_link_utilization").iter().map(|cell| cell.parse().unwrap()).collect();
+    assert!(
+        loads[..5].is_sorted() && loads[5..].is_sorted() && (loads[0], loads[4]) == (0.1, 0.9),
+        "{loads:?}"
+    );
+    let found = json["saturation"][0]["load"].to_string();
+    assert_eq!(swept.column("saturation_load")[..5], [found.as_str(); 5]);
+    told(
+        &swept.text,
+        &["\nSaturation\npaths  saturation link_utilization  saturated at  most accepted MB/s\n"],
+    );
+    told(&swept.read("sweep-saturation-load.svg"), &[">Saturation load<", ">router.paths<"]);
+    told(
+        &swept.read("report.html"),
+        &["<h2>Saturation</h2>", "<h2>What limits these points</h2>", "The network is saturated"],
+    );
+
+    // The same command finds all points there, and its table repeats the search.
+    let written = swept.read("sweep.toml");
+    let again = resolve(SourceFile::new("sweep.toml", &written), Path::new("."), &[]).unwrap();
+    assert!(sweep::holds(swept.folder.path(), &again), "{written}");
+    let quiet = AtomicBool::new(false);
+    let outcomes = sweep::run(&again, &Fabric, swept.folder.path(), &Quiet(&quiet), 2).unwrap();
+    assert!(outcomes.len() == 10 && outcomes.iter().all(|outcome| outcome.kept));
+    assert_eq!(swept.json()["saturation"], json["saturation"]);
+}
+
+#[test]
+fn a_search_says_where_saturation_is_not() {
+    let never = Swept::new(&searched("from = 0.1\nto = 0.2"), Path::new("."));
+    assert_eq!(never.outcomes.len(), 4, "only the ends");
+    told(&never.text, &["above 0.2000"]);
+    assert!(never.json()["saturation"][0]["load"].is_null());
+    assert_eq!(never.column("saturation_load")[0], "NaN");
+    let at_once = Swept::new(&searched("from = 0.9\nto = 0.95\naccepted_fraction = 0.99"), Path::new("."));
+    told(&at_once.text, &["below 0.9000"]);
+}
+
+#[test]
+fn figures_are_drawn_over_the_keys_that_are_asked_for() {
+    let study = |plot: &str| {
+        format!(
+            "name = 'plot'\nmachine = 'bgl'\nset.topology.dims = [4, 4]\nworkload.kind = 'uniform'\n\
+             traffic.load.link_utilization = 0.2\n\
+             measure = {{ until = 'time', time_us = 60, per_link = false }}\n\
+             [sweep]\ntraffic.routing = ['static', 'dynamic']\nrouter.paths = [1, 2]\n{plot}\n"
+        )
+    };
+    let default = Swept::new(&study(""), Path::new("."));
+    told(&default.read("sweep-mean-utilization.svg"), &[">router.paths<", ">routing static<"]);
+    let asked = Swept::new(&study("[sweep.plot]\nx = 'routing'\ncurves = 'router.paths'"), Path::new("."));
+    told(&asked.read("sweep-mean-utilization.svg"), &[">traffic.routing<", ">paths 1<", ">static<"]);
+    told(&asked.read("sweep.toml"), &["[sweep.plot]\nx = \"routing\"\n"]);
+    let panels = Swept::new(&study("plot = { panels = ['routing'] }"), Path::new("."));
+    let svgs = ["sweep-mean-utilization-1.svg", "sweep-mean-utilization-2.svg"].map(|name| panels.read(name));
+    told(&svgs[0], &[">Mean link utilization, routing static<"]);
+    // The same scale: the same ticks in both.
+    let ticks = |svg: &str| svg.lines().filter(|line| line.contains("text-anchor=\"end\"")).count();
+    assert_eq!(ticks(&svgs[0]), ticks(&svgs[1]));
 }

@@ -2,6 +2,7 @@
 
 use crate::claims::Claim;
 use crate::published::Beside;
+use crate::resolve::{PlotConfig, SaturationConfig};
 use netloom_fabric::config::ConfigError;
 use netloom_workload::config::{TrafficConfig, WorkloadConfig};
 use netloom_workload::mapping::MappingConfig;
@@ -65,13 +66,24 @@ pub(crate) struct Surroundings {
     set: BTreeMap<String, serde_json::Value>,
     /// Parameters to sweep over, by dotted key, each with a list of values; or `curve`, with a list of tables of changes.
     #[serde(default)]
-    sweep: BTreeMap<String, serde_json::Value>,
+    sweep: SweepTables,
     /// Changes for `netloom validate --quick`, by dotted key.
     #[serde(default)]
     quick: BTreeMap<String, serde_json::Value>,
     /// What the results must show: judged by runs, by sweeps and by `netloom validate`.
     #[serde(default)]
     claim: Vec<Claim>,
+}
+
+/// What `[sweep]` has besides parameters.
+#[derive(Default, Serialize, JsonSchema)]
+struct SweepTables {
+    /// What the figures of the sweep are drawn over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plot: Option<PlotConfig>,
+    /// A search for the load at which the network is saturated, for every combination of the other swept keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saturation: Option<SaturationConfig>,
 }
 
 /// When a run ends.

@@ -1,6 +1,8 @@
 //! Sweeps: the same study at many points, which run side by side. Each result can be stored as soon as it is there, so that a sweep
 //! that was interrupted resumes where it stopped.
 
+pub mod saturation;
+
 use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;
 use crate::result::{Ended, RunResult};
@@ -47,7 +49,6 @@ pub fn points(study: &ResolvedStudy) -> Result<Vec<Point>, Problem> {
     let Some(count) = count.filter(|&n| n <= POINTS_MAX) else {
         return Err(Problem::new(format!("the sweep has more than {POINTS_MAX} points")));
     };
-    let labels = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
     (0..count)
         .map(|index| {
             let mut rest = index;
@@ -56,13 +57,21 @@ pub fn points(study: &ResolvedStudy) -> Result<Vec<Point>, Problem> {
                 values.insert(0, axis.values[rest % axis.values.len()].clone());
                 rest /= axis.values.len();
             }
-            let paths = study.axes.iter().map(|a| a.path.clone());
-            let at: Vec<(String, Tree)> = paths.zip(values.iter().cloned()).collect();
-            let parts: Vec<String> =
-                labels.iter().zip(&values).map(|(l, v)| format!("{l}={}", shown(v))).collect();
-            Ok(Point { name: folder_name(&parts.join(","), index), values, study: study.at_point(&at)? })
+            point_at(study, values, index)
         })
         .collect()
+}
+
+/// The point of a sweep with these parameters; the number tells its folder apart where its name cannot.
+///
+/// # Errors
+/// A value that does not fit, in its place.
+fn point_at(study: &ResolvedStudy, values: Vec<Tree>, number: usize) -> Result<Point, Problem> {
+    let labels = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());
+    let paths = study.axes.iter().map(|a| a.path.clone());
+    let at: Vec<(String, Tree)> = paths.zip(values.iter().cloned()).collect();
+    let parts: Vec<String> = labels.iter().zip(&values).map(|(l, v)| format!("{l}={}", shown(v))).collect();
+    Ok(Point { name: folder_name(&parts.join(","), number), values, study: study.at_point(&at)? })
 }
 
 /// A value as people read it: text without quotes, changes by their name, what has a kind by that and the rest.
@@ -163,8 +172,24 @@ impl Store for NoStore {
     }
 }
 
-/// Runs the points of a sweep, but for those whose results are stored. The results come back also where something went wrong.
-pub fn run(
+/// Runs the points of a sweep, and those of its search for saturation if it has one, but for points whose results are stored. The results come back also
+/// where something went wrong.
+///
+/// # Errors
+/// A load of the search that does not fit.
+pub fn run_all(
+    study: &ResolvedStudy,
+    points: Vec<Point>,
+    simulator: &dyn Simulate,
+    store: &dyn Store,
+    progress: &dyn ProgressSink,
+    threads: usize,
+) -> Result<(Vec<Outcome>, Option<Halt>), Problem> {
+    saturation::search(study, points, simulator, store, progress, threads)
+}
+
+/// Runs some points of a sweep.
+fn run(
     points: Vec<Point>,
     simulator: &dyn Simulate,
     store: &dyn Store,

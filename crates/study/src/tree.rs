@@ -109,6 +109,15 @@ impl Tree {
         }
     }
 
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self.value {
+            Value::Integer(i) => Some(i as f64),
+            Value::Float(f) => Some(f),
+            _ => None,
+        }
+    }
+
     /// Takes a key out of a table.
     pub fn take(&mut self, key: &str) -> Option<Entry> {
         let Value::Table(entries) = &mut self.value else { return None };

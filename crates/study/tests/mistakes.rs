@@ -201,6 +201,41 @@ fn a_sweep_over_nothing() {
 }
 
 #[test]
+fn a_sweep_drawn_over_keys_that_it_does_not_have() {
+    let swept = |tables: &str| {
+        format!("{STUDY}\n[sweep]\nrouter.paths = [1, 2]\ntraffic.routing = ['static']\n{tables}\n")
+    };
+    let text = refused(&swept("plot.x = 'router.path'"), &[]);
+    assert!(text.contains("`router.path` is not swept") && text.contains("study.toml:20:10"), "{text}");
+    assert!(text.contains("did you mean `router.paths`?") && text.contains("`traffic.routing`"), "{text}");
+    let text = refused(&swept("plot.curves = ['paths', 'load']"), &[]);
+    assert!(text.contains("`load` is not swept") && text.contains("study.toml:20:25"), "{text}");
+    let text = refused(&swept("plot = { x = 'paths', panels = 'router.paths' }"), &[]);
+    assert!(text.contains("`router.paths` is named twice"), "{text}");
+    let text = refused(&swept("plot.y = 'paths'"), &[]);
+    assert!(text.contains("unknown key `y`") && text.contains("`x`"), "{text}");
+}
+
+#[test]
+fn a_search_that_cannot_be() {
+    let search = |values: &str| {
+        format!("{STUDY}\n[sweep.saturation]\nload = 'traffic.load.link_utilization'\n{values}\n")
+    };
+    for (values, expected) in [
+        ("from = 0.5\nto = 0.4", "a load above `from`, 0.5"),
+        ("from = 0\nto = 0.4", "a load above 0"),
+        ("from = 0.1\nto = 0.4\ntolerance = 1e-12", "no more than 30 halvings"),
+        ("from = 0.1\nto = 0.4\naccepted_fraction = 1.5", "a fraction above 0 and below 1"),
+        ("from = 0.1", "`to` is missing"),
+    ] {
+        let text = refused(&search(values), &[]);
+        assert!(text.contains(expected), "{values}: {text}");
+    }
+    let text = refused(&search("from = 0.1\nto = 0.4").replace("traffic.load", "trafic.load"), &[]);
+    assert!(text.contains("unknown key `trafic`") && text.contains("study.toml:18:8"), "{text}");
+}
+
+#[test]
 fn layers_override_one_another() {
     let sets =
         ["router.paths=1", "traffic.load=burst", "mapping=zyx", "measure.half_width=0.01"].map(str::to_owned);

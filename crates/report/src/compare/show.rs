@@ -42,18 +42,11 @@ pub fn page(comparison: &Comparison, all: bool) -> String {
             html.push_str("<p>The same in all results.</p>\n");
             continue;
         }
-        html.push_str("<div class=\"card\"><table>\n");
-        let line = |cells: &[String], tag: &str| {
-            cells.iter().map(|c| format!("<{tag}>{}</{tag}>", escape(c))).collect::<String>()
-        };
-        let _ = writeln!(html, "<tr class=\"head\">{}</tr>", line(&head, "th"));
-        for row in &rows {
-            let _ = writeln!(html, "<tr>{}</tr>", line(row, "td"));
-        }
-        html.push_str("</table></div>\n");
+        page::table(&mut html, &head, &rows, &[]);
     }
     let _ = writeln!(html, "<p class=\"soft\">{}</p>", escape(&same(comparison, all)));
-    html + page::END
+    page::end(&mut html, &[]);
+    html
 }
 
 /// What is left out, and what the differences mean.

@@ -14,8 +14,8 @@ pub(super) struct Beside {
     figure: String,
     /// What it depends on, with its unit.
     setting: String,
-    /// Whether it has a unit: counts are not drawn.
-    has_unit: bool,
+    /// Its unit; empty for counts, which are not drawn.
+    unit: String,
     /// The points' names and figures.
     curves: Vec<Curve>,
 }
@@ -35,8 +35,8 @@ pub(super) fn figures(outcomes: &[Outcome]) -> Vec<Beside> {
                 let figure = of.heading();
                 let known = all.iter().position(|b| b.figure == figure && b.setting == setting);
                 let at = known.unwrap_or_else(|| {
-                    let (setting, has_unit) = (setting.clone(), !of.unit.is_empty());
-                    all.push(Beside { figure, setting, has_unit, curves: vec![] });
+                    let (setting, unit) = (setting.clone(), of.unit.clone());
+                    all.push(Beside { figure, setting, unit, curves: vec![] });
                     all.len() - 1
                 });
                 let points = points(table, x, column);
@@ -74,8 +74,8 @@ impl Beside {
     }
 
     fn plot(&self) -> Option<Plot> {
-        let fits = self.has_unit && self.curves.len() <= COLOURS;
-        fits.then(|| plot(&self.heading(), &self.setting, &self.curves))
+        let fits = !self.unit.is_empty() && self.curves.len() <= COLOURS;
+        fits.then(|| plot(&self.heading(), &self.setting, &self.unit, &self.curves))
     }
 }
 

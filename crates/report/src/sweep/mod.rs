@@ -7,16 +7,22 @@ use netloom_study::diagnose::Problem;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
 use netloom_study::run::{ProgressSink, Simulate};
-use netloom_study::sweep::{self, Store, short_names, shown};
+use netloom_study::sweep::{self, Store, saturation as search, short_names, shown};
 use netloom_study::tree::{Tree, Value};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 mod cost;
+mod figure;
+mod layout;
+mod limits;
 mod measured;
+mod narrow;
 mod over_time;
 mod plot;
 mod report;
+mod saturation;
+mod sheet;
 mod table;
 mod where_time_goes;
 
@@ -25,10 +31,9 @@ pub use table::{columns, failures};
 
 /// Whether a folder holds this very sweep, so that it can be gone on with.
 pub fn holds(folder: &Path, study: &ResolvedStudy) -> bool {
-    // Claims change nothing of the points.
-    let same = |text: String| {
-        text.strip_prefix(&identity(study)).is_some_and(|rest| rest.is_empty() || rest.starts_with(CLAIMS))
-    };
+    // Drawings and claims change nothing of the points.
+    let is_rest = |rest: &str| rest.is_empty() || [PLOT, CLAIMS].iter().any(|table| rest.starts_with(table));
+    let same = |text: String| text.strip_prefix(&identity(study)).is_some_and(is_rest);
     std::fs::read_to_string(folder.join("sweep.toml")).is_ok_and(same)
 }
 
@@ -48,6 +53,8 @@ pub fn forget(folder: &Path) -> Result<(), Problem> {
 
 /// What claims begin with where they are written out.
 const CLAIMS: &str = "\n[[claim]]\n";
+/// The same of what figures are drawn over.
+const PLOT: &str = "\n[sweep.plot]\n";
 
 /// What the points of a sweep follow from, as a TOML file: running it repeats the sweep.
 fn identity(study: &ResolvedStudy) -> String {
@@ -57,7 +64,12 @@ fn identity(study: &ResolvedStudy) -> String {
         let values: Vec<String> = axis.values.iter().map(Tree::inline).collect();
         text.push_str(&format!("{:?} = [{}]\n", axis.path, values.join(", ")));
     }
-    text
+    text + &study.saturation_to_toml()
+}
+
+/// The whole sweep as a TOML file: running it repeats the sweep, its drawings and the verdicts on its claims.
+fn complete(study: &ResolvedStudy) -> String {
+    identity(study) + &study.plot_to_toml() + &study.claims_to_toml()
 }
 
 /// Runs a sweep into a folder. Points that the folder holds already, complete and with the same configuration, are not
@@ -94,9 +106,9 @@ pub fn run_and_keep(
     std::fs::create_dir_all(&at)
         .map_err(|e| Problem::new(format!("cannot create the folder {}: {e}", at.display())))?;
     let mut files = write::Files::of(folder);
-    files.put("sweep.toml", (identity(study) + &study.claims_to_toml()).as_bytes());
+    files.put("sweep.toml", complete(study).as_bytes());
     files.finish()?;
-    let (outcomes, mut halt) = sweep::run(points, simulator, &Folder(folder), progress, threads);
+    let (outcomes, mut halt) = sweep::run_all(study, points, simulator, &Folder(folder), progress, threads)?;
     if let Err(problem) = write_summary(folder, study, &outcomes) {
         halt.get_or_insert(Halt { problem, refused: false });
     }
@@ -136,6 +148,8 @@ struct Summary<'a> {
     partial: Option<String>,
     configuration: netloom_study::resolve::Configuration<'a>,
     points: Vec<serde_json::Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    saturation: Vec<serde_json::Value>,
     #[serde(skip_serializing_if = "<[Judged]>::is_empty")]
     claims: &'a [Judged],
 }
@@ -154,11 +168,18 @@ fn value_json(value: &Tree) -> serde_json::Value {
 /// `sweep.json` of the outcomes: parameters and figures of each point.
 pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -> String {
     let missing = outcomes.iter().filter(|o| o.result.is_none()).count();
+    let (found, axis) = (search::found(study, outcomes), search::load_axis(study));
     let points = outcomes.iter().map(|o| {
         let parameters: serde_json::Map<String, serde_json::Value> =
             study.axes.iter().zip(&o.point.values).map(|(a, v)| (a.path.clone(), value_json(v))).collect();
         let figures = o.result.as_ref().map(|r| {
-            columns(r).into_iter().map(|(k, v)| (k.into_owned(), v.into())).collect::<serde_json::Map<_, _>>()
+            let own = columns(r).into_iter().map(|(name, value)| match &*name {
+                table::SATURATED => (name.into_owned(), table::flag(value).into()),
+                _ => (name.into_owned(), value.into()),
+            });
+            let load =
+                saturation::load_of(&found, axis, o).map(|x| (table::SATURATION_LOAD.into(), x.into()));
+            own.chain(load).collect::<serde_json::Map<_, _>>()
         });
         serde_json::json!({
             "folder": table::folder(o),
@@ -174,6 +195,7 @@ pub fn to_json(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -
         partial: (missing > 0).then(|| format!("{missing} of {} points have not run", outcomes.len())),
         configuration: study.configuration(),
         points: points.collect(),
+        saturation: saturation::json(study, outcomes),
         claims,
     };
     let mut text = serde_json::to_string_pretty(&summary).expect("a summary is plain data");
@@ -189,7 +211,7 @@ fn write_summary(folder: &Path, study: &ResolvedStudy, outcomes: &[Outcome]) -> 
     let table = table::columns_of(study, outcomes);
     files.put("sweep.parquet", &table.to_parquet()?);
     files.put("sweep.csv", &table.to_csv()?);
-    files.put("report.html", report::to_html(study, outcomes, &plots, &claims).as_bytes());
+    files.put("report.html", report::to_html(study, outcomes, &plots, &claims, folder).as_bytes());
     for plot in &plots {
         files.put(&format!("{}.svg", plot.name), plot.svg.as_bytes());
     }
@@ -218,7 +240,10 @@ pub fn summary(study: &ResolvedStudy, outcomes: &[Outcome], claims: &[Judged]) -
     let mut head = names;
     let (figures, rows) = table::rows(outcomes, true);
     head.extend(figures);
-    let mut text = crate::text_table::aligned(&head, &rows);
+    let mut text = narrow::table(&head, &rows, study.axes.len());
+    if let Some((head, rows)) = saturation::table(study, outcomes) {
+        text += &format!("\n{}\n{}", saturation::HEADING, crate::text_table::aligned(&head, &rows));
+    }
     text += &measured::text(outcomes);
     if let Some((head, rows)) = cost::table(study, outcomes) {
         text += &format!("\n{}", crate::text_table::aligned(&head, &rows));

@@ -1,10 +1,11 @@
 //! The table of a sweep: the figures of each point, for programs (`sweep.json`, `sweep.parquet`) and for people.
 
-use super::{Outcome, shown, where_time_goes};
+use super::{Outcome, saturation, shown, where_time_goes};
 use crate::write::tables::{Column, Table};
 use netloom_study::number::{percent, short};
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::{Column as MeasuredColumn, Ended, JobFigures, MeasuredTable, RunResult};
+use netloom_study::sweep::saturation as search;
 use netloom_study::tree::Tree;
 use std::borrow::Cow;
 
@@ -16,6 +17,8 @@ const SLOWDOWNS: [&str; 4] =
 pub(super) const RUN_TIME: &str = "run_time_us";
 /// 1 where the network accepts less than is offered, else 0.
 pub(super) const SATURATED: &str = "saturated";
+/// What a search for saturation found: the highest load at which the network keeps up.
+pub(super) const SATURATION_LOAD: &str = "saturation_load";
 
 /// The figures of a point that the sweep's table shows: column name and value. Results of machines of one kind have the same, but for what only some
 /// are asked for or can tell.
@@ -91,7 +94,7 @@ pub(super) fn columns_of(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
     let mut table = Table::default();
     for (i, axis) in study.axes.iter().enumerate() {
         let values: Vec<&Tree> = done.iter().map(|(o, _)| &o.point.values[i]).collect();
-        let numbers: Option<Vec<f64>> = values.iter().map(|v| super::plot::number(v)).collect();
+        let numbers: Option<Vec<f64>> = values.iter().map(|v| v.number()).collect();
         let name = axis.path.replace('.', "_");
         table.0.push((
             name,
@@ -108,14 +111,29 @@ pub(super) fn columns_of(study: &ResolvedStudy, outcomes: &[Outcome]) -> Table {
             names.push(name);
         }
     }
+    let figures: Vec<_> = done.iter().map(|(_, r)| columns(r)).collect();
     for name in &names {
         // Not all points have all: some were asked for more, or can tell more.
-        let of = |r: &RunResult| columns(r).iter().find(|c| c.0 == *name).map_or(f64::NAN, |c| c.1);
-        table.0.push((name.clone().into_owned(), Column::Numbers(done.iter().map(|(_, r)| of(r)).collect())));
+        let values = figures.iter().map(|all| all.iter().find(|c| c.0 == *name).map_or(f64::NAN, |c| c.1));
+        let column = match &**name {
+            SATURATED => Column::Flags(values.map(flag).collect()),
+            _ => Column::Numbers(values.collect()),
+        };
+        table.0.push((name.clone().into_owned(), column));
+    }
+    if let axis @ Some(_) = search::load_axis(study) {
+        let found = search::found(study, outcomes);
+        let loads = done.iter().map(|(o, _)| saturation::load_of(&found, axis, o).unwrap_or(f64::NAN));
+        table.0.push((SATURATION_LOAD.into(), Column::Numbers(loads.collect())));
     }
     table.0.push(("warnings".into(), texts(&|_, r| remarks(r).join("; "))));
     table.0.push(("folder".into(), texts(&|o, _| folder(o))));
     table
+}
+
+/// A figure that is 1 or 0, or no number where it is not defined.
+pub(super) fn flag(value: f64) -> Option<bool> {
+    value.is_finite().then_some(value > 0.0)
 }
 
 /// The folder of a point, relative to the sweep's.

@@ -40,7 +40,7 @@ pub(super) fn plot(outcomes: &[Outcome]) -> Option<Plot> {
     let (top, width) = (70.0, WIDTH - left - 90.0);
     let mut svg = Svg::new(top + ROW * rows.len() as f64 + 16.0);
     svg.text(16.0, 22.0, "start", "t", title);
-    let names: Vec<&str> = PARTS.iter().map(|part| part.1).collect();
+    let names: Vec<(usize, &str)> = PARTS.iter().map(|part| part.1).enumerate().collect();
     svg.legend(16.0, 46.0, &names);
     for (row, (name, figures)) in rows.iter().enumerate() {
         let y = top + ROW * row as f64;
@@ -60,5 +60,5 @@ pub(super) fn plot(outcomes: &[Outcome]) -> Option<Plot> {
     let caption = format!(
         "{title}. A bar ends when the rank does, on average; the run time is that of the last rank. Injection: held by its network interface. Wire: waiting for what is under way, as long as that takes on a machine that is otherwise empty; queueing: as far as it takes longer."
     );
-    Some(Plot { name: "where-time-goes".into(), caption, svg: svg.finish(title) })
+    Some(Plot::drawn("where-time-goes", caption, svg.finish(title)))
 }

@@ -1,7 +1,8 @@
 //! Curves over time: one drawing for each chart of the result.
 
 use super::Plot;
-use super::svg::{Axis, COLOURS, Frame, Svg, WIDTH, path};
+use super::chart::{Chart, Curve, from_zero};
+use super::svg::Axis;
 use netloom_study::result::{RunResult, Series, Simulated};
 
 /// Most points that a curve is drawn with; more are averaged.
@@ -21,11 +22,8 @@ pub fn plots(result: &RunResult) -> Vec<Plot> {
             let all = result.series.iter().filter(|s| s.chart == chart).map(|s| (s.name.as_str(), s));
             let (curves, zero) = without_zeros(all.collect())?;
             let zero = if zero.is_empty() { zero } else { format!(" Zero throughout, not drawn: {zero}.") };
-            Some(Plot {
-                name: file_name(chart),
-                caption: caption(&curves) + &zero,
-                svg: draw(chart, &curves, Some(&result.simulated)),
-            })
+            let drawn = over_time(chart, &curves, Some(&result.simulated));
+            Some(Plot::of(file_name(chart), caption(&curves) + &zero, drawn))
         })
         .collect()
 }
@@ -51,11 +49,11 @@ pub fn compared(runs: &[(String, Vec<Series>)]) -> Vec<Plot> {
         let curves: Vec<(&str, &Series)> =
             runs.iter().filter_map(|(name, all)| Some((name.as_str(), &all[first(all)?]))).collect();
         let (_, first) = curves.first()?;
-        Some(Plot {
-            name: format!("sweep-{}-over-time", file_name(chart)),
-            caption: format!("Of each point: {}. {}", first.name, caption(&curves)),
-            svg: draw(chart, &curves, None),
-        })
+        Some(Plot::of(
+            format!("sweep-{}-over-time", file_name(chart)),
+            format!("Of each point: {}. {}", first.name, caption(&curves)),
+            over_time(chart, &curves, None),
+        ))
     };
     COMPARED.iter().filter_map(chart).collect()
 }
@@ -74,67 +72,40 @@ fn caption(curves: &[(&str, &Series)]) -> String {
     format!("Means over windows of {:.1} us.", curves[0].1.window_us)
 }
 
+/// What the curves of virtual channels are called. They have a panel each: they lie upon one another where traffic is spread evenly.
+const VC: &str = "VC";
+
 /// Curves by their names; the measured span shaded, if there is one for all.
-fn draw(chart: &str, curves: &[(&str, &Series)], simulated: Option<&Simulated>) -> String {
+fn over_time(chart: &str, curves: &[(&str, &Series)], simulated: Option<&Simulated>) -> Chart {
     let first = curves[0].1;
     let as_percent = first.unit == "fraction";
     let scale = if as_percent { 100.0 } else { 1.0 };
     let end = curves.iter().map(|(_, c)| c.window_us * c.values.len() as f64).fold(1e-9, f64::max);
-    let values = curves.iter().flat_map(|(_, c)| &c.values).filter(|v| v.is_finite());
-    let top = values.fold(0.0f64, |m, &v| m.max(v)) * scale;
-    let mut svg = Svg::new(300.0);
-    svg.text(14.0, 22.0, "start", "t", chart);
-    let mut frame_top = 62.0;
-    if curves.len() > 1 {
-        let names: Vec<&str> = curves.iter().map(|(name, _)| *name).collect();
-        frame_top += svg.legend(14.0, 44.0, &names);
-    }
-    let frame = Frame {
-        left: 70.0,
-        right: WIDTH - 24.0,
-        top: frame_top,
-        bottom: 250.0,
-        x: Axis { low: 0.0, high: end, label: "simulated time, us".into(), log: false, names: vec![] },
-        y: Axis {
-            low: 0.0,
-            high: if top > 0.0 { top * 1.06 } else { 1.0 },
-            label: if as_percent { "%".into() } else { first.unit.clone() },
-            log: false,
-            names: vec![],
-        },
-    };
-    if let Some(simulated) = simulated
-        && simulated.measured_us > 0.0
-        && simulated.measured_from_us < end
-    {
-        let (x1, y1) = frame.at(simulated.measured_from_us, frame.y.high);
-        let (x2, y2) = frame.at((simulated.measured_from_us + simulated.measured_us).min(end), 0.0);
-        svg.raw(&format!(
-            r#"<rect x="{x1:.1}" y="{y1:.1}" width="{:.1}" height="{:.1}" style="fill:var(--band)"/>"#,
-            x2 - x1,
-            y2 - y1
-        ));
-        svg.text(x2, y1 - 6.0, "end", "s", "shaded: measured");
-    }
-    frame.draw(&mut svg);
-    for (i, (_, curve)) in curves.iter().enumerate() {
-        let group = curve.values.len().div_ceil(POINTS_MAX).max(1);
-        let points = curve.values.chunks(group).enumerate().filter_map(|(j, values)| {
+    let of = |(colour, (name, series)): (usize, &(&str, &Series))| {
+        let group = series.values.len().div_ceil(POINTS_MAX).max(1);
+        let point = |(j, values): (usize, &[f64])| {
             let mean = values.iter().sum::<f64>() / values.len() as f64 * scale;
             let middle = (j * group) as f64 + values.len() as f64 / 2.0;
-            mean.is_finite().then(|| frame.at(middle * curve.window_us, mean))
-        });
-        let points: Vec<(f64, f64)> = points.collect();
-        let style = format!("stroke:var(--c{})", i % COLOURS);
-        match points[..] {
-            [(x, y)] => svg.raw(&format!(
-                r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" style="fill:var(--c{})"/>"#,
-                i % COLOURS
-            )),
-            _ => svg.raw(&format!(r#"<path d="{}" class="l" style="{style}"/>"#, path(points))),
-        }
+            mean.is_finite().then_some((middle * series.window_us, mean))
+        };
+        let points = series.values.chunks(group).enumerate().filter_map(point).collect();
+        Curve { name: (*name).to_owned(), colour, points, ..Curve::default() }
+    };
+    let curves: Vec<Curve> = curves.iter().enumerate().map(of).collect();
+    let top = curves.iter().flat_map(|c| &c.points).map(|p| p.1).fold(0.0, f64::max);
+    let measured = simulated.filter(|s| s.measured_us > 0.0 && s.measured_from_us < end);
+    Chart {
+        title: chart.to_owned(),
+        described: format!("{chart} over simulated time"),
+        x: Axis { high: end, label: "simulated time, us".into(), ..Axis::default() },
+        y: from_zero(top, if as_percent { "%" } else { &first.unit }),
+        panels: curves.iter().all(|curve| curve.name.contains(VC)),
+        curves,
+        shaded: measured.map(|s| {
+            (s.measured_from_us, (s.measured_from_us + s.measured_us).min(end), "measured".to_owned())
+        }),
+        ..Chart::default()
     }
-    svg.finish(&format!("{chart} over simulated time"))
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub const FILES: &[FileEntry] = &[
     ),
     run(
         "report.html",
-        "The page for people: what limits the run, drawings, figures, configuration. It needs no other file.",
+        "The page for people: what limits the run, charts, figures, configuration. It needs no other file.",
     ),
     run("study.toml", "The study and its machine, complete: running it repeats the result, on any computer."),
     run("series.parquet", "Curves over time: a row per window of each curve."),
@@ -43,9 +43,12 @@ pub const FILES: &[FileEntry] = &[
     run("*.svg", "Every drawing of the page."),
     sweep("sweep.parquet", "A row per point: the values of the swept keys and the figures of the point."),
     sweep("sweep.csv", "The same as CSV."),
-    sweep("sweep.json", "The same with configuration and claims."),
+    sweep("sweep.json", "The same with configuration, claims, and what a search for saturation found."),
     sweep("sweep.toml", "The study with its `[sweep]` table, complete: sweeping it repeats the result."),
-    sweep("report.html", "The page for people: the table of points, and drawings that compare them."),
+    sweep(
+        "report.html",
+        "The page for people: charts that compare the points, what limits them, and their table.",
+    ),
     sweep("*.svg", "Every drawing of the page."),
     sweep("points/*/", "The folder of each point, with the files of a run."),
 ];
@@ -164,7 +167,15 @@ pub const TABLES: &[TableEntry] = &[
             ("offered_flits_per_tick", "Offered load per node, flits per tick; of networks of switches."),
             ("accepted_flits_per_tick", "Accepted load per node, flits per tick, requests and responses."),
             ("accepted_half_width_flits_per_tick", "Half width of its 95% confidence interval."),
-            ("saturated", "1 if the network accepts less than is offered, else 0."),
+            (
+                "saturated",
+                "Whether the network accepts less than is offered: true, false, or empty where that is not defined.",
+            ),
+            (
+                "saturation_load",
+                "The highest load at which the network keeps up, found for the point's other keys by `sweep.saturation`; empty where it is \
+                 not saturated up to the highest load, or at the lowest.",
+            ),
             ("mean_utilization", "Mean utilization of the links."),
             ("payload_utilization", "Mean fraction of the links' rate that carries payload; of tori."),
             ("max_utilization", "Utilization of the busiest link."),

@@ -38,23 +38,23 @@ pub fn plot(dims: &[u32], rows: &[LinkRow]) -> Option<Plot> {
         let (least, most) = links.iter().fold((1.0, 0.0), |(l, m): (f64, f64), &u| (l.min(u), m.max(u)));
         svg.text(52.0, y + 16.0, "end", "", &direction_name(*direction));
         svg.raw(&format!(
-            r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" style="fill:var(--c{colour});opacity:0.75"/>"#,
+            r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" style="fill:var(--c{colour});opacity:0.75"><title>{}: mean {}, min {}, max {}</title></rect>"#,
             frame.left,
             y + 4.0,
             at(mean) - frame.left,
-            ROW - 8.0
+            ROW - 8.0,
+            direction_name(*direction),
+            percent(mean),
+            percent(least),
+            percent(most)
         ));
         let middle = y + ROW / 2.0;
         svg.line(at(least), middle, at(most), middle, "a");
         [least, most].iter().for_each(|&end| svg.line(at(end), middle - 4.0, at(end), middle + 4.0, "a"));
         svg.text(WIDTH - 14.0, y + 16.0, "end", "s", &percent(mean));
     }
-    Some(Plot {
-        name: "links-by-direction".into(),
-        caption: "Bars are means of all links of a direction, lines reach from the minimum to the maximum."
-            .into(),
-        svg: svg.finish(title),
-    })
+    let caption = "Bars are means of all links of a direction, lines reach from the minimum to the maximum.";
+    Some(Plot::drawn("links-by-direction", caption.into(), svg.finish(title)))
 }
 
 #[cfg(test)]

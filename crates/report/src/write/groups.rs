@@ -1,6 +1,7 @@
 //! Link utilization of a dragonfly: between each two groups, and inside one of them, as matrices of who sends to whom.
 
 use super::Plot;
+use super::cells::Names;
 use super::links::{legend, range};
 use super::matrix::Matrix;
 use super::svg::{Svg, WIDTH};
@@ -48,7 +49,8 @@ fn between(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<Plot> {
     svg.text(14.0, 22.0, "start", "t", title);
     legend(&mut svg, colours.0, colours.1);
     svg.text(14.0, 60.0, "start", "", &told(global().map(|r| r.utilization)));
-    matrix.draw(&mut svg, (left, top), (cell, cell), colours);
+    let names = Names::new("", "to group ", "from group ");
+    matrix.draw(&mut svg, (left, top), (cell, cell), colours, &names);
     // As many numbers as there is room for.
     let step = ((20.0 / cell).ceil() as usize).max(1);
     for group in (0..groups).step_by(step) {
@@ -58,17 +60,17 @@ fn between(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<Plot> {
     }
     svg.text(left + width + 8.0, top - 6.0, "start", "s", "to \u{2192}");
     svg.text(left - 28.0, top - 6.0, "end", "s", "from \u{2193}");
-    Some(Plot {
-        name: "links-between-groups".into(),
-        caption: "Each row is a group that sends, each column one that receives: the mean of the links that join them.".into(),
-        svg: svg.finish(title),
-    })
+    let caption = "Each row is a group that sends, each column one that receives: the mean of the links that join them.";
+    Some(Plot::drawn("links-between-groups", caption.into(), svg.finish(title)))
 }
 
 /// What there is to draw of a class of links: a title, and matrices with their names.
 struct Panel {
     title: String,
     matrices: Vec<(String, Matrix)>,
+    /// What columns and rows are.
+    across: String,
+    along: String,
 }
 
 impl Panel {
@@ -100,7 +102,8 @@ impl Panel {
             let x = MARGIN + column as f64 * (width + GAP);
             let y = top + 24.0 + row as f64 * (height + NAME + GAP) + NAME;
             svg.text(x, y - 4.0, "start", "s", name);
-            matrix.draw(svg, (x, y), (cell, cell), colours);
+            let names = Names::new(name, &self.across, &self.along);
+            matrix.draw(svg, (x, y), (cell, cell), colours, &names);
         }
     }
 }
@@ -131,6 +134,8 @@ fn inside(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<Plot> {
         panels.push(Panel {
             title: format!("{class} links: {}", told(of.iter().map(|r| r.utilization))),
             matrices: lines.into_iter().enumerate().map(|(i, matrix)| (name(i), matrix)).collect(),
+            across: format!("to {} ", words[d]),
+            along: format!("from {} ", words[d]),
         });
     }
     let leaving: Vec<&&PortRow> = of_group.iter().filter(|r| r.to_group != group).collect();
@@ -144,6 +149,8 @@ fn inside(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<Plot> {
                 told(leaving.iter().map(|r| r.utilization))
             ),
             matrices: vec![(String::new(), routers)],
+            across: format!("{} ", words[0]),
+            along: format!("{} ", words[1]),
         });
     }
     let colours = range(of_group.iter().map(|r| r.utilization))?;
@@ -156,13 +163,9 @@ fn inside(dragonfly: &DragonflyConfig, rows: &[PortRow]) -> Option<Plot> {
         panel.draw(&mut svg, top, colours);
         top += panel.height();
     }
-    Some(Plot {
-        name: "links-of-a-group".into(),
-        caption: "The group whose own links are busiest. In each square, rows are routers that send, columns those that receive; links between \
-                  the same two are averaged."
-            .into(),
-        svg: svg.finish(&title),
-    })
+    let caption = "The group whose own links are busiest. In each square, rows are routers that send, columns those that receive; links \
+                   between the same two are averaged.";
+    Some(Plot::drawn("links-of-a-group", caption.into(), svg.finish(&title)))
 }
 
 /// The group whose own links are busiest.

@@ -1,7 +1,8 @@
 //! The latency histogram, over a logarithmic axis.
 
 use super::Plot;
-use super::svg::{Axis, Frame, Svg, WIDTH, path};
+use super::chart::{Chart, Curve, from_zero};
+use super::svg::Axis;
 use netloom_study::number::short;
 use netloom_study::result::{Latency, LatencyBin, LatencyStats};
 
@@ -21,32 +22,22 @@ pub fn plot(latency: &Latency) -> Option<Plot> {
     let shares: Vec<Vec<f64>> = shown.iter().map(|(_, stats)| spread(&stats.bins, low, high)).collect();
     let top = shares.iter().flatten().copied().fold(0.0, f64::max) * 100.0;
 
-    let mut svg = Svg::new(320.0);
-    svg.text(14.0, 22.0, "start", "t", "Latency of packets");
-    let names: Vec<&str> = shown.iter().map(|(name, _)| *name).collect();
-    svg.legend(14.0, 44.0, &names);
-    let frame = Frame {
-        left: 70.0,
-        right: WIDTH - 24.0,
-        top: 84.0,
-        bottom: 270.0,
-        x: Axis { low, high, label: "latency, ns (logarithmic)".into(), log: true, names: vec![] },
-        y: Axis { low: 0.0, high: top * 1.06, label: "% of packets".into(), log: false, names: vec![] },
-    };
-    frame.draw(&mut svg);
     let edge = |i: usize| low * (high / low).powf(i as f64 / BARS as f64);
-    for (i, shares) in shares.iter().enumerate() {
-        let mut points = vec![frame.at(low, 0.0)];
-        for (j, share) in shares.iter().enumerate() {
-            points.push(frame.at(edge(j), share * 100.0));
-            points.push(frame.at(edge(j + 1), share * 100.0));
-        }
-        points.push(frame.at(high, 0.0));
-        svg.raw(&format!(
-            r#"<path d="{}" class="l" style="stroke:var(--c{i});fill:var(--c{i});fill-opacity:.16"/>"#,
-            path(points)
-        ));
-    }
+    let curve = |(colour, ((name, _), shares)): (usize, (&(&str, &LatencyStats), &Vec<f64>))| Curve {
+        name: (*name).to_owned(),
+        colour,
+        steps: true,
+        points: shares.iter().chain([&0.0]).enumerate().map(|(i, share)| (edge(i), share * 100.0)).collect(),
+        ..Curve::default()
+    };
+    let chart = Chart {
+        title: "Latency of packets".into(),
+        described: "Histogram of packet latency".into(),
+        x: Axis { low, high, label: "latency, ns (logarithmic)".into(), log: true, names: vec![] },
+        y: from_zero(top, "% of packets"),
+        curves: shown.iter().zip(&shares).enumerate().map(curve).collect(),
+        ..Chart::default()
+    };
     let figures: Vec<String> = shown
         .iter()
         .map(|(name, s)| {
@@ -54,11 +45,7 @@ pub fn plot(latency: &Latency) -> Option<Plot> {
             format!("{name}: mean {mean} ns, p50 {p50} ns, p99 {p99} ns")
         })
         .collect();
-    Some(Plot {
-        name: "latency".into(),
-        caption: format!("{}.", figures.join("; ")),
-        svg: svg.finish("Histogram of packet latency"),
-    })
+    Some(Plot::of("latency-of-packets".into(), format!("{}.", figures.join("; ")), chart))
 }
 
 /// The share of packets in each bar; a bin that lies across several is shared out among them.

@@ -1,9 +1,11 @@
 //! Link utilization of a fat tree: level by level, up and down, and how evenly the links of each are used.
 
 use super::Plot;
+use super::cells::Names;
+use super::chart::{Chart, Curve, from_zero};
 use super::links::{legend, range};
 use super::matrix::Matrix;
-use super::svg::{Axis, COLOURS, Frame, Svg, WIDTH, path};
+use super::svg::{Axis, Svg, WIDTH};
 use netloom_fabric::config::SwitchedTopology;
 use netloom_fabric::topology::wiring::Wiring;
 use netloom_study::number::grouped;
@@ -34,6 +36,8 @@ pub fn plots(topology: &SwitchedTopology, wiring: &Wiring, rows: &[PortRow]) -> 
 struct Level {
     /// Up and down.
     ways: [(LevelUse, Matrix, Vec<f64>); 2],
+    /// Switches that share a column.
+    together: usize,
 }
 
 impl Level {
@@ -57,7 +61,7 @@ impl Level {
             loads.sort_by(f64::total_cmp);
             (LevelUse::of(level, up, rows), matrix, loads)
         };
-        Level { ways: [way(true), way(false)] }
+        Level { ways: [way(true), way(false)], together }
     }
 
     fn cell(&self) -> (f64, f64) {
@@ -89,58 +93,41 @@ fn pictures(levels: &[Level], colours: (f64, f64)) -> Plot {
                 &format!("{}: {} links", used.name(), grouped(used.links as i64)),
             );
             svg.text(x, top + 24.0, "start", "s", &used.told());
-            matrix.draw(&mut svg, (x, top + 32.0), level.cell(), colours);
+            let across = if level.together > 1 { "switches from " } else { "switch " };
+            let names = Names { step: level.together, ..Names::new(used.name(), across, "parent ") };
+            matrix.draw(&mut svg, (x, top + 32.0), level.cell(), colours, &names);
         }
         top += level.height();
     }
-    Plot {
-        name: "links-by-level".into(),
-        caption: "Each column is a switch of the lower level, or several that follow one another, each row one of its parents; colours are \
-                  the links between them."
-            .into(),
-        svg: svg.finish(title),
-    }
+    let caption = "Each column is a switch of the lower level, or several that follow one another, each row one of its parents; colours are \
+                   the links between them.";
+    Plot::drawn("links-by-level", caption.into(), svg.finish(title))
 }
 
 /// The loads of the links of each level and way, in rising order.
 fn in_order(levels: &[Level]) -> Plot {
     let ways: Vec<&(LevelUse, Matrix, Vec<f64>)> = levels.iter().flat_map(|level| &level.ways).collect();
     let most = ways.iter().map(|way| way.0.max_utilization).fold(0.01, f64::max) * 100.0;
-    let mut svg = Svg::new(330.0);
-    let title = "Utilization of the links in rising order";
-    svg.text(14.0, 22.0, "start", "t", title);
-    let names: Vec<String> = ways.iter().map(|way| way.0.name()).collect();
-    let taken = svg.legend(14.0, 44.0, &names.iter().map(String::as_str).collect::<Vec<_>>());
-    let frame = Frame {
-        left: 70.0,
-        right: WIDTH - 24.0,
-        top: 66.0 + taken,
-        bottom: 280.0,
-        x: Axis {
-            low: 0.0,
-            high: 100.0,
-            label: "% of the links, by rising utilization".into(),
-            log: false,
-            names: vec![],
-        },
-        y: Axis { low: 0.0, high: most * 1.06, label: "%".into(), log: false, names: vec![] },
-    };
-    frame.draw(&mut svg);
-    for (i, (_, _, loads)) in ways.iter().enumerate().filter(|(_, way)| !way.2.is_empty()) {
-        let last = loads.len() - 1;
-        let points = (0..=POINTS_MAX).map(|point| {
+    let curve = |(colour, (used, _, loads)): (usize, &&(LevelUse, Matrix, Vec<f64>))| {
+        let last = loads.len().saturating_sub(1);
+        let point = |point: usize| {
             let share = point as f64 / POINTS_MAX as f64;
-            frame.at(share * 100.0, loads[(share * last as f64).round() as usize] * 100.0)
-        });
-        let (d, colour) = (path(points), i % COLOURS);
-        svg.raw(&format!(r#"<path d="{d}" class="l" style="stroke:var(--c{colour})"/>"#));
-    }
-    Plot {
-        name: "links-by-load".into(),
-        caption: "A level line is traffic that is spread evenly; one that rises at its end is a few links that carry more than the others."
-            .into(),
-        svg: svg.finish(title),
-    }
+            Some((share * 100.0, loads.get((share * last as f64).round() as usize)? * 100.0))
+        };
+        let points = (0..=POINTS_MAX).filter_map(point).collect();
+        Curve { name: used.name(), colour, points, ..Curve::default() }
+    };
+    let title = "Utilization of the links in rising order";
+    let chart = Chart {
+        title: title.into(),
+        described: title.into(),
+        x: Axis { high: 100.0, label: "% of the links, by rising utilization".into(), ..Axis::default() },
+        y: from_zero(most, "%"),
+        curves: ways.iter().enumerate().map(curve).collect(),
+        ..Chart::default()
+    };
+    let caption = "A level line is traffic that is spread evenly; one that rises at its end is a few links that carry more than the others.";
+    Plot::of("links-by-load".into(), caption.into(), chart)
 }
 
 #[cfg(test)]

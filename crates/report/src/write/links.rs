@@ -1,6 +1,7 @@
 //! Link utilization laid out over the torus: for each dimension a drawing of its two directions, plane by plane.
 
 use super::Plot;
+use super::cells::{self, Names};
 use super::colour::picture;
 use super::svg::{Svg, WIDTH, text_width};
 use netloom_study::number::percent;
@@ -102,7 +103,7 @@ pub fn plots(dims: &[u32], rows: &[LinkRow]) -> Vec<Plot> {
                 "Each map is a plane of the torus, each point the link that leaves a node in the direction shown; {axes}. \
                  All drawings share one scale."
             );
-            Plot { name: format!("links-{}", letter(d)), caption, svg }
+            Plot::drawn(&format!("links-{}", letter(d)), caption, svg)
         })
         .collect()
 }
@@ -145,7 +146,7 @@ fn draw(layout: &Layout, rows: &[LinkRow], d: usize, low: f64, high: f64) -> Str
             ),
         };
         svg.text(14.0, top, "start", "", &title);
-        planes(&mut svg, layout, &of, top + 10.0, low, high);
+        planes(&mut svg, layout, &of, top + 10.0, (low, high));
     }
     svg.finish(&format!("Utilization of the {} links over the torus", letter(d)))
 }
@@ -165,13 +166,14 @@ pub(super) fn legend(svg: &mut Svg, low: f64, high: f64) {
 }
 
 /// Draws the maps of one direction below `top`, px.
-fn planes(svg: &mut Svg, layout: &Layout, rows: &[&LinkRow], top: f64, low: f64, high: f64) {
+fn planes(svg: &mut Svg, layout: &Layout, rows: &[&LinkRow], top: f64, (low, high): (f64, f64)) {
+    let direction = rows.first().map_or(String::new(), |row| direction_name(row.direction));
     let (across, up) = (layout.across, layout.up);
     let mut values = vec![None; across * up * layout.planes];
     for row in rows {
         let (plane, y, x) = layout.place(&row.node);
         // Pictures start at the top; y runs upwards.
-        values[(plane * up + up - 1 - y) * across + x] = Some((row.utilization - low) / (high - low));
+        values[(plane * up + up - 1 - y) * across + x] = Some(row.utilization);
     }
     let (width, height) = (across as f64 * layout.cell, layout.plane_height());
     svg.text(
@@ -189,10 +191,15 @@ fn planes(svg: &mut Svg, layout: &Layout, rows: &[&LinkRow], top: f64, low: f64,
         let left = LEFT + (plane % layout.columns) as f64 * layout.pitch;
         let upper = top + (plane / layout.columns) as f64 * (height + NAME + GAP) + NAME;
         svg.text(left, upper - 3.0, "start", "s", &plane_name(&layout.axes, &layout.dims, plane));
-        svg.raw(&format!(
-            r#"<rect x="{left:.1}" y="{upper:.1}" width="{width:.1}" height="{height:.1}" style="fill:var(--empty)"/><image x="{left:.1}" y="{upper:.1}" width="{width:.1}" height="{height:.1}" preserveAspectRatio="none" style="image-rendering:pixelated" href="{}"/>"#,
-            picture(across, &values[plane * across * up..(plane + 1) * across * up])
-        ));
+        let name = plane_name(&layout.axes, &layout.dims, plane);
+        let comma = if name.is_empty() { "" } else { ", " };
+        let prefix = |i: usize| layout.letter(i).map_or(String::new(), |letter| format!("{letter}="));
+        let names = Names {
+            upwards: true,
+            ..Names::new(format!("{name}{comma}{direction} link"), prefix(0), prefix(1))
+        };
+        let of_plane = &values[plane * across * up..(plane + 1) * across * up];
+        cells::draw(svg, (left, upper, width, height), (across, of_plane), (low, high), &names);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A matrix of means, drawn as a picture of coloured cells.
 
-use super::colour::picture;
+use super::cells::{self, Names};
 use super::svg::Svg;
 
 /// A matrix of means, row by row from the top.
@@ -36,13 +36,16 @@ impl Matrix {
     }
 
     /// Draws it with its upper left corner there; `low` and `high` are the ends of the colours.
-    pub fn draw(&self, svg: &mut Svg, (x, y): (f64, f64), cell: (f64, f64), (low, high): (f64, f64)) {
-        let values: Vec<Option<f64>> =
-            self.means().map(|mean| mean.map(|mean| (mean - low) / (high - low))).collect();
+    pub fn draw(
+        &self,
+        svg: &mut Svg,
+        (x, y): (f64, f64),
+        cell: (f64, f64),
+        (low, high): (f64, f64),
+        names: &Names,
+    ) {
+        let values: Vec<Option<f64>> = self.means().collect();
         let (width, height) = self.size(cell);
-        svg.raw(&format!(
-            r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" style="fill:var(--empty)"/><image x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" preserveAspectRatio="none" style="image-rendering:pixelated" href="{}"/>"#,
-            picture(self.columns, &values)
-        ));
+        cells::draw(svg, (x, y, width, height), (self.columns, &values), (low, high), names);
     }
 }

@@ -1,7 +1,8 @@
 //! What programs measured themselves: drawings of each table, with published points beside its curves, and the table for people.
 
 use super::Plot;
-use super::svg::{Axis, Frame, Svg, WIDTH, line, ring};
+use super::chart::{self, Chart, from_zero};
+use super::svg::{Axis, Mark};
 use crate::text_table::aligned;
 use netloom_study::number::{grouped, short};
 use netloom_study::result::{Column, MeasuredTable};
@@ -50,13 +51,13 @@ pub fn plots(table: &MeasuredTable) -> Vec<Plot> {
         let curves: Vec<Curve> =
             drawn.iter().filter(|&&c| table.columns[c].unit == **unit).map(|&c| curve(c)).collect();
         let title = if units.len() == 1 { table.title.clone() } else { format!("{}, {unit}", table.title) };
-        plot(&title, &table.columns[x].heading(), &curves)
+        plot(&title, &table.columns[x].heading(), unit, &curves)
     };
     units.iter().map(plot_of).collect()
 }
 
-/// Some curves over what they depend on.
-pub fn plot(title: &str, label: &str, curves: &[Curve]) -> Plot {
+/// Some curves of a unit over what they depend on.
+pub fn plot(title: &str, label: &str, unit: &str, curves: &[Curve]) -> Plot {
     let across = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.0);
     let (low, high) = (across().fold(f64::INFINITY, f64::min), across().fold(f64::NEG_INFINITY, f64::max));
     // A quick run has fewer rows than the paper: what is beyond them is not shown.
@@ -67,20 +68,19 @@ pub fn plot(title: &str, label: &str, curves: &[Curve]) -> Plot {
     };
     let heights: Vec<f64> = curves.iter().flat_map(drawn).collect();
     let has_published = curves.iter().any(|curve| curve.published.iter().any(|p| near(&p)));
-    let mut svg = Svg::new(340.0);
-    svg.text(14.0, 22.0, "start", "t", title);
-    let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
-    let legend = svg.legend(14.0, 44.0, &names);
-    if has_published {
-        svg.text(WIDTH - 24.0, 22.0, "end", "s", "rings: published");
-    }
     // Sizes that double go over a logarithmic axis, and so does what grows with them.
     let log = low > 0.0 && high / low > FAR_APART;
-    let frame = Frame {
-        left: 70.0,
-        right: WIDTH - 24.0,
-        top: 66.0 + legend,
-        bottom: 290.0,
+    let curve = |(colour, curve): (usize, &Curve)| chart::Curve {
+        name: curve.name.clone(),
+        colour,
+        points: curve.points.clone(),
+        marks: vec![Mark::Full; curve.points.len()],
+        rings: curve.published.iter().filter(near).copied().collect(),
+        ..chart::Curve::default()
+    };
+    let chart = Chart {
+        title: title.to_owned(),
+        described: title.to_owned(),
         x: Axis {
             low,
             high: if high > low { high } else { low + 1.0 },
@@ -88,33 +88,28 @@ pub fn plot(title: &str, label: &str, curves: &[Curve]) -> Plot {
             log,
             names: vec![],
         },
-        y: upward(&heights, log),
+        y: upward(&heights, unit, log),
+        curves: curves.iter().enumerate().map(curve).collect(),
+        remark: if has_published { "rings: published".into() } else { String::new() },
+        ..Chart::default()
     };
-    frame.draw(&mut svg);
-    for (number, curve) in curves.iter().enumerate() {
-        line(&mut svg, &frame, number, &curve.points);
-        curve.published.iter().filter(near).for_each(|&point| ring(&mut svg, &frame, number, point));
-    }
+    let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
     let beside = if has_published { " Rings are published figures." } else { "" };
-    Plot {
-        name: super::curves::file_name(title),
-        caption: format!("{} by {label}.{beside}", names.join(", ")),
-        svg: svg.finish(title),
-    }
+    Plot::of(super::curves::file_name(title), format!("{} by {label}.{beside}", names.join(", ")), chart)
 }
 
 /// From this ratio on values cannot be told apart on a linear axis.
 const FAR_APART: f64 = 50.0;
 
 /// The axis of figures: logarithmic where that across is, and they are as far apart.
-fn upward(heights: &[f64], across_is_log: bool) -> Axis {
+fn upward(heights: &[f64], unit: &str, across_is_log: bool) -> Axis {
     let low = heights.iter().copied().fold(f64::INFINITY, f64::min);
     let high = heights.iter().copied().fold(0.0, f64::max);
     if across_is_log && low > 0.0 && high / low > FAR_APART {
-        let label = "logarithmic".to_owned();
+        let label = format!("{unit} (logarithmic)");
         return Axis { low: low / 1.2, high: high * 1.2, label, log: true, names: vec![] };
     }
-    Axis { low: 0.0, high: high * 1.06, label: String::new(), log: false, names: vec![] }
+    from_zero(high, unit)
 }
 
 /// The table in aligned columns.
@@ -180,10 +175,12 @@ mod tests {
             points: sizes.into_iter().zip(times).collect(),
             published: vec![],
         };
-        let of = |times| upward(&curve(times).points.iter().map(|p| p.1).collect::<Vec<_>>(), true);
+        let of = |times| upward(&curve(times).points.iter().map(|p| p.1).collect::<Vec<_>>(), "ns", true);
         let axis = of([1.0, 1.1, 8.0, 2000.0]);
         assert!(axis.log && axis.low < 1.0 && axis.high > 2000.0);
-        assert!(plot("Latency, ns", "size", &[curve([1.0, 1.1, 8.0, 2000.0])]).svg.contains("logarithmic"));
+        assert!(
+            plot("Latency, ns", "size", "ns", &[curve([1.0, 1.1, 8.0, 2000.0])]).svg.contains("logarithmic")
+        );
         // Near one another; and what has no logarithm.
         assert!(!of([1.0, 1.1, 8.0, 20.0]).log);
         assert!(!of([0.0, 1.1, 8.0, 2000.0]).log);

@@ -1,5 +1,8 @@
 //! A run's folder: `summary.json`, `study.toml` to repeat it, tables as Parquet, plots as SVG, and `report.html`.
 
+mod bars;
+mod cells;
+pub mod chart;
 pub mod colour;
 pub mod curves;
 pub mod dictionary;
@@ -33,6 +36,20 @@ pub struct Plot {
     pub caption: String,
     /// The drawing.
     pub svg: String,
+    /// What it is drawn from, for the page's script; `None` for drawings that are no curves.
+    pub data: Option<serde_json::Value>,
+}
+
+impl Plot {
+    /// A chart of curves.
+    pub fn of(name: String, caption: String, chart: chart::Chart) -> Plot {
+        Plot { name, caption, svg: chart.svg(), data: chart.data() }
+    }
+
+    /// A drawing that is no chart of curves.
+    pub fn drawn(name: &str, caption: String, svg: String) -> Plot {
+        Plot { name: name.to_owned(), caption, svg, data: None }
+    }
 }
 
 /// All drawings of a result.
@@ -49,7 +66,18 @@ pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
         plots.extend(groups::plots(&machine.topology, &result.ports));
         plots.extend(levels::plots(&machine.topology, &study.switched().wiring, &result.ports));
     }
+    with_names_of_their_own(&mut plots);
     plots
+}
+
+/// Numbers the drawings that have the name of an earlier one, such as a program's latency beside that of packets over time.
+fn with_names_of_their_own(plots: &mut [Plot]) {
+    for i in 0..plots.len() {
+        let before = plots[..i].iter().filter(|p| p.name == plots[i].name).count();
+        if before > 0 {
+            plots[i].name = format!("{}-{}", plots[i].name, before + 1);
+        }
+    }
 }
 
 /// A study as one TOML file that repeats its run and judges its claims again.

@@ -1,7 +1,8 @@
 //! By how much packets arrived out of order: the share of them whose extent is at least so many packets.
 
 use super::Plot;
-use super::svg::{Axis, Frame, Svg, WIDTH, line};
+use super::chart::{Chart, Curve};
+use super::svg::{Axis, Mark};
 use netloom_study::number::{percent, short};
 use netloom_study::result::Reordering;
 
@@ -17,39 +18,29 @@ pub fn plot(reordering: &Reordering) -> Option<Plot> {
         above -= bin.packets;
     }
     let (&first, &last) = (points.first()?, points.last()?);
-    let mut svg = Svg::new(310.0);
     let title = "Packets that arrive out of order";
-    svg.text(14.0, 22.0, "start", "t", title);
-    let frame = Frame {
-        left: 70.0,
-        right: WIDTH - 24.0,
-        top: 62.0,
-        bottom: 260.0,
-        x: Axis {
-            low: 1.0,
-            high: last.0.max(2.0) * 1.1,
-            label: "extent, packets (logarithmic)".into(),
-            log: true,
-            names: vec![],
-        },
-        y: Axis {
-            low: last.1 / 1.3,
-            high: first.1 * 1.3,
-            label: "% of packets with this extent or more (logarithmic)".into(),
-            log: true,
-            names: vec![],
-        },
+    let log = |low, high, label: &str| Axis { low, high, label: label.into(), log: true, names: vec![] };
+    let chart = Chart {
+        title: title.into(),
+        described: title.into(),
+        x: log(1.0, last.0.max(2.0) * 1.1, "extent, packets (logarithmic)"),
+        y: log(last.1 / 1.3, first.1 * 1.3, "% of packets with this extent or more (logarithmic)"),
+        curves: vec![Curve {
+            name: "packets".into(),
+            marks: vec![Mark::Full; points.len()],
+            points,
+            ..Curve::default()
+        }],
+        ..Chart::default()
     };
-    frame.draw(&mut svg);
-    line(&mut svg, &frame, 0, &points);
-    Some(Plot {
-        name: "reordering".into(),
-        caption: format!(
+    Some(Plot::of(
+        "reordering".into(),
+        format!(
             "Among the packets from one node to another, {} arrive after one that was sent later. The extent of such a packet is the number of \
              arrivals from the first of those to itself (RFC 4737), {} on average.",
             percent(reordering.reordered_share),
             short(reordering.extent_mean)
         ),
-        svg: svg.finish(title),
-    })
+        chart,
+    ))
 }

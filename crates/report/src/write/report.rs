@@ -51,13 +51,13 @@ pub fn to_html(study: &ResolvedStudy, result: &RunResult, plots: &[Plot], claims
          <details><summary>Complete configuration</summary><pre>{toml}</pre></details>\n\
          <p class=\"soft\">Files beside this page: <code>summary.json</code>, <code>study.toml</code>, tables as Parquet \
          (<code>series</code>, <code>latency</code>, <code>links</code> and others), and every drawing as SVG. Simulated by netloom \
-         {version} on {threads} in {wall}: {rate} packet-hops a second.</p>\n{end}",
+         {version} on {threads} in {wall}: {rate} packet-hops a second.</p>\n",
         version = escape(env!("CARGO_PKG_VERSION")),
         threads = counted(result.host.threads as usize, "thread"),
         wall = duration(result.host.wall_s),
         rate = scaled(result.host.packet_hops_per_s),
-        end = page::END,
     );
+    page::end(&mut html, plots);
     html
 }
 
@@ -113,8 +113,8 @@ fn limits(html: &mut String, study: &ResolvedStudy, result: &RunResult, plots: &
     let carried = if busiest[0].payload.is_some() { "payload" } else { "packets" };
     let _ = write!(
         html,
-        "<details><summary>The {} busiest links</summary><table class=\"columns\">\n\
-         <tr class=\"head\"><td>link</td><td>utilization</td><td>{carried}</td></tr>\n",
+        "<details><summary>The {} busiest links</summary><table class=\"sortable\">\n\
+         <tr class=\"head\"><th>link</th><th>utilization</th><th>{carried}</th></tr>\n",
         busiest.len()
     );
     for link in &busiest {
@@ -155,20 +155,8 @@ fn tiles(html: &mut String, result: &RunResult) {
 /// What was measured, in tables.
 fn tables(html: &mut String, result: &RunResult) {
     for table in &result.measured {
-        let heads: String = super::measured::headings(table)
-            .iter()
-            .map(|name| format!("<th>{}</th>", escape(name)))
-            .collect();
-        let _ = writeln!(
-            html,
-            "<h2>{}</h2>\n<div class=\"card\"><table>\n<tr class=\"head\">{heads}</tr>",
-            escape(&table.title)
-        );
-        for row in super::measured::cells(table) {
-            let cells: String = row.iter().map(|cell| format!("<td>{cell}</td>")).collect();
-            let _ = writeln!(html, "<tr>{cells}</tr>");
-        }
-        html.push_str("</table></div>\n");
+        let _ = writeln!(html, "<h2>{}</h2>", escape(&table.title));
+        page::table(html, &super::measured::headings(table), &super::measured::cells(table), &[]);
     }
 }
 

@@ -53,16 +53,21 @@ impl Svg {
         );
     }
 
-    /// Adds a row of names with the colours of their curves; returns the height that it takes, px.
-    pub fn legend(&mut self, x: f64, y: f64, names: &[&str]) -> f64 {
+    /// Makes it at least so high, px.
+    pub fn grow_to(&mut self, height: f64) {
+        self.height = self.height.max(height);
+    }
+
+    /// Adds a row of names with the numbers of their curves' colours; returns the height that it takes, px.
+    pub fn legend(&mut self, x: f64, y: f64, names: &[(usize, &str)]) -> f64 {
         let (mut at, mut row) = (x, 0.0);
-        for (i, name) in names.iter().enumerate() {
+        for (colour, name) in names {
             let width = 30.0 + text_width(name);
             if at + width > WIDTH - 10.0 && at > x {
                 at = x;
                 row += 18.0;
             }
-            let (line_y, colour) = (y + row - 4.0, i % COLOURS);
+            let (line_y, colour) = (y + row - 4.0, colour % COLOURS);
             let _ = writeln!(
                 self.body,
                 r#"<line x1="{at:.1}" y1="{line_y:.1}" x2="{:.1}" y2="{line_y:.1}" class="l" style="stroke:var(--c{colour});stroke-width:3"/>"#,
@@ -79,7 +84,7 @@ impl Svg {
         let mut at = x;
         let line_y = y - 4.0;
         for (sample, text) in samples {
-            let dashes = if *sample == Sample::Dashed { ";stroke-dasharray:5 4" } else { "" };
+            let dashes = dashes(*sample == Sample::Dashed);
             let end = at + 22.0;
             let shape = match sample {
                 Sample::Hollow => format!(
@@ -149,7 +154,7 @@ fn wrapped(text: &str, room: f64) -> Vec<String> {
 }
 
 /// An axis: its range, what it shows, and whether it is logarithmic.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Axis {
     /// Lower end.
     pub low: f64,
@@ -219,14 +224,19 @@ impl Frame {
 
     /// Draws grid, ticks and labels.
     pub fn draw(&self, svg: &mut Svg) {
-        for (value, label) in self.y.ticks(5) {
+        self.draw_with(svg, 8, 5);
+    }
+
+    /// Draws grid, labels, and about so many ticks across and up.
+    pub fn draw_with(&self, svg: &mut Svg, across: usize, up: usize) {
+        for (value, label) in self.y.ticks(up) {
             let (_, y) = self.at(self.x.low, value);
             svg.line(self.left, y, self.right, y, "g");
             svg.text(self.left - 8.0, y + 4.0, "end", "s", &label);
         }
         let room = (self.right - self.left) / self.x.names.len().max(1) as f64 - 10.0;
         let mut rows = 1;
-        for (value, label) in self.x.ticks(8) {
+        for (value, label) in self.x.ticks(across) {
             let (x, _) = self.at(value, self.y.low);
             svg.line(x, self.bottom, x, self.bottom + 5.0, "a");
             let lines = if self.x.names.is_empty() { vec![label] } else { wrapped(&label, room) };
@@ -241,8 +251,12 @@ impl Frame {
         let more = ROW * (rows - 1) as f64;
         svg.height += more;
         svg.line(self.left, self.bottom, self.right, self.bottom, "a");
-        svg.text((self.left + self.right) / 2.0, self.bottom + 38.0 + more, "middle", "", &self.x.label);
-        svg.text(self.left - 8.0, self.top - 12.0, "start", "s", &self.y.label);
+        if !self.x.label.is_empty() {
+            svg.text((self.left + self.right) / 2.0, self.bottom + 38.0 + more, "middle", "", &self.x.label);
+        }
+        if !self.y.label.is_empty() {
+            svg.text(self.left - 8.0, self.top - 12.0, "start", "s", &self.y.label);
+        }
     }
 }
 
@@ -255,14 +269,9 @@ pub fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     d
 }
 
-/// A curve over numbers.
-pub fn line(svg: &mut Svg, frame: &Frame, curve: usize, points: &[(f64, f64)]) {
-    line_cut_off(svg, frame, curve, points, points.len());
-}
-
-/// The same of which only the first so many points are marked: the last may be where it leaves the drawing.
-pub fn line_cut_off(svg: &mut Svg, frame: &Frame, curve: usize, points: &[(f64, f64)], marked: usize) {
-    line_marked(svg, frame, curve, points, &vec![Mark::Full; marked], false);
+/// The style of a dashed line, if it is one.
+pub fn dashes(dashed: bool) -> &'static str {
+    if dashed { ";stroke-dasharray:5 4" } else { "" }
 }
 
 /// How a point of a curve is marked.
@@ -284,7 +293,7 @@ pub fn line_marked(
     dashed: bool,
 ) {
     let (colour, points) = (curve % COLOURS, points.iter().map(|&(x, y)| frame.at(x, y)));
-    let dashes = if dashed { ";stroke-dasharray:5 4" } else { "" };
+    let dashes = dashes(dashed);
     svg.raw(&format!(
         r#"<path d="{}" class="l" style="stroke:var(--c{colour}){dashes}"/>"#,
         path(points.clone())
@@ -296,6 +305,27 @@ pub fn line_marked(
         };
         svg.raw(&format!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="{r}" style="{style}"/>"#));
     }
+}
+
+/// A confidence interval as a line with ends, px.
+pub fn whisker(svg: &mut Svg, x: f64, (low, high): (f64, f64)) {
+    let mut line = |x1: f64, y1: f64, x2: f64, y2: f64| {
+        svg.raw(&format!(
+            r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" class="whisker" style="stroke:var(--ink);stroke-width:1.2"/>"#
+        ));
+    };
+    line(x, low, x, high);
+    line(x - 4.0, low, x + 4.0, low);
+    line(x - 4.0, high, x + 4.0, high);
+}
+
+/// A dashed level line of a colour: from, to, how high.
+pub fn level(svg: &mut Svg, frame: &Frame, colour: usize, (from, to, value): (f64, f64, f64)) {
+    let ((x1, y), (x2, _)) = (frame.at(from, value), frame.at(to, value));
+    svg.raw(&format!(
+        r#"<path d="M{x1:.1} {y:.1}H{x2:.1}" class="l" style="stroke:var(--c{colour}){}"/>"#,
+        dashes(true)
+    ));
 }
 
 /// A point beside a curve, as a ring of its colour.

@@ -24,6 +24,8 @@ pub enum Column {
     Integers(Vec<i64>),
     /// Numbers.
     Numbers(Vec<f64>),
+    /// True or false, or neither.
+    Flags(Vec<Option<bool>>),
     /// Text.
     Texts(Vec<String>),
 }
@@ -33,16 +35,18 @@ impl Column {
         match self {
             Column::Integers(values) => values.len(),
             Column::Numbers(values) => values.len(),
+            Column::Flags(values) => values.len(),
             Column::Texts(values) => values.len(),
         }
     }
 
-    /// A value as text; empty for a number that is none.
+    /// A value as text; empty where there is none, or a number that is none.
     fn text(&self, row: usize) -> String {
         match self {
             Column::Integers(values) => values[row].to_string(),
             Column::Numbers(values) if !values[row].is_finite() => String::new(),
             Column::Numbers(values) => values[row].to_string(),
+            Column::Flags(values) => values[row].map_or(String::new(), |flag| flag.to_string()),
             Column::Texts(values) => values[row].clone(),
         }
     }
@@ -89,6 +93,7 @@ impl Table {
             .map(|(name, column)| match column {
                 Column::Integers(_) => format!("required int64 {name};"),
                 Column::Numbers(_) => format!("required double {name};"),
+                Column::Flags(_) => format!("optional boolean {name};"),
                 Column::Texts(_) => format!("required binary {name} (UTF8);"),
             })
             .collect();
@@ -101,6 +106,11 @@ impl Table {
             match (&columns.next().expect("the schema has these columns").1, into.untyped()) {
                 (Column::Integers(v), ColumnWriter::Int64ColumnWriter(w)) => w.write_batch(v, None, None)?,
                 (Column::Numbers(v), ColumnWriter::DoubleColumnWriter(w)) => w.write_batch(v, None, None)?,
+                (Column::Flags(v), ColumnWriter::BoolColumnWriter(w)) => {
+                    let known: Vec<bool> = v.iter().flatten().copied().collect();
+                    let levels: Vec<i16> = v.iter().map(|flag| flag.is_some().into()).collect();
+                    w.write_batch(&known, Some(&levels), None)?
+                }
                 (Column::Texts(v), ColumnWriter::ByteArrayColumnWriter(w)) => {
                     let bytes: Vec<ByteArray> = v.iter().map(|s| s.as_str().into()).collect();
                     w.write_batch(&bytes, None, None)?
@@ -266,8 +276,9 @@ mod tests {
             ("name".into(), texts),
             ("x".into(), Column::Numbers(vec![0.5, f64::NAN])),
             ("n".into(), Column::Integers(vec![-1, 2])),
+            ("ok".into(), Column::Flags(vec![Some(true), None])),
         ]);
         let csv = String::from_utf8(table.to_csv().unwrap()).unwrap();
-        assert_eq!(csv, "name,x,n\nplain,0.5,-1\n\"a, \"\"b\"\"\",,2\n");
+        assert_eq!(csv, "name,x,n,ok\nplain,0.5,-1,true\n\"a, \"\"b\"\"\",,2,\n");
     }
 }

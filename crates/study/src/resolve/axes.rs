@@ -1,6 +1,7 @@
 //! The parameters that a study sweeps over, and whether a key is the study's or its machine's.
 
 use super::mistakes::unknown;
+use super::sweep_tables::TABLES;
 use crate::diagnose::Problem;
 use crate::keys;
 use crate::tree::{Entry, Tree, Value, entry_at};
@@ -18,6 +19,7 @@ pub struct Axis {
     pub values: Vec<Tree>,
 }
 
+/// The swept parameters of `[sweep]`, without the tables in it that are none.
 pub(super) fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
     fn gather(tree: &Tree, path: &str, axes: &mut Vec<Axis>) -> Result<(), Problem> {
         for entry in tree.entries() {
@@ -38,11 +40,13 @@ pub(super) fn axes_of(sweep: &Entry) -> Result<Vec<Axis>, Problem> {
         }
         Ok(())
     }
-    for entry in flatten(&sweep.value).iter().filter(|e| e.key != CURVE) {
+    let mut parameters = sweep.value.clone();
+    TABLES.iter().for_each(|table| drop(parameters.take(table)));
+    for entry in flatten(&parameters).iter().filter(|e| e.key != CURVE) {
         side(entry)?;
     }
     let mut axes = Vec::new();
-    gather(&sweep.value, "", &mut axes)?;
+    gather(&parameters, "", &mut axes)?;
     Ok(axes)
 }
 

@@ -1,7 +1,7 @@
 //! From the laid-over trees of a study and its machine to values, checked against each other.
 
-use super::ResolvedStudy;
 use super::mistakes::{checked, elsewhere, explained, impossible, of_either, of_the_study};
+use super::{PlotConfig, ResolvedStudy};
 use crate::decode::decode;
 use crate::diagnose::Problem;
 use crate::keys;
@@ -52,6 +52,8 @@ pub(super) fn finish(
         network,
         directory,
         axes,
+        plot: PlotConfig::default(),
+        saturation: None,
         claims,
         has_sweep: false,
         windows,

@@ -5,6 +5,7 @@ use super::axes::{CURVE, Side, axes_of, flatten, side};
 use super::expectations;
 use super::finish::{checked_machine, finish};
 use super::mistakes::{not_a, not_of_a_study, unknown};
+use super::sweep_tables::{self, PlotConfig};
 use crate::claims;
 use crate::diagnose::{Problem, SourceFile};
 use crate::keys;
@@ -70,7 +71,11 @@ pub fn resolve(
     }
     let changes = study_tree.take("set");
     let sweep = study_tree.take("sweep");
-    let axes = sweep.as_ref().map_or(Ok(vec![]), axes_of)?;
+    let mut axes = sweep.as_ref().map_or(Ok(vec![]), axes_of)?;
+    let table = |name: &str| sweep.as_ref().and_then(|sweep| sweep.value.entry(name));
+    let saturation =
+        table("saturation").map(|entry| sweep_tables::saturation(entry, &mut axes)).transpose()?;
+    let plot = table("plot").map_or(Ok(PlotConfig::default()), |entry| sweep_tables::plot(entry, &axes))?;
     let machine = study_tree.take("machine").ok_or_else(|| {
         Problem::new("`machine` is missing")
             .help("add `machine = \"bgl\"`, or the path of a machine's TOML file")
@@ -80,7 +85,7 @@ pub fn resolve(
     changes.extend(machine_sets);
     let machine_tree = changed_machine(&machine.value, directory, nodes_of(&study_tree), &changes)?;
     let whole = finish(study_tree, (machine.value, machine_tree), directory.to_owned())?;
-    Ok(ResolvedStudy { axes, changes, claims, has_sweep: sweep.is_some(), ..whole })
+    Ok(ResolvedStudy { axes, plot, saturation, changes, claims, has_sweep: sweep.is_some(), ..whole })
 }
 
 /// The tree of a machine by name, path or as a table, with changes laid over it.

@@ -8,6 +8,7 @@
 //! | `expectations.rs` | `[expect]`: the names of figures |
 //! | `finish.rs` | values read from the layers and checked against each other |
 //! | `mistakes.rs` | what is said of keys and values that cannot be |
+//! | `sweep_tables.rs` | `[sweep.plot]` and `[sweep.saturation]` |
 //! | `written.rs` | a study written out again |
 
 mod axes;
@@ -15,10 +16,12 @@ mod expectations;
 mod finish;
 mod layers;
 mod mistakes;
+mod sweep_tables;
 mod written;
 
 pub use axes::{Axis, CURVE};
 pub use layers::{load, load_machine, machine_roundings, resolve};
+pub use sweep_tables::{Keys, PlotConfig, SaturationConfig, axis_named};
 pub use written::Configuration;
 
 use crate::claims::Claim;
@@ -46,6 +49,10 @@ pub struct ResolvedStudy {
     pub directory: PathBuf,
     /// The parameters that it sweeps over; none for a single run.
     pub axes: Vec<Axis>,
+    /// What the figures of its sweep are drawn over.
+    pub plot: PlotConfig,
+    /// The search for saturation at each point of its sweep.
+    pub saturation: Option<SaturationConfig>,
     /// What its results are to show.
     pub claims: Vec<Claim>,
     /// Whether its file has a `[sweep]` table, so that one run of it is a point among others.

@@ -1,6 +1,6 @@
 //! A study written out, so that its run can be repeated.
 
-use super::ResolvedStudy;
+use super::{PlotConfig, ResolvedStudy};
 use crate::claims::Claim;
 use crate::machine::Machine;
 use crate::study::Study;
@@ -60,4 +60,19 @@ impl ResolvedStudy {
             }
         }
     }
+
+    /// Its search for saturation as text that can stand behind the sweep's parameters; empty without one.
+    pub fn saturation_to_toml(&self) -> String {
+        self.saturation.as_ref().map_or(String::new(), |search| table("saturation", search))
+    }
+
+    /// What its figures are drawn over, likewise; empty where that is left to the sweep.
+    pub fn plot_to_toml(&self) -> String {
+        if self.plot == PlotConfig::default() { String::new() } else { table("plot", &self.plot) }
+    }
+}
+
+/// A table in `[sweep]`.
+fn table(name: &str, values: &impl Serialize) -> String {
+    format!("\n[sweep.{name}]\n{}", toml::to_string(values).expect("keys and values are plain"))
 }
