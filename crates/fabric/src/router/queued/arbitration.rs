@@ -1,6 +1,7 @@
-//! Arbitration (section II.E), once a cycle and node: each VC of a receiver selects a packet from its queues for which a
-//! sender's link and tokens are available; the receiver's main arbiter picks one of its VCs and asks that sender; injection
-//! FIFOs ask by themselves, one packet at a time; each sender grants one.
+//! Arbitration (section II.E), once per cycle and node: each VC of a receiver selects a packet from its
+//! queues for which a sender's link and tokens are available; the receiver's main arbiter picks one of its
+//! VCs and requests that sender; injection FIFOs send requests themselves, one packet at a time; each sender
+//! grants one request.
 
 use super::QueuedFamily;
 use super::block::Shared;
@@ -14,7 +15,7 @@ use crate::router::errors::Kept;
 use crate::router::recovery::Recovery;
 use netloom_engine::{Outbox, Time};
 
-/// What a head may do now: directions, a bit each, and the VC that it takes there.
+/// The moves of a head: directions, one bit each, and the VC in these directions.
 #[derive(Clone, Copy)]
 struct Ways {
     directions: u16,
@@ -29,9 +30,9 @@ struct Request {
     rank: u8,
 }
 
-/// A packet that has won its link.
+/// A packet that has been granted its link.
 struct Grant {
-    /// The receiver that it comes from; an injection FIFO if there is none.
+    /// The receiver that holds it; `None` for an injection FIFO.
     from: Option<usize>,
     /// Its queue there, or the FIFO.
     slot: usize,
@@ -39,7 +40,7 @@ struct Grant {
     vc: usize,
 }
 
-/// The senders' order of priority (section II.E): the system's packets, then those of high priority, then the users'.
+/// The senders' priority order (section II.E): system packets, then high-priority packets, then user packets.
 fn rank(head: &Head) -> u8 {
     match head.vc() {
         SYSTEM => 2,
@@ -49,7 +50,8 @@ fn rank(head: &Head) -> u8 {
 }
 
 impl Node {
-    /// What the head of a queue of a receiver (or, without one, of an injection FIFO) may do, if `links` are free.
+    /// The moves of the head of a queue of a receiver (or, without one, of an injection FIFO), if `links` are
+    /// free.
     #[inline]
     fn ways(&self, head: &Head, receiver: Option<(usize, usize)>, links: u16) -> Ways {
         if head.is_deposit()
@@ -78,13 +80,13 @@ impl Node {
         Ways { directions: 1 << fixed & links & room, vc }
     }
 
-    /// Whether the reception FIFO of a packet that came through a receiver can take it.
+    /// Whether the reception FIFO has space for a packet that arrived through a receiver.
     fn receives(&self, port: usize, head: &Head) -> bool {
         (self.reception_idle & !self.reception_full) >> reception(port, head.vc()) & 1 != 0
     }
 
-    /// The packet that a VC of a receiver selects from its queues: any that may move; and whether there was another. Deterministic
-    /// packets for one direction wait for their turn.
+    /// The packet that a VC of a receiver selects from its queues, at random among those that may move; and
+    /// whether there was another. Deterministic packets in one direction keep their order.
     fn select(&mut self, port: usize, vc: usize, links: u16) -> Option<(usize, bool)> {
         let r = &self.receivers[port];
         let standing = self.standing[port] >> (vc * SLOTS_OF_VC) as u32 & ((1 << SLOTS_OF_VC) - 1);
@@ -99,8 +101,8 @@ impl Node {
         (able != 0).then(|| (one_of(able, &mut self.random), !able.is_power_of_two()))
     }
 
-    /// A receiver's main arbiter: the queue whose packet it asks for, of those that its VCs selected, and whether there was
-    /// another.
+    /// A receiver's main arbiter: the queue for which it sends a request, among those that its VCs selected,
+    /// and whether there was another.
     fn request(&mut self, port: usize, links: u16) -> Option<(usize, bool)> {
         let (mut selected, mut others) = (0u64, false);
         for vc in (0..VCS).rev() {
@@ -124,7 +126,8 @@ impl Node {
         Some((slot, others || !selected.is_power_of_two()))
     }
 
-    /// Of several directions, the one with the shortest queue downstream by four ranges of tokens, ties at random; or any.
+    /// Among several directions, the one with the shortest queue downstream by four ranges of tokens, ties at
+    /// random; or any.
     fn choose(&mut self, t: &Tables, ways: Ways) -> usize {
         let directions = u64::from(ways.directions);
         if directions.is_power_of_two() {
@@ -138,9 +141,9 @@ impl Node {
 }
 
 impl<H: Host<QueuedFamily>> Shared<H> {
-    /// One cycle's arbitration of a node.
+    /// One arbitration cycle of a node.
     pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
-        // What collective packets wait for is theirs.
+        // Collective packets have reserved the claimed links.
         let open = n.open & !n.claimed;
         let mut contenders = [0u16; PORTS + 1];
         let mut requests = [Request::default(); PORTS];
@@ -156,7 +159,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             let ways = n.ways(&head, Some((port, slot)), links);
             if ways.directions == LOCALLY {
                 self.grant_reception(n, port, slot, now);
-                // Its links may serve another in the next cycle.
+                // Its links may be free for another packet in the next cycle.
                 losers |= u16::from(n.asking >> port & 1 != 0) << port;
                 continue;
             }
@@ -202,7 +205,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
                 self.grant_link(n, Grant { from: None, slot: fifo, to, vc: vcs[fifo].into() }, now, out);
             }
         }
-        // Who lost may find another link or path free in the next cycle; who cannot waits for what changes.
+        // Losers may find another link or path free in the next cycle; packets that cannot move wait for an
+        // event.
         if left != 0 {
             self.retry(n, now);
         }
@@ -251,7 +255,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         if let Some(port) = from
             && header.head() & Header::DEPOSIT != 0
         {
-            // A copy stays here: the packet itself goes on with a record of its own.
+            // A copy stays here: the packet itself continues with a record of its own.
             let data = self.common.arena.data(packet).cloned();
             moving = self.insert(*self.common.arena.get(packet), header, data);
             self.start_reception(n, Kind::Copied, port, packet, header, now);
@@ -265,7 +269,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.common.send(neighbour, arrival, arrive, moving, out);
     }
 
-    /// A packet takes a link, as soon as it is free and not before `start`. Returns the node at its other end, and when.
+    /// A packet occupies a link, as soon as it is free and not before `start`. Returns the node at its other
+    /// end, and the actual start.
     pub(super) fn occupy(
         &mut self,
         n: &mut Node,
@@ -292,7 +297,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         packet
     }
 
-    /// A packet goes to its reception FIFO.
+    /// A packet is transferred to its reception FIFO.
     fn grant_reception(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) {
         if self.soft.is_some() && !self.head_is_right(n, port, slot, now) {
             return;
@@ -302,7 +307,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.start_reception(n, Kind::Received, port, packet, header, now);
     }
 
-    /// A packet, or its copy, starts on its way to the reception FIFO; it is there whole when it has passed.
+    /// A packet, or its copy, starts towards the reception FIFO, where it is complete after the transfer.
     fn start_reception(
         &mut self,
         n: &mut Node,
@@ -314,12 +319,12 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     ) {
         n.reception_idle &= !(1 << reception(port, fixed_vc(header)));
         let end = now + self.tables.wire[header.chunks() as usize];
-        // A receiver may hand over packets of several priorities at once.
+        // A receiver may transfer packets of several priorities at once.
         self.common.calendar.push(end, Event::at(kind, n.here, port, fixed_vc(header), packet, header.0));
     }
 }
 
-/// Those of a mask that have the highest rank, and that rank; 0 where there is none.
+/// The elements of a mask with the highest rank, and that rank; 0 if the mask is empty.
 fn foremost(mask: u16, rank: impl Fn(usize) -> u8) -> (u16, u8) {
     if mask == 0 {
         return (0, 0);
@@ -363,7 +368,7 @@ mod tests {
             config.router.paths = paths;
             with_block(&config, |block| {
                 let (n, shared) = (&mut block.nodes[0], &mut block.shared);
-                // Four packets came by one link; each goes on by a link of its own.
+                // Four packets arrived over one link; each continues over a link of its own.
                 for port in [0, 2, 4, 6] {
                     let header = Header::new([1, 1, 1, 1, 0], 1 << port, 17, Header::STATIC);
                     let packet = shared.common.arena.insert(Meta::default());
@@ -376,7 +381,7 @@ mod tests {
         }
     }
 
-    /// Of the directions that are open a packet takes one with the most tokens, by four ranges; or any.
+    /// Among the open directions a packet takes one with the most tokens, by four ranges; or any.
     #[test]
     fn the_shortest_queue_is_joined() {
         for (choice, expected) in
@@ -386,7 +391,7 @@ mod tests {
             config.router.direction_choice = choice;
             with_block(&config, |block| {
                 let (n, t) = (&mut block.nodes[0], &block.shared.tables);
-                // Of 126 tokens: the second range, and twice the last one.
+                // With 126 tokens: the second range once, and the last one twice.
                 for (port, tokens) in [(0, 40), (2, 126), (4, 100), (6, 126)] {
                     n.tokens[port][DYNAMIC] = tokens;
                 }
