@@ -41,7 +41,7 @@ pub(in crate::router) fn one_of(ties: u64, random: &mut Stream) -> usize {
     if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, random) }
 }
 
-/// The n-th bit of a mask.
+/// A random bit of a mask.
 #[inline]
 fn any(mut mask: u64, random: &mut Stream) -> usize {
     let n = random.below(mask.count_ones().into());

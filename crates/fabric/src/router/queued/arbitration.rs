@@ -72,8 +72,9 @@ impl Node {
             };
             return Ways { directions: u16::from(open) << LOCAL, vc };
         }
-        // The bubble rule: room for one packet to go straight on, for two to enter the ring. The deterministic VC takes
-        // dynamic packets only where the dynamic VC has no room for them. An IO link is on no ring.
+        // The bubble rule: space for one packet to continue straight, for two to enter the ring. The
+        // deterministic VC accepts dynamic packets only if the dynamic VC has no space for them. An IO link
+        // is not on any ring.
         let straight = receiver.is_some_and(|(port, slot)| port ^ 1 == fixed && slot / SLOTS_OF_VC == vc);
         let room =
             if straight || self.io_links >> fixed & 1 != 0 { self.room_one[vc] } else { self.room_two[vc] };

@@ -39,11 +39,11 @@ pub(super) struct Shared<H> {
     pub common: Common<QueuedFamily, QueuedKind, H>,
     /// By a packet's number in the arena.
     pub cells: Vec<Cell>,
-    /// Packets at the heads of the injection FIFOs: node, FIFO.
+    /// Packets at the heads of the injection FIFOs: by node and FIFO.
     pub injecting: Vec<u32>,
-    /// Where the machine's own performance counters are on.
+    /// The machine's own performance counters, if they are on.
     pub counters: Option<Box<Counters>>,
-    /// Where receivers' buffers have soft errors.
+    /// Soft errors of receivers' buffers, if configured.
     pub soft: Option<Box<SoftErrors>>,
 }
 

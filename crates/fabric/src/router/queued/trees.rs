@@ -61,9 +61,9 @@ pub(super) struct Job {
     /// Ports to which the result goes, and whether the node itself receives it.
     pub outputs: u16,
     pub receives: bool,
-    /// Whether it goes up the tree, or comes down.
+    /// Whether it goes up the tree rather than down.
     pub is_up: bool,
-    /// Whether it turns from up-tree to down-tree here.
+    /// Whether it turns from up-tree to down-tree at this node.
     pub turns: bool,
     /// The operation of the ALUs, if the packets pass through them.
     pub combines: Option<Operation>,

@@ -1,15 +1,15 @@
-//! Sets of slots of a node's receivers, and which of them want which direction: what the arbiters have to look at is then
-//! one load, and found by counting zeros.
+//! Sets of slots of a node's receivers, by requested direction: the arbiters then need one load, and count
+//! zeros to find the slots.
 
 use crate::packet::Header;
 
-/// Slots of a receiver at which a packet may ask: its VCs, and the bypass as the last.
+/// Slots of a receiver that may request: its VCs, and the bypass last.
 pub(super) const SLOTS: usize = 8;
 /// The bypass slot.
 pub(super) const BYPASS: usize = 7;
 
-/// A set of slots: a byte for each receiver, of the first eight in one word and of the others in a second one, which is
-/// always zero in a node of up to eight ports and costs nothing there.
+/// A set of slots: one byte per receiver, the first eight in one word and the others in a second one, which
+/// is always zero in a node of up to eight ports and costs nothing there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SlotSet<const P: usize> {
     low: u64,
@@ -34,32 +34,32 @@ impl<const P: usize> SlotSet<P> {
         self.low == 0 && (P <= 8 || self.high == 0)
     }
 
-    /// The receiver and the slot, if there is just one.
+    /// The receiver and slot, if there is exactly one.
     #[inline]
     pub fn single(self) -> Option<(usize, usize)> {
         let bit = self.low.trailing_zeros() as usize;
         ((P <= 8 || self.high == 0) && self.low.is_power_of_two()).then_some((bit / SLOTS, bit % SLOTS))
     }
 
-    /// With another's.
+    /// Union.
     #[inline]
     pub fn and_also(self, other: Self) -> Self {
         SlotSet { low: self.low | other.low, high: self.high | other.high }
     }
 
-    /// Those in both.
+    /// Intersection.
     #[inline]
     pub fn common(self, other: Self) -> Self {
         SlotSet { low: self.low & other.low, high: self.high & other.high }
     }
 
-    /// Without another's.
+    /// Difference.
     #[inline]
     pub fn without(self, other: Self) -> Self {
         SlotSet { low: self.low & !other.low, high: self.high & !other.high }
     }
 
-    /// Takes out the first receiver that has any: its number and slots.
+    /// Removes the first receiver with any slots; returns its number and slots.
     #[inline]
     pub fn next_receiver(&mut self) -> Option<(usize, u8)> {
         if self.low != 0 {
@@ -81,18 +81,18 @@ impl<const P: usize> SlotSet<P> {
 /// The bit of [`Header::LOCAL`].
 const LOCAL: usize = Header::LOCAL.trailing_zeros() as usize;
 
-/// All bits if `mask` has this one, else none. For a few masks, this is faster than to branch on each of a mask's bits, which
-/// nobody can foresee.
+/// All ones if `mask` has this bit, otherwise zero. For a few masks this is faster than branching on each
+/// bit, which is unpredictable.
 #[inline]
 fn every(mask: u16, bit: usize) -> u64 {
     0u64.wrapping_sub(u64::from(mask >> bit & 1))
 }
 
-/// Which slots of a node have a head that is free to ask, by direction that it may take, and for its destination.
+/// The slots of a node with a ready head, by direction that it may take, and for its destination.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Wishes<const P: usize> {
-    // What a node of up to eight ports needs comes first, in one cache line.
+    // The part that a node of up to eight ports needs comes first, in one cache line.
     low: [u64; P],
     local: u64,
     high: [u16; P],
@@ -107,13 +107,13 @@ impl<const P: usize> Wishes<P> {
         &self.low[0]
     }
 
-    /// Slots whose heads may go through `port`.
+    /// Slots whose heads may leave through `port`.
     #[inline]
     pub fn towards(&self, port: usize) -> SlotSet<P> {
         SlotSet { low: self.low[port], high: if P > 8 { self.high[port] } else { 0 } }
     }
 
-    /// Slots whose heads may go through any of these ports.
+    /// Slots whose heads may leave through any of these ports.
     #[inline]
     pub fn towards_any(&self, ports: u16) -> SlotSet<P> {
         let mut set = SlotSet::EMPTY;
@@ -126,7 +126,7 @@ impl<const P: usize> Wishes<P> {
         set
     }
 
-    /// Slots of a receiver with a head that may go anywhere.
+    /// Slots of a receiver with a head that has any direction.
     #[inline]
     pub fn of(&self, port: usize) -> u8 {
         let low = self.low.iter().fold(self.local, |all, set| all | set);
@@ -140,7 +140,7 @@ impl<const P: usize> Wishes<P> {
         SlotSet { low: self.local, high: if P > 8 { self.local_high } else { 0 } }
     }
 
-    /// A head begins to ask.
+    /// A head becomes ready.
     #[inline]
     pub fn add(&mut self, port: usize, slot: usize, head: u16) {
         let set = SlotSet::<P>::of(port, 1 << slot);
@@ -156,7 +156,7 @@ impl<const P: usize> Wishes<P> {
         }
     }
 
-    /// Whatever asks at a slot of any receiver asks no longer.
+    /// Clears a slot of every receiver.
     #[inline]
     pub fn clear(&mut self, slot: usize) {
         let (low, high) = (!(0x0101_0101_0101_0101 << slot), !(0x0101 << slot));
@@ -168,11 +168,11 @@ impl<const P: usize> Wishes<P> {
         }
     }
 
-    /// A head asks no longer.
+    /// A head is no longer ready.
     #[inline]
     pub fn remove(&mut self, port: usize, slot: usize) {
         let set = SlotSet::<P>::of(port, 1 << slot);
-        // Taken out of all, whether it wished for them or not: no branch depends on the head.
+        // Removed from all directions, requested or not: no branch depends on the head.
         self.low.iter_mut().for_each(|low| *low &= !set.low);
         self.local &= !set.low;
         if P > 8 {
