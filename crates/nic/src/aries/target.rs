@@ -1,4 +1,5 @@
-//! Requests at their destination: the network address is checked and translated, what is asked for is done, and a response returned.
+//! Requests at their destination: the network address is checked and translated, the request is executed, and
+//! a response returned.
 
 use super::errors::ErrorKind;
 use super::message_table::Followed;
@@ -14,7 +15,7 @@ use netloom_fabric::packet::{Data, Meta};
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
 use netloom_node::time::Microticks;
 
-/// A packet that has arrived and that nobody has looked at.
+/// An arrived packet that has not been processed.
 pub struct Arrival {
     pub meta: Meta,
     mode: Mode,
@@ -34,20 +35,20 @@ pub struct Arrived {
     pub is_damaged: bool,
 }
 
-/// A request whose address is known.
+/// A request with a translated address.
 pub struct Located {
     pub arrival: Arrived,
     pub process: u8,
     pub address: u64,
-    /// Where its event goes.
+    /// The queue for its event.
     pub queue: Option<u16>,
 }
 
-/// Bytes that the NIC lets wait for PCI-Express before it looks at no more packets **(ours)**.
+/// Maximum backlog of PCI-Express at which the NIC processes packets, bytes **(ours)**.
 const BACKLOG_B: u64 = 1024;
 
 impl Nic {
-    /// A packet has come out of the network.
+    /// A packet has arrived from the network.
     pub(super) fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery<TiledHeader>) {
         let class = usize::from(delivery.header.class() == Class::Response);
         let arrival = Arrival {
@@ -66,7 +67,7 @@ impl Nic {
         self.serve(c, Microticks::at(now), class);
     }
 
-    /// Looks at what has arrived, as fast as the data path and the host interface take it.
+    /// Processes arrived packets at the rate of the data path and the host interface.
     pub(super) fn serve(&mut self, c: &Common, t: Microticks, class: usize) {
         let slack = c.config.pcie.time(BACKLOG_B);
         while let Some(there) = self.arrivals[class].first() {
@@ -78,7 +79,7 @@ impl Nic {
                 }
                 break;
             }
-            // These are looked at again when there is room.
+            // These are processed when there is space.
             if class == 0 && (self.responses.is_full() || self.amo.is_stalled()) {
                 break;
             }
@@ -148,7 +149,7 @@ impl Nic {
         }
     }
 
-    /// Does what was asked for.
+    /// Executes a request.
     pub(super) fn commit(&mut self, c: &Common, t: Microticks, mut located: Located) {
         let r = located.arrival.request;
         match r.op {
@@ -171,7 +172,7 @@ impl Nic {
         }
     }
 
-    /// Counts a packet whose sequence is to make an event; says whether it could not be followed.
+    /// Counts a packet of a sequence that is to generate an event; returns whether it could not be tracked.
     pub(super) fn count(&mut self, c: &Common, t: Microticks, located: &Located) -> bool {
         let r = &located.arrival.request;
         if !r.event {
@@ -226,7 +227,7 @@ impl Nic {
         self.respond(c, start, &arrival, sequence.status, false);
     }
 
-    /// The data of a get has come from memory.
+    /// The data for a get has arrived from memory.
     pub(super) fn answer(&mut self, c: &Common, t: Microticks, located: &Located, data: Option<Data>) {
         let bytes = located.arrival.request.bytes;
         self.respond_with(c, t, &located.arrival, (Status::Success, false), bytes, data);
@@ -263,7 +264,7 @@ impl Nic {
     }
 }
 
-/// Bytes of an event as it is written **(ours)**.
+/// Size of an event as written to memory, bytes **(ours)**.
 const EVENT_B: u32 = 16;
 
 /// Two words of a packet's data.

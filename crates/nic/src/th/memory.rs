@@ -1,4 +1,4 @@
-//! Writes to the host's memory, and the processes that poll for them.
+//! Writes to host memory, and the processes that poll for them.
 
 use super::node::{Common, Event, FailedRequest, MiniPacket, lock, place};
 use super::queue::{ErrorPacket, Interrupt};
@@ -8,26 +8,26 @@ use netloom_fabric::packet::Data;
 use netloom_node::polling::Polling;
 use netloom_node::time::Microticks;
 
-/// What is written to memory.
+/// A write to memory.
 pub enum Landing {
-    /// Data, at a place of the contents.
+    /// Data, at a process's address.
     Data { process: u8, address: u64, bytes: u32, data: Option<Data> },
     /// An event, in a port's event queue.
     Event(u8, Event),
-    /// A mini-packet, in a port's mini-packet queue; none if that has no room.
+    /// A mini-packet, in a port's mini-packet queue; `None` if that is full.
     Mini(u8, Option<MiniPacket>),
-    /// A request that failed, among those of its port.
+    /// A failed request, in its port's list.
     Failed(u8, FailedRequest),
     /// An interrupt, in the node's interrupt queue.
     Interrupt(Interrupt),
-    /// What interrupts a core.
+    /// The write that interrupts a core.
     Wake,
-    /// A packet that was refused, in the node's error packet queue.
+    /// A rejected packet, in the node's error packet queue.
     Error(Box<ErrorPacket>),
 }
 
 impl Nic {
-    /// Sends data over PCI-Express in as many transfers as it takes; says when the last has left.
+    /// Sends data over PCI-Express in as many transfers as needed; returns when the last has left.
     pub(super) fn transfer(&mut self, c: &Common, way: Way, t: Microticks, bytes: u32) -> Microticks {
         let most = c.config.pcie_payload_max_B;
         let mut left = bytes;
@@ -50,7 +50,7 @@ impl Nic {
         );
     }
 
-    /// What was written has come to memory: whoever polls for it finds it.
+    /// A write has reached memory: processes that poll for it are resumed.
     pub(super) fn landed(&mut self, c: &Common, t: Microticks, landing: Landing) {
         match landing {
             Landing::Data { process, address, bytes, data } => {
@@ -87,7 +87,7 @@ impl Nic {
         }
     }
 
-    /// Processes that poll for this go on at the end of the turn in which it is there.
+    /// Resumes processes that poll for this at the end of the poll that finds it.
     fn found(&mut self, c: &Common, t: Microticks, is_it: impl Fn(u8, Watch) -> bool) {
         self.schedule.found(t, |_| c.config.core.polling(), is_it);
     }
