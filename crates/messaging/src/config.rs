@@ -1,4 +1,4 @@
-//! What a machine says of its messaging library.
+//! Configuration of a machine's messaging library.
 
 use netloom_fabric::config::ConfigError;
 use netloom_node::time::Microticks;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgressMode {
-    /// While the rank waits for a message, as in MPI libraries without a progress thread.
+    /// Only while the rank waits for a message, as in MPI libraries without a progress thread.
     #[default]
     InCalls,
-    /// Also while the rank computes, as if another hardware thread did it.
+    /// Also while the rank computes, as if by another hardware thread.
     Always,
 }
 

@@ -1,5 +1,6 @@
-//! Datagrams (`GNI_EpPostData…`): two processes of a job that have both posted one exchange them, so that they can agree on what else to do. A
-//! datagram is bound to a process, or for whoever has posted one for this process.
+//! Datagrams (`GNI_EpPostData…`): two processes of a job that have both posted one exchange them, to set up
+//! further communication. A datagram is bound to a process, or unbound, for any process that has posted one
+//! for this process.
 
 use super::letters::{LETTER_MAX_B, Letter, Service};
 use super::{Gni, Shared, Step, lock};
@@ -7,36 +8,36 @@ use netloom_nic::aries::Watch;
 use netloom_nic::aries::status::Refusal;
 use netloom_node::time::Microticks;
 
-/// How far a datagram is (`gni_post_state_t`).
+/// The state of a datagram (`gni_post_state_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramState {
-    /// Nobody has answered.
+    /// No answer yet.
     Pending,
     /// Exchanged.
     Completed,
-    /// Taken back.
+    /// Cancelled.
     Terminated,
-    /// It could not be delivered.
+    /// Not deliverable.
     Error,
 }
 
-/// A datagram of this process that has come to an end.
+/// A datagram of this process that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// How.
+    /// Its final state.
     pub state: DatagramState,
-    /// Virtual node and process that it was exchanged with, or was for.
+    /// Virtual node and process of its partner, or its intended one.
     pub with: Option<(u32, u8)>,
-    /// What that sent.
+    /// The partner's data.
     pub data: Vec<u8>,
 }
 
-/// Which one is meant.
+/// Identifies a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramKey {
-    /// That without an identifier for a process, or for anybody.
+    /// The one without an identifier that is bound to this process, or unbound.
     For(Option<(u32, u8)>),
-    /// That of an identifier.
+    /// The one with this identifier.
     Id(u64),
 }
 
@@ -44,7 +45,7 @@ pub enum DatagramKey {
 pub struct Posted {
     process: u8,
     ptag: u8,
-    /// Its number at this node.
+    /// Its number on this node.
     number: u64,
     id: Option<u64>,
     to: Option<(u32, u8)>,
@@ -65,7 +66,7 @@ impl Posted {
 }
 
 impl Shared {
-    /// Brings datagrams that have come together with those that wait here; returns the answers that are to be sent, and to which node.
+    /// Matches arrived datagrams with those posted here; returns the answers to be sent, with their nodes.
     fn match_datagrams(&mut self, place: u32) -> Vec<(u32, Letter)> {
         let mut answers = vec![];
         for (letter, node) in std::mem::take(&mut self.letters.failed) {
@@ -76,7 +77,7 @@ impl Shared {
                 (posted.state, posted.answer) = (DatagramState::Error, Some(((node, letter.to), vec![])));
             }
         }
-        // What was taken back before anybody looked has never come.
+        // A datagram that was cancelled before it was processed counts as never received.
         let all = std::mem::take(&mut self.letters.came);
         let (back, came): (Vec<_>, Vec<_>) = all.into_iter().partition(|l| l.service == Service::Cancel);
         let is_back = |l: &Letter| {
@@ -96,7 +97,7 @@ impl Shared {
                     let exact = all.iter().position(|p| waits(p) && fits(p));
                     let anybody = || all.iter().position(|p| waits(p) && p.to.is_none());
                     let Some(found) = exact.or_else(|| anybody().filter(|_| letter.answers == 0)) else {
-                        // An answer to what is no longer waited for is of no use.
+                        // An answer that is no longer awaited is ignored.
                         if letter.answers == 0 {
                             self.letters.came.push_back(letter);
                         }
@@ -127,15 +128,15 @@ impl Gni {
         let place = self.place();
         let answers = lock(&self.library).match_datagrams(place);
         for (node, answer) in answers {
-            // A node that has too many letters on their way takes this one back, and the other side tries in vain.
+            // A node with too many letters in flight cancels this one, and the other side's attempt fails.
             let _ = self.send_letter(node, answer, true).await;
         }
     }
 
-    /// Posts a datagram for a process of the job, or for anybody (`GNI_EpPostData`, `EpPostDataWId`).
+    /// Posts a datagram for a process of the job, or an unbound one (`GNI_EpPostData`, `EpPostDataWId`).
     ///
     /// # Errors
-    /// If it is longer than 128 B, or for nobody; if there is one of the same key.
+    /// If it is longer than 128 B, the process does not exist, or there is one with the same key.
     pub async fn post_datagram(
         &self,
         to: Option<(u32, u8)>,
@@ -161,7 +162,7 @@ impl Gni {
             library.datagrams.push(Posted { process, ptag, number, id, to, data, is_sent, state, answer });
             number
         };
-        // Who it is for may have been first.
+        // The partner may have posted first.
         self.progress_datagrams().await;
         let Some((node, other)) = to else { return Ok(()) };
         let from = (self.place(), process);
@@ -176,10 +177,10 @@ impl Gni {
         self.send_letter(node, letter, true).await
     }
 
-    /// Looks once how far a datagram is. One that has come to an end is forgotten with this (`GNI_EpPostDataTest`, `…ById`).
+    /// Tests the state of a datagram. One that has ended is removed (`GNI_EpPostDataTest`, `…ById`).
     ///
     /// # Errors
-    /// If there is none of that key; [`Refusal::NotDone`] if it is pending.
+    /// If there is none with this key; [`Refusal::NotDone`] if it is pending.
     pub async fn test_datagram(&self, key: DatagramKey) -> Result<Datagram, Refusal> {
         self.step(Step::Poll).await;
         self.progress_datagrams().await;
@@ -193,7 +194,7 @@ impl Gni {
         Ok(Datagram { state: posted.state, with, data })
     }
 
-    /// Waits until a datagram has come to an end, for so long at most or without end (`GNI_EpPostDataWait`, `…ById`).
+    /// Waits until a datagram has ended, with an optional time limit (`GNI_EpPostDataWait`, `…ById`).
     ///
     /// # Errors
     /// As [`Self::test_datagram`].
@@ -211,7 +212,7 @@ impl Gni {
         }
     }
 
-    /// Waits until a letter has come, or a time.
+    /// Waits until a letter has arrived, or a time.
     pub(super) async fn wait_for_letters(&self, end: Option<Microticks>) -> Result<(), Refusal> {
         let left = end.map(|end| end.saturating_sub(self.now()));
         if left == Some(Microticks::ZERO) {
@@ -221,8 +222,8 @@ impl Gni {
         Ok(())
     }
 
-    /// The key of a datagram that has come to an end, for so long at most or without end (`GNI_PostDataProbe`, `…ById`,
-    /// `PostdataProbeWaitById`); none: it looks once.
+    /// The key of a datagram that has ended, waiting up to a time limit (`GNI_PostDataProbe`, `…ById`,
+    /// `PostdataProbeWaitById`); without one it tests once.
     ///
     /// # Errors
     /// If there is none.
@@ -241,11 +242,11 @@ impl Gni {
         }
     }
 
-    /// Takes a datagram back that is pending (`GNI_EpPostDataCancel`, `…ById`); it is still to be tested. If the other side has it already, that
-    /// is done with it.
+    /// Cancels a pending datagram (`GNI_EpPostDataCancel`, `…ById`); it must still be tested. If the other
+    /// side already has it, the exchange completes there.
     ///
     /// # Errors
-    /// If there is none of that key; if it has come to an end.
+    /// If there is none with this key, or it has ended.
     pub async fn cancel_datagram(&self, key: DatagramKey) -> Result<(), Refusal> {
         self.progress_datagrams().await;
         let from = (self.place(), self.process);

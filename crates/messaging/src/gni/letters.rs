@@ -1,6 +1,7 @@
-//! Letters between nodes: short messages for whatever process they concern, which datagrams and shared message queues are made of. How the
-//! kernel and the library carry them is **(ours)**: as messages for posted receives, in memory that no process owns, sent again as long as the
-//! other node has no receive left. What has come is sorted by whichever process of the node looks.
+//! Letters: short messages between nodes, addressed to any of their processes, on which datagrams and shared
+//! message queues are built. Their transport by the kernel and the library is **(ours)**: they are messages
+//! for posted receives, in memory that belongs to no process, resent while the other node has no free
+//! receive. Any process of the node that polls sorts the arrived letters.
 
 use super::{Gni, Post, PostKind, lock};
 use netloom_nic::aries::address::MemHandle;
@@ -9,37 +10,37 @@ use netloom_nic::aries::system::{SYSTEM, SYSTEM_RECEIVE_B, SYSTEM_SENDS};
 use netloom_nic::aries::{EventKind, Move, Notice, Receive, Transfer, place};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most data of a letter, as of a datagram and of a message in a shared queue.
+/// Maximum data of a letter, bytes, the same as of a datagram and of a message in a shared queue.
 pub const LETTER_MAX_B: usize = 128;
 
-/// Where those that leave are.
+/// Address of outgoing letters.
 const OUT: u64 = 1 << 20;
-/// Times that a letter is sent again when it finds no receive.
+/// Maximum number of retries of a letter that finds no receive.
 const AGAIN: u32 = 1000;
 const HEAD_B: usize = 32;
 
-/// What a letter is for.
+/// The purpose of a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Service {
-    /// A datagram; that one is taken back.
+    /// A datagram, or its cancellation.
     Datagram,
     Cancel,
-    /// A message of a shared queue; that so many have been taken.
+    /// A message of a shared queue, or the number of messages taken.
     Message,
     Credit,
 }
 
 const SERVICES: [Service; 4] = [Service::Datagram, Service::Cancel, Service::Message, Service::Credit];
 
-/// A letter. Nodes are the job's.
+/// A letter. Nodes are those of the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
     pub service: Service,
     pub ptag: u8,
     pub from: (u32, u8),
     pub to: u8,
-    /// Its number, and that which it answers; or what its service makes of them.
+    /// Its number, and the number that it answers; or values specific to its service.
     pub number: u64,
     pub answers: u64,
     pub data: Vec<u8>,
@@ -73,7 +74,7 @@ impl Letter {
     }
 }
 
-/// A letter that has left, and where it goes.
+/// An outgoing letter, and its destination.
 struct Sent {
     letter: Letter,
     node: u32,
@@ -85,14 +86,14 @@ struct Sent {
 pub struct Letters {
     next: u64,
     sent: BTreeMap<u64, Sent>,
-    /// Those that nobody has taken.
+    /// Letters not yet taken.
     pub came: VecDeque<Letter>,
-    /// Those that could not be delivered, with the node that they were for.
+    /// Undeliverable letters, with their destination nodes.
     pub failed: Vec<(Letter, u32)>,
 }
 
 impl Gni {
-    /// The queue in which letters are told.
+    /// The queue that reports letters.
     pub(super) fn letter_queue(&self) -> u16 {
         lock(&self.here).open_system_queue()
     }
@@ -119,7 +120,7 @@ impl Gni {
         Ok(())
     }
 
-    /// Gives a letter to the block transfer engine.
+    /// Posts a letter to the block transfer engine.
     async fn hand_over(&self, number: u64, by_kernel: bool) {
         let transfer = {
             let (mut here, mut library) = (lock(&self.here), lock(&self.library));
@@ -149,12 +150,12 @@ impl Gni {
         self.core.done().await;
     }
 
-    /// Whether letters of this node are on their way, or must be sent again.
+    /// Whether letters of this node are in flight, or must be resent.
     pub(super) fn has_letters_out(&self) -> bool {
         !lock(&self.library).letters.sent.is_empty()
     }
 
-    /// Takes what has come and puts it where it is looked for; sends again what found no receive.
+    /// Sorts arrived letters by service; resends those that found no receive.
     pub(super) async fn sort_letters(&self) {
         let mut again = vec![];
         {

@@ -1,5 +1,5 @@
-//! Shared message queues (`GNI_Msgq…`): all processes of a node send and receive short messages by one queue a pair of nodes, so that what they
-//! need grows with nodes and not with processes.
+//! Shared message queues (`GNI_Msgq…`): all processes of a node exchange short messages over one queue per
+//! pair of nodes, so that memory grows with the number of nodes instead of processes.
 
 use super::letters::{LETTER_MAX_B, Letter, Service};
 use super::{Gni, Step, lock};
@@ -7,19 +7,19 @@ use netloom_nic::aries::Watch;
 use netloom_nic::aries::status::Refusal;
 use netloom_node::time::Microticks;
 
-/// A process' side of its node's shared message queue.
+/// A process's view of its node's shared message queue.
 pub struct Msgq {
     gni: Gni,
-    /// Messages that may be on their way to a node, of all processes here together.
+    /// Maximum number of messages in flight to a node, from all local processes together.
     credits: u64,
 }
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedMessage {
-    /// Virtual node and process that it is from.
+    /// Virtual node and process of the sender.
     pub from: (u32, u8),
-    /// What its sender called it.
+    /// The sender's tag.
     pub tag: u8,
     /// Its header and its data.
     pub header: Vec<u8>,
@@ -27,22 +27,23 @@ pub struct QueuedMessage {
     pub data: Vec<u8>,
 }
 
-/// What a node knows of its messages to another, and from it.
+/// A node's counts of messages to and from another node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
     pub sent: u64,
-    /// Of those, how many the other has told that it has taken.
+    /// The number of those that the other node has acknowledged as taken.
     pub returned: u64,
-    /// From there: how many have been taken, and of how many that has been told.
+    /// From the other node: messages taken, and the number of those acknowledged.
     pub taken: u64,
     pub told: u64,
 }
 
 impl Msgq {
-    /// `GNI_MsgqInit`: with so many messages on their way to a node at once, the same on all nodes.
+    /// `GNI_MsgqInit`: `credits` is the maximum number of messages in flight to a node, the same on all
+    /// nodes.
     ///
     /// # Errors
-    /// If those are none, or the process has not signed on.
+    /// If that is zero, or the process is not attached.
     pub fn init(gni: &Gni, credits: u64) -> Result<Self, Refusal> {
         gni.ptag()?;
         if credits == 0 {
@@ -55,7 +56,8 @@ impl Msgq {
     /// `GNI_MsgqSend`.
     ///
     /// # Errors
-    /// [`Refusal::NotDone`] if no credit is left; if there is no such process; if the message is longer than 128 B with its header.
+    /// [`Refusal::NotDone`] if no credit is left; if the process does not exist, or the message is longer
+    /// than 128 B with its header.
     pub async fn send(&self, to: (u32, u8), header: &[u8], data: &[u8], tag: u8) -> Result<(), Refusal> {
         let gni = &self.gni;
         if header.len() + data.len() > LETTER_MAX_B {
@@ -85,7 +87,7 @@ impl Msgq {
         gni.send_letter(to.0, letter, false).await
     }
 
-    /// Sorts letters, and counts the credits that they bring.
+    /// Sorts letters, and adds the credits that they return.
     async fn sort(&self) {
         self.gni.sort_letters().await;
         let mut library = lock(&self.gni.library);
@@ -98,10 +100,11 @@ impl Msgq {
         }
     }
 
-    /// `GNI_MsgqProgress`: the next message for this process, for which it waits so long at most, or without end. Those for others stay.
+    /// `GNI_MsgqProgress`: the next message for this process, with an optional time limit. Messages for other
+    /// processes stay.
     ///
     /// # Errors
-    /// [`Refusal::NotDone`] if none has come.
+    /// [`Refusal::NotDone`] if none has arrived.
     pub async fn progress(&self, milliticks: Option<u64>) -> Result<QueuedMessage, Refusal> {
         let gni = &self.gni;
         let end = milliticks.map(|most| gni.now() + Microticks::of_milliticks(most));
@@ -123,7 +126,8 @@ impl Msgq {
         }
     }
 
-    /// `GNI_MsgqIdle`: waits until all that this node has sent has come, which may be to sleep until the others look at what came before.
+    /// `GNI_MsgqIdle`: waits until all messages of this node have arrived, possibly asleep until the
+    /// receivers process earlier ones.
     pub async fn idle(&self) {
         self.sort().await;
         while self.gni.has_letters_out() {
@@ -133,7 +137,7 @@ impl Msgq {
         }
     }
 
-    /// Tells a node how many of its messages have been taken, once that is half of what it may send **(ours)**.
+    /// Returns credits to a node once half of them have been used **(ours)**.
     async fn return_credit(&self, node: u32) -> Result<(), Refusal> {
         let gni = &self.gni;
         let count = {

@@ -124,8 +124,9 @@ impl Unit {
         }
     }
 
-    /// A core stores to a register. The slave port takes 8 B a cycle, in order, and so leads to one subunit at a time (section III.B). Returns when the
-    /// store has its effect. Loads that poll do not stand in its way here: nobody else is there to be held up.
+    /// A core stores to a register. The slave port accepts 8 B per cycle, in order, so accesses reach one
+    /// subunit at a time (section III.B). Returns when the store takes effect. Polling loads do not delay it
+    /// here: only one process would be affected.
     fn through_slave_port(&mut self, c: &config::MessageUnitConfig, now: Time) -> Time {
         let begin = self.slave_free.max(now);
         self.slave_free = begin + u64::from(c.cycle_ticks);

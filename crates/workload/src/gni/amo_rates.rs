@@ -68,7 +68,7 @@ impl AmoRates {
 
 pub(super) async fn run(gni: Gni, config: AmoRates) -> Outcome {
     let page = PageSize::new(config.page_B).expect("checked");
-    // The variables are those of the first process.
+    // The variables belong to the first process.
     let bytes = (8 * config.variables).max(64);
     let memory = set_up(&gni, bytes, page)?;
     if gni.place() == 0 {

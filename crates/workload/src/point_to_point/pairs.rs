@@ -70,13 +70,13 @@ impl Benchmark for Pairs {
         let pairs = f64::from(self.pairs);
         let messages = f64::from(self.window) * f64::from(self.iterations) * pairs;
         let title = format!("Bandwidth and message rate of {} pairs", self.pairs);
-        // As OSU has it: all messages, over the mean time of the senders.
+        // As in OSU: all messages, over the mean time of the senders.
         let mean = |size| (0..self.pairs).map(|pair| seconds(marks, pair, size)).sum::<f64>() / pairs;
         rates(title, "aggregate", &self.sizes_B, messages, mean)
     }
 }
 
-/// Tag of what is passed before a size so that all begin together.
+/// Tag of the messages before a size that make all ranks start together.
 const BARRIER: u32 = 2;
 
 async fn send<R: Rank>(rank: R, config: Pairs) {
@@ -103,7 +103,8 @@ async fn receive<R: Rank>(rank: R, config: Pairs) {
     }
 }
 
-/// Nobody continues before all have come: in each round a message to the rank twice as far (dissemination).
+/// No rank continues before all have entered: in each round a message to the rank twice as far
+/// (dissemination).
 async fn barrier<R: Rank>(rank: &R) {
     let (me, ranks) = (rank.rank(), rank.ranks());
     let mut far = 1;

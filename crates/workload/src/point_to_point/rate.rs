@@ -64,7 +64,7 @@ impl Benchmark for MessageRate {
         check_window(self.window)
     }
 
-    /// The nearest first, of those as near that with the lowest number.
+    /// The nearest first; among equally near ones that with the lowest number.
     fn partners(&self, ranks: u32, hops: &Hops) -> Vec<u32> {
         let mut others: Vec<u32> = (1..ranks).collect();
         others.sort_by_cached_key(|&rank| hops(0, rank));
@@ -91,7 +91,7 @@ impl Benchmark for MessageRate {
     }
 }
 
-/// A message to each neighbour in turn, until each has its window.
+/// Sends a message to each neighbour in turn, until each has its window.
 async fn send<R: Rank>(rank: R, config: MessageRate, neighbours: Vec<u32>) {
     for (i, &bytes) in config.sizes_B.iter().enumerate() {
         for window in 0..config.warmup + config.iterations {
