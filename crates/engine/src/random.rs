@@ -27,7 +27,8 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// Uniform over `0..n`; `n` from 1 to 2^32. The bias of the multiplication, below `n / 2^64`, is not removed.
+    /// Uniform over `0..n`; `n` from 1 to 2^32. The bias of the multiplication, below `n / 2^64`, is not
+    /// removed.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(n)) >> 64) as u64

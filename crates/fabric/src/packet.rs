@@ -191,8 +191,8 @@ impl Header {
         if self.is_corrupt() { Header(self.0 & !Self::CORRUPT) } else { self }
     }
 
-    /// The header after a hop through `port` to coordinate `next` of that dimension: the hint bit is cleared when the
-    /// packet arrives at its destination's coordinate (section 2).
+    /// The header after a hop through `port` to coordinate `next` of that dimension: the hint bit is cleared
+    /// when the packet arrives at its destination's coordinate (section 2).
     #[inline]
     pub fn after_hop(self, port: usize, next: u8, crosses: bool) -> Self {
         let d = port / 2;

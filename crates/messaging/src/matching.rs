@@ -1,15 +1,15 @@
 //! A rank's receive side: posted receives and unexpected messages, matched by source and tag in FIFO order.
 //!
 //! The order is MPI's. A message takes the receive posted first among those that it fits; a receive takes the
-//! message that arrived first among those that fit it. A driver must report the messages of one pair of ranks in the
-//! order in which they were sent (MPI's messages do not overtake).
+//! message that arrived first among those that fit it. A driver must report the messages of one pair of ranks
+//! in the order in which they were sent (MPI's messages do not overtake).
 //!
-//! Each posted receive lies in one queue, found by what it asks for: source and tag, source, tag, or nothing. An
-//! arriving message looks at the head of at most four queues and takes the oldest. An unexpected message lies in the
-//! queue of its exact source and tag and, from the first time that such a wildcard had to search, in those of its
-//! source, of its tag and of all. All queues are linked through the entries, so that an entry leaves them from the
-//! middle: every operation takes constant time however long the queues are, but for the one search that sets up a
-//! wildcard's queues.
+//! Each posted receive lies in one queue, found by what it asks for: source and tag, source, tag, or nothing.
+//! An arriving message looks at the head of at most four queues and takes the oldest. An unexpected message
+//! lies in the queue of its exact source and tag and, from the first time that such a wildcard had to search,
+//! in those of its source, of its tag and of all. All queues are linked through the entries, so that an entry
+//! leaves them from the middle: every operation takes constant time however long the queues are, but for the
+//! one search that sets up a wildcard's queues.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -36,13 +36,13 @@ impl Requests {
 /// The next packet for the network, with its data; if there is none, records that the network waits.
 pub(crate) fn pull(
     outgoing: &mut Outgoing,
-    is_hungry: &mut bool,
+    network_waits: &mut bool,
     now: Time,
     signals: &mut Signals,
 ) -> Pull<TiledHeader> {
     match outgoing.front() {
         None => {
-            *is_hungry = true;
+            *network_waits = true;
             Pull::Empty
         }
         Some(&(ready, ..)) if ready > Microticks::at(now) => Pull::NotBefore(ready.tick_up()),

@@ -52,7 +52,10 @@ impl Contents {
     /// # Panics
     /// If it does not start and end at multiples of [`PAGE`], or overlaps another mapping.
     pub fn map(&mut self, start: u64, bytes: u64, space: Box<dyn AddressSpace>, address: u64) {
-        assert!([start, bytes].iter().all(|x| x.is_multiple_of(PAGE)) && bytes > 0, "only whole pages can be mapped");
+        assert!(
+            [start, bytes].iter().all(|x| x.is_multiple_of(PAGE)) && bytes > 0,
+            "only whole pages can be mapped"
+        );
         let (first, end) = (start / PAGE, (start + bytes) / PAGE);
         let is_free = self.mapped.range(..end).next_back().is_none_or(|(_, before)| before.end <= first);
         assert!(is_free, "part of it is mapped already");

@@ -14,19 +14,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// What a transaction is.
+/// The kind of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Data is brought to a place of its own at another node.
+    /// Puts data to a separate address at another node.
     Put,
-    /// Data that lies at another node is brought to a place of its own here.
+    /// Gets data from another node to a separate local address.
     Get,
-    /// A number is added to a word of its own at another node, which was 0, and what was there comes back.
+    /// Adds a number to a separate word at another node, which was 0, and fetches the old value.
     Atomic,
 }
 
-/// What is sent, and when.
+/// Random transactions: how many, of which kinds, and their timing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Exchange {
@@ -34,21 +34,22 @@ pub struct Exchange {
     #[serde(alias = "puts")]
     #[schemars(extend("x-aliases" = ["puts"]))]
     pub transactions: u32,
-    /// What they are: each one of these at random, as likely as any other of the list.
+    /// The kinds of transactions: each transaction has one of these at random, with equal probability.
     pub kinds: Vec<Kind>,
     /// Data of a put or a get, bytes: a multiple of 8.
     pub bytes: u64,
     /// Mean time between a process' transactions, ns; 0: as fast as they go.
     pub interval_ns: f64,
-    /// Transactions of a process that may be without their events.
+    /// Maximum number of outstanding transactions of a process.
     pub outstanding: u32,
-    /// When each process looks at what has come to its memory, us: after all has ended. 0: never.
+    /// When each process verifies the data that has arrived in its memory, us: after all transactions have
+    /// ended. 0: never.
     pub check_at_us: f64,
     /// Whether each transaction has a connection, on interfaces that have such.
     pub connect: bool,
     /// How long a process waits for a get without a connection, us: a lost one is not reported.
     pub give_up_us: f64,
-    /// Seed of who does what with whom.
+    /// Seed of the processes' choices.
     pub seed: u64,
 }
 

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 /// A column of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Column {
-    /// What it is; may be empty where the unit says it.
+    /// Its name; may be empty where the unit says it.
     pub label: String,
     /// Its unit; empty of a plain count, which no curve is drawn of.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Whether it says what was measured, such as the size of messages, and is no figure that came out.
+    /// Whether it is a setting, such as the size of messages, rather than a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_setting: bool,
 }

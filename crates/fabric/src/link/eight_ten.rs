@@ -1,4 +1,5 @@
-//! Line codes that send a byte as ten bits: 8B/10B, and the 8B/10B-P of Blue Gene/Q's optical links (Chen et al., section II.G).
+//! Line codes that send a byte as ten bits: 8B/10B, and the 8B/10B-P of Blue Gene/Q's optical links (Chen et
+//! al., section II.G).
 //!
 //! [`standard`] is Widmer and Franaszek's ("A DC-balanced, partitioned-block, 8B/10B transmission code", IBM
 //! J. Res. Dev. 27, 1983; the tables are also in IEEE 802.3, clause 36): a symbol has equally many ones and

@@ -1,9 +1,9 @@
 //! An optical link: four data fibres and a spare one that carries their parity (Chen et al., section II.G).
 //!
-//! The paper: "The parity of several data lanes is also encoded and sent over a spare fiber. If a single bit error occurs on a fiber
-//! an invalid symbol is detected upon reception. If one and only one single bit error occurs over the parallel 8 bit words, the
-//! parity can be used to correct it. Error counters on the link chip can detect when fibers are going bad; the bad fiber can be
-//! replaced by a spare."
+//! The paper: "The parity of several data lanes is also encoded and sent over a spare fiber. If a single bit
+//! error occurs on a fiber an invalid symbol is detected upon reception. If one and only one single bit error
+//! occurs over the parallel 8 bit words, the parity can be used to correct it. Error counters on the link
+//! chip can detect when fibers are going bad; the bad fiber can be replaced by a spare."
 //!
 //! - The link chip counts the errors of five lanes per link (the machine's public driver, bql_tdr.h:
 //!   `SBE_CNT_SW0_LANE0` to `LANE4`), so four carry data and one parity (inferred); the network also sends
@@ -68,7 +68,9 @@ impl Transmitter {
     /// # Panics
     /// If the number of bytes is not a multiple of four, as that of all packets is.
     pub fn send(&mut self, bytes: &[u8]) -> Vec<Word> {
-        let (words, []) = bytes.as_chunks::<LANES>() else { panic!("{} B are not a whole number of words", bytes.len()) };
+        let (words, []) = bytes.as_chunks::<LANES>() else {
+            panic!("{} B are not a whole number of words", bytes.len())
+        };
         words.iter().map(|word| self.word(*word)).collect()
     }
 
@@ -83,7 +85,9 @@ impl Transmitter {
             (characters[SPARE], characters[bad]) = (characters[bad], COMMA);
         }
         let mut fibres = characters.into_iter().zip(&mut self.disparity);
-        std::array::from_fn(|_| fibres.next().map(|(c, d)| with_parity().encode(c, d)).expect("one per fibre"))
+        std::array::from_fn(|_| {
+            fibres.next().map(|(c, d)| with_parity().encode(c, d)).expect("one per fibre")
+        })
     }
 
     /// Lets the spare carry this fibre's data from now on.

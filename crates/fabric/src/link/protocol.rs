@@ -1,4 +1,5 @@
-//! The link-level protocol of sections 2 and 3: sequence numbers, acknowledgements, a timeout, retransmission.
+//! The link-level protocol of sections 2 and 3: sequence numbers, acknowledgements, a timeout,
+//! retransmission.
 //!
 //! The paper names the parts (a sequence number in the header, token-ack and ack-only packets, retransmission
 //! FIFOs, a timeout mechanism; "similar to that used in IBM SP interconnection networks as well as in the
@@ -204,7 +205,7 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
     /// An end that has not sent or received anything yet.
     ///
     /// # Panics
-    /// If the capacity of a VC exceeds what the format's counts can express.
+    /// If the capacity of a VC exceeds the range of the format's counts.
     pub fn new(settings: LinkSettings<VCS>) -> Self {
         let counts = P::COUNTS;
         assert!(

@@ -9,7 +9,7 @@ use netloom_engine::{Stream, chance_threshold};
 
 /// The outcome of a data packet's transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::router) enum Fate {
+pub(in crate::router) enum Outcome {
     Clean,
     /// The receiver detects an error in the header, and accepts nothing of the packet.
     BadHeader,
@@ -19,16 +19,16 @@ pub(in crate::router) enum Fate {
     Escaped,
 }
 
-impl Fate {
+impl Outcome {
     /// Whether the receiver accepts the packet as intact.
     pub fn is_taken(self) -> bool {
-        matches!(self, Fate::Clean | Fate::Escaped)
+        matches!(self, Outcome::Clean | Outcome::Escaped)
     }
 }
 
 /// Thresholds of a random draw on a link with a bit error rate: below the first the header is corrupted;
 /// below the second, by chunks, any part of the packet.
-pub(super) struct Chances {
+pub(super) struct ErrorThresholds {
     pub header: u64,
     pub packet: [u64; CHUNKS_MAX + 1],
     pub ack: u64,
@@ -42,11 +42,11 @@ fn any_of(bits: u32, rate: f64) -> f64 {
     -(f64::from(bits) * (-rate).ln_1p()).exp_m1()
 }
 
-impl Chances {
+impl ErrorThresholds {
     /// `None` for a link without errors.
     pub fn new(rate: f64, packet: &PacketFormat) -> Option<Self> {
         let threshold = |bytes: u32| chance_threshold(any_of(8 * bytes, rate));
-        (rate > 0.0).then(|| Chances {
+        (rate > 0.0).then(|| ErrorThresholds {
             header: threshold(packet.header_B),
             packet: std::array::from_fn(|c| threshold(c as u32 * packet.chunk_B + packet.trailer_B)),
             ack: threshold(packet.ack_B),
@@ -56,7 +56,7 @@ impl Chances {
 
 /// A link with its own error settings.
 pub(super) struct Special {
-    pub chances: Option<Chances>,
+    pub thresholds: Option<ErrorThresholds>,
     pub fibres: Option<Fibres>,
     /// Packets up to the one with an undetected error; 0 for none.
     escape: u64,
@@ -77,7 +77,7 @@ impl Special {
         }
         let carries = rates.iter().any(|&rate| rate > 0.0);
         Special {
-            chances: Chances::new(rate, packet),
+            thresholds: ErrorThresholds::new(rate, packet),
             fibres: carries.then(|| Fibres::new(stream, rates, link.fibre_errors_max)),
             escape: named.iter().find_map(|fault| fault.escape).unwrap_or(0),
         }
@@ -86,31 +86,31 @@ impl Special {
     /// The outcome for a data packet, given its outcome without the special settings.
     pub fn carry(
         &mut self,
-        mut fate: Fate,
+        mut outcome: Outcome,
         chunks: u32,
         packet: &PacketFormat,
         counts: &mut LinkErrors,
-    ) -> Fate {
+    ) -> Outcome {
         if let Some(fibres) = &mut self.fibres {
-            let wrong = counts.note(&fibres.carry(packet.wire_B(chunks)));
+            let wrong = counts.add_transmission(&fibres.carry(packet.wire_B(chunks)));
             let header_words = u64::from(packet.header_B).div_ceil(LANES as u64);
-            fate = match wrong {
-                Some(word) if word < header_words => Fate::BadHeader,
-                Some(_) if fate == Fate::Clean => Fate::BadTail,
-                _ => fate,
+            outcome = match wrong {
+                Some(word) if word < header_words => Outcome::BadHeader,
+                Some(_) if outcome == Outcome::Clean => Outcome::BadTail,
+                _ => outcome,
             };
         }
-        if fate == Fate::Clean && self.escape > 0 {
+        if outcome == Outcome::Clean && self.escape > 0 {
             self.escape -= 1;
-            fate = if self.escape == 0 { Fate::Escaped } else { fate };
+            outcome = if self.escape == 0 { Outcome::Escaped } else { outcome };
         }
-        fate
+        outcome
     }
 }
 
 impl LinkErrors {
     /// Counts the errors of a transmission over fibres. Returns the first word that was left wrong.
-    pub(super) fn note(&mut self, carried: &Carried) -> Option<u64> {
+    pub(super) fn add_transmission(&mut self, carried: &Carried) -> Option<u64> {
         self.fibre_errors.iter_mut().zip(carried.errors).for_each(|(sum, errors)| *sum += errors);
         self.words_corrected += carried.corrected;
         self.fibres_replaced += u64::from(carried.replaces);

@@ -5,7 +5,7 @@
 //! `docs/torus-router.md`, "Links with errors", and `docs/link-protection.md`, "In runs", describe the rules.
 
 use super::ack_clock::AckClock;
-use super::corruption::{Chances, Fate, Special};
+use super::corruption::{ErrorThresholds, Outcome, Special};
 use super::event::{Event, Kind, OwnKind};
 use super::statistics::LinkErrors;
 use crate::collective::{CollectiveHeader, RouteKind};
@@ -27,7 +27,7 @@ pub(in crate::router) struct Kept {
 
 /// A link with a corrupted packet that has not yet been retransmitted successfully.
 #[derive(Debug, Default)]
-struct Trouble {
+struct LinkRecovery {
     /// The retransmission FIFO from that packet on; packets before it, which are acknowledged, are not
     /// stored.
     fifo: VecDeque<Kept>,
@@ -50,7 +50,7 @@ pub struct LinkCrcs {
 /// State of a block with bit errors on its links.
 pub struct Errors {
     /// Of ordinary links.
-    chances: Option<Chances>,
+    thresholds: Option<ErrorThresholds>,
     /// Links with their own settings, by [`Errors::link`] of the sending port.
     special: BTreeMap<usize, Special>,
     /// By link of the receiving port: whether arriving packets may be corrupted.
@@ -62,7 +62,7 @@ pub struct Errors {
     /// A random stream per node, separate from that of arbitration.
     streams: Vec<Stream>,
     /// The links under recovery, by [`Errors::link`] of the sending port.
-    troubles: BTreeMap<usize, Trouble>,
+    recovering: BTreeMap<usize, LinkRecovery>,
     /// By link of the port whose receiver owes acknowledgements and whose sender sends them.
     clocks: Vec<AckClock>,
     /// By link of the sending port.
@@ -87,14 +87,14 @@ impl Errors {
         }
         let links = numbers.len() * ports;
         let mut errors = Box::new(Errors {
-            chances: Chances::new(link.bit_error_rate, packet),
+            thresholds: ErrorThresholds::new(link.bit_error_rate, packet),
             special: BTreeMap::new(),
             doubtful: vec![link.bit_error_rate > 0.0; links],
             packet: packet.clone(),
             timeout: link.retransmit_timeout_ticks.into(),
             ack_after: link.ack_only_after_ticks.into(),
             streams: numbers.iter().map(|&n| Stream::new(seed, 3, n.into())).collect(),
-            troubles: BTreeMap::new(),
+            recovering: BTreeMap::new(),
             clocks: vec![AckClock::AT_REST; links],
             counts: vec![LinkErrors::default(); links],
             crcs: vec![LinkCrcs::default(); links],
@@ -139,34 +139,39 @@ impl Errors {
     }
 
     /// Draws the outcome of a data packet's transmission.
-    fn transmit(&mut self, node: u32, port: usize, chunks: u32) -> Fate {
+    fn transmit(&mut self, node: u32, port: usize, chunks: u32) -> Outcome {
         let link = self.link(node, port);
         let special = self.special.get_mut(&link);
-        let chances = special.as_ref().map_or(self.chances.as_ref(), |special| special.chances.as_ref());
-        let mut fate = match chances.map(|chances| (self.streams[node as usize].draw(), chances)) {
-            Some((drawn, chances)) if drawn < chances.header => Fate::BadHeader,
-            Some((drawn, chances)) if drawn < chances.packet[chunks as usize] => Fate::BadTail,
-            _ => Fate::Clean,
+        let thresholds =
+            special.as_ref().map_or(self.thresholds.as_ref(), |special| special.thresholds.as_ref());
+        let mut outcome = match thresholds.map(|thresholds| (self.streams[node as usize].draw(), thresholds))
+        {
+            Some((drawn, thresholds)) if drawn < thresholds.header => Outcome::BadHeader,
+            Some((drawn, thresholds)) if drawn < thresholds.packet[chunks as usize] => Outcome::BadTail,
+            _ => Outcome::Clean,
         };
         let counts = &mut self.counts[link];
         if let Some(special) = special {
-            fate = special.carry(fate, chunks, &self.packet, counts);
+            outcome = special.carry(outcome, chunks, &self.packet, counts);
         }
-        counts.corrupted += u64::from(!fate.is_taken());
-        counts.bad_headers += u64::from(fate == Fate::BadHeader);
-        fate
+        counts.corrupted += u64::from(!outcome.is_taken());
+        counts.bad_headers += u64::from(outcome == Outcome::BadHeader);
+        outcome
     }
 
     /// Draws whether a token-ack, or another short packet, gets through.
     pub(super) fn short_gets_through(&mut self, node: u32, port: usize) -> bool {
         let link = self.link(node, port);
         let special = self.special.get_mut(&link);
-        let chances = special.as_ref().map_or(self.chances.as_ref(), |special| special.chances.as_ref());
-        let through = chances.is_none_or(|chances| self.streams[node as usize].draw() >= chances.ack);
+        let thresholds =
+            special.as_ref().map_or(self.thresholds.as_ref(), |special| special.thresholds.as_ref());
+        let through =
+            thresholds.is_none_or(|thresholds| self.streams[node as usize].draw() >= thresholds.ack);
         let wire = self.packet.ack_wire_B();
         let fibres = special.and_then(|special| special.fibres.as_mut());
         // The fibres carry it regardless of other errors.
-        through & fibres.is_none_or(|fibres| self.counts[link].note(&fibres.carry(wire)).is_none())
+        through
+            & fibres.is_none_or(|fibres| self.counts[link].add_transmission(&fibres.carry(wire)).is_none())
     }
 
     /// A packet starts on a link for the first time. Returns its outcome; `None` if the receiver rejects it
@@ -177,52 +182,52 @@ impl Errors {
         kept: Kept,
         meta: &Meta,
         data: Option<&Data>,
-    ) -> Option<Fate> {
+    ) -> Option<Outcome> {
         let link = self.link(node, port);
         add(&mut self.crcs[link].sent, kept.header, meta, data);
         self.counts[link].ran_on += u64::from(kept.header.is_ghost());
-        if let Some(trouble) = self.troubles.get_mut(&link) {
-            trouble.fifo.push_back(kept);
+        if let Some(recovery) = self.recovering.get_mut(&link) {
+            recovery.fifo.push_back(kept);
             self.counts[link].refused += 1;
             return None;
         }
-        let fate = self.transmit(node, port, kept.header.chunks());
-        if !fate.is_taken() {
-            self.troubles.entry(link).or_default().fifo.push_back(kept);
+        let outcome = self.transmit(node, port, kept.header.chunks());
+        if !outcome.is_taken() {
+            self.recovering.entry(link).or_default().fifo.push_back(kept);
         }
-        Some(fate)
+        Some(outcome)
     }
 
     /// The next packet of a retransmission FIFO starts on its link. Returns it and its outcome, as
     /// [`Self::send`] does.
-    pub(super) fn resend(&mut self, node: u32, port: usize) -> (Kept, Option<Fate>) {
+    pub(super) fn resend(&mut self, node: u32, port: usize) -> (Kept, Option<Outcome>) {
         let link = self.link(node, port);
-        let trouble = &self.troubles[&link];
-        let (kept, failed) = (trouble.fifo[trouble.next], trouble.failed);
+        let recovery = &self.recovering[&link];
+        let (kept, failed) = (recovery.fifo[recovery.next], recovery.failed);
         self.counts[link].retransmitted += 1;
         self.counts[link].refused += u64::from(failed);
-        let fate = (!failed).then(|| self.transmit(node, port, kept.header.chunks()));
-        let trouble = self.troubles.get_mut(&link).expect("a link under recovery");
-        if fate.is_some_and(Fate::is_taken) {
-            trouble.fifo.pop_front();
+        let outcome = (!failed).then(|| self.transmit(node, port, kept.header.chunks()));
+        let recovery = self.recovering.get_mut(&link).expect("a link under recovery");
+        if outcome.is_some_and(Outcome::is_taken) {
+            recovery.fifo.pop_front();
         } else {
-            trouble.failed = true;
-            trouble.next += 1;
+            recovery.failed = true;
+            recovery.next += 1;
         }
-        (kept, fate)
+        (kept, outcome)
     }
 
     /// A retransmitted packet has left its link. Returns whether another is to follow; if not, the pass is
     /// complete.
     pub(super) fn resent(&mut self, node: u32, port: usize) -> bool {
         let link = self.link(node, port);
-        let trouble = self.troubles.get_mut(&link).expect("a link under recovery");
-        if trouble.next < trouble.fifo.len() {
+        let recovery = self.recovering.get_mut(&link).expect("a link under recovery");
+        if recovery.next < recovery.fifo.len() {
             return true;
         }
-        (trouble.next, trouble.failed) = (0, false);
-        if trouble.fifo.is_empty() {
-            self.troubles.remove(&link);
+        (recovery.next, recovery.failed) = (0, false);
+        if recovery.fifo.is_empty() {
+            self.recovering.remove(&link);
         }
         false
     }
@@ -315,7 +320,7 @@ impl Errors {
 
     /// Reports packets in retransmission FIFOs that still wait for recovery when the network should be idle.
     pub(super) fn unrest(&self) -> Option<String> {
-        let left: usize = self.troubles.values().map(|trouble| trouble.fifo.len()).sum();
+        let left: usize = self.recovering.values().map(|recovery| recovery.fifo.len()).sum();
         (left > 0).then(|| format!("{left} packets in retransmission FIFOs"))
     }
 

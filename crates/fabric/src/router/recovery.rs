@@ -7,7 +7,7 @@
 //! packet. The receiver acts on it no earlier than it could detect it: at the tail.
 
 use super::common::Common;
-use super::corruption::Fate;
+use super::corruption::Outcome;
 use super::errors::{Errors, Kept};
 use super::event::{Event, Kind, Message, OwnKind};
 use super::port::Port;
@@ -96,8 +96,8 @@ pub(in crate::router) trait Recovery {
         let common = self.common();
         let errors = common.errors.as_mut().expect("only where links have errors");
         let (meta, data) = (common.arena.get(kept.packet), common.arena.data(kept.packet));
-        if let Some(fate) = errors.send((n.here(), to), kept, meta, data) {
-            self.transmit(n, to, kept, fate, start, out);
+        if let Some(outcome) = errors.send((n.here(), to), kept, meta, data) {
+            self.transmit(n, to, kept, outcome, start, out);
         }
     }
 
@@ -107,18 +107,18 @@ pub(in crate::router) trait Recovery {
         n: &mut Self::Node,
         to: usize,
         mut kept: Kept,
-        fate: Fate,
+        outcome: Outcome,
         start: Time,
         out: &mut Outbox<Message<Self::Own>>,
     ) {
-        if fate == Fate::Escaped {
+        if outcome == Outcome::Escaped {
             self.common().arena.damage(kept.packet);
         }
-        if !fate.is_taken() {
+        if !outcome.is_taken() {
             let end = start + self.wire(kept.header.chunks());
             let at = self.faulty().timeout(end);
             self.common().calendar.push(at, Event::at(Kind::Timeout, n.here(), to, 0, 0, 0));
-            if fate == Fate::BadHeader {
+            if outcome == Outcome::BadHeader {
                 return;
             }
             kept.header = kept.header.corrupted();
@@ -184,13 +184,13 @@ pub(in crate::router) trait Recovery {
     /// Retransmits the next packet of a retransmission FIFO.
     fn resend(&mut self, n: &mut Self::Node, port: usize, now: Time, out: &mut Outbox<Message<Self::Own>>) {
         self.send_short_ones(n, port, now, out);
-        let (kept, fate) = self.faulty().resend(n.here(), port);
+        let (kept, outcome) = self.faulty().resend(n.here(), port);
         *n.open() &= !(1 << port);
         let start = self.occupy_again(n, port, kept, now);
         let end = n.link(port).free_at;
         self.common().calendar.push(end, Event::at(Kind::Resent, n.here(), port, 0, 0, 0));
-        if let Some(fate) = fate {
-            self.transmit(n, port, kept, fate, start, out);
+        if let Some(outcome) = outcome {
+            self.transmit(n, port, kept, outcome, start, out);
         }
     }
 

@@ -1,4 +1,5 @@
-//! Route tables of a dragonfly's group in which links or routers have failed ("it is necessary to route around the problem").
+//! Route tables of a dragonfly's group in which links or routers have failed ("it is necessary to route
+//! around the problem").
 //!
 //! With all links working, a group is crossed dimension by dimension. After failures a route may need more
 //! hops, in an order that no dimension order allows. So the routers of such a group are ranked, and every

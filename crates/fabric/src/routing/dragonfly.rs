@@ -307,12 +307,12 @@ mod tests {
             let routes = DragonflyRoutes::new(&wiring, &config.group, ways, |_, _| true);
             let mut hops = 0;
             for to in (0..wiring.routers()).step_by(5) {
-                let way = routes.longest(&wiring, 40, Target::Router(to)).expect("a way");
+                let maxima = routes.longest(&wiring, 40, Target::Router(to)).expect("a route");
                 if wiring.group(to) == wiring.group(40) {
-                    assert!(way.by_class[0] <= 1 && way.by_class[1] <= 1 && way.by_class[2] == 0);
+                    assert!(maxima.by_class[0] <= 1 && maxima.by_class[1] <= 1 && maxima.by_class[2] == 0);
                 } else {
-                    assert_eq!(way.by_class[2], 1);
-                    hops = hops.max(way.hops);
+                    assert_eq!(maxima.by_class[2], 1);
+                    hops = hops.max(maxima.hops);
                 }
             }
             assert_eq!(hops, most, "{cables} cables");

@@ -172,30 +172,32 @@ impl Planner {
         }
         // The other directions around its rings. Among equally long ones, pairs choose different ones to
         // spread the load.
-        let mut ways = vec![usual];
+        let mut candidates = vec![usual];
         for d in (0..self.torus.dimensions()).filter(|&d| self.torus.wraps(d)) {
             let both = 0b11 << (2 * d);
             if usual & both != 0 {
-                ways.extend_from_within(..);
-                let half = ways.len() / 2;
-                ways[half..].iter_mut().for_each(|hints| *hints ^= both);
+                candidates.extend_from_within(..);
+                let half = candidates.len() / 2;
+                candidates[half..].iter_mut().for_each(|hints| *hints ^= both);
             }
         }
         let pair = mix(u64::from(self.torus.node(from)) << 32 | u64::from(self.torus.node(to)));
-        let mut ways: Vec<(u32, bool, u64, u16)> = ways
+        let mut candidates: Vec<(u32, bool, u64, u16)> = candidates
             .into_iter()
             .map(|hints| (make(hints, false).hops, hints != usual, mix(pair ^ u64::from(hints)), hints))
             .collect();
-        ways.sort_unstable();
-        let areas: Vec<Area> = ways.iter().map(|way| self.area(from, to, way.3)).collect();
+        candidates.sort_unstable();
+        let areas: Vec<Area> = candidates.iter().map(|candidate| self.area(from, to, candidate.3)).collect();
         let found = |fixed: bool| areas.iter().position(if fixed { Area::fixed } else { Area::dynamic });
         let (dynamic, fixed) = (if dynamic { found(false) } else { None }, found(true));
         match (dynamic, fixed) {
-            (Some(i), Some(j)) if self.preference == Preference::Short && ways[j].0 < ways[i].0 => {
-                Some(make(ways[j].3, true))
+            (Some(i), Some(j))
+                if self.preference == Preference::Short && candidates[j].0 < candidates[i].0 =>
+            {
+                Some(make(candidates[j].3, true))
             }
-            (Some(i), _) => Some(make(ways[i].3, false)),
-            (None, j) => j.map(|j| make(ways[j].3, true)),
+            (Some(i), _) => Some(make(candidates[i].3, false)),
+            (None, j) => j.map(|j| make(candidates[j].3, true)),
         }
     }
 

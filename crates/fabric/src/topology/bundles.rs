@@ -238,8 +238,9 @@ mod tests {
         distances
     }
 
-    /// "In a full bandwidth system with six groups and 48 cables from each group to each of the other groups, each Aries will be
-    /// directly connected to all of the other groups, reducing the minimal path length to three."
+    /// "In a full bandwidth system with six groups and 48 cables from each group to each of the other groups,
+    /// each Aries will be directly connected to all of the other groups, reducing the minimal path length to
+    /// three."
     #[test]
     fn six_groups_of_48_cables_are_three_links_apart() {
         let wiring = xc(6, 48).wiring();

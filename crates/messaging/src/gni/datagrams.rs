@@ -2,7 +2,7 @@
 //! further communication. A datagram is bound to a process, or unbound, for any process that has posted one
 //! for this process.
 
-use super::letters::{LETTER_MAX_B, Letter, Service};
+use super::node_messages::{NODE_MESSAGE_MAX_B, NodeMessage, Service};
 use super::{Gni, Shared, Step, lock};
 use netloom_nic::aries::Watch;
 use netloom_nic::aries::status::Refusal;
@@ -67,39 +67,44 @@ impl Posted {
 
 impl Shared {
     /// Matches arrived datagrams with those posted here; returns the answers to be sent, with their nodes.
-    fn match_datagrams(&mut self, place: u32) -> Vec<(u32, Letter)> {
+    fn match_datagrams(&mut self, place: u32) -> Vec<(u32, NodeMessage)> {
         let mut answers = vec![];
-        for (letter, node) in std::mem::take(&mut self.letters.failed) {
-            let lost = |p: &&mut Posted| p.number == letter.number && letter.service == Service::Datagram;
+        for (node_message, node) in std::mem::take(&mut self.node_messages.failed) {
+            let lost = |p: &&mut Posted| {
+                p.number == node_message.number && node_message.service == Service::Datagram
+            };
             if let Some(posted) = self.datagrams.iter_mut().find(lost)
                 && posted.state == DatagramState::Pending
             {
-                (posted.state, posted.answer) = (DatagramState::Error, Some(((node, letter.to), vec![])));
+                (posted.state, posted.answer) =
+                    (DatagramState::Error, Some(((node, node_message.to), vec![])));
             }
         }
         // A datagram that was cancelled before it was processed counts as never received.
-        let all = std::mem::take(&mut self.letters.came);
+        let all = std::mem::take(&mut self.node_messages.came);
         let (back, came): (Vec<_>, Vec<_>) = all.into_iter().partition(|l| l.service == Service::Cancel);
-        let is_back = |l: &Letter| {
+        let is_back = |l: &NodeMessage| {
             l.service == Service::Datagram && back.iter().any(|b| (b.from, b.number) == (l.from, l.number))
         };
-        for letter in came.into_iter().filter(|letter| !is_back(letter)) {
-            match letter.service {
+        for node_message in came.into_iter().filter(|node_message| !is_back(node_message)) {
+            match node_message.service {
                 Service::Datagram => {
                     let waits = |p: &Posted| {
-                        (p.process, p.ptag, p.state) == (letter.to, letter.ptag, DatagramState::Pending)
+                        (p.process, p.ptag, p.state)
+                            == (node_message.to, node_message.ptag, DatagramState::Pending)
                     };
-                    let fits = |p: &Posted| match letter.answers {
-                        0 => p.to == Some(letter.from),
+                    let fits = |p: &Posted| match node_message.answers {
+                        0 => p.to == Some(node_message.from),
                         number => p.number == number,
                     };
                     let all = &mut self.datagrams;
                     let exact = all.iter().position(|p| waits(p) && fits(p));
                     let anybody = || all.iter().position(|p| waits(p) && p.to.is_none());
-                    let Some(found) = exact.or_else(|| anybody().filter(|_| letter.answers == 0)) else {
+                    let Some(found) = exact.or_else(|| anybody().filter(|_| node_message.answers == 0))
+                    else {
                         // An answer that is no longer awaited is ignored.
-                        if letter.answers == 0 {
-                            self.letters.came.push_back(letter);
+                        if node_message.answers == 0 {
+                            self.node_messages.came.push_back(node_message);
                         }
                         continue;
                     };
@@ -107,15 +112,17 @@ impl Shared {
                     if !posted.is_sent {
                         posted.is_sent = true;
                         let from = (place, posted.process);
-                        let (to, number, data) = (letter.from.1, posted.number, posted.data.clone());
-                        let (service, ptag, answers_to) = (Service::Datagram, posted.ptag, letter.number);
-                        let answer = Letter { service, ptag, from, to, number, answers: answers_to, data };
-                        answers.push((letter.from.0, answer));
+                        let (to, number, data) = (node_message.from.1, posted.number, posted.data.clone());
+                        let (service, ptag, answers_to) =
+                            (Service::Datagram, posted.ptag, node_message.number);
+                        let answer =
+                            NodeMessage { service, ptag, from, to, number, answers: answers_to, data };
+                        answers.push((node_message.from.0, answer));
                     }
                     (posted.state, posted.answer) =
-                        (DatagramState::Completed, Some((letter.from, letter.data)));
+                        (DatagramState::Completed, Some((node_message.from, node_message.data)));
                 }
-                _ => self.letters.came.push_back(letter),
+                _ => self.node_messages.came.push_back(node_message),
             }
         }
         answers
@@ -124,12 +131,13 @@ impl Shared {
 
 impl Gni {
     async fn progress_datagrams(&self) {
-        self.sort_letters().await;
+        self.sort_node_messages().await;
         let place = self.place();
         let answers = lock(&self.library).match_datagrams(place);
         for (node, answer) in answers {
-            // A node with too many letters in flight cancels this one, and the other side's attempt fails.
-            let _ = self.send_letter(node, answer, true).await;
+            // A node with too many node messages in flight cancels this one, and the other side's attempt
+            // fails.
+            let _ = self.send_node_message(node, answer, true).await;
         }
     }
 
@@ -144,7 +152,7 @@ impl Gni {
         data: &[u8],
     ) -> Result<(), Refusal> {
         let (ptag, process) = (self.ptag()?, self.process);
-        if data.len() > LETTER_MAX_B {
+        if data.len() > NODE_MESSAGE_MAX_B {
             return Err(Refusal::Size);
         }
         if to.is_some_and(|(node, process)| node >= self.job().nodes() || process >= self.processes()) {
@@ -166,15 +174,15 @@ impl Gni {
         self.progress_datagrams().await;
         let Some((node, other)) = to else { return Ok(()) };
         let from = (self.place(), process);
-        let letter = {
+        let node_message = {
             let mut library = lock(&self.library);
             let posted = library.datagrams.iter_mut().find(|p| p.number == number && !p.is_sent);
             let Some(posted) = posted else { return Ok(()) };
             posted.is_sent = true;
             let (service, data) = (Service::Datagram, posted.data.clone());
-            Letter { service, ptag, from, to: other, number, answers: 0, data }
+            NodeMessage { service, ptag, from, to: other, number, answers: 0, data }
         };
-        self.send_letter(node, letter, true).await
+        self.send_node_message(node, node_message, true).await
     }
 
     /// Tests the state of a datagram. One that has ended is removed (`GNI_EpPostDataTest`, `…ById`).
@@ -206,19 +214,19 @@ impl Gni {
         let end = milliticks.map(|most| self.now() + Microticks::of_milliticks(most));
         loop {
             match self.test_datagram(key).await {
-                Err(Refusal::NotDone) => self.wait_for_letters(end).await?,
+                Err(Refusal::NotDone) => self.wait_for_node_messages(end).await?,
                 found => return found,
             }
         }
     }
 
-    /// Waits until a letter has arrived, or a time.
-    pub(super) async fn wait_for_letters(&self, end: Option<Microticks>) -> Result<(), Refusal> {
+    /// Waits until a node message has arrived, or a time.
+    pub(super) async fn wait_for_node_messages(&self, end: Option<Microticks>) -> Result<(), Refusal> {
         let left = end.map(|end| end.saturating_sub(self.now()));
         if left == Some(Microticks::ZERO) {
             return Err(Refusal::NotDone);
         }
-        self.core.wait(Watch::Queue(self.letter_queue()), left).await;
+        self.core.wait(Watch::Queue(self.node_message_queue()), left).await;
         Ok(())
     }
 
@@ -238,7 +246,7 @@ impl Gni {
             if let Some(posted) = lock(&self.library).datagrams.iter().find(ended) {
                 return Ok(posted.id.map_or(DatagramKey::For(posted.to), DatagramKey::Id));
             }
-            self.wait_for_letters(Some(end)).await.map_err(|_| Refusal::NoMatch)?;
+            self.wait_for_node_messages(Some(end)).await.map_err(|_| Refusal::NoMatch)?;
         }
     }
 
@@ -260,11 +268,11 @@ impl Gni {
             posted.state = DatagramState::Terminated;
             let (service, ptag, number) = (Service::Cancel, posted.ptag, posted.number);
             posted.to.filter(|_| posted.is_sent).map(|(node, to)| {
-                (node, Letter { service, ptag, from, to, number, answers: 0, data: vec![] })
+                (node, NodeMessage { service, ptag, from, to, number, answers: 0, data: vec![] })
             })
         };
         match back {
-            Some((node, letter)) => self.send_letter(node, letter, true).await,
+            Some((node, node_message)) => self.send_node_message(node, node_message, true).await,
             None => Ok(()),
         }
     }

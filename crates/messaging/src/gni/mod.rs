@@ -33,22 +33,21 @@ mod datagrams;
 pub mod device;
 mod engines;
 mod errors;
-mod letters;
 mod msgq;
+mod node_messages;
 mod post;
 mod queues;
 mod windows;
 
 pub use datagrams::{Datagram, DatagramKey, DatagramState};
-pub use letters::LETTER_MAX_B;
 pub use msgq::{Msgq, QueuedMessage};
 pub use netloom_nic::aries::QueueMode;
 pub use netloom_nic::aries::errors::{ErrorEvent, ErrorKind, ErrorMask};
+pub use node_messages::NODE_MESSAGE_MAX_B;
 pub use post::{Post, PostKind};
 
 use crate::device::Device;
 use device::AriesDevice;
-use letters::Letters;
 use netloom_fabric::config::TiledConfig;
 use netloom_nic::aries::address::{Job, PageSize};
 use netloom_nic::aries::config::AriesConfig;
@@ -57,6 +56,7 @@ use netloom_nic::aries::{self, AriesNics, Nic, Watch};
 use netloom_node::nodes::{CoreOf, ProcessOf, ProcessSlot};
 use netloom_node::program::{IntoOutcome, Program, lock};
 use netloom_node::time::Microticks;
+use node_messages::NodeMessages;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::Deref;
@@ -107,11 +107,11 @@ pub fn nics_of(
     })
 }
 
-/// State of the library and the kernel shared by the processes of a node: letters between nodes, and the
-/// services built on them.
+/// State of the library and the kernel shared by the processes of a node: node messages between nodes, and
+/// the services built on them.
 #[derive(Default)]
 struct Shared {
-    letters: Letters,
+    node_messages: NodeMessages,
     /// Datagrams of its processes, and the number of datagrams so far.
     datagrams: Vec<datagrams::Posted>,
     datagram_numbers: u64,

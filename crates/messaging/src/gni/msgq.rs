@@ -1,7 +1,7 @@
 //! Shared message queues (`GNI_Msgq…`): all processes of a node exchange short messages over one queue per
 //! pair of nodes, so that memory grows with the number of nodes instead of processes.
 
-use super::letters::{LETTER_MAX_B, Letter, Service};
+use super::node_messages::{NODE_MESSAGE_MAX_B, NodeMessage, Service};
 use super::{Gni, Step, lock};
 use netloom_nic::aries::Watch;
 use netloom_nic::aries::status::Refusal;
@@ -49,7 +49,7 @@ impl Msgq {
         if credits == 0 {
             return Err(Refusal::InvalidParam);
         }
-        gni.letter_queue();
+        gni.node_message_queue();
         Ok(Msgq { gni: gni.clone(), credits })
     }
 
@@ -60,7 +60,7 @@ impl Msgq {
     /// than 128 B with its header.
     pub async fn send(&self, to: (u32, u8), header: &[u8], data: &[u8], tag: u8) -> Result<(), Refusal> {
         let gni = &self.gni;
-        if header.len() + data.len() > LETTER_MAX_B {
+        if header.len() + data.len() > NODE_MESSAGE_MAX_B {
             return Err(Refusal::Size);
         }
         if to.0 >= gni.job().nodes() || to.1 >= gni.processes() {
@@ -75,7 +75,7 @@ impl Msgq {
             }
             link.sent += 1;
         }
-        let letter = Letter {
+        let node_message = NodeMessage {
             service: Service::Message,
             ptag: gni.ptag()?,
             from: (gni.place(), gni.process),
@@ -84,18 +84,18 @@ impl Msgq {
             answers: header.len() as u64,
             data: [header, data].concat(),
         };
-        gni.send_letter(to.0, letter, false).await
+        gni.send_node_message(to.0, node_message, false).await
     }
 
-    /// Sorts letters, and adds the credits that they return.
+    /// Sorts node messages, and adds the credits that they return.
     async fn sort(&self) {
-        self.gni.sort_letters().await;
+        self.gni.sort_node_messages().await;
         let mut library = lock(&self.gni.library);
-        for letter in std::mem::take(&mut library.letters.came) {
-            if letter.service == Service::Credit {
-                library.links.entry(letter.from.0).or_default().returned += letter.number;
+        for node_message in std::mem::take(&mut library.node_messages.came) {
+            if node_message.service == Service::Credit {
+                library.links.entry(node_message.from.0).or_default().returned += node_message.number;
             } else {
-                library.letters.came.push_back(letter);
+                library.node_messages.came.push_back(node_message);
             }
         }
     }
@@ -111,18 +111,18 @@ impl Msgq {
         loop {
             gni.step(Step::Poll).await;
             self.sort().await;
-            let own = |l: &Letter| l.service == Service::Message && l.to == gni.process;
+            let own = |l: &NodeMessage| l.service == Service::Message && l.to == gni.process;
             let found = {
-                let came = &mut lock(&gni.library).letters.came;
+                let came = &mut lock(&gni.library).node_messages.came;
                 came.iter().position(own).and_then(|at| came.remove(at))
             };
-            if let Some(mut letter) = found {
-                self.return_credit(letter.from.0).await?;
-                let data = letter.data.split_off(letter.answers as usize);
-                let (from, tag) = (letter.from, letter.number as u8);
-                return Ok(QueuedMessage { from, tag, header: letter.data, data });
+            if let Some(mut node_message) = found {
+                self.return_credit(node_message.from.0).await?;
+                let data = node_message.data.split_off(node_message.answers as usize);
+                let (from, tag) = (node_message.from, node_message.number as u8);
+                return Ok(QueuedMessage { from, tag, header: node_message.data, data });
             }
-            gni.wait_for_letters(end).await?;
+            gni.wait_for_node_messages(end).await?;
         }
     }
 
@@ -130,8 +130,8 @@ impl Msgq {
     /// receivers process earlier ones.
     pub async fn idle(&self) {
         self.sort().await;
-        while self.gni.has_letters_out() {
-            let queue = self.gni.letter_queue();
+        while self.gni.has_node_messages_out() {
+            let queue = self.gni.node_message_queue();
             self.gni.core.wait(Watch::Queue(queue), None).await;
             self.sort().await;
         }
@@ -152,7 +152,8 @@ impl Msgq {
             count
         };
         let (service, ptag, from) = (Service::Credit, gni.ptag()?, (gni.place(), gni.process));
-        let letter = Letter { service, ptag, from, to: 0, number: count, answers: 0, data: vec![] };
-        gni.send_letter(node, letter, false).await
+        let node_message =
+            NodeMessage { service, ptag, from, to: 0, number: count, answers: 0, data: vec![] };
+        gni.send_node_message(node, node_message, false).await
     }
 }

@@ -98,7 +98,7 @@ impl<D: GlexDevice> GlexTransport<D> {
     }
 
     /// Advances the collective operation in progress. Returns whether it is complete.
-    fn go_on_collecting(&mut self) -> bool {
+    fn advance_collective(&mut self) -> bool {
         let fail = |call: &str, refusal: Refusal| self.device.fail(call, format!("{refusal:?}"));
         let (events, mini_packets) = self.device.has_any(self.collectives);
         match self.stage {
@@ -224,7 +224,7 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
     }
 
     fn advance(&mut self) -> Option<Event> {
-        if self.go_on_collecting() {
+        if self.advance_collective() {
             return Some(Event::Collected);
         }
         let (events, mini_packets) = self.device.has_any(self.endpoint);

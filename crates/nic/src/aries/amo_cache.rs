@@ -7,7 +7,7 @@ use super::memory::Read;
 use super::node::place;
 use super::status::Status;
 use super::target::{Located, two_words};
-use super::{Action, Common, Landing, Nic};
+use super::{Action, Common, MemoryWrite, Nic};
 use netloom_fabric::packet::Data;
 use netloom_node::time::Microticks;
 use std::collections::{BTreeMap, VecDeque};
@@ -153,7 +153,7 @@ impl Nic {
         let value = word.value.expect("only loaded words are changed");
         let (process, address) = ((at >> 48) as u8, at & ((1 << 48) - 1));
         let data = Some(value.to_le_bytes()[..].into());
-        self.write(c, t, 8, Landing::Data { process, address, bytes: 8, data });
+        self.write(c, t, 8, MemoryWrite::Data { process, address, bytes: 8, data });
         self.counters.amo_writes += 1;
         if was_due {
             self.go_on_with_stalled(c, t);

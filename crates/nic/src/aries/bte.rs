@@ -137,7 +137,7 @@ impl Nic {
             transaction.channel = Some(slot as u8);
             self.bte.channels[slot] = Some(Channel { transfer, ssid, node });
             self.bte.peak = self.bte.peak.max(taken + 1);
-            self.go_on_stepping(t);
+            self.resume_stepping(t);
         }
     }
 
@@ -148,7 +148,7 @@ impl Nic {
     }
 
     /// Packets may be created again.
-    pub(super) fn go_on_stepping(&mut self, t: Microticks) {
+    pub(super) fn resume_stepping(&mut self, t: Microticks) {
         let has_more = |ch: &Channel| ch.transfer.done < ch.transfer.bytes;
         if !self.bte.is_stepping && self.orb.has_room() && self.bte.channels.iter().flatten().any(has_more) {
             self.bte.is_stepping = true;
@@ -215,7 +215,7 @@ impl Nic {
                 self.read(c, t, Read::Block(block));
             }
         }
-        self.go_on_stepping(t);
+        self.resume_stepping(t);
     }
 
     /// The data of a packet has arrived.

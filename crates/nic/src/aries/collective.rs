@@ -6,7 +6,7 @@ use super::node::{Event, EventKind, lock};
 use super::orb::{Outstanding, Then};
 use super::packet::{Op, Request, Tag};
 use super::status::{Refusal, Status};
-use super::{Action, Common, Landing, Nic, Ready};
+use super::{Action, Common, MemoryWrite, Nic, Ready};
 use netloom_fabric::router::tiled::Mode;
 use netloom_node::time::Microticks;
 
@@ -217,7 +217,7 @@ impl Nic {
             let (ptag, to, command) = (tree.ptag, child, status as u8);
             self.collective_packet(c, t, Partial { op: Op::Result, ptag, to, child: 0, command, value });
         }
-        self.write(c, t, 32, Landing::Result { engine: number as u8, value, status });
+        self.write(c, t, 32, MemoryWrite::Result { engine: number as u8, value, status });
     }
 
     /// The result is in memory.
@@ -237,7 +237,7 @@ impl Nic {
         };
         if let Some(queue) = queue {
             let event = Event { kind: EventKind::Collective, user: number.into(), status, bytes: 16 };
-            self.landed(c, t, Landing::Event { queue, event });
+            self.write_done(c, t, MemoryWrite::Event { queue, event });
         }
     }
 

@@ -404,7 +404,7 @@ impl Nic {
     pub(super) fn sync_changed(&mut self, c: &Common, t: Microticks, descriptor: u8) {
         let d = self.descriptors.of(descriptor);
         if d.outstanding == 0 && self.schedule.is_awaited(|watch| watch == super::Watch::Sync(descriptor)) {
-            self.write(c, t, 8, super::Landing::Sync(descriptor));
+            self.write(c, t, 8, super::MemoryWrite::Sync(descriptor));
         }
     }
 

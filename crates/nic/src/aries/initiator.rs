@@ -6,7 +6,7 @@ use super::node::{Event, EventKind};
 use super::orb::{Outstanding, Then};
 use super::packet::{Response, Tag};
 use super::status::Status;
-use super::{Action, Common, Landing, Nic};
+use super::{Action, Common, MemoryWrite, Nic};
 use netloom_fabric::packet::Data;
 use netloom_node::time::Microticks;
 
@@ -48,10 +48,10 @@ impl Nic {
         let Deposit { what, response, data } = deposit;
         if let Then::Store { process, address, bytes, flag } = what.then {
             let data = data.map(|d| d[..bytes as usize].into());
-            self.write(c, t, bytes, Landing::Data { process, address, bytes, data });
+            self.write(c, t, bytes, MemoryWrite::Data { process, address, bytes, data });
             if let Some((address, value)) = flag {
                 let data = Some(value.to_le_bytes()[..].into());
-                self.write(c, t, 8, Landing::Data { process, address, bytes: 8, data });
+                self.write(c, t, 8, MemoryWrite::Data { process, address, bytes: 8, data });
             }
         }
         self.responded(c, t, &what, response);
@@ -74,7 +74,7 @@ impl Nic {
     /// The output request buffer has space again, and perhaps an SSID is free.
     fn has_room_again(&mut self, c: &Common, t: Microticks) {
         self.start_transfers(c, t);
-        self.go_on_stepping(t);
+        self.resume_stepping(t);
         self.feed(c, t);
     }
 

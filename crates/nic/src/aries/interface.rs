@@ -152,7 +152,7 @@ impl NetworkInterface for Nic {
 
     fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
         let port = if fifo == 0 { &mut self.requests } else { &mut self.responses };
-        let answer = outgoing::pull(&mut port.list, &mut port.is_hungry, now, signals);
+        let answer = outgoing::pull(&mut port.list, &mut port.network_waits, now, signals);
         match answer {
             Pull::Packet(..) if fifo == 0 => self.feed(c, Microticks::at(now)),
             Pull::Packet(..) => self.serve(c, Microticks::at(now), 0),

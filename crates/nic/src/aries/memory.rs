@@ -5,7 +5,7 @@ use super::address::PageSize;
 use super::bte::{Block, Transfer};
 use super::node::{lock, place};
 use super::target::Located;
-use super::{Action, Common, Landing, Nic, Watch, crossing};
+use super::{Action, Common, MemoryWrite, Nic, Watch, crossing};
 use crate::pcie::{Way, at_host};
 use netloom_engine::Time;
 use netloom_fabric::packet::Data;
@@ -57,16 +57,22 @@ impl Read {
 
 impl Nic {
     /// Writes to a process's memory; returns when the write leaves.
-    pub(super) fn write(&mut self, c: &Common, t: Microticks, bytes: u32, landing: Landing) -> Microticks {
+    pub(super) fn write(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        bytes: u32,
+        memory_write: MemoryWrite,
+    ) -> Microticks {
         let start = self.write_free.max(t);
         self.write_free = start + c.config.passage(bytes);
         let (start, end) = self.pcie.send(&c.config.pcie, Way::Up, start, bytes);
-        let process = match &landing {
-            Landing::Data { process, .. } => *process,
-            Landing::Event { queue, .. } => lock(&self.here).queue(*queue).map_or(0, |q| q.process),
-            Landing::Sync(_) | Landing::Result { .. } => 0,
+        let process = match &memory_write {
+            MemoryWrite::Data { process, .. } => *process,
+            MemoryWrite::Event { queue, .. } => lock(&self.here).queue(*queue).map_or(0, |q| q.process),
+            MemoryWrite::Sync(_) | MemoryWrite::Result { .. } => 0,
         };
-        self.schedule.at(end + crossing(&c.config, process), Action::Landed(Box::new(landing)));
+        self.schedule.at(end + crossing(&c.config, process), Action::WriteDone(Box::new(memory_write)));
         start
     }
 
@@ -135,9 +141,9 @@ impl Nic {
     }
 
     /// A write has reached memory: processes that poll for it are resumed.
-    pub(super) fn landed(&mut self, c: &Common, t: Microticks, landing: Landing) {
-        match landing {
-            Landing::Data { process, address, bytes, data } => {
+    pub(super) fn write_done(&mut self, c: &Common, t: Microticks, memory_write: MemoryWrite) {
+        match memory_write {
+            MemoryWrite::Data { process, address, bytes, data } => {
                 let at = place(process, address);
                 lock(&self.here).contents.store(at, bytes as usize, data.as_deref());
                 let touched = address..address + u64::from(bytes);
@@ -148,7 +154,7 @@ impl Nic {
                     _ => false,
                 });
             }
-            Landing::Event { queue, event } => {
+            MemoryWrite::Event { queue, event } => {
                 let mut here = lock(&self.here);
                 let Some(q) = here.queue(queue) else { return };
                 if q.events.len() < q.room {
@@ -166,8 +172,8 @@ impl Nic {
                     self.found(c, t, is_it);
                 }
             }
-            Landing::Sync(descriptor) => self.found(c, t, |_, watch| watch == Watch::Sync(descriptor)),
-            Landing::Result { engine, value, status } => self.has_result(c, t, engine, value, status),
+            MemoryWrite::Sync(descriptor) => self.found(c, t, |_, watch| watch == Watch::Sync(descriptor)),
+            MemoryWrite::Result { engine, value, status } => self.has_result(c, t, engine, value, status),
         }
     }
 

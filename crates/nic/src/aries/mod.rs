@@ -84,7 +84,7 @@ pub enum Action {
     /// The address of a block has been translated.
     Block(Box<bte::Block>),
     /// A write has reached memory.
-    Landed(Box<Landing>),
+    WriteDone(Box<MemoryWrite>),
     /// The block transfer engine requests its next packet's data.
     Step,
     /// Writes a variable of the AMO cache to memory.
@@ -100,7 +100,7 @@ const _: () = assert!(size_of::<Action>() <= 16);
 
 /// A write to memory.
 #[doc(hidden)]
-pub enum Landing {
+pub enum MemoryWrite {
     /// Data, at a process's address.
     Data { process: u8, address: u64, bytes: u32, data: Option<Data> },
     /// An event, in a queue.
@@ -146,12 +146,12 @@ struct Port {
     list: Outgoing,
     free_at: Microticks,
     /// Whether the network must be notified of a packet.
-    is_hungry: bool,
+    network_waits: bool,
 }
 
 impl Default for Port {
     fn default() -> Self {
-        Port { list: VecDeque::new(), free_at: Microticks::ZERO, is_hungry: true }
+        Port { list: VecDeque::new(), free_at: Microticks::ZERO, network_waits: true }
     }
 }
 
@@ -251,7 +251,7 @@ impl Nic {
             Action::AtHost(read) => self.at_host(c, t, read),
             Action::ReadDone(reading) => self.read_done(c, t, reading.what, reading.data),
             Action::Block(block) => self.read(c, t, memory::Read::Block(*block)),
-            Action::Landed(landing) => self.landed(c, t, *landing),
+            Action::WriteDone(memory_write) => self.write_done(c, t, *memory_write),
             Action::Step => self.step(c, t),
             Action::WriteWord(word) => self.write_word(c, t, word),
             Action::Reduced(engine) => self.reduced(c, t, engine.into()),
@@ -286,7 +286,7 @@ impl Nic {
         port.free_at = start + c.config.passage(carried);
         let ready = start + Microticks::of_milliticks(c.config.out_milliticks);
         port.list.push_back((ready, header, meta, data));
-        if std::mem::take(&mut port.is_hungry) {
+        if std::mem::take(&mut port.network_waits) {
             self.asks.fills[which] = Some(ready.tick_up());
         }
     }

@@ -34,9 +34,7 @@ impl fmt::Display for Refusal {
             Refusal::InvalidParam => "invalid parameter (GNI_RC_INVALID_PARAM)",
             Refusal::ErrorResource => "out of hardware resources (GNI_RC_ERROR_RESOURCE)",
             Refusal::Permission => "not attached, or not permitted (GNI_RC_PERMISSION_ERROR)",
-            Refusal::Alignment => {
-                "an address or a length is not aligned (GNI_RC_ALIGNMENT_ERROR)"
-            }
+            Refusal::Alignment => "an address or a length is not aligned (GNI_RC_ALIGNMENT_ERROR)",
             Refusal::InvalidState => "not valid in this state (GNI_RC_INVALID_STATE)",
             Refusal::IllegalOp => "an operation that the hardware does not implement (GNI_RC_ILLEGAL_OP)",
             Refusal::Size => "the size exceeds the maximum (GNI_RC_SIZE_ERROR)",

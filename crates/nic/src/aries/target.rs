@@ -7,7 +7,7 @@ use super::node::{Event, EventKind, lock};
 use super::packet::{Op, Request, Response};
 use super::status::Status;
 use super::system::SYSTEM;
-use super::{Action, Common, Landing, Nic};
+use super::{Action, Common, MemoryWrite, Nic};
 use crate::pcie::Way;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
@@ -165,7 +165,7 @@ impl Nic {
                 let (process, address) = (located.process, located.address);
                 let data = located.arrival.data.take();
                 let start =
-                    self.write(c, t, r.bytes, Landing::Data { process, address, bytes: r.bytes, data });
+                    self.write(c, t, r.bytes, MemoryWrite::Data { process, address, bytes: r.bytes, data });
                 let missed = self.count(c, t, &located);
                 self.respond(c, start, &located.arrival, Status::Success, missed);
             }
@@ -193,7 +193,7 @@ impl Nic {
     }
 
     pub(super) fn write_event(&mut self, c: &Common, t: Microticks, queue: u16, event: Event) {
-        self.write(c, t, EVENT_B, Landing::Event { queue, event });
+        self.write(c, t, EVENT_B, MemoryWrite::Event { queue, event });
     }
 
     /// A part of a message for a posted receive.
@@ -217,7 +217,8 @@ impl Nic {
             if sequence.status == Status::Success {
                 let (address, data) = (receive.address + r.offset, arrival.data.take());
                 // (ours): the receive's pages were translated when it was posted.
-                start = self.write(c, t, r.bytes, Landing::Data { process, address, bytes: r.bytes, data });
+                start =
+                    self.write(c, t, r.bytes, MemoryWrite::Data { process, address, bytes: r.bytes, data });
             }
             if let Some(queue) = receive.queue.filter(|_| is_last) {
                 let (user, status, bytes) = (receive.user, sequence.status, sequence.bytes);

@@ -249,7 +249,7 @@ impl NetworkInterface for MessageUnit {
             Command::Take(fifo) => {
                 let packet = self.unit.take_packet(fifo);
                 lock(&self.shared).packets.insert(process, packet);
-                let refused = self.unit.go_on_storing(c, now, &mut self.out);
+                let refused = self.unit.resume_storing(c, now, &mut self.out);
                 refused.into_iter().for_each(|why| self.refuse(c, now, why));
             }
             Command::TakeInterrupt(group) => {

@@ -305,7 +305,7 @@ impl Unit {
     }
 
     /// Engines that waited for space resume. Returns their violations.
-    pub fn go_on_storing(&mut self, common: &Common, now: Time, out: &mut Out) -> Vec<Violation> {
+    pub fn resume_storing(&mut self, common: &Common, now: Time, out: &mut Out) -> Vec<Violation> {
         let mut refused = vec![];
         for engine in 0..NETWORK_FIFOS {
             loop {

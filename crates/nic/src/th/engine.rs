@@ -7,7 +7,7 @@ use super::node::{Common, Event, EventKind, FailedRequest, MiniPacket, lock, pla
 use super::packet::{Id, Kind, Packet};
 use super::queue::EVENT_B;
 use super::status::Status;
-use super::{Action, Landing, Nic};
+use super::{Action, MemoryWrite, Nic};
 use crate::pcie::{Way, at_host};
 use netloom_fabric::packet::Data;
 use netloom_node::time::Microticks;
@@ -81,7 +81,8 @@ impl Nic {
             self.expected.insert(self.ticket, Expected { vp: d.vp, event, interrupt });
         }
         let ticket = self.ticket;
-        let number = (0..=u16::MAX).find(|n| !self.transfers.contains_key(n)).expect("few transfers at a time");
+        let number =
+            (0..=u16::MAX).find(|n| !self.transfers.contains_key(n)).expect("few transfers at a time");
         let use_ = self.uses.entry(number).or_default();
         *use_ = use_.wrapping_add(1);
         let id = Id { number, use_: *use_ };
@@ -305,7 +306,7 @@ impl Nic {
         let kind = if is_answer { EventKind::Remote } else { EventKind::Local };
         if status != Status::Success {
             let failed = FailedRequest { to: d.to, status, event: d.options.local_event };
-            self.write(c, t, EVENT_B, Landing::Failed(d.vp, failed));
+            self.write(c, t, EVENT_B, MemoryWrite::Failed(d.vp, failed));
         }
         let Options { local_event: event, local_interrupt: interrupt, .. } = d.options;
         let from = if is_answer { (d.to.node, d.to.vp) } else { (self.number, d.vp) };

@@ -132,7 +132,7 @@ impl NetworkInterface for Nic {
 
     fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
         let outgoing = if fifo == 0 { &mut self.requests } else { &mut self.responses };
-        let answer = outgoing::pull(outgoing, &mut self.is_hungry[fifo], now, signals);
+        let answer = outgoing::pull(outgoing, &mut self.network_waits[fifo], now, signals);
         if let Pull::Packet(..) = answer {
             self.fetch(c, Microticks::at(now));
         }

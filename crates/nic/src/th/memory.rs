@@ -9,7 +9,7 @@ use netloom_node::polling::Polling;
 use netloom_node::time::Microticks;
 
 /// A write to memory.
-pub enum Landing {
+pub enum MemoryWrite {
     /// Data, at a process's address.
     Data { process: u8, address: u64, bytes: u32, data: Option<Data> },
     /// An event, in a port's event queue.
@@ -42,18 +42,18 @@ impl Nic {
     }
 
     /// Writes to memory.
-    pub(super) fn write(&mut self, c: &Common, t: Microticks, bytes: u32, landing: Landing) {
+    pub(super) fn write(&mut self, c: &Common, t: Microticks, bytes: u32, memory_write: MemoryWrite) {
         let end = self.transfer(c, Way::Up, t, bytes);
         self.schedule.at(
             end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks),
-            Action::Landed(Box::new(landing)),
+            Action::WriteDone(Box::new(memory_write)),
         );
     }
 
     /// A write has reached memory: processes that poll for it are resumed.
-    pub(super) fn landed(&mut self, c: &Common, t: Microticks, landing: Landing) {
-        match landing {
-            Landing::Data { process, address, bytes, data } => {
+    pub(super) fn write_done(&mut self, c: &Common, t: Microticks, memory_write: MemoryWrite) {
+        match memory_write {
+            MemoryWrite::Data { process, address, bytes, data } => {
                 let at = place(process, address);
                 let data = data.as_deref().map(|d| &d[..bytes as usize]);
                 lock(&self.here).contents.store(at, bytes as usize, data);
@@ -65,25 +65,25 @@ impl Nic {
                     _ => false,
                 });
             }
-            Landing::Event(vp, event) => {
+            MemoryWrite::Event(vp, event) => {
                 self.event_landed(c, t, vp, event);
                 self.found(c, t, |_, watch| watch == Watch::Events(vp));
             }
-            Landing::Mini(vp, mini) => {
+            MemoryWrite::Mini(vp, mini) => {
                 self.mini_packet_landed(c, t, vp, mini);
                 self.found(c, t, |_, watch| watch == Watch::MiniPackets(vp));
             }
-            Landing::Failed(vp, failed) => {
+            MemoryWrite::Failed(vp, failed) => {
                 if let Some(port) = lock(&self.here).port(vp) {
                     port.failed.push(failed);
                 }
             }
-            Landing::Interrupt(interrupt) => self.interrupt_landed(c, t, interrupt),
-            Landing::Wake => {
+            MemoryWrite::Interrupt(interrupt) => self.interrupt_landed(c, t, interrupt),
+            MemoryWrite::Wake => {
                 let asleep = Polling::asleep(Microticks::of_milliticks(c.config.core.interrupt_milliticks));
                 self.schedule.found(t, |_| asleep, |_, watch| watch == Watch::Interrupts);
             }
-            Landing::Error(error) => self.error_landed(*error),
+            MemoryWrite::Error(error) => self.error_landed(*error),
         }
     }
 

@@ -1,5 +1,6 @@
-//! The TH Express-2 network interface (Pang et al., "The TH Express high performance interconnect networks", section 2): virtual ports
-//! whose descriptors are written or fetched, one-sided transfers between them, mini-packets, and reliable connections.
+//! The TH Express-2 network interface (Pang et al., "The TH Express high performance interconnect networks",
+//! section 2): virtual ports whose descriptors are written or fetched, one-sided transfers between them,
+//! mini-packets, and reliable connections.
 //!
 //! The stations of an operation:
 //!
@@ -51,7 +52,7 @@ use crate::outgoing::{Outgoing, Requests};
 use crate::pcie::Pcie;
 use connection::Coming;
 use engine::{Expected, Read, Transfer};
-use memory::Landing;
+use memory::MemoryWrite;
 use netloom_engine::Stream;
 use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
@@ -83,9 +84,9 @@ pub enum Action {
     /// Executes an arrived packet.
     Commit(Box<receive::Arrival>, status::Status),
     /// A write whose address has been translated.
-    Write(u32, Box<Landing>),
+    Write(u32, Box<MemoryWrite>),
     /// A write has reached memory.
-    Landed(Box<Landing>),
+    WriteDone(Box<MemoryWrite>),
     /// The cache has been searched for the pages of an item.
     Refreshed(u16),
     /// Requests a connection again.
@@ -146,7 +147,7 @@ pub struct Nic {
     /// To the network: requests, responses; whether it must be notified of the next packet.
     requests: Outgoing,
     responses: Outgoing,
-    is_hungry: [bool; 2],
+    network_waits: [bool; 2],
     arrivals: [Arrivals<receive::Arrival>; 2],
     /// Incoming transfers without a connection and with several packets; receiver contexts.
     coming: BTreeMap<(u32, Id), Coming>,
@@ -180,7 +181,7 @@ impl Nic {
             read_turn: 0,
             requests: VecDeque::new(),
             responses: VecDeque::new(),
-            is_hungry: [true; 2],
+            network_waits: [true; 2],
             arrivals: Default::default(),
             coming: BTreeMap::new(),
             receivers: BTreeMap::new(),
@@ -204,8 +205,8 @@ impl Nic {
                 self.serve(c, t, class);
             }
             Action::Commit(arrival, status) => self.commit(c, t, *arrival, status),
-            Action::Write(bytes, landing) => self.write(c, t, bytes, *landing),
-            Action::Landed(landing) => self.landed(c, t, *landing),
+            Action::Write(bytes, memory_write) => self.write(c, t, bytes, *memory_write),
+            Action::WriteDone(memory_write) => self.write_done(c, t, *memory_write),
             Action::Refreshed(item) => self.refreshed(item),
             Action::Retry(id) => self.ask_for_connection(c, t, id),
             Action::Timeout(id, attempt) => self.timeout(c, t, id, attempt),
@@ -227,7 +228,7 @@ impl Nic {
         let meta = packet.to_meta(self.number, t.tick());
         let ready = t + Microticks::of_milliticks(c.config.out_milliticks);
         way.push_back((ready, header, meta, data));
-        if std::mem::take(&mut self.is_hungry[which]) {
+        if std::mem::take(&mut self.network_waits[which]) {
             self.asks.fills[which] = Some(ready.tick_up());
         }
         self.counters.packets += 1;

@@ -8,7 +8,7 @@ use super::engine::Ended;
 use super::node::{Common, Event, MiniPacket, lock};
 use super::packet::Packet;
 use super::status::{Refusal, Status};
-use super::{Action, Landing, Nic};
+use super::{Action, MemoryWrite, Nic};
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
@@ -206,15 +206,15 @@ impl Nic {
         c: &Common,
         t: Microticks,
         vp: u8,
-        (bytes, landing): (u32, Landing),
+        (bytes, memory_write): (u32, MemoryWrite),
     ) {
         let (place, far, before) = {
             let mut here = lock(&self.here);
             let Some(port) = here.port(vp) else { return };
-            match landing {
+            match memory_write {
                 // An entry without space takes no place.
-                Landing::Mini(_, None) => (None, port.config.is_far, t),
-                Landing::Mini(..) => {
+                MemoryWrite::Mini(_, None) => (None, port.config.is_far, t),
+                MemoryWrite::Mini(..) => {
                     let queue = &mut port.mini_packets;
                     (queue.next_place(bytes), port.config.is_far, queue.ready_at)
                 }
@@ -225,24 +225,24 @@ impl Nic {
             }
         };
         if place.is_none() && !far {
-            return self.write(c, t, bytes, landing);
+            return self.write(c, t, bytes, memory_write);
         }
         let known = place.map_or(t, |at| self.translate(c, t, vp, (at, bytes), false));
         let qpi = u64::from(far) * Microticks::of_milliticks(c.config.pcie.qpi_milliticks);
         let ready = (known + qpi).max(before);
         if let Some(port) = lock(&self.here).port(vp) {
-            match landing {
-                Landing::Mini(..) => port.mini_packets.ready_at = ready,
+            match memory_write {
+                MemoryWrite::Mini(..) => port.mini_packets.ready_at = ready,
                 _ => port.events.ready_at = ready,
             }
         }
-        self.schedule.at(ready, Action::Write(bytes, Box::new(landing)));
+        self.schedule.at(ready, Action::Write(bytes, Box::new(memory_write)));
     }
 
     /// Reports the end of an operation to a port, by its event and by an interrupt.
     pub(super) fn tell(&mut self, c: &Common, t: Microticks, vp: u8, ended: Ended, event: Event) {
         if ended.event {
-            self.write_queue(c, t, vp, (EVENT_B, Landing::Event(vp, event)));
+            self.write_queue(c, t, vp, (EVENT_B, MemoryWrite::Event(vp, event)));
         }
         if ended.interrupt {
             let kind = InterruptKind::Descriptor(event.user);
@@ -252,7 +252,7 @@ impl Nic {
 
     /// Writes an interrupt to its queue.
     pub(super) fn interrupt(&mut self, c: &Common, t: Microticks, interrupt: Interrupt) {
-        self.write(c, t, INTERRUPT_B, Landing::Interrupt(interrupt));
+        self.write(c, t, INTERRUPT_B, MemoryWrite::Interrupt(interrupt));
     }
 
     /// An interrupt has reached its queue. If that was empty, the hardware interrupt follows, a write to the
@@ -266,7 +266,7 @@ impl Nic {
         self.counters.overflows += u64::from(!had_room);
         if was_empty {
             self.counters.interrupts += 1;
-            self.write(c, t, MESSAGE_B, Landing::Wake);
+            self.write(c, t, MESSAGE_B, MemoryWrite::Wake);
         }
     }
 
@@ -299,7 +299,7 @@ impl Nic {
         });
         self.counters.overflows += u64::from(!has_room);
         let mini = has_room.then_some(mini);
-        self.write_queue(c, t, vp, (c.config.mini_packet_B, Landing::Mini(vp, mini)));
+        self.write_queue(c, t, vp, (c.config.mini_packet_B, MemoryWrite::Mini(vp, mini)));
         if has_room { Status::Success } else { Status::QueueFull }
     }
 
@@ -336,7 +336,7 @@ impl Nic {
             let data = data.unwrap_or(&[]).to_vec();
             let bytes = c.packet.request_header_flits * c.packet.flit_bits / 8 + data.len() as u32;
             let error = ErrorPacket { kind, from, vp, address: packet.address, data };
-            self.write(c, t, bytes, Landing::Error(Box::new(error)));
+            self.write(c, t, bytes, MemoryWrite::Error(Box::new(error)));
         }
         if interrupts {
             self.interrupt(c, t, Interrupt { kind: InterruptKind::Error, from, vp });

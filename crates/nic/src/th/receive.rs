@@ -10,7 +10,7 @@ use super::packet::{Kind, Packet};
 use super::queue::ErrorKind;
 use super::sequence::Step;
 use super::status::Status;
-use super::{Action, Landing, Nic};
+use super::{Action, MemoryWrite, Nic};
 use crate::pcie::Way;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
@@ -138,7 +138,7 @@ impl Nic {
             _ => {
                 let process = lock(&self.here).port(packet.vp).map_or(0, |port| port.process);
                 let (address, bytes) = (packet.address, packet.bytes);
-                self.write(c, t, bytes, Landing::Data { process, address, bytes, data });
+                self.write(c, t, bytes, MemoryWrite::Data { process, address, bytes, data });
             }
         }
         self.count(c, t, from, &packet, status);

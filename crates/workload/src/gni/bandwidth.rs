@@ -21,11 +21,11 @@ pub struct Bandwidth {
     pub bytes: u64,
     /// Puts of each process.
     pub puts: u32,
-    /// Processes of a node.
+    /// Processes per node.
     pub processes: u32,
     /// Whether the other node puts too.
     pub both_ways: bool,
-    /// From so many bytes on the block transfer engine does it.
+    /// Minimum size of a put by the block transfer engine, bytes.
     pub block_from_B: u64,
     /// Puts of a process that may be without their events.
     pub outstanding: u32,

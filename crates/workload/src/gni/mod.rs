@@ -1,7 +1,8 @@
 //! Programs on Aries NICs, written for their programming interface: the benchmarks of the figures in the Cray
 //! XC paper (Alverson et al., "Aries Performance").
 //!
-//! The machine's nodes are one job, [`PTAG`] and [`COOKIE`]; each node runs [`GniConfig::processes`] processes.
+//! The machine's nodes are one job, [`PTAG`] and [`COOKIE`]; each node runs [`GniConfig::processes`]
+//! processes.
 
 pub mod allreduce;
 pub mod amo_rates;

@@ -20,7 +20,7 @@ pub struct PutRates {
     pub to: u32,
     /// Puts of each process.
     pub puts: u32,
-    /// Processes of a node.
+    /// Processes per node.
     pub processes: u32,
     /// Whether the memory domain handle is written for each put.
     pub changes_handle: bool,

@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 /// than 2^31 of its own.
 const OF_COLLECTIVES: u32 = 1 << 31;
 
-/// How the collective operations of a trace are done: algorithms by operation; the rest as for a [`Collective`].
+/// How the collective operations of a trace are done: algorithms by operation; the rest as for a
+/// [`Collective`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 #[allow(non_snake_case)]
@@ -192,11 +193,11 @@ impl Replay {
         });
         own.start(&mut self.issue);
         self.under_way = Some((node, own));
-        self.went_on(issue);
+        self.advance_collective(issue);
     }
 
     /// Issues the operations of the current collective operation, and ends it if there are none left.
-    fn went_on(&mut self, issue: &mut Issue) {
+    fn advance_collective(&mut self, issue: &mut Issue) {
         self.issue.drain().for_each(|(op, operation)| issue.push(OpId(op.0 + OF_COLLECTIVES), operation));
         if let Some((node, _)) = self.under_way.take_if(|(_, own)| own.is_done()) {
             let (rank, state) = self.parts();
@@ -281,7 +282,7 @@ impl Program for Replay {
             if let Some((_, own)) = &mut self.under_way {
                 own.finished(OpId(op.0 - OF_COLLECTIVES), &mut self.issue);
             }
-            self.went_on(issue);
+            self.advance_collective(issue);
             return self.run(issue);
         }
         let (rank, state) = self.parts();

@@ -1,6 +1,6 @@
-//! Benchmarks of messages between ranks, on any machine: the point-to-point tests of the OSU micro-benchmarks (Panda et al., MVAPICH
-//! project), and the message rate of one rank and its neighbours, after Sandia's (Barrett and Hemmert, "An application based MPI message
-//! throughput benchmark", 2009).
+//! Benchmarks of messages between ranks, on any machine: the point-to-point tests of the OSU micro-benchmarks
+//! (Panda et al., MVAPICH project), and the message rate of one rank and its neighbours, after Sandia's
+//! (Barrett and Hemmert, "An application based MPI message throughput benchmark", 2009).
 //!
 //! They run on ranks, and so on any transport of ranks' messages. The benchmarks in `spi/`, `gni/` and
 //! `glex/` are written for one network interface and measure that interface by itself.

@@ -1,4 +1,5 @@
-//! `msgrate`: messages from one rank to several neighbours at once, after the message-rate benchmark of the Sandia MPI micro-benchmarks.
+//! `msgrate`: messages from one rank to several neighbours at once, after the message-rate benchmark of the
+//! Sandia MPI micro-benchmarks.
 
 use super::{
     ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_B, Benchmark, DATA, begin, check_window, end, rates, receive_window,
@@ -26,7 +27,8 @@ pub struct MessageRate {
     /// Ranks, of which all but these do nothing. If omitted: one on each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
-    /// Messages to each neighbour that are under way at once. The next window begins when all of these have been received.
+    /// Messages to each neighbour that are under way at once. The next window begins when all of these have
+    /// been received.
     pub window: u32,
     /// Windows of each size that are not measured, before those that are.
     pub warmup: u32,

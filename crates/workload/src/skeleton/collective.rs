@@ -80,7 +80,8 @@ pub struct Collective {
     pub ranks: u32,
     /// Data of a rank, bytes; of an all-to-all the data for each other rank.
     pub bytes: u64,
-    /// All-to-all-v: how far the lengths of blocks are from `bytes`, as a fraction of it, at most; 0.5: half to one and a half times as much.
+    /// All-to-all-v: how far the lengths of blocks are from `bytes`, as a fraction of it, at most; 0.5: half
+    /// to one and a half times as much.
     pub spread: f64,
     /// Children of a rank and level of a tree, plus one.
     pub radix: u32,

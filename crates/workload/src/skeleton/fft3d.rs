@@ -1,6 +1,7 @@
-//! A three-dimensional fast Fourier transform: one-dimensional transforms along x, y and z, and all-to-all exchanges
-//! that bring whole lines of points together. Such programs "often require the equivalent of an All-to-All, but on a
-//! subset of the nodes consisting of either a plane or a line in the torus" (section 4 of the BG/L torus paper).
+//! A three-dimensional fast Fourier transform: one-dimensional transforms along x, y and z, and all-to-all
+//! exchanges that bring whole lines of points together. Such programs "often require the equivalent of an
+//! All-to-All, but on a subset of the nodes consisting of either a plane or a line in the torus" (section 4
+//! of the BG/L torus paper).
 
 use std::sync::Arc;
 
@@ -15,12 +16,13 @@ use crate::ConfigError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decomposition {
-    /// Each rank owns a box of points. For each dimension in turn: an all-to-all over the line of ranks along it
-    /// gathers whole lines of points, the transforms run, and an all-to-all over the same line brings the boxes back.
+    /// Each rank owns a box of points. For each dimension in turn: an all-to-all over the line of ranks along
+    /// it gathers whole lines of points, the transforms run, and an all-to-all over the same line brings the
+    /// boxes back.
     Boxes,
-    /// Each rank owns a bundle of whole lines. Transforms along x; an all-to-all over the line of ranks along z turns
-    /// the bundles to y; transforms along y; an all-to-all over the xy plane of ranks turns them to z; transforms
-    /// along z. The result stays as it lies.
+    /// Each rank owns a bundle of whole lines. Transforms along x; an all-to-all over the line of ranks along
+    /// z turns the bundles to y; transforms along y; an all-to-all over the xy plane of ranks turns them to
+    /// z; transforms along z. The result stays as it lies.
     Pencils,
 }
 
@@ -72,7 +74,7 @@ impl Fft3d {
         let [n, g] = [self.points, self.grid];
         // For each exchange: the dimension that is divided into one part per rank, before and after.
         let cuts: Vec<(usize, u64)> = match self.decomposition {
-            // A line of ranks shares out its (n/g) x (n/g) lines of points, cut along the next dimension.
+            // A line of ranks divides its (n/g) x (n/g) lines of points along the next dimension.
             Decomposition::Boxes => (0..3).map(|d| (d, u64::from(g[d]))).collect(),
             Decomposition::Pencils => {
                 let (line, plane) = (u64::from(g[2]), u64::from(g[0]) * u64::from(g[1]));

@@ -11,13 +11,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{Rank, check_grid};
 use crate::ConfigError;
 
-/// The exchange and what is computed around it.
+/// The exchange and the computation around it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct Halo {
-    /// Ranks along each dimension; rank numbers run along the first one first. Any number of dimensions: n of them
-    /// give 2n neighbours.
+    /// Ranks along each dimension; rank numbers run along the first one first. Any number of dimensions: n of
+    /// them give 2n neighbours.
     pub grid: Vec<u32>,
     /// Whether the grid closes into rings. If not, ranks at its sides have fewer neighbours.
     pub periodic: bool,

@@ -28,7 +28,7 @@ pub struct AllToAll {
     /// Injection FIFOs that a node's program puts its descriptors into, in turn.
     #[serde(default = "usual_fifos")]
     pub fifos: u16,
-    /// What of each message is sent before the next of another, bytes.
+    /// The part of each message that is sent before the next part of another, bytes.
     #[serde(default = "usual_window")]
     pub window_B: u64,
 }

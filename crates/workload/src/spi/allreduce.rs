@@ -1,4 +1,5 @@
-//! Allreduce (Chen et al., section V.D, Tables 3 and 4): sums over boxes of nodes, one collective packet or many, one operation after the other.
+//! Allreduce (Chen et al., section V.D, Tables 3 and 4): sums over boxes of nodes, one collective packet or
+//! many, one operation after the other.
 //!
 //! Details that the paper does not give follow the machine's own benchmark
 //! (`spi/examples/mu/msg_collective.c` of the public driver): RDMA writes through the user's collective FIFO;
@@ -24,7 +25,7 @@ pub struct Allreduce {
     /// Rounds of each that are measured, after one that is not.
     #[serde(default = "ten")]
     pub rounds: u32,
-    /// What is done.
+    /// The reduction operation.
     #[serde(default)]
     pub operation: Sum,
     /// The boxes of nodes that take part, one after the other; none: the whole machine.
@@ -38,7 +39,7 @@ pub struct Allreduce {
     pub checked_B: u64,
 }
 
-/// What is done to the numbers.
+/// The reduction operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sum {

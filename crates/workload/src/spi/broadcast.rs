@@ -19,7 +19,8 @@ pub struct Broadcast {
     /// Rounds of each that are measured, after one that is not.
     #[serde(default = "ten")]
     pub rounds: u32,
-    /// The boxes of nodes that take part, one after the other; none: the whole machine. The first node of each sends.
+    /// The boxes of nodes that take part, one after the other; none: the whole machine. The first node of
+    /// each sends.
     #[serde(default)]
     pub boxes: Boxes,
     /// A tree by hand instead: registers of each of its nodes.

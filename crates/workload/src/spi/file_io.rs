@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What is done with the files.
+/// The direction of the file IO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -39,9 +39,10 @@ pub struct FileIo {
     pub operation: Operation,
     /// Data of each compute node, bytes.
     pub bytes: u64,
-    /// How many compute nodes of each pset take part, one round after the other; none: 1, 2, 4 and so on up to all.
+    /// How many compute nodes of each pset take part, one round after the other; none: 1, 2, 4 and so on up
+    /// to all.
     pub nodes: Vec<u32>,
-    /// Buffers of an IO node, and the length of each, bytes: what it asks for at once.
+    /// Buffers of an IO node, which limit its outstanding transfers, and the length of each, bytes.
     pub buffers: u16,
     /// See `buffers`.
     pub buffer_B: u64,

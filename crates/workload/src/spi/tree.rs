@@ -25,7 +25,7 @@ pub struct Registers {
     /// Links by which packets come up the tree: `"+x"`.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// The link by which they go on; none at the root.
+    /// The link to the parent; none at the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// Whether the node itself takes part.

@@ -1,5 +1,5 @@
-//! A permutation of `0..n` that is computed, not stored: an all-to-all of 32,768 nodes in which each node takes its
-//! destinations in an order of its own needs no list of 10^9 of them.
+//! A permutation of `0..n` that is computed, not stored: an all-to-all of 32,768 nodes in which each node
+//! takes its destinations in an order of its own needs no list of 10^9 of them.
 
 use netloom_engine::Stream;
 

@@ -17,7 +17,7 @@ use netloom_engine::{Outbox, Time};
 
 /// The moves of a head: directions, one bit each, and the VC in these directions.
 #[derive(Clone, Copy)]
-struct Ways {
+struct Moves {
     directions: u16,
     vc: usize,
 }
@@ -53,16 +53,16 @@ impl Node {
     /// The moves of the head of a queue of a receiver (or, without one, of an injection FIFO), if `links` are
     /// free.
     #[inline]
-    fn ways(&self, head: &Head, receiver: Option<(usize, usize)>, links: u16) -> Ways {
+    fn moves(&self, head: &Head, receiver: Option<(usize, usize)>, links: u16) -> Moves {
         if head.is_deposit()
             && let Some((port, _)) = receiver
             && !self.receives(port, head)
         {
-            return Ways { directions: 0, vc: 0 };
+            return Moves { directions: 0, vc: 0 };
         }
         let dynamic = head.dynamic() & links & self.room_one[DYNAMIC];
         if dynamic != 0 {
-            return Ways { directions: dynamic, vc: DYNAMIC };
+            return Moves { directions: dynamic, vc: DYNAMIC };
         }
         let (fixed, vc) = (head.fixed(), head.vc());
         if fixed == LOCAL {
@@ -70,7 +70,7 @@ impl Node {
                 Some((port, _)) => self.receives(port, head),
                 None => self.open & LOCALLY != 0,
             };
-            return Ways { directions: u16::from(open) << LOCAL, vc };
+            return Moves { directions: u16::from(open) << LOCAL, vc };
         }
         // The bubble rule: space for one packet to continue straight, for two to enter the ring. The
         // deterministic VC accepts dynamic packets only if the dynamic VC has no space for them. An IO link
@@ -78,7 +78,7 @@ impl Node {
         let straight = receiver.is_some_and(|(port, slot)| port ^ 1 == fixed && slot / SLOTS_OF_VC == vc);
         let room =
             if straight || self.io_links >> fixed & 1 != 0 { self.room_one[vc] } else { self.room_two[vc] };
-        Ways { directions: 1 << fixed & links & room, vc }
+        Moves { directions: 1 << fixed & links & room, vc }
     }
 
     /// Whether the reception FIFO has space for a packet that arrived through a receiver.
@@ -95,9 +95,9 @@ impl Node {
         for queue in bits(standing as u16) {
             let slot = vc * SLOTS_OF_VC + queue;
             let head = &r.heads[slot];
-            let in_turn = !head.is_ordered() || head.ticket == r.gone[vc][head.fixed()];
-            let moves = in_turn && self.ways(head, Some((port, slot)), links).directions != 0;
-            able |= u64::from(moves) << slot;
+            let in_turn = !head.is_ordered() || head.ticket == r.departed[vc][head.fixed()];
+            let can_move = in_turn && self.moves(head, Some((port, slot)), links).directions != 0;
+            able |= u64::from(can_move) << slot;
         }
         (able != 0).then(|| (one_of(able, &mut self.random), !able.is_power_of_two()))
     }
@@ -129,13 +129,13 @@ impl Node {
 
     /// Among several directions, the one with the shortest queue downstream by four ranges of tokens, ties at
     /// random; or any.
-    fn choose(&mut self, t: &Tables, ways: Ways) -> usize {
-        let directions = u64::from(ways.directions);
+    fn choose(&mut self, t: &Tables, moves: Moves) -> usize {
+        let directions = u64::from(moves.directions);
         if directions.is_power_of_two() {
             return directions.trailing_zeros() as usize;
         }
-        let capacity = u32::from(t.capacity[ways.vc]) + 1;
-        let range = |port: usize| (u32::from(self.tokens[port][ways.vc]) * 4 / capacity) as u8;
+        let capacity = u32::from(t.capacity[moves.vc]) + 1;
+        let range = |port: usize| (u32::from(self.tokens[port][moves.vc]) * 4 / capacity) as u8;
         let ties = if t.jsq { best_of(directions, range) } else { directions };
         one_of(ties, &mut self.random)
     }
@@ -157,15 +157,15 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             let Some((slot, more)) = n.request(port, links) else { continue };
             losers |= u16::from(more) << port;
             let head = n.receivers[port].heads[slot];
-            let ways = n.ways(&head, Some((port, slot)), links);
-            if ways.directions == LOCALLY {
+            let moves = n.moves(&head, Some((port, slot)), links);
+            if moves.directions == LOCALLY {
                 self.grant_reception(n, port, slot, now);
                 // Its links may be free for another packet in the next cycle.
                 losers |= u16::from(n.asking >> port & 1 != 0) << port;
                 continue;
             }
-            let to = n.choose(&self.tables, ways);
-            requests[port] = Request { slot: slot as u8, vc: ways.vc as u8, rank: rank(&head) };
+            let to = n.choose(&self.tables, moves);
+            requests[port] = Request { slot: slot as u8, vc: moves.vc as u8, rank: rank(&head) };
             contenders[to] |= 1 << port;
             asked |= 1 << to;
         }
@@ -173,12 +173,12 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let mut vcs = [0u8; 16];
         for fifo in bits(n.waiting) {
             let head = n.heads[fifo];
-            let ways = n.ways(&head, None, open);
-            if ways.directions == 0 {
+            let moves = n.moves(&head, None, open);
+            if moves.directions == 0 {
                 continue;
             }
-            let to = n.choose(&self.tables, ways);
-            vcs[fifo] = ways.vc as u8;
+            let to = n.choose(&self.tables, moves);
+            vcs[fifo] = moves.vc as u8;
             injectors[to] |= 1 << fifo;
             asked |= 1 << to;
         }
@@ -396,8 +396,8 @@ mod tests {
                 for (port, tokens) in [(0, 40), (2, 126), (4, 100), (6, 126)] {
                     n.tokens[port][DYNAMIC] = tokens;
                 }
-                let ways = Ways { directions: 0b1_0101, vc: DYNAMIC };
-                let chosen: BTreeSet<usize> = (0..100).map(|_| n.choose(t, ways)).collect();
+                let moves = Moves { directions: 0b1_0101, vc: DYNAMIC };
+                let chosen: BTreeSet<usize> = (0..100).map(|_| n.choose(t, moves)).collect();
                 assert_eq!(chosen.into_iter().collect::<Vec<_>>(), expected);
             });
         }

@@ -359,7 +359,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             let waited = (now.ticks() as u32).wrapping_sub(self.cells[packet as usize].arrived);
             c.being_read[job.vc - VCS][port] = take(self, packet);
             self.common.recorder.waited(CLASS[job.vc], waited);
-            self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
+            self.counters.iter_mut().for_each(|c| c.departed(n.here, port, job.vc, now));
         }
         if let Some(own) = job.contribution.and_then(|which| c.contributions[which]) {
             n.contributing &= !(1 << own.fifo);

@@ -84,7 +84,7 @@ impl Counters {
     }
 
     /// A packet leaves a receiver.
-    pub fn gone(&mut self, node: u32, port: usize, vc: usize, now: Time) {
+    pub fn departed(&mut self, node: u32, port: usize, vc: usize, now: Time) {
         if self.masks.receiver >> vc & 1 != 0 {
             let counting = &mut self.ports[node as usize][port];
             counting.reach(now);

@@ -52,8 +52,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let r = &mut n.receivers[port];
         let head = r.heads[slot];
         if head.is_ordered() {
-            let gone = &mut r.gone[slot / SLOTS_OF_VC][head.fixed()];
-            *gone = gone.wrapping_add(1);
+            let departed = &mut r.departed[slot / SLOTS_OF_VC][head.fixed()];
+            *departed = departed.wrapping_add(1);
         }
         let packet = r.queues[slot].first;
         // Its record goes with it, and may be reused by another packet before this one has completely left.
@@ -63,7 +63,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let waited = (now.ticks() as u32).wrapping_sub(cell.arrived);
         n.clear_head(port, slot);
         self.common.recorder.waited(CLASS[slot / SLOTS_OF_VC], waited);
-        self.counters.iter_mut().for_each(|c| c.gone(n.here, port, slot / SLOTS_OF_VC, now));
+        self.counters.iter_mut().for_each(|c| c.departed(n.here, port, slot / SLOTS_OF_VC, now));
         packet
     }
 

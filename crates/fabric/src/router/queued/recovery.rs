@@ -184,7 +184,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         n.receivers[port].due += u64::from(due) << (8 * vc);
         n.due |= u16::from(due != 0) << port;
         self.common.recorder.leave(vc, header.chunks() as u8, now);
-        self.counters.iter_mut().for_each(|c| c.gone(n.here, port, vc, now));
+        self.counters.iter_mut().for_each(|c| c.departed(n.here, port, vc, now));
         self.discarded(n, port);
     }
 
@@ -219,7 +219,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             ghosts |= 1 << port;
             kept |= u16::from(header.is_corrupt()) << port;
             c.being_read[job.vc - VCS][port] = header.chunks() as u8;
-            self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
+            self.counters.iter_mut().for_each(|c| c.departed(n.here, port, job.vc, now));
             if job.receives || job.outputs == 0 {
                 self.discarded(n, port);
             }

@@ -65,11 +65,11 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
                 let header: Header = self.shared.cells[packet as usize].header;
                 let route = CollectiveHeader::unpack(header)
                     .and_then(|h| n.central.as_ref()?.routes[usize::from(h.class)]);
-                let ways = match route {
+                let directions = match route {
                     Some(route) => route.output.map_or(0, |port| 1 << port),
                     None => header.hints(),
                 };
-                let ports: Vec<usize> = bits(ways).filter(|&p| p < PORTS).collect();
+                let ports: Vec<usize> = bits(directions).filter(|&p| p < PORTS).collect();
                 list.push(WaitingPacket {
                     node: self.numbers[here],
                     port,

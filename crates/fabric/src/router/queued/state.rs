@@ -54,7 +54,7 @@ pub(super) fn fixed_vc(header: Header) -> usize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     /// Directions allowed on the dynamic VC, and above them two flags.
-    ways: u16,
+    dynamic_flags: u16,
     /// The direction on its fixed VC, and above it that VC.
     fixed: u8,
     /// Its sequence number among the deterministic packets that arrived in its VC for the same direction.
@@ -71,7 +71,7 @@ impl Head {
     pub fn new(dynamic: u16, (fixed, vc): (u8, usize), is_ordered: bool, is_deposit: bool) -> Self {
         let flag = |is: bool, flag: u16| if is { flag } else { 0 };
         Head {
-            ways: dynamic | flag(is_ordered, Self::ORDERED) | flag(is_deposit, Self::DEPOSIT),
+            dynamic_flags: dynamic | flag(is_ordered, Self::ORDERED) | flag(is_deposit, Self::DEPOSIT),
             fixed: fixed | (vc as u8) << 4,
             ticket: 0,
         }
@@ -80,7 +80,7 @@ impl Head {
     /// Directions allowed on the dynamic VC.
     #[inline]
     pub fn dynamic(self) -> u16 {
-        self.ways & ((1 << PORTS) - 1)
+        self.dynamic_flags & ((1 << PORTS) - 1)
     }
 
     /// The direction on its fixed VC, or [`LOCAL`].
@@ -98,13 +98,13 @@ impl Head {
     /// Whether it stays in order among packets in the same direction.
     #[inline]
     pub fn is_ordered(self) -> bool {
-        self.ways & Self::ORDERED != 0
+        self.dynamic_flags & Self::ORDERED != 0
     }
 
     /// Whether a copy is delivered here as it passes.
     #[inline]
     pub fn is_deposit(self) -> bool {
-        self.ways & Self::DEPOSIT != 0
+        self.dynamic_flags & Self::DEPOSIT != 0
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) struct Receiver {
     pub due: u64,
     /// By VC and direction, deterministic packets that have arrived and left, modulo 256.
     pub came: [[u8; PORTS + 1]; VCS],
-    pub gone: [[u8; PORTS + 1]; VCS],
+    pub departed: [[u8; PORTS + 1]; VCS],
 }
 
 impl Default for Receiver {
@@ -141,7 +141,7 @@ impl Default for Receiver {
             queues: [Queue::default(); SLOTS],
             due: 0,
             came: [[0; PORTS + 1]; VCS],
-            gone: [[0; PORTS + 1]; VCS],
+            departed: [[0; PORTS + 1]; VCS],
         }
     }
 }

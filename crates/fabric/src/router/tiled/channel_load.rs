@@ -44,9 +44,9 @@ pub fn channel_bound(
         });
     }
     let mut walk = Walk { loads: vec![0.0; w.routers() as usize * w.ports()], tables: &tables };
-    let ways = walk.parts(&traffic, mode);
+    let legs = walk.parts(&traffic, mode);
     for to in 0..w.routers() {
-        let from: Vec<(u32, f64)> = (0..w.routers()).map(|from| (from, ways.of(from, to))).collect();
+        let from: Vec<(u32, f64)> = (0..w.routers()).map(|from| (from, legs.of(from, to))).collect();
         walk.spread(None, to, from.into_iter().filter(|&(from, rate)| from != to && rate > 0.0));
     }
     let most = walk.busiest().max(tables.busiest_share(&out)).max(tables.busiest_share(&into));
@@ -86,7 +86,7 @@ impl Walk<'_> {
     /// traversed at once.
     fn parts(&mut self, traffic: &Matrix, mode: Mode) -> Matrix {
         let w = &self.tables.wiring;
-        let mut ways = Matrix::new(w.routers());
+        let mut legs = Matrix::new(w.routers());
         for from in 0..w.routers() {
             let mut by_group = vec![];
             for home in (0..w.routers()).filter(|&home| home != from) {
@@ -96,20 +96,20 @@ impl Walk<'_> {
                     continue;
                 }
                 if mode == Mode::Minimal || matches!(self.tables.routes, Routes::FatTree(_)) {
-                    *ways.at(from, home) += rate;
+                    *legs.at(from, home) += rate;
                 } else if mode == Mode::Valiant || local {
                     let among = if local { w.routers_of(w.group(from)) } else { 0..w.routers() };
                     let share = rate / among.len() as f64;
                     for root in among {
                         if root == from || root == home {
-                            *ways.at(from, home) += share;
+                            *legs.at(from, home) += share;
                         } else {
-                            *ways.at(from, root) += share;
-                            *ways.at(root, home) += share;
+                            *legs.at(from, root) += share;
+                            *legs.at(root, home) += share;
                         }
                     }
                 } else if w.groups() < 3 {
-                    *ways.at(from, home) += rate;
+                    *legs.at(from, home) += rate;
                 } else {
                     by_group.push((home, rate / f64::from(w.groups() - 2)));
                 }
@@ -122,11 +122,11 @@ impl Walk<'_> {
                     continue;
                 }
                 for (at, rate) in self.spread(Some((group, true)), on[0].0, [(from, sum)].into_iter()) {
-                    on.iter().filter(|on| on.0 != at).for_each(|on| *ways.at(at, on.0) += on.1 * rate / sum);
+                    on.iter().filter(|on| on.0 != at).for_each(|on| *legs.at(at, on.0) += on.1 * rate / sum);
                 }
             }
         }
-        ways
+        legs
     }
 
     /// Traverses minimal legs from routers to a group or router; returns where they end, and with what rate.

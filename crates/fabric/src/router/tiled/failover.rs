@@ -32,7 +32,7 @@ pub struct Reroute {
 }
 
 /// The manager's current activity.
-enum Doing {
+enum Activity {
     Watching,
     Computing(Reroute),
     Draining(Reroute),
@@ -47,7 +47,7 @@ pub struct Failover {
     notice: u64,
     compute: u64,
     drain_max: u64,
-    doing: Doing,
+    activity: Activity,
     next: Option<Time>,
     /// Completed reroutes.
     pub done: Vec<Reroute>,
@@ -69,7 +69,7 @@ impl Failover {
             notice: of(|m| m.notice_us),
             compute: of(|m| m.compute_us),
             drain_max: of(|m| m.drain_max_us),
-            doing: Doing::Watching,
+            activity: Activity::Watching,
             next: None,
             done: vec![],
             tables: Arc::clone(tables),
@@ -80,7 +80,7 @@ impl Failover {
 
     /// Sets when it learns of the next failure.
     fn watch(&mut self, now: Time) {
-        self.doing = Doing::Watching;
+        self.activity = Activity::Watching;
         self.next = self.failures.get(self.known).map(|change| (change.at + self.notice).max(now));
     }
 
@@ -108,26 +108,27 @@ impl<H: Host<TiledFamily>> Overseer<TiledBlock<H>> for Failover {
     }
 
     fn holds(&self) -> bool {
-        matches!(self.doing, Doing::Draining(_))
+        matches!(self.activity, Activity::Draining(_))
     }
 
     fn act(&mut self, now: Time, simulation: &mut Simulation<TiledBlock<H>>) {
-        match std::mem::replace(&mut self.doing, Doing::Watching) {
-            Doing::Watching => {
+        match std::mem::replace(&mut self.activity, Activity::Watching) {
+            Activity::Watching => {
                 let failed_at = self.failures[self.known].at;
                 self.known = self.failures.iter().take_while(|change| change.at + self.notice <= now).count();
-                self.doing = Doing::Computing(Reroute { failed_at, noticed_at: now, ..Reroute::default() });
+                self.activity =
+                    Activity::Computing(Reroute { failed_at, noticed_at: now, ..Reroute::default() });
                 self.next = Some(now + self.compute);
             }
-            Doing::Computing(reroute) => {
+            Activity::Computing(reroute) => {
                 simulation.blocks().for_each(TiledBlock::quiesce);
-                self.doing = Doing::Draining(Reroute { quiesced_at: now, ..reroute });
+                self.activity = Activity::Draining(Reroute { quiesced_at: now, ..reroute });
                 self.next = Some(now);
             }
-            Doing::Draining(reroute) => {
+            Activity::Draining(reroute) => {
                 let left: i64 = simulation.blocks().map(|block| block.under_way()).sum();
                 if left > 0 && now < reroute.quiesced_at + self.drain_max {
-                    self.doing = Doing::Draining(reroute);
+                    self.activity = Activity::Draining(reroute);
                     self.next = Some(now + LOOK);
                     return;
                 }

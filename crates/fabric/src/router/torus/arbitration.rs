@@ -61,9 +61,9 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
     #[inline]
     fn compare(&mut self, n: &mut Node<P>, offered: u16, now: Time, out: &mut Outbox<Message>) {
         let bypassing = n.bypassing;
-        bits(bypassing).for_each(|port| n.wishes.add(port, BYPASS, n.receivers[port].heads[BYPASS]));
+        bits(bypassing).for_each(|port| n.requested.add(port, BYPASS, n.receivers[port].heads[BYPASS]));
         let finding = if self.tables.gap { self.finding(n) } else { 0 };
-        let asking = n.wishes.towards_any(offered).and_also(n.wishes.local());
+        let asking = n.requested.towards_any(offered).and_also(n.requested.local());
         let entering = if n.waiting == 0 { 0 } else { n.entering(offered) };
         if entering == 0
             && let Some((port, slot)) = asking.single()
@@ -77,7 +77,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             self.note_stalls(n, finding);
         }
         if bypassing != 0 {
-            n.wishes.clear(BYPASS);
+            n.requested.clear(BYPASS);
         }
     }
 
@@ -95,11 +95,11 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let t = &self.tables;
         let mask = if n.paths[port] < t.paths { offered } else { 0 };
         let head = n.receivers[port].heads[slot];
-        let ways = n.receiver_ways(t, port, slot, head, mask);
-        if ways == Header::LOCAL {
+        let directions = n.receiver_directions(t, port, slot, head, mask);
+        if directions == Header::LOCAL {
             self.grant_reception(n, port, slot, now);
-        } else if ways != 0 {
-            let (to, vc) = n.choose_direction(t, ways, head);
+        } else if directions != 0 {
+            let (to, vc) = n.choose_direction(t, directions, head);
             let vc = n.vc(to as usize, vc);
             let entry = self.take_head(n, port, slot, now);
             self.grant_link(n, Grant { from: Some(port), slot, to: to.into(), vc, entry }, now, out);
@@ -128,7 +128,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             let mut slots = 0u8;
             for slot in bits(some) {
                 let head = n.receivers[port].heads[slot];
-                slots |= u8::from(n.receiver_ways(t, port, slot, head, mask) != 0) << slot;
+                slots |= u8::from(n.receiver_directions(t, port, slot, head, mask) != 0) << slot;
             }
             if slots == 0 {
                 continue;
@@ -139,13 +139,13 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             }
             let slot = n.choose_slot(t, port, slots);
             let head = n.receivers[port].heads[slot];
-            let ways = n.receiver_ways(t, port, slot, head, mask);
+            let directions = n.receiver_directions(t, port, slot, head, mask);
             requests[port].slot = slot as u8;
-            if ways == Header::LOCAL {
+            if directions == Header::LOCAL {
                 delivered |= 1 << port;
                 continue;
             }
-            let (to, vc) = n.choose_direction(t, ways, head);
+            let (to, vc) = n.choose_direction(t, directions, head);
             requests[port].vc = vc;
             requests[port].high = head & Header::HIGH != 0;
             contenders[to as usize] |= 1 << port;
@@ -186,7 +186,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
         if !able.is_empty() || waiting != 0 {
             let left = n.open & n.any_ok;
-            let still = n.wishes.towards_any(left).and_also(n.wishes.local()).common(able);
+            let still = n.requested.towards_any(left).and_also(n.requested.local()).common(able);
             if !still.is_empty() || n.entering(left) & waiting != 0 {
                 self.retries.push(n.here);
             }
@@ -213,12 +213,12 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let (mut injected, mut asking) = (0, 0);
         for fifo in bits(entering) {
             let head = self.injection[n.here as usize].heads[fifo];
-            let ways = n.ways(&self.tables, None, 0, head, offered);
-            if ways == 0 {
+            let directions = n.directions(&self.tables, None, 0, head, offered);
+            if directions == 0 {
                 continue;
             }
             asking |= 1 << fifo;
-            let (to, vc) = n.choose_direction(&self.tables, ways, head);
+            let (to, vc) = n.choose_direction(&self.tables, directions, head);
             injectors[to as usize] |= 1 << fifo;
             vcs[fifo] = vc;
             injected |= 1 << to;
@@ -386,7 +386,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         (0..P).fold(0, |mask, port| {
             let open = if n.paths[port] < self.tables.paths { offered } else { 0 };
             let finds = (0..SLOTS)
-                .any(|s| n.receiver_ways(&self.tables, port, s, n.receivers[port].heads[s], open) != 0);
+                .any(|s| n.receiver_directions(&self.tables, port, s, n.receivers[port].heads[s], open) != 0);
             mask | u16::from(finds) << port
         })
     }

@@ -20,7 +20,8 @@ use crate::router::event::take_in;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Outbox, Time};
 
-/// Nodes that one thread simulates at a time, with their hosts. `P` is the number of ports of a node: 6 or 10.
+/// Nodes that one thread simulates at a time, with their hosts. `P` is the number of ports of a node: 6 or
+/// 10.
 pub struct TorusBlock<H, const P: usize> {
     pub(super) nodes: Vec<Node<P>>,
     pub(super) shared: Shared<H, P>,

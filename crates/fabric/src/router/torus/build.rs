@@ -3,7 +3,7 @@
 use super::TorusFamily;
 use super::block::{Parts, TorusBlock};
 use super::fetch::BURST;
-use super::slots::Wishes;
+use super::slots::RequestedSlots;
 use super::state::*;
 use super::tables::Tables;
 use crate::config::{ConfigError, TorusConfig};
@@ -95,7 +95,7 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
         receivers: [Receiver::default(); P],
         ports: [Port::new(NOWHERE); P],
         here: 0,
-        wishes: Wishes::NONE,
+        requested: RequestedSlots::NONE,
         entering: [0; P],
         // A dead port never has tokens (section 2).
         tokens: std::array::from_fn(|port| {

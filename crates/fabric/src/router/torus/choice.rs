@@ -22,7 +22,7 @@ impl<const P: usize> Node<P> {
     /// move, among those in `mask`, if tokens allow; [`FIXED`] with a single direction that is not on a
     /// dynamic VC.
     #[inline]
-    pub fn ways(&self, t: &Tables, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
+    pub fn directions(&self, t: &Tables, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
         let possible = head & mask & Header::HINTS;
         if head & (Header::STATIC | Header::HIGH) == 0 {
             let dynamic = possible & self.dynamic_ok;
@@ -30,11 +30,11 @@ impl<const P: usize> Node<P> {
                 return dynamic;
             }
         }
-        if possible == 0 { 0 } else { self.fixed_way(t, port, slot, head, mask) }
+        if possible == 0 { 0 } else { self.fixed_direction(t, port, slot, head, mask) }
     }
 
     /// The single direction of an escaping, static or high-priority packet, if its tokens are available.
-    fn fixed_way(&self, t: &Tables, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
+    fn fixed_direction(&self, t: &Tables, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
         let first = hints::first(head, t.order) & mask;
         if first == 0 {
             return 0;
@@ -61,10 +61,10 @@ impl<const P: usize> Node<P> {
         }
     }
 
-    /// [`Self::ways`] for the head at a receiver's slot, including the bus to the reception FIFO, which
+    /// [`Self::directions`] for the head at a receiver's slot, including the bus to the reception FIFO, which
     /// senders do not consider.
     #[inline]
-    pub fn receiver_ways(&self, t: &Tables, port: usize, slot: usize, head: u16, mask: u16) -> u16 {
+    pub fn receiver_directions(&self, t: &Tables, port: usize, slot: usize, head: u16, mask: u16) -> u16 {
         let dynamic = head & mask & self.dynamic_ok;
         if head & SPECIAL == 0 && dynamic != 0 {
             return dynamic;
@@ -82,7 +82,7 @@ impl<const P: usize> Node<P> {
                 return Header::LOCAL;
             }
         }
-        self.ways(t, Some(port), slot, head, mask)
+        self.directions(t, Some(port), slot, head, mask)
     }
 
     /// Phase 2: the slots of a receiver that may request.
@@ -116,11 +116,11 @@ impl<const P: usize> Node<P> {
     /// Phase 1's selection: join the shortest queue, or any. The VC may be left open, for [`Self::vc`] to
     /// select if the packet is granted.
     #[inline]
-    pub fn choose_direction(&mut self, t: &Tables, ways: u16, head: u16) -> (u8, u8) {
-        if ways.is_power_of_two() {
-            return (ways.trailing_zeros() as u8, OPEN);
+    pub fn choose_direction(&mut self, t: &Tables, directions: u16, head: u16) -> (u8, u8) {
+        if directions.is_power_of_two() {
+            return (directions.trailing_zeros() as u8, OPEN);
         }
-        self.choose_of_directions(t, ways, head)
+        self.choose_of_directions(t, directions, head)
     }
 
     /// The VC of a request: if it was left open, the packet has a single direction and joins the shortest
@@ -130,19 +130,19 @@ impl<const P: usize> Node<P> {
         if vc == OPEN { one_of(u64::from(self.best[port] & 15), &mut self.random) } else { vc as usize }
     }
 
-    fn choose_of_directions(&mut self, t: &Tables, ways: u16, head: u16) -> (u8, u8) {
-        if ways & FIXED != 0 {
-            let direction = ways & !FIXED;
+    fn choose_of_directions(&mut self, t: &Tables, directions: u16, head: u16) -> (u8, u8) {
+        if directions & FIXED != 0 {
+            let direction = directions & !FIXED;
             return (direction.trailing_zeros() as u8, self.fixed_vc(t, head, direction) as u8);
         }
-        let ties = if ways.count_ones() <= 3 {
+        let ties = if directions.count_ones() <= 3 {
             // The first, the second and the last: all directions of a minimal route in three dimensions.
-            let ports = [ways, ways & (ways - 1), 1 << ways.ilog2()];
+            let ports = [directions, directions & (directions - 1), 1 << directions.ilog2()];
             self.shortest(ports.map(|mask| mask.trailing_zeros() as usize))
         } else {
             // Missing ones are replaced by the first.
             self.shortest::<P>(std::array::from_fn(|port| {
-                if ways >> port & 1 != 0 { port } else { ways.trailing_zeros() as usize }
+                if directions >> port & 1 != 0 { port } else { directions.trailing_zeros() as usize }
             }))
         };
         let chosen = one_of(ties, &mut self.random);
@@ -216,22 +216,22 @@ mod tests {
         let (n, t) = (&mut block.nodes[0], &block.shared.tables);
         // Ranges 1 to 3 with some VCs each; port 9 has none.
         n.best = [0x31, 0x23, 0x33, 0x12, 0x31, 0x21, 0x23, 0x32, 0x11, 0];
-        for ways in 1u16..1 << 9 {
-            let is_way = |port: usize| ways >> port & 1 != 0;
-            let best = (0..10).filter(|&port| is_way(port)).map(|port| n.best[port] >> 4).max();
+        for directions in 1u16..1 << 9 {
+            let is_direction = |port: usize| directions >> port & 1 != 0;
+            let best = (0..10).filter(|&port| is_direction(port)).map(|port| n.best[port] >> 4).max();
             let all = (0..10).flat_map(|port| (0..4).map(move |vc| (port, vc)));
             let expected: BTreeSet<(usize, usize)> = all
                 .filter(|&(port, vc)| {
-                    is_way(port) && Some(n.best[port] >> 4) == best && n.best[port] >> vc & 1 != 0
+                    is_direction(port) && Some(n.best[port] >> 4) == best && n.best[port] >> vc & 1 != 0
                 })
                 .collect();
             let chosen: BTreeSet<(usize, usize)> = (0..200)
                 .map(|_| {
-                    let (port, vc) = n.choose_direction(t, ways, 0);
+                    let (port, vc) = n.choose_direction(t, directions, 0);
                     (port.into(), n.vc(port.into(), vc))
                 })
                 .collect();
-            assert_eq!(chosen, expected, "{ways:b}");
+            assert_eq!(chosen, expected, "{directions:b}");
         }
     }
 }

@@ -107,7 +107,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         for port in 0..P {
             for (slot, &head) in n.receivers[port].heads.iter().enumerate() {
                 if head & Header::HINTS != 0
-                    && n.ways(&self.tables, Some(port), slot, head, Header::HINTS) == 0
+                    && n.directions(&self.tables, Some(port), slot, head, Header::HINTS) == 0
                 {
                     mask |= 1 << (port * SLOTS + slot);
                 }
@@ -163,17 +163,17 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let head = self.head(header);
         n.bypass_vc[port] = vc as u8;
         let offered = if n.paths[port] < t.paths { n.open & n.any_ok } else { 0 };
-        let ways = n.receiver_ways(t, port, BYPASS, head, offered);
-        if ways == 0 {
+        let directions = n.receiver_directions(t, port, BYPASS, head, offered);
+        if directions == 0 {
             n.set_head(port, vc, head);
             self.join(n, port, vc, entry, now);
             return;
         }
         n.bypass_busy |= 1 << port;
-        if ways == Header::LOCAL {
+        if directions == Header::LOCAL {
             self.start_reception(n, Kind::Received, port, BYPASS, entry, now);
         } else {
-            let (to, vc) = n.choose_direction(t, ways, head);
+            let (to, vc) = n.choose_direction(t, directions, head);
             let vc = n.vc(to as usize, vc);
             self.start(n, Grant { from: Some(port), slot: BYPASS, to: to.into(), vc, entry }, now, out);
         }

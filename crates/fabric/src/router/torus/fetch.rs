@@ -54,7 +54,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
             nodes.get(i + 8).into_iter().for_each(|&node| prefetch(&self.nodes[node as usize]));
             if let Some(&node) = nodes.get(i + 4) {
                 let n = &self.nodes[node as usize];
-                self.fetch_asking(n, n.wishes.towards_any(n.open));
+                self.fetch_asking(n, n.requested.towards_any(n.open));
                 prefetch(&n.ports[n.open.trailing_zeros() as usize % P]);
             }
         }
@@ -69,7 +69,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         prefetch(&n.random);
         match event.kind() {
             Kind::Sent => {
-                prefetch(n.wishes.first_line());
+                prefetch(n.requested.first_line());
                 prefetch(&n.tokens);
                 prefetch(&n.entering);
                 prefetch(&n.ports[port]);
@@ -85,11 +85,11 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
                 prefetch(&n.entering);
             }
             Kind::Arrived => {
-                prefetch(n.wishes.first_line());
+                prefetch(n.requested.first_line());
                 prefetch(&n.receivers[port]);
             }
             Kind::Received => {
-                prefetch(n.wishes.first_line());
+                prefetch(n.requested.first_line());
                 prefetch(&n.receivers[port]);
                 self.shared.common.arena.fetch(event.packet());
             }
@@ -105,7 +105,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         match event.kind() {
             Kind::Sent => {
                 let leaving = Leaving::of(event.word);
-                let mut asking = n.wishes.towards(port);
+                let mut asking = n.requested.towards(port);
                 if leaving.from != FROM_INJECTION {
                     let from = leaving.from as usize;
                     if n.open >> from & 1 != 0 {
@@ -116,7 +116,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
                     self.fetch_ring(n, from, leaving.slot.into());
                     if packets {
                         // With a path free again, its heads may use any link.
-                        asking = asking.and_also(SlotSet::of(from, n.wishes.of(from)));
+                        asking = asking.and_also(SlotSet::of(from, n.requested.of(from)));
                     }
                 }
                 if n.entering[port] != 0 && (packets || asking.is_empty()) {
@@ -129,7 +129,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
             // Packets that wait for tokens move when these arrive, unless the link is busy.
             Kind::Tokens if n.open >> port & 1 != 0 && !n.is_quiet() => {
                 prefetch(&n.ports[port]);
-                prefetch(n.wishes.first_line());
+                prefetch(n.requested.first_line());
                 if n.entering[port] != 0 {
                     self.fetch_injection(n);
                 }
@@ -137,11 +137,11 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
             Kind::Arrived => {
                 self.fetch_ring(n, port, event.slot());
                 // It may continue at once.
-                let ways = Header(event.word).hints() & n.open & n.any_ok;
-                if ways != 0 {
+                let directions = Header(event.word).hints() & n.open & n.any_ok;
+                if directions != 0 {
                     prefetch(&n.tokens);
-                    prefetch(&n.ports[ways.trailing_zeros() as usize % P]);
-                    prefetch(&n.ports[ways.ilog2() as usize % P]);
+                    prefetch(&n.ports[directions.trailing_zeros() as usize % P]);
+                    prefetch(&n.ports[directions.ilog2() as usize % P]);
                 }
             }
             Kind::Received => self.fetch_ring(n, port, event.slot()),

@@ -91,7 +91,7 @@ fn every(mask: u16, bit: usize) -> u64 {
 /// The slots of a node with a ready head, by direction that it may take, and for its destination.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) struct Wishes<const P: usize> {
+pub(super) struct RequestedSlots<const P: usize> {
     // The part that a node of up to eight ports needs comes first, in one cache line.
     low: [u64; P],
     local: u64,
@@ -99,8 +99,8 @@ pub(super) struct Wishes<const P: usize> {
     local_high: u16,
 }
 
-impl<const P: usize> Wishes<P> {
-    pub const NONE: Self = Wishes { low: [0; P], high: [0; P], local: 0, local_high: 0 };
+impl<const P: usize> RequestedSlots<P> {
+    pub const NONE: Self = RequestedSlots { low: [0; P], high: [0; P], local: 0, local_high: 0 };
 
     /// The first cache line, which is all that a node of up to eight ports needs.
     pub fn first_line(&self) -> &u64 {
@@ -189,16 +189,16 @@ mod tests {
 
     /// Against a list of heads.
     fn agrees<const P: usize>(steps: &[(usize, usize, u16)]) {
-        let mut wishes = Wishes::<P>::NONE;
+        let mut requested = RequestedSlots::<P>::NONE;
         let mut heads = [[0u16; SLOTS]; P];
         for &(port, slot, head) in steps {
             let (port, slot) = (port % P, slot % SLOTS);
             let head = head & (((1 << P) - 1) | Header::LOCAL);
-            wishes.remove(port, slot);
+            requested.remove(port, slot);
             heads[port][slot] = if heads[port][slot] == 0 { head } else { 0 };
-            wishes.add(port, slot, heads[port][slot]);
+            requested.add(port, slot, heads[port][slot]);
             if head.is_multiple_of(13) {
-                wishes.clear(slot);
+                requested.clear(slot);
                 heads.iter_mut().for_each(|heads| heads[slot] = 0);
             }
         }
@@ -215,14 +215,14 @@ mod tests {
             list
         };
         for out in 0..P {
-            assert_eq!(list(wishes.towards(out)), expected(1 << out));
+            assert_eq!(list(requested.towards(out)), expected(1 << out));
         }
-        assert_eq!(list(wishes.local()), expected(Header::LOCAL));
+        assert_eq!(list(requested.local()), expected(Header::LOCAL));
         let all = expected(u16::MAX);
-        assert!((0..P).all(|p| wishes.of(p) == all.iter().find(|x| x.0 == p).map_or(0, |x| x.1)));
+        assert!((0..P).all(|p| requested.of(p) == all.iter().find(|x| x.0 == p).map_or(0, |x| x.1)));
         let mask = 0x15 & ((1 << P) - 1);
-        assert_eq!(list(wishes.towards_any(mask)), expected(mask));
-        assert_eq!(wishes.towards_any(mask).is_empty(), expected(mask).is_empty());
+        assert_eq!(list(requested.towards_any(mask)), expected(mask));
+        assert_eq!(requested.towards_any(mask).is_empty(), expected(mask).is_empty());
     }
 
     proptest! {

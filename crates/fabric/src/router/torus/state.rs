@@ -1,7 +1,7 @@
 //! The state of a node, laid out for the cache: the part that arbitration reads first, in a few lines; then
 //! receivers, then links.
 
-use super::slots::{BYPASS, SLOTS, Wishes};
+use super::slots::{BYPASS, RequestedSlots, SLOTS};
 use crate::packet::Header;
 use crate::router::event;
 pub(super) use crate::router::event::{FROM_INJECTION, Leaving};
@@ -65,7 +65,7 @@ pub(super) struct Node<const P: usize> {
     /// Its index in its block.
     pub here: u32,
     /// For each direction, the ready heads of receivers that may take it.
-    pub wishes: Wishes<P>,
+    pub requested: RequestedSlots<P>,
     /// Tokens held for each VC at the other end of each link, chunks; one byte per VC. A single word, always
     /// written as a whole: reading a word just after writing a part of it would stall the processor.
     pub tokens: [u64; P],
@@ -75,7 +75,8 @@ pub(super) struct Node<const P: usize> {
     pub dateline: u16,
     /// For each direction, the injection FIFOs whose heads may take it.
     pub entering: [u16; P],
-    /// Receivers whose bus to the normal reception FIFO is idle, and those whose bus to the high-priority one is.
+    /// Receivers whose bus to the normal reception FIFO is idle, and those whose bus to the high-priority one
+    /// is.
     pub reception_idle: [u16; 2],
     /// Receivers whose reception FIFOs, normal and high-priority, have no room.
     pub reception_full: [u16; 2],
@@ -114,7 +115,7 @@ impl<const P: usize> Node<P> {
         debug_assert!(self.receivers[port].heads[slot] == 0 && head != 0, "one head per slot");
         self.receivers[port].heads[slot] = head;
         self.standing += 1;
-        self.wishes.add(port, slot, head);
+        self.requested.add(port, slot, head);
     }
 
     /// The head of a VC, if any, is no longer ready.
@@ -123,7 +124,7 @@ impl<const P: usize> Node<P> {
         let head = std::mem::take(&mut self.receivers[port].heads[vc]);
         if head != 0 {
             self.standing -= 1;
-            self.wishes.remove(port, vc);
+            self.requested.remove(port, vc);
         }
     }
 
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn a_node_is_a_few_lines() {
         assert_eq!(size_of::<Node<6>>(), 704);
-        assert_eq!(std::mem::offset_of!(Node<6>, wishes), 64);
+        assert_eq!(std::mem::offset_of!(Node<6>, requested), 64);
         assert!(std::mem::offset_of!(Node<6>, tokens) >= 128);
         assert!(std::mem::offset_of!(Node<6>, entering) <= 192);
         assert_eq!(size_of::<Entry>(), 16);
