@@ -13,7 +13,7 @@ use netloom_node::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Configuration of the clocks. Times in thousandths of a tick.
+/// What a machine says of its clocks. Times in thousandths of a tick.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockConfig {

@@ -99,8 +99,7 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
     }
 }
 
-/// Sorts the events of a tick by node, kind, port and slot; wake-ups by their token. No two other events of a
-/// node agree in all of these.
+/// Orders the events of a tick by node, kind, port and slot; wake-ups by their token. A node has no two others that agree in all.
 fn order(event: &Event) -> (usize, u32, u32) {
     (event.node(), event.place(), if event.kind() == Kind::Wake { event.packet() } else { 0 })
 }

@@ -147,7 +147,7 @@ impl Default for Receiver {
 }
 
 impl Receiver {
-    /// The queue with the fewest packets among the `queues` of a VC.
+    /// The queue of a VC with the fewest packets, of so many queues.
     pub fn shortest(&self, vc: usize, queues: usize) -> usize {
         let first = vc * SLOTS_OF_VC;
         (first..first + queues).min_by_key(|&slot| self.count[slot]).expect("a VC has queues")
@@ -256,7 +256,7 @@ impl Node {
         (0..VCS).fold(0, |any, vc| any | wanted[vc] & (links & self.room_one[vc] | LOCALLY)) != 0
     }
 
-    /// Prefetches the heads that the arbiters will look at, after [`Self::fetch`].
+    /// Brings the heads that the arbiters will look at into the cache; what [`Self::fetch`] asked for is there.
     pub fn fetch_heads(&self) {
         for port in bits(self.asking) {
             if self.may_move(port, self.open) {
@@ -265,7 +265,7 @@ impl Node {
         }
     }
 
-    /// Prefetches the state that an event will touch.
+    /// Brings what an event will touch into the cache.
     pub fn fetch(&self, event: &Event) {
         prefetch(&self.random);
         prefetch(&self.wanted);
