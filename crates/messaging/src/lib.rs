@@ -7,7 +7,7 @@
 //! | a rank with its library: eager and rendezvous | `rank.rs` |
 //! | the interface of the protocols to the layer below | `transport.rs` |
 //! | network interfaces as libraries drive them, without waiting | `device.rs`; on simulated nodes `spi/device.rs`, `gni/device.rs`, `glex/device.rs` |
-//! | message times, and the causes of a rank's waiting | `transit.rs` |
+//! | how long messages are under way, and why a rank waits | `transit.rs` |
 //! | over packets, Message Units, Aries NICs, TH Express NICs | `transports/` |
 //! | programming interface of Message Units: the system programming interface, user and kernel part | `spi/` |
 //! | programming interface of TH Express NICs, modelled on libglex | `glex/` |

@@ -68,13 +68,13 @@ struct Receive {
     from: u32,
     remote: u32,
     bytes: u64,
-    /// When the data was fetched, if this side fetches.
+    /// When the data were fetched, if this side does.
     fetched_at: Microticks,
 }
 
 /// The current activity of the rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Activity {
+enum Doing {
     Library,
     Computing(OpId),
     /// Waiting while other hardware computes.
@@ -107,7 +107,7 @@ pub struct Rank<T> {
     receives: Requests<Receive>,
     /// When the next send may start.
     send_free: Microticks,
-    activity: Activity,
+    doing: Doing,
     /// Start of the current activity, and the part of it that the library's own instructions take.
     since: Microticks,
     spent: Microticks,
@@ -192,7 +192,7 @@ impl<T: Transport> Rank<T> {
             sends: Requests::new(),
             receives: Requests::new(),
             send_free: Microticks::ZERO,
-            activity: Activity::Library,
+            doing: Doing::Library,
             since: Microticks::ZERO,
             spent: Microticks::ZERO,
             waits: None,
@@ -487,13 +487,13 @@ impl<T: Transport> Rank<T> {
     fn account(&mut self, now: Microticks) {
         let passed = now - self.since;
         let mut report = lock(&self.report);
-        match self.activity {
-            Activity::Computing(_) | Activity::Overlapping => report.compute += passed,
-            Activity::Waiting => {
+        match self.doing {
+            Doing::Computing(_) | Doing::Overlapping => report.compute += passed,
+            Doing::Waiting => {
                 let (_, waited) = self.waits.get_or_insert((self.since, Microticks::ZERO));
                 *waited += passed;
             }
-            Activity::Library => {
+            Doing::Library => {
                 let software = self.spent.min(passed);
                 report.software += software;
                 report.injection += passed - software;
@@ -504,7 +504,7 @@ impl<T: Transport> Rank<T> {
 
     fn go_on(&mut self, now: Microticks, why: Resumed) -> Result<Step, Failure> {
         self.account(now);
-        if let Activity::Computing(op) = std::mem::replace(&mut self.activity, Activity::Library) {
+        if let Doing::Computing(op) = std::mem::replace(&mut self.doing, Doing::Library) {
             self.finished(op, now)?;
         }
         if let Resumed::Found(place) = why {
@@ -535,7 +535,7 @@ impl<T: Transport> Rank<T> {
                 continue;
             }
             if let Some((op, microticks)) = self.to_compute.pop_front() {
-                self.activity = Activity::Computing(op);
+                self.doing = Doing::Computing(op);
                 self.transport.thread().spend(microticks);
                 return Ok(Step::Running);
             }
@@ -556,7 +556,7 @@ impl<T: Transport> Rank<T> {
             return Ok(Step::Ended(Ok(())));
         }
         let computes = self.timers.values().any(|op| op.0 != TO_SELF);
-        self.activity = if computes { Activity::Overlapping } else { Activity::Waiting };
+        self.doing = if computes { Doing::Overlapping } else { Doing::Waiting };
         let mut report = lock(&self.report);
         report.waits_for = self.matching.posted().map(|(source, tag, _)| (source, tag)).min();
         report.sends_to = self.sends.first().map(|&(_, to)| to);
