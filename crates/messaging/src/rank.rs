@@ -402,7 +402,7 @@ impl<T: Transport> Rank<T> {
                 let under_way = waited.min(now.saturating_sub(entered.max(began)));
                 let mut report = lock(&self.report);
                 report.partner += waited.saturating_sub(under_way);
-                // The hardware uses separate routes and buffers for it.
+                // The hardware has ways and buffers of its own for it.
                 report.wire += under_way;
                 return;
             }
