@@ -9,8 +9,8 @@ use std::time::Duration;
 /// As large as a fabric's event.
 type Event = [u64; 3];
 
-/// How far ahead a torus' events lie: an arrival (17 ticks), a token-ack's end and what it brings (12, 25), a full packet's
-/// end (260) and a small one's (36).
+/// How far ahead a torus' events lie: an arrival (17 ticks), a token-ack's end and what it brings (12, 25), a
+/// full packet's end (260) and a small one's (36).
 const NETWORK: [u64; 6] = [17, 17, 12, 25, 260, 36];
 /// The same with one in eight beyond the ring of buckets: timers, and nodes that send seldom.
 const FAR: [u64; 8] = [17, 17, 12, 25, 260, 36, 260, 8192];

@@ -1,8 +1,8 @@
-//! A barrier for windows of microseconds: it spins before it gives its core away.
+//! A barrier for windows of microseconds: waiting threads spin before they yield.
 
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p netloom-engine --release loom` runs it under loom, which tries all orders that the
-//! memory model allows.
+//! `RUSTFLAGS="--cfg loom" cargo test -p netloom-engine --release loom` runs it under loom, which explores
+//! all orders that the memory model allows.
 #![allow(unexpected_cfgs)] // loom is set by hand.
 
 use std::sync::atomic::Ordering::*;
@@ -13,17 +13,18 @@ use loom::{hint::spin_loop, sync::atomic::AtomicUsize, thread::yield_now};
 #[cfg(not(all(loom, test)))]
 use std::{hint::spin_loop, sync::atomic::AtomicUsize, thread::yield_now};
 
-/// Turns of the spin before a waiting thread yields. Windows of a large machine are far apart, and then the yield is what
-/// lets another process use the core. Under loom it is all there is: another turn alone would be no new case; under Miri
-/// turns only take time.
+/// Spins before a waiting thread yields. Windows of a large machine are long, and yielding lets other
+/// processes use the core. Under loom another spin would not be a new case; under Miri spins only take time.
 const SPINS: u32 = if cfg!(any(miri, all(loom, test))) { 0 } else { 4000 };
 
-/// A reusable barrier for a fixed number of threads. The last to arrive may do something before the others go on.
+/// A reusable barrier for a fixed number of threads. The last to arrive may run a closure before the others
+/// continue.
 pub(crate) struct Barrier {
     threads: usize,
-    /// How many have arrived in this round.
+    /// Number of threads that have arrived in this round.
     arrived: AtomicUsize,
-    /// Rounds completed. Written only by the last to arrive, after its work: whoever sees the new value sees that work.
+    /// Rounds completed. Written only by the last to arrive, after its closure: a thread that sees the new
+    /// value sees the closure's effects.
     round: AtomicUsize,
 }
 
@@ -46,12 +47,13 @@ impl Barrier {
         }
     }
 
-    /// Counts this thread in, and answers the round whose end it has to wait for; none if it was the last and ended it.
+    /// Counts this thread in and returns the round whose end it must wait for; `None` if it was the last and
+    /// ended the round.
     #[inline]
     fn arrive(&self, last: impl FnOnce()) -> Option<usize> {
-        // Read before arriving: afterwards the round may end at any moment.
+        // Read before arriving: afterwards the round may end at any time.
         let round = self.round.load(Relaxed);
-        // AcqRel: the last to arrive sees what every other thread did before it arrived.
+        // AcqRel: the last to arrive sees everything that the other threads did before they arrived.
         if self.arrived.fetch_add(1, AcqRel) + 1 < self.threads {
             return Some(round);
         }
@@ -67,9 +69,9 @@ mod loom_tests {
     use super::*;
     use loom::sync::Arc;
 
-    /// Threads write before the barrier and read behind it; relaxed, so that nothing but the barrier orders them. All but
-    /// the first `waiting` only arrive, in one round: of two threads that spin, loom would for ever run now one, now
-    /// the other.
+    /// Threads write before the barrier and read after it; relaxed, so that only the barrier orders them. All
+    /// but the first `waiting` only arrive, in one round: with two spinning threads, loom would alternate
+    /// between them forever.
     fn all_orders(threads: usize, waiting: usize, rounds: usize) {
         loom::model(move || {
             let barrier = Arc::new(Barrier::new(threads));
@@ -88,7 +90,7 @@ mod loom_tests {
                         return;
                     }
                     barrier.wait(last);
-                    // Nobody gets through the next round before this thread.
+                    // No thread passes the next round before this thread arrives.
                     assert_eq!(lasts.load(Relaxed), round, "what the last did is seen behind the barrier");
                     assert!(written.iter().all(|w| (round..=round + 1).contains(&w.load(Relaxed))));
                 }

@@ -1,10 +1,10 @@
-//! The event queue of a block: one bucket a tick.
+//! The event queue of a block: one bucket per tick.
 //!
-//! Nearly all events of a network lie less than a packet's length ahead, so a ring of buckets, one for each of the next
-//! [`HORIZON`] ticks, takes them in constant time and without comparing. A bucket is a list of small pages from one pool:
-//! pages return to the pool as soon as a tick is taken and are the first to be used again, so that the queue of a block
-//! stays as small as what is in it, and in the cache. Events beyond the horizon wait in a second ring, of a bucket for each
-//! span of that length, and those beyond its [`SPANS`] spans in a heap.
+//! Nearly all events of a network are less than a packet time ahead, so a ring of buckets, one for each of
+//! the next [`HORIZON`] ticks, stores them in constant time and without comparisons. A bucket is a list of
+//! small pages from one pool: pages return to the pool as soon as a tick is taken and are reused first, so
+//! that the queue stays as small as its contents, and in the cache. Events beyond the horizon wait in a
+//! second ring with a bucket for each span of that length, and those beyond its [`SPANS`] spans in a heap.
 
 use crate::{Time, prefetch};
 use std::cmp::Reverse;
@@ -12,9 +12,9 @@ use std::collections::BinaryHeap;
 
 /// Ticks that the ring covers; a power of two.
 const HORIZON: u64 = 512;
-/// Spans of so many ticks that the second ring covers.
+/// Spans of [`HORIZON`] ticks that the second ring covers.
 const SPANS: u64 = 64;
-/// Events of a page; a power of two.
+/// Events per page; a power of two.
 const PAGE: usize = 16;
 const NONE: u32 = u32::MAX;
 
@@ -23,7 +23,7 @@ const NONE: u32 = u32::MAX;
 struct Bucket {
     /// The first page, or [`NONE`].
     first: u32,
-    /// Where the next event goes; at a page's beginning if there is no room, so that a new page is needed.
+    /// Where the next event goes; at the start of a page if there is no space, so that a new page is needed.
     next: u32,
 }
 
@@ -31,14 +31,14 @@ const EMPTY: Bucket = Bucket { first: NONE, next: 0 };
 
 /// A queue of events by time. `E` is a few machine words.
 pub struct Calendar<E> {
-    /// Everything before this tick has been taken.
+    /// All events before this tick have been taken.
     now: Time,
     buckets: Box<[Bucket; HORIZON as usize]>,
-    /// One bit a bucket: whether it holds anything.
+    /// One bit per bucket: whether it is nonempty.
     occupied: [u64; (HORIZON / 64) as usize],
-    /// Pages, one after the other.
+    /// The pages, consecutively.
     events: Vec<E>,
-    /// For each page the next of its bucket, or of the free list.
+    /// For each page the next page of its bucket, or of the free list.
     next: Vec<u32>,
     free: u32,
     far: Spans<E>,
@@ -64,7 +64,7 @@ impl<E: Copy + Default> Calendar<E> {
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.next_time().is_none()
     }
@@ -72,10 +72,10 @@ impl<E: Copy + Default> Calendar<E> {
     /// Adds an event.
     ///
     /// # Panics
-    /// In debug builds, if `time` has been taken already.
+    /// In debug builds, if the events of `time` have already been taken.
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
-        debug_assert!(time >= self.now, "an event at {time}, but time is {} already", self.now);
+        debug_assert!(time >= self.now, "an event at {time}, but the time is already {}", self.now);
         if time - self.now < HORIZON {
             self.push_near(time, event);
         } else {
@@ -94,7 +94,7 @@ impl<E: Copy + Default> Calendar<E> {
         self.buckets[slot].next = place + 1;
     }
 
-    /// Gives a bucket another page; returns its first place.
+    /// Adds a page to a bucket; returns its first place.
     #[inline(never)]
     fn add_page(&mut self, slot: usize) -> u32 {
         let page = if self.free == NONE {
@@ -117,7 +117,7 @@ impl<E: Copy + Default> Calendar<E> {
         page * PAGE as u32
     }
 
-    /// The earliest time at which something waits.
+    /// The time of the earliest event.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
         let near = self.next_near().unwrap_or(Time::MAX);
@@ -144,14 +144,15 @@ impl<E: Copy + Default> Calendar<E> {
         None
     }
 
-    /// Moves to `time`, to which nothing earlier may be left, and takes its events into `into`, which it clears first.
+    /// Advances to `time`, before which no events may remain, and moves its events to `into`, which is
+    /// cleared first.
     ///
     /// Later events may be added for `time + 1` on.
     #[inline]
     pub fn take(&mut self, time: Time, into: &mut Vec<E>) {
         debug_assert!(self.next_time().is_none_or(|t| t >= time));
         into.clear();
-        // What waits for the span that time comes into moves to the ring; what is for this tick with it.
+        // Events of the span that now begins move to the ring, including those for this tick.
         self.now = time;
         if span_of(self.far.earliest) <= span_of(time) {
             self.move_near();
@@ -165,7 +166,8 @@ impl<E: Copy + Default> Calendar<E> {
         self.occupied[slot / 64] &= !(1 << (slot % 64));
         let last = (bucket.next as usize - 1) / PAGE;
         let mut page = bucket.first as usize;
-        // Whole pages, the last one too: copies of a fixed size need no call and no branch on their length.
+        // Copies whole pages, including the last one: copies of a fixed size need no call and no branch on
+        // their length.
         loop {
             if let Some(events) = self.events[page * PAGE..].first_chunk::<PAGE>() {
                 into.extend_from_slice(events);
@@ -190,8 +192,8 @@ impl<E: Copy + Default> Calendar<E> {
         self.far.moving = list;
     }
 
-    /// Calls `f` with the first events, about `most` at most, that wait for `time`, which must lie within the horizon: to
-    /// fetch ahead what they will need.
+    /// Calls `f` with the first events at `time`, about `most` at most, for prefetching the memory that they
+    /// need. `time` must be within the horizon.
     #[inline]
     pub fn peek(&self, time: Time, most: usize, mut f: impl FnMut(&E)) {
         let bucket = &self.buckets[(time.ticks() % HORIZON) as usize];
@@ -213,7 +215,7 @@ impl<E: Copy + Default> Calendar<E> {
         }
     }
 
-    /// Brings the first events that wait for `time` into the cache, for a [`Self::peek`] soon.
+    /// Prefetches the first events at `time`, for a [`Self::peek`] soon.
     #[inline]
     pub fn fetch(&self, time: Time) {
         let first = self.buckets[(time.ticks() % HORIZON) as usize].first;
@@ -229,7 +231,7 @@ impl<E: Copy + Default> Calendar<E> {
         }
     }
 
-    /// Bytes that the queue occupies.
+    /// Memory that the queue occupies, bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.buckets)
             + self.events.capacity() * size_of::<E>()
@@ -238,21 +240,21 @@ impl<E: Copy + Default> Calendar<E> {
     }
 }
 
-/// The number of the span in which a time lies.
+/// The number of the span that contains a time.
 #[inline]
 fn span_of(time: Time) -> u64 {
     time.ticks() / HORIZON
 }
 
-/// Events beyond the horizon: a bucket a span of time, and a heap beyond the last one.
+/// Events beyond the horizon: one bucket per span of time, and a heap beyond the last one.
 struct Spans<E> {
     buckets: Box<[Vec<(Time, E)>; SPANS as usize]>,
     /// Earliest time in each bucket.
     first: [Time; SPANS as usize],
-    /// Earliest time of all, [`Time::MAX`] if there is none.
+    /// Earliest time of all, [`Time::MAX`] if there are none.
     earliest: Time,
     beyond: BinaryHeap<Reverse<Beyond<E>>>,
-    /// On the way to the ring; kept for its memory.
+    /// Events being moved to the ring; kept to reuse the memory.
     moving: Vec<(Time, E)>,
 }
 
@@ -270,7 +272,7 @@ impl<E: Copy> Spans<E> {
     #[inline(never)]
     fn push(&mut self, now: Time, time: Time, event: E) {
         self.earliest = self.earliest.min(time);
-        // Nothing is left of the spans before that of `now`, so that a bucket holds one span only.
+        // Spans before that of `now` are empty, so that a bucket holds a single span.
         if span_of(time) - span_of(now) < SPANS {
             let span = (span_of(time) % SPANS) as usize;
             self.buckets[span].push((time, event));
@@ -280,7 +282,7 @@ impl<E: Copy> Spans<E> {
         }
     }
 
-    /// Takes all events of the span of `now` or before; the heap's among them.
+    /// Takes all events in the span of `now` or before, including those in the heap.
     fn take(&mut self, now: Time, into: &mut Vec<(Time, E)>) {
         let end = Time::at((span_of(now) + 1) * HORIZON);
         for (bucket, first) in self.buckets.iter_mut().zip(&mut self.first) {
@@ -332,7 +334,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Against a sorted map: the same events at the same times, near and far, with pushes between takes.
+        /// Compared with a sorted map: the same events at the same times, near and far, with pushes between
+        /// takes.
         #[test]
         fn agrees_with_a_sorted_map(steps in proptest::collection::vec((0u64..100_000, 1usize..40), 1..200)) {
             let mut calendar = Calendar::<u32>::new();

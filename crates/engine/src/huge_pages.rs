@@ -1,12 +1,12 @@
 //! Huge pages for the large arrays of a machine's state.
 //!
-//! Events of a large machine touch its state in no order, so with pages of 4 KB nearly each touch also misses the
-//! processor's page cache. Linux gives huge pages to memory for which a program asks; allocators do not ask for all that is large.
-//! What is small comes from mimalloc, with which programs on NICs take 3% less time and a quarter less memory than with glibc's.
-//! Measured gain: see `docs/performance.md`.
+//! Events of a large machine access its state at random, so with 4 KB pages nearly each access also misses
+//! the TLB. Linux provides huge pages for memory if a program requests them; allocators do not request them
+//! for all large allocations. Small allocations come from mimalloc, with which programs on NICs take 3% less
+//! time and a quarter less memory than with glibc's. Measured gain: see `docs/performance.md`.
 #![allow(unsafe_code)]
 
-// Miri knows no C.
+// Miri cannot call C.
 #[cfg(not(miri))]
 use mimalloc::MiMalloc as Small;
 #[cfg(miri)]
@@ -15,14 +15,14 @@ use std::alloc::{GlobalAlloc, Layout};
 
 /// Size of a huge page.
 const HUGE: usize = 2 << 20;
-/// From this size on, an allocation is rounded up to huge pages.
+/// Allocations of at least this size are rounded up to huge pages.
 const LARGE: usize = HUGE / 8;
 
-/// An allocator that places large allocations on huge pages where the system has them. A program
-/// makes it its `#[global_allocator]`.
+/// An allocator that places large allocations on huge pages if the system has them. A program uses it as its
+/// `#[global_allocator]`.
 pub struct HugePages;
 
-/// The layout of a large allocation rounded up; smaller ones stay as they are.
+/// The layout of a large allocation rounded up; smaller ones are unchanged.
 fn rounded(layout: Layout) -> Layout {
     if layout.size() < LARGE {
         return layout;
@@ -34,9 +34,10 @@ fn rounded(layout: Layout) -> Layout {
         .unwrap_or(layout)
 }
 
-// SAFETY: every call is passed on to `Small` with a layout that is at least as large and as aligned as asked for, and
-// that is a function of the asked layout alone, so that memory is freed with the layout it was allocated with. What stays small grows
-// where it is if it can; of the rest `realloc` allocates, copies and frees through these.
+// SAFETY: every call is forwarded to `Small` with a layout that is at least as large and as aligned as
+// requested, and that depends on the requested layout alone, so memory is freed with the layout that it was
+// allocated with. Small allocations are reallocated in place if possible; for others `realloc` allocates,
+// copies and frees through these functions.
 unsafe impl GlobalAlloc for HugePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let layout = rounded(layout);
@@ -61,13 +62,14 @@ unsafe impl GlobalAlloc for HugePages {
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if layout.size() < LARGE && size < LARGE {
-            // SAFETY: neither layout is rounded, so it was allocated with this one, and may be freed with the new one.
+            // SAFETY: neither layout is rounded, so the memory was allocated with this one, and may be freed
+            // with the new one.
             return unsafe { Small.realloc(memory, layout, size) };
         }
         // SAFETY: the caller's size, rounded up to the layout's alignment, does not overflow.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        // SAFETY: the new layout has a size above zero; both are at least as long as what is copied, and do not overlap; the old one is
-        // freed with its own layout.
+        // SAFETY: the new layout has a size above zero; both are at least as long as the copied range, and do
+        // not overlap; the old one is freed with its own layout.
         unsafe {
             let to = self.alloc(new);
             if !to.is_null() {
@@ -85,8 +87,8 @@ fn advise(memory: *mut u8, layout: Layout) {
     }
     // Miri has no such call.
     #[cfg(all(target_os = "linux", not(miri)))]
-    // SAFETY: the range was just allocated and is ours; the advice does not change its contents. If it is refused,
-    // the memory is as good as before.
+    // SAFETY: the range was just allocated and is ours; the advice does not change its contents. If it is
+    // refused, the memory is unaffected.
     unsafe {
         libc::madvise(memory.cast(), layout.size(), libc::MADV_HUGEPAGE);
     }
@@ -96,7 +98,7 @@ fn advise(memory: *mut u8, layout: Layout) {
 mod tests {
     use super::*;
 
-    /// Small, grown, made large, and small again: what it holds stays.
+    /// Small, grown, made large, and small again: the contents are preserved.
     #[test]
     fn what_grows_keeps_its_contents() {
         let sizes = [100, 5000, LARGE - 1, LARGE, 3 * HUGE, 200];

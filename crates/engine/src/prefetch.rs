@@ -1,34 +1,34 @@
-//! Fetching memory ahead of its use. A machine of tens of thousands of nodes does not fit a core's caches, and its
-//! events touch it in no order that a processor could guess; but the calendar knows what comes next.
+//! Prefetching. A machine of tens of thousands of nodes does not fit a core's caches, and its events access
+//! it in no order that a processor could predict; but the calendar knows which events come next.
 //!
 //! Measured on a saturated 32x32x32 BlueGene/L: see `docs/performance.md`.
 #![allow(unsafe_code)]
 
-/// Asks for all cache lines of a value to be brought into the cache. Changes nothing that a program can see.
+/// Prefetches all cache lines of a value. It has no visible effect on the program.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     let base = std::ptr::from_ref(value).cast::<i8>();
     let size = size_of::<T>();
-    // A plain loop: as a chain of iterators it was not unrolled, and took most of the time of fetching.
+    // A plain loop: a chain of iterators was not unrolled, and took most of the time of prefetching.
     let mut offset = 0;
     while offset < size {
         fetch_line(base, offset);
         offset += LINE;
     }
-    // Where it may begin inside a line, its last byte may lie in one more.
+    // If it does not start at a line boundary, its last byte may be in one more line.
     if size > align_of::<T>() && !align_of::<T>().is_multiple_of(LINE) {
         fetch_line(base, size - 1);
     }
 }
 
-/// Bytes of a cache line.
+/// Bytes per cache line.
 const LINE: usize = 64;
 
-/// Asks for the line `offset` bytes behind `base`.
+/// Prefetches the line `offset` bytes after `base`.
 #[inline(always)]
 fn fetch_line(base: *const i8, offset: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch does not access memory as far as the language is concerned: any address will do.
+    // SAFETY: a prefetch is not a memory access in the language's sense: any address is allowed.
     unsafe {
         std::arch::x86_64::_mm_prefetch(base.wrapping_add(offset), std::arch::x86_64::_MM_HINT_T0);
     }

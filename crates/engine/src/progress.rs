@@ -1,9 +1,9 @@
-//! What can be read of a run from outside while it runs, and how it is stopped.
+//! Progress of a run as seen from outside, and how to stop it.
 
 use crate::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Shared between a run and whoever watches it. All figures are as of the last window's edge.
+/// Shared between a run and its observer. All values are those at the last window's edge.
 #[derive(Default)]
 pub struct Progress {
     time: AtomicU64,
@@ -12,7 +12,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Simulated time reached.
+    /// Current simulated time.
     pub fn time(&self) -> Time {
         Time::at(self.time.load(Relaxed))
     }
@@ -22,12 +22,12 @@ impl Progress {
         self.events.load(Relaxed)
     }
 
-    /// Asks the run to stop at the next window's edge.
+    /// Requests that the run stop at the next window's edge.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
 
-    /// Whether it was asked to stop.
+    /// Whether a stop was requested.
     pub fn stopping(&self) -> bool {
         self.stop.load(Relaxed)
     }

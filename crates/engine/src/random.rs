@@ -1,17 +1,18 @@
-//! Random streams: one for each node, so that what a node draws does not depend on what others do.
+//! Random streams: one for each node, so that a node's draws do not depend on those of others.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
 
-/// A node's stream of random numbers, in eight bytes.
+/// A node's random number stream, in eight bytes.
 #[derive(Clone)]
 pub struct Stream(SplitMix64);
 
 impl Stream {
-    /// The stream `index` of a run with this `seed`; `purpose` keeps apart streams that one node uses for different things.
+    /// The stream `index` of a run with this `seed`; `purpose` separates streams that one node uses for
+    /// different purposes.
     pub fn new(seed: u64, purpose: u64, index: u64) -> Self {
-        // SplitMix64 is a counter behind a mixing function: streams must start at places that are themselves mixed, or
-        // they would be shifted copies of one another.
+        // SplitMix64 is a counter followed by a mixing function: streams must start at positions that are
+        // themselves mixed, or they would be shifted copies of one another.
         let mut mix = SplitMix64::seed_from_u64(seed);
         let a = mix.next_u64();
         let mut mix = SplitMix64::seed_from_u64(a ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
@@ -26,7 +27,8 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// Uniform over `0..n`; `n` from 1 to 2^32. The bias of the multiplication, below `n / 2^64`, is not removed.
+    /// Uniform over `0..n`; `n` from 1 to 2^32. The bias of the multiplication, below `n / 2^64`, is not
+    /// removed.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(n)) >> 64) as u64
@@ -38,7 +40,8 @@ impl Stream {
         (self.draw() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True with the probability that [`chance_threshold`] made `threshold` of. Draws nothing where it is certain.
+    /// True with the probability that [`chance_threshold`] converted to `threshold`. Draws nothing if the
+    /// outcome is certain.
     #[inline]
     pub fn chance(&mut self, threshold: u64) -> bool {
         match threshold {
@@ -55,7 +58,7 @@ impl Stream {
     }
 }
 
-/// A probability as [`Stream::chance`] takes it.
+/// A probability in the form that [`Stream::chance`] takes.
 pub fn chance_threshold(probability: f64) -> u64 {
     if probability >= 1.0 { u64::MAX } else { (probability.max(0.0) * 2f64.powi(64)) as u64 }
 }
@@ -74,7 +77,7 @@ mod tests {
         assert_ne!(draw(1, 2, 3), draw(1, 2, 4));
         assert_ne!(draw(1, 2, 3), draw(1, 3, 3));
         assert_ne!(draw(1, 2, 3), draw(2, 2, 3));
-        // No stream is another one a few draws later.
+        // No stream is another one shifted by a few draws.
         let long: Vec<_> = {
             let mut s = Stream::new(1, 0, 0);
             (0..10_000).map(|_| s.draw()).collect()

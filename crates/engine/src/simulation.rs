@@ -1,9 +1,10 @@
-//! Windows: all blocks advance by one lookahead, exchange messages, and so on.
+//! Windows: all blocks advance by one lookahead, exchange messages, and repeat.
 //!
-//! A panic in a block ends the run on all threads: the thread that it happened on keeps it and still comes to the barrier, the
-//! last thread there ends the run instead of beginning a window, and [`Simulation::run_until`] panics with it.
+//! A panic in a block ends the run on all threads: its thread stores it and still arrives at the barrier, the
+//! last thread there ends the run instead of starting a window, and [`Simulation::run_until`] resumes the
+//! panic.
 //!
-//! The windows are tried under loom as the barrier is, see `barrier.rs`.
+//! Loom checks the windows like the barrier, see `barrier.rs`.
 #![allow(unexpected_cfgs)] // loom is set by hand.
 
 use crate::barrier::Barrier;
@@ -27,21 +28,22 @@ use std::sync::{
 
 /// A part of the model that one thread simulates at a time.
 pub trait Block: Send {
-    /// What blocks send one another: an event by value.
+    /// The messages between blocks: events by value.
     type Message: Send;
 
-    /// When the block's next event is due.
+    /// The time of the block's next event.
     fn next_time(&self) -> Option<Time>;
 
-    /// Applies all events before `until`; what is for other blocks goes to `out`, to be due at `until` at the
-    /// earliest. Returns how many events it applied.
+    /// Applies all events before `until`; messages to other blocks go to `out`, due at `until` at the
+    /// earliest. Returns the number of events applied.
     fn advance(&mut self, until: Time, out: &mut Outbox<Self::Message>) -> u64;
 
-    /// Takes in messages from other blocks, each due at its time or later than everything applied so far; empties the list.
+    /// Receives messages from other blocks, each due at or after the time of everything applied so far;
+    /// empties the list.
     fn receive(&mut self, messages: &mut Vec<(Time, Self::Message)>);
 }
 
-/// What a block sends in a window, by receiving block.
+/// The messages that a block sends in a window, by receiving block.
 pub struct Outbox<M> {
     lanes: Vec<Vec<(Time, M)>>,
     to: Vec<u32>,
@@ -70,17 +72,18 @@ struct Slot<B: Block> {
 /// Why [`Simulation::run_until`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// The time asked for: all events before it have been applied.
+    /// The requested time was reached: all events before it have been applied.
     Time,
-    /// Nothing waits in any block any more.
+    /// No block has any events left.
     Idle,
-    /// It was asked to stop; all events before the current time have been applied.
+    /// A stop was requested; all events before the current time have been applied.
     Stopped,
 }
 
 type Inbox<M> = Mutex<Vec<(Time, M)>>;
 
-/// What a lock guards, also after a panic in a block, which is reported itself: a panic about its lock would hide it.
+/// Returns the data of a lock, even after a panic in a block: that panic is reported itself, and one about
+/// its lock would hide it.
 fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
@@ -92,24 +95,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Blocks and the messages between them.
 pub struct Simulation<B: Block> {
     slots: Vec<Mutex<Slot<B>>>,
-    /// Two a block: one is read while the other fills, by the window's parity.
+    /// Two per block: one is read while the other fills, by the window's parity.
     inboxes: Vec<[Inbox<B::Message>; 2]>,
     /// Earliest message in each inbox.
     inbox_time: Vec<[AtomicU64; 2]>,
     /// Earliest event of each block.
     next_time: Vec<AtomicU64>,
-    /// Ticks.
+    /// Minimum delay of messages, ticks.
     lookahead: u64,
     now: Time,
     window: u64,
-    /// A block panicked: some events of a window were applied, others not.
+    /// A block panicked: some events of a window were applied, others were not.
     panicked: bool,
 }
 
 impl<B: Block> Simulation<B> {
-    /// `lanes[b]` are the blocks to which block `b` sends; `lookahead` is the shortest delay of any message, ticks: at least one.
+    /// `lanes[b]` are the blocks to which block `b` sends; `lookahead` is the minimum delay of any message,
+    /// ticks: at least one.
     pub fn new(blocks: Vec<B>, lanes: Vec<Vec<u32>>, lookahead: u64) -> Self {
-        assert!(lookahead > 0, "without lookahead, no window");
+        assert!(lookahead > 0, "the lookahead must be at least one tick");
         assert_eq!(blocks.len(), lanes.len());
         let next_time = blocks.iter().map(|b| AtomicU64::new(of(b.next_time()))).collect();
         Simulation {
@@ -128,7 +132,7 @@ impl<B: Block> Simulation<B> {
         }
     }
 
-    /// Time reached: everything before it has been applied.
+    /// Current time: all events before it have been applied.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -138,7 +142,7 @@ impl<B: Block> Simulation<B> {
         self.slots.iter_mut().map(|slot| &mut unpoisoned(slot.get_mut()).block)
     }
 
-    /// Must be called after a block was changed from outside such that its next event may be earlier.
+    /// Must be called after an outside change to a block that may make its next event earlier.
     pub fn refresh(&mut self) {
         for (slot, next) in self.slots.iter_mut().zip(&self.next_time) {
             let block = &unpoisoned(slot.get_mut()).block;
@@ -146,7 +150,7 @@ impl<B: Block> Simulation<B> {
         }
     }
 
-    /// Earliest event or message anywhere.
+    /// Time of the earliest event or message anywhere.
     pub fn next_time(&self) -> Option<Time> {
         let inbox = &self.inbox_time;
         let earliest = (0..self.slots.len()).map(|b| {
@@ -156,11 +160,11 @@ impl<B: Block> Simulation<B> {
         earliest.min().filter(|&t| t != NEVER).map(Time::at)
     }
 
-    /// Applies all events before `until` on this many threads.
+    /// Applies all events before `until`, using this number of threads.
     ///
     /// # Panics
-    /// With a block's own panic, whichever thread advanced it; if several panic in one window, with that of the first
-    /// of them by number. From then on blocks can only be looked at.
+    /// With a block's own panic, whichever thread advanced it; if several blocks panic in one window, with
+    /// that of the lowest-numbered one. Afterwards blocks can only be inspected.
     pub fn run_until(&mut self, until: Time, threads: usize, progress: &Progress) -> Reached {
         assert!(!self.panicked, "a block panicked in an earlier run: its state is not valid");
         let threads = threads.clamp(1, self.slots.len().max(1));
@@ -200,7 +204,7 @@ impl<B: Block> Simulation<B> {
         }
     }
 
-    /// One thread's part of all windows up to `until`.
+    /// One thread's share of all windows up to `until`.
     fn work(&self, shared: &Window, thread: usize, progress: &Progress) {
         let threads = shared.claimed.len();
         let blocks = self.slots.len();
@@ -216,7 +220,7 @@ impl<B: Block> Simulation<B> {
             let mut events = 0;
             let current = Cell::new(0);
             let advanced = catch_unwind(AssertUnwindSafe(|| {
-                // Its own blocks first, in order, then what the others have not yet begun.
+                // First its own blocks, in order, then those that other threads have not started yet.
                 for turn in 0..threads {
                     let victim = (thread + turn) % threads;
                     let (low, high) = range(victim);
@@ -237,28 +241,30 @@ impl<B: Block> Simulation<B> {
             progress.count(events);
             shared.barrier.wait(|| {
                 let earliest = shared.earliest.swap(NEVER, Relaxed);
-                // After a panic there is no next window, on any thread.
+                // After a panic no thread starts another window.
                 let next = if shared.panicked.load(Relaxed) { NEVER } else { earliest };
                 for claimed in &shared.claimed {
                     claimed.store(0, Relaxed);
                 }
                 shared.done.store(end.ticks(), Relaxed);
                 shared.number.fetch_add(1, Relaxed);
-                // Decided by one thread for all, so that none stops a window before the others.
+                // Decided by one thread for all, so that all stop at the same window.
                 let stop = progress.stopping() && next != NEVER;
                 shared.start.store(if stop { next | STOP } else { next }, Relaxed);
                 progress.reached(end);
             });
             let next = shared.start.load(Relaxed);
             if next != NEVER && next & STOP != 0 {
-                // Every thread has read the mark once all have passed here; then the time can be restored.
+                // Once all threads have passed this barrier, all have read the mark; then the time can be
+                // restored.
                 shared.barrier.wait(|| shared.start.store(next & !STOP, Relaxed));
                 return;
             }
         }
     }
 
-    /// Advances one block over the window; lowers `earliest` to what it left or sent.
+    /// Advances one block over the window; lowers `earliest` to its next event and to the messages that it
+    /// sent.
     fn advance_block(&self, b: usize, parity: usize, end: Time, earliest: &mut Time) -> u64 {
         let inbox_time = Time::at(self.inbox_time[b][parity].swap(NEVER, Relaxed));
         let next = Time::at(self.next_time[b].load(Relaxed)).min(inbox_time);
@@ -293,7 +299,7 @@ impl<B: Block> Simulation<B> {
 /// Marks, in the next window's start, that the run stops before it.
 const STOP: u64 = 1 << 63;
 
-/// [`Time::MAX`] where times are numbers that threads share.
+/// [`Time::MAX`] as a number shared between threads.
 const NEVER: u64 = Time::MAX.ticks();
 
 /// A time as such a number.
@@ -301,8 +307,8 @@ fn of(time: Option<Time>) -> u64 {
     time.unwrap_or(Time::MAX).ticks()
 }
 
-/// What the threads share about the current window. Each field is written by the last thread at the barrier, or with
-/// atomic minimum and add; the barrier orders them.
+/// The current window's state shared by the threads. Each field is written by the last thread at the barrier,
+/// or with atomic minimum and add; the barrier orders the accesses.
 struct Window {
     start: AtomicU64,
     number: AtomicU64,
@@ -316,7 +322,7 @@ struct Window {
     panic: Mutex<Option<(usize, Panic)>>,
 }
 
-/// What a panic carries, its message as a rule.
+/// A panic's payload, usually its message.
 type Panic = Box<dyn Any + Send>;
 
 impl Window {
@@ -335,8 +341,8 @@ impl Window {
         }
     }
 
-    /// Keeps a block's panic for the caller. Of several it keeps the first block's, which each number of threads comes to:
-    /// whoever takes blocks of a range takes them in order.
+    /// Stores a block's panic for the caller. Of several it keeps that of the lowest-numbered block, which is
+    /// the same for every number of threads, since each thread takes the blocks of a range in order.
     #[cold]
     fn keep(&self, block: usize, panic: Panic) {
         let mut kept = lock(&self.panic);
@@ -352,7 +358,7 @@ mod loom_tests {
     use super::*;
     use std::sync::Arc;
 
-    /// Numbers that two blocks pass to one another, each a tick later than it came.
+    /// Numbers that two blocks pass back and forth, each a tick later than it arrived.
     #[derive(Default)]
     struct Pass {
         waiting: Vec<(Time, u32)>,
@@ -381,13 +387,13 @@ mod loom_tests {
         }
     }
 
-    /// Both blocks send in every window, so that each inbox fills while the other of its pair is read, and either thread
-    /// may take the other's block.
+    /// Both blocks send in every window, so that each inbox fills while the other one of its pair is read,
+    /// and either thread may take the other's block.
     #[test]
     fn loom_windows() {
         const WINDOWS: u64 = 3;
         let mut model = loom::model::Builder::new();
-        // All orders would take days; mistakes of this kind show with a thread interrupted twice.
+        // All orders would take days; errors of this kind show with two preemptions per thread.
         model.preemption_bound = Some(2);
         model.check(|| {
             let block = |number| Pass { waiting: vec![(Time::ZERO, number)], seen: vec![] };
@@ -408,7 +414,8 @@ mod loom_tests {
         });
     }
 
-    /// Both blocks break in the second window, on either thread: both threads return, and the first block's panic is kept.
+    /// Both blocks panic in the second window, on either thread: both threads return, and the first block's
+    /// panic is kept.
     #[test]
     fn loom_panic() {
         struct Breaks(Pass);
@@ -423,7 +430,7 @@ mod loom_tests {
             fn advance(&mut self, until: Time, out: &mut Outbox<u32>) -> u64 {
                 let events = self.0.advance(until, out);
                 if self.0.seen.len() == 2 {
-                    // Without the panic hook, which would print each of many thousands.
+                    // Bypasses the panic hook, which would print each of many thousands.
                     resume_unwind(Box::new(self.0.seen[0].1));
                 }
                 events
@@ -459,7 +466,7 @@ mod tests {
     use super::*;
     use crate::{Calendar, Stream};
 
-    /// Cells in a ring that pass numbers on after a random delay and add up what they see.
+    /// Cells in a ring that pass numbers on after a random delay and sum the numbers that they receive.
     struct Ring {
         calendar: Calendar<(u32, u64)>,
         first: u32,

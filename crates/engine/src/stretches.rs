@@ -1,47 +1,48 @@
-//! Time in stretches: as many ticks as no part of a block hears of what another does in them, since whatever passes between two parts
-//! takes longer. Each part goes through all of a stretch by itself, tick by tick, before the next part does, so that what it needs is in
-//! the cache: the windows of [`Simulation`](crate::Simulation), within a block. Nobody can tell the outcome from that of all parts
+//! Stretches of time so short that the parts of a block cannot affect each other within one, since every
+//! delay between two parts is longer. Each part goes through a whole stretch by itself, tick by tick, before
+//! the next part does, so that its state stays in the cache: the windows of
+//! [`Simulation`](crate::Simulation), within a block. The result is the same as that of all parts advancing
 //! together, tick by tick.
 
 use crate::{Calendar, Time};
 
-/// An event that happens at one part of a block.
+/// An event of one part of a block.
 pub trait Owned {
-    /// That part's number in the block.
+    /// The part's number in the block.
     fn owner(&self) -> u32;
 }
 
-/// Most ticks of a stretch: a bit each.
+/// Maximum number of ticks in a stretch: one bit each.
 const TICKS_MAX: u64 = 64;
 
-/// The calendar of a block of parts. First [`begin`](Self::begin) a stretch; then, for each [`next_owner`](Self::next_owner), [`take`](Self::take)
-/// tick after tick.
+/// The calendar of a block of parts. First [`begin`](Self::begin) a stretch; then, for each
+/// [`next_owner`](Self::next_owner), [`take`](Self::take) one tick after another.
 pub struct Stretches<E> {
     calendar: Calendar<E>,
-    /// Most ticks of a stretch.
+    /// Maximum length of a stretch, ticks.
     most: u64,
-    /// The stretch under way; its end is 0 where there is none.
+    /// The current stretch; its end is 0 between stretches.
     start: Time,
     end: Time,
-    /// What was known at its beginning, each with its tick: in the order of ticks, and by owner in the order of ticks.
+    /// The events known at its start, with their ticks: first in the order of ticks, then by owner and tick.
     known: Vec<(u32, E)>,
     by_owner: Vec<(u32, E)>,
-    /// Where the events of each owner end there; those who have any, and how many of them have begun.
+    /// The end of each owner's events in that list; the owners with events, and how many of them have begun.
     ends: Vec<u32>,
     owners: Vec<u32>,
     begun: usize,
-    /// What is left of the events of the owner at hand, and up to where they have been looked at ahead.
+    /// The remaining events of the current owner, and the position up to which they have been prefetched.
     left: std::ops::Range<usize>,
     looked_at: usize,
-    /// What it has made happen to itself since, by tick; and a bit for each tick with any.
+    /// Events that the current owner has added for itself since, by tick; and one bit for each tick with any.
     own: Vec<Vec<E>>,
     occupied: u64,
-    /// The events of a tick; kept for its memory.
+    /// The events of a tick; kept to reuse the memory.
     taken: Vec<E>,
 }
 
 impl<E: Copy + Default + Owned> Stretches<E> {
-    /// Of so many parts, between which nothing passes in less than `shortest` ticks.
+    /// For `owners` parts, with no delay between two parts below `shortest` ticks.
     pub fn new(owners: usize, shortest: u64) -> Self {
         let most = shortest.clamp(1, TICKS_MAX);
         Stretches {
@@ -62,7 +63,7 @@ impl<E: Copy + Default + Owned> Stretches<E> {
         }
     }
 
-    /// Adds an event: within a stretch, one of the owner at hand or behind its end.
+    /// Adds an event: within a stretch, one of the current owner or after the end of the stretch.
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
         if time < self.end {
@@ -74,13 +75,13 @@ impl<E: Copy + Default + Owned> Stretches<E> {
         }
     }
 
-    /// The earliest time at which something waits, between stretches.
+    /// The time of the earliest event, between stretches.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
         self.calendar.next_time()
     }
 
-    /// Begins a stretch with the earliest event, which ends at `until` at the latest.
+    /// Begins a stretch with the earliest event; it ends at `until` at the latest.
     pub fn begin(&mut self, until: Time) {
         let Some(start) = self.next_time() else { return };
         (self.start, self.end) = (start, until.min(start + self.most));
@@ -112,7 +113,7 @@ impl<E: Copy + Default + Owned> Stretches<E> {
         (self.begun, self.left, self.looked_at) = (0, 0..0, 0);
     }
 
-    /// Whose turn it is next; none ends the stretch.
+    /// The next owner; `None` ends the stretch.
     #[inline]
     pub fn next_owner(&mut self) -> Option<u32> {
         let Some(&owner) = self.owners.get(self.begun) else {
@@ -125,7 +126,8 @@ impl<E: Copy + Default + Owned> Stretches<E> {
         Some(owner)
     }
 
-    /// Takes the events of the next tick at which the owner at hand has any into `into`, which it clears first.
+    /// Takes the events of the next tick at which the current owner has any into `into`, which is cleared
+    /// first.
     #[inline]
     pub fn take(&mut self, into: &mut Vec<E>) -> Option<Time> {
         into.clear();
@@ -145,7 +147,7 @@ impl<E: Copy + Default + Owned> Stretches<E> {
         Some(self.start + u64::from(tick))
     }
 
-    /// Tells the events up to so many behind those taken, each once: to fetch ahead what they will need.
+    /// Calls the function with events after those taken, each once, for prefetching.
     #[inline]
     pub fn look_ahead(&mut self, count: usize, mut tell: impl FnMut(&E)) {
         let upto = (self.left.start + count).min(self.known.len());
@@ -155,7 +157,7 @@ impl<E: Copy + Default + Owned> Stretches<E> {
         }
     }
 
-    /// Bytes that it occupies.
+    /// Memory that it occupies, bytes.
     pub fn bytes(&self) -> usize {
         let lists = self.known.capacity() + self.by_owner.capacity();
         self.calendar.bytes() + lists * size_of::<(u32, E)>() + self.ends.len() * 4
@@ -179,7 +181,8 @@ mod tests {
         }
     }
 
-    /// Parts that pass numbers on to others after `SHORTEST` ticks or more, and to themselves after any time: what each has seen, in its order.
+    /// Parts that pass numbers on to others after at least `SHORTEST` ticks, and to themselves after any
+    /// time: the numbers that each has received, in order.
     fn run(most: u64, until: &[u64]) -> Vec<Vec<(Time, u64)>> {
         const PARTS: u32 = 7;
         const SHORTEST: u64 = 9;
@@ -194,7 +197,7 @@ mod tests {
                 while let Some(owner) = stretches.next_owner() {
                     while let Some(now) = stretches.take(&mut taken) {
                         assert!(now < until && !taken.is_empty());
-                        // As a router's tick: whatever the order of its events.
+                        // Like a router's tick: independent of the order of its events.
                         let sum = taken.iter().fold(0u64, |sum, hop| sum.wrapping_add(hop.number + 1));
                         assert!(taken.iter().all(|hop| hop.at == owner));
                         seen[owner as usize].push((now, sum));

@@ -3,37 +3,37 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A point in simulated time: whole ticks, which the machine names, since the run began. How long something takes is a number of ticks, a
-/// `u64`. 64 bits do not wrap: at 175 MHz they last 3,340 years.
+/// A point in simulated time: whole ticks since the start of the run; the machine defines the tick. Durations
+/// are numbers of ticks, as `u64`. 64 bits do not overflow: at 175 MHz they last 3,340 years.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Time(u64);
 
 impl Time {
-    /// The begin of a run.
+    /// The start of a run.
     pub const ZERO: Time = Time(0);
-    /// Later than anything: never.
+    /// Later than any other time: never.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// So many ticks after the begin.
+    /// The time `ticks` after the start.
     #[inline]
     pub const fn at(ticks: u64) -> Self {
         Time(ticks)
     }
 
-    /// Ticks since the begin.
+    /// Ticks since the start.
     #[inline]
     pub const fn ticks(self) -> u64 {
         self.0
     }
 
-    /// Ticks since another time; none if that is later.
+    /// Ticks since another time; 0 if that is later.
     #[inline]
     pub const fn saturating_sub(self, other: Time) -> u64 {
         self.0.saturating_sub(other.0)
     }
 
-    /// So many ticks later, or never.
+    /// This number of ticks later, or never.
     #[inline]
     pub const fn saturating_add(self, ticks: u64) -> Self {
         Time(self.0.saturating_add(ticks))
@@ -66,7 +66,7 @@ impl Sub for Time {
     }
 }
 
-/// So many ticks earlier.
+/// This number of ticks earlier.
 impl Sub<u64> for Time {
     type Output = Time;
 
@@ -76,7 +76,7 @@ impl Sub<u64> for Time {
     }
 }
 
-/// As the number of its ticks, so that lists of times stay readable.
+/// Formatted as its number of ticks, so that lists of times stay readable.
 impl fmt::Debug for Time {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)

@@ -53,8 +53,8 @@ impl Block for Fragile {
 
 const BLOCKS: usize = 8;
 
-/// Runs eight blocks, of which some panic at time 50. Returns the message that comes out of `run_until`, and that of a second
-/// attempt. A run that hangs fails after a minute.
+/// Runs eight blocks, of which some panic at time 50. Returns the message that comes out of `run_until`, and
+/// that of a second attempt. A run that hangs fails after a minute.
 fn run(panicking: &'static [usize], place: Where, threads: usize) -> [String; 2] {
     let (send, receive) = channel();
     std::thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! The router's parts: arbitration, as whole ticks of a small machine, and what is done for each packet or hop.
-//! `cargo bench -p netloom-fabric`.
+//! The router's parts: arbitration, as whole ticks of a small machine, and what is done for each packet or
+//! hop. `cargo bench -p netloom-fabric`.
 
 #[path = "../tests/traffic/mod.rs"]
 mod traffic;

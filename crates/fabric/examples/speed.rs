@@ -1,4 +1,5 @@
-//! How fast the fabric is by itself: `cargo run --release -p netloom-fabric --example speed -- 8x8x8 INTERVAL TICKS THREADS [BLOCK]`.
+//! How fast the fabric is by itself: `cargo run --release -p netloom-fabric --example speed -- 8x8x8 INTERVAL
+//! TICKS THREADS [BLOCK]`.
 
 #[path = "../tests/traffic/mod.rs"]
 mod traffic;

@@ -1,5 +1,5 @@
-//! How fast networks of tiled routers are by themselves: puts of 64 B between random nodes of a Cray XC, each answered by a response of
-//! a flit.
+//! How fast networks of tiled routers are by themselves: puts of 64 B between random nodes of a Cray XC, each
+//! answered by a response of a flit.
 //!
 //! ```text
 //! cargo run --release -p netloom-fabric --example tiled -- GROUPS CABLES LOAD_GB_PER_S MICROSECONDS THREADS

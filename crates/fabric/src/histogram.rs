@@ -1,11 +1,12 @@
-//! Histograms of times: recorded on the path of a packet, so a shift and an addition each.
+//! Histograms of times. They are updated for every packet, so adding a value costs one shift and one
+//! addition.
 
-/// Bits of a value below its leading one that tell bins apart: bins are 1/8 of a power of two wide, so that a bin's middle
-/// is within 6% of any value in it.
+/// Bits below a value's leading one that select its bin. Bins are 1/8 of a power of two wide, so the middle
+/// of a bin is within 6% of any value in it.
 const PRECISION: u32 = 3;
 const BINS: usize = 64 << PRECISION;
 
-/// How many values fell into each bin; bins widen with the values. Means are exact.
+/// Number of values in each bin; bins widen with the values. Means are exact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     bins: Box<[u64; BINS]>,
@@ -21,29 +22,29 @@ impl Default for Histogram {
     }
 }
 
-/// The bin of a value: exact below 2^PRECISION, then PRECISION bits after the leading one.
+/// The bin of a value: exact below 2^PRECISION, then selected by the PRECISION bits after the leading one.
 #[inline]
 fn bin(value: u64) -> usize {
     let exponent = 63 - (value | (1 << PRECISION)).leading_zeros();
     let shift = exponent - PRECISION;
-    // Below BINS by itself: the remainder tells the compiler.
+    // Always below BINS; the remainder lets the compiler drop the bounds check.
     (((shift as usize) << PRECISION) + (value >> shift) as usize) % BINS
 }
 
-/// The least value of a bin.
+/// The lowest value of a bin.
 fn low(bin: usize) -> u64 {
     let (shift, rest) = (bin >> PRECISION, bin as u64 & ((1 << PRECISION) - 1));
     if shift == 0 { rest } else { ((1 << PRECISION) + rest) << (shift - 1) }
 }
 
 impl Histogram {
-    /// Counts a value.
+    /// Adds a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.bins[bin(value)] += 1;
         self.count += 1;
         self.sum += value;
-        // Hardly ever, so that a branch is shorter than choosing and storing.
+        // Rarely taken, so a branch is cheaper than selecting and storing.
         if value < self.smallest {
             self.smallest = value;
         }
@@ -61,22 +62,22 @@ impl Histogram {
         self.largest = self.largest.max(other.largest);
     }
 
-    /// Values counted.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean, exactly; 0 if there are none.
+    /// Exact mean; 0 without values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 
-    /// The largest.
+    /// The maximum.
     pub fn max(&self) -> u64 {
         self.largest
     }
 
-    /// The value that a fraction `q` of all values do not exceed, to the middle of its bin.
+    /// The `q` quantile: the middle of the bin below which a fraction `q` of all values lie.
     pub fn quantile(&self, q: f64) -> u64 {
         let wanted = (q * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -89,7 +90,7 @@ impl Histogram {
         self.largest
     }
 
-    /// Bins that are not empty: least value, value that begins the next bin, count.
+    /// Bins that are not empty: lowest value, lowest value of the next bin, count.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         let next = |b: usize| if b + 1 < BINS { low(b + 1) } else { u64::MAX };
         self.bins.iter().enumerate().filter(|b| *b.1 > 0).map(move |(b, &n)| (low(b), next(b), n))

@@ -1,27 +1,30 @@
-//! What stands above the network at each node: the fabric pulls packets from it and delivers packets to it.
+//! The interface between the network and the nodes: the network pulls packets from hosts and delivers packets
+//! to them.
 
 use crate::packet::{Data, Header, Meta};
 use netloom_engine::Time;
 
-/// A family of networks as its hosts see it: what its packets are, and what it and its hosts say to each other beyond what all do.
+/// A family of networks as its hosts see it: the type of its packets, and the signals and events that only
+/// this family has.
 pub trait Family {
     /// The header of its packets.
     type Header: Copy + Send;
 
-    /// What its hosts may ask for besides [`Signals::fill`] and [`Signals::wake`].
+    /// Signals that its hosts may send in addition to [`Signals::fill`] and [`Signals::wake`].
     type Signal: Send;
 
-    /// What it reports to its hosts by [`Host::event`].
+    /// Events that it reports to its hosts through [`Host::event`].
     type Event;
 }
 
-/// The nodes' side of a block of a network of family `F`: NICs and what drives them, for all nodes of one block. Nodes are named by
-/// their number within the block.
+/// The nodes' side of a block of a network of family `F`: NICs and the software that drives them, for all
+/// nodes of one block. Nodes are identified by their number within the block.
 ///
-/// All calls for one node come in an order that depends on simulated time and the node's ports alone, never on threads or
-/// blocks.
+/// The order of all calls for one node depends on simulated time and the node's ports alone, never on threads
+/// or blocks.
 pub trait Host<F: Family>: Send {
-    /// The next packet of an injection FIFO, whose last one has left. Signals must be for this node.
+    /// Returns the next packet of an injection FIFO whose previous packet has left. Signals must be for this
+    /// node.
     fn pull(
         &mut self,
         now: Time,
@@ -30,7 +33,7 @@ pub trait Host<F: Family>: Send {
         signals: &mut Signals<F::Signal>,
     ) -> Pull<F::Header>;
 
-    /// A packet has arrived whole in a reception FIFO.
+    /// A packet has arrived completely in a reception FIFO.
     fn deliver(
         &mut self,
         now: Time,
@@ -39,16 +42,16 @@ pub trait Host<F: Family>: Send {
         signals: &mut Signals<F::Signal>,
     );
 
-    /// A time for which the host asked with [`Signals::wake`].
+    /// A wake-up that the host requested with [`Signals::wake`].
     fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut Signals<F::Signal>);
 
-    /// A node has failed: it is not asked for anything any more.
+    /// A node has failed: its host receives no further calls.
     fn died(&mut self, _now: Time, _node: u32) {}
 
-    /// The network reports something that only its family does.
+    /// The network reports an event that only its family has.
     fn event(&mut self, _now: Time, _node: u32, _event: F::Event, _signals: &mut Signals<F::Signal>) {}
 
-    /// [`Self::pull`] will be called soon: memory that it needs may be fetched ahead. Changes nothing.
+    /// [`Self::pull`] will be called soon: prefetch the memory that it needs. Must not change any state.
     fn prepare(&self, _node: u32, _fifo: usize) {}
 }
 
@@ -57,31 +60,31 @@ pub trait Host<F: Family>: Send {
 pub enum Pull<H = Header> {
     /// This packet.
     Packet(H, Meta),
-    /// None before this time: ask again then.
+    /// No packet before this time: pull again then.
     NotBefore(Time),
-    /// None until the host signals one with [`Signals::fill`].
+    /// No packet until the host signals one with [`Signals::fill`].
     Empty,
 }
 
-/// A packet that has reached its destination (or, being broadcast, one of them).
+/// A packet that has reached its destination (or, if broadcast, one of its destinations).
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'a, H = Header> {
-    /// Receiver through which it came, and so the reception FIFO of its group. Of a collective packet: its reception FIFO, 14 for the
-    /// user's and 15 for the system's.
+    /// The receiver through which it arrived, which selects the reception FIFO of its group. For a collective
+    /// packet the reception FIFO itself: 14 for the user's, 15 for the system's.
     pub port: usize,
-    /// Its header as it arrived.
+    /// Its header on arrival.
     pub header: H,
-    /// What its sender said of it.
+    /// Metadata set by its sender.
     pub meta: Meta,
-    /// What it carries; none is zeros, or nothing that anybody looks at.
+    /// Its payload; `None` stands for zeros, or for data that no component reads.
     pub data: Option<&'a Data>,
 }
 
-/// What a host asks of the fabric: what all networks do, and signals `S` of its family alone.
+/// Requests of a host to the network: those that all networks serve, and signals `S` specific to one family.
 pub struct Signals<S = Reception> {
-    /// In the order in which it was asked.
+    /// In the order in which they were made.
     pub requests: Vec<Request<S>>,
-    /// What the packet carries that is being pulled.
+    /// The payload of the packet that is being pulled.
     data: Option<Data>,
 }
 
@@ -91,7 +94,7 @@ impl<S> Default for Signals<S> {
     }
 }
 
-/// One thing that a host asks of the fabric for a node.
+/// A request of a host to the network for one node.
 pub enum Request<S> {
     /// See [`Signals::fill`].
     Fill {
@@ -99,7 +102,7 @@ pub enum Request<S> {
         node: u32,
         /// The injection FIFO.
         fifo: usize,
-        /// When; at once, if that is past.
+        /// When; immediately if that time is past.
         at: Time,
     },
     /// See [`Signals::wake`].
@@ -108,14 +111,14 @@ pub enum Request<S> {
         node: u32,
         /// When.
         at: Time,
-        /// What the host knows it by.
+        /// Identifies the wake-up to the host.
         token: u32,
     },
-    /// What only this family of networks does.
+    /// A signal that only this family of networks has.
     Own {
         /// The node.
         node: u32,
-        /// What.
+        /// The signal.
         signal: S,
     },
 }
@@ -123,68 +126,68 @@ pub enum Request<S> {
 /// Whether a reception FIFO has room for a full packet; all have at the start.
 #[derive(Clone, Copy, Debug)]
 pub struct Reception {
-    /// The port to which it belongs.
+    /// The port that it belongs to.
     pub port: usize,
-    /// Whether it is for packets of high priority.
+    /// Whether it is for high-priority packets.
     pub high: bool,
     /// Whether it has room.
     pub open: bool,
 }
 
 impl<S> Signals<S> {
-    /// Whether nothing is asked.
+    /// Whether there are no requests.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// There may be a packet now for an injection FIFO whose last answer was [`Pull::Empty`].
+    /// An injection FIFO whose last answer was [`Pull::Empty`] may have a packet now.
     pub fn fill(&mut self, node: u32, fifo: usize) {
         self.fill_at(node, fifo, Time::ZERO);
     }
 
-    /// The same of a packet that may not leave before this time.
+    /// Like [`Self::fill`], for a packet that may not leave before `at`.
     pub fn fill_at(&mut self, node: u32, fifo: usize, at: Time) {
         self.requests.push(Request::Fill { node, fifo, at });
     }
 
-    /// Call [`Host::wake`] at this time, later than now.
+    /// Requests a call of [`Host::wake`] at this time, which must be later than now.
     pub fn wake(&mut self, node: u32, at: Time, token: u32) {
         self.requests.push(Request::Wake { node, at, token });
     }
 
-    /// Asks for what only this family of networks does.
+    /// Sends a signal that only this family of networks has.
     pub fn own(&mut self, node: u32, signal: S) {
         self.requests.push(Request::Own { node, signal });
     }
 
-    /// The packet that [`Host::pull`] now answers with carries this. The network refuses it, and ends the run, where no packet goes with
-    /// it.
+    /// Attaches a payload to the packet that the current [`Host::pull`] returns. If it returns no packet, the
+    /// network panics.
     pub fn attach(&mut self, data: Data) {
         self.data = Some(data);
     }
 
-    /// What was attached to the packet that has just been pulled.
+    /// The payload attached to the packet just pulled.
     #[inline]
     pub fn take_data(&mut self) -> Option<Data> {
         self.data.take()
     }
 
-    /// Makes sure that nothing was attached to no packet.
+    /// Checks that no payload was attached without a packet.
     ///
     /// # Panics
-    /// If something was.
+    /// If one was.
     #[inline]
     pub fn refuse_data(&self, node: u32) {
         assert!(
             self.data.is_none(),
-            "node {node} of its block: data is attached, and no packet is there to carry it"
+            "node {node} of its block: data is attached without a packet to carry it"
         );
     }
 }
 
 impl<S: From<Reception>> Signals<S> {
-    /// A reception FIFO has room for a full packet, or no longer has. All have at the start.
+    /// Reports whether a reception FIFO has room for a full packet. All have at the start.
     pub fn reception(&mut self, node: u32, port: usize, high: bool, open: bool) {
         self.own(node, Reception { port, high, open }.into());
     }

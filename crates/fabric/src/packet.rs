@@ -1,32 +1,33 @@
-//! Packets: the header that routers look at, in one word, and what only the ends need.
+//! Packets: the one-word header that routers read, and the metadata that only the endpoints need.
 
 use crate::topology::torus::Coordinates;
 use netloom_engine::{Time, prefetch};
 use std::sync::Arc;
 
-/// What a packet carries, where anybody looks at it. Copies of a packet share it.
+/// A packet's payload, if a component reads it. Copies of a packet share it.
 pub type Data = Arc<[u8]>;
 
-/// A torus packet's header as a router sees it, in eight bytes like the hardware's (section 2): the hint bits,
-/// routing class, size and destination. It travels with the packet by value; no router touches anything else of a packet.
+/// A torus packet's header as a router sees it, eight bytes as in the hardware (section 2): the hint bits,
+/// routing class, size and destination. It travels with the packet by value; routers touch no other part of a
+/// packet.
 ///
-/// | bits | what |
+/// | bits | meaning |
 /// |---|---|
-/// | 0..10 | hint bits: one a direction, bit = port |
+/// | 0..10 | hint bits: one per direction, bit = port |
 /// | 10 | at its destination (in a router's list of heads only) |
 /// | 11 | statically routed |
 /// | 12 | high priority |
-/// | 13 | deposit: a copy at every node of its line |
+/// | 13 | deposit: a copy at every node on its line |
 /// | 14..19 | chunks, less one |
-/// | 10 | corrupt: on this link, so that the receiver refuses it at its tail (on its way only) |
+/// | 10 | corrupt: on this link, so the receiver rejects it at its tail (in flight only) |
 /// | 19..24 | whether the packet has crossed the dateline of each dimension (BlueGene/L) |
-/// | 19 | for the IO node of its exit node: its destination (Blue Gene/Q, likewise the next) |
+/// | 19 | addressed to the IO node of its destination, an exit node (Blue Gene/Q, as is the next) |
 /// | 20..22 | on an IO node: the IO link by which it leaves, counted from 1 |
 /// | 24 | invalid: corrupted on this link or one before, to be discarded |
-/// | 25..27 | zone: which set of zone masks it obeys (Blue Gene/Q) |
+/// | 25..27 | zone: the set of zone masks that applies to it (Blue Gene/Q) |
 /// | 27 | system: for the system's own VC (Blue Gene/Q) |
-/// | 28 | collective: the low bits are as [`CollectiveHeader`](crate::collective::CollectiveHeader) has them (Blue Gene/Q) |
-/// | 29..64 | destination's coordinates, seven bits a dimension |
+/// | 28 | collective: [`CollectiveHeader`](crate::collective::CollectiveHeader) defines the low bits (Blue Gene/Q) |
+/// | 29..64 | destination's coordinates, seven bits per dimension |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header(pub u64);
 
@@ -39,9 +40,10 @@ impl Header {
     pub const STATIC: u16 = 1 << 11;
     /// High priority.
     pub const HIGH: u16 = 1 << 12;
-    /// Broadcast down its dimension.
+    /// Broadcast along its dimension.
     pub const DEPOSIT: u16 = 1 << 13;
-    /// In the word of a packet on its way, where a head mask has [`Self::LOCAL`]: corrupted on the link that it came by.
+    /// In the header of a packet in flight, at the bit of [`Self::LOCAL`] in a head mask: corrupted on its
+    /// last link.
     const CORRUPT: u64 = 1 << 10;
     /// Corrupted on any link: the valid indicator in its trailer is off.
     const INVALID: u64 = 1 << 24;
@@ -54,14 +56,15 @@ impl Header {
     const COLLECTIVE: u64 = 1 << 28;
     const DESTINATION: u32 = 29;
 
-    /// A packet of `chunks` to `destination`, leaving in the hinted directions. `flags` of STATIC, HIGH, DEPOSIT.
+    /// A packet of `chunks` to `destination`, leaving in the hinted directions. `flags` combines STATIC, HIGH
+    /// and DEPOSIT.
     #[inline]
     pub fn new(destination: Coordinates, hints: u16, chunks: u32, flags: u16) -> Self {
         debug_assert!(hints & !Self::HINTS == 0);
         Header(u64::from(hints | flags) | Self::size(chunks) | Self::to(destination))
     }
 
-    /// A collective packet, with what it asks for in the bits of hints and flags.
+    /// A collective packet; `asks` has its collective fields in the bits of hints and flags.
     pub(crate) fn collective(destination: Coordinates, chunks: u32, asks: u64) -> Self {
         Header(asks | Self::COLLECTIVE | Self::size(chunks) | Self::to(destination))
     }
@@ -87,7 +90,7 @@ impl Header {
         self.0 as u16 & Self::HINTS
     }
 
-    /// Hint bits, flags, and LOCAL where no hint bit is left: what a router keeps of the head of a VC.
+    /// Hint bits, flags, and LOCAL if no hint bit is left: what a router stores for the head of a VC.
     #[inline]
     pub fn head(self) -> u16 {
         let low = self.0 as u16 & (Self::HINTS | Self::STATIC | Self::HIGH | Self::DEPOSIT);
@@ -112,41 +115,43 @@ impl Header {
         self.0 >> (Self::CROSSED + d as u32) & 1 != 0
     }
 
-    /// The set of zone masks that it obeys.
+    /// The set of zone masks that applies to it.
     #[inline]
     pub fn zone(self) -> usize {
         (self.0 >> Self::ZONE) as usize % 4
     }
 
-    /// The same packet, obeying a set of zone masks.
+    /// The same packet with another set of zone masks.
     #[inline]
     pub fn in_zone(self, zone: u8) -> Self {
         Header(self.0 & !(3 << Self::ZONE) | u64::from(zone % 4) << Self::ZONE)
     }
 
-    /// Whether it is the system's.
+    /// Whether it is a system packet.
     #[inline]
     pub fn is_system(self) -> bool {
         self.0 & Self::SYSTEM != 0
     }
 
-    /// The same packet as the system's.
+    /// The same packet as a system packet.
     pub fn of_system(self) -> Self {
         Header(self.0 | Self::SYSTEM)
     }
 
-    /// The same packet for the IO node of its destination, an exit node. Only the system's packets go there (Chen et al., section II.B).
+    /// The same packet, addressed to the IO node of its destination, an exit node. Only system packets are
+    /// allowed there (Chen et al., section II.B).
     pub fn to_io(self) -> Self {
         Header(self.of_system().0 | Self::TO_IO)
     }
 
-    /// Whether it goes on to its destination's IO node.
+    /// Whether it continues to its destination's IO node.
     #[inline]
     pub fn is_to_io(self) -> bool {
         self.0 & Self::TO_IO != 0
     }
 
-    /// The same packet as one that an IO node sends by one of its links, 0 to 2, to an exit node and from there on.
+    /// The same packet as sent by an IO node through its link `link` (0 to 2) to an exit node, and on from
+    /// there.
     pub fn from_io(self, link: usize) -> Self {
         debug_assert!(link < 3);
         Header(self.of_system().0 & !(3 << Self::BY) | (link as u64 + 1) << Self::BY)
@@ -158,7 +163,7 @@ impl Header {
         ((self.0 >> Self::BY) as usize % 4).checked_sub(1)
     }
 
-    /// The header after a hop over an IO link, either way.
+    /// The header after a hop over an IO link, in either direction.
     pub fn after_io_hop(self) -> Self {
         Header(self.0 & !(Self::TO_IO | 3 << Self::BY))
     }
@@ -171,55 +176,57 @@ impl Header {
     /// Whether the link that brought it corrupted it.
     #[inline]
     pub(crate) fn is_corrupt(self) -> bool {
-        // By itself the lower bit is part of a collective packet's header.
+        // Alone, the lower bit is part of a collective packet's header.
         self.0 & (Self::CORRUPT | Self::INVALID) == Self::CORRUPT | Self::INVALID
     }
 
-    /// Whether any link corrupted it: the rest of its way leads nowhere.
+    /// Whether any link corrupted it: it must not be routed any further.
     #[inline]
     pub(crate) fn is_ghost(self) -> bool {
         self.0 & Self::INVALID != 0
     }
 
-    /// As it goes on over the next link: what was corrupted before is only invalid there.
+    /// The header on the next link: an earlier corruption only marks it as invalid there.
     pub(crate) fn passed_on(self) -> Self {
         if self.is_corrupt() { Header(self.0 & !Self::CORRUPT) } else { self }
     }
 
-    /// The header after a hop through `port` to coordinate `next` of that dimension: the hint bit is cleared when the
-    /// packet arrives at its destination's coordinate (section 2).
+    /// The header after a hop through `port` to coordinate `next` of that dimension: the hint bit is cleared
+    /// when the packet arrives at its destination's coordinate (section 2).
     #[inline]
     pub fn after_hop(self, port: usize, next: u8, crosses: bool) -> Self {
         let d = port / 2;
-        // Without branches: whether a packet is there yet, nobody can foresee.
+        // Branch-free: whether a packet has arrived in this dimension is unpredictable.
         let there = u64::from(self.destination(d) == next) << port;
         Header(self.0 & !there | u64::from(crosses) << (Self::CROSSED + d as u32))
     }
 }
 
-/// What the ends of a packet's way need to know of it. Kept apart from the header, in the arena of the block where the packet is.
+/// Metadata of a packet that only its endpoints need. Stored apart from the header, in the arena of the block
+/// that holds the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// When its sender made it, ticks.
+    /// Time at which its sender created it, ticks.
     pub made: Time,
-    /// When it left its injection FIFO, ticks.
+    /// Time at which it left its injection FIFO, ticks.
     pub entered: Time,
     /// The sending node.
     pub source: u32,
-    /// Links on its way.
+    /// Links on its route.
     pub hops: u16,
-    /// Which of a node's groups of reception FIFOs it is for: its core, in virtual-node mode.
+    /// The group of reception FIFOs at the destination that it is for: in virtual-node mode, the core.
     pub group: u8,
-    /// Free for the layer above.
+    /// Free for use by the layer above.
     pub kind: u8,
-    /// Where a packet is sent on to that goes by way of a relay, or [`Meta::NOWHERE`]; free for layers above that know no relays.
+    /// Final destination of a packet sent through a relay, or [`Meta::NOWHERE`]; free for layers above that
+    /// use no relays.
     pub beyond: u32,
-    /// Free for the layer above: a message and what part of it this is.
+    /// Free for use by the layer above: a message, and the part of it that this packet carries.
     pub message: [u64; 2],
 }
 
 impl Meta {
-    /// In [`Meta::beyond`]: the packet's destination is its last.
+    /// In [`Meta::beyond`]: the packet's destination is final.
     pub const NOWHERE: u32 = u32::MAX;
 }
 
@@ -238,13 +245,14 @@ impl Default for Meta {
     }
 }
 
-/// Packets' [`Meta`] and what they carry, by a small number, which a block hands out again when a packet has left it.
+/// Storage of packets' [`Meta`] and payloads. A block identifies each by a small number, and reuses the
+/// number once the packet has left.
 #[derive(Default)]
 pub(crate) struct Arena {
     slots: Vec<Meta>,
     free: Vec<u32>,
-    /// What packets carry, by the same numbers: no longer than any packet has needed that carried something, so that it costs next to
-    /// nothing where none does. A free number has none.
+    /// Payloads, by the same numbers. It grows only as far as packets with payloads require, so it costs
+    /// almost nothing without any. A free number has none.
     data: Vec<Option<Data>>,
 }
 
@@ -260,7 +268,7 @@ impl Arena {
         }
     }
 
-    /// The same for a packet that may carry something.
+    /// The same for a packet that may have a payload.
     #[inline]
     pub(crate) fn insert_with(&mut self, meta: Meta, data: Option<Data>) -> u32 {
         let id = self.insert(meta);
@@ -279,7 +287,7 @@ impl Arena {
         self.data[at] = data;
     }
 
-    /// Another packet that carries the same.
+    /// Copies a packet; both share the payload.
     pub(crate) fn copy(&mut self, id: u32) -> u32 {
         self.insert_with(*self.get(id), self.data(id).cloned())
     }
@@ -291,13 +299,13 @@ impl Arena {
         (self.slots[id as usize], data)
     }
 
-    /// What a packet carries.
+    /// A packet's payload.
     #[inline]
     pub(crate) fn data(&self, id: u32) -> Option<&Data> {
         self.data.get(id as usize)?.as_ref()
     }
 
-    /// Changes what a packet carries; of one that carries nothing, what only figures look at.
+    /// Replaces a packet's payload; without one, changes only the metadata kept for statistics.
     #[cold]
     pub(crate) fn damage(&mut self, id: u32) {
         if !self.damage_data(id, |_| 0) {
@@ -306,7 +314,7 @@ impl Arena {
         }
     }
 
-    /// Changes the byte of what a packet carries that `place` says, given the size. False if it carries nothing.
+    /// Changes the payload byte that `place` selects, given the size. False without a payload.
     #[cold]
     pub(crate) fn damage_data(&mut self, id: u32, place: impl Fn(usize) -> usize) -> bool {
         let Some(data) = self.data.get_mut(id as usize).and_then(Option::as_mut) else { return false };
@@ -329,7 +337,7 @@ impl Arena {
         &mut self.slots[id as usize]
     }
 
-    /// Brings one into the cache.
+    /// Prefetches one into the cache.
     #[inline]
     pub(crate) fn fetch(&self, id: u32) {
         if let Some(meta) = self.slots.get(id as usize) {
@@ -337,7 +345,7 @@ impl Arena {
         }
     }
 
-    /// Packets in it.
+    /// Number of packets.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }

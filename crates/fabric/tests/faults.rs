@@ -1,4 +1,4 @@
-//! Plans round dead nodes and links, checked by walking every way that a packet may take.
+//! Plans around dead nodes and links, checked by following every route that a packet may take.
 
 use netloom_engine::Stream;
 use netloom_fabric::config::{DeadLink, EscapeOrder, HalfwayTie, Topology};
@@ -32,7 +32,7 @@ fn ports(mask: u16) -> impl Iterator<Item = usize> {
     (0..10).filter(move |p| mask >> p & 1 != 0)
 }
 
-/// Whether a packet that keeps to the one route arrives over links that work.
+/// Whether a packet on the single route arrives over working links.
 fn escapes(torus: &Torus, order: EscapeOrder, mut node: u32, mut header: Header) -> bool {
     while header.hints() != 0 {
         let port = hints::first(header.head(), order).trailing_zeros() as usize;
@@ -44,7 +44,7 @@ fn escapes(torus: &Torus, order: EscapeOrder, mut node: u32, mut header: Header)
     (0..torus.dimensions()).all(|d| header.destination(d) == torus.coordinates(node)[d])
 }
 
-/// Whether a leg is safe, by going wherever its packet may go. Nothing here knows of boxes.
+/// Whether a leg is safe, by following all possible moves of its packet. Independent of boxes.
 fn is_safe(torus: &Torus, order: EscapeOrder, from: u32, header: Header) -> bool {
     let works = |node: u32, port: usize| !torus.is_dead(node, port);
     if header.head() & Header::STATIC != 0 {
@@ -81,7 +81,7 @@ fn header(torus: &Torus, to: u32, hints: u16, fixed: bool) -> Header {
     Header::new(torus.coordinates(to), hints, 1, if fixed { Header::STATIC } else { 0 })
 }
 
-/// What a planner is asked for.
+/// A request to a planner.
 #[derive(Clone, Copy)]
 struct Wish {
     order: EscapeOrder,
@@ -98,7 +98,7 @@ impl Wish {
     }
 }
 
-/// The best leg by trying all: (static, hops).
+/// The best leg by exhaustive search: (static, hops).
 fn best_leg(torus: &Torus, wish: Wish, from: u32, to: u32) -> Option<(bool, u32)> {
     let usual = hints::minimal(torus, torus.coordinates(from), torus.coordinates(to), HalfwayTie::Parity);
     let mut best = None;
@@ -119,7 +119,7 @@ fn best_leg(torus: &Torus, wish: Wish, from: u32, to: u32) -> Option<(bool, u32)
     best
 }
 
-/// Refuses a leg that is not as it says.
+/// Checks that a leg has its stated properties.
 fn check_leg(torus: &Torus, planner: &Planner, order: EscapeOrder, leg: &Leg) {
     let header = planner.header(leg, 8, 0);
     let (from, to) = (torus.coordinates(leg.from), torus.coordinates(leg.to));
@@ -183,7 +183,7 @@ fn machines() -> impl Strategy<Value = Topology> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every plan is safe, none is better, and where there is none, none exists.
+    /// Every plan is safe and optimal, and where there is none, none exists.
     #[test]
     fn plans_are_safe_and_best(topology in machines(), direction in any::<bool>(), short in any::<bool>(), pick in any::<u32>()) {
         let torus = Torus::new(&topology);
@@ -238,7 +238,7 @@ fn nothing_dead_leaves_all_to_the_hardware() {
     }
 }
 
-/// How many pairs need what.
+/// Numbers of pairs by kind of plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Needs {
     minimal: u32,
@@ -246,9 +246,9 @@ struct Needs {
     fixed: u32,
     relay: u32,
     none: u32,
-    /// Hops beyond the distance, of all pairs.
+    /// Hops in excess of the distance, of all pairs.
     more_hops: u32,
-    /// Most pairs that one relay serves.
+    /// Maximum number of pairs that one relay serves.
     busiest_relay: u32,
 }
 
@@ -301,7 +301,7 @@ fn long() -> bool {
     std::env::var("NETLOOM_LONG").is_ok_and(|v| v == "1")
 }
 
-/// The case: up to three dead nodes in an 8x8x8 torus, no two on one line.
+/// Up to three dead nodes in an 8x8x8 torus, no two on one line.
 #[test]
 fn with_three_dead_nodes_every_pair_has_a_plan() {
     let mut stream = Stream::new(3, 0, 0);
@@ -326,7 +326,7 @@ fn with_three_dead_nodes_every_pair_has_a_plan() {
     }
 }
 
-/// The same plans walked: a triple of each kind, all pairs.
+/// The same plans followed hop by hop: a triple of each kind, all pairs.
 #[test]
 fn every_way_round_three_dead_nodes_arrives() {
     let mut stream = Stream::new(4, 0, 0);
@@ -347,7 +347,7 @@ fn every_way_round_three_dead_nodes_arrives() {
     }
 }
 
-/// Every triple round one corner, but for the turns and shifts that the torus allows.
+/// Every triple around one corner, except for the rotations and translations of the torus.
 #[test]
 fn every_cluster_round_a_corner() {
     let corners: Vec<Vec<u32>> = (0..8u32).map(|c| vec![c & 1, c >> 1 & 1, c >> 2]).collect();
@@ -374,7 +374,7 @@ fn every_cluster_round_a_corner() {
     assert_eq!(tried, 2 * 8);
 }
 
-/// Beyond the case: what is out of reach; printed for the document.
+/// Further cases: unreachable pairs; printed for the document.
 #[test]
 fn more_and_in_line() {
     let mut stream = Stream::new(5, 0, 0);
@@ -407,7 +407,7 @@ fn more_and_in_line() {
     assert_eq!(print("mesh", &[6, 6, 6], false, &[vec![1, 0, 0], vec![0, 1, 0]]), 0);
 }
 
-/// Where a second relay would be needed: exactly the pairs of the document.
+/// Pairs that need a second relay: exactly those of the document.
 #[test]
 fn out_of_reach() {
     let pairs = |dims: &[u32], wrap: bool, order: EscapeOrder, dead: &[Vec<u32>]| -> Vec<[[u8; 3]; 2]> {

@@ -1,4 +1,5 @@
-//! The link-level protocol over a channel that flips bits: what comes out is what went in, in order, once.
+//! The link-level protocol over a channel that flips bits: the received packets are those sent, in order,
+//! once.
 
 use netloom_engine::Stream;
 use netloom_fabric::link::frame::{DataFrame, VCS};
@@ -6,7 +7,7 @@ use netloom_fabric::link::protocol::{LinkEnd, LinkError, LinkSettings, Refusal};
 use std::collections::VecDeque;
 
 const SETTINGS: LinkSettings = LinkSettings { capacity: [32, 32, 32, 32], timeout: 900, repeat: 500 };
-/// From a byte's start to when it is there.
+/// Time from a byte's start to its arrival.
 const DELAY: u64 = 13;
 
 fn packet(stream: &mut Stream) -> DataFrame {
@@ -25,7 +26,8 @@ fn packet(stream: &mut Stream) -> DataFrame {
     }
 }
 
-/// A node: its end of the link, what it still has to send, the VC buffers of its receiver, and what came out of them.
+/// A node: its end of the link, the packets to send, the VC buffers of its receiver, and the packets taken
+/// from them.
 struct Node {
     end: LinkEnd,
     to_send: VecDeque<DataFrame>,
@@ -34,7 +36,7 @@ struct Node {
     free_at: u64,
 }
 
-/// What happened to all that was sent.
+/// The outcome of all transmissions.
 #[derive(Debug, Default)]
 struct Tally {
     corrupted: u64,
@@ -42,7 +44,7 @@ struct Tally {
     out_of_sequence: u64,
 }
 
-/// Sends `each` packets both ways, while `spoil` may change any frame on the link from either node.
+/// Sends `each` packets in both directions, while `spoil` may change any frame on the link from either node.
 fn exchange(each: usize, seed: u64, mut spoil: impl FnMut(usize, &mut Vec<u8>)) -> (Tally, u64) {
     let mut stream = Stream::new(seed, 7, 0);
     let lists: [Vec<DataFrame>; 2] =
@@ -164,7 +166,7 @@ fn corrupted_headers_and_token_acks_do_no_harm() {
             }
         });
         assert!(tally.corrupted >= 100);
-        // A lost acknowledgement is made up for by the next, in time; a lost packet only by a timeout.
+        // A lost acknowledgement is replaced by the next in time; a lost packet only by a timeout.
         assert!(timeouts > 0 || kind == 0xc3);
     }
 }

@@ -1,5 +1,6 @@
-//! Blue Gene/Q's link, all of it: packets through check symbols, the link-level protocol, five noisy fibres and buffers with
-//! soft errors, both ways. What comes out is what went in, in order, once; and each error is counted where it was dealt with.
+//! Blue Gene/Q's complete link: packets through check symbols, the link-level protocol, five noisy fibres and
+//! buffers with soft errors, in both directions. The received packets are those sent, in order, once; and
+//! each error is counted where it is handled.
 
 use netloom_engine::Stream;
 use netloom_fabric::link::frame_bgq::{BgqPacket, VCS};
@@ -9,10 +10,11 @@ use netloom_fabric::link::protocol::{Format, LinkEnd, LinkError, LinkSettings};
 use netloom_fabric::link::reed_solomon::{multiply, power};
 use std::collections::VecDeque;
 
-/// Room as in machines/bgq.toml; a timeout of 512 network cycles, as the machine's registers have it after a reset (nd_500_dcr.h).
+/// Capacities as in machines/bgq.toml; a timeout of 512 network cycles, as in the machine's registers after a
+/// reset (nd_500_dcr.h).
 const SETTINGS: LinkSettings<VCS> =
     LinkSettings { capacity: [126, 119, 119, 119, 119, 119], timeout: 2048, repeat: 1000 };
-/// From a byte's start to when it is there, in times of a byte: SerDes, link chips, a cable.
+/// Time from a byte's start to its arrival, byte times: SerDes, link chips, a cable.
 const DELAY: u64 = 160;
 
 fn packet(stream: &mut Stream) -> BgqPacket {
@@ -43,9 +45,9 @@ struct Node {
     to_send: VecDeque<BgqPacket>,
     /// Packets in the receiver's buffers, as words.
     buffers: [ProtectedFifo; VCS],
-    /// How many words each packet in them has.
+    /// Number of words of each packet in them.
     lengths: [VecDeque<usize>; VCS],
-    /// The order in which they came, over all VCs: which VC.
+    /// The order of arrival over all VCs: the VC.
     order: VecDeque<usize>,
     received: Vec<BgqPacket>,
     free_at: u64,
@@ -61,13 +63,13 @@ struct Flight {
     replaced: Option<usize>,
 }
 
-/// What happened to all that was sent, of each direction.
+/// The outcome of all transmissions in each direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     frames: u64,
-    /// Frames that came with wrong bytes.
+    /// Frames that arrived with wrong bytes.
     corrupted: u64,
-    /// Frames that were refused for what is in them.
+    /// Frames rejected for their contents.
     refused: u64,
     out_of_sequence: u64,
 }
@@ -76,13 +78,13 @@ type Fibres<'a> = dyn FnMut(usize, u64, &mut [Word]) + 'a;
 type Behind<'a> = dyn FnMut(usize, &mut [u8]) + 'a;
 type Buffers<'a> = dyn FnMut(usize, &mut ProtectedFifo, usize) + 'a;
 
-/// Everything that may go wrong.
+/// The injected errors.
 struct Trouble<'a> {
-    /// On the fibres of one direction: its number, the frame's, what is on them.
+    /// On the fibres of one direction: its number, the frame's number, the words.
     fibres: Box<Fibres<'a>>,
-    /// Behind all of the link's checks: what comes out of the optical receiver.
+    /// After all of the link's checks: the output of the optical receiver.
     behind: Box<Behind<'a>>,
-    /// In a buffer of a node, before a packet of so many words is read.
+    /// In a buffer of a node, before a packet with this number of words is read.
     buffers: Box<Buffers<'a>>,
     /// Whether a bad fibre is replaced.
     sparing: bool,
@@ -99,7 +101,7 @@ impl Default for Trouble<'_> {
     }
 }
 
-/// How a run ends.
+/// The result of a run.
 struct Outcome {
     sent: [Vec<BgqPacket>; 2],
     nodes: [Node; 2],
@@ -107,17 +109,17 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// What the receiver of a direction has counted.
+    /// The error counters of a direction's receiver.
     fn counters(&self, direction: usize) -> Counters {
         self.nodes[1 - direction].into.counters()
     }
 
-    /// CRCs of a direction: of what was sent, of what was received.
+    /// CRCs of a direction: sent, received.
     fn crcs(&self, direction: usize) -> [u64; 2] {
         [self.nodes[direction].end.sent_crc(), self.nodes[1 - direction].end.received_crc()]
     }
 
-    /// Nothing lost, doubled, reordered or changed; every wrong frame refused; the CRCs agree.
+    /// Nothing lost, duplicated, reordered or changed; every wrong frame rejected; the CRCs agree.
     fn assert_all_there(&self) {
         for direction in 0..2 {
             let (sent, received) = (&self.sent[direction], &self.nodes[1 - direction].received);
@@ -141,7 +143,7 @@ impl Outcome {
     }
 }
 
-/// Takes the packet that came first out of a node's buffers.
+/// Takes the packet that arrived first from a node's buffers.
 fn read(number: usize, node: &mut Node, trouble: &mut Trouble) -> Result<(), Stopped> {
     let Some(vc) = node.order.pop_front() else { return Ok(()) };
     let words = node.lengths[vc].pop_front().expect("a packet");
@@ -158,7 +160,7 @@ fn read(number: usize, node: &mut Node, trouble: &mut Trouble) -> Result<(), Sto
     Ok(())
 }
 
-/// Sends `each` packets both ways, until all are there or a node has stopped.
+/// Sends `each` packets in both directions, until all have arrived or a node has stopped.
 fn exchange(each: usize, seed: u64, mut trouble: Trouble) -> Outcome {
     let mut stream = Stream::new(seed, 7, 0);
     let sent: [Vec<BgqPacket>; 2] = std::array::from_fn(|_| (0..each).map(|_| packet(&mut stream)).collect());
@@ -190,7 +192,7 @@ fn exchange(each: usize, seed: u64, mut trouble: Trouble) -> Outcome {
                     Ok(Some(packet)) => {
                         let vc = usize::from(Format::vc(&packet));
                         let (words, []) = bytes.as_chunks() else { panic!("half a word") };
-                        // A stopped buffer takes nothing; its node has nothing more to say.
+                        // A stopped buffer accepts nothing; its node sends nothing more.
                         if words.iter().all(|&word| node.buffers[vc].push(u64::from_be_bytes(word)).is_ok()) {
                             node.lengths[vc].push_back(words.len());
                             node.order.push_back(vc);
@@ -208,7 +210,7 @@ fn exchange(each: usize, seed: u64, mut trouble: Trouble) -> Outcome {
         for from in 0..2 {
             let [node, other] = &mut nodes;
             let (node, other) = if from == 0 { (node, other) } else { (other, node) };
-            // Faster than the link on the average, and uneven.
+            // Faster than the link on average, and uneven.
             if stream.below(250) == 0
                 && let Err(stopped) = read(from, node, &mut trouble)
             {
@@ -224,7 +226,8 @@ fn exchange(each: usize, seed: u64, mut trouble: Trouble) -> Outcome {
                 node.to_send.pop_front();
             }
             if let Some(bytes) = node.end.transmit(now) {
-                // Software finds a bad fibre by the other end's counters, and has it replaced between two frames.
+                // Software detects a bad fibre by the other end's counters, and has it replaced between two
+                // frames.
                 let bad = other.into.bad_fibre().filter(|&fibre| trouble.sparing && fibre != SPARE);
                 let replaced = bad.filter(|&fibre| node.out.replace(fibre).is_ok());
                 node.free_at = now + bytes.len() as u64;
@@ -241,7 +244,7 @@ fn exchange(each: usize, seed: u64, mut trouble: Trouble) -> Outcome {
                 && n.order.is_empty()
         };
         if nodes.iter().all(at_rest) || nodes.iter().any(|n| n.stopped.is_some()) {
-            // What is still on its way is counted too.
+            // Frames still in flight are counted too.
             for (from, flight) in wires.iter().enumerate().flat_map(|(i, w)| w.iter().map(move |f| (i, f))) {
                 nodes[1 - from].into.receive(&flight.words);
             }
@@ -252,7 +255,7 @@ fn exchange(each: usize, seed: u64, mut trouble: Trouble) -> Outcome {
     unreachable!()
 }
 
-/// What noise has done to words, and so what a receiver should count.
+/// The effects of noise on words, and so the expected counts of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Done {
     /// Symbols with one error or three.
@@ -261,11 +264,12 @@ struct Done {
     even: u64,
     /// Words of which one data fibre has errors, and no other.
     single: u64,
-    /// Words of which more fibres have, one of them with data.
+    /// Words with errors on several fibres, one of them with data.
     several: u64,
 }
 
-/// Flips each bit on the fibres with a probability, by the gaps between flips, and says what it has done in each direction.
+/// Flips each bit on the fibres with a probability, by the gaps between flips, and records the effects in
+/// each direction.
 fn noise(rate: f64, seed: u64, done: &mut [Done; 2]) -> impl FnMut(usize, u64, &mut [Word]) {
     let mut stream = Stream::new(seed, 8, 0);
     let mut gap = move || (stream.exponential() / rate) as usize;
@@ -315,7 +319,8 @@ fn what_goes_in_comes_out_whatever_flips() {
                 let counters = outcome.counters(direction);
                 let invalid: u64 = counters.invalid.iter().sum();
                 let odd: u64 = done.odd.iter().sum();
-                // An odd number of errors in a symbol is always seen, two of them if what they make is no symbol.
+                // An odd number of errors in a symbol is always detected, two of them if the result is an
+                // invalid symbol.
                 assert!((odd..=odd + done.even).contains(&invalid), "{counters:?} {done:?}");
                 let corrected: u64 = counters.corrected.iter().sum();
                 if done.even == 0 {
@@ -341,8 +346,8 @@ fn what_goes_in_comes_out_whatever_flips() {
 
 #[test]
 fn a_burst_in_any_part_of_a_frame_is_refused_and_made_good() {
-    // All fibres in a word of a third of the frames of one kind in one direction: in a packet's kind, number and Hamming code, unit header,
-    // data or trailer; in an acknowledgement's number, tokens or check.
+    // All fibres in a word of a third of the frames of one kind in one direction: in a packet's kind, number
+    // and Hamming code, unit header, data or trailer; in an acknowledgement's number, tokens or check.
     for (side, packets, word) in [
         (0, true, 0),
         (1, true, 2),
@@ -355,7 +360,7 @@ fn a_burst_in_any_part_of_a_frame_is_refused_and_made_good() {
     ] {
         let (mut hit, mut stream) = (0, Stream::new(5, 10, 0));
         let fibres = |from: usize, _: u64, words: &mut [Word]| {
-            // At random: sending again has a rhythm of its own.
+            // At random: retransmission has its own period.
             if from == side && (words.len() > 4) == packets && stream.below(3) == 0 {
                 let n = words.len() as i32;
                 let word = &mut words[((word + n) % n) as usize];
@@ -369,7 +374,7 @@ fn a_burst_in_any_part_of_a_frame_is_refused_and_made_good() {
         let counters = outcome.counters(side);
         assert_eq!(counters.uncorrectable, hit);
         assert_eq!(outcome.counters(1 - side), Counters::default());
-        // Four bytes that were 0 are not changed by being lost; those of tokens often are.
+        // Losing four bytes that were 0 changes nothing; those of tokens often are.
         assert!(outcome.tally[side].refused * 2 > hit, "{word}: {hit}, {:?}", outcome.tally);
         assert!(outcome.timeouts() > 0 || !packets);
     }
@@ -381,7 +386,8 @@ fn a_fibre_that_goes_bad_is_replaced_while_traffic_goes_on() {
         let seed = bad as u64;
         let mut done = [Done::default(); 2];
         let mut others = noise(2e-5, seed, &mut done);
-        // From its 200th frame on every symbol of one fibre is wrong in one direction; single errors come on all.
+        // From its 200th frame on every symbol of one fibre is wrong in one direction; all fibres have single
+        // errors.
         let fibres = move |from: usize, frame: u64, words: &mut [Word]| {
             others(from, frame, words);
             if from == 1 && frame >= 200 {
@@ -392,7 +398,7 @@ fn a_fibre_that_goes_bad_is_replaced_while_traffic_goes_on() {
         let outcome = exchange(1500, seed, trouble);
         outcome.assert_all_there();
         let counters = outcome.counters(1);
-        // Until the threshold of 100, and what was on its way when it was passed.
+        // Until the threshold of 100, plus the symbols in flight when it was exceeded.
         assert!((100..1000).contains(&counters.invalid[bad]), "{counters:?}");
         assert!(counters.corrected[bad] * 10 > counters.invalid[bad] * 9);
         // Single errors afterwards: no parity, but the packet's symbols.
@@ -418,7 +424,8 @@ fn a_fibre_that_is_not_replaced_is_made_up_for_by_parity() {
 
 #[test]
 fn what_escapes_all_check_symbols_shows_in_the_crcs() {
-    // A word of both codes at once: the product of (x + alpha^i) for i from 0 to 5, times a constant, 100 bits before the packet's end.
+    // A code word of both codes: the product of (x + alpha^i) for i from 0 to 5, times a constant, 100 bits
+    // before the packet's end.
     let polynomial = (0..6).fold(vec![1u16], |p, i| {
         let mut next = p.clone();
         next.push(0);
@@ -441,14 +448,14 @@ fn what_escapes_all_check_symbols_shows_in_the_crcs() {
         }
     };
     let outcome = exchange(300, 11, Trouble { behind: Box::new(behind), ..Trouble::default() });
-    // Nobody has noticed.
+    // The error went undetected.
     assert_eq!((outcome.timeouts(), outcome.tally[1].refused), (0, 0));
     let (sent, received) = (&outcome.sent[1], &outcome.nodes[0].received);
     let same =
         |(i, (s, r)): (usize, (&BgqPacket, &BgqPacket))| *r == BgqPacket { sequence: i as u8, ..s.clone() };
     let different = sent.iter().zip(received).enumerate().filter(|&pair| !same(pair)).count();
     assert_eq!((sent.len(), different), (received.len(), 1));
-    // At the end of the run somebody does.
+    // The CRCs detect it at the end of the run.
     let [of_sent, of_received] = outcome.crcs(1);
     assert_ne!(of_sent, of_received);
     let [of_sent, of_received] = outcome.crcs(0);
@@ -460,7 +467,7 @@ fn soft_errors_of_one_bit_are_corrected_in_the_buffers() {
     let mut stream = Stream::new(3, 9, 0);
     let mut upsets = [0; 2];
     let buffers = |node: usize, buffer: &mut ProtectedFifo, words: usize| {
-        // A bit of a word of each packet, and of some the same words of two packets.
+        // A bit of a word of each packet, and for some the same words of two packets.
         buffer.upset(stream.below(words as u64) as usize, stream.below(WORD_BITS.into()) as u32);
         upsets[node] += 1;
     };
@@ -489,7 +496,7 @@ fn a_double_soft_error_stops_the_node_before_anything_wrong_leaves_it() {
         let node = &outcome.nodes[0];
         assert!(node.stopped.is_some());
         assert_eq!(node.buffers.iter().map(ProtectedFifo::uncorrectable).sum::<u64>(), 1);
-        // What has left is the first 199 packets, as they were sent.
+        // The first 199 packets have left, as they were sent.
         assert_eq!(node.received.len(), 199);
         for (i, (sent, found)) in outcome.sent[1].iter().zip(&node.received).enumerate() {
             assert_eq!(*found, BgqPacket { sequence: i as u8, ..sent.clone() });

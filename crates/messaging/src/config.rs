@@ -1,4 +1,4 @@
-//! What a machine says of its messaging library.
+//! Configuration of a machine's messaging library.
 
 use netloom_fabric::config::ConfigError;
 use netloom_node::time::Microticks;
@@ -9,23 +9,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgressMode {
-    /// While the rank waits for a message, as in MPI libraries without a progress thread.
+    /// Only while the rank waits for a message, as in MPI libraries without a progress thread.
     #[default]
     InCalls,
-    /// Also while the rank computes, as if another hardware thread did it.
+    /// Also while the rank computes, as if by another hardware thread.
     Always,
 }
 
-/// The protocols of a machine's messaging library, and the time of its instructions. Without a table, messages of all lengths are sent
-/// eagerly, and the library takes no time of its own.
+/// The protocols of a machine's messaging library, and the time of its instructions. Without a table,
+/// messages of all lengths are sent eagerly, and the library takes no time of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct MessagingConfig {
-    /// Data of the longest message that is sent eagerly, bytes; longer ones by rendezvous. If omitted: all eagerly, as far as the interface can.
+    /// Data of the longest message that is sent eagerly, bytes; longer ones by rendezvous. If omitted: all
+    /// eagerly, as far as the interface can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eager_max_B: Option<u64>,
-    /// The library's instructions for a send, besides those of the interface below it, ns. If omitted: not known, and taken as 0.
+    /// The library's instructions for a send, besides those of the interface below it, ns. If omitted: not
+    /// known, and taken as 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_ns: Option<f64>,
     /// The same for a receive: matching, and completing the request, ns.
@@ -90,7 +92,8 @@ impl MessagingConfig {
         Ok(())
     }
 
-    /// What a reader of the result must know of the library's time where the machine does not say what it takes.
+    /// What a reader of the result must know of the library's time where the machine does not say what it
+    /// takes.
     pub fn warning(&self) -> Option<String> {
         let is_said = self.send_ns.is_some() || self.receive_ns.is_some();
         let takes_time = self.packet_send_ns > 0.0 || self.packet_receive_ns > 0.0;

@@ -1,17 +1,17 @@
-//! Messaging libraries: what stands between a program's messages and a node's network interface.
+//! Messaging libraries, between programs and a node's network interface.
 //!
-//! | what | file |
+//! | contents | file |
 //! |---|---|
-//! | what a rank does: operations that it issues and that finish | `program.rs` |
+//! | a rank's program: the operations that it issues, and their completion | `program.rs` |
 //! | receives and messages matched by source and tag | `matching.rs` |
 //! | a rank with its library: eager and rendezvous | `rank.rs` |
-//! | what the protocols need of what is below them | `transport.rs` |
+//! | the interface of the protocols to the layer below | `transport.rs` |
 //! | network interfaces as libraries drive them, without waiting | `device.rs`; on simulated nodes `spi/device.rs`, `gni/device.rs`, `glex/device.rs` |
 //! | how long messages are under way, and why a rank waits | `transit.rs` |
 //! | over packets, Message Units, Aries NICs, TH Express NICs | `transports/` |
-//! | what programs on Message Units call: the system programming interface, user's and kernel's side | `spi/` |
-//! | what programs on TH Express NICs call, after libglex | `glex/` |
-//! | what programs on Aries NICs call: uGNI; short messages over it; DMAPP, the library of SHMEM and compilers | `gni/`, `smsg.rs`, `dmapp/` |
+//! | programming interface of Message Units: the system programming interface, user and kernel part | `spi/` |
+//! | programming interface of TH Express NICs, modelled on libglex | `glex/` |
+//! | programming interface of Aries NICs: uGNI; short messages over it; DMAPP, the library of SHMEM and compilers | `gni/`, `smsg.rs`, `dmapp/` |
 //! | protocol cut-offs and the time of the library's instructions | `config.rs` |
 
 pub mod config;

@@ -1,15 +1,15 @@
-//! A rank's receive side: posted receives and unexpected messages, matched by source and tag, first come first served.
+//! A rank's receive side: posted receives and unexpected messages, matched by source and tag in FIFO order.
 //!
 //! The order is MPI's. A message takes the receive posted first among those that it fits; a receive takes the
-//! message that arrived first among those that fit it. A driver must report the messages of one pair of ranks in the
-//! order in which they were sent (MPI's messages do not overtake).
+//! message that arrived first among those that fit it. A driver must report the messages of one pair of ranks
+//! in the order in which they were sent (MPI's messages do not overtake).
 //!
-//! Each posted receive lies in one queue, found by what it asks for: source and tag, source, tag, or nothing. An
-//! arriving message looks at the head of at most four queues and takes the oldest. An unexpected message lies in the
-//! queue of its exact source and tag and, from the first time that such a wildcard had to search, in those of its
-//! source, of its tag and of all. All queues are linked through the entries, so that an entry leaves them from the
-//! middle: every operation takes constant time however long the queues are, but for the one search that sets up a
-//! wildcard's queues.
+//! Each posted receive lies in one queue, found by what it asks for: source and tag, source, tag, or nothing.
+//! An arriving message looks at the head of at most four queues and takes the oldest. An unexpected message
+//! lies in the queue of its exact source and tag and, from the first time that such a wildcard had to search,
+//! in those of its source, of its tag and of all. All queues are linked through the entries, so that an entry
+//! leaves them from the middle: every operation takes constant time however long the queues are, but for the
+//! one search that sets up a wildcard's queues.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -17,19 +17,19 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// The first of the tags that collective operations by messages have for themselves, as MPI gives them a context of their own: a receive of
-/// any tag is not for them.
+/// The first of the tags reserved for collective operations by messages, which MPI separates by a context: a
+/// receive of any tag does not match them.
 pub const COLLECTIVE_TAGS: u32 = 1 << 31;
 
-/// What a receive asks for, by which of source and tag it gives. The numbers index arrays.
+/// Classes of receives, by which of source and tag they specify. The numbers index arrays.
 const EXACT: usize = 0;
 const BY_SOURCE: usize = 1;
 const BY_TAG: usize = 2;
 const ANY: usize = 3;
 const CLASSES: usize = 4;
 
-/// Spreads the bits of a key that is one integer. The keys are ranks and tags of a program under study, not an
-/// adversary's, and a result never depends on the order within a map.
+/// Hashes a key that is one integer. The keys are ranks and tags of a program under study, not of an
+/// adversary, and results never depend on the order within a map.
 #[derive(Default)]
 pub struct KeyHasher(u64);
 
@@ -93,8 +93,8 @@ struct Link {
 
 const UNLINKED: Link = Link { previous: NONE, next: NONE };
 
-/// The receive side of one rank in two contexts: the messages of the program, and those of its collective operations
-/// ([`COLLECTIVE_TAGS`]).
+/// The receive side of one rank in two contexts: the program's messages, and those of its collective
+/// operations ([`COLLECTIVE_TAGS`]).
 pub struct Contexts<R, M>([Matching<R, M>; 2]);
 
 impl<R, M> Default for Contexts<R, M> {
@@ -129,7 +129,7 @@ struct Posted<R> {
     source: Option<u32>,
     tag: Option<u32>,
     next: u32,
-    /// None: the entry is free, and `next` is the next free one.
+    /// `None`: the entry is free, and `next` is the next free one.
     receive: Option<R>,
 }
 
@@ -138,11 +138,11 @@ struct Unexpected<M> {
     source: u32,
     tag: u32,
     links: [Link; CLASSES],
-    /// None: the entry is free, and the first link's `next` is the next free one.
+    /// `None`: the entry is free, and the first link's `next` is the next free one.
     message: Option<M>,
 }
 
-/// The receive side of one rank. `R` is what the owner knows a posted receive by, `M` an unexpected message.
+/// The receive side of one rank. `R` identifies a posted receive for its owner, `M` an unexpected message.
 ///
 /// ```
 /// use netloom_messaging::matching::Matching;
@@ -153,7 +153,7 @@ struct Unexpected<M> {
 /// assert_eq!(side.post(None, Some(7), "late"), Some("early"));
 /// ```
 pub struct Matching<R, M> {
-    /// Receives and messages ever seen: the age of an entry.
+    /// Receives and messages so far, which gives the age of an entry.
     order: u64,
     posted: Vec<Posted<R>>,
     posted_free: u32,
@@ -163,7 +163,7 @@ pub struct Matching<R, M> {
     unexpected_free: u32,
     unexpected_len: usize,
     unexpected_queues: Queues,
-    /// Which classes of `unexpected_queues` are kept up.
+    /// The classes of `unexpected_queues` that are maintained.
     indexed: [bool; CLASSES],
 }
 
@@ -174,7 +174,7 @@ impl<R, M> Default for Matching<R, M> {
 }
 
 impl<R, M> Matching<R, M> {
-    /// With nothing posted and nothing arrived. Allocates nothing.
+    /// With no posted receives and no messages. Allocates nothing.
     pub fn new() -> Self {
         Self {
             order: 0,
@@ -190,7 +190,7 @@ impl<R, M> Matching<R, M> {
         }
     }
 
-    /// Posts a receive. Answers with the unexpected message that it takes, or keeps it until one comes.
+    /// Posts a receive. Returns the unexpected message that it matches, or stores it until one arrives.
     pub fn post(&mut self, source: Option<u32>, tag: Option<u32>, receive: R) -> Option<M> {
         let class = class_of(source, tag);
         if self.unexpected_len > 0 {
@@ -204,12 +204,12 @@ impl<R, M> Matching<R, M> {
         None
     }
 
-    /// A message has arrived. Answers with the posted receive that takes it, or keeps it until one is posted.
+    /// A message has arrived. Returns the posted receive that it matches, or stores it until one is posted.
     pub fn arrive(&mut self, source: u32, tag: u32, message: M) -> Option<R> {
         let mut oldest = (u64::MAX, EXACT, NONE);
         if self.posted_len > 0 {
             for class in 0..CLASSES {
-                // Most programs post none of some class: an empty map answers without hashing.
+                // Most programs post no receives of some class: an empty map returns without hashing.
                 if let Some(ends) = self.posted_queues[class].get(&key(class, source, tag)) {
                     let order = self.posted[ends.first as usize].order;
                     if order < oldest.0 {
@@ -235,12 +235,12 @@ impl<R, M> Matching<R, M> {
         self.unexpected_len
     }
 
-    /// The receives that wait, with the source and tag they ask for, in no particular order: for reports.
+    /// The waiting receives, with their source and tag, in no particular order: for reports.
     pub fn posted(&self) -> impl Iterator<Item = (Option<u32>, Option<u32>, &R)> {
         self.posted.iter().filter_map(|e| e.receive.as_ref().map(|r| (e.source, e.tag, r)))
     }
 
-    /// The messages that wait, with their source and tag, in no particular order: for reports.
+    /// The waiting messages, with their source and tag, in no particular order: for reports.
     pub fn unexpected(&self) -> impl Iterator<Item = (u32, u32, &M)> {
         self.unexpected.iter().filter_map(|e| e.message.as_ref().map(|m| (e.source, e.tag, m)))
     }
@@ -251,7 +251,7 @@ impl<R, M> Matching<R, M> {
         let index = self.posted_free;
         let index = if index == NONE {
             self.posted.push(entry);
-            // 2^32 receives would need some 200 GB first.
+            // 2^32 receives would first need some 200 GB.
             (self.posted.len() - 1) as u32
         } else {
             self.posted_free = self.posted[index as usize].next;
@@ -305,7 +305,7 @@ impl<R, M> Matching<R, M> {
         }
     }
 
-    /// Puts an unexpected message at the end of its queue of a class.
+    /// Appends an unexpected message to its queue of a class.
     fn link(&mut self, class: usize, index: u32) {
         let entry = &self.unexpected[index as usize];
         let key = key(class, entry.source, entry.tag);
@@ -345,7 +345,7 @@ impl<R, M> Matching<R, M> {
         message
     }
 
-    /// Sets up the queues of a class over the messages that are there, once.
+    /// Builds the queues of a class from the existing messages, once.
     fn index(&mut self, class: usize) {
         if self.indexed[class] {
             return;
@@ -368,7 +368,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, by linear search.
+    /// Reference implementation by linear search.
     #[derive(Default)]
     struct Naive {
         posted: Vec<(Option<u32>, Option<u32>, u32)>,
@@ -406,7 +406,7 @@ mod tests {
         Arrive(u32, u32),
     }
 
-    /// Few sources and tags make long queues; extreme values share the hash and the keys of the classes.
+    /// Few sources and tags make long queues; extreme values test the hash and the keys of the classes.
     fn step() -> impl Strategy<Value = Step> {
         let value = || prop_oneof![4 => 0..3u32, 1 => Just(u32::MAX)];
         prop_oneof![
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn long_queues_cost_no_more() {
-        // Quadratic work would take minutes here.
+        // Quadratic time would take minutes here.
         let mut side: Matching<u32, u32> = Matching::new();
         let many = 400_000;
         for i in 0..many {

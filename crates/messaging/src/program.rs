@@ -1,22 +1,24 @@
-//! What a rank does, as a state machine: skeletons, traces and message-passing libraries are all [`Program`]s.
+//! The program of a rank, as a state machine: skeletons, traces and message-passing libraries are all
+//! [`Program`]s.
 //!
 //! A driver (a simulated machine, or the ideal network of the tests) calls [`Program::start`] once and then
-//! [`Program::finished`] once for each operation that has finished. Each call answers with the operations that
-//! start at that very moment. A program never asks what time it is and never waits: whatever it needs to know is in
-//! the order of the calls, so a run depends on nothing but the driver's order of events.
+//! [`Program::finished`] once for each completed operation. Each call returns the operations that start at
+//! that time. A program never reads the time and never waits: all its information is in the order of the
+//! calls, so a run depends only on the driver's order of events.
 //!
-//! **An operation starts when it is issued.** That is the only start there is, so nobody needs to be told of it. To
-//! keep it true, a program has at most one [`Operation::Compute`] outstanding on a CPU: one that must wait for its
-//! CPU is not issued yet ([`Processors`] holds it back, first come first served). Sends and receives occupy no CPU
-//! here; the time that software spends on a message belongs to the messaging layer below the program.
+//! **An operation starts when it is issued.** There is no other start, so it is not reported separately.
+//! Therefore a program has at most one [`Operation::Compute`] outstanding on a CPU: one that must wait for
+//! its CPU is not issued yet ([`Processors`] holds it back in FIFO order). Sends and receives occupy no CPU
+//! here; the software time of a message belongs to the messaging layer below the program.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// An operation's name, chosen by the program; unique among its outstanding operations and free again afterwards.
+/// Identifies an operation, chosen by the program; unique among its outstanding operations and reusable
+/// afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpId(pub u32);
 
-/// Collective operations that a machine may do by hardware of its own, among all ranks of a program.
+/// Collective operations that a machine's hardware may execute, among all ranks of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collective {
     /// No rank continues before all have entered.
@@ -38,45 +40,46 @@ impl Collective {
     }
 }
 
-/// What a program may ask of the machine.
+/// An operation of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Keep a CPU of the node busy. Finishes that much later.
+    /// Keeps a CPU of the node busy for this time.
     Compute {
-        /// For how long, ns.
+        /// Duration, ns.
         ns: u64,
-        /// Which CPU of the node.
+        /// The CPU of the node.
         cpu: u8,
     },
-    /// Send a message. Finishes when its buffer may be used again, which is for the messaging layer to say.
+    /// Sends a message. Finishes when its buffer may be reused, as decided by the messaging layer.
     Send {
         /// The receiving rank; may be the sender itself.
         to: u32,
         /// Length of the message, bytes.
         bytes: u64,
-        /// What a receive must ask for to get this message.
+        /// The tag that a receive must match.
         tag: u32,
     },
-    /// Receive a message. Finishes when all of it has arrived.
+    /// Receives a message. Finishes when the whole message has arrived.
     Receive {
-        /// The sending rank; none takes any.
+        /// The sending rank; `None` matches any.
         from: Option<u32>,
-        /// Length of the receive buffer, bytes. Plays no part in matching.
+        /// Length of the receive buffer, bytes. Not used for matching.
         bytes: u64,
-        /// The tag of the message; none takes any.
+        /// The tag of the message; `None` matches any.
         tag: Option<u32>,
     },
-    /// Take part in the next collective operation of all ranks, by the machine's hardware. Finishes when this rank may continue.
+    /// Takes part in the next collective operation of all ranks, by the machine's hardware. Finishes when
+    /// this rank may continue.
     Collective {
-        /// Which.
+        /// The operation.
         what: Collective,
         /// Its data, bytes.
         bytes: u64,
     },
-    /// Note the time at which all that was asked for before has been done by the library and handed to the network interface, among what
-    /// the node measures. Takes no time.
+    /// Records, among the node's measurements, the time at which the library has completed all earlier
+    /// operations and passed them to the network interface. Takes no time.
     Mark {
-        /// What the time is noted as.
+        /// The key of the measurement.
         key: u64,
     },
 }
@@ -86,15 +89,15 @@ pub trait Program: Send {
     /// Called once, at time zero.
     fn start(&mut self, issue: &mut Issue);
 
-    /// Called once for each operation that has finished. A driver may call it while it still holds operations of an
+    /// Called once for each completed operation. A driver may call it while it still holds operations of an
     /// earlier call; they keep their order.
     fn finished(&mut self, op: OpId, issue: &mut Issue);
 
-    /// Whether the program has ended: nothing is outstanding and nothing will be issued.
+    /// Whether the program has ended: no operation is outstanding and none will be issued.
     fn is_done(&self) -> bool;
 }
 
-/// A program that does one operation after the other.
+/// A program that executes operations one after the other.
 #[derive(Debug)]
 pub struct Serial {
     operations: std::vec::IntoIter<Operation>,
@@ -102,7 +105,7 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// Of these operations; none for a rank that does nothing.
+    /// With these operations; empty for an idle rank.
     pub fn new(operations: Vec<Operation>) -> Self {
         Serial { operations: operations.into_iter(), is_done: false }
     }
@@ -125,8 +128,9 @@ impl Program for Serial {
     }
 }
 
-/// The ranks to which a program sends, in rising order: found by running it by itself, each operation finished as soon as
-/// it has begun. Right for programs whose sends do not depend on what comes, or when; those of skeletons do not.
+/// The ranks to which a program sends, in ascending order: determined by running it alone, with each
+/// operation completing at once. Valid for programs whose sends do not depend on the contents or times of
+/// messages, as those of skeletons.
 pub fn destinations(program: &mut dyn Program) -> BTreeSet<u32> {
     let (mut issue, mut under_way, mut found) = (Issue::new(), VecDeque::new(), BTreeSet::new());
     program.start(&mut issue);
@@ -142,8 +146,8 @@ pub fn destinations(program: &mut dyn Program) -> BTreeSet<u32> {
     }
 }
 
-/// The operations that start now, in the order in which the program started them. Receives must be posted and
-/// messages of one pair of ranks must be delivered in that order. A driver keeps one and empties it after each call.
+/// The operations that start now, in the program's order. Receives must be posted and messages of one pair of
+/// ranks must be delivered in that order. A driver keeps one list and empties it after each call.
 #[derive(Debug, Default)]
 pub struct Issue {
     operations: Vec<(OpId, Operation)>,
@@ -160,23 +164,23 @@ impl Issue {
         self.operations.push((op, operation));
     }
 
-    /// Takes all operations out, in order; the list keeps its memory.
+    /// Removes all operations, in order; the list keeps its memory.
     pub fn drain(&mut self) -> impl Iterator<Item = (OpId, Operation)> + '_ {
         self.operations.drain(..)
     }
 
-    /// How many operations it holds.
+    /// Number of operations.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether it holds none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 }
 
-/// The CPUs of one rank: each runs one thing at a time and keeps the others waiting, first come first served.
+/// The CPUs of one rank: each executes one operation at a time and queues the others in FIFO order.
 ///
 /// Nothing is allocated for a rank that never computes, and no queue for a CPU that is never contended.
 #[derive(Debug)]
@@ -197,7 +201,7 @@ impl<T> Default for Processors<T> {
 }
 
 impl<T> Processors<T> {
-    /// Asks for a CPU. Gives `work` back where the CPU was idle: it starts now and the CPU is busy until
+    /// Requests a CPU. Returns `work` if the CPU was idle: it starts now and the CPU is busy until
     /// [`Processors::leave`]. Otherwise `work` waits.
     pub fn enter(&mut self, cpu: u8, work: T) -> Option<T> {
         let index = usize::from(cpu);
@@ -213,18 +217,18 @@ impl<T> Processors<T> {
         Some(work)
     }
 
-    /// Whether nothing runs on a CPU.
+    /// Whether a CPU is idle.
     pub fn is_idle(&self, cpu: u8) -> bool {
         self.cpus.get(usize::from(cpu)).is_none_or(|cpu| !cpu.busy)
     }
 
-    /// What ran on this CPU has finished. Answers with what runs there from now on.
+    /// The current operation of this CPU has finished. Returns the one that runs next.
     ///
     /// # Panics
-    /// Where nothing ran there.
+    /// If the CPU was idle.
     pub fn leave(&mut self, cpu: u8) -> Option<T> {
         let cpu = &mut self.cpus[usize::from(cpu)];
-        assert!(cpu.busy, "nothing ran on this CPU");
+        assert!(cpu.busy, "this CPU was idle");
         let next = cpu.waiting.pop_front();
         cpu.busy = next.is_some();
         next

@@ -1,8 +1,7 @@
-//! A rank: its program, and its library's protocols between two ranks: eager and rendezvous, messages matched by source and tag in the
-//! order in which they were sent, as MPI has it.
+//! A rank: its program, and its library's protocols between two ranks: eager and rendezvous, with messages
+//! matched by source and tag in the order in which they were sent, as in MPI.
 //!
-//! The library runs beside the rank's network interface. It makes progress while its rank waits, and, if the machine says so, while it
-//! computes.
+//! The library makes progress while its rank waits and, if so configured, while it computes.
 
 use crate::config::{MessagingConfig, ProgressMode, Steps};
 use crate::matching::Contexts;
@@ -16,25 +15,25 @@ use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-/// A receive that has been posted: source and tag, none for any.
+/// A posted receive: source and tag; `None` matches any.
 pub type Awaited = (Option<u32>, Option<u32>);
 
-/// What a rank has done, and where its time went.
+/// The results of a rank: where its time was spent, and its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankReport {
     /// When its program ended.
     pub ended_at: Option<Microticks>,
-    /// In its own computation.
+    /// Time in its own computation.
     pub compute: Microticks,
-    /// In its library's instructions.
+    /// Time in its library's instructions.
     pub software: Microticks,
-    /// Waiting for a partner that had not sent yet what it waited for.
+    /// Time waiting for a partner that had not sent yet.
     pub partner: Microticks,
-    /// Waiting for messages under way: as long as they take on a machine that is otherwise empty.
+    /// Time waiting for messages in flight, up to their time on an otherwise empty machine.
     pub wire: Microticks,
-    /// The same, as far as they took longer.
+    /// Time waiting for messages in flight beyond that.
     pub queueing: Microticks,
-    /// Held by the network interface while it gave commands, or until it had taken data.
+    /// Time blocked by the network interface while submitting commands, or until it had read the data.
     pub injection: Microticks,
     /// Messages received, and their data, bytes.
     pub messages: u64,
@@ -48,7 +47,7 @@ pub struct RankReport {
     pub sends_to: Option<u32>,
 }
 
-/// A message that has come and waits for its receive, or for messages before it.
+/// A message that has arrived and waits for its receive, or for earlier messages.
 #[derive(Clone, Copy, Debug)]
 struct Unmatched {
     envelope: Envelope,
@@ -73,7 +72,7 @@ struct Receive {
     fetched_at: Microticks,
 }
 
-/// What the rank spends its time on.
+/// The current activity of the rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Library,
@@ -93,35 +92,35 @@ pub struct Rank<T> {
     progress: ProgressMode,
     issue: Issue,
     matching: Contexts<Posted, Unmatched>,
-    /// Messages to be matched that have been sent to each rank.
+    /// Number of messages to be matched sent to each rank.
     sent: HashMap<u32, u32>,
-    /// Of each rank: the next message to be matched, and those that came before it.
+    /// For each rank: the next message to be matched, and later ones that arrived before it.
     early: HashMap<u32, (u32, BTreeMap<u32, Envelope>)>,
-    /// Computations that end at a time, by CPU; and those that wait until the library has done what it was asked for.
+    /// Ends of computations, by CPU; and computations that wait for the library's pending operations.
     timers: BTreeMap<(Microticks, u32), OpId>,
     to_compute: VecDeque<(OpId, Microticks)>,
-    /// Times to be noted when the library has done what it was asked for.
+    /// Times to be recorded when the library's pending operations are complete.
     marks: VecDeque<(OpId, u64)>,
-    /// Sends by rendezvous, by request: the operation, the receiver.
+    /// Sends by rendezvous, by request: the operation and the receiver.
     sends: Requests<(OpId, u32)>,
     /// Receives by rendezvous.
     receives: Requests<Receive>,
-    /// When the next send may begin.
+    /// When the next send may start.
     send_free: Microticks,
     doing: Doing,
-    /// Since when, and how much of it the library's own instructions take.
+    /// Start of the current activity, and the part of it that the library's own instructions take.
     since: Microticks,
     spent: Microticks,
-    /// When the wait began that the next event ends, and how much of the time since then it waited.
+    /// Start of the wait that the next event ends, and the waiting time since then.
     waits: Option<(Microticks, Microticks)>,
     transit: Arc<Transit>,
-    /// The collective operation that it takes part in, and its number; how many there were.
+    /// The current collective operation and its number; the number of collective operations so far.
     collective: Option<(OpId, usize)>,
     collectives: usize,
     report: Arc<Mutex<RankReport>>,
 }
 
-/// Things by a small number that is used again.
+/// Items by a small number that is reused.
 struct Requests<R> {
     list: Vec<Option<R>>,
     free: Vec<u32>,
@@ -165,7 +164,7 @@ impl<R> Requests<R> {
 }
 
 impl<T: Transport> Rank<T> {
-    /// A rank with its program; `report` receives what it does.
+    /// A rank with its program; `report` receives its results.
     pub fn new(
         rank: u32,
         transport: T,
@@ -204,7 +203,7 @@ impl<T: Transport> Rank<T> {
         }
     }
 
-    /// The library's own instructions take this long.
+    /// Adds this time for the library's own instructions.
     fn spend(&mut self, microticks: Microticks) {
         if !microticks.is_zero() {
             self.spent += microticks;
@@ -212,18 +211,18 @@ impl<T: Transport> Rank<T> {
         }
     }
 
-    /// Sends a message of the protocols, when what the library does before it is done.
+    /// Sends a message of the protocols after the library's pending operations.
     fn put(&mut self, to: u32, envelope: Envelope) {
         self.transit.sends(self.rank, to, &envelope, self.since + self.spent);
         self.transport.send(to, envelope);
     }
 
-    /// Whether anything has been asked of the node, so that time passes before the library continues.
+    /// Whether the node has pending operations, so that time passes before the library continues.
     fn has_pending(&self) -> bool {
         self.transport.thread().has_pending()
     }
 
-    /// An operation of the program has finished: what it starts now is done.
+    /// An operation of the program has finished: performs those that start now.
     fn finished(&mut self, op: OpId, now: Microticks) -> Outcome {
         let mut issue = std::mem::take(&mut self.issue);
         self.program.finished(op, &mut issue);
@@ -231,7 +230,7 @@ impl<T: Transport> Rank<T> {
         self.perform(now)
     }
 
-    /// Does what the program has just issued, and what that finishes at once.
+    /// Performs the operations just issued, and those that follow from operations that complete at once.
     fn perform(&mut self, now: Microticks) -> Outcome {
         let mut finished = VecDeque::new();
         loop {
@@ -274,12 +273,12 @@ impl<T: Transport> Rank<T> {
         let refused = match self.transport.collective_max_bytes(what) {
             None => Some("the machine has no hardware that does it among these ranks".to_owned()),
             Some(most) if bytes > most => {
-                Some(format!("the machine's hardware does it with at most {most} B, found {bytes} B"))
+                Some(format!("the machine's hardware supports at most {most} B, found {bytes} B"))
             }
             Some(_) => self.collective.map(|_| "another collective operation has not ended".to_owned()),
         };
         if let Some(reason) = refused {
-            return Err(Failure::new(what.name(), format!("{reason}; take an algorithm by messages")));
+            return Err(Failure::new(what.name(), format!("{reason}; use an algorithm by messages")));
         }
         self.spend(self.steps.send);
         self.collective = Some((op, self.collectives));
@@ -323,7 +322,7 @@ impl<T: Transport> Rank<T> {
         Ok(false)
     }
 
-    /// A message has met its receive. Returns the operation, if that has so finished.
+    /// A message has been matched with its receive. Returns the operation, if it has thereby finished.
     fn matched(&mut self, posted: Posted, message: Unmatched) -> Result<Option<OpId>, Failure> {
         let Unmatched { envelope, from } = message;
         if envelope.bytes > posted.bytes {
@@ -377,7 +376,7 @@ impl<T: Transport> Rank<T> {
         }
     }
 
-    /// Whatever the rank waited for, it was this.
+    /// This event ended the rank's wait: attributes the waiting time.
     fn waited_for(&mut self, event: &Event, now: Microticks) {
         let waits = self.waits.take();
         let (passage, sent) = match event {
@@ -408,7 +407,7 @@ impl<T: Transport> Rank<T> {
                 return;
             }
         };
-        // Of the time that it waited, what was before the message was sent, and what after.
+        // Divides the waiting time into the parts before and after the message was sent.
         let (began, waited) = waits.unwrap_or((now, Microticks::ZERO));
         let under_way = waited.min(now.saturating_sub(sent.max(began)));
         let (wire, queueing) = self.transit.passed(passage, (sent, now), under_way);
@@ -418,11 +417,11 @@ impl<T: Transport> Rank<T> {
         report.queueing += queueing;
     }
 
-    /// Something has happened below.
+    /// An event of the transport.
     fn happened(&mut self, event: Event, now: Microticks) -> Outcome {
         self.waited_for(&event, now);
         let unknown = |what: &str, request| {
-            Err(Failure::new("advance", format!("{what} of request {request}, which there is not")))
+            Err(Failure::new("advance", format!("{what} of request {request}, which does not exist")))
         };
         match event {
             Event::Arrived { from, envelope } => match envelope.kind {
@@ -434,7 +433,7 @@ impl<T: Transport> Rank<T> {
                     let Some(&(_, to)) = self.sends.get(envelope.request) else {
                         return unknown("a clear-to-send", envelope.request);
                     };
-                    // The receiver knows the data by its own request, this side by the sender's.
+                    // The receiver identifies the data by its own request, this side by the sender's.
                     self.put(
                         to,
                         Envelope {

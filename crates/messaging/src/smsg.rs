@@ -1,8 +1,9 @@
-//! Short messages (`GNI_Smsg…`): software over FMA puts. Each side has a mailbox of slots, into which the other puts a message as long as
-//! it has credits for free slots; credits come back by puts of a word.
+//! Short messages (`GNI_Smsg…`): a library over FMA puts. Each side has a mailbox of slots, to which the
+//! other side puts messages as long as it has credits for free slots; credits are returned by puts of a word.
 //!
-//! How a mailbox is laid out is **(ours)**: a message lies at the end of its slot, with its lengths and number last, so that the last packet of it says that it is
-//! there. Its packets are routed in order for that, and a mailbox should lie within one page.
+//! The layout of a mailbox is **(ours)**: a message is at the end of its slot, with its lengths and number
+//! last, so that its last packet marks its arrival. Its packets are therefore routed in order, and a mailbox
+//! should be within one page.
 
 use crate::device::GniDevice;
 use crate::gni::device::AriesDevice;
@@ -12,20 +13,20 @@ use netloom_nic::aries::LINE_B;
 use netloom_nic::aries::address::MemHandle;
 use netloom_nic::aries::status::Refusal;
 
-/// A mailbox.
+/// A receive mailbox.
 #[derive(Clone, Copy, Debug)]
 pub struct Mailbox {
-    /// The registered memory in which it lies.
+    /// The registered memory that contains it.
     pub memory: MemHandle,
-    /// Where in it, at a multiple of 64 B.
+    /// Its offset there, a multiple of 64 B.
     pub address: u64,
-    /// Messages that it holds.
+    /// Its number of slots.
     pub slots: u64,
-    /// Most bytes of a message, with its header.
+    /// Maximum size of a message with its header, bytes.
     pub message_max: u64,
 }
 
-/// Bytes of what is behind a message.
+/// Size of a message's trailer, bytes.
 const HEAD_B: u64 = 16;
 
 impl Mailbox {
@@ -33,17 +34,17 @@ impl Mailbox {
         (self.message_max + HEAD_B).next_multiple_of(LINE_B)
     }
 
-    /// Bytes that it takes.
+    /// Total size, bytes.
     pub fn bytes(&self) -> u64 {
         self.slots * self.slot_bytes() + LINE_B
     }
 
-    /// Where the slot of a message ends.
+    /// The end of a message's slot.
     fn end_of(&self, message: u64) -> u64 {
         self.address + (message % self.slots + 1) * self.slot_bytes()
     }
 
-    /// Where the other side says how many messages it has taken.
+    /// Where the other side stores its number of taken messages.
     fn credits(&self) -> u64 {
         self.address + self.slots * self.slot_bytes()
     }
@@ -52,7 +53,7 @@ impl Mailbox {
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What its sender called it.
+    /// The sender's tag.
     pub tag: u8,
     /// Its header and its data.
     pub header: Vec<u8>,
@@ -72,10 +73,10 @@ pub struct Connection<D> {
 }
 
 impl<D: GniDevice> Connection<D> {
-    /// Joins two mailboxes, of which both sides know.
+    /// Connects two mailboxes known to both sides.
     ///
     /// # Errors
-    /// If a mailbox has no slots, or does not lie within its memory at a multiple of 64 B.
+    /// If a mailbox has no slots, or is not within its memory at a multiple of 64 B.
     pub fn new(device: D, to: Endpoint, mine: Mailbox, theirs: Mailbox) -> Result<Self, Refusal> {
         for m in [&mine, &theirs] {
             let end = m.memory.address + m.memory.bytes;
@@ -90,7 +91,8 @@ impl<D: GniDevice> Connection<D> {
         Ok(Connection { device, to, mine, theirs, sent: 0, taken: 0, mode: Mode::MinimalHash })
     }
 
-    /// Sends a message. `queue` and `id` are of the event that tells when the put has ended; the receiver has an event where its mailbox' memory has a queue.
+    /// Sends a message. `queue` and `id` are for the event at the end of the put; the receiver gets an event
+    /// if its mailbox's memory has a queue.
     ///
     /// # Errors
     /// [`Refusal::NotDone`] if there is no credit for a slot; if the message is too long.
@@ -126,13 +128,13 @@ impl<D: GniDevice> Connection<D> {
         self.device.put_bytes(self.to, post, &bytes)
     }
 
-    /// Whether the other side has no slot free for the next message; and the address of the word that says when it has.
+    /// If the other side has no free slot for the next message, the address of the word that reports one.
     pub fn needs_credit(&self) -> Option<u64> {
         let taken = self.device.load_word(self.mine.credits());
         (self.sent - taken >= self.theirs.slots).then(|| self.mine.credits())
     }
 
-    /// The next message, if it has come. It stays until it is released.
+    /// The next message, if it has arrived. It stays until it is released.
     pub fn next(&self) -> Option<Message> {
         let end = self.mine.end_of(self.taken);
         if self.device.load_word(end - 8) != self.taken + 1 {
@@ -146,15 +148,15 @@ impl<D: GniDevice> Connection<D> {
         Some(Message { tag: (lengths >> 48) as u8, header: bytes, data })
     }
 
-    /// Where the number of the next message will lie when it has come.
+    /// Address of the next message's number, once it has arrived, and that number.
     fn awaits(&self) -> (u64, u64) {
         (self.mine.end_of(self.taken) - 8, self.taken + 1)
     }
 
-    /// Gives the slot of the message back: a put of a word **(ours: for each)**.
+    /// Returns the slot of the message: a put of a word **(ours: for each)**.
     ///
     /// # Errors
-    /// If the process has not signed on.
+    /// If the process is not attached.
     pub fn release(&mut self) -> Result<(), Refusal> {
         self.taken += 1;
         let post = Post {
@@ -172,19 +174,19 @@ pub struct Smsg {
 }
 
 impl Smsg {
-    /// Joins two mailboxes, of which both sides know.
+    /// Connects two mailboxes known to both sides.
     ///
     /// # Errors
-    /// If a mailbox has no slots, or does not lie within its memory at a multiple of 64 B.
+    /// If a mailbox has no slots, or is not within its memory at a multiple of 64 B.
     pub fn init(gni: &Gni, to: Endpoint, mine: Mailbox, theirs: Mailbox) -> Result<Self, Refusal> {
         let connection = Connection::new(gni.device().clone(), to, mine, theirs)?;
         Ok(Smsg { gni: gni.clone(), connection })
     }
 
-    /// Chooses how messages are routed from now on (`GNI_SmsgSetDeliveryMode`).
+    /// Sets the routing mode of later messages (`GNI_SmsgSetDeliveryMode`).
     ///
     /// # Errors
-    /// If packets could overtake one another: a message's last packet tells that it is there.
+    /// If packets could overtake one another: a message's last packet marks its arrival.
     pub fn set_delivery_mode(&mut self, mode: Mode) -> Result<(), Refusal> {
         if !mode.is_in_order() {
             return Err(Refusal::InvalidParam);
@@ -209,12 +211,12 @@ impl Smsg {
         self.gni.after(asked).await
     }
 
-    /// Whether the other side has no slot free for the next message; and the address of the word that says when it has.
+    /// If the other side has no free slot for the next message, the address of the word that reports one.
     pub fn needs_credit(&self) -> Option<u64> {
         self.connection.needs_credit()
     }
 
-    /// Looks once whether the next message has come. It stays until it is released.
+    /// Tests once whether the next message has arrived. It stays until it is released.
     ///
     /// # Errors
     /// [`Refusal::NotDone`] if it has not.
@@ -223,29 +225,29 @@ impl Smsg {
         self.connection.next().ok_or(Refusal::NotDone)
     }
 
-    /// Looks once whether the next message has come with a tag that is asked for (`GNI_SmsgGetNextWTag`).
+    /// Tests once whether the next message has arrived with the given tag (`GNI_SmsgGetNextWTag`).
     ///
     /// # Errors
-    /// [`Refusal::NotDone`] if it has not; [`Refusal::NoMatch`] if its tag is another.
+    /// [`Refusal::NotDone`] if it has not; [`Refusal::NoMatch`] if it has another tag.
     pub async fn get_next_with_tag(&self, tag: u8) -> Result<Message, Refusal> {
         let message = self.get_next().await?;
         if message.tag == tag { Ok(message) } else { Err(Refusal::NoMatch) }
     }
 
-    /// Polls the mailbox until the next message has come. It stays until it is released.
+    /// Polls the mailbox until the next message has arrived. It stays until it is released.
     ///
     /// # Panics
-    /// Never: what has come is there.
+    /// Never: the message is there when the wait ends.
     pub async fn wait_next(&self) -> Message {
         let (at, number) = self.connection.awaits();
         self.gni.wait_memory(at, 8, |b| b == number.to_le_bytes()).await;
         self.connection.next().expect("it has come")
     }
 
-    /// Gives the slot of the message back.
+    /// Returns the slot of the message.
     ///
     /// # Errors
-    /// If the process has not signed on.
+    /// If the process is not attached.
     pub async fn release(&mut self) -> Result<(), Refusal> {
         let asked = self.connection.release();
         self.gni.after(asked).await

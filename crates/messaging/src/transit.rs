@@ -1,8 +1,9 @@
-//! How long messages are under way, and why a rank waits: for its partner, who has not sent yet; for the wire, which takes what it takes on a
-//! machine that is otherwise empty; or in queues, for all that takes longer.
+//! Message times, and the causes of a rank's waiting: its partner, which has not sent yet; the wire, with the
+//! time of an otherwise empty machine; or queues, for any time beyond that.
 //!
-//! What a message takes on an empty machine is not computed but measured, on the same machine and by the same protocols: ranks send
-//! messages of several lengths to a near and to a far rank, one at a time ([`Unloaded`]).
+//! The times on an empty machine are not computed but measured, on the same machine and with the same
+//! protocols: ranks send messages of several lengths to a near and to a far rank, one at a time
+//! ([`Unloaded`]).
 
 use crate::transport::{Envelope, Kind};
 use netloom_node::program::lock;
@@ -10,19 +11,19 @@ use netloom_node::time::Microticks;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
-/// What of a protocol is under way.
+/// The parts of protocols that are in flight between ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// A message with its data.
     Eager,
-    /// A message of the protocol itself.
+    /// A control message of the protocol.
     Control,
     /// Data by rendezvous.
     Bulk,
 }
 
 impl Part {
-    /// That of a message, and the data that go with it, bytes.
+    /// The part that a message belongs to, and the length of its data, bytes.
     pub fn of(envelope: &Envelope) -> (Self, u64) {
         match envelope.kind {
             Kind::Eager => (Part::Eager, envelope.bytes),
@@ -32,32 +33,32 @@ impl Part {
     }
 }
 
-/// Something that was under way between two ranks.
+/// A transfer between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// What.
+    /// Its part.
     pub part: Part,
     /// Its data, bytes.
     pub bytes: u64,
-    /// From this rank.
+    /// The sending rank.
     pub from: u32,
-    /// To this one.
+    /// The receiving rank.
     pub to: u32,
 }
 
-/// Fewest hops between the nodes of two ranks.
+/// Minimum hops between the nodes of two ranks.
 pub type Hops = Arc<dyn Fn(u32, u32) -> u32 + Send + Sync>;
 
-/// What passages take on a machine that is otherwise empty.
+/// Transfer times on an otherwise empty machine.
 #[derive(Default)]
 pub struct Unloaded {
-    /// By part and hops: bytes and times, in rising order. Of a part no more than two distances.
+    /// By part and hops: bytes and times, in ascending order. At most two distances per part.
     curves: BTreeMap<(Part, u32), Vec<(u64, Microticks)>>,
 }
 
 impl Unloaded {
-    /// From passages that were observed one at a time. Of those that are alike the shortest counts: the first of them may also have set
-    /// something up.
+    /// From transfers that were observed one at a time. Among equal transfers the shortest time counts: the
+    /// first one may include set-up.
     pub fn new(observed: &[(Passage, Microticks)], hops: &Hops) -> Self {
         let mut least: BTreeMap<(Part, u32, u64), Microticks> = BTreeMap::new();
         for &(passage, took) in observed {
@@ -72,7 +73,8 @@ impl Unloaded {
         Unloaded { curves }
     }
 
-    /// What a passage takes over so many hops: between and beyond what was observed on a straight line. None where nothing like it was.
+    /// The time of a transfer over this number of hops, by linear interpolation and extrapolation of the
+    /// observed ones. `None` if there are no similar ones.
     pub fn time(&self, part: Part, bytes: u64, hops: u32) -> Option<Microticks> {
         let mut of = self.curves.range((part, 0)..=(part, u32::MAX)).map(|(key, curve)| (key.1, curve));
         let (near, curve) = of.next()?;
@@ -84,7 +86,7 @@ impl Unloaded {
     }
 }
 
-/// The time of so many bytes on a curve, microticks.
+/// The time of this number of bytes on a curve, microticks.
 fn at(curve: &[(u64, Microticks)], bytes: u64) -> f64 {
     let point = |place: usize| (curve[place].0 as f64, curve[place].1.0 as f64);
     let behind = curve.partition_point(|&(b, _)| b < bytes).clamp(1, curve.len().max(2) - 1);
@@ -92,21 +94,21 @@ fn at(curve: &[(u64, Microticks)], bytes: u64) -> f64 {
     if b1 > b0 { t0 + (t1 - t0) * (bytes as f64 - b0) / (b1 - b0) } else { t0 }
 }
 
-/// What tells apart the passages that are under way from a rank at once: to whom, what, and its sequence or request.
+/// Identifies a transfer in flight from a rank: receiver, kind, and sequence or request.
 type Key = (u32, Kind, u32);
 
-/// Passages that have ended at a rank, and how long each took.
+/// Transfers that have ended at a rank, and their times.
 type Observed = Mutex<Vec<(Passage, Microticks)>>;
 
-/// What all ranks of a run know of their messages' times.
+/// State shared by the ranks of a run on message times.
 pub struct Transit {
     hops: Hops,
     unloaded: Unloaded,
-    /// By sender: when what is under way was sent.
+    /// By sender: start times of transfers in flight.
     sent: Box<[Mutex<HashMap<Key, Microticks>>]>,
-    /// Of each collective operation by hardware, when the last rank entered it.
+    /// For each collective operation by hardware, when the last rank entered it.
     entered: Mutex<Vec<Microticks>>,
-    /// All passages, in order of the ranks that they end at, where they are wanted.
+    /// All transfers, by receiving rank, if they are to be recorded.
     observed: Option<Box<[Observed]>>,
 }
 
@@ -119,20 +121,20 @@ fn key(to: u32, envelope: &Envelope) -> Key {
 }
 
 impl Transit {
-    /// For so many ranks.
+    /// For this number of ranks.
     pub fn new(ranks: u32, hops: Hops, unloaded: Unloaded) -> Self {
         let sent = (0..ranks).map(|_| Mutex::default()).collect();
         Transit { hops, unloaded, sent, entered: Mutex::default(), observed: None }
     }
 
-    /// The same, which keeps what it sees.
+    /// The same, recording all transfers.
     #[must_use]
     pub fn observing(self) -> Self {
         let observed = self.sent.iter().map(|_| Mutex::default()).collect();
         Transit { observed: Some(observed), ..self }
     }
 
-    /// A rank enters the collective operation of this number.
+    /// A rank enters the collective operation with this number.
     pub(crate) fn enters(&self, number: usize, now: Microticks) {
         let mut entered = lock(&self.entered);
         if entered.len() <= number {
@@ -141,7 +143,7 @@ impl Transit {
         entered[number] = entered[number].max(now);
     }
 
-    /// When the last rank entered the collective operation of this number, which has ended.
+    /// When the last rank entered the collective operation with this number, which has ended.
     pub(crate) fn last_to_enter(&self, number: usize) -> Microticks {
         lock(&self.entered).get(number).copied().unwrap_or_default()
     }
@@ -151,13 +153,13 @@ impl Transit {
         lock(&self.sent[from as usize]).insert(key(to, envelope), now);
     }
 
-    /// A message has arrived: when it was sent, if it was under way.
+    /// A message has arrived: returns when it was sent, if it was in flight.
     pub(crate) fn arrives(&self, from: u32, to: u32, envelope: &Envelope) -> Option<Microticks> {
         lock(&self.sent[from as usize]).remove(&key(to, envelope))
     }
 
-    /// A passage took from one time to another, of which its receiver waited for so long. Returns what of that the wire takes, and what
-    /// queues do.
+    /// A transfer lasted from one time to another, of which its receiver waited for a part. Returns the
+    /// wire's share of that part, and the queues'.
     pub(crate) fn passed(
         &self,
         passage: Passage,
@@ -172,21 +174,21 @@ impl Transit {
             return (waited, waited);
         }
         let hops = (self.hops)(passage.from, passage.to);
-        // What is not known is the wire's.
+        // Without measurements all is attributed to the wire.
         let alone = self.unloaded.time(passage.part, passage.bytes, hops).unwrap_or(took).min(took);
         let share = if took.is_zero() { 1.0 } else { alone.0 as f64 / took.0 as f64 };
         let wire = Microticks::of_f64(waited.0 as f64 * share);
         (wire, waited.saturating_sub(wire))
     }
 
-    /// What has been observed, made into what passages take alone.
+    /// The recorded transfers as times on an empty machine.
     pub fn unloaded(&self) -> Unloaded {
         let observed = self.observed.iter().flatten();
         let all: Vec<_> = observed.flat_map(|of_rank| lock(of_rank).clone()).collect();
         Unloaded::new(&all, &self.hops)
     }
 
-    /// Fewest hops between the nodes of two ranks.
+    /// Minimum hops between the nodes of two ranks.
     pub fn hops(&self) -> &Hops {
         &self.hops
     }
@@ -211,7 +213,7 @@ mod tests {
         let time = |part, bytes, hops| unloaded.time(part, bytes, hops).map(|t| t.0);
         assert_eq!(time(Part::Eager, 0, 1), Some(100));
         assert_eq!(time(Part::Eager, 50, 3), Some(250));
-        // Beyond both.
+        // Beyond both lengths and distances.
         assert_eq!(time(Part::Eager, 200, 7), Some(600));
         assert_eq!(time(Part::Control, 0, 9), Some(50));
         assert_eq!(time(Part::Bulk, 0, 1), None);
@@ -228,7 +230,7 @@ mod tests {
         };
         assert_eq!(passed(100, 100), (Microticks(100), Microticks(0)));
         assert_eq!(passed(400, 400), (Microticks(100), Microticks(300)));
-        // Of what it was under way before the wait, the same share.
+        // The wait has the same shares as the whole time in flight.
         assert_eq!(passed(400, 200), (Microticks(50), Microticks(150)));
         assert_eq!(passed(80, 80), (Microticks(80), Microticks(0)));
     }

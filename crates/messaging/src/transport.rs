@@ -1,22 +1,22 @@
-//! What the point-to-point protocols need of what is below them: the seam between messages and network interfaces.
+//! The interface between the point-to-point protocols and network interfaces.
 
 use crate::program::Collective;
 use netloom_node::thread::Thread;
 use netloom_node::time::Microticks;
 use smallvec::SmallVec;
 
-/// What a message of the protocols says of itself.
+/// The envelope of a protocol message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Which of the messages to be matched between the two ranks it is, of those that are.
+    /// Its sequence number among the messages to be matched between the two ranks, if it is one.
     pub sequence: u32,
-    /// The tag to match; of a clear-to-send the receiver's request.
+    /// The tag to match; for a clear-to-send, the receiver's request.
     pub tag: u32,
-    /// Data of the message that it stands for, bytes.
+    /// Length of the described message's data, bytes.
     pub bytes: u64,
-    /// The request that it belongs to: the sender's of a request to send and what answers it, the receiver's of data.
+    /// Its request: the sender's for a request to send and its answers, the receiver's for data.
     pub request: u32,
 }
 
@@ -26,13 +26,13 @@ pub struct Envelope {
 pub enum Kind {
     /// A message with its data.
     Eager,
-    /// A request to send: the data follow when the receive has been posted.
+    /// A request to send: the data follows when the receive has been posted.
     RequestToSend,
-    /// That it has been posted.
+    /// A clear to send: the receive has been posted.
     ClearToSend,
     /// The data.
     Data,
-    /// That the receiver has fetched the data.
+    /// The receiver has fetched the data.
     Finished,
 }
 
@@ -40,16 +40,16 @@ pub enum Kind {
 pub const KINDS: [Kind; 5] =
     [Kind::Eager, Kind::RequestToSend, Kind::ClearToSend, Kind::Data, Kind::Finished];
 
-/// Bytes of an envelope in a message.
+/// Size of an envelope in a message, bytes.
 pub const ENVELOPE_B: usize = 24;
 
 impl Envelope {
-    /// Whether its data come with it.
+    /// Whether it carries data.
     pub fn carries_data(&self) -> bool {
         matches!(self.kind, Kind::Eager | Kind::Data)
     }
 
-    /// As two words, where a packet has no more: lengths below 2^40, requests below 2^24.
+    /// Encodes it as two words, for packets with no more space: lengths below 2^40, requests below 2^24.
     pub fn to_words(self) -> [u64; 2] {
         debug_assert!(self.bytes < 1 << 40 && self.request < 1 << 24);
         let first = u64::from(self.sequence) << 32 | u64::from(self.tag);
@@ -67,7 +67,7 @@ impl Envelope {
         }
     }
 
-    /// As bytes.
+    /// Encodes it as bytes.
     pub fn to_bytes(self) -> [u8; ENVELOPE_B] {
         let [first, second] = self.to_words();
         let mut bytes = [0; ENVELOPE_B];
@@ -77,7 +77,7 @@ impl Envelope {
         bytes
     }
 
-    /// The reverse of [`Self::to_bytes`]; of too few bytes, what zeros behind them would mean.
+    /// The reverse of [`Self::to_bytes`]; missing bytes count as zeros.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let word = |n: usize| {
             let mut word = [0; 8];
@@ -90,52 +90,53 @@ impl Envelope {
     }
 }
 
-/// What has happened below.
+/// An event of the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A message has come whole.
+    /// A message has completely arrived.
     Arrived {
-        /// From this rank.
+        /// The sending rank.
         from: u32,
-        /// What it says.
+        /// Its envelope.
         envelope: Envelope,
     },
-    /// All of a message with data has been handed to the network interface.
+    /// A message with data has been completely passed to the network interface.
     Sent {
         /// Its request.
         request: u32,
     },
-    /// What was fetched is there.
+    /// A fetch is complete.
     Fetched {
-        /// By this request.
+        /// Its request.
         request: u32,
     },
-    /// The collective operation that this rank takes part in has ended for it.
+    /// The current collective operation has ended for this rank.
     Collected,
 }
 
-/// What carries the messages of a rank. Nothing here waits: what takes time is asked of the node, and done by the time that the rank is
-/// resumed.
+/// The transport of a rank's messages. Nothing here waits: operations that take time are queued at the node,
+/// and are complete when the rank is resumed.
 pub trait Transport: Send {
     /// Commands of its network interface.
     type Command: Send + 'static;
-    /// What can be waited for there.
+    /// Conditions that can be waited for.
     type Watch: Copy + Send + 'static;
 
     /// The rank's hardware thread.
     fn thread(&self) -> &Thread<Self::Command, Self::Watch>;
 
-    /// Sets up what is needed before the first message.
+    /// Performs the set-up before the first message.
     fn start(&mut self) {}
 
-    /// Data of the longest message that it carries eagerly, bytes.
+    /// Maximum data of an eager message, bytes.
     fn eager_max_bytes(&self) -> u64;
 
-    /// Whether a receiver can fetch data from a sender's memory; otherwise the sender sends them after a clear to send.
+    /// Whether a receiver can fetch data from a sender's memory; otherwise the sender sends it after a clear
+    /// to send.
     fn fetches(&self) -> bool;
 
-    /// Whether data of eager messages are copied, or handed to the interface, when they are sent: otherwise a send has finished only when
-    /// [`Event::Sent`] says so.
+    /// Whether the data of an eager message is copied, or passed to the interface, when it is sent: otherwise
+    /// a send finishes only with [`Event::Sent`].
     fn copies(&self) -> bool {
         true
     }
@@ -143,31 +144,33 @@ pub trait Transport: Send {
     /// Sends a message to another rank, with its data if the envelope says so.
     fn send(&mut self, to: u32, envelope: Envelope);
 
-    /// Fetches data of another rank, which it has announced with this request; its own request is for the event.
+    /// Fetches data of another rank, which announced it with the request `remote`; the event has this rank's
+    /// own request.
     fn fetch(&mut self, _from: u32, _remote: u32, _bytes: u64, _request: u32) {
-        unreachable!("it does not fetch");
+        unreachable!("this transport does not fetch");
     }
 
-    /// Data of the longest collective operation of all ranks that the machine's hardware does, bytes; none if it does not do it.
+    /// Maximum data of a collective operation of all ranks by the machine's hardware, bytes; `None` if it is
+    /// not supported.
     fn collective_max_bytes(&self, _what: Collective) -> Option<u64> {
         None
     }
 
     /// Takes part in a collective operation by hardware, one at a time.
     fn collective(&mut self, _what: Collective, _bytes: u64) {
-        unreachable!("it has none");
+        unreachable!("this transport has no collective hardware");
     }
 
-    /// The wait has ended since this of its watches is there.
+    /// The wait has ended since the watch with this index holds.
     fn found(&mut self, _place: usize) {}
 
-    /// Makes progress by one step and returns what it found. The time of a step is asked of the node.
+    /// Makes one step of progress and returns any event. The time of the step is spent on the node.
     fn advance(&mut self) -> Option<Event>;
 
-    /// What ends a wait in which there is nothing to do, and the longest that such a wait should last.
+    /// The conditions that end an idle wait, and its time limit.
     fn watches(&self) -> (SmallVec<[Self::Watch; 2]>, Option<Microticks>);
 
-    /// Whether anything that was sent has not been handed to the network interface.
+    /// Whether all messages have been passed to the network interface.
     fn is_idle(&self) -> bool;
 }
 

@@ -1,5 +1,5 @@
-//! Collective operations and barriers by programs on Message Units: what lies in memory is combined and stored everywhere, and nobody
-//! leaves a barrier that somebody has not entered.
+//! Collective operations and barriers by programs on Message Units: what lies in memory is combined and
+//! stored everywhere, and nobody leaves a barrier that somebody has not entered.
 
 mod units;
 
@@ -65,7 +65,8 @@ fn what_lies_in_memory_is_summed() {
                 },
             );
             spi.set_class_route(3, route(spi.node(), WHOLE, RouteKind::UserSubcomm).expect("all are in it"));
-            // They share a VC, so they may not share links: one over the first dimension, one over the second.
+            // They share a VC, so they may not share links: one over the first dimension, one over the
+            // second.
             let classes =
                 [(2, RouteKind::UserCommworld, [2, 0, 0, 0, 0]), (14, RouteKind::System, [0, 1, 0, 0, 0])];
             for (class, kind, high) in classes {
@@ -138,8 +139,8 @@ fn a_broadcast_reaches_all() {
     assert_eq!(run(&network(&DIMS, false), &unit(), broadcast, &[2, 1, 2, 1, 1], 3), first);
 }
 
-/// Two barrier classes at once, over a part and over all, entered at any time: each is left after the last has entered, and not long
-/// after; if packets get lost, once they have been sent again.
+/// Two barrier classes at once, over a part and over all, entered at any time: each is left after the last
+/// has entered, and not long after; if packets get lost, once they have been sent again.
 #[test]
 fn nobody_leaves_before_all_have_entered() {
     const ROUNDS: u64 = 7;
@@ -166,7 +167,8 @@ fn nobody_leaves_before_all_have_entered() {
             }
         })
     }
-    // Store, four levels up and down at most, a poll each way; and some timeouts where one packet in eight gets lost.
+    // Store, four levels up and down at most, a poll each way; and some timeouts where one packet in eight
+    // gets lost.
     for (rate, most) in [(0.0, 10_000), (2e-3, 10_000 + 12 * 17_000)] {
         let mut config = network(&DIMS, false);
         config.link.bit_error_rate = rate;
@@ -230,8 +232,8 @@ fn there_are_sixteen_class_routes() {
     assert_eq!(failures, ["node 2: set_class_route: class route 16 of 16"]);
 }
 
-/// One node broadcasts a short RDMA read: it sets off everybody's contribution to a long sum (section II.C), whose data no processor
-/// touched.
+/// One node broadcasts a short RDMA read: it sets off everybody's contribution to a long sum (section II.C),
+/// whose data no processor touched.
 #[test]
 fn a_remote_get_sets_off_a_reduction() {
     fn reduction(spi: Spi) -> Task {
@@ -293,8 +295,8 @@ fn an_overflow_interrupts_all() {
     assert!(measurements.iter().all(|n| n.1.len() == 1));
 }
 
-/// A node whose software takes nothing from a FIFO stops what is broadcast into it, and so the sender: there is room for so many
-/// packets, and no more.
+/// A node whose software takes nothing from a FIFO stops what is broadcast into it, and so the sender: there
+/// is room for so many packets, and no more.
 #[test]
 fn a_slow_receiver_stops_a_broadcast() {
     const LATE: u64 = 10_000_000;
@@ -338,7 +340,8 @@ fn a_slow_receiver_stops_a_broadcast() {
     );
 }
 
-/// A barrier packet that got lost is said again although its link is busy when its time has come, and other classes change meanwhile.
+/// A barrier packet that got lost is said again although its link is busy when its time has come, and other
+/// classes change meanwhile.
 #[test]
 fn lost_barrier_packets_are_said_again_on_busy_links() {
     const ROUNDS: u64 = 60;
@@ -346,7 +349,8 @@ fn lost_barrier_packets_are_said_again_on_busy_links() {
         Box::pin(async move {
             let route =
                 |inputs, output| ClassRoute { kind: RouteKind::UserSubcomm, inputs, output, local: true };
-            // Nodes 1 and 2 wait for one another; what node 0 says all the time goes by another class to node 1.
+            // Nodes 1 and 2 wait for one another; what node 0 says all the time goes by another class to node
+            // 1.
             match spi.node() {
                 0 => spi.set_barrier(9, route(0, Some(0))),
                 1 => {

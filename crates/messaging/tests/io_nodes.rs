@@ -1,4 +1,5 @@
-//! Message Units of IO nodes: data go there and come back by IO links, as the system's packets, and the PCIe takes its time.
+//! Message Units of IO nodes: data go there and come back by IO links, as the system's packets, and the PCIe
+//! takes its time.
 
 mod units;
 
@@ -113,7 +114,8 @@ fn the_systems_memory_takes_the_systems_packets() {
     assert_eq!(measurements[1].1.len(), 1);
 }
 
-/// The PCIe moves one thing after the other, each way by itself, at its rate; a poll finds what lies there, or nothing.
+/// The PCIe moves one thing after the other, each way by itself, at its rate; a poll finds what lies there,
+/// or nothing.
 #[test]
 fn the_pcie_has_a_rate() {
     fn move_some(spi: Spi) -> Task {

@@ -1,5 +1,5 @@
-//! What the Message Unit does beside RDMA writes: packets into FIFOs in memory, RDMA reads, atomic operations, priorities, protection,
-//! interrupts.
+//! What the Message Unit does beside RDMA writes: packets into FIFOs in memory, RDMA reads, atomic
+//! operations, priorities, protection, interrupts.
 
 mod units;
 
@@ -40,8 +40,8 @@ fn fifo(start: u64, size: u64) -> ReceptionFifo {
     ReceptionFifo { start, size_B: size, threshold_B: None }
 }
 
-/// All nodes send packets of all sizes into one node's small FIFO, whose software is slow: engines wait for room, the network fills and
-/// waits, and each packet is there once, with its data.
+/// All nodes send packets of all sizes into one node's small FIFO, whose software is slow: engines wait for
+/// room, the network fills and waits, and each packet is there once, with its data.
 #[test]
 fn packets_wait_for_room_and_none_is_lost() {
     const EACH: u64 = 12;
@@ -94,7 +94,8 @@ fn packets_wait_for_room_and_none_is_lost() {
     }
 }
 
-/// Software that takes nothing stops the network, and so the sender: there is room for so many packets, and no more.
+/// Software that takes nothing stops the network, and so the sender: there is room for so many packets, and
+/// no more.
 #[test]
 fn a_slow_receiver_stops_the_sender() {
     const LATE: u64 = 10_000_000;
@@ -127,8 +128,8 @@ fn a_slow_receiver_stops_the_sender() {
         })
     }
     let measurements = &run(&network(&[2], false), &unit(), slow, &[], 1).0[0].1;
-    // Three in memory, three in the network's reception FIFO and its engine, seven in the deterministic VC, two in the injection FIFO:
-    // fourteen go, and of forty more not all.
+    // Three in memory, three in the network's reception FIFO and its engine, seven in the deterministic VC,
+    // two in the injection FIFO: fourteen go, and of forty more not all.
     assert!(
         measurements[1].time().ticks() < LATE / 10 && measurements[2].time().ticks() > LATE,
         "{measurements:?}"
@@ -209,7 +210,8 @@ fn atomic_puts_all_count() {
     assert_eq!(measurements[2].1.len(), 1);
 }
 
-/// Descriptors of higher priority are taken first: a long message of the user waits while one of the system goes.
+/// Descriptors of higher priority are taken first: a long message of the user waits while one of the system
+/// goes.
 #[test]
 fn descriptors_have_priorities() {
     fn three(spi: Spi) -> Task {
@@ -266,7 +268,8 @@ fn afterwards(program: fn(Spi) -> Task) -> (Vec<(u32, Violation, u64)>, Vec<Unit
     (refused, machine.blocks().flat_map(|b| b.host().counters().map(|c| c.1).collect::<Vec<_>>()).collect())
 }
 
-/// A program that asks the kernel for all that it uses, gives it back, and gets it again; its memory is where the kernel says.
+/// A program that asks the kernel for all that it uses, gives it back, and gets it again; its memory is where
+/// the kernel says.
 #[test]
 fn the_kernel_gives_and_takes() {
     fn polite(spi: Spi) -> Task {
@@ -346,8 +349,8 @@ fn what_is_not_allowed_is_refused() {
                 spi.wait_counter(0).await;
             } else {
                 let to = |base, offset| Kind::DirectPut { base, offset, counter_base: 0, counter_offset: 0 };
-                // Two packets beyond the range; an entry that nobody set; a remote get for a FIFO that takes none, and one whose
-                // FIFO does not exist there.
+                // Two packets beyond the range; an entry that nobody set; a remote get for a FIFO that takes
+                // none, and one whose FIFO does not exist there.
                 spi.inject(0, Descriptor { kind: to(0, 1 << 18), ..put(1, 1000) }).await;
                 spi.inject(0, Descriptor { kind: to(7, 0), ..put(1, 100) }).await;
                 spi.inject(0, Descriptor { kind: Kind::RemoteGet { fifo: 3 }, ..put(1, 64) }).await;
@@ -371,8 +374,8 @@ fn what_is_not_allowed_is_refused() {
     );
 }
 
-/// A packet that may not be stored holds up nobody: not those that wait for room before it and after it, nor the place that it would have
-/// had in a FIFO.
+/// A packet that may not be stored holds up nobody: not those that wait for room before it and after it, nor
+/// the place that it would have had in a FIFO.
 #[test]
 fn what_is_refused_blocks_nothing() {
     fn behind(spi: Spi) -> Task {
@@ -441,14 +444,16 @@ fn units_count_what_they_do() {
     assert_eq!(refused, []);
     let [sent, received] = [0, 1].map(|n| counters[n]);
     assert_eq!((sent.messages, sent.packets, sent.slave_stores), (1, 3, 1));
-    // 512 B, 512 B and 76 B: eight lines, and 64 B and 32 B; the descriptor's 64 B, by the fetcher's port, the first too.
+    // 512 B, 512 B and 76 B: eight lines, and 64 B and 32 B; the descriptor's 64 B, by the fetcher's port,
+    // the first too.
     assert_eq!(sent.requests[0], [0, 1, 2, 8]);
     assert_eq!((received.put_packets, received.fifo_packets), (3, 0));
     // Came by the link of -x, by whose engine's port they are written, 16 B a request, and three counters.
     assert_eq!(received.requests[1], [32 + 32 + 5 + 3, 0, 0, 0]);
 }
 
-/// A message that asks for it interrupts when its last packet is there; a FIFO that runs full, and one that runs empty, tell too.
+/// A message that asks for it interrupts when its last packet is there; a FIFO that runs full, and one that
+/// runs empty, tell too.
 #[test]
 fn interrupts_tell_what_happened() {
     fn told(spi: Spi) -> Task {

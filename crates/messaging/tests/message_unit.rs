@@ -1,5 +1,5 @@
-//! Message Units on a small torus: everything that is sent arrives, once, whatever the sizes, alignments and FIFOs; the same for any
-//! blocks and threads; and each limit is where it should be.
+//! Message Units on a small torus: everything that is sent arrives, once, whatever the sizes, alignments and
+//! FIFOs; the same for any blocks and threads; and each limit is where it should be.
 
 mod units;
 
@@ -92,8 +92,9 @@ fn latency_is_the_sum_of_the_stations() {
     );
     let c = unit();
     assert_eq!(sent, 480);
-    // To the unit; the descriptor of two times 32 B, which is in the L2 since it was written; the data of one, for which memory brings
-    // 512 B; the packet into the network, over a hop and out of it, 4 B a cycle; the data in two writes; the counter in one.
+    // To the unit; the descriptor of two times 32 B, which is in the L2 since it was written; the data of
+    // one, for which memory brings 512 B; the packet into the network, over a hop and out of it, 4 B a cycle;
+    // the data in two writes; the counter in one.
     let (fetch, read, ddr) = (416 + 2 * 10, 416 + 10, 164);
     let (written, counted) = (2 * 10 + 416, 10 + 416);
     let wire = 4 * (2 * 32 + 8);
@@ -104,7 +105,8 @@ fn latency_is_the_sum_of_the_stations() {
     assert_eq!(on, seen.div_ceil(40) * 40 + 280);
 }
 
-/// How long a node takes to send long messages in all directions at once and receive as much, ticks a byte and link.
+/// How long a node takes to send long messages in all directions at once and receive as much, ticks a byte
+/// and link.
 fn exchange(unit: &MessageUnitConfig) -> f64 {
     fn all_ways(spi: Spi) -> Task {
         Box::pin(async move {
@@ -135,11 +137,13 @@ fn exchange(unit: &MessageUnitConfig) -> f64 {
     measurements[0].1[0].time().ticks() as f64 / f64::from(1 << 18)
 }
 
-/// The links decide as long as nothing else does; then memory, then the port to the switch, then the network FIFO.
+/// The links decide as long as nothing else does; then memory, then the port to the switch, then the network
+/// FIFO.
 #[test]
 fn each_limit_can_be_the_bottleneck() {
     let wide = MessageUnitConfig { ddr_bytes_per_tick: 1e6, ..unit() };
-    // A full packet and its acknowledgement are 568 B for 512 B of data, at four ticks a byte; and a while to begin.
+    // A full packet and its acknowledgement are 568 B for 512 B of data, at four ticks a byte; and a while to
+    // begin.
     let links = exchange(&wide);
     assert!((4.43..4.6).contains(&links), "{links}");
     // Nothing is in the L2 before: all that ten links send comes from the memory, at a byte a tick.
@@ -163,7 +167,8 @@ fn a_descriptor_that_cannot_be_sent_names_its_fifo() {
     assert_eq!(failures, [0, 1].map(|node| format!("node {node}: inject: {why}")));
 }
 
-/// A wait that is over is not ended once more by what comes later: whatever is then under way takes its full time.
+/// A wait that is over is not ended once more by what comes later: whatever is then under way takes its full
+/// time.
 #[test]
 fn what_comes_late_ends_no_later_call() {
     const LONG: u64 = 100_000;
@@ -177,7 +182,8 @@ fn what_comes_late_ends_no_later_call() {
             for _ in 0..8 {
                 spi.inject(0, put(1, 512)).await;
             }
-            // The first has been injected: the other seven move the head of the FIFO while the program computes.
+            // The first has been injected: the other seven move the head of the FIFO while the program
+            // computes.
             spi.wait_injected(0, 1).await;
             for call in 0..4 {
                 let begin = spi.now();
@@ -219,10 +225,12 @@ fn messages_interleave() {
     assert!((first / second - 1.0).abs() < 0.2, "{first} {second}");
 }
 
-/// A core runs two threads at full speed. More share its issue slots: a step takes as long as those make it that are there at its begin.
+/// A core runs two threads at full speed. More share its issue slots: a step takes as long as those make it
+/// that are there at its begin.
 #[test]
 fn hardware_threads_share_a_core() {
-    // When the first process of so many on a node has computed for 1,000 ticks twice, where the others compute for 400 once.
+    // When the first process of so many on a node has computed for 1,000 ticks twice, where the others
+    // compute for 400 once.
     let ended = |processes: u32| {
         let (config, unit) = (network(&[2, 1, 1, 1, 1], false), unit());
         let outline = config.outline();

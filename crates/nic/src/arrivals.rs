@@ -1,14 +1,15 @@
-//! Packets that have come out of the network and wait until a NIC looks at them: so many, and then it takes no more of their class.
+//! Packets that have arrived from the network and wait to be processed. When a limit is reached, the NIC
+//! accepts no more packets of their class.
 
 use crate::outgoing::Requests;
 use netloom_engine::Time;
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
-/// Those of a class.
+/// The packets of a class.
 pub(crate) struct Arrivals<T> {
     waiting: VecDeque<(Microticks, T)>,
-    /// When they will be looked at.
+    /// When they will be processed.
     serve_at: Microticks,
     is_closed: bool,
 }
@@ -20,7 +21,7 @@ impl<T> Default for Arrivals<T> {
 }
 
 impl<T> Arrivals<T> {
-    /// One has come, which may be looked at so long after; tells the fabric if it is the last that there is room for.
+    /// Adds a packet that may be processed after a delay; notifies the fabric if it takes the last space.
     pub fn push(
         &mut self,
         now: Time,
@@ -36,31 +37,31 @@ impl<T> Arrivals<T> {
         }
     }
 
-    /// When the first may be looked at.
+    /// When the first packet may be processed.
     pub fn first(&self) -> Option<Microticks> {
         self.waiting.front().map(|&(there, _)| there)
     }
 
-    /// Takes it.
+    /// Takes the first packet.
     pub fn pop(&mut self) -> Option<T> {
         self.waiting.pop_front().map(|(_, item)| item)
     }
 
-    /// They are to be looked at again at a time: whether nobody will do so before.
+    /// Requests processing at a time; returns whether none is scheduled earlier.
     pub fn is_first_call(&mut self, at: Microticks) -> bool {
         let is_first = at < self.serve_at;
         self.serve_at = self.serve_at.min(at);
         is_first
     }
 
-    /// They are looked at now.
+    /// Processing starts now.
     pub fn called(&mut self, t: Microticks) {
         if self.serve_at <= t {
             self.serve_at = Microticks::MAX;
         }
     }
 
-    /// So many have been looked at that there is room again, half of it.
+    /// Reopens the class once half of its space is free.
     pub fn reopen(&mut self, (class, room): (usize, u32), asks: &mut Requests) {
         if self.is_closed && self.waiting.len() <= room as usize / 2 {
             self.is_closed = false;

@@ -1,8 +1,8 @@
-//! Ways round dead nodes and links, chosen by the sender's software (Blumrich et al., section 2).
+//! Routes around dead nodes and links, chosen by the sender's software (Blumrich et al., section 2).
 //!
-//! Software gives packets for their destinations as if all were well; where something is out of order, the hint bits are
-//! planned anew here. A packet that no hint bits can bring there goes by way of a relay, whose software receives it and sends
-//! it on (`docs/faults.md`).
+//! Software sets hint bits as if all nodes and links worked; on a machine with failures, they are replanned
+//! here. A packet that no hint bits can deliver goes through a relay, whose software receives and forwards it
+//! (`docs/faults.md`).
 
 use crate::fifo::Packet;
 use netloom_fabric::config::Outline;
@@ -12,22 +12,22 @@ use netloom_fabric::routing::faults::{Leg, Plan, Planner};
 use netloom_fabric::topology::torus::{Coordinates, Torus};
 use std::collections::VecDeque;
 
-/// The planner for a network, if anything in it is out of order.
+/// The planner for a network, if anything in it has failed.
 pub fn planner(network: &Outline) -> Option<Planner> {
     let topology = &network.topology;
     let whole = topology.dead_nodes.is_empty() && topology.dead_links.is_empty();
     (!whole).then(|| Planner::new(&Torus::new(topology), network.order, network.halfway_tie))
 }
 
-/// In [`Meta::beyond`], besides the destination: the sender asked for static routing.
+/// In [`Meta::beyond`], in addition to the destination: the sender requested static routing.
 const STATIC: u32 = 1 << 31;
 
-/// What the software of a block's nodes knows of ways round.
+/// The route planning of a block's nodes.
 pub(crate) struct Detours {
     planner: Planner,
     torus: Torus,
     numbers: Vec<u32>,
-    /// Packets that each node sends on as a relay.
+    /// Packets that each node forwards as a relay.
     relaying: Vec<VecDeque<Packet>>,
 }
 
@@ -47,22 +47,23 @@ impl Detours {
         self.torus.node(c)
     }
 
-    /// The header of a packet on one leg of its way: static if the leg must be, or if the packet is by itself.
+    /// The header of a packet on one leg of its route: static if the leg must be, or if the packet itself is.
     fn along(&self, leg: &Leg, header: Header, is_static: bool) -> Header {
         let flags = header.head() & (Header::HIGH | Header::DEPOSIT);
         self.planner.header(leg, header.chunks(), if is_static { flags | Header::STATIC } else { flags })
     }
 
-    /// A packet's plan from here. Static packets take static legs only; so do high-priority ones, which keep to one VC.
+    /// A packet's plan from here. Static packets take only static legs; so do high-priority ones, which keep
+    /// to one VC.
     fn plan(&self, node: u32, to: u32, header: Header, is_static: bool) -> Option<Plan> {
         let fixed = is_static || header.head() & Header::HIGH != 0;
         self.planner.plan_for(self.numbers[node as usize], to, fixed)
     }
 
-    /// The packet with hint bits that lead round what is dead.
+    /// The packet with hint bits that lead around failures.
     ///
     /// # Panics
-    /// If there is no way: software asks [`planner`] before it sends.
+    /// If there is no route: software checks with [`planner`] before it sends.
     pub(crate) fn direct(&self, node: u32, header: Header, mut meta: Meta) -> (Header, Meta) {
         let (to, is_static) = (self.destination(header), header.head() & Header::STATIC != 0);
         let plan = self.plan(node, to, header, is_static).expect("software sends only to nodes within reach");
@@ -72,15 +73,15 @@ impl Detours {
         (self.along(&plan.first(), header, is_static), meta)
     }
 
-    /// Takes a packet that has come to a relay, to be sent on. False if it has arrived.
+    /// Accepts a packet at a relay, to be forwarded. False if it has arrived at its destination.
     pub(crate) fn relay(&mut self, node: u32, delivery: &Delivery) -> bool {
         let Delivery { header, meta, data, .. } = *delivery;
         if meta.beyond == Meta::NOWHERE {
             return false;
         }
-        // That its first leg was static says nothing of the second.
+        // A static first leg does not imply a static second leg.
         let (to, is_static) = (meta.beyond & !STATIC, meta.beyond & STATIC != 0);
-        // The second leg of a plan is a plan of one leg itself.
+        // The second leg of a plan is itself a plan with one leg.
         let plan = self.plan(node, to, header, is_static).expect("a relay reaches what it was chosen for");
         let meta = Meta { beyond: Meta::NOWHERE, ..meta };
         let header = self.along(&plan.first(), header, is_static);
@@ -88,7 +89,7 @@ impl Detours {
         true
     }
 
-    /// The next packet that a node sends on.
+    /// The next packet that a node forwards.
     pub(crate) fn next(&mut self, node: u32, high: bool) -> Option<Packet> {
         let queue = &mut self.relaying[node as usize];
         let at = queue.iter().position(|p| (p.0.head() & Header::HIGH != 0) == high)?;

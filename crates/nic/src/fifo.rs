@@ -1,9 +1,9 @@
-//! The FIFO network interface of the tori: software puts packets one by one into injection FIFOs and takes them out of
-//! reception FIFOs (Blumrich et al., section 2).
+//! The FIFO network interface of the tori: software writes packets one by one to injection FIFOs and reads
+//! them from reception FIFOs (Blumrich et al., section 2).
 //!
-//! Without a size, FIFOs are endless, as in the authors' own simulator (section 3): since a packet's place in an endless
-//! FIFO says nothing that its number does not, packets are then made when the network takes them, and 10^9 of them need no
-//! memory.
+//! Without a size, FIFOs are infinite, as in the authors' own simulator (section 3). In an infinite FIFO a
+//! packet is determined by its number, so packets are created when the network takes them, and 10^9 of them
+//! need no memory.
 
 use crate::config::FifoConfig;
 use crate::detour::Detours;
@@ -15,19 +15,20 @@ use netloom_fabric::packet::{Data, Header, Meta};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-/// What drives the network interfaces of a block's nodes.
+/// The software that drives the network interfaces of a block's nodes.
 pub trait Software: Send {
-    /// The next packet of a lane. With endless FIFOs each injection FIFO is a lane, in the FIFOs' order; with finite ones
-    /// software writes its packets in one order, and there is a lane for normal and one for high-priority packets.
+    /// The next packet of a lane. With infinite FIFOs each injection FIFO is a lane, in FIFO order; with
+    /// finite ones software writes its packets in one order, and there is one lane each for normal and
+    /// high-priority packets.
     fn next(&mut self, now: Time, node: u32, lane: usize, calls: &mut Calls) -> Pull;
 
-    /// A packet has been taken out of a reception FIFO.
+    /// A packet has been taken from a reception FIFO.
     fn arrived(&mut self, now: Time, node: u32, delivery: &Delivery, calls: &mut Calls);
 
-    /// A time asked for with [`Calls::wake`].
+    /// A wake-up requested with [`Calls::wake`].
     fn wake(&mut self, now: Time, node: u32, token: u32, calls: &mut Calls);
 
-    /// [`Self::next`] will be called soon: memory that it needs may be fetched ahead. Changes nothing.
+    /// [`Self::next`] will be called soon: prefetch the memory that it needs. Must not change any state.
     fn prepare(&self, _node: u32, _lane: usize) {}
 }
 
@@ -36,7 +37,8 @@ pub trait Fifos: Family<Header = Header, Signal: From<Reception>> {}
 
 impl<F: Family<Header = Header, Signal: From<Reception>>> Fifos for F {}
 
-/// The interface as its software sees it: a network with lanes instead of injection FIFOs, which never stops taking packets.
+/// The interface as its software sees it: a network with lanes instead of injection FIFOs, which always
+/// accepts packets.
 pub enum Lanes {}
 
 impl Family for Lanes {
@@ -45,8 +47,8 @@ impl Family for Lanes {
     type Event = Infallible;
 }
 
-/// What software asks of the interface: [`Signals::fill`] where there may be a packet now for a lane whose last answer was
-/// [`Pull::Empty`], and [`Signals::wake`] with tokens below 2^31.
+/// Requests of software to the interface: [`Signals::fill`] if a lane whose last answer was [`Pull::Empty`]
+/// may have a packet now, and [`Signals::wake`] with tokens below 2^31.
 pub type Calls = Signals<Infallible>;
 
 /// Marks the interface's own wake-ups.
@@ -57,28 +59,28 @@ pub struct FifoNic<S> {
     software: S,
     calls: Calls,
     config: FifoConfig,
-    /// Injection FIFOs of a set.
+    /// Injection FIFOs per set.
     fifos: usize,
-    /// The injection FIFO that acknowledgements go into: the first of high priority, so that they do not wait behind the
-    /// packets that wait for them. (The FIFO's priority is that of its packets, and these are normal ones.)
+    /// The injection FIFO for acknowledgements: the first high-priority one, so that they do not wait behind
+    /// the packets that wait for them. (A FIFO's priority is that of its packets, and these are normal ones.)
     acknowledging: usize,
     chunk_bytes: u32,
     full_bytes: u32,
-    /// Whether FIFOs are endless, nodes have no windows and nothing is out of order: nothing then stands between software and
-    /// the network, and the path of a packet asks only this.
+    /// Whether FIFOs are infinite, nodes have no windows and nothing has failed: then software and network
+    /// exchange packets directly, and this is the only check on a packet's path.
     open: bool,
-    /// One a node; none with endless FIFOs.
+    /// One per node; empty with infinite FIFOs.
     injection: Vec<InjectionFifos>,
     reception: Vec<ReceptionFifos>,
     windows: Option<Windows>,
-    /// Only where something is out of order.
+    /// Present only if anything has failed.
     detours: Option<Detours>,
 }
 
-/// A packet in an injection FIFO, and what it carries.
+/// A packet in an injection FIFO, with its payload.
 pub(crate) type Packet = (Header, Meta, Option<Data>);
 
-/// A packet in a reception FIFO, and what it carries.
+/// A packet in a reception FIFO, with its payload.
 struct Received {
     port: usize,
     header: Header,
@@ -97,30 +99,30 @@ impl Received {
     }
 }
 
-/// A node's injection FIFOs, filled by software as room allows.
+/// A node's injection FIFOs, which software fills as space allows.
 struct InjectionFifos {
     queues: Vec<VecDeque<Packet>>,
     free_bytes: Vec<u32>,
     /// For normal and high-priority packets of each set: the FIFO that gets the next one.
     turn: [usize; 4],
-    /// When a lane's next packet is made, if the interface has asked to be woken then.
+    /// When a lane's next packet is created, if the interface has requested a wake-up for it.
     asked: [Option<Time>; 4],
-    /// A packet made and not yet in a FIFO, by lane.
+    /// A packet that has been created but is not in a FIFO yet, by lane.
     held: [Option<Packet>; 4],
 }
 
-/// A node's reception FIFOs, emptied by software at a rate.
+/// A node's reception FIFOs, which software empties at a given rate.
 struct ReceptionFifos {
     /// By group, port and priority.
     queues: Vec<VecDeque<Received>>,
     used_bytes: Vec<u32>,
     turn: usize,
-    /// Whether software is taking a packet out.
+    /// Whether software is reading a packet.
     busy: bool,
 }
 
 impl<S: Software> FifoNic<S> {
-    /// Interfaces for the nodes of a block, by the machine's numbers. The configuration has been checked.
+    /// Interfaces for the nodes of a block, by the machine's numbers. The configuration must be valid.
     pub fn new(config: &FifoConfig, network: &Outline, numbers: &[u32], software: S) -> Self {
         let nodes = numbers.len();
         let sets = config.sets() as usize;
@@ -166,12 +168,12 @@ impl<S: Software> FifoNic<S> {
         &self.software
     }
 
-    /// The software, to read it out.
+    /// The software, for reading results.
     pub fn software_mut(&mut self) -> &mut S {
         &mut self.software
     }
 
-    /// Injection FIFOs of a node, of all sets: what the fabric must be built with.
+    /// Injection FIFOs per node, over all sets: the number that the fabric must be built with.
     pub fn injection_fifos(config: &FifoConfig) -> usize {
         (config.sets() * (config.injection_normal + config.injection_high)) as usize
     }
@@ -185,7 +187,7 @@ impl<S: Software> FifoNic<S> {
         }
     }
 
-    /// The next packet of a lane, straight into the network.
+    /// The next packet of a lane, directly into the network.
     #[inline(always)]
     fn next_of_software<G>(&mut self, now: Time, node: u32, lane: usize, signals: &mut Signals<G>) -> Pull {
         let answer = self.software.next(now, node, lane, &mut self.calls);
@@ -199,7 +201,7 @@ impl<S: Software> FifoNic<S> {
         header.chunks() * self.chunk_bytes
     }
 
-    /// Does what software asked for: most often nothing.
+    /// Carries out the software's requests: usually none.
     #[inline]
     fn obey<G: From<Reception>>(&mut self, now: Time, signals: &mut Signals<G>) {
         if !self.calls.requests.is_empty() {
@@ -208,7 +210,7 @@ impl<S: Software> FifoNic<S> {
     }
 
     fn obey_all<G: From<Reception>>(&mut self, now: Time, signals: &mut Signals<G>) {
-        // What is asked meanwhile comes next.
+        // Requests made meanwhile are processed next.
         let mut list = std::mem::take(&mut self.calls.requests);
         while !list.is_empty() {
             for call in list.drain(..) {
@@ -227,14 +229,14 @@ impl<S: Software> FifoNic<S> {
         }
     }
 
-    /// The FIFOs of a lane, of all of a node's.
+    /// The FIFOs of a lane among all FIFOs of a node.
     fn range(&self, lane: usize) -> std::ops::Range<usize> {
         let (set, normal) = (lane / 2, self.config.injection_normal as usize);
         let start = set * self.fifos;
         if lane.is_multiple_of(2) { start..start + normal } else { start + normal..start + self.fifos }
     }
 
-    /// Software writes packets of a lane into FIFOs with room, in turn, as long as there are any.
+    /// Software writes packets of a lane to FIFOs with space, in turn, as long as there are any.
     fn write<G: From<Reception>>(&mut self, now: Time, node: u32, lane: usize, signals: &mut Signals<G>) {
         let range = self.range(lane);
         if range.is_empty() {
@@ -289,7 +291,7 @@ impl<S: Software> FifoNic<S> {
         (usize::from(delivery.meta.group) * ports + delivery.port) * 2 + high
     }
 
-    /// Takes a packet out of a finite injection FIFO, into which software writes as there is room.
+    /// Takes a packet from a finite injection FIFO, to which software writes as space allows.
     fn take<G: From<Reception>>(
         &mut self,
         now: Time,
@@ -311,7 +313,7 @@ impl<S: Software> FifoNic<S> {
         Pull::Packet(header, meta)
     }
 
-    /// Software begins to take the next packet out of a node's reception FIFOs, one FIFO after the other.
+    /// Software starts to read the next packet from a node's reception FIFOs, one FIFO after the other.
     fn begin_drain<G: From<Reception>>(&mut self, now: Time, node: u32, signals: &mut Signals<G>) {
         let rate = self.config.drain_bytes_per_tick.unwrap_or(f64::INFINITY);
         let chunk = self.chunk_bytes;
@@ -370,7 +372,7 @@ impl<S: Software> FifoNic<S> {
     }
 }
 
-/// The interface's own wake-up: a packet has been taken out of a reception FIFO.
+/// The interface's own wake-up: a packet has been read from a reception FIFO.
 const DRAINED: u32 = 16;
 
 impl<S: Software, F: Fifos> Host<F> for FifoNic<S> {
@@ -393,7 +395,7 @@ impl<S: Software, F: Fifos> Host<F> for FifoNic<S> {
 
     fn deliver(&mut self, now: Time, node: u32, delivery: &Delivery, signals: &mut Signals<F::Signal>) {
         if !self.open {
-            // A copy, so that the packet that does not come here need not lie in memory.
+            // A copy, so that the packet of the fast path need not be in memory.
             return self.deliver_past(now, node, *delivery, signals);
         }
         self.software.arrived(now, node, delivery, &mut self.calls);
@@ -414,7 +416,7 @@ impl<S: Software, F: Fifos> Host<F> for FifoNic<S> {
 }
 
 impl<S: Software> FifoNic<S> {
-    /// A packet has arrived, and something may stand between it and software.
+    /// Delivers an arrived packet when a FIFO, window or relay may be involved.
     fn deliver_past<G: From<Reception>>(
         &mut self,
         now: Time,
@@ -435,8 +437,8 @@ impl<S: Software> FifoNic<S> {
         }
     }
 
-    /// The next packet of an injection FIFO where something may stand between software and the network: one that the node
-    /// relays, or one of its own software with its way planned.
+    /// The next packet of an injection FIFO when a FIFO, window or relay may be involved: one that the node
+    /// relays, or one of its own software with its route planned.
     fn pull_past<G: From<Reception>>(
         &mut self,
         now: Time,
@@ -488,7 +490,7 @@ impl<S: Software> FifoNic<S> {
         answer
     }
 
-    /// A packet has come into a finite reception FIFO.
+    /// A packet has arrived in a finite reception FIFO.
     fn receive<G: From<Reception>>(
         &mut self,
         now: Time,
@@ -502,7 +504,7 @@ impl<S: Software> FifoNic<S> {
         let fifos = &mut self.reception[node as usize];
         fifos.used_bytes[q] += bytes;
         fifos.queues[q].push_back(Received::new(delivery));
-        debug_assert!(fifos.used_bytes[q] <= room, "the fabric delivers into FIFOs with room only");
+        debug_assert!(fifos.used_bytes[q] <= room, "the fabric delivers only to FIFOs with space");
         if room - fifos.used_bytes[q] < self.full_bytes {
             let high = delivery.header.head() & Header::HIGH != 0;
             signals.reception(node, delivery.port, high, false);

@@ -1,4 +1,4 @@
-//! Network interfaces: what stands between a node's programs and its router.
+//! Network interfaces, between a node's programs and its router.
 
 pub mod aries;
 mod arrivals;

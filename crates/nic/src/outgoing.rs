@@ -1,4 +1,4 @@
-//! What the NICs of networks of switches ask of the fabric, and the packets that wait for it.
+//! Requests of the NICs of switched networks to the fabric, and outgoing packets.
 
 use netloom_engine::Time;
 use netloom_fabric::host::{Pull, Signals};
@@ -7,20 +7,20 @@ use netloom_fabric::router::tiled::TiledHeader;
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
-/// Packets that wait for the network, each with the time from which it may go.
+/// Packets that wait for the network, each with the earliest time at which it may leave.
 pub(crate) type Outgoing = VecDeque<(Microticks, TiledHeader, Meta, Option<Data>)>;
 
-/// What a NIC asks of the fabric.
+/// Requests of a NIC to the fabric.
 #[derive(Default)]
 pub(crate) struct Requests {
-    /// From when on there is a packet for an injection FIFO that had none: requests, responses.
+    /// The time from which an injection FIFO that was empty has a packet: requests, responses.
     pub fills: [Option<Time>; 2],
-    /// Classes of packets that it takes from now on, or no longer.
+    /// Classes of packets that it starts or stops accepting.
     pub opens: Vec<(usize, bool)>,
 }
 
 impl Requests {
-    /// Passes them on for a node.
+    /// Passes them to the fabric for a node.
     pub fn signal(&mut self, node: u32, signals: &mut Signals) {
         for (fifo, fill) in self.fills.iter_mut().enumerate() {
             if let Some(at) = fill.take() {
@@ -33,16 +33,16 @@ impl Requests {
     }
 }
 
-/// The next packet for the network, with its data; remembers that the network waits, where there is none.
+/// The next packet for the network, with its data; if there is none, records that the network waits.
 pub(crate) fn pull(
     outgoing: &mut Outgoing,
-    is_hungry: &mut bool,
+    network_waits: &mut bool,
     now: Time,
     signals: &mut Signals,
 ) -> Pull<TiledHeader> {
     match outgoing.front() {
         None => {
-            *is_hungry = true;
+            *network_waits = true;
             Pull::Empty
         }
         Some(&(ready, ..)) if ready > Microticks::at(now) => Pull::NotBefore(ready.tick_up()),

@@ -1,5 +1,6 @@
-//! The simplest of interfaces: software puts packets into injection FIFOs one by one, and takes them out of memory where they have come
-//! to. It stands for the FIFO interface of the tori (with [`OnFifos`]), and for nodes of networks of switches that have no NIC of their own.
+//! The simplest interface: software writes packets to injection FIFOs one by one, and reads arrived packets
+//! from memory. It models the FIFO interface of the tori (with [`OnFifos`]), and nodes of switched networks
+//! without a NIC of their own.
 
 use crate::fifo::{Calls, Lanes, Software};
 use netloom_engine::Time;
@@ -17,20 +18,20 @@ use std::sync::{Arc, Mutex};
 /// A packet for the network.
 #[derive(Clone, Copy, Debug)]
 pub struct NewPacket<H> {
-    /// Injection FIFO, or lane of several.
+    /// Injection FIFO, or lane if there are several.
     pub lane: usize,
     /// Its header.
     pub header: H,
-    /// What its destination learns of it.
+    /// Its metadata for the destination.
     pub meta: Meta,
 }
 
-/// What software and its interface share.
+/// State shared by software and its interface.
 #[derive(Debug)]
 pub struct PortMemory<H> {
     /// By lane: the packet that the network takes next.
     next: Vec<Option<(H, Meta)>>,
-    /// What has come, in order.
+    /// Arrived packets, in order.
     pub arrived: VecDeque<Meta>,
 }
 
@@ -41,18 +42,18 @@ impl<H> Default for PortMemory<H> {
 }
 
 impl<H> PortMemory<H> {
-    /// Whether a packet can be put into a lane.
+    /// Whether a lane has space for a packet.
     pub fn has_room(&self, lane: usize) -> bool {
         self.next.get(lane).is_none_or(Option::is_none)
     }
 }
 
-/// What software may wait for.
+/// A condition that software may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// A packet to come.
+    /// The arrival of a packet.
     Packet,
-    /// Room in any lane that has none.
+    /// Space in any full lane.
     Room,
 }
 
@@ -92,7 +93,7 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
     fn ready(&mut self, _: &(), t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
         let is_there = match watch {
             Watch::Packet => !lock(&self.memory).arrived.is_empty(),
-            // Who waits for room has seen that there is none.
+            // A process that waits for space has seen that there is none.
             Watch::Room => false,
         };
         is_there.then_some(t)
@@ -142,16 +143,16 @@ impl<F: Family<Header: 'static>> NetworkInterface for PacketPort<F> {
     }
 }
 
-/// Nodes whose software fills and empties the FIFOs of a torus ([`crate::fifo`]).
+/// Nodes whose software fills and drains the FIFOs of a torus ([`crate::fifo`]).
 pub struct OnFifos {
     /// The nodes.
     pub nodes: Nodes<PacketPort<Lanes>>,
-    /// Packets that have come.
+    /// Number of arrived packets.
     pub delivered: u64,
 }
 
 impl OnFifos {
-    /// These nodes.
+    /// For these nodes.
     pub fn new(nodes: Nodes<PacketPort<Lanes>>) -> Self {
         OnFifos { nodes, delivered: 0 }
     }

@@ -1,9 +1,9 @@
-//! Injection flow control by software: a window on the packets that a node has under way.
+//! Injection flow control by software: a window on the packets that a node has in flight.
 //!
-//! The BlueGene/L authors expect that "appropriate injection flow control software algorithms can reduce VC buffer
-//! blocking" (section 4, All-to-All) and say no more. Here the receiving node's software answers each packet with an
-//! acknowledgement of one chunk, a packet like any other that uses links and buffers; the sender stops at a number of
-//! packets without an answer **(ours)**.
+//! The BlueGene/L authors expect that "appropriate injection flow control software algorithms can reduce VC
+//! buffer blocking" (section 4, All-to-All) but give no details. Here the receiving node's software answers
+//! each packet with an acknowledgement of one chunk, a packet like any other that uses links and buffers; the
+//! sender stops at a maximum number of unacknowledged packets **(ours)**.
 
 use netloom_engine::Time;
 use netloom_fabric::config::{HalfwayTie, Outline};
@@ -53,7 +53,7 @@ impl Windows {
         self.owed[node as usize].push_back(source);
     }
 
-    /// A node has received an acknowledgement. Whether its window was closed.
+    /// A node has received an acknowledgement. Returns whether its window was closed.
     pub(crate) fn acknowledged(&mut self, node: u32) -> bool {
         let under_way = &mut self.under_way[node as usize];
         *under_way -= 1;

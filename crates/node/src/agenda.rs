@@ -1,24 +1,25 @@
-//! What is to be done at which time: in millionths of a tick, so that rates that do not fit the router's clock come out exactly.
+//! Actions due at a node, with times in millionths of a tick, so that rates that are not multiples of the
+//! router's clock are exact.
 
 use crate::time::Microticks;
 use netloom_engine::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Things to do, in the order of their times; of two at one time, of their ranks; and of two of one rank, as they were put there.
+/// Pending actions, ordered by time, then by rank, then by insertion.
 pub struct Agenda<T> {
     heap: BinaryHeap<Entry<T>>,
     count: u64,
-    /// The time for which the fabric was asked.
+    /// The wake-up time requested from the fabric.
     armed: Time,
 }
 
-/// The last rank.
+/// The highest rank.
 const LAST: u32 = (1 << 24) - 1;
 
 struct Entry<T> {
     at: Microticks,
-    /// The rank in the highest bits, and how many were put there before.
+    /// The rank in the high bits, and the number of earlier insertions.
     number: u64,
     what: T,
 }
@@ -38,7 +39,7 @@ impl<T> PartialOrd for Entry<T> {
 }
 
 impl<T> Ord for Entry<T> {
-    /// The soonest is the greatest.
+    /// The earliest action compares greatest.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }
@@ -51,24 +52,25 @@ impl<T> Default for Agenda<T> {
 }
 
 impl<T> Agenda<T> {
-    /// Does this at a time.
+    /// Schedules an action.
     pub fn at(&mut self, at: Microticks, what: T) {
         self.at_ranked(at, 0, what);
     }
 
-    /// Does this at a time, behind what has a lower rank. Ranks lie below 2^24, but for the last, [`u32::MAX`].
+    /// Schedules an action after those with a lower rank at the same time. Ranks are below 2^24, except for
+    /// the highest, [`u32::MAX`].
     pub fn at_ranked(&mut self, at: Microticks, rank: u32, what: T) {
         self.count += 1;
         let rank = u64::from(rank.min(LAST));
         self.heap.push(Entry { at, number: rank << 40 | self.count, what });
     }
 
-    /// Whether anything is due by a tick.
+    /// Whether any action is due by a tick.
     pub fn is_due(&self, now: Time) -> bool {
         self.heap.peek().is_some_and(|entry| entry.at <= Microticks::at(now))
     }
 
-    /// What is due by a tick, with its exact time.
+    /// The next action due by a tick, with its exact time.
     pub fn due(&mut self, now: Time) -> Option<(Microticks, T)> {
         if !self.is_due(now) {
             return None;
@@ -76,7 +78,7 @@ impl<T> Agenda<T> {
         self.heap.pop().map(|entry| (entry.at, entry.what))
     }
 
-    /// The tick at which the fabric must call, if it does not know it yet.
+    /// The tick of the next wake-up, if the fabric does not know it yet.
     pub fn arm(&mut self, now: Time) -> Option<Time> {
         if self.armed <= now {
             self.armed = Time::MAX;

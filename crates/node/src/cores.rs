@@ -5,15 +5,16 @@ use crate::time::Microticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a machine says of the cores of a node. Processes are spread over the cores in turn, and only then over hardware threads.
+/// Configuration of a node's cores. Processes are distributed over the cores first, and only then over
+/// hardware threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoresConfig {
-    /// CPUs of a node. The first is near the network interface.
+    /// CPUs per node. The first is the closest to the network interface.
     pub cpus: u32,
-    /// Cores of each of them.
+    /// Cores per CPU.
     pub per_cpu: u32,
-    /// Hardware threads of a core that run at once as fast as one of them alone. Where there are more, they get equal parts of its issue slots.
+    /// Hardware threads per core that run at full speed together. More threads share its issue slots equally.
     pub full_speed_threads: u32,
 }
 
@@ -27,7 +28,7 @@ impl CoresConfig {
         ]
     }
 
-    /// Cores of the node.
+    /// Number of cores of the node.
     pub fn count(&self) -> usize {
         (self.cpus * self.per_cpu) as usize
     }
@@ -37,7 +38,8 @@ impl CoresConfig {
         u32::from(process) / self.per_cpu % self.cpus
     }
 
-    /// How long a step of software takes on one of so many threads that share a core when it begins, which takes `alone` by itself.
+    /// The duration of a software step on one of `threads` threads that share a core when it starts; alone it
+    /// would take `alone`.
     pub fn shared(&self, alone: Microticks, threads: usize) -> Microticks {
         let (threads, at_full_speed) = (threads as u64, u64::from(self.full_speed_threads));
         if threads <= at_full_speed { alone } else { alone * threads / at_full_speed }

@@ -1,17 +1,18 @@
-//! A node, the same on every machine: its processes, their memory, and what is due at it. A network interface is plugged into it.
+//! A node, the same on every machine: its processes, their memory, and its pending actions. Network
+//! interfaces plug into it.
 //!
-//! | what | file |
+//! | contents | file |
 //! |---|---|
-//! | a process: it is resumed, and answers with what it asks for next | `process.rs` |
-//! | its hardware thread: what it asks its node for | `thread.rs` |
+//! | a process: when resumed, it returns its next operations | `process.rs` |
+//! | its hardware thread, which queues its operations | `thread.rs` |
 //! | cores, and the threads that share one | `cores.rs` |
 //! | processes written as an `async fn` | `program.rs` |
-//! | what is due at a node, in time finer than ticks | `agenda.rs` |
-//! | that time: microticks, which are no ticks | `time.rs` |
-//! | which process waits for what, and resumes once | `schedule.rs` |
-//! | how long after something has come a process that polls knows | `polling.rs` |
+//! | pending actions of a node, in time finer than ticks | `agenda.rs` |
+//! | that time: microticks | `time.rs` |
+//! | waiting processes, each resumed once per operation | `schedule.rs` |
+//! | delays of polling and interrupts | `polling.rs` |
 //! | memory | `memory.rs` |
-//! | the nodes of a block, as the fabric sees them | `nodes.rs` |
+//! | the nodes of a block, as hosts of the fabric | `nodes.rs` |
 
 pub mod agenda;
 pub mod cores;

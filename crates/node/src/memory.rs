@@ -1,23 +1,23 @@
-//! A node's memory. Where processes are simulated, what lies there is kept here as far as anybody has stored anything: all else is zeros, and
-//! takes no room. Memory that is kept elsewhere, such as that of a real process, is an [`AddressSpace`] that is mapped into it. Network
-//! interfaces reach either by the node's addresses.
+//! A node's memory. Stored bytes are kept here; everything else is zeros and takes no space. Memory that is
+//! kept elsewhere, such as that of a real process, is an [`AddressSpace`] that is mapped into it. Network
+//! interfaces access both by the node's addresses.
 
 use netloom_fabric::packet::Data;
 use std::collections::BTreeMap;
 
-/// Bytes that are kept together; what is mapped begins and ends at multiples of it.
+/// Page size, bytes; mappings start and end at multiples of it.
 pub const PAGE: u64 = 512;
 
 /// Memory of a process.
 pub trait AddressSpace: Send {
-    /// Reads bytes from an address of the process on.
+    /// Reads bytes, starting at an address of the process.
     fn load(&self, address: u64, into: &mut [u8]);
 
-    /// Writes bytes from an address of the process on.
+    /// Writes bytes, starting at an address of the process.
     fn store(&mut self, address: u64, bytes: &[u8]);
 }
 
-/// Part of an address space, from this address of it on, to the end of this page of the node's memory.
+/// A part of an address space, from this address on, up to the end of this page of the node's memory.
 struct Mapped {
     end: u64,
     address: u64,
@@ -28,11 +28,11 @@ struct Mapped {
 #[derive(Default)]
 pub struct Contents {
     pages: BTreeMap<u64, Box<[u8; PAGE as usize]>>,
-    /// What is mapped, by its first page.
+    /// Mappings, by their first page.
     mapped: BTreeMap<u64, Mapped>,
 }
 
-/// Pages that hold bytes from `start` on: which, where in it, and how many.
+/// The pages that hold the bytes from `start` on: page, offset in it, and length.
 fn pieces(start: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
     let (mut at, end) = (start, start + length as u64);
     std::iter::from_fn(move || {
@@ -46,33 +46,36 @@ fn pieces(start: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)
 }
 
 impl Contents {
-    /// Maps `bytes` of an address space, from its `address` on, to the node's addresses from `start` on. What was there before cannot be
-    /// reached any more.
+    /// Maps `bytes` of an address space, starting at its `address`, to the node's addresses from `start` on.
+    /// Previous contents become inaccessible.
     ///
     /// # Panics
-    /// If it does not begin and end at multiples of [`PAGE`], or overlaps what is mapped already.
+    /// If it does not start and end at multiples of [`PAGE`], or overlaps another mapping.
     pub fn map(&mut self, start: u64, bytes: u64, space: Box<dyn AddressSpace>, address: u64) {
-        assert!([start, bytes].iter().all(|x| x.is_multiple_of(PAGE)) && bytes > 0, "whole pages are mapped");
+        assert!(
+            [start, bytes].iter().all(|x| x.is_multiple_of(PAGE)) && bytes > 0,
+            "only whole pages can be mapped"
+        );
         let (first, end) = (start / PAGE, (start + bytes) / PAGE);
         let is_free = self.mapped.range(..end).next_back().is_none_or(|(_, before)| before.end <= first);
         assert!(is_free, "part of it is mapped already");
         self.mapped.insert(first, Mapped { end, address, space });
     }
 
-    /// Where a page is mapped from: the first page of what is mapped there, and the page's address there.
+    /// The mapping of a page: its first page, and the page's address in the mapped space.
     fn mapping(&self, page: u64) -> Option<(u64, u64)> {
         let (&first, mapped) = self.mapped.range(..=page).next_back()?;
         (page < mapped.end).then(|| (first, mapped.address + (page - first) * PAGE))
     }
 
-    /// Bytes from `start` on; none if nothing has been stored there.
+    /// Bytes from `start` on; `None` if nothing has been stored there.
     pub fn load(&self, start: u64, length: usize) -> Option<Data> {
         pieces(start, length)
             .any(|(page, ..)| self.pages.contains_key(&page) || self.mapping(page).is_some())
             .then(|| self.load_all(start, length).into())
     }
 
-    /// Bytes from `start` on, zeros where nothing has been stored.
+    /// Bytes from `start` on, with zeros where nothing has been stored.
     pub fn load_all(&self, start: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         let mut left = &mut bytes[..];
@@ -88,7 +91,7 @@ impl Contents {
         bytes
     }
 
-    /// Stores bytes; no bytes are so many zeros.
+    /// Stores bytes; `None` stores zeros.
     pub fn store(&mut self, start: u64, length: usize, bytes: Option<&[u8]>) {
         let mut from = 0;
         for (page, inside, count) in pieces(start, length) {
@@ -121,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::{Arc, Mutex};
 
-    /// Memory of a process that is not the node's.
+    /// Memory of a process that is not part of the node's.
     #[derive(Clone)]
     struct Elsewhere(Arc<Mutex<Vec<u8>>>);
 
@@ -140,7 +143,7 @@ mod tests {
         let space = Elsewhere(Arc::new(Mutex::new(vec![7; 4096])));
         let mut memory = Contents::default();
         memory.map(3 * PAGE, 2 * PAGE, Box::new(space.clone()), 100);
-        // Half before it, half in it; and to its last byte.
+        // Half before it and half in it; and up to its last byte.
         memory.store(3 * PAGE - 2, 4, Some(&[1, 2, 3, 4]));
         memory.store(5 * PAGE - 1, 3, Some(&[5, 6, 8]));
         assert_eq!(memory.load_all(3 * PAGE - 2, 5), [1, 2, 3, 4, 7]);

@@ -1,4 +1,5 @@
-//! The nodes of a block, each with its network interface and its processes, as the fabric sees them: the same for every interface.
+//! The nodes of a block as hosts of the fabric, each with its network interface and its processes: the same
+//! for every interface.
 
 use crate::cores::CoresConfig;
 use crate::process::{
@@ -13,52 +14,52 @@ use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub enum Submitted<C, W> {
-    /// It is done, and the process continues at once.
+    /// It is complete, and the process continues at once.
     Done,
     /// The interface resumes the process, by [`Schedule::resume_at`].
     Pending,
-    /// There is no room for it: it is given again when this is there.
+    /// There is no space for it: it is resubmitted when there is.
     Full(C, W),
-    /// It is refused, and the process fails.
+    /// It is rejected, and the process fails.
     Failed(Failure),
 }
 
-/// A network interface, as far as its node's processes and the fabric go: it takes commands, fills queues and memory that processes look
-/// at, and exchanges packets with the network.
+/// A network interface, as seen by its node's processes and the fabric: it executes commands, fills queues
+/// and memory that processes poll, and exchanges packets with the network.
 pub trait NetworkInterface: Send + Sized {
     /// The family of its network.
     type Family: Family;
-    /// What the interfaces of a block have in common.
+    /// State shared by the interfaces of a block.
     type Common: Send + Sync;
-    /// What a node's processes and its interface both look at: memory, queues, registrations.
+    /// State shared by a node's processes and its interface: memory, queues, registrations.
     type Shared: Default + Send;
-    /// What a process may submit.
+    /// A command that a process may submit.
     type Command: Send + 'static;
-    /// What a process may wait for.
+    /// A condition that a process may wait for.
     type Watch: Copy + Send + 'static;
-    /// What is on its agenda.
+    /// An action on its agenda.
     type Action;
-    /// What it counts.
+    /// Its counters.
     type Counters: Default;
 
-    /// Whether its stations act once a tick and in a fixed order, after what arrives in that tick.
+    /// Whether its stations act once per tick and in a fixed order, after the arrivals of that tick.
     const CLOCKED: bool = false;
 
     /// An interface that has not been used.
     fn new(common: &Self::Common, number: u32, shared: &Arc<Mutex<Self::Shared>>, seed: u64) -> Self;
 
-    /// What is due at its node.
+    /// The schedule of its node.
     fn schedule(&mut self) -> &mut Schedule<Self::Action, Self::Watch>;
 
-    /// The cores that its node's processes share; none: each has one of its own.
+    /// The cores that its node's processes share; `None`: each process has its own.
     fn cores(_: &Self::Common) -> Option<&CoresConfig> {
         None
     }
 
-    /// When a process that begins to wait at time `t`, resumes; `None` if what it waits for is not there yet.
+    /// When a process that starts to wait at time `t` resumes; `None` if the condition does not hold yet.
     fn ready(
         &mut self,
         c: &Self::Common,
@@ -67,7 +68,7 @@ pub trait NetworkInterface: Send + Sized {
         watch: Self::Watch,
     ) -> Option<Microticks>;
 
-    /// Takes a command.
+    /// Executes a command.
     fn submit(
         &mut self,
         c: &Self::Common,
@@ -76,7 +77,7 @@ pub trait NetworkInterface: Send + Sized {
         command: Self::Command,
     ) -> Submitted<Self::Command, Self::Watch>;
 
-    /// Does what is on its agenda.
+    /// Executes an action of its agenda.
     fn act(&mut self, c: &Self::Common, t: Microticks, action: Self::Action);
 
     /// The network takes the next packet of an injection FIFO.
@@ -88,26 +89,26 @@ pub trait NetworkInterface: Send + Sized {
         signals: &mut SignalsOf<Self>,
     ) -> Pull<HeaderOf<Self>>;
 
-    /// A packet has come out of the network.
+    /// A packet has arrived from the network.
     fn arrived(&mut self, c: &Self::Common, now: Time, delivery: &Delivery<HeaderOf<Self>>);
 
-    /// The network reports something that only its family does.
+    /// The network reports an event that only its family has.
     fn event(&mut self, _: &Self::Common, _now: Time, _event: EventOf<Self>) {}
 
-    /// What it has counted.
+    /// Its counters.
     fn counters(&self) -> Self::Counters;
 
-    /// Passes on to the fabric what it asks of it for its node.
+    /// Passes its requests for its node to the fabric.
     fn signal(&mut self, node: u32, signals: &mut SignalsOf<Self>);
 }
 
 /// The header of the packets of an interface's network.
 pub type HeaderOf<N> = <<N as NetworkInterface>::Family as Family>::Header;
 
-/// What an interface asks of its network.
+/// The signals of an interface to its network.
 pub type SignalsOf<N> = Signals<<<N as NetworkInterface>::Family as Family>::Signal>;
 
-/// What its network reports to an interface.
+/// The events that its network reports to an interface.
 pub type EventOf<N> = <<N as NetworkInterface>::Family as Family>::Event;
 
 /// The operations of an interface's processes.
@@ -124,14 +125,14 @@ pub type ProcessOf<N> = dyn Process<<N as NetworkInterface>::Command, <N as Netw
 
 /// A process on its node.
 struct Running<N: NetworkInterface> {
-    /// None once it has ended.
+    /// `None` once it has ended.
     process: Option<Box<ProcessOf<N>>>,
     operations: OperationsOf<N>,
     outcome: Option<Outcome>,
 }
 
 impl<N: NetworkInterface> Running<N> {
-    /// Ends with a failure, whatever it has asked for.
+    /// Ends it with a failure, and discards its pending operations.
     fn fail(&mut self, failure: Failure) {
         self.process = None;
         self.operations.clear();
@@ -139,15 +140,15 @@ impl<N: NetworkInterface> Running<N> {
     }
 }
 
-/// A process as it is put on a node, with its thread, where its measurements are.
+/// A process to be placed on a node, with its thread, which holds its measurements.
 pub struct NewProcess<N: NetworkInterface> {
-    /// It.
+    /// The process.
     pub process: Box<ProcessOf<N>>,
     /// Its thread.
     pub thread: ThreadOf<N>,
 }
 
-/// A process of a node that has yet to be made: what its software needs to reach its node and interface.
+/// A place for a process on a node: its software needs these to access its node and interface.
 pub struct ProcessSlot<N: NetworkInterface> {
     /// The machine's number of the node.
     pub node: u32,
@@ -155,9 +156,9 @@ pub struct ProcessSlot<N: NetworkInterface> {
     pub process: ProcessId,
     /// Its hardware thread.
     pub thread: ThreadOf<N>,
-    /// What the processes of the node and its interface share.
+    /// State shared by the node's processes and its interface.
     pub shared: Arc<Mutex<N::Shared>>,
-    /// What the interfaces of a block have in common.
+    /// State shared by the interfaces of a block.
     pub common: Arc<N::Common>,
 }
 
@@ -173,11 +174,11 @@ impl<N: NetworkInterface> Clone for ProcessSlot<N> {
     }
 }
 
-/// A node: its processes, and its interface once that has been used.
+/// A node: its processes, and its interface once it has been used.
 pub struct Node<N: NetworkInterface> {
-    /// The machine's number of it.
+    /// Its number in the machine.
     pub number: u32,
-    /// What its processes and its interface share.
+    /// State shared by its processes and its interface.
     pub shared: Arc<Mutex<N::Shared>>,
     running: Box<[Running<N>]>,
     threads: Box<[ThreadOf<N>]>,
@@ -191,7 +192,7 @@ impl<N: NetworkInterface> Node<N> {
         self.interface.get_or_insert_with(|| Box::new(N::new(common, self.number, &self.shared, seed)))
     }
 
-    /// Processes that share the core of this one and have not ended.
+    /// Number of processes on the same core as this one that have not ended.
     fn threads_of_core(&self, cores: &CoresConfig, process: ProcessId) -> usize {
         let count = cores.count();
         let on_core = self.running.iter().skip(usize::from(process) % count).step_by(count);
@@ -205,13 +206,14 @@ pub struct Nodes<N: NetworkInterface> {
     /// By their numbers within the block.
     pub list: Vec<Node<N>>,
     seed: u64,
-    /// Nodes that answer nothing.
+    /// Dead nodes, which do not respond.
     dead: BTreeSet<u32>,
     last: Time,
 }
 
 impl<N: NetworkInterface> Nodes<N> {
-    /// Makes the nodes with these numbers of the machine, `processes` processes each; `process` makes each process.
+    /// Creates the nodes with these machine numbers, with `processes` processes each; `process` creates each
+    /// process.
     pub fn new(
         common: Arc<N::Common>,
         numbers: &[u32],
@@ -238,7 +240,7 @@ impl<N: NetworkInterface> Nodes<N> {
         Nodes { list, common, seed, dead: BTreeSet::new(), last: Time::ZERO }
     }
 
-    /// The same with processes made from their slots.
+    /// The same with processes created from their slots.
     pub fn from_slots(
         common: Arc<N::Common>,
         numbers: &[u32],
@@ -256,19 +258,19 @@ impl<N: NetworkInterface> Nodes<N> {
         Nodes::new(common, numbers, processes, seed, make)
     }
 
-    /// Nodes whose interfaces answer nothing: whoever asks them anything finds out by a time-out.
+    /// Marks nodes as dead: their interfaces do not respond, and requests to them time out.
     #[must_use]
     pub fn with_dead(mut self, dead: impl IntoIterator<Item = u32>) -> Self {
         self.dead = dead.into_iter().collect();
         self
     }
 
-    /// What the nodes of the block have in common.
+    /// State shared by the nodes of the block.
     pub fn common(&self) -> &N::Common {
         &self.common
     }
 
-    /// What the programs measured: node, process, figures.
+    /// The programs' measurements: node, process, values.
     pub fn measurements(&self) -> impl Iterator<Item = (u32, u32, Vec<Measurement>)> {
         self.list.iter().flat_map(|node| {
             let threads = node.threads.iter().enumerate();
@@ -284,7 +286,7 @@ impl<N: NetworkInterface> Nodes<N> {
         })
     }
 
-    /// Processes that failed: node, process, why.
+    /// Processes that failed: node, process, reason.
     pub fn failures(&self) -> impl Iterator<Item = (u32, u32, &Failure)> {
         self.list.iter().flat_map(|node| {
             let running = node.running.iter().enumerate();
@@ -295,22 +297,22 @@ impl<N: NetworkInterface> Nodes<N> {
         })
     }
 
-    /// What the interfaces have counted, by the machine's numbers of their nodes.
+    /// The interfaces' counters, by their nodes' machine numbers.
     pub fn counters(&self) -> impl Iterator<Item = (u32, N::Counters)> {
         self.list
             .iter()
             .map(|node| (node.number, node.interface.as_ref().map(|n| n.counters()).unwrap_or_default()))
     }
 
-    /// When anything last happened that a program or another node could notice: a process resumed, a packet left or came. What
-    /// happens later are only looks at what is overdue.
+    /// The last time at which a process resumed, or a packet left or arrived. Later actions only check for
+    /// overdue responses.
     pub fn last(&self) -> Time {
         self.last
     }
 
-    /// Continues a process with its next operation, or resumes it when it has none left.
+    /// Continues a process with its next operation, or resumes it if it has none left.
     fn advance(&mut self, t: Microticks, node: u32, process: ProcessId, mut why: Resumed) {
-        // No copy of the shared pointer: its count would be every thread's.
+        // Not a clone of the shared pointer: all threads would contend for its count.
         let (common, seed, place) = (&*self.common, self.seed, usize::from(process));
         let node = &mut self.list[node as usize];
         loop {
@@ -365,14 +367,14 @@ impl<N: NetworkInterface> Nodes<N> {
         }
     }
 
-    /// Does what is due at a node, if there is anything: else the fabric knows all that it needs to.
+    /// Executes the due actions of a node, if there are any; otherwise the fabric needs no update.
     fn catch_up(&mut self, now: Time, node: u32, signals: &mut SignalsOf<N>) {
         if self.list[node as usize].interface.as_mut().is_some_and(|of| of.schedule().is_due(now)) {
             self.run(now, node, signals);
         }
     }
 
-    /// Does what is due at a node, and passes on to the fabric what it needs to know.
+    /// Executes the due actions of a node, and passes its requests to the fabric.
     fn run(&mut self, now: Time, node: u32, signals: &mut SignalsOf<N>) {
         loop {
             let Some(interface) = &mut self.list[node as usize].interface else { return };
@@ -396,7 +398,7 @@ impl<N: NetworkInterface> Nodes<N> {
         }
     }
 
-    /// Lets the processes of a node begin.
+    /// Starts the processes of a node.
     fn start(&mut self, now: Time, node: u32, signals: &mut SignalsOf<N>) {
         let at = node as usize;
         if std::mem::replace(&mut self.list[at].is_started, true) {
@@ -475,7 +477,7 @@ impl<N: NetworkInterface> Host<N::Family> for Nodes<N> {
 }
 
 impl<N: NetworkInterface> Nodes<N> {
-    /// Memory of an idle node with `processes` processes, bytes, without what the processes keep themselves.
+    /// Memory of an idle node with `processes` processes, bytes, excluding the processes' own.
     pub fn bytes_when_idle(processes: usize) -> usize {
         let counts = 2 * size_of::<usize>();
         let process = size_of::<Running<N>>() + size_of::<ThreadOf<N>>() + ThreadOf::<N>::bytes() + counts;

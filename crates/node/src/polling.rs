@@ -1,37 +1,38 @@
-//! How long after something has come a process that waits for it knows: it polls, or an interrupt wakes it.
+//! The delay until a waiting process notices an event, by polling or by an interrupt.
 
 use crate::time::Microticks;
 
-/// How a process waits for something.
+/// How a process waits for a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
-    /// From the begin of a poll to where it sees what is there.
+    /// From the start of a poll to its sample of the condition.
     looks_after: Microticks,
-    /// From the begin of a poll to its end.
+    /// From the start of a poll to its end.
     ends_after: Microticks,
-    /// From the begin of a poll to that of the next; 0 for one that sleeps.
+    /// From the start of a poll to that of the next; 0 if the process sleeps.
     turn: Microticks,
-    /// From the end of the poll that finds something to where the program resumes.
+    /// From the end of the successful poll to the program's resumption.
     found: Microticks,
 }
 
 impl Polling {
-    /// A loop over memory that the cache holds: what is there by the end of a turn is seen in it.
+    /// A loop over cached memory: a poll sees everything present by its end.
     pub fn memory(turn: Microticks, found: Microticks) -> Self {
         Polling { looks_after: turn, ends_after: turn, turn, found }
     }
 
-    /// A loop over a register of the network interface, which a load reaches after `there` and needs as long to come back.
+    /// A loop over a register of the network interface, which a load reaches after `there`; the reply takes
+    /// as long.
     pub fn register(there: Microticks, poll: Microticks, found: Microticks) -> Self {
         Polling { looks_after: there, ends_after: there * 2, turn: there * 2 + poll, found }
     }
 
-    /// Asleep until an interrupt, after which the program resumes this much later.
+    /// Sleeps until an interrupt, after which the program resumes with this delay.
     pub fn asleep(found: Microticks) -> Self {
         Polling { looks_after: Microticks::ZERO, ends_after: Microticks::ZERO, turn: Microticks::ZERO, found }
     }
 
-    /// When a process that has waited since `since` resumes, for something that is there from `at` on.
+    /// When a process that has waited since `since` resumes, for a condition that holds from `at` on.
     pub fn seen(&self, since: Microticks, at: Microticks) -> Microticks {
         if self.turn.is_zero() {
             return at.max(since) + self.found;
@@ -40,7 +41,8 @@ impl Polling {
         since + self.turn * turns + self.ends_after + self.found
     }
 
-    /// A loop over several things, of which this one is there: each is looked at once a turn, in order.
+    /// A loop over several conditions, of which the one at `place` holds: each is polled once per turn, in
+    /// order.
     pub fn of_all(all: impl Iterator<Item = Polling>, place: usize) -> Self {
         let mut own = Polling::asleep(Microticks::ZERO);
         let (mut before, mut turn) = (Microticks::ZERO, Microticks::ZERO);

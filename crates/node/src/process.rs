@@ -1,7 +1,8 @@
-//! Processes: the one seam between a node and what runs on it.
+//! Processes: the interface between a node and the software on it.
 //!
-//! A process is resumed when all that it asked for has been done, and answers with what it asks for next: operations, which its node
-//! carries out one after the other. Behind the seam stand an `async fn` ([`crate::program`]) or a state machine of a library.
+//! A process is resumed when all its operations are complete, and returns its next operations, which its node
+//! executes one after the other. A process is an `async fn` ([`crate::program`]) or a state machine of a
+//! library.
 
 use crate::time::Microticks;
 use smallvec::SmallVec;
@@ -11,30 +12,30 @@ use std::fmt;
 /// Number of a process on its node.
 pub type ProcessId = u8;
 
-/// One thing that a process asks for. `C` is a command to its network interface, `W` something to wait for.
+/// An operation of a process. `C` is a command to its network interface, `W` a condition to wait for.
 #[derive(Debug)]
 pub enum Operation<C, W> {
-    /// Runs instructions of its own for this long.
+    /// Computes for this long.
     Spend(Microticks),
-    /// Gives a command to the network interface; ends when the core may continue.
+    /// Submits a command to the network interface; complete when the core may continue.
     Submit(C),
     /// Waits.
     Wait(Wait<W>),
-    /// Ends here, for this reason.
+    /// Ends the process with this failure.
     Fail(Failure),
 }
 
-/// Waits for any of several things, by polling them in turn or asleep.
+/// A wait for any of several conditions, by polling them in turn or asleep.
 #[derive(Clone, Debug)]
 pub struct Wait<W> {
-    /// What ends the wait.
+    /// The conditions that end the wait.
     pub any: SmallVec<[W; 2]>,
-    /// The longest that it lasts.
+    /// The time limit.
     pub at_most: Option<Microticks>,
 }
 
 impl<W> Wait<W> {
-    /// Waits for one thing without a limit.
+    /// A wait for one condition without a time limit.
     pub fn for_one(watch: W) -> Self {
         Wait { any: SmallVec::from_iter([watch]), at_most: None }
     }
@@ -43,25 +44,25 @@ impl<W> Wait<W> {
 /// Why a process is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resumed {
-    /// It begins.
+    /// It starts.
     Started,
-    /// Its last operation is done.
+    /// Its last operation is complete.
     Done,
-    /// Its last operation was a wait, and this of what it waited for is there: a place in its list.
+    /// Its last operation was a wait, and the condition with this index holds.
     Found(u16),
-    /// Its last operation was a wait, which has lasted as long as it may.
+    /// Its last operation was a wait, which has reached its time limit.
     TimedOut,
 }
 
-/// The operations that a process asks for.
+/// The operations of a process, in order.
 pub type Operations<C, W> = VecDeque<Operation<C, W>>;
 
-/// How a process answers.
+/// The state that a process returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is resumed when the operations that it has asked for are done. One that has asked for none never is.
+    /// It is resumed when its operations are complete. If it has none, it is never resumed.
     Running,
-    /// It has ended; what it has asked for is still done.
+    /// It has ended; its remaining operations are still executed.
     Ended(Outcome),
 }
 
@@ -70,21 +71,21 @@ pub type Outcome = Result<(), Failure>;
 
 /// A process.
 pub trait Process<C, W>: Send {
-    /// Goes on at a time, and appends what it asks for next. All that it asked for before has been done.
+    /// Resumes at a time, and appends its next operations. All earlier ones are complete.
     fn resume(&mut self, now: Microticks, why: Resumed, operations: &mut Operations<C, W>) -> Step;
 }
 
-/// Why a process failed: a call was refused, or something was asked of it that cannot be done.
+/// Why a process failed: a call was rejected, or an operation was invalid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Failure {
-    /// The call that failed, as its interface names it.
+    /// The failed call, by its name in the interface.
     pub call: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 impl Failure {
-    /// A call that failed, and why.
+    /// A failed call, with the reason.
     pub fn new(call: impl Into<String>, reason: impl fmt::Display) -> Self {
         Failure { call: call.into(), reason: reason.to_string() }
     }
@@ -100,7 +101,7 @@ impl std::error::Error for Failure {}
 
 /// Adds the name of the call to an error.
 pub trait InCall<T> {
-    /// The error as a failure of this call.
+    /// Converts the error to a failure of this call.
     ///
     /// # Errors
     /// If this is an error.
@@ -113,17 +114,17 @@ impl<T, E: fmt::Display> InCall<T> for Result<T, E> {
     }
 }
 
-/// A figure that a program measured.
+/// A value that a program measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measurement {
-    /// Which of the program's figures it is.
+    /// Identifies the value within the program.
     pub key: u64,
-    /// The figure; a time is in microticks.
+    /// The value; times are in microticks.
     pub value: u64,
 }
 
 impl Measurement {
-    /// The figure as a time.
+    /// The value as a time.
     pub fn time(&self) -> Microticks {
         Microticks(self.value)
     }

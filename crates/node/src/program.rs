@@ -1,4 +1,5 @@
-//! Programs: processes written as an `async fn`. There is no runtime: the node polls the function when its operation is done.
+//! Programs: processes written as an `async fn`. There is no async runtime: the node polls the function when
+//! its operation is complete.
 
 use crate::process::{Operations, Outcome, Process, Resumed, Step, Wait};
 use crate::thread::Thread;
@@ -8,14 +9,14 @@ use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-/// Locks what a program and its node share. The two never run at once, so this never waits; it is there because a future that is `Send`
-/// may hold nothing weaker.
+/// Locks the state shared by a program and its node. The two never run at the same time, so this never waits;
+/// a lock is needed only because a future that is `Send` may hold nothing weaker.
 pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic ends the run as a whole: there is nobody left to be protected from what it left behind.
+    // A panic ends the whole run, so no thread can observe an inconsistent state.
     shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// A program's side of its node: its hardware thread, and what waits until that has done what it was asked for.
+/// A program's side of its node: its hardware thread, with functions that wait for its operations.
 pub struct Core<C, W>(Thread<C, W>);
 
 impl<C, W> Clone for Core<C, W> {
@@ -25,7 +26,7 @@ impl<C, W> Clone for Core<C, W> {
 }
 
 impl<C, W> Core<C, W> {
-    /// Of a program that runs on this thread.
+    /// For a program that runs on this thread.
     pub fn new(thread: Thread<C, W>) -> Self {
         Core(thread)
     }
@@ -35,17 +36,18 @@ impl<C, W> Core<C, W> {
         &self.0
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Microticks {
         self.0.now()
     }
 
-    /// Waits until all that the thread was asked for is done; at once if it was asked for nothing. Returns how the last of it ended.
+    /// Waits until all operations of the thread are complete; returns at once if there are none. Returns how
+    /// the last one ended.
     pub async fn done(&self) -> Resumed {
         std::future::poll_fn(|_| {
             let mut mailbox = lock(&self.0.0);
             if mailbox.operations.is_empty() {
-                // Without a reason nothing was asked for.
+                // Without a reason there was no operation.
                 return Poll::Ready(mailbox.resumed.take().unwrap_or(Resumed::Done));
             }
             Poll::Pending
@@ -53,7 +55,7 @@ impl<C, W> Core<C, W> {
         .await
     }
 
-    /// Runs instructions of its own for this long.
+    /// Computes for this long.
     pub async fn spend(&self, microticks: Microticks) {
         if !microticks.is_zero() {
             self.0.spend(microticks);
@@ -61,13 +63,13 @@ impl<C, W> Core<C, W> {
         }
     }
 
-    /// Gives a command to the network interface and continues when the core may.
+    /// Submits a command to the network interface and continues when the core may.
     pub async fn submit(&self, command: C) {
         self.0.submit(command);
         self.done().await;
     }
 
-    /// Waits for something, for this long at most if there is a limit. Returns whether it is there.
+    /// Waits for a condition, up to the time limit if there is one. Returns whether the condition holds.
     pub async fn wait(&self, watch: W, at_most: Option<Microticks>) -> bool {
         self.0.wait(Wait { at_most, ..Wait::for_one(watch) });
         self.done().await != Resumed::TimedOut
@@ -80,9 +82,9 @@ pub struct Program<C, W> {
     thread: Thread<C, W>,
 }
 
-/// What a program may return.
+/// A type that a program may return.
 pub trait IntoOutcome {
-    /// How it ended.
+    /// The outcome of the process.
     fn into_outcome(self) -> Outcome;
 }
 
@@ -99,7 +101,7 @@ impl IntoOutcome for Outcome {
 }
 
 impl<C: Send + 'static, W: Send + 'static> Program<C, W> {
-    /// A program that has not begun, which was given this core.
+    /// A program that has not started, using this core.
     pub fn new<F>(core: &Core<C, W>, function: F) -> Self
     where
         F: Future<Output: IntoOutcome> + Send + 'static,

@@ -1,7 +1,9 @@
-//! What is due at a node: its network interface's actions, and its processes, each of which computes, has a command under way, or waits.
+//! The schedule of a node: its network interface's actions, and its processes, each of which computes, has a
+//! pending command, or waits.
 //!
-//! **A process is resumed once for each operation.** Whatever is to resume it carries the number of that operation; when another has
-//! resumed it first, the number is old and nothing happens. So a wait that is over cannot end whatever comes after it.
+//! **A process is resumed once for each operation.** Each event that is to resume it carries the number of
+//! that operation; if another has resumed it first, the number is outdated and the event is ignored. So a
+//! wait that is over cannot end a later operation.
 
 use crate::agenda::Agenda;
 use crate::polling::Polling;
@@ -10,20 +12,21 @@ use crate::time::Microticks;
 use netloom_engine::Time;
 use smallvec::SmallVec;
 
-/// What is due at a node. `A` is what its network interface does, `W` what its processes may wait for.
+/// The schedule of a node. `A` is an action of its network interface, `W` a condition that its processes may
+/// wait for.
 pub struct Schedule<A, W> {
     agenda: Agenda<Due<A>>,
-    /// The rank of processes among what is due at one time.
+    /// The rank of processes among actions at the same time.
     rank: u32,
-    /// By number; those behind the last have not begun.
+    /// By number; those after the last have not started.
     processes: Vec<Progress<W>>,
 }
 
-/// Where a process is.
+/// The state of a process.
 struct Progress<W> {
-    /// The number of its operation, which begins anew after the last: entries of the agenda stay small, and none is that old.
+    /// The number of its operation, which wraps around: agenda entries stay small, and none is that old.
     operation: u32,
-    /// What it waits for, and since when, while nothing of it is there.
+    /// The conditions of its wait, and its start, while none of them holds.
     wait: Option<(Microticks, SmallVec<[W; 2]>)>,
 }
 
@@ -41,17 +44,18 @@ enum Due<A> {
         operation: u32,
         why: Resumed,
     },
-    /// The end of a wait, if that has not been satisfied.
+    /// The time limit of a wait.
     TimeOut {
         process: ProcessId,
         operation: u32,
     },
 }
 
-// Heaps move these about: what a process needs fits beside the tag of an interface's action, so that it takes no more room than that.
+// Heaps move these entries: a process's data fits next to the tag of an interface's action, so that it takes
+// no more space.
 const _: () = assert!(size_of::<Due<Result<Box<u8>, u8>>>() <= 16);
 
-/// What is to be done now.
+/// The next thing to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<A> {
     /// The network interface acts.
@@ -67,19 +71,20 @@ impl<A, W> Default for Schedule<A, W> {
 }
 
 impl<A, W> Schedule<A, W> {
-    /// That of an interface whose stations act in a fixed order within a tick ([`Self::at_ranked`]), and processes behind them.
+    /// The schedule of an interface whose stations act in a fixed order within a tick ([`Self::at_ranked`]),
+    /// before processes.
     pub fn clocked() -> Self {
         Schedule { rank: u32::MAX, ..Self::default() }
     }
 }
 
 impl<A, W: Copy> Schedule<A, W> {
-    /// The network interface does this at a time; of two things at one time, what was asked for first comes first.
+    /// Schedules an action of the network interface; actions at the same time stay in order.
     pub fn at(&mut self, at: Microticks, action: A) {
         self.agenda.at(at, Due::Action(action));
     }
 
-    /// The same for an interface whose stations act in a fixed order within a time: the lowest rank first.
+    /// The same for an interface whose stations act in a fixed order at the same time: the lowest rank first.
     pub fn at_ranked(&mut self, at: Microticks, rank: u32, action: A) {
         self.agenda.at_ranked(at, rank, Due::Action(action));
     }
@@ -92,7 +97,7 @@ impl<A, W: Copy> Schedule<A, W> {
         &mut self.processes[place]
     }
 
-    /// A process is resumed at a time: its operation is done.
+    /// Resumes a process at a time: its operation is complete.
     pub fn resume_at(&mut self, at: Microticks, process: ProcessId) {
         self.resume(at, process, Resumed::Done);
     }
@@ -102,7 +107,7 @@ impl<A, W: Copy> Schedule<A, W> {
         self.agenda.at_ranked(at, self.rank, Due::Resume { process, operation, why });
     }
 
-    /// A process waits from now on.
+    /// A process starts to wait.
     pub fn wait(&mut self, now: Microticks, process: ProcessId, wait: Wait<W>) {
         let progress = self.progress(process);
         let operation = progress.operation;
@@ -112,19 +117,19 @@ impl<A, W: Copy> Schedule<A, W> {
         }
     }
 
-    /// A process resumes at a time, since this of what it waits for (the place in its list) is there.
+    /// Resumes a process at a time, since the condition at index `place` of its wait holds.
     pub fn found_at(&mut self, at: Microticks, process: ProcessId, place: usize) {
         self.progress(process).wait = None;
         self.resume(at, process, Resumed::Found(place as u16));
     }
 
-    /// Whether any process waits for this.
+    /// Whether any process waits for a matching condition.
     pub fn is_awaited(&self, is_it: impl Fn(W) -> bool) -> bool {
         self.processes.iter().filter_map(|p| p.wait.as_ref()).any(|(_, any)| any.iter().any(|&w| is_it(w)))
     }
 
-    /// Something is there since `now`: those processes that wait for it find it, each when its loop of polls, or an interrupt, shows it.
-    /// Returns how many they are.
+    /// A condition holds since `now`: each process that waits for it notices it after the delay of its
+    /// polling loop, or of an interrupt. Returns their number.
     pub fn found(
         &mut self,
         now: Microticks,
@@ -148,7 +153,7 @@ impl<A, W: Copy> Schedule<A, W> {
         self.agenda.is_due(now)
     }
 
-    /// The next thing that is due by a tick, with its exact time.
+    /// The next due item by a tick, with its exact time.
     pub fn due(&mut self, now: Time) -> Option<(Microticks, Next<A>)> {
         loop {
             let (t, due) = self.agenda.due(now)?;
@@ -172,7 +177,7 @@ impl<A, W: Copy> Schedule<A, W> {
         }
     }
 
-    /// The tick at which the fabric must call, if it does not know it yet.
+    /// The tick of the next wake-up, if the fabric does not know it yet.
     pub fn arm(&mut self, now: Time) -> Option<Time> {
         self.agenda.arm(now)
     }
@@ -195,7 +200,7 @@ mod tests {
             s.wait(Microticks(now), process, Wait::for_one(watch));
         }
         assert!(s.is_awaited(|w| w == 'b') && !s.is_awaited(|w| w == 'c'));
-        // Turns of 10: the second ends at 520, and who has just begun needs one turn at the least.
+        // Turns of 10: the second ends at 520, and a process that has just started needs at least one turn.
         s.found(Microticks(512), poll, |process, w| process == 1 && w == 'a');
         s.found(Microticks(700), poll, |_, w| w == 'a');
         assert_eq!(s.due(Time::at(1)), Some((Microticks(523), Next::Resume(1, Resumed::Found(0)))));
@@ -203,7 +208,7 @@ mod tests {
         assert_eq!(s.due(Time::at(1)), None);
     }
 
-    /// The defect that this file is against: a second event for a wait that is over must not end what the process does next.
+    /// Regression: a second event for a wait that is over must not end the process's next operation.
     #[test]
     fn a_late_wake_up_does_nothing() {
         let mut s: Schedule<(), char> = Schedule::default();
@@ -217,22 +222,22 @@ mod tests {
         s.found(Microticks(7), poll, |_, w| w == 'b');
         assert_eq!(s.due(Time::at(0)), None);
         assert_eq!(s.due(Time::at(1)), Some((Microticks(23), Next::Resume(0, Resumed::Found(1)))));
-        // It computes for long; the limit of the wait passes meanwhile.
+        // It computes for a long time; the time limit of the wait passes meanwhile.
         s.resume_at(Microticks::TICK / 2, 0);
         assert_eq!(s.due(Time::at(1)), Some((Microticks::TICK / 2, Next::Resume(0, Resumed::Done))));
         assert_eq!(s.due(Time::at(9)), None);
     }
 
     proptest! {
-        /// Whatever comes in whatever order while a process goes from one operation to the next, each operation is ended once, by what it
-        /// asked for.
+        /// In whatever order events arrive while a process goes from one operation to the next, each
+        /// operation ends once, by its own event.
         #[test]
         fn each_operation_ends_once(events in proptest::collection::vec((0u64..40, 0u8..3), 1..60), limit in proptest::option::of(1u64..50)) {
             let mut s: Schedule<u8, u8> = Schedule::default();
             for &(at, watch) in &events {
                 s.at(Microticks(at), watch);
             }
-            // Waits for 0, computes for 7, waits for 1 with a limit, computes for 7, and so on.
+            // Waits for 0, computes for 7, waits for 1 with a time limit, computes for 7, and so on.
             let mut under_way = 0;
             let begin = |s: &mut Schedule<u8, u8>, t: Microticks, number: u64| match number % 4 {
                 0 => s.wait(t, 0, Wait::for_one(0)),

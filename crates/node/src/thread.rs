@@ -1,17 +1,17 @@
-//! The hardware thread that a process runs on, as the process' software sees it: what it is asked for it does in order, one after the
-//! other. Nothing here waits.
+//! The hardware thread of a process, as the process's software sees it: it executes operations in order, one
+//! after the other. Nothing here waits.
 
 use crate::process::{Failure, Measurement, Operation, Operations, Resumed, Wait};
 use crate::program::lock;
 use crate::time::Microticks;
 use std::sync::{Arc, Mutex};
 
-/// What a process and its node exchange.
+/// The state exchanged between a process and its node.
 pub(crate) struct Mailbox<C, W> {
     now: Microticks,
-    /// What has been asked for and the node has not yet taken over.
+    /// Operations that the node has not yet taken.
     pub(crate) operations: Operations<C, W>,
-    /// Why the process was resumed, until it has looked.
+    /// Why the process was resumed, until it reads this.
     pub(crate) resumed: Option<Resumed>,
     measurements: Vec<Measurement>,
 }
@@ -26,7 +26,7 @@ impl<C, W> Mailbox<C, W> {
     }
 }
 
-/// A process' hardware thread. `C` is a command to its network interface, `W` something to wait for.
+/// A process's hardware thread. `C` is a command to its network interface, `W` a condition to wait for.
 pub struct Thread<C, W>(pub(crate) Arc<Mutex<Mailbox<C, W>>>);
 
 impl<C, W> Clone for Thread<C, W> {
@@ -48,12 +48,12 @@ impl<C, W> Default for Thread<C, W> {
 }
 
 impl<C, W> Thread<C, W> {
-    /// Bytes of what a process and its node share.
+    /// Memory shared by a process and its node, bytes.
     pub const fn bytes() -> usize {
         size_of::<Mutex<Mailbox<C, W>>>()
     }
 
-    /// Its process is resumed at a time.
+    /// Resumes its process at a time.
     pub fn resumed(&self, now: Microticks, why: Resumed) {
         let mut mailbox = lock(&self.0);
         mailbox.now = now;
@@ -65,29 +65,29 @@ impl<C, W> Thread<C, W> {
         lock(&self.0).now
     }
 
-    /// Runs instructions for this long, behind all that it has been asked for.
+    /// Appends a computation of this length to its operations.
     pub fn spend(&self, microticks: Microticks) {
         lock(&self.0).spend(microticks);
     }
 
-    /// The same, and then gives a command to the network interface.
+    /// The same, followed by a command to the network interface.
     pub fn spend_and_submit(&self, microticks: Microticks, command: C) {
         let mut mailbox = lock(&self.0);
         mailbox.spend(microticks);
         mailbox.operations.push_back(Operation::Submit(command));
     }
 
-    /// Gives a command to the network interface, when all before it is done.
+    /// Appends a command to the network interface.
     pub fn submit(&self, command: C) {
         self.ask(Operation::Submit(command));
     }
 
-    /// Waits for something, when all before it is done.
+    /// Appends a wait.
     pub fn wait(&self, wait: Wait<W>) {
         self.ask(Operation::Wait(wait));
     }
 
-    /// Ends the process, for what it has done wrong, when all before it is done.
+    /// Appends the failure of the process.
     pub fn fail(&self, call: &str, reason: impl std::fmt::Display) {
         self.ask(Operation::Fail(Failure::new(call, reason)));
     }
@@ -96,12 +96,12 @@ impl<C, W> Thread<C, W> {
         lock(&self.0).operations.push_back(operation);
     }
 
-    /// Whether it has been asked for anything that its node has not taken over: time passes before the process is resumed.
+    /// Whether it has operations that its node has not taken: time passes before the process is resumed.
     pub fn has_pending(&self) -> bool {
         !lock(&self.0).operations.is_empty()
     }
 
-    /// Its node takes over what it has been asked for.
+    /// Moves its operations to its node.
     pub fn take(&self, operations: &mut Operations<C, W>) {
         let mut mailbox = lock(&self.0);
         if operations.is_empty() {
@@ -111,13 +111,13 @@ impl<C, W> Thread<C, W> {
         }
     }
 
-    /// Keeps a figure that the process measured.
+    /// Records a measurement of the process.
     pub fn measure(&self, key: u64, value: impl Into<u64>) {
         let value = value.into();
         lock(&self.0).measurements.push(Measurement { key, value });
     }
 
-    /// The figures so far.
+    /// The measurements so far.
     pub fn measurements(&self) -> Vec<Measurement> {
         lock(&self.0).measurements.clone()
     }

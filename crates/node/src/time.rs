@@ -1,41 +1,42 @@
-//! Time at a node, finer than ticks: rates and software times that do not fit the router's clock come out exactly.
+//! Time at a node, finer than ticks, so that rates and software times that are not multiples of the router's
+//! clock are exact.
 //!
-//! [`Microticks`] are not ticks ([`Time`]): going from one to the other takes a call that says how it rounds.
+//! [`Microticks`] are not ticks ([`Time`]): conversions are explicit about rounding.
 
 use netloom_engine::Time;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A time, or how long something takes, in millionths of a tick.
+/// A time or duration in millionths of a tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Microticks(pub u64);
 
 impl Microticks {
-    /// The begin of a run; no time at all.
+    /// The start of a run; a duration of zero.
     pub const ZERO: Self = Microticks(0);
     /// A tick.
     pub const TICK: Self = Microticks(1_000_000);
-    /// A thousandth of a tick, in which the machine files give times of software.
+    /// A thousandth of a tick, the unit of software times in machine files.
     pub const MILLITICK: Self = Microticks(1000);
-    /// Later than anything.
+    /// Later than any other time.
     pub const MAX: Self = Microticks(u64::MAX);
 
-    /// The begin of a tick.
+    /// The start of a tick.
     pub const fn at(tick: Time) -> Self {
         Self::of_ticks(tick.ticks())
     }
 
-    /// So many ticks.
+    /// This number of ticks.
     pub const fn of_ticks(ticks: u64) -> Self {
         Microticks(ticks * Self::TICK.0)
     }
 
-    /// So many thousandths of a tick.
+    /// This number of thousandths of a tick.
     pub const fn of_milliticks(milliticks: u64) -> Self {
         Microticks(milliticks * Self::MILLITICK.0)
     }
 
-    /// The nearest to a number of microticks.
+    /// Rounds to the nearest microtick.
     pub fn of_f64(microticks: f64) -> Self {
         Microticks(microticks.round() as u64)
     }
@@ -45,27 +46,27 @@ impl Microticks {
         self.0 / Self::TICK.0
     }
 
-    /// The tick in which this time lies.
+    /// The tick that contains this time.
     pub const fn tick(self) -> Time {
         Time::at(self.ticks())
     }
 
-    /// The first tick that is not before this time.
+    /// The first tick that does not start before this time.
     pub const fn tick_up(self) -> Time {
         Time::at(self.0.div_ceil(Self::TICK.0))
     }
 
-    /// Whether it is no time at all, or the begin of a run.
+    /// Whether it is a duration of zero, or the start of a run.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// How much later this is than another time; nothing if it is not.
+    /// The difference to an earlier time; zero if that is later.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Microticks(self.0.saturating_sub(other.0))
     }
 
-    /// How many turns of this length cover it.
+    /// The number of turns of this length that cover it.
     pub const fn div_ceil(self, turn: Self) -> u64 {
         self.0.div_ceil(turn.0)
     }

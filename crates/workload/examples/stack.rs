@@ -1,6 +1,6 @@
-//! How fast the fabric is under the real interfaces and traffic, without the study above them:
-//! `cargo run --release -p netloom-workload --example stack -- 8x8x8 LOAD TICKS THREADS`; a load of 0 is an all-to-all as fast
-//! as it goes.
+//! How fast the fabric is under the real interfaces and traffic, without the study above them: `cargo run
+//! --release -p netloom-workload --example stack -- 8x8x8 LOAD TICKS THREADS`; a load of 0 is an all-to-all
+//! as fast as it goes.
 
 use netloom_engine::{Progress, Time};
 use netloom_fabric::config::TorusConfig;

@@ -1,7 +1,7 @@
-//! What a study may say that the nodes do, and with what traffic.
+//! The workloads of a study, and their traffic.
 //!
-//! Each kind of workload is defined in one file: its keys, which machines take it, what fits them, who sends to whom, and what runs it ([`Workload`]). The
-//! list of all is at the end of `registry.rs`.
+//! Each kind of workload is defined in one file: its keys, the machines that support it, its checks, its
+//! destinations, and what runs it ([`Workload`]). The list of all kinds is at the end of `registry.rs`.
 
 mod jobs;
 mod kinds;
@@ -32,9 +32,9 @@ use netloom_messaging::transit::Hops;
 use std::any::Any;
 use std::sync::Arc;
 
-/// What a kind of workload says of itself. Nothing else asks which kind it is.
+/// A kind of workload. No other code distinguishes the kinds.
 pub trait Workload {
-    /// The machines that take it.
+    /// The machines that support it.
     fn machines() -> Machines
     where
         Self: Sized,
@@ -50,7 +50,7 @@ pub trait Workload {
         false
     }
 
-    /// Refuses what does not fit a machine, or the nodes of a job.
+    /// Checks it against a machine, or the nodes of a job.
     ///
     /// # Errors
     /// The first invalid value, with its key (`workload.…`) and what was expected.
@@ -58,7 +58,7 @@ pub trait Workload {
         Ok(())
     }
 
-    /// Who sends to whom, if it is a pattern; of what was checked.
+    /// Its destinations, if it is a pattern; it must have been checked.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -71,85 +71,85 @@ pub trait Workload {
         Runs::Traffic
     }
 
-    /// Whether programs run, by themselves or as some of several jobs: then the run ends when they do.
+    /// Whether it runs programs, alone or as some of several jobs: then the run ends when they do.
     fn runs_programs(&self) -> bool {
         !matches!(self.runs(), Runs::Traffic)
     }
 
-    /// Whether it ends by itself, with this traffic.
+    /// Whether it ends by itself with this traffic.
     fn ends(&self, traffic: &TrafficConfig) -> bool {
         self.runs_programs() || is_limited(traffic)
     }
 
-    /// Changes the names of the files that it reads.
+    /// Changes the names of its input files.
     fn each_file(&mut self, _change: &dyn Fn(&mut String)) {}
 }
 
-/// Whether nodes send so many packets and no more.
+/// Whether nodes send a limited number of packets.
 pub(crate) fn is_limited(traffic: &TrafficConfig) -> bool {
     traffic.packets_per_node.is_some()
 }
 
-/// Machines that take a kind of workload.
+/// The machines that support a kind of workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machines {
-    /// All.
+    /// All machines.
     All,
-    /// Tori whose nodes have routers of their own.
+    /// Tori with a router per node.
     Tori,
-    /// Machines of switches.
+    /// Switched networks.
     Switches,
 }
 
-/// What runs a workload.
+/// How a workload is run.
 pub enum Runs<'a> {
-    /// Nodes that send packets by a pattern.
+    /// Nodes send packets by a pattern.
     Traffic,
-    /// Programs of ranks that send messages.
+    /// Ranks run programs that send messages.
     Ranks(&'a dyn Ranks),
-    /// A program that is written for one network interface: what it is set to, of a type that this interface's file knows.
+    /// A program for one network interface: its configuration, of a type known to that interface's file.
     OnInterface(&'a dyn Any),
-    /// Nothing: cabinets and cables are counted.
+    /// Nothing is run: cabinets and cables are counted.
     Packaging(&'a PackagingConfig),
 }
 
 /// Programs of ranks.
 pub trait Ranks {
-    /// The programs, on a machine or a job of so many nodes.
+    /// The programs, on a machine or a job with this number of nodes.
     ///
     /// # Errors
-    /// A file that cannot be read; values that are impossible.
+    /// A file that cannot be read, or invalid values.
     fn rank_programs(&self, nodes: u32) -> Result<RankPrograms, ConfigError>;
 }
 
-/// The programs of all ranks, before these are laid onto nodes.
+/// The programs of all ranks, before they are mapped to nodes.
 pub struct RankPrograms {
-    /// How many ranks there are.
+    /// Number of ranks.
     pub ranks: u32,
-    /// All messages as (from, to, bytes); none where only a run tells them.
+    /// All messages as (from, to, bytes); empty if only a run determines them.
     pub messages: Vec<(u32, u32, u64)>,
-    /// The programs in the order of ranks, once it is known how far apart these are.
+    /// Creates the programs in the order of ranks, given the hops between them.
     pub programs: MakePrograms,
-    /// Makes a table of the marks that the ranks set, if the programs measure anything.
+    /// Converts the ranks' marks to a table, if the programs measure anything.
     pub measured: Option<ReadMarks>,
 }
 
-/// Makes the programs of ranks that are so far apart.
+/// Creates the programs of ranks, given the hops between them.
 pub type MakePrograms = Box<dyn Fn(&Hops) -> Vec<Box<dyn Program>>>;
 
-/// Reads what the ranks marked; how far apart they are it is told again.
+/// Reads the ranks' marks, given the hops between them.
 pub type ReadMarks = Box<dyn Fn(&Hops, &Marks) -> Measured + Send + Sync>;
 
 pub(crate) fn refuse<T>(key: &str, message: impl Into<String>) -> Result<T, ConfigError> {
     Err(ConfigError { key: key.into(), message: message.into() })
 }
 
-/// The same error under `workload`.
+/// The same error with its key under `workload`.
 pub(crate) fn of_workload(e: ConfigError) -> ConfigError {
     ConfigError { key: format!("workload.{}", e.key), ..e }
 }
 
-/// Refuses what is no fraction.
+/// Checks a fraction.
 fn fraction(fraction: f64) -> Result<(), ConfigError> {
     match (0.0..=1.0).contains(&fraction) {
         true => Ok(()),
@@ -157,7 +157,7 @@ fn fraction(fraction: f64) -> Result<(), ConfigError> {
     }
 }
 
-/// Refuses a list that has not a value for each dimension.
+/// Checks that a list has one value for each dimension.
 fn one_each(key: &str, found: usize, shape: &Shape) -> Result<(), ConfigError> {
     let n = shape.dimensions();
     match shape.torus() {

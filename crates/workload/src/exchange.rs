@@ -1,6 +1,7 @@
-//! Puts, gets and atomic additions between nodes at random, each at a place of its own and with data of its own, so that at the end every
-//! byte of each can be looked at: how many were issued, how many ended well, how many were reported as failed, and whether that is true.
-//! The same on any network interface; what calls it is beside the other programs of each.
+//! Puts, gets and atomic additions between random nodes, each with its own address and data, so that every
+//! byte can be verified at the end: how many were issued, how many succeeded, how many were reported as
+//! failed, and whether the reports are correct. The same on any network interface, which calls it like its
+//! other programs.
 
 mod tally;
 
@@ -13,19 +14,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// What a transaction is.
+/// The kind of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Data is brought to a place of its own at another node.
+    /// Puts data to a separate address at another node.
     Put,
-    /// Data that lies at another node is brought to a place of its own here.
+    /// Gets data from another node to a separate local address.
     Get,
-    /// A number is added to a word of its own at another node, which was 0, and what was there comes back.
+    /// Adds a number to a separate word at another node, which was 0, and fetches the old value.
     Atomic,
 }
 
-/// What is sent, and when.
+/// Random transactions: how many, of which kinds, and their timing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Exchange {
@@ -33,21 +34,22 @@ pub struct Exchange {
     #[serde(alias = "puts")]
     #[schemars(extend("x-aliases" = ["puts"]))]
     pub transactions: u32,
-    /// What they are: each one of these at random, as likely as any other of the list.
+    /// The kinds of transactions: each transaction has one of these at random, with equal probability.
     pub kinds: Vec<Kind>,
     /// Data of a put or a get, bytes: a multiple of 8.
     pub bytes: u64,
     /// Mean time between a process' transactions, ns; 0: as fast as they go.
     pub interval_ns: f64,
-    /// Transactions of a process that may be without their events.
+    /// Maximum number of outstanding transactions of a process.
     pub outstanding: u32,
-    /// When each process looks at what has come to its memory, us: after all has ended. 0: never.
+    /// When each process verifies the data that has arrived in its memory, us: after all transactions have
+    /// ended. 0: never.
     pub check_at_us: f64,
     /// Whether each transaction has a connection, on interfaces that have such.
     pub connect: bool,
     /// How long a process waits for a get without a connection, us: a lost one is not reported.
     pub give_up_us: f64,
-    /// Seed of who does what with whom.
+    /// Seed of the processes' choices.
     pub seed: u64,
 }
 
@@ -67,7 +69,7 @@ impl Default for Exchange {
     }
 }
 
-/// What is noted, and of which transaction: its number, or how it ended.
+/// Keys of measurements: the number of the transaction, and its outcome.
 const COMPLETED: u64 = 1 << 33;
 const FAILED: u64 = COMPLETED + 1;
 const FOUND: u64 = COMPLETED + 2;
@@ -78,14 +80,14 @@ const CHECKED: u64 = COMPLETED + 6;
 const WRONG: u64 = COMPLETED + 7;
 const GIVEN_UP: u64 = COMPLETED + 8;
 
-/// What a process' choices are drawn from, among the streams of a run; what its transactions bring; what they are.
+/// Random streams of a run: for a process's choices; for its transactions' data; for their kinds.
 const CHOICES: u64 = 31;
 const DATA: u64 = 32;
 const KINDS: u64 = 33;
-/// What lies at each node for others to get.
+/// For the data at each node that others get.
 const KNOWN: u64 = 34;
 
-/// Where a fetched word comes to, before it does: no word is that.
+/// Initial value at the address of a fetched word; no word has this value.
 const NOTHING_FETCHED: u64 = u64::MAX;
 
 impl Exchange {
@@ -119,22 +121,23 @@ impl Exchange {
         self.kinds.contains(&kind)
     }
 
-    /// Memory of a process: a place for each transaction of each node, those from which its own puts leave, and what lies there for others.
+    /// Memory of a process: a place for each transaction of each node, the sources of its own puts, and the
+    /// data that others get.
     pub(crate) fn memory(&self, nodes: u32) -> u64 {
         self.known(nodes, if self.has(Kind::Get) { self.transactions } else { 0 })
     }
 
-    /// Where what a node's transaction brings comes to lie: at its destination, or here what it fetches.
+    /// The address of a transaction's data: at its destination or, for fetched data, locally.
     pub(crate) fn place(&self, from: u32, n: u32) -> u64 {
         self.number(from, n) * self.bytes
     }
 
-    /// From where a put leaves, which is one of so many places.
+    /// The source address of a put, in one of the slots.
     pub(crate) fn source(&self, nodes: u32, slot: u32) -> u64 {
         (u64::from(nodes) * u64::from(self.transactions) + u64::from(slot)) * self.bytes
     }
 
-    /// What every process' so manyth get reads.
+    /// The address that every process's `n`-th get reads.
     pub(crate) fn known(&self, nodes: u32, n: u32) -> u64 {
         self.source(nodes, self.outstanding) + u64::from(n) * self.bytes
     }
@@ -143,32 +146,32 @@ impl Exchange {
         u64::from(from) * u64::from(self.transactions) + u64::from(n)
     }
 
-    /// Words none of which is that of memory to which nothing has come.
+    /// Words that all differ from those of untouched memory.
     fn words(&self, purpose: u64, node: u32, n: u32, bytes: u64) -> Vec<u8> {
         let mut stream = Stream::new(self.seed, purpose, self.number(node, n));
         (0..bytes / 8).flat_map(|_| (stream.draw() | 1).to_le_bytes()).collect()
     }
 
-    /// What a put brings.
+    /// The data of a put.
     pub(crate) fn data(&self, from: u32, n: u32) -> Vec<u8> {
         self.words(DATA, from, n, self.bytes)
     }
 
-    /// What an atomic operation adds.
+    /// The addend of an atomic operation.
     pub(crate) fn addend(&self, from: u32, n: u32) -> u64 {
         u64::from_le_bytes(self.words(DATA, from, n, 8).try_into().expect("a word"))
     }
 
-    /// What lies at a node to be got.
+    /// The data at a node that others get.
     pub(crate) fn known_data(&self, node: u32, n: u32) -> Vec<u8> {
         self.words(KNOWN, node, n, self.bytes)
     }
 
-    /// A process' own choices.
+    /// A process's own choices.
     pub(crate) fn plan(&self, node: u32, nodes: u32) -> Plan<'_> {
         Plan {
             stream: Stream::new(self.seed, CHOICES, node.into()),
-            // A stream of their own: with whom and when does not depend on what.
+            // A separate stream: partners and times do not depend on the kinds.
             kinds_stream: Stream::new(self.seed, KINDS, node.into()),
             kinds: &self.kinds,
             node,
@@ -179,7 +182,8 @@ impl Exchange {
     }
 }
 
-/// What comes of a look at a place: a note, if anything has come. What comes in packets may have come in part, but by whole words.
+/// Classifies the contents of a place: a measurement key, if anything has arrived. Data that arrives in
+/// packets may be partial, but in whole words.
 fn seen(found: &[u8], expected: &[u8]) -> Option<u64> {
     if found == expected {
         return Some(FOUND);
@@ -192,7 +196,7 @@ fn seen(found: &[u8], expected: &[u8]) -> Option<u64> {
     (!is_nothing(found)).then_some(PARTLY)
 }
 
-/// What a process does, with whom, and when.
+/// A process's sequence of transactions: kinds, partners and times.
 pub(crate) struct Plan<'a> {
     stream: Stream,
     kinds_stream: Stream,
@@ -203,12 +207,12 @@ pub(crate) struct Plan<'a> {
     due: f64,
 }
 
-/// A transaction as it was drawn.
+/// A drawn transaction.
 #[derive(Clone, Copy)]
 pub(crate) struct Drawn {
     pub to: u32,
     pub kind: Kind,
-    /// From when on it may be issued, ns.
+    /// The earliest time at which it may be issued, ns.
     pub due: f64,
 }
 
@@ -222,7 +226,7 @@ impl Plan<'_> {
     }
 }
 
-/// Where a transaction's data lies, here and there, and how much it is.
+/// The addresses of a transaction's data, local and remote, and its length.
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
     pub local: u64,
@@ -230,50 +234,50 @@ pub(crate) struct Places {
     pub bytes: u64,
 }
 
-/// A network interface as this program uses it.
+/// The operations of a network interface that this program uses.
 pub(crate) trait Interface {
     fn node(&self) -> u32;
     fn nodes(&self) -> u32;
-    /// The time, ns.
+    /// The current time, ns.
     fn now_ns(&self) -> f64;
     fn measure(&self, of: u64, value: u64);
     fn now(&self) -> Microticks;
-    /// Memory, by where it lies in the registered segment.
+    /// Memory, by offset in the registered segment.
     fn store(&self, at: u64, bytes: &[u8]);
     fn load(&self, at: u64, bytes: usize) -> Vec<u8>;
-    /// Waits for so long.
+    /// Waits for this long.
     async fn sleep_ns(&self, ns: f64);
-    /// Puts memory here to memory there; its event will say `id`, as that of the others.
+    /// Puts local memory to remote memory; its event has the data `id`, as have those of the others.
     async fn put(&self, to: u32, places: Places, id: u32) -> Outcome;
-    /// Gets memory there to memory here.
+    /// Gets remote memory to local memory.
     async fn get(&self, to: u32, places: Places, id: u32) -> Outcome;
-    /// Adds to a word there, and fetches what was there to memory here.
+    /// Adds to a remote word, and fetches its old value to local memory.
     async fn add(&self, to: u32, places: Places, addend: u64, id: u32) -> Outcome;
-    /// Waits for the event of a transaction: which, and whether it ended well.
+    /// Waits for the event of a transaction: its number, and whether it succeeded.
     async fn ended(&self) -> Result<(u32, bool), Failure>;
-    /// The same for so long at most.
+    /// The same with a time limit.
     async fn ended_within(&self, ns: f64) -> Result<Option<(u32, bool)>, Failure>;
-    /// Whether this side is told if a get is lost.
+    /// Whether this side is notified if a get is lost.
     fn tells_of_gets(&self) -> bool;
 }
 
-/// A transaction without its event.
+/// An outstanding transaction.
 struct UnderWay {
     slot: u32,
     kind: Kind,
     to: u32,
-    /// When it is given up, ns.
+    /// Time at which it is given up, ns.
     until: Option<f64>,
 }
 
-/// A process.
+/// The state of a process.
 struct Process<'a, I> {
     nic: I,
     c: &'a Exchange,
-    /// Places from which puts may leave.
+    /// Free source slots of puts.
     free: Vec<u32>,
     under_way: HashMap<u32, UnderWay>,
-    /// Gets that did not end well, and from whom they were.
+    /// Gets that did not succeed, with their targets.
     not_got: Vec<(u32, u32)>,
 }
 
@@ -347,14 +351,14 @@ impl<I: Interface> Process<'_, I> {
             (None, Some((_, n))) => (n, GIVEN_UP),
             (None, None) => unreachable!("without an end it waits for an event"),
         };
-        // What comes after it has been given up is no longer waited for.
+        // An event after it has been given up is ignored.
         let Some(UnderWay { slot, kind, to, .. }) = self.under_way.remove(&n) else { return Ok(()) };
         let (nic, c) = (&self.nic, self.c);
         let (place, number) = (c.place(nic.node(), n), c.number(nic.node(), n));
         nic.measure(note, number);
         match (kind, note) {
             (Kind::Get, COMPLETED) => {
-                // At once: what comes later came too late.
+                // Checked at once: data that arrives later is too late.
                 let found = nic.load(place, c.bytes as usize);
                 seen(&found, &c.known_data(to, n)).into_iter().for_each(|of| nic.measure(of, number));
             }
@@ -367,7 +371,7 @@ impl<I: Interface> Process<'_, I> {
     }
 }
 
-/// Looks at all that has come to a process' memory, and at what has come of the gets that did not end well.
+/// Verifies all data that has arrived in a process's memory, and that of the gets that did not succeed.
 fn look(nic: &impl Interface, c: &Exchange, not_got: &[(u32, u32)]) {
     let (node, nodes) = (nic.node(), nic.nodes());
     for from in (0..nodes).filter(|&from| from != node) {
@@ -405,7 +409,7 @@ mod tests {
         assert_eq!((of([7, 5, 9]), of([5, 7, 1]), of([10, 0, 0])), (Some(WRONG), Some(WRONG), Some(WRONG)));
     }
 
-    /// Otherwise two runs that differ only in what is done would not do it at the same times.
+    /// Otherwise two runs with different kinds would issue their transactions at different times.
     #[test]
     fn what_is_drawn_does_not_change_with_whom() {
         let all = [Kind::Put, Kind::Get, Kind::Atomic];

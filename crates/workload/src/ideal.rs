@@ -1,8 +1,9 @@
-//! Test support: an ideal network, where a message takes a latency and its bytes and never meets another one.
+//! Test support: an ideal network, in which a message takes a latency and its transmission time, without
+//! contention.
 //!
-//! A send finishes once its bytes have left at the given rate; the message arrives a latency later, but never before
-//! one that its sender had sent to the same rank earlier. A receive finishes when its message is there. Simultaneous
-//! events happen in the order in which they were caused.
+//! A send finishes once its bytes have left at the given rate; the message arrives a latency later, but never
+//! before an earlier one from the same sender to the same rank. A receive finishes when its message has
+//! arrived. Simultaneous events happen in the order in which they were caused.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,24 +11,24 @@ use std::collections::{BinaryHeap, HashMap};
 use crate::matching::Contexts;
 use crate::program::{Issue, OpId, Operation, Program};
 
-/// The network's two numbers.
+/// The network's parameters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ideal {
     /// From the last byte's departure to its arrival, ns.
     pub latency_ns: u64,
-    /// Time of a byte at a sender, ps.
+    /// Transmission time per byte at a sender, ps.
     pub ps_per_byte: u64,
 }
 
-/// What a run took.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Finish {
     /// When each rank's last operation finished, ps.
     pub ranks_ps: Vec<u64>,
-    /// Sends, and their bytes in all.
+    /// Number of sends, and their total bytes.
     pub messages: u64,
     pub bytes: u64,
-    /// Operations of all kinds.
+    /// Number of operations of all kinds.
     pub operations: u64,
     /// Marks: rank, key, ps.
     pub marks: Vec<(u32, u64, u64)>,
@@ -42,14 +43,14 @@ impl Finish {
     }
 }
 
-/// Nothing outstanding can finish.
+/// Deadlock: no outstanding operation can finish.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// The ranks that are not done, each with the receives (source, tag) that it waits for, in order of issue.
+    /// The unfinished ranks, each with the receives (source, tag) that it waits for, in order of issue.
     pub stuck: Vec<(u32, Vec<Wait>)>,
 }
 
-/// A receive that nothing matched: source and tag.
+/// An unmatched receive: source and tag.
 pub type Wait = (Option<u32>, Option<u32>);
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -106,7 +107,7 @@ impl Run {
 }
 
 impl Ideal {
-    /// Runs one program a rank to its end.
+    /// Runs one program per rank to its end.
     pub fn run<P: Program + ?Sized>(self, programs: &mut [Box<P>]) -> Result<Finish, Deadlock> {
         let ranks = programs.len();
         let finish = Finish { ranks_ps: vec![0; ranks], messages: 0, bytes: 0, operations: 0, marks: vec![] };

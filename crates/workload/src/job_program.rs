@@ -2,8 +2,8 @@
 
 use crate::program::{Issue, OpId, Operation, Program};
 
-/// A rank of a job. The ranks of its program are numbered from 0, those of all jobs on the machine one after the other: what its program
-/// sends and receives is numbered anew, so that jobs do not hear from each other.
+/// A rank of a job. The ranks of its program are numbered from 0, those of all jobs on the machine
+/// consecutively: its program's sends and receives are renumbered, so that jobs do not interact.
 pub struct JobProgram {
     first: u32,
     program: Box<dyn Program>,

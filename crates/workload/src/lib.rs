@@ -1,8 +1,9 @@
-//! What the nodes do: traffic patterns, skeletons of programs, traces.
+//! Workloads of nodes: traffic patterns, skeletons of programs, traces.
 //!
-//! Everything that runs on the simulated nodes is a [`program::Program`]: a state machine that issues operations and
-//! hears of their end. [`skeleton`]s are written as if they were the programs themselves, [`goal`] replays recorded
-//! ones, [`matching`] is the receive side that both need, and [`mapping`] says which node each rank runs on.
+//! Everything that runs on the simulated nodes is a [`program::Program`]: a state machine that issues
+//! operations and is notified of their completion. [`skeleton`]s are written like the programs themselves,
+//! [`goal`] replays recorded ones, [`matching`] is the receive side of both, and [`mapping`] determines the
+//! node of each rank.
 
 pub mod config;
 pub mod exchange;

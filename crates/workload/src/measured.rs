@@ -1,4 +1,5 @@
-//! What workloads measure, as data: tables whose columns say what they are and in which unit. Whoever shows them asks no more than that.
+//! Measurements of workloads, as data: tables whose columns have labels and units, which is all that a report
+//! needs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,28 +7,28 @@ use serde::{Deserialize, Serialize};
 /// A column of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Column {
-    /// What it is; may be empty where the unit says it.
+    /// Its name; may be empty where the unit says it.
     pub label: String,
     /// Its unit; empty of a plain count, which no curve is drawn of.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Whether it says what was measured, such as the size of messages, and is no figure that came out.
+    /// Whether it is a setting, such as the size of messages, rather than a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_setting: bool,
 }
 
 impl Column {
-    /// A figure.
+    /// A result column.
     pub fn new(label: &str, unit: &str) -> Column {
         Column { label: label.into(), unit: unit.into(), is_setting: false }
     }
 
-    /// What the figures depend on.
+    /// A setting column.
     pub fn setting(label: &str, unit: &str) -> Column {
         Column { is_setting: true, ..Column::new(label, unit) }
     }
 
-    /// For people: `"put ns"`.
+    /// For display: `"put ns"`.
     pub fn heading(&self) -> String {
         format!("{} {}", self.label, self.unit).trim().to_owned()
     }
@@ -39,16 +40,16 @@ impl Column {
     }
 }
 
-/// Columns of tables: first those that the figures depend on, then the figures, each with its unit.
+/// Columns of tables: first settings, then results, each with its unit.
 pub fn columns(settings: &[(&str, &str)], figures: &[(&str, &str)]) -> Vec<Column> {
     let settings = settings.iter().map(|(label, unit)| Column::setting(label, unit));
     settings.chain(figures.iter().map(|(label, unit)| Column::new(label, unit))).collect()
 }
 
-/// What a workload measured, as a table.
+/// The measurements of a workload, as a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// What it is.
+    /// Its title.
     pub title: String,
     /// Its columns.
     pub columns: Vec<Column>,
@@ -56,8 +57,8 @@ pub struct Measured {
     pub rows: Vec<Vec<f64>>,
 }
 
-/// The figures of a table by their keys: as they are where it has one row; else with the settings at which they were measured, as in
-/// `latency_us_at_8_B`.
+/// The results of a table by their keys: unchanged if it has one row; otherwise with the settings at which
+/// they were measured, as in `latency_us_at_8_B`.
 pub fn figures(columns: &[Column], rows: &[Vec<f64>]) -> Vec<(String, f64)> {
     let varies = |column: usize| rows.windows(2).any(|two| two[0].get(column) != two[1].get(column));
     let at: Vec<usize> = (0..columns.len()).filter(|&c| columns[c].is_setting && varies(c)).collect();

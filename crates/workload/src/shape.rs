@@ -1,4 +1,5 @@
-//! A machine as patterns, placements and mappings see it: how many nodes it has, their coordinates, neighbours and groups.
+//! A machine as patterns, placements and mappings see it: the number of its nodes, their coordinates,
+//! neighbours and groups.
 
 use netloom_fabric::config::DIMENSIONS_MAX;
 use netloom_fabric::topology::torus::Torus;
@@ -6,14 +7,15 @@ use netloom_fabric::topology::wiring::Wiring;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Coordinates of a node; those beyond the machine's dimensions are 0.
+/// Coordinates of a node; 0 in dimensions that the machine does not have.
 pub type Coordinates = [u32; DIMENSIONS_MAX];
 
-/// The nodes of a machine, or of a job on it. Where there are no dimensions, nodes form a ring in the order of their numbers.
+/// The nodes of a machine, or of a job on it. Without dimensions, nodes form a ring in the order of their
+/// numbers.
 #[derive(Clone, Debug)]
 pub struct Shape {
     nodes: u32,
-    /// Nodes along each dimension, 1 beyond the machine's.
+    /// Nodes along each dimension, 1 in dimensions that the machine does not have.
     lengths: Coordinates,
     dimensions: usize,
     kind: Kind,
@@ -28,19 +30,20 @@ enum Kind {
 }
 
 impl Shape {
-    /// Of a torus or mesh. A group is a plane of the last dimension that is longer than 1; each node has a router of its own.
+    /// A torus or mesh. A group is a plane of the last dimension that is longer than 1; each node has a
+    /// router of its own.
     pub fn of_torus(torus: &Torus) -> Self {
         let lengths = std::array::from_fn(|d| torus.length(d));
         let dimensions = torus.dimensions();
         Shape { nodes: torus.nodes(), lengths, dimensions, kind: Kind::Torus(torus.clone()) }
     }
 
-    /// Of a network of switches, whose groups are those of its wiring.
+    /// A switched network, with the groups of its wiring.
     pub fn of_switches(wiring: &Arc<Wiring>) -> Self {
         Shape { kind: Kind::Switches(Arc::clone(wiring)), ..Self::of_job(wiring.nodes()) }
     }
 
-    /// Of a job on `nodes` nodes, numbered in the order in which it got them: no dimensions, no groups.
+    /// A job on `nodes` nodes, numbered in the order of their allocation: no dimensions, no groups.
     pub fn of_job(nodes: u32) -> Self {
         let mut lengths = [1; DIMENSIONS_MAX];
         lengths[0] = nodes;
@@ -61,12 +64,12 @@ impl Shape {
         }
     }
 
-    /// Number of dimensions; 1 of a machine without any.
+    /// Number of dimensions; 1 for a machine without any.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// Nodes along each dimension; the number of nodes where there are no dimensions.
+    /// Nodes along each dimension; the number of nodes without dimensions.
     pub fn lengths(&self) -> &[u32] {
         &self.lengths[..self.dimensions]
     }
@@ -76,7 +79,7 @@ impl Shape {
         self.torus().is_none_or(|torus| torus.wraps(d))
     }
 
-    /// The coordinates of a node; its number where there are no dimensions.
+    /// The coordinates of a node; its number without dimensions.
     pub fn coordinates(&self, mut node: u32) -> Coordinates {
         self.lengths.map(|length| {
             let c = node % length;
@@ -90,20 +93,21 @@ impl Shape {
         at.iter().zip(&self.lengths).rev().fold(0, |node, (c, length)| node * length + c)
     }
 
-    /// Fewest hops between two nodes in dimension `d`.
+    /// Minimum hops between two nodes in dimension `d`.
     pub fn distance(&self, from: u32, to: u32, d: usize) -> u32 {
         let (a, b) = (self.coordinates(from)[d], self.coordinates(to)[d]);
         let direct = a.abs_diff(b);
         if self.wraps(d) { direct.min(self.lengths[d] - direct) } else { direct }
     }
 
-    /// Fewest hops between two nodes.
+    /// Minimum hops between two nodes.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         (0..self.dimensions()).map(|d| self.distance(from, to, d)).sum()
     }
 
-    /// Neighbours of a node: over each link of a torus, or the nodes with the next greater and the next smaller number. On a ring of
-    /// two a torus has both links to the one neighbour; without dimensions it is there once.
+    /// Neighbours of a node: over each link of a torus, or the nodes with the next higher and the next lower
+    /// number. On a torus ring of two both links lead to the same neighbour, which is listed twice; without
+    /// dimensions it is listed once.
     pub fn neighbours(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let ports = match &self.kind {
             Kind::Torus(torus) => torus.ports(),
@@ -115,7 +119,7 @@ impl Shape {
         })
     }
 
-    /// Number of groups; 0 of a job.
+    /// Number of groups; 0 for a job.
     pub fn groups(&self) -> u32 {
         match &self.kind {
             Kind::Torus(_) => self.nodes / self.plane(),
@@ -165,7 +169,7 @@ impl Shape {
         }
     }
 
-    /// The group of a node; 0 of a job.
+    /// The group of a node; 0 for a job.
     pub fn group(&self, node: u32) -> u32 {
         match &self.kind {
             Kind::Torus(_) => node / self.plane(),
@@ -174,7 +178,7 @@ impl Shape {
         }
     }
 
-    /// The machine for people: `"8x8x8 machine"`, `"machine of 1056 nodes"`.
+    /// The machine for display: `"8x8x8 machine"`, `"machine of 1056 nodes"`.
     pub fn words(&self) -> String {
         let dims: Vec<String> = self.lengths().iter().map(u32::to_string).collect();
         match &self.kind {

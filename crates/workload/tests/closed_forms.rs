@@ -1,6 +1,6 @@
-//! Whole runs against what can be computed by hand: latency without load, loads of links, throughput where something is
-//! saturated. Times are those of `docs/torus-router.md`: a hop is 17 ticks, a packet of c chunks takes 32 c + 4 on a link, a
-//! token-ack 12.
+//! Whole runs against what can be computed by hand: latency without load, loads of links, throughput where
+//! something is saturated. Times are those of `docs/torus-router.md`: a hop is 17 ticks, a packet of c chunks
+//! takes 32 c + 4 on a link, a token-ack 12.
 
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{Escape, HalfwayTie, TorusConfig};
@@ -35,7 +35,8 @@ struct Lone {
     header: Header,
 }
 
-/// Sends a list's packets from the first injection FIFO (the high-priority ones from the seventh) and measurements what arrives.
+/// Sends a list's packets from the first injection FIFO (the high-priority ones from the seventh) and
+/// measurements what arrives.
 struct Listed {
     numbers: Vec<u32>,
     queues: Vec<VecDeque<(u64, Lone)>>,
@@ -125,7 +126,8 @@ fn a_lone_packet_takes_a_hop_s_time_a_hop_and_its_own_length() {
     zero_load::<10>(&[1, 4, 3, 2, 2], &[false, true, false, false, true], |c| c.router.dynamic_vcs = 4);
 }
 
-/// One packet down a line leaves a copy at each node when it would have been the last: nothing waits for anything.
+/// One packet down a line leaves a copy at each node when it would have been the last: nothing waits for
+/// anything.
 #[test]
 fn a_deposit_reaches_every_node_of_its_line() {
     for (dims, wrap) in [(&[8, 4, 3][..], true), (&[5, 1, 7], false)] {
@@ -201,8 +203,8 @@ fn all_to_all() -> WorkloadConfig {
     WorkloadConfig::AllToAll(AllToAll::default())
 }
 
-/// On a ring of k nodes of a machine of N, all pairs send k/4 hops on average; N k / 8 packets cross each link if the ties
-/// half-way round are shared out evenly, as parity does.
+/// On a ring of k nodes of a machine of N, all pairs send k/4 hops on average; N k / 8 packets cross each
+/// link if the ties half-way round are shared out evenly, as parity does.
 #[test]
 fn an_all_to_all_loads_links_by_the_length_of_their_dimension() {
     for dims in [[8, 8, 8], [8, 4, 4]] {
@@ -248,8 +250,8 @@ fn an_all_to_all_loads_a_mesh_in_its_middle() {
     }
 }
 
-/// Each link has its own packets, m of them, and the acknowledgements of its neighbour's: the second packet follows at once,
-/// each later one an acknowledgement later.
+/// Each link has its own packets, m of them, and the acknowledgements of its neighbour's: the second packet
+/// follows at once, each later one an acknowledgement later.
 #[test]
 fn neighbours_exchange_at_the_full_rate_of_the_links() {
     for (dims, m) in [([4, 4, 4], 1), ([4, 4, 4], 10), ([3, 5, 4], 40)] {
@@ -261,8 +263,8 @@ fn neighbours_exchange_at_the_full_rate_of_the_links() {
     }
 }
 
-/// On a ring of 8, nodes 0 to 7 send over -1, -3, +3, +1, -1, -3, +3, +1 links: two flows meet on the links between 3 and 4 and
-/// between 7 and 0, in both directions, and their acknowledgements with them.
+/// On a ring of 8, nodes 0 to 7 send over -1, -3, +3, +1, -1, -3, +3, +1 links: two flows meet on the links
+/// between 3 and 4 and between 7 and 0, in both directions, and their acknowledgements with them.
 #[test]
 fn bit_complement_meets_in_the_middle() {
     let (m, plus) = (60, [1, 0, 1, 2, 1, 0, 1, 2]);
@@ -325,9 +327,9 @@ fn saturate(
     Saturated { rate, utilization: utilization.collect(), acks: sum(|c| c.acks) / sum(|c| c.packets) }
 }
 
-/// A node's packets cross k/4 links of a dimension on average, and a node has two of them: 8/k packets for each that a link
-/// carries. The longest dimension decides. Of unequal dimensions even dynamic routing does not fill the longest: packets that
-/// still have to go along it fill the buffers of the others, too.
+/// A node's packets cross k/4 links of a dimension on average, and a node has two of them: 8/k packets for
+/// each that a link carries. The longest dimension decides. Of unequal dimensions even dynamic routing does
+/// not fill the longest: packets that still have to go along it fill the buffers of the others, too.
 #[test]
 fn uniform_traffic_fills_the_links_of_the_longest_dimension() {
     for (dims, least) in [([8, 8, 8], 0.97), ([16, 4, 4], 0.86)] {
@@ -348,8 +350,8 @@ fn uniform_traffic_fills_the_links_of_the_longest_dimension() {
     }
 }
 
-/// All go k/2 - 1 hops in the plus direction: the plus links carry nothing but packets, the minus links nothing but their
-/// acknowledgements.
+/// All go k/2 - 1 hops in the plus direction: the plus links carry nothing but packets, the minus links
+/// nothing but their acknowledgements.
 #[test]
 fn tornado_fills_one_side_of_the_rings() {
     for (dims, routing, least) in [

@@ -1,6 +1,6 @@
-//! Faults in numbers: puts, gets and atomic operations at random at about half load, on both machines of switches, while links and routers
-//! fail, lanes are lost, or bits come wrong. Whatever was issued has completed, and is there byte by byte, or has been reported as failed to
-//! who issued it.
+//! Faults in numbers: puts, gets and atomic operations at random at about half load, on both machines of
+//! switches, while links and routers fail, lanes are lost, or bits come wrong. Whatever was issued has
+//! completed, and is there byte by byte, or has been reported as failed to who issued it.
 
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::{
@@ -281,7 +281,8 @@ fn gets_and_atomics_are_as_true_when_bits_are_wrong() {
     }
 }
 
-/// Packets that come damaged: data of gets among them, and the answers of atomic operations that have been done.
+/// Packets that come damaged: data of gets among them, and the answers of atomic operations that have been
+/// done.
 #[test]
 fn no_damaged_get_is_taken_for_whole() {
     let rare = SwitchedFaults { soft_error_rate: 1e-3, soft_double_share: 0.5, ..SwitchedFaults::default() };

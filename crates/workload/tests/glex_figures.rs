@@ -1,5 +1,5 @@
-//! What the programs on TH Express NICs measure, beside what was published. What a constant was fitted to must come out; what follows is
-//! printed, and only held to what has been seen, so that a change is noticed.
+//! What the programs on TH Express NICs measure, beside what was published. What a constant was fitted to
+//! must come out; what follows is printed, and only held to what has been seen, so that a change is noticed.
 
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::config::TiledConfig;
@@ -62,8 +62,8 @@ fn bandwidths() {
                 match (both_ways, bytes) {
                     // Published: 11.7 GB/s from 4 KB.
                     (false, 4096..) => assert!((rate / 11.7 - 1.0).abs() < 0.02, "fitted"),
-                    // Published: 20.6 GB/s from 8 KB, and a prediction is to be within 5% of it. This is 7 to 9% above: see
-                    // docs/th-nic.md.
+                    // Published: 20.6 GB/s from 8 KB, and a prediction is to be within 5% of it. This is 7 to
+                    // 9% above: see docs/th-nic.md.
                     (true, 8192..) => assert!((21.5..22.6).contains(&rate), "as it has been seen"),
                     _ => {}
                 }
@@ -72,7 +72,8 @@ fn bandwidths() {
     }
 }
 
-/// By NICs and by hosts: NICs need not wait for their hosts at each level of the tree. The programs check what they get.
+/// By NICs and by hosts: NICs need not wait for their hosts at each level of the tree. The programs check
+/// what they get.
 #[test]
 fn collectives() {
     for path in [Path::Pio, Path::Dma] {

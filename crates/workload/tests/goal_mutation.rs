@@ -1,5 +1,6 @@
-//! Damaged traces by the hundred thousand: neither parser panics or takes memory that the file does not justify, and
-//! whatever they accept is sound. The targets in `fuzz/` do the same under a fuzzer, which needs a nightly compiler.
+//! Damaged traces by the hundred thousand: neither parser panics or takes memory that the file does not
+//! justify, and whatever they accept is sound. The targets in `fuzz/` do the same under a fuzzer, which needs
+//! a nightly compiler.
 
 use netloom_workload::goal::{ANY, COLLECTIVES, Kind, Trace, binary, text, write_text};
 use rand::{Rng, RngExt, SeedableRng};

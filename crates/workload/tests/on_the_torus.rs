@@ -128,7 +128,8 @@ fn threads_and_blocks_do_not_matter() {
 
 #[test]
 fn a_relay_sends_on_by_the_second_leg_alone() {
-    // Here some first legs are static and second ones are not: a packet that stayed static would wait at a dead node for ever.
+    // Here some first legs are static and second ones are not: a packet that stayed static would wait at a
+    // dead node for ever.
     let mut config = TorusConfig::bluegene_l(&[8, 8, 8]);
     config.topology.dead_nodes = vec![vec![2, 0, 6], vec![1, 6, 6]];
     let nic = FifoConfig::default();
@@ -152,7 +153,8 @@ fn a_relay_sends_on_by_the_second_leg_alone() {
     }
 }
 
-/// With nodes out of order, an all-to-all of the others runs to its end: what is in the way is passed or relayed.
+/// With nodes out of order, an all-to-all of the others runs to its end: what is in the way is passed or
+/// relayed.
 #[test]
 fn an_all_to_all_goes_round_dead_nodes() {
     let mut config = TorusConfig::bluegene_l(&[4, 4, 4]);

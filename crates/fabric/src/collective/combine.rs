@@ -1,20 +1,20 @@
-//! The data of packets that meet, combined word by word.
+//! Combines the data of packets that meet, word by word.
 
 use super::header::{CollectiveHeader, Flags};
 use super::{float, integer};
 use crate::packet::Data;
 
-/// What came of packets that met.
+/// The result of combining packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Combined {
-    /// The header of the packet that goes on.
+    /// The header of the combined packet.
     pub header: CollectiveHeader,
-    /// Its data; none is zeros.
+    /// Its data; `None` stands for zeros.
     pub data: Option<Data>,
 }
 
-/// Combines packets, in the order of a node's inputs. Data that is not there is zeros, and zeros combined are zeros, whatever the
-/// operation.
+/// Combines packets in the order of a node's inputs. Missing data counts as zeros, and zeros combine to zeros
+/// in every operation.
 ///
 /// # Panics
 /// If there is no packet.
@@ -32,7 +32,7 @@ pub fn combine(packets: &[(CollectiveHeader, Option<Data>)]) -> Combined {
     {
         return Combined { header, data: data.clone() };
     }
-    // Of packets of different sizes, which the mismatch tells, the shorter ones end in zeros.
+    // If sizes differ, which the mismatch flag reports, the shorter packets are padded with zeros.
     let word = header.word_B as usize;
     let length = length.next_multiple_of(word);
     let whole = |data: &Option<Data>| {
@@ -110,7 +110,7 @@ mod tests {
         let add = Operation::AddUnsigned;
         let over = combine(&[packet(add, 4, &[0xff; 4]), packet(add, 4, &[0, 0, 0, 1])]);
         assert_eq!(over.header.flags, Flags { overflow: true, ..Flags::default() });
-        // The node above knows of it, and adds what it finds itself.
+        // The parent receives the flags and adds its own.
         let mut other = packet(add, 8, &[0; 8]);
         other.0.flags.nan = true;
         let both = combine(&[(over.header, over.data), other]);

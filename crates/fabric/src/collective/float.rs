@@ -1,23 +1,24 @@
-//! Double-precision numbers (section II.C): a unit in front finds the greatest exponent of all inputs; the ALUs add mantissas
-//! as integers, shifted to that exponent; a unit behind makes an IEEE number of the sum. So a sum of any number of inputs takes one
-//! pass, and is the same whatever the order in which they came.
+//! Double-precision arithmetic (section II.C). A first unit finds the largest exponent of all inputs; the
+//! ALUs add mantissas as integers, shifted to that exponent; a last unit converts the sum to an IEEE number.
+//! A sum of any number of inputs therefore takes one pass, and does not depend on the order in which they
+//! arrive.
 //!
-//! The paper does not say how wide mantissas are there. Here they have the 64 bits of the word **(ours)**: sign, four bits for
-//! the carries of twelve inputs, the 53 of the number, six below. What is shifted out below is dropped **(ours)**; the unit behind
-//! rounds to the nearest, ties to even **(ours)**.
+//! The paper does not give the width of these mantissas. Here they have the 64 bits of a word **(ours)**: a
+//! sign, four bits for the carries of twelve inputs, the number's 53 bits, and six bits below. Bits shifted
+//! out below are dropped **(ours)**; the last unit rounds to nearest, ties to even **(ours)**.
 
 use super::header::Operation;
 
-/// Bits below those of the number.
+/// Bits below the mantissa's own.
 const BELOW: u32 = 6;
-/// Bits of a mantissa, the hidden one included.
+/// Bits of a mantissa, including the hidden one.
 const MANTISSA: u32 = 53;
-/// The IEEE format: bits of the exponent, and the greatest, which stands for what is no finite number.
+/// The largest exponent of the IEEE format, which marks infinities and NaNs.
 const EXPONENT_MAX: i32 = 0x7ff;
-/// What the unit behind makes of anything that is not a number.
+/// The result that stands for any NaN.
 const NAN: u64 = 0x7ff8 << 48;
 
-/// Combines one word of all inputs; returns it, and whether it is no number.
+/// Combines one word of all inputs; returns it, and whether the result is a NaN.
 pub(super) fn combine(operation: Operation, inputs: impl Iterator<Item = f64> + Clone) -> (f64, bool) {
     if inputs.clone().any(f64::is_nan) {
         return (f64::from_bits(NAN), true);
@@ -46,12 +47,12 @@ fn sum(inputs: impl Iterator<Item = f64> + Clone) -> f64 {
     format(total, exponent)
 }
 
-/// A number's biased exponent; numbers without the hidden bit have that of the least with it.
+/// A number's biased exponent; subnormal numbers have that of the smallest normal one.
 fn exponent(x: f64) -> i32 {
     ((x.to_bits() >> (MANTISSA - 1)) as i32 & EXPONENT_MAX).max(1)
 }
 
-/// A number's mantissa with [`BELOW`] bits below it, shifted to a greater exponent.
+/// A number's mantissa with [`BELOW`] bits below it, shifted to the larger exponent `greatest`.
 fn aligned(x: f64, greatest: i32) -> i64 {
     let bits = x.to_bits();
     let hidden = u64::from(bits >> (MANTISSA - 1) & EXPONENT_MAX as u64 != 0) << (MANTISSA - 1);
@@ -67,10 +68,10 @@ fn format(total: i64, exponent: i32) -> f64 {
         return 0.0;
     }
     let magnitude = total.unsigned_abs();
-    // Where the sum's first bit would be in a number of its own exponent.
+    // The position of the sum's leading bit in a number of its own exponent.
     let length = 64 - magnitude.leading_zeros() as i32;
     let mut own = exponent + length - (MANTISSA + BELOW) as i32;
-    // Numbers below the least exponent keep it, and have fewer bits.
+    // Subnormal numbers keep the smallest exponent, and have fewer bits.
     own = own.max(1);
     let right = own - exponent + BELOW as i32;
     let mut mantissa = if right <= 0 { magnitude << -right } else { round(magnitude, right as u32) };
@@ -105,7 +106,8 @@ mod tests {
         combine(Operation::AddDouble, inputs.iter().copied()).0
     }
 
-    /// The sum of numbers as a whole number of the last bits of exponent `unit`: exact. Their exponents must be near it.
+    /// The exact sum of numbers in units of the last bit of exponent `unit`. Their exponents must be close to
+    /// it.
     fn exact(inputs: &[f64], unit: i32) -> i128 {
         let of = |x: f64| {
             let bits = x.to_bits();
@@ -152,14 +154,14 @@ mod tests {
     }
 
     proptest! {
-        /// One input comes out as it went in, whatever it is.
+        /// A single input is returned unchanged, whatever it is.
         #[test]
         fn one_input_passes(bits: u64) {
             let x = f64::from_bits(bits);
             prop_assert_eq!(add(&[x]).to_bits(), if x.is_nan() { NAN } else { bits });
         }
 
-        /// The order does not matter: bit for bit.
+        /// The result does not depend on the order, bit for bit.
         #[test]
         fn any_order_gives_the_same(bits in proptest::collection::vec(any::<u64>(), 1..13), seed: u64) {
             let inputs: Vec<f64> = bits.iter().map(|&b| f64::from_bits(b)).collect();
@@ -169,7 +171,7 @@ mod tests {
             prop_assert_eq!(add(&inputs).to_bits(), add(&other).to_bits());
         }
 
-        /// Sums of numbers that are whole multiples of one unit within reach are exact, as 2^53 allows.
+        /// Sums of small multiples of one unit are exact, as long as 2^53 suffices.
         #[test]
         fn sums_of_integers_are_exact(list in proptest::collection::vec(-(1i64 << 49)..1 << 49, 1..13), scale in -900i32..900) {
             let unit = 2f64.powi(scale);
@@ -177,8 +179,8 @@ mod tests {
             prop_assert_eq!(add(&inputs), list.iter().sum::<i64>() as f64 * unit);
         }
 
-        /// What is dropped is less than a unit of the sixth bit below the greatest number's last for each input; then half a unit of
-        /// the result's own last place for rounding.
+        /// Each input loses less than one unit of the sixth bit below the last bit of the largest number;
+        /// rounding adds half a unit in the last place of the result.
         #[test]
         fn other_sums_are_near_the_exact_one(list in proptest::collection::vec((any::<u64>(), 1000u64..1008), 1..13)) {
             let of = |&(bits, e): &(u64, u64)| f64::from_bits(bits & !(0x7ff << 52) | e << 52);
@@ -190,7 +192,7 @@ mod tests {
             prop_assert!(error <= dropped + rounded, "{error} of {dropped} + {rounded}");
         }
 
-        /// Two numbers of one exponent are added as the processor adds them.
+        /// Two numbers with the same exponent are added as the processor adds them.
         #[test]
         fn two_of_a_kind_are_added_as_usual(a: u64, b: u64, e in 1u64..2046) {
             let of = |bits: u64| f64::from_bits(bits & !(0x7ff << 52) | e << 52);

@@ -1,11 +1,12 @@
-//! What a collective packet asks for: its class route, the operation on its words, and who gets the result. Fields, numbers of
-//! operations and lengths of words are those of the machine's public driver (`MU_CollectiveNetworkHeader.h`).
+//! The header of a collective packet: its class route, the operation on its words, and the nodes that receive
+//! the result. Fields, operation numbers and word lengths are those of the machine's public driver
+//! (`MU_CollectiveNetworkHeader.h`).
 
 use super::route::RouteKind;
 use crate::packet::Header;
 use crate::topology::torus::Coordinates;
 
-/// What is done to the words of packets that meet (section II.C).
+/// The operation on the words of packets that meet (section II.C).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Operation {
@@ -17,26 +18,26 @@ pub enum Operation {
     Xor = 2,
     /// Sum of unsigned integers.
     AddUnsigned = 4,
-    /// Least unsigned integer.
+    /// Minimum of unsigned integers.
     MinUnsigned = 5,
-    /// Greatest unsigned integer.
+    /// Maximum of unsigned integers.
     MaxUnsigned = 6,
     /// Sum of signed integers.
     AddSigned = 8,
-    /// Least signed integer.
+    /// Minimum of signed integers.
     MinSigned = 9,
-    /// Greatest signed integer.
+    /// Maximum of signed integers.
     MaxSigned = 10,
     /// Sum of double-precision numbers.
     AddDouble = 12,
-    /// Least double-precision number.
+    /// Minimum of double-precision numbers.
     MinDouble = 13,
-    /// Greatest double-precision number.
+    /// Maximum of double-precision numbers.
     MaxDouble = 14,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Operation; 12] = [
         Operation::And,
         Operation::Or,
@@ -52,45 +53,45 @@ impl Operation {
         Operation::MaxDouble,
     ];
 
-    /// Whether words are double-precision numbers: those are of 8 B.
+    /// Whether words are double-precision numbers, which have 8 B.
     pub fn is_double(self) -> bool {
         self as u8 >= Operation::AddDouble as u8
     }
 
     fn of(number: u64) -> Self {
-        Self::ALL.into_iter().find(|&op| op as u64 == number).expect("only numbers of operations are packed")
+        Self::ALL.into_iter().find(|&op| op as u64 == number).expect("only valid operations are packed")
     }
 }
 
-/// Who gets the result.
+/// The nodes that receive the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Delivers {
-    /// One node's packet goes to all: it is combined with nothing.
+    /// One node's packet goes to all nodes; nothing is combined.
     Broadcast,
-    /// The packets of all are combined, and all get the result.
+    /// The packets of all nodes are combined; all receive the result.
     AllReduce,
-    /// The packets of all are combined, and this node gets the result.
+    /// The packets of all nodes are combined; this node receives the result.
     Reduce(Coordinates),
 }
 
-/// What went wrong with the words of a packet, at any node on its way (section II.C: a flag that trails the packet).
+/// Errors in the words of a packet at any node on its route (section II.C: a flag that trails the packet).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// A sum of integers did not fit its word.
+    /// An integer sum overflowed its word.
     pub overflow: bool,
     /// A result is not a number.
     pub nan: bool,
-    /// Packets that met asked for different things.
+    /// Packets that met have different operations, word lengths or destinations.
     pub mismatch: bool,
 }
 
 impl Flags {
-    /// Whether anything went wrong.
+    /// Whether any flag is set.
     pub fn any(self) -> bool {
         self.overflow || self.nan || self.mismatch
     }
 
-    /// Either's.
+    /// The flags set in either.
     pub fn or(self, other: Self) -> Self {
         Flags {
             overflow: self.overflow || other.overflow,
@@ -100,27 +101,27 @@ impl Flags {
     }
 }
 
-/// The network's part of a collective packet's header.
+/// The network part of a collective packet's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_snake_case)]
 pub struct CollectiveHeader {
     /// Its class route, 0 to 15.
     pub class: u8,
-    /// What kind of class route that must be: it says which VC the packet takes.
+    /// The required kind of its class route, which determines the packet's VC.
     pub kind: RouteKind,
-    /// What is done to its words.
+    /// The operation on its words.
     pub operation: Operation,
-    /// Length of a word: 4 B to 512 B, a power of two that divides the data. Doubles are of 8 B.
+    /// Word length: 4 B to 512 B, a power of two that divides the data. Doubles have 8 B.
     pub word_B: u32,
-    /// Who gets the result.
+    /// The nodes that receive the result.
     pub delivers: Delivers,
     /// Size of the packet, chunks.
     pub chunks: u32,
-    /// What went wrong so far.
+    /// Errors so far.
     pub flags: Flags,
 }
 
-/// Lengths of words that there are, bytes.
+/// Valid word lengths, bytes.
 pub const WORDS: std::ops::RangeInclusive<u32> = 4..=512;
 
 const CLASS: u32 = 0;
@@ -131,13 +132,13 @@ const FLAGS: u32 = 19;
 const KIND: u32 = 22;
 
 impl CollectiveHeader {
-    /// As a packet's header. The bits that hold hints and flags of a point-to-point packet hold this instead:
+    /// Encodes a packet's header. The bits for hints and flags of a point-to-point packet hold:
     ///
-    /// | bits | what |
+    /// | bits | meaning |
     /// |---|---|
     /// | 0..4 | class route |
     /// | 4..8 | operation |
-    /// | 8..11 | word: 4 B shifted left by so many |
+    /// | 8..11 | word length: 4 B shifted left by this |
     /// | 11..13 | broadcast, allreduce, reduce |
     /// | 14..19 | chunks, less one |
     /// | 19..22 | overflow, NaN, mismatch |
@@ -164,7 +165,7 @@ impl CollectiveHeader {
         )
     }
 
-    /// From a packet's header, if it is a collective packet's.
+    /// Decodes a packet's header; `None` if it is not a collective packet's.
     pub fn unpack(header: Header) -> Option<Self> {
         if !header.is_collective() {
             return None;

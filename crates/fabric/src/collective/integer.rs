@@ -1,9 +1,9 @@
-//! Integers of any length of word, as the network's ALUs see them: big-endian, four bytes at a time (section II.C: "the ALUs operate
-//! at link speed, 4 B per network cycle").
+//! Integers of any word length, as the network's ALUs process them: big-endian, four bytes at a time (section
+//! II.C: "the ALUs operate at link speed, 4 B per network cycle").
 
 use super::header::Operation;
 
-/// Combines the words of `data` with those of `other`, in place; returns whether a sum did not fit.
+/// Combines the words of `data` with those of `other`, in place; returns whether a sum overflowed.
 pub(super) fn combine(operation: Operation, word: usize, data: &mut [u8], other: &[u8]) -> bool {
     let pairs = data.chunks_exact_mut(word).zip(other.chunks_exact(word));
     match operation {
@@ -17,7 +17,7 @@ pub(super) fn combine(operation: Operation, word: usize, data: &mut [u8], other:
         Operation::MinSigned => pairs.for_each(|(a, b)| keep(a, b, |a, b| signed(b) < signed(a))),
         Operation::MaxSigned => pairs.for_each(|(a, b)| keep(a, b, |a, b| signed(b) > signed(a))),
         Operation::AddDouble | Operation::MinDouble | Operation::MaxDouble => {
-            unreachable!("these are the floating-point unit's")
+            unreachable!("the floating-point unit handles these")
         }
     }
     false
@@ -27,14 +27,14 @@ fn bitwise(data: &mut [u8], other: &[u8], f: impl Fn(u8, u8) -> u8) {
     data.iter_mut().zip(other).for_each(|(a, b)| *a = f(*a, *b));
 }
 
-/// Big-endian integers without sign are in the order of their bytes.
+/// Unsigned big-endian integers compare as their bytes do.
 fn keep(a: &mut [u8], b: &[u8], is_better: impl Fn(&[u8], &[u8]) -> bool) {
     if is_better(a, b) {
         a.copy_from_slice(b);
     }
 }
 
-/// With the sign turned round, two's complement is in that order too.
+/// With the sign bit inverted, two's complement integers compare as bytes too.
 fn signed(word: &[u8]) -> (u8, &[u8]) {
     (word[0] ^ 0x80, &word[1..])
 }
@@ -44,7 +44,7 @@ struct Sum {
     overflow: bool,
 }
 
-/// Adds a word to another, the last four bytes first.
+/// Adds a word to another, starting with the last four bytes.
 fn add(a: &mut [u8], b: &[u8]) -> Sum {
     let (sign_a, sign_b) = (a[0] >> 7, b[0] >> 7);
     let mut carry = 0;
@@ -54,7 +54,7 @@ fn add(a: &mut [u8], b: &[u8]) -> Sum {
         a.copy_from_slice(&(sum as u32).to_be_bytes());
         carry = sum >> 32;
     }
-    // Terms of one sign have a sum of that sign, or it did not fit.
+    // If both terms have the same sign, a sum with the other sign has overflowed.
     Sum { carry: carry != 0, overflow: sign_a == sign_b && a[0] >> 7 != sign_a }
 }
 
@@ -70,7 +70,7 @@ mod tests {
     }
 
     proptest! {
-        /// As the processor's own integers of 8 B and 16 B do it.
+        /// Equal to the processor's own 8 B and 16 B integers.
         #[test]
         fn words_are_integers(a: i64, b: i64, c: u128, d: u128) {
             let (sum, flag) = of(Operation::AddSigned, a.to_be_bytes(), b.to_be_bytes());
@@ -85,7 +85,7 @@ mod tests {
         }
     }
 
-    /// A carry goes through a word, and not beyond it.
+    /// A carry propagates through a word, but not into the next.
     #[test]
     fn a_word_of_512_bytes_is_one_integer() {
         let mut one = [0u8; 512];

@@ -1,8 +1,9 @@
-//! Collective operations in the network (Chen et al., section II.C): packets go up a tree that is embedded in the torus, are
-//! combined at each node with those of the other inputs, turn round at the root and are broadcast back down.
+//! Collective operations in the network (Chen et al., section II.C): packets travel up a tree embedded in the
+//! torus, are combined at each node with those of the other inputs, turn round at the root and are broadcast
+//! back down.
 //!
-//! Here is what does not depend on any router: the trees ([`route`]), what a packet asks for ([`header`]), and the arithmetic
-//! that combines data ([`combine`]).
+//! This module has the parts that do not depend on any router: the trees ([`route`]), the packet header
+//! ([`header`]), and the arithmetic that combines data ([`combine`]).
 
 mod combine;
 mod float;

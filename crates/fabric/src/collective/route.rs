@@ -1,24 +1,25 @@
-//! Class routes (section II.C): which of a node's links lead up to it in a tree, which one up from it, and whether the node
-//! itself takes part. Each node holds up to sixteen; the same number at different nodes may mean different trees, if these do not meet.
+//! Class routes (section II.C): which of a node's links come from its children in a tree, which leads to its
+//! parent, and whether the node itself takes part. Each node holds up to sixteen; the same number may stand
+//! for different trees at different nodes, as long as the trees do not meet.
 
 use crate::topology::io::IO_PORT;
 use crate::topology::torus::{Coordinates, Torus};
 use serde::{Deserialize, Serialize};
 
-/// Class routes of a node.
+/// Class routes per node.
 pub const CLASS_ROUTES: usize = 16;
 
-/// What a class route is for, and so on which VC its packets go: the system's and those of the user's whole partition share one, so
-/// they may not share a link (section II.B).
+/// The purpose of a class route, which determines the VC of its packets. The system's and those of the user's
+/// whole partition share a VC, so they must not share a link (section II.B).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum RouteKind {
-    /// The user's whole partition.
+    /// All nodes of the user's partition.
     UserCommworld = 0,
     /// The system's.
     System = 1,
-    /// Any other set of the user's nodes.
+    /// Any other set of user nodes.
     #[default]
     UserSubcomm = 2,
 }
@@ -38,34 +39,34 @@ impl RouteKind {
     }
 }
 
-/// What a node's control registers say of one class.
+/// A node's control registers for one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassRoute {
-    /// What it is for.
+    /// Its purpose.
     pub kind: RouteKind,
-    /// Ports through which packets come up the tree, a bit each.
+    /// Ports to the children in the tree, one bit each.
     pub inputs: u16,
-    /// The port to which they go on; none at the root.
+    /// The port to the parent; `None` at the root.
     pub output: Option<u8>,
-    /// Whether the node itself contributes and receives.
+    /// Whether the node itself contributes and receives data.
     pub local: bool,
 }
 
 impl ClassRoute {
-    /// All ports that it uses, a bit each.
+    /// All ports that it uses, one bit each.
     pub fn ports(&self) -> u16 {
         self.inputs | self.output.map_or(0, |port| 1 << port)
     }
 }
 
-/// What is wrong with a class route.
+/// An invalid class route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteProblem {
-    /// At which node.
+    /// The node.
     pub node: u32,
-    /// In which field: `inputs`, `output`, `local` or `kind`.
+    /// The field: `inputs`, `output`, `local` or `kind`.
     pub field: &'static str,
-    /// What is wrong.
+    /// The reason.
     pub message: String,
 }
 
@@ -73,17 +74,17 @@ fn problem(node: u32, field: &'static str, message: String) -> Result<(), RouteP
     Err(RouteProblem { node, field, message })
 }
 
-/// A box of nodes: the corners with the least and with the greatest coordinates.
+/// A box of nodes: the corners with the lowest and the highest coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rectangle {
-    /// The least coordinates.
+    /// The lowest coordinates.
     pub low: Coordinates,
-    /// The greatest.
+    /// The highest coordinates.
     pub high: Coordinates,
 }
 
 impl Rectangle {
-    /// All of a machine.
+    /// The whole machine.
     pub fn whole(torus: &Torus) -> Self {
         let high = std::array::from_fn(|d| (torus.length(d) - 1) as u8);
         Rectangle { low: Coordinates::default(), high }
@@ -94,17 +95,17 @@ impl Rectangle {
         (0..at.len()).all(|d| (self.low[d]..=self.high[d]).contains(&at[d]))
     }
 
-    /// The node in its middle, where the way to the farthest is shortest.
+    /// The node in its middle, from which the longest route is shortest.
     pub fn middle(&self) -> Coordinates {
         std::array::from_fn(|d| self.low[d] + (self.high[d] - self.low[d]) / 2)
     }
 
-    /// Its nodes' number.
+    /// Number of its nodes.
     pub fn nodes(&self) -> u64 {
         (0..self.low.len()).map(|d| u64::from(self.high[d] - self.low[d]) + 1).product()
     }
 
-    /// Hops from its farthest node to the root, and so levels of its tree.
+    /// Hops from the farthest node to the root, which is the depth of the tree.
     pub fn depth(&self, torus: &Torus, root: Coordinates) -> u32 {
         let farthest = |d: usize| {
             let to = |x: u8| self.toward(torus, d, x, root[d]).map_or(0, |(_, hops)| hops);
@@ -113,8 +114,8 @@ impl Rectangle {
         (0..torus.dimensions()).map(farthest).sum()
     }
 
-    /// In dimension `d`, the port from `x` toward `root` and the hops there; none if it is there. Round the ring only where the box has
-    /// all of it.
+    /// In dimension `d`, the port from `x` toward `root` and the number of hops; `None` if they are equal. It
+    /// uses the wraparound link only if the box spans the whole ring.
     fn toward(&self, torus: &Torus, d: usize, x: u8, root: u8) -> Option<(u8, u32)> {
         if x == root {
             return None;
@@ -127,8 +128,8 @@ impl Rectangle {
         Some(if whole && round < direct { (back, round) } else { (straight, direct) })
     }
 
-    /// A node's class route in the box's tree of least depth: packets go to `root` through the dimensions in order. None
-    /// for nodes outside.
+    /// A node's class route in the box's tree of minimum depth: packets go to `root` through the dimensions
+    /// in order. `None` for nodes outside the box.
     pub fn route(
         &self,
         torus: &Torus,
@@ -154,11 +155,11 @@ impl Rectangle {
     }
 }
 
-/// Checks what the nodes' registers say of one class: that they form trees, each contiguous and with one root, that links have a
-/// tree's two ends, and that somebody takes part.
+/// Checks the nodes' registers for one class: they must form trees, each connected and with one root, both
+/// ends of a link must agree, and at least one node must take part.
 ///
 /// # Errors
-/// The first node, in the given order, whose registers cannot be, and why.
+/// The first node, in the given order, with invalid registers, and the reason.
 pub fn check(torus: &Torus, routes: &[(u32, ClassRoute)]) -> Result<(), RouteProblem> {
     let mut of = std::collections::BTreeMap::new();
     for &(node, route) in routes {
@@ -195,7 +196,7 @@ pub fn check(torus: &Torus, routes: &[(u32, ClassRoute)]) -> Result<(), RoutePro
             }
         }
     }
-    // With both ends of each link agreed upon, what is no tree is a ring.
+    // Both ends of each link agree, so a component without a root is a ring.
     let roots: Vec<u32> = of.iter().filter(|(_, r)| r.output.is_none()).map(|(&node, _)| node).collect();
     let mut reached = roots.clone();
     let mut next = 0;
@@ -224,7 +225,7 @@ fn inputs(route: &ClassRoute) -> impl Iterator<Item = usize> + use<> {
     (0..16).filter(move |port| mask >> port & 1 != 0)
 }
 
-/// Checks that only a class route of the system's has IO links (section II.B).
+/// Checks that only system class routes use IO links (section II.B).
 pub(crate) fn check_io(
     node: u32,
     route: &ClassRoute,
@@ -233,14 +234,14 @@ pub(crate) fn check_io(
     let io = (0..16).find(|&port| route.ports() >> port & 1 != 0 && is_io_link(port));
     match io.filter(|_| route.kind != RouteKind::System) {
         Some(port) => {
-            let message = format!("{} is an IO link: only the system's packets go there", name(port));
+            let message = format!("{} is an IO link: only system packets may use it", name(port));
             problem(node, "kind", message)
         }
         None => Ok(()),
     }
 }
 
-/// Checks what can be said of a node's registers alone.
+/// Checks a node's registers by themselves.
 pub(crate) fn check_node(
     node: u32,
     route: &ClassRoute,
@@ -267,7 +268,7 @@ pub(crate) fn check_node(
 /// Checks that classes which share a VC share no link at a node.
 ///
 /// # Errors
-/// The class and what it shares with which other.
+/// The two classes and the link that they share.
 pub fn check_links(
     node: u32,
     class: usize,
@@ -292,7 +293,7 @@ pub fn check_links(
     Ok(())
 }
 
-/// A port as files and figures name it.
+/// The name of a port in files and reports.
 pub fn name(port: usize) -> String {
     if port == IO_PORT {
         return "the IO link".into();
@@ -318,7 +319,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any box's tree is one, whatever the machine and the root, and as deep as the way of its farthest node is long.
+        /// The tree of any box, on any machine and with any root, is valid, and as deep as the route from its
+        /// farthest node is long.
         #[test]
         fn a_rectangle_has_a_tree(
             dims in proptest::collection::vec(1u32..6, 1..=5),
@@ -355,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Table 3's trees: each doubling of the nodes is one level more.
+    /// The trees of Table 3: each doubling of the nodes adds one level.
     #[test]
     fn trees_of_the_paper() {
         let torus = torus(&[4, 4, 4, 4, 2], false);
@@ -404,7 +406,7 @@ mod tests {
         assert_eq!((node, field), (3, "kind"));
         let (_, field, message) = wrong(&|r| r.iter_mut().for_each(|r| r.1.local = false));
         assert_eq!(field, "local", "{message}");
-        // Two roots, in two pieces; and a ring.
+        // Two roots in two disconnected parts; and a ring.
         let pieces = [
             (0, ClassRoute { local: true, ..Default::default() }),
             (5, ClassRoute { local: true, ..Default::default() }),

@@ -1,12 +1,14 @@
 //! The 24-bit CRC at the end of a packet, and the 8-bit check of its header.
 //!
-//! The paper gives the width of BlueGene/L's CRC (section 2) and no more. The polynomial here is that of OpenPGP (RFC 9580,
-//! section 6.1; there also the start value): `x^24 + x^23 + x^18 + x^17 + x^14 + x^11 + x^10 + x^7 + x^6 + x^5 + x^4 + x^3 + x + 1`.
-//! It has `x + 1` as a factor, so it sees every odd number of errors, and in anything as short as a packet any two; and like
-//! every CRC of 24 bits all bursts of up to 24.
+//! The paper gives only the width of BlueGene/L's CRC (section 2). The polynomial here is that of OpenPGP
+//! (RFC 9580, section 6.1, as is the start value): `x^24 + x^23 + x^18 + x^17 + x^14 + x^11 + x^10 + x^7 +
+//! x^6 + x^5 + x^4 + x^3 + x + 1`. It has `x + 1` as a factor, so it detects every odd number of errors, and
+//! any two errors within the length of a packet; like every 24-bit CRC it detects all bursts of up to 24
+//! bits.
 //!
-//! Here too: the 64-bit CRC of all packets that a link has carried (Chen et al., section II.F, which says that BlueGene/L has one as
-//! well; Blue Gene/Q's registers of it have 64 bits: nd_rese_dcr.h). Its polynomial is ECMA-182's, ours to choose.
+//! This module also has the 64-bit CRC of all packets that a link has carried (Chen et al., section II.F,
+//! which says that BlueGene/L has one as well; Blue Gene/Q's registers for it have 64 bits: nd_rese_dcr.h).
+//! Its polynomial is that of ECMA-182 **(ours)**.
 
 /// OpenPGP's polynomial, less its highest term.
 const POLYNOMIAL: u32 = 0x0086_4cfb;
@@ -34,7 +36,7 @@ const LINK_TABLE: [u64; 256] = {
     table
 };
 
-/// The remainder of each value of a byte.
+/// The remainder of each byte value.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -82,7 +84,7 @@ pub fn crc8(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |crc, byte| HEADER_TABLE[usize::from(crc ^ byte)])
 }
 
-/// A CRC of all bytes so far (0 of none), and some more.
+/// Extends a CRC over all bytes so far (0 for none) by more bytes.
 pub fn crc64(so_far: u64, bytes: &[u8]) -> u64 {
     let step = |crc: u64, &byte: &u8| crc << 8 ^ LINK_TABLE[(crc >> 56) as usize ^ usize::from(byte)];
     bytes.iter().fold(so_far, step)
@@ -97,7 +99,8 @@ mod tests {
         (0..256u32).map(|i| ((i * 167) >> 3) as u8 ^ i as u8).collect()
     }
 
-    /// What an error in each bit of packet and CRC together changes in the difference of the CRC computed and the one received.
+    /// The change in the difference between computed and received CRC that an error in each bit of packet and
+    /// CRC causes.
     fn syndromes() -> Vec<u32> {
         let mut bytes = packet();
         let good = crc24(&bytes);
@@ -137,10 +140,11 @@ mod tests {
 
     #[test]
     fn all_single_double_and_odd_errors_are_seen() {
-        // A single error is seen if it changes something, two if they do not change the same.
+        // A single error is detected if it changes something, two if their changes differ.
         let mut syndromes = syndromes();
         assert_eq!(syndromes.len(), 8 * 259);
-        // The factor x + 1: each changes an odd number of bits, so any odd number of them together changes something.
+        // The factor x + 1: each error changes an odd number of bits, so any odd number of errors changes at
+        // least one.
         assert!(syndromes.iter().all(|s| s.count_ones() % 2 == 1));
         syndromes.sort_unstable();
         assert!(syndromes[0] != 0 && syndromes.windows(2).all(|w| w[0] != w[1]));
@@ -148,7 +152,8 @@ mod tests {
 
     #[test]
     fn all_bursts_of_up_to_24_bits_are_seen() {
-        // Every pattern of errors within 24 bits in a row is seen if what the 24 change is linearly independent.
+        // Every error pattern within 24 consecutive bits is detected if the changes of the 24 bits are
+        // linearly independent.
         for window in syndromes().windows(24) {
             let mut basis = [0u32; 24];
             for &syndrome in window {
@@ -156,7 +161,7 @@ mod tests {
                 while rest != 0 && basis[rest.ilog2() as usize] != 0 {
                     rest ^= basis[rest.ilog2() as usize];
                 }
-                assert!(rest != 0, "a burst that changes nothing");
+                assert!(rest != 0, "an undetected burst");
                 basis[rest.ilog2() as usize] = rest;
             }
         }

@@ -1,74 +1,81 @@
-//! Line codes that send a byte as ten bits: 8B/10B, and the 8B/10B-P of Blue Gene/Q's optical links (Chen et al., section II.G).
+//! Line codes that send a byte as ten bits: 8B/10B, and the 8B/10B-P of Blue Gene/Q's optical links (Chen et
+//! al., section II.G).
 //!
-//! [`standard`] is Widmer and Franaszek's ("A DC-balanced, partitioned-block, 8B/10B transmission code", IBM J. Res. Dev. 27, 1983;
-//! the tables are also IEEE 802.3's, clause 36): a symbol has as many ones as zeros or two more or less, in turn; never six
-//! equal bits in a row. A single error may make another valid symbol of it, and up to five wrong bits of the byte.
+//! [`standard`] is Widmer and Franaszek's ("A DC-balanced, partitioned-block, 8B/10B transmission code", IBM
+//! J. Res. Dev. 27, 1983; the tables are also in IEEE 802.3, clause 36): a symbol has equally many ones and
+//! zeros, or two more of either, alternating; at most five equal bits are adjacent. A single error may turn
+//! it into another valid symbol, with up to five wrong bits in the byte.
 //!
-//! [`with_parity`] is for links on which every single error must be seen where it happens. The paper: "a modification of the
-//! standard 8B/10B code with Hamming distance two", after Widmer's US patent 5,699,062. The patent's table was not at hand. What
-//! is: its title ("having local parity"), and of its abstract, that each symbol has one of three values of something of which one
-//! flipped bit makes another, and that a comma occurs in one symbol only and across no boundary. **(ours)**, with these properties:
+//! [`with_parity`] is for links that must detect every single error where it happens. The paper: "a
+//! modification of the standard 8B/10B code with Hamming distance two", after Widmer's US patent 5,699,062.
+//! The patent's table was not available. Known are its title ("having local parity") and, from its abstract,
+//! that each symbol has one of three values of a property that any single bit flip changes, and that a comma
+//! occurs in one symbol only and across no symbol boundary. **(ours)**, with these properties:
 //!
-//! - Each symbol has 5 ones, or 3 and 7 in turn: always an odd number, so a flipped bit makes a symbol that is none.
-//! - The 134 bytes whose standard symbol is balanced keep it (the form that follows a negative disparity, whatever precedes).
-//! - The others have, in the order of their values, what is left of the 232 balanced symbols that neither begin nor end with more than
-//!   three equal bits, in the order of theirs; then pairs with 7 ones and with 3 of the same kind.
-//! - Never seven equal bits in a row, but in the comma, which is `0111111100` or its complement: its seven ones mark where symbols begin.
+//! - Each symbol has 5 ones, or 3 and 7 alternately: always an odd number, so one flipped bit makes an
+//!   invalid symbol.
+//! - The 134 bytes with a balanced standard symbol keep it (the form that follows a negative disparity,
+//!   whatever precedes).
+//! - The others have, in the order of their values, the remaining ones of the 232 balanced symbols that
+//!   neither begin nor end with more than three equal bits, in the order of theirs; then pairs with 7 ones
+//!   and with 3 of the same kind.
+//! - There are never seven adjacent equal bits except in the comma, `0111111100` or its complement: its seven
+//!   ones mark symbol boundaries.
 //!
-//! A receiver that has seen an invalid symbol does not know the disparity any more; it takes it from the next symbol
-//! that is not balanced. So an error is counted once, where it is.
+//! A receiver that has seen an invalid symbol no longer knows the disparity; it takes it from the next
+//! unbalanced symbol. So each error is counted once, where it happens.
 
 use std::sync::LazyLock;
 
-/// Bits of a symbol, of which the highest (bit 9, called `a`) is sent first.
+/// Bits of a symbol. The highest (bit 9, called `a`) is sent first.
 pub const BITS: u32 = 10;
 
-/// What a symbol stands for.
+/// The meaning of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Character {
     /// A byte.
     Data(u8),
-    /// A special character, K28.5 as `0xbc` and so on. The code with parity has only that one, its comma.
+    /// A special character: K28.5 is `0xbc`, and so on. The code with parity has only its comma.
     Control(u8),
 }
 
-/// The special character by which a receiver finds where symbols begin.
+/// The special character by which a receiver finds symbol boundaries.
 pub const COMMA: Character = Character::Control(0xbc);
 
-/// Whether there have been more zeros or more ones on the line, up to the end of a symbol.
+/// The running disparity at the end of a symbol: whether the line has carried more zeros or more ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Disparity {
-    /// More zeros: where a line begins.
+    /// More zeros: the state of a new line.
     #[default]
     Minus,
     /// More ones.
     Plus,
 }
 
-/// Why a symbol is not what was sent, or one before it was not.
+/// Why a received symbol, or one before it, differs from the symbol sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SymbolError {
     /// No character has this symbol.
-    #[error("{0:#012b} is no symbol")]
+    #[error("{0:#012b} is not a valid symbol")]
     Invalid(u16),
-    /// It is the other form of a character's symbol that would have been sent: this one or one before it was changed.
+    /// It is the other form of a valid symbol: this symbol or an earlier one was changed.
     #[error("{symbol:#012b} does not follow a disparity of {before:?}")]
     Disparity {
-        /// What came.
+        /// The received symbol.
         symbol: u16,
-        /// What had come before.
+        /// The disparity before it.
         before: Disparity,
-        /// What it stands for if it is not the one that was changed.
+        /// Its character, if the error is in an earlier symbol.
         character: Character,
     },
 }
 
-/// Symbols for all characters, and back.
+/// A line code: encodes characters as symbols, and decodes them.
 #[derive(Debug)]
 pub struct LineCode {
-    /// Of each byte, then of each special character: its symbol after a disparity of minus, and of plus.
+    /// For each byte, then each special character: its symbols after a disparity of minus and of plus.
     forms: Vec<(Character, [u16; 2])>,
-    /// Of each symbol: what it stands for, after which disparities.
+    /// For each symbol: its character, and the disparities that it may follow.
     meaning: Vec<Option<(Character, [bool; 2])>>,
 }
 
@@ -113,14 +120,15 @@ fn standard_symbol(character: Character, before: Disparity) -> u16 {
     let (x, y) = (usize::from(byte & 31), usize::from(byte >> 5));
     let six = if control && x == 28 { SIX_K28 } else { SIX[x] };
     let (six, middle) = part(six, 6, x == 7, before);
-    // Where the primary form of the seventh would make five equal bits in a row, or could make a comma.
+    // When the primary form of the seventh would give five adjacent equal bits, or might form a comma.
     let runs = match middle {
         Disparity::Minus => matches!(x, 17 | 18 | 20),
         Disparity::Plus => matches!(x, 11 | 13 | 14),
     };
     let four = if y == 7 && (control || runs) { FOUR_A7 } else { FOUR[y] };
-    // K28's balanced second parts are complemented too, else K28.1 and K28.6 could not be told from one another, nor K28.2 and K28.5.
-    // They are listed for a disparity of plus before the second part, which K28's first part makes of minus.
+    // K28's balanced second parts are complemented too; otherwise K28.1 and K28.6 would be identical, and so
+    // would K28.2 and K28.5. They are listed for a disparity of plus before the second part, to which K28's
+    // first part turns minus.
     let swapped = control && x == 28 && matches!(y, 1 | 2 | 5 | 6);
     let (four, _) = if swapped {
         (if middle == Disparity::Plus { FOUR[y] } else { !FOUR[y] & 15 }, middle)
@@ -133,7 +141,7 @@ fn standard_symbol(character: Character, before: Disparity) -> u16 {
 /// The standard code's special characters.
 const CONTROLS: [u8; 12] = [0x1c, 0x3c, 0x5c, 0x7c, 0x9c, 0xbc, 0xdc, 0xfc, 0xf7, 0xfb, 0xfd, 0xfe];
 
-/// Longest run of equal bits within a symbol, and at its two ends.
+/// The longest runs of equal bits within a symbol, and at its two ends.
 fn runs(symbol: u16) -> [u32; 3] {
     let bit = |i: u32| symbol >> (BITS - 1 - i) & 1;
     let (mut longest, mut run) = (1, 1);
@@ -155,7 +163,7 @@ pub fn standard() -> &'static LineCode {
     &CODE
 }
 
-/// The code in which every single error makes an invalid symbol.
+/// The code in which every single error gives an invalid symbol.
 pub fn with_parity() -> &'static LineCode {
     static CODE: LazyLock<LineCode> = LazyLock::new(|| {
         let plain = |ones| {
@@ -198,10 +206,10 @@ impl LineCode {
         LineCode { forms, meaning }
     }
 
-    /// The symbol to send, and in `disparity` what there is after it.
+    /// The symbol to send; updates `disparity`.
     ///
     /// # Panics
-    /// If the code has no such special character.
+    /// If the code does not have this special character.
     pub fn encode(&self, character: Character, disparity: &mut Disparity) -> u16 {
         let place = match character {
             Character::Data(byte) => usize::from(byte),
@@ -214,10 +222,10 @@ impl LineCode {
         symbol
     }
 
-    /// What a symbol that was received (below 1,024) stands for, and in `disparity` what there is after it: `None` if it is not known.
+    /// Decodes a received symbol (below 1,024) and updates `disparity`, which is `None` while unknown.
     ///
     /// # Errors
-    /// If it is no symbol, or does not follow the ones before.
+    /// If the symbol is invalid, or cannot follow the ones before.
     pub fn decode(&self, symbol: u16, disparity: &mut Option<Disparity>) -> Result<Character, SymbolError> {
         let Some((character, valid)) = self.meaning[usize::from(symbol)] else {
             *disparity = None;
@@ -257,7 +265,7 @@ mod tests {
         code.decode(symbol, &mut Some(before))
     }
 
-    /// The longest run of equal bits in any two symbols in a row that `pick` takes.
+    /// The longest run of equal bits in any two consecutive symbols of characters that `pick` selects.
     fn longest_run(code: &LineCode, pick: impl Fn(Character) -> bool) -> u32 {
         let mut longest = 0;
         for before in BOTH {
@@ -277,7 +285,7 @@ mod tests {
         longest
     }
 
-    /// How far the sum of ones less zeros goes from where it was at the line's begin: lowest and highest.
+    /// The range of the running sum of ones minus zeros, from the start of the line: lowest and highest.
     fn excursion(code: &LineCode, step: i32) -> (i32, i32) {
         let (mut low, mut high) = (0, 0);
         for before in BOTH {
@@ -341,7 +349,8 @@ mod tests {
 
     #[test]
     fn the_standard_code_keeps_its_promises() {
-        // Of the paper of 1983: runs of up to 5, sums within 6, and of a single error at most five bits of a byte wrong.
+        // From the 1983 paper: runs of up to 5, sums within 6, and at most five wrong bits in a byte after a
+        // single error.
         assert_eq!(longest_run(standard(), |c| matches!(c, Data(_))), 5);
         let (low, high) = excursion(standard(), 2);
         assert_eq!(high - low, 6);
@@ -361,7 +370,7 @@ mod tests {
                 }
             }
         }
-        // Why a link that is to correct single errors needs another code.
+        // This is why a link that corrects single errors needs another code.
         assert!(unseen > 500, "{unseen}");
         assert_eq!(longest, 5);
     }
@@ -373,7 +382,7 @@ mod tests {
         for before in BOTH {
             for (_, symbol, _) in following(code, before) {
                 for bit in 0..BITS {
-                    // Whatever the disparity is, or if it is not known.
+                    // With either disparity, and with an unknown one.
                     for mut known in [None, Some(Disparity::Minus), Some(Disparity::Plus)] {
                         let found = code.decode(symbol ^ 1 << bit, &mut known);
                         assert_eq!(found, Err(SymbolError::Invalid(symbol ^ 1 << bit)));
@@ -408,7 +417,7 @@ mod tests {
 
     #[test]
     fn with_parity_the_comma_is_nowhere_else() {
-        // Its seven ones or zeros in a row, in any two symbols, lie where a comma is.
+        // In any two symbols, seven adjacent ones or zeros occur only at a comma.
         let code = with_parity();
         for before in BOTH {
             for (a, first, middle) in following(code, before) {
@@ -430,7 +439,7 @@ mod tests {
 
     #[test]
     fn an_error_is_counted_once() {
-        // After an invalid symbol nothing else is said to be wrong, whatever the disparity is.
+        // After an invalid symbol no further error is reported, with either disparity.
         let code = with_parity();
         for bad in 0..300usize {
             let (mut sent, mut received) = (Disparity::Minus, Some(Disparity::Minus));
@@ -445,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_wrong_disparity_is_seen() {
-        // Two errors that make a valid symbol are not seen there, but at the latest when the next symbol that is not balanced comes.
+        // Two errors that give a valid symbol are detected no later than at the next unbalanced symbol.
         let code = with_parity();
         let mut seen = 0;
         for (character, symbol, _) in following(code, Disparity::Minus) {
@@ -453,7 +462,7 @@ mod tests {
                 let mut received = Some(Disparity::Minus);
                 if let Ok(other) = code.decode(symbol ^ pair, &mut received) {
                     assert_ne!(other, character);
-                    // The sender goes on from what it sent.
+                    // The sender continues from the symbol that it sent.
                     let mut sent = after(symbol, BITS, Disparity::Minus);
                     if received != Some(sent) {
                         let next = code.encode(COMMA, &mut sent);

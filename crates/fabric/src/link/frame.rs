@@ -1,27 +1,28 @@
-//! What goes over a link, as bytes: data packets of 36 to 260 B and token-acks of 8 B (Blumrich et al., section 2).
+//! Frames of a link as bytes: data packets of 36 to 260 B and token-acks of 8 B (Blumrich et al., section 2).
 //!
-//! The paper says what a packet's first eight bytes hold and how long its trailer is; the places are ours:
+//! The paper lists the fields in a packet's first eight bytes and the length of its trailer; their positions
+//! are ours:
 //!
 //! | byte | data packet | token-ack |
 //! |---|---|---|
 //! | 0 | kind, `0x3c` | kind, `0xc3` |
-//! | 1 | hint bits, a bit a port ("early in the header") | the sequence number expected next |
+//! | 1 | hint bits, one bit per port ("early in the header") | the sequence number expected next |
 //! | 2 | sequence number | tokens returned so far on each of 4 VCs, |
-//! | 3..6 | destination, a byte a dimension | modulo 64: 6 bits each (bytes 2..5) |
+//! | 3..6 | destination, one byte per dimension | modulo 64: 6 bits each (bytes 2..5) |
 //! | 6 | VC (2 bits), chunks less one (3), static, high, deposit | CRC over bytes 0..5 (bytes 5..8) |
 //! | 7 | check of bytes 0..7 | |
 //! | 8.. | payload, to `32 c` bytes with the header | |
-//! | then | CRC over all of it (3 bytes), valid indicator | |
+//! | last | CRC over all of it (3 bytes), valid indicator | |
 //!
-//! The header has a check of its own, so that a router may act on it before the tail has come; what counts in the end is the
-//! CRC. The valid indicator lies behind the CRC, since a router that has passed a packet on sets it when it has seen
-//! the packet's own tail; its two values differ in all eight bits.
+//! The header has its own check, so that a router may act on it before the tail has arrived; the CRC decides
+//! in the end. The valid indicator follows the CRC, since a router that forwards a packet sets it after it
+//! has checked the packet's tail; its two values differ in all eight bits.
 
 use super::crc::{crc8, crc24};
 
-/// Virtual channels that a frame can name.
+/// Virtual channels that a frame can address.
 pub const VCS: usize = 4;
-/// Values of a count of tokens.
+/// Modulus of token counts.
 pub const COUNTS: u8 = 64;
 const CHUNK: usize = 32;
 const HEADER: usize = 8;
@@ -34,36 +35,36 @@ const INVALID: u8 = 0x5a;
 /// A data packet on a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFrame {
-    /// The link's number of the packet.
+    /// The link's sequence number.
     pub sequence: u8,
     /// Directions in which it may be routed: 6 bits.
     pub hints: u8,
     /// Coordinates of its destination.
     pub destination: [u8; 3],
-    /// VC of the receiver for which it is: 0 to 3.
+    /// VC at the receiver: 0 to 3.
     pub vc: u8,
     /// Statically routed.
     pub fixed: bool,
     /// High priority.
     pub high: bool,
-    /// To be copied at every node of its line.
+    /// Copied at every node on its line.
     pub deposit: bool,
-    /// Whether all links before have brought it intact.
+    /// Whether all previous links delivered it intact.
     pub valid: bool,
-    /// What follows the header: 24 bytes, or 32 more for each further chunk up to 248.
+    /// The payload after the header: 24 bytes, plus 32 for each further chunk, up to 248.
     pub payload: Vec<u8>,
 }
 
-/// Token-ack, or ack-only if no tokens are new.
+/// Token-ack, or ack-only if it returns no new tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenAck {
     /// All packets before this one have been received.
     pub expected: u8,
-    /// Tokens returned on each VC since the link was started, modulo 64: so none is lost with a token-ack.
+    /// Tokens returned on each VC since the link started, modulo 64: a lost token-ack loses no tokens.
     pub tokens: [u8; VCS],
 }
 
-/// Anything that a link carries.
+/// Any frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A packet.
@@ -72,40 +73,40 @@ pub enum Frame {
     TokenAck(TokenAck),
 }
 
-/// Why bytes are not a frame. After any of these nothing in them can be trusted.
+/// Why bytes are not a valid frame. After any of these errors no field is reliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Neither kind.
+    /// Unknown kind.
     #[error("first byte {0:#04x} is neither that of a packet nor that of a token-ack")]
     Kind(u8),
-    /// The header's check fails, or it has bits that no header has.
+    /// The header check fails, or bits are set that no header has.
     #[error("the header is corrupted")]
     Header,
-    /// More or fewer bytes than the header says.
+    /// Wrong length for the header.
     #[error("{found} bytes instead of {expected}")]
     Length {
-        /// By the header.
+        /// According to the header.
         expected: usize,
-        /// What came.
+        /// Bytes received.
         found: usize,
     },
     /// The CRC fails.
     #[error("CRC {computed:#08x} computed, {found:#08x} received")]
     Crc {
-        /// Of the bytes that came.
+        /// Of the bytes received.
         computed: u32,
-        /// What came with them.
+        /// Received with them.
         found: u32,
     },
-    /// The valid indicator has neither of its values.
+    /// The valid indicator has neither of its two values.
     #[error("valid indicator {0:#04x}")]
     Indicator(u8),
 }
 
-/// Why a packet cannot be put on a link.
+/// Why a packet cannot be sent on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsendable {
-    /// Not 24 bytes and a multiple of 32 up to 248.
+    /// Not 24 bytes plus a multiple of 32 up to 248.
     #[error("a payload of {0} B does not fill chunks")]
     Payload(usize),
     /// Not one of the four.
@@ -122,10 +123,10 @@ impl DataFrame {
         ((self.payload.len() + HEADER) / CHUNK) as u8
     }
 
-    /// Whether it can be put on a link.
+    /// Checks that it can be sent on a link.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The field that is invalid.
     pub fn check(&self) -> Result<(), Unsendable> {
         let bytes = self.payload.len() + HEADER;
         if !bytes.is_multiple_of(CHUNK) || !(1..=8).contains(&(bytes / CHUNK)) {
@@ -140,7 +141,7 @@ impl DataFrame {
     /// Its bytes on the wire.
     ///
     /// # Errors
-    /// If it cannot be put on a link.
+    /// If it cannot be sent on a link.
     pub fn encode(&self) -> Result<Vec<u8>, Unsendable> {
         self.check()?;
         let [x, y, z] = self.destination;
@@ -166,7 +167,7 @@ impl TokenAck {
     }
 }
 
-/// Big-endian number of three bytes.
+/// Big-endian integer of three bytes.
 fn word(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |word, &byte| word << 8 | u32::from(byte))
 }
@@ -180,10 +181,10 @@ fn length(bytes: &[u8], expected: usize) -> Result<(), FrameError> {
     if bytes.len() == expected { Ok(()) } else { Err(FrameError::Length { expected, found: bytes.len() }) }
 }
 
-/// Reads what a link has brought, from one start of a frame to the next.
+/// Decodes the bytes received from one start of a frame to the next.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why they are not a valid frame.
 pub fn decode(bytes: &[u8]) -> Result<Frame, FrameError> {
     match *bytes {
         [TOKEN_ACK, expected, ..] => {
@@ -269,7 +270,7 @@ mod tests {
                 data.encode().expect("sendable")
             };
             let bits = bytes.len() * 8;
-            // Up to three different ones.
+            // Up to three distinct ones.
             let first = seed as usize % bits;
             for i in 0..flips {
                 let bit = (first + i * (1 + (seed >> 32) as usize % (bits / 3))) % bits;

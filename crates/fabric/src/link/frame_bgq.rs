@@ -1,5 +1,6 @@
-//! What goes over a link of Blue Gene/Q, as bytes: data packets of 40 to 552 B and acknowledgements of 16 B (Chen et al., sections
-//! II.A and II.F; bits of the header after the machine's public driver, MU_Pt2PtNetworkHeader.h and MU_PacketCommon.h: "driver" below).
+//! Frames of a Blue Gene/Q link as bytes: data packets of 40 to 552 B and acknowledgements of 16 B (Chen et
+//! al., sections II.A and II.F; header bits from the machine's public driver, MU_Pt2PtNetworkHeader.h and
+//! MU_PacketCommon.h: "driver" below).
 //!
 //! | byte | data packet | from |
 //! |---|---|---|
@@ -14,27 +15,31 @@
 //! | 32.. | data | section II.A |
 //! | last 8 | *4 bits: exception, then zeros*; 10 from end to end; *50 for the hop* | widths: section II.F |
 //!
-//! What is in *italics* changes on the way, and the end-to-end symbol takes it for zero; so a node that sends a packet on makes
-//! a new Hamming code and new hop symbols and never touches the end-to-end symbol. Which bits these are is **(ours)**, but for the
-//! sequence number. The exception is that of section II.C: "a flag bit that trails the packet".
+//! Fields in *italics* change in flight, and the end-to-end symbol treats them as zero. A node that forwards
+//! a packet computes a new Hamming code and new hop symbols, and never touches the end-to-end symbol. The
+//! choice of these bits is **(ours)**, except for the sequence number. The exception is that of section II.C:
+//! "a flag bit that trails the packet".
 //!
-//! Both checks see the packet as the same symbols: cut from its end, so that the check symbols are whole ones. The hop's
-//! generator has the roots `alpha^0` to `alpha^4`, that of the end-to-end symbol `alpha^5` **(ours)**: were it one of the five, an error that
-//! escapes these would escape it too. As it is, six symbols in error are seen if they are among what does not change.
+//! Both checks divide the packet into the same symbols, aligned to its end so that the check symbols are
+//! whole ones. The hop's generator has the roots `alpha^0` to `alpha^4`, that of the end-to-end symbol
+//! `alpha^5` **(ours)**: if it were one of the five, an error that the hop misses would always escape the
+//! end-to-end symbol too. This way six symbols in error are detected if they are in the part that does not
+//! change.
 //!
-//! An acknowledgement has a first byte, `0xaa`, the sequence number expected next, the tokens returned on each of six VCs modulo 256 (8 B
-//! in all, as `machines/bgq.toml` has it), and a trailer of 8 B with hop symbols and zeros. **(ours)**
+//! An acknowledgement has a first byte, `0xaa`, the sequence number expected next, the tokens returned on
+//! each of six VCs modulo 256 (8 B in total, as in `machines/bgq.toml`), and a trailer of 8 B with hop
+//! symbols and zeros. **(ours)**
 
 use super::hamming::header_check;
 use super::protocol::{Format, Incoming};
 use super::reed_solomon::{ReedSolomon, symbols};
 
-/// Buffers of a receiver: dynamic, deterministic, high priority, system, the user's collectives on all nodes (and the system's,
-/// which share it), the user's collectives on some nodes (section II.B).
+/// Buffers of a receiver: dynamic, deterministic, high priority, system, user collectives on all nodes
+/// (shared with system collectives), user collectives on some nodes (section II.B).
 pub const VCS: usize = 6;
-/// Bytes of a chunk of data, for which there is a token.
+/// Bytes of a chunk of data; each needs one token.
 const CHUNK: usize = 32;
-/// Network header with the message unit's.
+/// Network header and message-unit header.
 const HEADER: usize = 32;
 const NETWORK: usize = 12;
 const TRAILER: usize = 8;
@@ -45,14 +50,14 @@ const HOP: ReedSolomon<5> = ReedSolomon::new(0);
 const END_TO_END: ReedSolomon<1> = ReedSolomon::new(5);
 const HOP_BITS: u32 = 50;
 const SYMBOL: u64 = (1 << 10) - 1;
-/// Bits of the trailer's first four that are used.
+/// The used bits of the trailer's first four.
 const EXCEPTION: u64 = 1 << 63;
 const RESERVED: u64 = 7 << 60;
 
 /// A data packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BgqPacket {
-    /// The link's number of it.
+    /// The link's sequence number.
     pub sequence: u8,
     /// Directions in which it may be routed, 10 bits: A- the highest, E+ the lowest.
     pub hints: u16,
@@ -62,7 +67,7 @@ pub struct BgqPacket {
     pub vc: u8,
     /// Zone of its routing, 0 to 3.
     pub zone: u8,
-    /// Whether it stays on the bubble VC once there.
+    /// Whether it stays on the bubble VC after entering it.
     pub stay: bool,
     /// Coordinates A to E of its destination, below 64.
     pub destination: [u8; 5],
@@ -72,64 +77,64 @@ pub struct BgqPacket {
     pub unit: [u8; 20],
     /// Its data, whole chunks of 32 B up to 512 B.
     pub data: Vec<u8>,
-    /// Set where a reduction has met an exception.
+    /// Set if a reduction raised an exception.
     pub exception: bool,
-    /// The end-to-end symbol, made once ([`BgqPacket::seal`]) and carried from then on.
+    /// The end-to-end symbol, computed once ([`BgqPacket::seal`]) and carried along unchanged.
     pub end_to_end: u16,
 }
 
-/// Why bytes are not a frame.
+/// Why bytes are not a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HopError {
-    /// Neither kind.
+    /// Unknown kind.
     #[error("first byte {0:#04x} is neither that of a packet nor that of an acknowledgement")]
     Kind(u8),
-    /// The Hamming code says so.
+    /// The Hamming code fails.
     #[error("the header is corrupted")]
     Header,
-    /// The Hamming code fits a header that no packet has.
-    #[error("no packet has such a header: {0}")]
+    /// The Hamming code matches, but the header is invalid.
+    #[error("invalid header: {0}")]
     Inconsistent(#[from] Unsendable),
-    /// More or fewer bytes than the header says.
+    /// Wrong length for the header.
     #[error("{found} bytes instead of {expected}")]
     Length {
-        /// By the header.
+        /// According to the header.
         expected: usize,
-        /// What came.
+        /// Bytes received.
         found: usize,
     },
-    /// The five symbols of the hop say so.
-    #[error("the check symbols of the hop do not fit")]
+    /// The five symbols of the hop fail.
+    #[error("the check symbols of the hop do not match")]
     Symbols,
-    /// Bits that are always zero are not, though the check symbols fit.
+    /// Bits that are always zero are set, although the check symbols match.
     #[error("a bit is set that never is")]
     Reserved,
 }
 
-/// Why a packet cannot be put on a link.
+/// Why a packet cannot be sent on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsendable {
-    /// Not whole chunks up to 16.
+    /// Not a whole number of chunks up to 16.
     #[error("{0} B of data")]
     Data(usize),
-    /// A field has more than it has bits for, or there is no such thing.
+    /// The value exceeds its field's width, or is undefined.
     #[error("{field} {value}")]
     Field {
-        /// Which.
+        /// The field.
         field: &'static str,
-        /// What it is.
+        /// Its value.
         value: u16,
     },
-    /// Both directions of a dimension are hinted at.
+    /// Both directions of a dimension have their hint bits set.
     #[error("hint bits {0:#012b}")]
     Hints(u16),
-    /// The end-to-end symbol does not fit: it was damaged in the node (a sender checks it: nd_rese_dcr.h, "sender input packet
-    /// end-to-end crc error").
-    #[error("the end-to-end symbol does not fit")]
+    /// The end-to-end symbol does not match: the packet was damaged in the node (a sender checks it:
+    /// nd_rese_dcr.h, "sender input packet end-to-end crc error").
+    #[error("the end-to-end symbol does not match")]
     EndToEnd,
 }
 
-/// Puts the hop's symbols into the last 50 bits, which are zero.
+/// Writes the hop's symbols to the last 50 bits, which are zero.
 fn close(bytes: &mut [u8]) {
     let checks = HOP.remainder(symbols(bytes));
     let word = checks.into_iter().fold(0, |word, symbol| word << 10 | u64::from(symbol));
@@ -152,7 +157,7 @@ impl BgqPacket {
     /// Its first 12 bytes.
     fn header(&self) -> [u8; NETWORK] {
         let [low, high] = self.hints.to_le_bytes();
-        // Ten bits: eight of them in the first of the two bytes.
+        // Ten bits, eight of them in the first byte.
         let hints = [high << 6 | low >> 2, low << 6];
         let place = self.destination.iter().fold(0, |word, &at| word << 6 | u32::from(at));
         let mut bytes = [0; NETWORK];
@@ -169,7 +174,7 @@ impl BgqPacket {
         bytes
     }
 
-    /// The end-to-end symbol that it should have: over all that does not change on the way.
+    /// The expected end-to-end symbol, computed over all fields that do not change in flight.
     fn unchanging(&self) -> u16 {
         let mut bytes = self.header().to_vec();
         bytes[1] = 0;
@@ -178,23 +183,24 @@ impl BgqPacket {
         bytes[9..].fill(0);
         bytes.extend_from_slice(&self.unit);
         bytes.extend_from_slice(&self.data);
-        // The symbols before the hop's, as they lie in the packet: cut from 50 bits before its end.
+        // The symbols before the hop's, as aligned in the packet: cut from 50 bits before its end.
         bytes.extend_from_slice(&[0; TRAILER]);
         let all = symbols(&bytes).count();
         END_TO_END.remainder(symbols(&bytes).take(all - 5))[0]
     }
 
-    /// Makes the end-to-end symbol, where the packet is injected.
+    /// Computes the end-to-end symbol, where the packet is injected.
     pub fn seal(&mut self) {
         self.end_to_end = self.unchanging();
     }
 
-    /// Whether the end-to-end symbol fits: whether nothing has changed that must not, on links or in nodes.
+    /// Whether the end-to-end symbol matches: no protected field has changed, on links or in nodes.
     pub fn sealed(&self) -> bool {
         self.end_to_end == self.unchanging()
     }
 
-    /// The "consistency checks on the packet's network header" of section II.F, as far as its fields allow **(ours: which)**.
+    /// The "consistency checks on the packet's network header" of section II.F, as far as its fields allow
+    /// **(ours: the selection)**.
     fn consistent(&self) -> Result<(), Unsendable> {
         let fields = [
             ("hints", self.hints, 1 << 10),
@@ -218,7 +224,7 @@ impl BgqPacket {
     /// Its bytes on the wire.
     ///
     /// # Errors
-    /// If it cannot be put on a link.
+    /// If it cannot be sent on a link.
     pub fn encode(&self) -> Result<Vec<u8>, Unsendable> {
         self.check()?;
         let mut bytes = self.header().to_vec();
@@ -231,7 +237,7 @@ impl BgqPacket {
     }
 }
 
-/// Reads a data packet from all of its bytes.
+/// Decodes a data packet from its complete bytes.
 fn data(bytes: &[u8]) -> Result<BgqPacket, HopError> {
     let Some(header) = bytes.first_chunk::<NETWORK>() else { return Err(HopError::Header) };
     if header_check(&header[..11]) != header[11] {
@@ -275,7 +281,7 @@ impl Format<VCS> for BgqPacket {
     type Corrupt = HopError;
     type Unsendable = Unsendable;
 
-    /// Whether it can be put on a link. A packet that was damaged in the node cannot.
+    /// Whether it can be sent on a link. A packet that was damaged in the node cannot.
     fn check(&self) -> Result<(), Unsendable> {
         self.consistent()?;
         if !self.data.len().is_multiple_of(CHUNK) || self.data.len() > 16 * CHUNK {
@@ -284,12 +290,12 @@ impl Format<VCS> for BgqPacket {
         if self.sealed() { Ok(()) } else { Err(Unsendable::EndToEnd) }
     }
 
-    /// The buffer that it needs: the system's collectives share one with the user's.
+    /// The buffer that it needs: system collectives share one with the user's.
     fn vc(&self) -> u8 {
         if self.vc == 6 { 4 } else { self.vc }
     }
 
-    /// Of 32 B, its header one of them.
+    /// In units of 32 B, including the header.
     fn chunks(&self) -> u8 {
         (1 + self.data.len() / CHUNK) as u8
     }
@@ -343,7 +349,7 @@ mod tests {
         let byte = |i: usize| (seed.rotate_left(i as u32 * 11) >> 7) as u8 ^ i as u8;
         let mut packet = BgqPacket {
             sequence: byte(0),
-            // In each dimension none, plus or minus.
+            // In each dimension: none, plus or minus.
             hints: (0..5).fold(0, |hints, d| hints << 2 | u16::from(byte(d) % 3)),
             routing: byte(1) % 64,
             vc: byte(2) % 7,
@@ -364,14 +370,15 @@ mod tests {
         <BgqPacket as Format<VCS>>::decode(bytes)
     }
 
-    /// The bits of a packet in which an error is a change of what does not change, but the trailer's.
+    /// The bits of a packet, except the trailer's, that must not change in flight.
     fn unchanging_bits(bytes: &[u8]) -> Vec<usize> {
         let changing =
             |&bit: &usize| matches!(bit, 8..18 | 24..27 | 72..96) || bit >= 8 * (bytes.len() - TRAILER);
         (0..8 * bytes.len()).filter(|bit| !changing(bit)).collect()
     }
 
-    /// An error of six symbols or so, a multiple of the polynomial with this many roots from alpha^0, in the data.
+    /// An error of about six symbols, a multiple of the polynomial with this number of roots from alpha^0, in
+    /// the data.
     fn multiple(length: usize, roots: &[u16], factor: u16) -> Vec<u8> {
         let polynomial = roots.iter().fold(vec![1u16], |p, &root| {
             let mut next = p.clone();
@@ -381,7 +388,7 @@ mod tests {
             }
             next
         });
-        // Ends 100 bits before the end of the packet.
+        // It ends 100 bits before the end of the packet.
         let mut bits = vec![false; 8 * length];
         for (i, &c) in polynomial.iter().rev().enumerate() {
             for bit in 0..10 {
@@ -445,7 +452,7 @@ mod tests {
             let mut now = first.clone();
             for hop in 0..hops {
                 let Ok(Incoming::Packet(mut there)) = decode(&now.encode().expect("sendable")) else { panic!("refused") };
-                // A hint bit goes, the VC and the number are new, a reduction met an exception.
+                // A hint bit is cleared, VC and sequence number change, a reduction raised an exception.
                 there.hints &= !(3 << (2 * (hop % 5)));
                 there.vc = (there.vc + 1) % 7;
                 there.exception = true;
@@ -473,15 +480,15 @@ mod tests {
 
     #[test]
     fn up_to_three_errors_of_the_header_are_seen_before_the_data_have_come() {
-        // All of them, in a packet of which only the header has come.
+        // All errors in a packet of which only the header has arrived.
         let good: [u8; NETWORK] = *packet(3, 5).encode().expect("sendable").first_chunk().expect("12 B");
         let flip = |header: &mut [u8; NETWORK], bit: usize| header[bit / 8] ^= 0x80 >> (bit % 8);
         let mut errors = 0;
-        // The kind is looked at first.
+        // The kind is checked first.
         for i in 8..96 {
             for j in 8..=i {
                 for k in 8..=j {
-                    // Equal ones cancel: so single errors are among them.
+                    // Equal ones cancel, so single errors are included.
                     if i != j && j == k {
                         continue;
                     }
@@ -520,14 +527,16 @@ mod tests {
         let five: Vec<u16> = (0..5).map(crate::link::reed_solomon::power).collect();
         let six: Vec<u16> = (0..6).map(crate::link::reed_solomon::power).collect();
         for factor in [1, 2, 77, 1023] {
-            // A word of the hop's code added in the data: the hop lets it pass, the end-to-end symbol does not.
+            // A code word of the hop's code added to the data: the hop misses it, the end-to-end symbol does
+            // not.
             let forged = add(&bytes, &multiple(bytes.len(), &five, factor));
-            let Ok(Incoming::Packet(found)) = decode(&forged) else { panic!("the hop has seen it") };
+            let Ok(Incoming::Packet(found)) = decode(&forged) else { panic!("the hop detected it") };
             assert!(!found.sealed());
             assert_eq!(found.encode(), Err(Unsendable::EndToEnd));
-            // A word of both codes: nothing in the packet tells. What does is the link's CRCs, see tests/link_protocol_bgq.rs.
+            // A code word of both codes: the packet's checks all pass. The link's CRCs detect it, see
+            // tests/link_protocol_bgq.rs.
             let forged = add(&bytes, &multiple(bytes.len(), &six, factor));
-            let Ok(Incoming::Packet(found)) = decode(&forged) else { panic!("the hop has seen it") };
+            let Ok(Incoming::Packet(found)) = decode(&forged) else { panic!("the hop detected it") };
             assert!(found.sealed() && found != packet(16, 13));
         }
     }
@@ -555,7 +564,8 @@ mod tests {
         let bytes = good.encode().expect("sendable");
         assert_eq!(decode(&bytes[..103]), Err(HopError::Length { expected: 104, found: 103 }));
         assert_eq!(decode(&bytes[..11]), Err(HopError::Header));
-        // Right in all checks, but no packet: both directions of E; 17 chunks; a zero that is none.
+        // All checks match, but the packet is invalid: both directions of E; 17 chunks; a nonzero reserved
+        // bit.
         let spoil = |change: &dyn Fn(&mut [u8])| {
             let mut bad = bytes.clone();
             change(&mut bad);

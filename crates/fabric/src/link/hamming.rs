@@ -1,13 +1,15 @@
-//! Codes of eight check bits whose words differ in four bits or more: the check of Blue Gene/Q's network header, which sees any
-//! three errors, and the "single bit correct, double bit detect" of its buffers (Chen et al., section II.F). Distance four can
-//! be used either way.
+//! Codes with eight check bits and a minimum distance of four: the check of Blue Gene/Q's network header,
+//! which detects any three errors, and the "single bit correct, double bit detect" of its buffers (Chen et
+//! al., section II.F). Distance four allows either use.
 //!
-//! **(ours)**: the matrices, which the paper does not give. Both take Hsiao's columns ("A class of optimal minimum odd-weight-column
-//! SEC-DED codes", IBM J. Res. Dev. 14, 1970): what an error in a bit changes in the check has an odd number of ones. Two different
-//! columns add up to something, three odd ones to something odd: so one, two and three errors are all seen. The columns are
-//! taken in the order of their weights (3, 5, 7), then of their values.
+//! **(ours)**: the matrices, which the paper does not give. Both use Hsiao's columns ("A class of optimal
+//! minimum odd-weight-column SEC-DED codes", IBM J. Res. Dev. 14, 1970): the change in the check that a bit
+//! error causes has an odd number of ones. Two different columns have a nonzero sum, and the sum of three odd
+//! ones is odd, so one, two and three errors are all detected. The columns are ordered by weight (3, 5, 7),
+//! then by value.
 
-/// What a data bit changes in the check. All bytes with an odd number of ones but those with one, which are the check bits' own.
+/// The change in the check that each data bit causes. All bytes with an odd number of ones, except those with
+/// a single one, which belong to the check bits.
 const COLUMNS: [u8; 120] = {
     let mut table = [0; 120];
     let (mut n, mut weight) = (0, 3);
@@ -25,10 +27,10 @@ const COLUMNS: [u8; 120] = {
     table
 };
 
-/// The bytes that one check can cover: a header of 12 B, without or with the check's own.
+/// Bytes that one check can cover: a header of 12 B, with or without the check itself.
 pub const HEADER_MAX: usize = COLUMNS.len() / 8;
 
-/// The check of a header's bytes. Any three errors in bytes and check together are seen.
+/// The check of a header's bytes. Any three errors in bytes and check together are detected.
 ///
 /// # Panics
 /// If there are more than [`HEADER_MAX`] bytes.
@@ -48,18 +50,19 @@ pub fn word_check(word: u64) -> u8 {
     check
 }
 
-/// A word as it is read.
+/// The result of reading a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// As it was written.
+    /// The word as written.
     Intact(u64),
-    /// One bit of word or check was wrong; the word is as it was written.
+    /// One bit of word or check was wrong; this is the word as written.
     Corrected(u64),
-    /// Two bits were wrong, or more. What was written cannot be known.
+    /// At least two bits were wrong. The word as written is lost.
     Uncorrectable,
 }
 
-/// Reads a word with its check: one error is corrected, two are seen. (Three look like one, as far as Hsiao's columns in use allow.)
+/// Reads a word with its check: corrects one error and detects two. (Three errors look like one, as far as
+/// Hsiao's columns in use allow.)
 pub fn read_word(word: u64, check: u8) -> Read {
     let syndrome = word_check(word) ^ check;
     match syndrome.count_ones() {
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn errors_of_a_header_add_up() {
-        // What the test above takes for granted.
+        // Assumptions of the test above.
         let header = [0x5a; 12];
         let list = singles(&header);
         let mut bad = header;

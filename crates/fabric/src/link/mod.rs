@@ -1,10 +1,10 @@
-//! A link between two nodes, byte by byte: what BlueGene/L's (Blumrich et al., section 2) and Blue Gene/Q's (Chen et al., sections
-//! II.F and II.G) error detection and recovery is made of, with real bytes and real arithmetic.
+//! A link between two nodes, byte by byte: the error detection and recovery of BlueGene/L (Blumrich et al.,
+//! section 2) and Blue Gene/Q (Chen et al., sections II.F and II.G) with real bytes and real arithmetic.
 //!
-//! Large runs do not use it: there the router draws which transmissions are corrupted, and follows the same protocol by
-//! its times alone (`docs/torus-router.md`, "Links with errors"). Here it is shown that the protocol does what the
-//! model takes for granted: that errors are detected, and packets neither lost nor doubled nor reordered. Blue Gene/Q's part is told in
-//! `docs/link-protection.md`.
+//! Large runs do not use it: their routers draw which transmissions are corrupted and model the same
+//! protocol's timing (`docs/torus-router.md`, "Links with errors"). This module shows that the protocol does
+//! what that model assumes: errors are detected, and packets are neither lost nor duplicated nor reordered.
+//! `docs/link-protection.md` describes Blue Gene/Q's part.
 
 pub mod crc;
 pub mod eight_ten;

@@ -1,46 +1,49 @@
 //! An optical link: four data fibres and a spare one that carries their parity (Chen et al., section II.G).
 //!
-//! The paper: "The parity of several data lanes is also encoded and sent over a spare fiber. If a single bit error occurs on a fiber
-//! an invalid symbol is detected upon reception. If one and only one single bit error occurs over the parallel 8 bit words, the
-//! parity can be used to correct it. Error counters on the link chip can detect when fibers are going bad; the bad fiber can be
-//! replaced by a spare."
+//! The paper: "The parity of several data lanes is also encoded and sent over a spare fiber. If a single bit
+//! error occurs on a fiber an invalid symbol is detected upon reception. If one and only one single bit error
+//! occurs over the parallel 8 bit words, the parity can be used to correct it. Error counters on the link
+//! chip can detect when fibers are going bad; the bad fiber can be replaced by a spare."
 //!
-//! - Five lanes a link are what the link chip counts errors of (the machine's public driver, bql_tdr.h: `SBE_CNT_SW0_LANE0` to
-//!   `LANE4`), so four are data and one is parity (inferred); four bytes are also what the network sends in a cycle (section II.A).
-//! - **(ours)** Byte `i` of what is sent goes over lane `i % 4`; the parity is the exclusive or of the four bytes.
-//! - **(ours)** A byte whose symbol is invalid and cannot be corrected is passed on as 0: a burst of up to 8 bits, which is for the
-//!   packet's check symbols to see. So is what two errors in one symbol have made of it, if that is a symbol too: the parity
-//!   says that a byte of the four is wrong, not which one.
-//! - **(ours)** A symbol of the wrong disparity is counted, its byte taken: it may be a symbol before it that was wrong.
-//! - The spare that carries parity is also the one that replaces a bad fibre; from then on there is no parity. (The link chip's registers
-//!   suggest two more spares for two links, bql_tdr.h: `SPARE_CNTL`, fibres 10 and 11 of 12. They are not here.)
-//! - **(ours)** Who replaces a fibre is software, at both ends and between two words; where words begin is taken as known, and so is where
-//!   frames begin.
+//! - The link chip counts the errors of five lanes per link (the machine's public driver, bql_tdr.h:
+//!   `SBE_CNT_SW0_LANE0` to `LANE4`), so four carry data and one parity (inferred); the network also sends
+//!   four bytes per cycle (section II.A).
+//! - **(ours)** Byte `i` is sent over lane `i % 4`; the parity is the exclusive or of the four bytes.
+//! - **(ours)** A byte with an invalid symbol that cannot be corrected is passed on as 0: a burst of up to 8
+//!   bits, which the packet's check symbols must detect. They must also detect two errors that turn one
+//!   symbol into another valid one: the parity shows that one of the four bytes is wrong, but not which.
+//! - **(ours)** A symbol of the wrong disparity is counted and its byte accepted: an earlier symbol may be
+//!   the wrong one.
+//! - The spare that carries parity is also the one that replaces a bad fibre; from then on there is no
+//!   parity. (The link chip's registers suggest two more spares for two links, bql_tdr.h: `SPARE_CNTL`,
+//!   fibres 10 and 11 of 12. They are not modelled.)
+//! - **(ours)** Software replaces a fibre, at both ends and between two words. Word boundaries are assumed to
+//!   be known, and so are frame boundaries.
 
 use super::eight_ten::{COMMA, Character, Disparity, SymbolError, with_parity};
 
 /// Fibres that carry data.
 pub const LANES: usize = 4;
-/// All fibres; the last is the spare.
+/// All fibres, including the spare, which is the last.
 pub const FIBRES: usize = LANES + 1;
 /// The spare fibre.
 pub const SPARE: usize = LANES;
 
-/// What all fibres carry at the same time: a symbol of ten bits each.
+/// One symbol of ten bits on each fibre at the same time.
 pub type Word = [u16; FIBRES];
 
 /// Why a fibre cannot be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSpare {
-    /// The spare is already in place of another.
-    #[error("the spare is in the place of fibre {0}")]
+    /// The spare already replaces another fibre.
+    #[error("the spare already replaces fibre {0}")]
     Used(usize),
-    /// It is the spare, or no fibre of the link.
-    #[error("fibre {0} is none that carries data")]
+    /// It is the spare, or not a fibre of the link.
+    #[error("fibre {0} carries no data")]
     NotData(usize),
 }
 
-/// Marks the spare as the fibre of a lane.
+/// Replaces a lane's fibre with the spare.
 fn replace(replaced: &mut Option<usize>, fibre: usize) -> Result<(), NoSpare> {
     match *replaced {
         _ if fibre >= LANES => Err(NoSpare::NotData(fibre)),
@@ -60,12 +63,14 @@ pub struct Transmitter {
 }
 
 impl Transmitter {
-    /// What goes over the fibres for these bytes.
+    /// Encodes bytes as words for the fibres.
     ///
     /// # Panics
-    /// If they are not a multiple of four, as all packets are.
+    /// If the number of bytes is not a multiple of four, as that of all packets is.
     pub fn send(&mut self, bytes: &[u8]) -> Vec<Word> {
-        let (words, []) = bytes.as_chunks::<LANES>() else { panic!("{} B are no whole words", bytes.len()) };
+        let (words, []) = bytes.as_chunks::<LANES>() else {
+            panic!("{} B are not a whole number of words", bytes.len())
+        };
         words.iter().map(|word| self.word(*word)).collect()
     }
 
@@ -76,23 +81,25 @@ impl Transmitter {
             *character = Character::Data(byte);
         }
         if let Some(bad) = self.replaced {
-            // What the bad fibre carries does not matter.
+            // The bad fibre may carry anything.
             (characters[SPARE], characters[bad]) = (characters[bad], COMMA);
         }
         let mut fibres = characters.into_iter().zip(&mut self.disparity);
-        std::array::from_fn(|_| fibres.next().map(|(c, d)| with_parity().encode(c, d)).expect("one a fibre"))
+        std::array::from_fn(|_| {
+            fibres.next().map(|(c, d)| with_parity().encode(c, d)).expect("one per fibre")
+        })
     }
 
-    /// From now on the spare carries what this fibre carried.
+    /// Lets the spare carry this fibre's data from now on.
     ///
     /// # Errors
-    /// If there is no spare for it.
+    /// If no spare is available.
     pub fn replace(&mut self, fibre: usize) -> Result<(), NoSpare> {
         replace(&mut self.replaced, fibre)
     }
 }
 
-/// What a receiving end has seen, in numbers of symbols or words.
+/// Error counters of a receiving end, in symbols or words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Invalid symbols on each fibre.
@@ -101,9 +108,9 @@ pub struct Counters {
     pub disparity: [u64; FIBRES],
     /// Bytes corrected on each fibre; on the spare always 0.
     pub corrected: [u64; FIBRES],
-    /// Words with invalid symbols that could not be corrected: of two fibres, or without parity.
+    /// Words with invalid symbols that could not be corrected: two fibres failed, or there was no parity.
     pub uncorrectable: u64,
-    /// Words without an invalid symbol whose parity was wrong.
+    /// Words with valid symbols but wrong parity.
     pub mismatched: u64,
 }
 
@@ -117,7 +124,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// An end that takes a fibre for bad after this many invalid symbols.
+    /// An end that considers a fibre bad after this number of invalid symbols.
     pub fn new(threshold: u64) -> Self {
         Receiver {
             disparity: [Some(Disparity::default()); FIBRES],
@@ -127,12 +134,12 @@ impl Receiver {
         }
     }
 
-    /// The bytes that words have brought, as well as can be known.
+    /// Decodes words to bytes, with errors corrected where possible.
     pub fn receive(&mut self, words: &[Word]) -> Vec<u8> {
         words.iter().flat_map(|word| self.word(word)).collect()
     }
 
-    /// A fibre's byte, or none if its symbol is invalid.
+    /// A fibre's byte; `None` if its symbol is invalid.
     fn byte(&mut self, fibre: usize, symbol: u16) -> Option<u8> {
         match with_parity().decode(symbol, &mut self.disparity[fibre]) {
             Ok(Character::Data(byte)) => Some(byte),
@@ -140,7 +147,7 @@ impl Receiver {
                 self.counters.disparity[fibre] += 1;
                 Some(byte)
             }
-            // Nothing but data is sent here.
+            // Only data is sent here.
             Ok(Character::Control(_)) | Err(_) => {
                 self.counters.invalid[fibre] += 1;
                 None
@@ -149,7 +156,7 @@ impl Receiver {
     }
 
     fn word(&mut self, word: &Word) -> [u8; LANES] {
-        // The fibre of each lane, and last the one with the parity, if there is one.
+        // The fibre of each lane, then the one with the parity, if any.
         let carrier = |lane| if Some(lane) == self.replaced { SPARE } else { lane };
         let carriers: [usize; LANES] = std::array::from_fn(carrier);
         let found = carriers.map(|fibre| self.byte(fibre, word[fibre]));
@@ -169,22 +176,22 @@ impl Receiver {
         bytes
     }
 
-    /// What has been counted.
+    /// The error counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// A fibre in use with more invalid symbols than the threshold, the worst of them.
+    /// The fibre in use with the most invalid symbols, if they exceed the threshold.
     pub fn bad_fibre(&self) -> Option<usize> {
         let used = (0..FIBRES).filter(|&fibre| Some(fibre) != self.replaced);
         let worst = used.max_by_key(|&fibre| self.counters.invalid[fibre])?;
         (self.counters.invalid[worst] > self.threshold).then_some(worst)
     }
 
-    /// From now on the spare carries what this fibre carried.
+    /// Reads this fibre's data from the spare from now on.
     ///
     /// # Errors
-    /// If there is no spare for it.
+    /// If no spare is available.
     pub fn replace(&mut self, fibre: usize) -> Result<(), NoSpare> {
         replace(&mut self.replaced, fibre)
     }
@@ -207,7 +214,8 @@ mod tests {
         (0..WORDS * LANES).map(step).collect()
     }
 
-    /// Bursts that a packet's five symbols see for certain: those of errors that touch no more.
+    /// Bursts, and whether a packet's five symbols are certain to detect them, which they are if these touch
+    /// at most five.
     fn seen_by_symbols(sent: &[u8], received: &[u8]) -> (usize, bool) {
         let error: Vec<u8> = sent.iter().zip(received).map(|(a, b)| a ^ b).collect();
         (symbols(&error).filter(|&s| s != 0).count(), !ReedSolomon::<5>::new(0).intact(symbols(&error)))
@@ -251,7 +259,7 @@ mod tests {
                 bursts += usize::from(!wrong.is_empty());
             }
         }
-        // A byte that was 0 is not harmed by being passed on as 0.
+        // Passing on a byte that was 0 as 0 does no harm.
         assert!(bursts > 6 * WORDS * 9 / 10);
     }
 
@@ -268,7 +276,7 @@ mod tests {
                 let counters = into.counters();
                 mismatched += counters.mismatched;
                 invalid += counters.invalid.iter().sum::<u64>();
-                // Either it is no symbol, and corrected; or it is one, and a byte is wrong.
+                // Either the symbol is invalid and corrected, or it is valid and a byte is wrong.
                 assert_eq!(counters.mismatched == 1, received != bytes);
                 assert_eq!(counters.mismatched + counters.invalid.iter().sum::<u64>(), 1);
                 assert_eq!(seen_by_symbols(&bytes, &received).1, received != bytes);
@@ -297,7 +305,7 @@ mod tests {
         for bad in 0..LANES {
             let (mut out, mut into) = (Transmitter::default(), Receiver::new(20));
             let mut sent = 0;
-            // From here on every symbol of the fibre is wrong; all of it is corrected while the counter runs.
+            // From here on every symbol of the fibre is wrong; all are corrected while the counter rises.
             while into.bad_fibre().is_none() {
                 let bytes = &packet(sent)[..LANES];
                 let mut words = out.send(bytes);
@@ -307,14 +315,14 @@ mod tests {
             }
             assert_eq!((sent, into.bad_fibre()), (21, Some(bad)));
             assert_eq!((out.replace(bad), into.replace(bad)), (Ok(()), Ok(())));
-            // Dark, and nobody minds.
+            // A dark fibre has no effect.
             let bytes = packet(99);
             let mut words = out.send(&bytes);
             words.iter_mut().for_each(|word| word[bad] = 0);
             assert_eq!(into.receive(&words), bytes);
             assert_eq!((into.bad_fibre(), into.counters().uncorrectable), (None, 0));
             assert_eq!(into.counters().invalid.iter().sum::<u64>(), 21);
-            // But there is no parity any more.
+            // There is no parity any more.
             let other = (bad + 1) % LANES;
             let mut words = out.send(&bytes);
             words[3][other] ^= 1;

@@ -1,26 +1,28 @@
-//! A buffer whose words are "covered by single bit correct, double bit detect ECC" (Chen et al., section II.F: VCs, injection,
-//! reception and retransmission FIFOs), and which stops rather than let anything wrong out (section III.G: "upon detecting an
-//! uncorrectable bit error, each submodule will stop operating to prevent the bit error from propagating").
+//! A buffer whose words are "covered by single bit correct, double bit detect ECC" (Chen et al., section
+//! II.F: VCs, injection, reception and retransmission FIFOs), and which stops rather than let an error
+//! propagate (section III.G: "upon detecting an uncorrectable bit error, each submodule will stop operating
+//! to prevent the bit error from propagating").
 //!
-//! A word is 64 bits with 8 of check, as wide as the machine's public register descriptions suggest (the back doors to the arrays
-//! have 16 bits of ECC to two words of 64: nd_x2_dcr.h). A soft error that is not read away stays and may be joined by another; nothing
-//! scrubs a word before it is read **(ours)**.
+//! A word has 64 bits with 8 check bits, the width that the machine's public register descriptions suggest
+//! (the back doors to the arrays have 16 bits of ECC for two words of 64: nd_x2_dcr.h). A soft error stays
+//! until the word is read, and a second one may join it; words are not scrubbed before they are read
+//! **(ours)**.
 
 use super::hamming::{Read, read_word, word_check};
 use std::collections::VecDeque;
 
-/// Bits of a word with its check: the places where a soft error may be.
+/// Bits of a word with its check, any of which a soft error may flip.
 pub const WORD_BITS: u32 = 72;
 
-/// Why nothing comes out, or goes in, any more.
+/// Why the buffer no longer accepts or returns words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stopped by an uncorrectable error in word {word} since the start")]
 pub struct Stopped {
-    /// Which of all words ever written.
+    /// Index of the word among all words ever written.
     pub word: u64,
 }
 
-/// Words of 64 bits, first in, first out.
+/// A FIFO of 64-bit words.
 #[derive(Clone, Debug, Default)]
 pub struct ProtectedFifo {
     words: VecDeque<(u64, u8)>,
@@ -41,10 +43,10 @@ impl ProtectedFifo {
         Ok(())
     }
 
-    /// Reads the oldest word, with one error corrected; `None` if there is none.
+    /// Reads the oldest word, with one error corrected; `None` if the buffer is empty.
     ///
     /// # Errors
-    /// If more than one bit of it is wrong: it does not come out, nor does anything after it.
+    /// If more than one bit of it is wrong: neither this word nor any later one is returned.
     pub fn pop(&mut self) -> Result<Option<u64>, Stopped> {
         self.stopped.map_or(Ok(()), Err)?;
         let Some(&(word, check)) = self.words.front() else { return Ok(None) };
@@ -66,37 +68,38 @@ impl ProtectedFifo {
         Ok(Some(word))
     }
 
-    /// A soft error: flips a bit (below [`WORD_BITS`]; 64 and up are the check's) of the word that is `place` after the oldest.
+    /// Injects a soft error: flips a bit (below [`WORD_BITS`]; 64 and up are check bits) of the word that is
+    /// `place` after the oldest.
     ///
     /// # Panics
     /// If there is no such bit.
     pub fn upset(&mut self, place: usize, bit: u32) {
-        assert!(bit < WORD_BITS, "a word has {WORD_BITS} bits, not a bit {bit}");
+        assert!(bit < WORD_BITS, "a word has {WORD_BITS} bits, so no bit {bit}");
         let (word, check) = &mut self.words[place];
         if bit < 64 { *word ^= 1 << bit } else { *check ^= 1 << (bit - 64) }
     }
 
-    /// Words in it.
+    /// Number of words.
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Words of which a bit was corrected as they were read.
+    /// Words that needed a corrected bit when they were read.
     pub fn corrected(&self) -> u64 {
         self.corrected
     }
 
-    /// Words that could not be corrected: none, or the one that has stopped it.
+    /// Uncorrectable words: none, or the one that stopped the buffer.
     pub fn uncorrectable(&self) -> u64 {
         self.uncorrectable
     }
 
-    /// Why it has stopped, if it has.
+    /// The error that stopped it, if any.
     pub fn stopped(&self) -> Option<Stopped> {
         self.stopped
     }
@@ -135,14 +138,14 @@ mod tests {
     fn every_double_upset_stops_it_before_the_word_leaves() {
         for (a, b) in (0..WORD_BITS).flat_map(|a| (0..a).map(move |b| (a, b))) {
             let mut fifo = full(4);
-            // The second comes later, to a word that nobody has read in between.
+            // The second error comes later, to a word that was not read in between.
             fifo.upset(2, a);
             assert_eq!(fifo.pop(), Ok(Some(content(0))));
             fifo.upset(1, b);
             assert_eq!(fifo.pop(), Ok(Some(content(1))));
             let stopped = Stopped { word: 2 };
             for _ in 0..3 {
-                // Nothing leaves any more: neither that word nor the good one behind it.
+                // No word leaves any more: neither that word nor the good one behind it.
                 assert_eq!(fifo.pop(), Err(stopped));
             }
             assert_eq!(fifo.push(7), Err(stopped));

@@ -1,77 +1,78 @@
-//! The link-level protocol of sections 2 and 3: sequence numbers, acknowledgements, a timeout, retransmission.
+//! The link-level protocol of sections 2 and 3: sequence numbers, acknowledgements, a timeout,
+//! retransmission.
 //!
-//! The paper names the parts (a sequence number in the header, token-ack and ack-only packets, retransmission FIFOs, a
-//! timeout mechanism; "similar to that used in IBM SP interconnection networks as well as in the HIPPI standard"). How they
-//! play together is ours, and as simple as can be:
+//! The paper names the parts (a sequence number in the header, token-ack and ack-only packets, retransmission
+//! FIFOs, a timeout mechanism; "similar to that used in IBM SP interconnection networks as well as in the
+//! HIPPI standard"). Their interaction is ours, and as simple as possible:
 //!
-//! - A sender keeps each packet until it is acknowledged. If the oldest one has not been in time, it sends all that it
-//!   keeps again, in order (go-back-n).
-//! - A receiver accepts the packet that is next in sequence, intact, and nothing else. To what comes after a lost packet it
-//!   answers nothing: the sender's timeout does. What comes a second time it acknowledges again: else two ends that are
-//!   both busy sending again would never find an idle link for the acknowledgement that ends it.
-//! - An acknowledgement names the next packet expected, and tokens as counts since the start: one that is lost, or comes
-//!   twice, does no harm. What is new goes at once; on an idle link the last one is repeated now and then, since
-//!   it may have been lost.
+//! - A sender keeps each packet until it is acknowledged. If the oldest one is not acknowledged in time, it
+//!   resends all packets that it keeps, in order (go-back-n).
+//! - A receiver accepts only the packet that is next in sequence, intact. It does not respond to packets
+//!   after a lost one: the sender's timeout handles that. It acknowledges duplicates again; otherwise two
+//!   ends that are both busy resending would never find an idle link for the acknowledgement that ends it.
+//! - An acknowledgement carries the next packet expected, and tokens as counts since the start, so a lost or
+//!   repeated one does no harm. News is sent at once; on an idle link the last acknowledgement is repeated at
+//!   intervals, since it may have been lost.
 //!
-//! A link's two directions are independent but for this: what one end receives, it acknowledges on the other direction,
-//! before its own packets.
+//! A link's two directions are independent except for this: each end acknowledges the packets that it
+//! receives on the other direction, before its own packets.
 //!
-//! Both ends keep a CRC of all packets sent, or received, so far. If at the end of a run two that belong together differ, a
-//! corrupted packet has been taken for intact ("like BG/L": Chen et al., section II.F).
+//! Both ends keep a CRC of all packets sent and received so far. If two matching CRCs differ at the end of a
+//! run, a corrupted packet was accepted as intact ("like BG/L": Chen et al., section II.F).
 //!
-//! Blue Gene/Q has "a standard, similar to BG/L, link level protocol" (Chen et al., section II.F), with other frames: so [`LinkEnd`]
-//! is for any [`Format`], BlueGene/L's if none is named.
+//! Blue Gene/Q has "a standard, similar to BG/L, link level protocol" (Chen et al., section II.F) with other
+//! frames, so [`LinkEnd`] is generic over the [`Format`]; the default is BlueGene/L's.
 
 use super::crc::crc64;
 use super::frame::{self, DataFrame, Frame, FrameError, TokenAck, Unsendable, VCS};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
-/// Packets that may be unacknowledged: half of the sequence numbers.
+/// Maximum number of unacknowledged packets: half of the sequence numbers.
 pub const WINDOW: usize = 128;
 
-/// How packets and acknowledgements look on a link with so many VCs.
+/// The encoding of packets and acknowledgements on a link with `VCS` virtual channels.
 pub trait Format<const VCS: usize>: Clone {
-    /// Values of a count of tokens, up to 256: room of a VC is less.
+    /// Modulus of token counts, up to 256; the capacity of a VC is less.
     const COUNTS: u16;
-    /// Why bytes are not a frame.
+    /// Why bytes are not a valid frame.
     type Corrupt;
-    /// Why a packet cannot be put on a link.
+    /// Why a packet cannot be sent on a link.
     type Unsendable;
 
-    /// Whether it can be put on a link.
+    /// Checks that it can be sent on a link.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The field that is invalid.
     fn check(&self) -> Result<(), Self::Unsendable>;
-    /// Which VC's room it needs: below `VCS`.
+    /// The VC whose buffer it needs: below `VCS`.
     fn vc(&self) -> u8;
-    /// How much room: tokens.
+    /// The buffer space that it needs, tokens.
     fn chunks(&self) -> u8;
-    /// The link's number of it.
+    /// The link's sequence number.
     fn sequence(&self) -> u8;
-    /// Gives it a number.
+    /// Sets its sequence number.
     fn number(&mut self, sequence: u8);
     /// Its bytes on the wire.
     ///
     /// # Errors
-    /// If it cannot be put on a link.
+    /// If it cannot be sent on a link.
     fn encode(&self) -> Result<Vec<u8>, Self::Unsendable>;
     /// The bytes of an acknowledgement: the number expected next, tokens returned since the start.
     fn acknowledgement(expected: u8, tokens: [u8; VCS]) -> Vec<u8>;
-    /// Reads what a link has brought.
+    /// Decodes bytes received from a link.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Why they are not a valid frame.
     fn decode(bytes: &[u8]) -> Result<Incoming<Self, VCS>, Self::Corrupt>;
 }
 
-/// What a link has brought.
+/// A frame received from a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming<P, const VCS: usize> {
     /// A packet.
     Packet(P),
-    /// All packets before this number have been received, and so many tokens returned since the start.
+    /// All packets before `expected` have been received; `tokens` have been returned since the start.
     Acknowledgement {
         /// The number expected next.
         expected: u8,
@@ -121,51 +122,52 @@ impl Format<VCS> for DataFrame {
     }
 }
 
-/// What both ends agree on.
+/// Parameters that both ends share.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkSettings<const VCS: usize = { frame::VCS }> {
-    /// Room of each VC of a receiver, chunks: below [`Format::COUNTS`], or counts of tokens would be ambiguous.
+    /// Capacity of each VC of a receiver, chunks: below [`Format::COUNTS`], so that token counts are
+    /// unambiguous.
     pub capacity: [u8; VCS],
-    /// From the end of a packet's transmission until it is sent again, ticks of a byte.
+    /// Time from the end of a packet's transmission until it is resent, byte times.
     pub timeout: u64,
-    /// After this many ticks without any acknowledgement the last one is repeated.
+    /// After this number of ticks without an acknowledgement the last one is repeated.
     pub repeat: u64,
 }
 
-/// Why a packet cannot be taken for sending now, or ever.
+/// Why a packet cannot be accepted for sending now, or ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal<U = Unsendable> {
-    /// The other end has no room known to be free.
+    /// Not enough tokens.
     #[error("{tokens} tokens on VC {vc}")]
     NoTokens {
         /// On this VC.
         vc: u8,
-        /// What is there.
+        /// Available tokens.
         tokens: u8,
     },
-    /// Too much is unacknowledged.
+    /// Too many packets are unacknowledged.
     #[error("the retransmission FIFO is full")]
     Full,
-    /// It is no packet.
+    /// The packet is invalid.
     #[error(transparent)]
     Unsendable(U),
 }
 
-/// Why what came over the link was not taken. The link goes on as if it had not come.
+/// Why a received frame was ignored. The link continues as if it had not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError<C = FrameError> {
     /// Corrupted.
     #[error(transparent)]
     Frame(C),
-    /// Intact, but not the one that is next: sent again without need, or after one that was lost.
+    /// Intact, but not next in sequence: resent without need, or after a lost packet.
     #[error("packet {found}, while {expected} is next")]
     OutOfSequence {
         /// The next in sequence.
         expected: u8,
-        /// What came.
+        /// Its sequence number.
         found: u8,
     },
-    /// An acknowledgement of what was not sent, or of more room than there is.
+    /// It acknowledges packets that were not sent, or returns more tokens than the capacity.
     #[error("an acknowledgement of what was not sent")]
     Acknowledgement,
 }
@@ -174,36 +176,36 @@ pub enum LinkError<C = FrameError> {
 #[derive(Debug)]
 pub struct LinkEnd<P: Format<VCS> = DataFrame, const VCS: usize = { frame::VCS }> {
     settings: LinkSettings<VCS>,
-    // As a sender.
-    /// The packets as they go over the link: "a copy is stored in a retransmission FIFO".
+    // Sender state.
+    /// The packets as sent over the link: "a copy is stored in a retransmission FIFO".
     retransmission: VecDeque<Vec<u8>>,
-    /// How many of them have been sent since the last timeout.
+    /// The number of them sent since the last timeout.
     sent: usize,
     next: u8,
     deadline: Option<u64>,
     tokens: [u8; VCS],
-    /// The counts of the last token-ack.
+    /// The token counts of the last token-ack.
     counted: [u8; VCS],
     sent_crc: u64,
-    // As a receiver.
+    // Receiver state.
     expected: u8,
     returned: [u8; VCS],
-    /// Whether there is something new to acknowledge.
+    /// Whether there is news to acknowledge.
     news: bool,
     acknowledged_at: u64,
     received_crc: u64,
     timeouts: u64,
     retransmitted: u64,
-    /// The packet before this one in the FIFO has been on the link at least once.
+    /// All packets in the FIFO before this one have been sent at least once.
     reached: usize,
     format: PhantomData<P>,
 }
 
 impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
-    /// An end with nothing sent or received yet.
+    /// An end that has not sent or received anything yet.
     ///
     /// # Panics
-    /// If a VC has more room than the format's counts can tell.
+    /// If the capacity of a VC exceeds the range of the format's counts.
     pub fn new(settings: LinkSettings<VCS>) -> Self {
         let counts = P::COUNTS;
         assert!(
@@ -231,10 +233,10 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
         }
     }
 
-    /// Takes a packet for sending; its sequence number is set here.
+    /// Accepts a packet for sending, and sets its sequence number.
     ///
     /// # Errors
-    /// If there are no tokens for it, or it is no packet.
+    /// If there are no tokens for it, or it is invalid.
     pub fn offer(&mut self, mut packet: P) -> Result<(), Refusal<P::Unsendable>> {
         packet.check().map_err(Refusal::Unsendable)?;
         let tokens = &mut self.tokens[usize::from(packet.vc())];
@@ -253,7 +255,7 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
         Ok(())
     }
 
-    /// What goes onto the link, which is free now.
+    /// The next frame to send, called when the link is idle.
     pub fn transmit(&mut self, now: u64) -> Option<Vec<u8>> {
         if self.deadline.is_some_and(|at| at <= now) {
             self.timeouts += 1;
@@ -272,7 +274,7 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
         Some(bytes)
     }
 
-    /// Takes what the link has brought: a packet that is now this node's, or (`None`) an acknowledgement.
+    /// Processes a received frame: returns the packet if it was accepted, or `None` for an acknowledgement.
     ///
     /// # Errors
     /// Why it is ignored.
@@ -285,7 +287,7 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
                 Ok(Some(packet))
             }
             Incoming::Packet(packet) => {
-                // One of those before the expected one, or of those after it.
+                // Either before the expected one, or after it.
                 let again = usize::from(self.expected.wrapping_sub(packet.sequence())) <= WINDOW;
                 self.news |= again;
                 Err(LinkError::OutOfSequence { expected: self.expected, found: packet.sequence() })
@@ -315,7 +317,7 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
         (self.tokens, self.counted) = (tokens.map(|n| n as u8), counts);
         if received > 0 {
             self.retransmission.drain(..received);
-            // Some of these may have been about to be sent again.
+            // Some of these may have been waiting to be resent.
             self.sent = self.sent.saturating_sub(received);
             self.reached = self.reached.saturating_sub(received);
             self.deadline = (self.sent > 0).then(|| now + self.settings.timeout);
@@ -323,35 +325,35 @@ impl<P: Format<VCS>, const VCS: usize> LinkEnd<P, VCS> {
         Ok(())
     }
 
-    /// Room has become free in a VC: its tokens return.
+    /// Buffer space of a VC has become free: its tokens are returned.
     pub fn free(&mut self, vc: u8, chunks: u8) {
         let count = &mut self.returned[usize::from(vc)];
         *count = ((u16::from(*count) + u16::from(chunks)) % P::COUNTS) as u8;
         self.news = true;
     }
 
-    /// Packets that are not acknowledged.
+    /// Number of unacknowledged packets.
     pub fn unacknowledged(&self) -> usize {
         self.retransmission.len()
     }
 
-    /// Room at the other end that is known to be free.
+    /// Tokens available for each VC.
     pub fn tokens(&self) -> [u8; VCS] {
         self.tokens
     }
 
-    /// How often it has sent everything again.
+    /// Number of timeouts, each of which resends all kept packets.
     pub fn timeouts(&self) -> u64 {
         self.timeouts
     }
 
-    /// Packets sent that had been sent before.
+    /// Number of packets resent.
     pub fn retransmitted(&self) -> u64 {
         self.retransmitted
     }
 
-    /// CRC of the bytes of all packets taken for sending, each once. At rest it is the other end's [`LinkEnd::received_crc`],
-    /// unless a corrupted packet was taken for intact.
+    /// CRC of the bytes of all packets accepted for sending, each once. When the link is idle it equals the
+    /// other end's [`LinkEnd::received_crc`], unless a corrupted packet was accepted as intact.
     pub fn sent_crc(&self) -> u64 {
         self.sent_crc
     }

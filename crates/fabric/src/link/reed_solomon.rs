@@ -1,30 +1,32 @@
-//! Reed-Solomon codes over symbols of 10 bits: what Blue Gene/Q has at the end of a packet instead of a CRC (Chen et al.,
-//! section II.F).
+//! Reed-Solomon codes over symbols of 10 bits, which Blue Gene/Q uses at the end of a packet instead of a CRC
+//! (Chen et al., section II.F).
 //!
-//! An error on an optical link comes as a burst (a byte at a time, see `eight_ten.rs`), and two bursts in a packet are more than
-//! most CRCs promise to see. A code over symbols counts a burst as the few symbols that it touches. The paper gives the widths:
-//! five symbols a hop over all of the packet, which see any five symbols in error and let `2^-50` of all else pass, and one
-//! symbol from end to end over what does not change.
+//! An error on an optical link is a burst (a whole byte, see `eight_ten.rs`), and most CRCs do not guarantee
+//! to detect two bursts in a packet. A code over symbols counts a burst as the few symbols that it touches.
+//! The paper gives the widths: five symbols per hop over the whole packet, which detect any five symbols in
+//! error and miss `2^-50` of all other errors, and one end-to-end symbol over the part that does not change.
 //!
-//! **(ours)**: the field's polynomial, `x^10 + x^3 + 1`, and the root `alpha = x`, from which the generators' roots are
-//! consecutive powers, `alpha^0` first. The paper names neither; these are those of Ethernet's RS(528, 514) (IEEE 802.3, clause 91).
+//! **(ours)**: the field's polynomial, `x^10 + x^3 + 1`, and the root `alpha = x`; the generators' roots are
+//! consecutive powers, `alpha^0` first. The paper names neither; these are those of Ethernet's RS(528, 514)
+//! (IEEE 802.3, clause 91).
 //!
-//! Why that is so. A packet is a polynomial over the field, its last symbol the coefficient of `x^0`; with the right check symbols
-//! it is a multiple of the generator, whose roots are `n` consecutive powers of `alpha`. An error of weight `w` passes if it is
-//! itself a multiple, that is if `w` columns of a Vandermonde matrix with `n` rows are dependent: impossible for `w <= n`, as long
-//! as the powers of `alpha` do not repeat, which 1,023 symbols allow. And whatever all other symbols are, exactly one value of the
-//! last `n` makes a multiple: of random bytes one in `2^(10 n)` passes.
+//! Why it detects these errors: a packet is a polynomial over the field, with its last symbol as the
+//! coefficient of `x^0`; with valid check symbols it is a multiple of the generator, whose roots are `n`
+//! consecutive powers of `alpha`. An error of weight `w` goes undetected if it is itself a multiple, that is
+//! if `w` columns of a Vandermonde matrix with `n` rows are dependent: impossible for `w <= n` as long as the
+//! powers of `alpha` do not repeat, which 1,023 symbols allow. Whatever the other symbols are, exactly one
+//! value of the last `n` gives a multiple: one in `2^(10 n)` random packets goes undetected.
 
 /// Bits of a symbol.
 pub const SYMBOL_BITS: usize = 10;
-/// Symbols of the longest packet for which the promise holds.
+/// Symbols of the longest packet for which this guarantee holds.
 pub const LONGEST: usize = ORDER;
 /// Nonzero elements of the field.
 const ORDER: usize = 1023;
 /// The field's polynomial.
 const POLYNOMIAL: u16 = 1 << 10 | 1 << 3 | 1;
 
-/// Powers of `alpha`, twice over so that a sum of two logarithms needs no reduction.
+/// Powers of `alpha`, stored twice so that a sum of two logarithms needs no reduction.
 const POWERS: [u16; 2 * ORDER] = {
     let mut table = [0; 2 * ORDER];
     let (mut i, mut power) = (0, 1);
@@ -63,10 +65,10 @@ pub const fn power(exponent: usize) -> u16 {
     POWERS[exponent]
 }
 
-/// A code with this many check symbols.
+/// A code with `CHECKS` check symbols.
 #[derive(Clone, Copy, Debug)]
 pub struct ReedSolomon<const CHECKS: usize> {
-    /// The generator's coefficients, the highest (which is 1) left out, the others from high to low.
+    /// The generator's coefficients from high to low, without the leading 1.
     generator: [u16; CHECKS],
 }
 
@@ -76,7 +78,8 @@ impl<const CHECKS: usize> ReedSolomon<CHECKS> {
         let mut generator = [0; CHECKS];
         let mut degree = 0;
         while degree < CHECKS {
-            // Times (x + root). The coefficients so far are the last `degree` of the array, and a 1 before them.
+            // Multiplied by (x + root). The coefficients so far are the last `degree` of the array, after a
+            // leading 1.
             let root = POWERS[first + degree];
             let mut i = CHECKS - degree - 1;
             let mut above = 1;
@@ -91,15 +94,16 @@ impl<const CHECKS: usize> ReedSolomon<CHECKS> {
         ReedSolomon { generator }
     }
 
-    /// The generator, its coefficients from high to low without the highest, which is 1.
+    /// The generator's coefficients from high to low, without the leading 1.
     pub fn generator(&self) -> [u16; CHECKS] {
         self.generator
     }
 
-    /// What is left of a packet, first symbol first, divided by the generator.
+    /// The remainder of a packet, first symbol first, divided by the generator.
     ///
-    /// Of a packet with zeros in the places of the check symbols these are the check symbols; of a packet with its
-    /// check symbols it is zero unless there is an error. Symbols are below 1,024, and at most [`LONGEST`].
+    /// With zeros in place of the check symbols, the remainder is the check symbols; with the check symbols,
+    /// it is zero unless there is a detectable error. Symbols are below 1,024, and at most [`LONGEST`] of
+    /// them.
     pub fn remainder(&self, symbols: impl IntoIterator<Item = u16>) -> [u16; CHECKS] {
         symbols.into_iter().fold([0; CHECKS], |mut rest, symbol| {
             let over = rest[0];
@@ -112,20 +116,20 @@ impl<const CHECKS: usize> ReedSolomon<CHECKS> {
         })
     }
 
-    /// Whether a packet with its check symbols has no error that can be seen.
+    /// Whether a packet with its check symbols has no detectable error.
     pub fn intact(&self, symbols: impl IntoIterator<Item = u16>) -> bool {
         self.remainder(symbols) == [0; CHECKS]
     }
 }
 
-/// Bytes as symbols, high bits first, so that the last symbol ends where the bytes do: the first one has zeros before it if the
-/// bits do not fill it (a shortened code is one whose first symbols are zero, and these need not be sent).
+/// Bytes as symbols, high bits first, aligned to the end of the bytes: if the bits do not fill it, the first
+/// symbol is padded with leading zeros (a shortened code is one whose first symbols are zero and not sent).
 pub fn symbols(bytes: &[u8]) -> impl Iterator<Item = u16> + '_ {
     let bits = 8 * bytes.len();
     let first = bits % SYMBOL_BITS;
     let ends = (first..=bits).step_by(SYMBOL_BITS).filter(|&end| end > 0);
     ends.map(move |end| {
-        // A symbol lies in at most three bytes.
+        // A symbol spans at most three bytes.
         let last = (end - 1) / 8;
         let word = (last.saturating_sub(2)..=last).fold(0u32, |word, i| word << 8 | u32::from(bytes[i]));
         let begin = end.saturating_sub(SYMBOL_BITS);
@@ -142,7 +146,7 @@ mod tests {
     /// Symbols of the longest packet: 552 B.
     const PACKET: usize = 442;
 
-    /// Product by shifting and adding, which knows no tables.
+    /// Product by shift and add, without tables.
     fn product(a: u16, b: u16) -> u16 {
         let mut sum = 0u32;
         for bit in 0..10 {
@@ -154,7 +158,8 @@ mod tests {
         sum as u16
     }
 
-    /// A packet's value at a power of alpha: zero at the generator's roots, and only if it is a multiple.
+    /// A packet's value at a power of alpha: zero at all of the generator's roots if and only if it is a
+    /// multiple.
     fn value(symbols: &[u16], exponent: usize) -> u16 {
         symbols.iter().fold(0, |sum, &s| product(sum, power(exponent)) ^ s)
     }
@@ -192,8 +197,8 @@ mod tests {
 
     #[test]
     fn the_last_five_symbols_take_each_value_once() {
-        // The remainder of what is in the last five alone is what they are: so for any other symbols one of the 2^50 values
-        // passes, and 2^-50 is the share of random bytes that do.
+        // The remainder of a value in the last five symbols is that value. So for any other symbols one of
+        // the 2^50 values passes, and 2^-50 is the fraction of random packets that do.
         for (place, value) in [(0, 1), (1, 513), (2, 1023), (3, 2), (4, 700)] {
             let mut packet = vec![0; PACKET];
             packet[PACKET - 5 + place] = value;
@@ -207,7 +212,7 @@ mod tests {
     fn every_error_of_one_symbol_is_seen_in_the_longest_packet() {
         for place in 0..PACKET {
             for error in 1..1024 {
-                // Linear: what is seen does not depend on the packet.
+                // The code is linear: detection does not depend on the packet.
                 let error = [error].into_iter().chain(std::iter::repeat_n(0, PACKET - 1 - place));
                 assert!(!HOP.intact(error));
             }
@@ -216,7 +221,8 @@ mod tests {
 
     #[test]
     fn six_symbols_can_escape() {
-        // The generator itself: a code of distance 6 has words of weight 6, and this test would fail for one of distance 7.
+        // The generator itself: a code of distance 6 has words of weight 6; with distance 7 this test would
+        // fail.
         let mut packet = protected(HOP, (0..PACKET as u16).map(|i| i * 37 % 1024).collect());
         let places = [1].into_iter().chain(HOP.generator());
         for (i, error) in places.enumerate() {
@@ -287,7 +293,7 @@ mod tests {
         fn what_escapes_is_a_multiple_of_the_generator(
             factor in proptest::collection::vec(0u16..1024, 1..30), shift in 0usize..400,
         ) {
-            // Linear: a packet with an error passes if and only if the error by itself would.
+            // The code is linear: a packet with an error passes if and only if the error by itself would.
             let mut error = vec![0; factor.len() + 5];
             for (i, &f) in factor.iter().enumerate() {
                 error[i] ^= f;

@@ -1,18 +1,20 @@
-//! When a receiver acknowledges packets for which no tokens fall due (`docs/torus-router.md`, "Links with errors").
+//! When a receiver acknowledges packets for which no tokens are due (`docs/torus-router.md`, "Links with
+//! errors").
 
 use netloom_engine::Time;
 
-/// When a receiver owes its sender an acknowledgement.
+/// The timer of a receiver's acknowledgements.
 #[derive(Clone, Copy)]
 pub(super) struct AckClock {
-    /// When the first and the last packet that are not acknowledged were received whole; [`NEVER`] for none.
+    /// When the first and the last unacknowledged packet were completely received; [`NEVER`] if there is
+    /// none.
     first: Time,
     last: Time,
-    /// When an acknowledgement got lost that none has followed.
+    /// When an acknowledgement was lost, if none has followed it.
     lost: Time,
-    /// Whether a timer is under way.
+    /// Whether the timer is running.
     running: bool,
-    /// Whether it has run out, and the acknowledgement only waits for the link.
+    /// Whether it has expired, and the acknowledgement only waits for the link.
     waiting: bool,
 }
 
@@ -22,36 +24,36 @@ impl AckClock {
     pub const AT_REST: Self =
         AckClock { first: NEVER, last: NEVER, lost: NEVER, running: false, waiting: false };
 
-    /// When the acknowledgement is overdue, if one is owed.
+    /// When the acknowledgement becomes overdue, if one is owed.
     fn overdue(&self, after: u64) -> Option<Time> {
         let since = self.first.min(self.lost);
         (since != NEVER).then(|| since + after)
     }
 
-    /// Starts the timer if one is needed and none runs: the time for which it is to be set.
+    /// Starts the timer if it is needed and not running; returns its expiry.
     fn start(&mut self, after: u64) -> Option<Time> {
         let at = self.overdue(after).filter(|_| !self.running && !self.waiting);
         self.running |= at.is_some();
         at
     }
 
-    /// A packet will have been received whole at `at`: the time for which a timer is to be set.
+    /// A packet will have been completely received at `at`. Returns the expiry if the timer is to be set.
     pub fn received(&mut self, at: Time, after: u64) -> Option<Time> {
         self.first = self.first.min(at);
         self.last = at;
         self.start(after)
     }
 
-    /// An acknowledgement leaves, and gets through or not: the time for which a timer is to be set.
+    /// An acknowledgement leaves, and gets through or is lost. Returns the expiry if the timer is to be set.
     pub fn acknowledged(&mut self, now: Time, through: bool, after: u64) -> Option<Time> {
-        // At most the last packet is still on its way in.
+        // Only the last packet can still be arriving.
         (self.first, self.last) = if self.last > now { (self.last, self.last) } else { (NEVER, NEVER) };
         self.lost = if through { NEVER } else { now };
         self.waiting = false;
         self.start(after)
     }
 
-    /// The timer has run out: whether to acknowledge now, or the time for which it is to be set again.
+    /// The timer has expired. Returns whether to acknowledge now, or the next expiry.
     pub fn ring(&mut self, now: Time, after: u64) -> (bool, Option<Time>) {
         self.running = false;
         match self.overdue(after) {
@@ -75,12 +77,12 @@ mod tests {
         assert_eq!(clock.ring(at(5), 100), (false, None));
         assert_eq!(clock.received(at(300), 100), Some(at(400)));
         assert_eq!(clock.received(at(350), 100), None, "one timer is enough");
-        // The second packet is still on its way in when the first is acknowledged.
+        // The second packet is still arriving when the first is acknowledged.
         assert_eq!(clock.acknowledged(at(320), true, 100), None);
         assert_eq!(clock.ring(at(400), 100), (false, Some(at(450))));
         assert_eq!(clock.ring(at(450), 100), (true, None));
         assert_eq!(clock.received(at(460), 100), None, "it waits for the link");
-        // It gets lost, and is sent again.
+        // It is lost, and another is sent.
         assert_eq!(clock.acknowledged(at(470), false, 100), Some(at(570)));
         assert_eq!(clock.ring(at(570), 100), (true, None));
         assert_eq!(clock.acknowledged(at(575), true, 100), None);

@@ -1,4 +1,4 @@
-//! Masks: their bits, the best of them, any of them.
+//! Operations on bit masks.
 
 use netloom_engine::Stream;
 
@@ -35,17 +35,17 @@ pub(in crate::router) fn best_of(mask: u64, rank: impl Fn(usize) -> u8) -> u64 {
     ties
 }
 
-/// One of the bits of a mask at random. Draws only if there are several.
+/// A random bit of a mask. Draws only if there are several.
 #[inline]
 pub(in crate::router) fn one_of(ties: u64, random: &mut Stream) -> usize {
     if ties.is_power_of_two() { ties.trailing_zeros() as usize } else { any(ties, random) }
 }
 
-/// Any of the bits of a mask.
+/// A random bit of a mask.
 #[inline]
 fn any(mut mask: u64, random: &mut Stream) -> usize {
     let n = random.below(mask.count_ones().into());
-    // The first few steps without branches: how many there are, nobody can foresee.
+    // The first few steps are branch-free: their number is unpredictable.
     for step in 0..3 {
         mask = if step < n { mask & (mask - 1) } else { mask };
     }

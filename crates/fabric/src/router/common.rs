@@ -1,5 +1,5 @@
-//! What the nodes of a block of a torus have in common, whatever their routers are: packets, events to come, counts, and the hosts with all
-//! that passes between them and the network.
+//! State and operations that the nodes of a block of a torus share, whatever their router: packets, pending
+//! events, counters, and the exchange between hosts and network.
 
 use super::errors::Errors;
 use super::event::{Event, Kind, Message, OwnKind};
@@ -10,24 +10,25 @@ use crate::host::{Delivery, Family, Host, Pull, Request, Signals};
 use crate::packet::{Arena, Data, Header, Meta};
 use netloom_engine::{Calendar, Outbox, Time};
 
-/// What the nodes of a block share, besides what only their family has. `Own` is what happens at nodes of the family only.
+/// The state that the nodes of a block share, except for what is specific to their family. `Own` are the
+/// events specific to the family.
 pub(in crate::router) struct Common<F: Family, Own, H> {
     pub arena: Arena,
     pub calendar: Calendar<Event<Own>>,
     pub recorder: Recorder,
-    /// Where links corrupt bits.
+    /// The state of links with bit errors.
     pub errors: Option<Box<Errors>>,
     pub host: H,
     pub signals: Signals<F::Signal>,
-    /// Injection FIFOs of a node.
+    /// Injection FIFOs per node.
     pub fifos: usize,
-    /// Packets that have begun to leave for other blocks in this tick: lane, arrival, event. They are handed over at the tick's
-    /// end, when what goes with them has come from memory.
+    /// Packets that have started to leave for other blocks in this tick: lane, arrival, event. They are
+    /// handed over at the end of the tick, when the prefetched memory has arrived.
     outgoing: Vec<(usize, Time, Event<Own>)>,
 }
 
 impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
-    /// For so many nodes with so many injection FIFOs each, all of which are to be filled from the host.
+    /// For `nodes` nodes with `fifos` injection FIFOs each, all of which are to be filled from the host.
     pub fn new(nodes: usize, fifos: usize, recorder: Recorder, errors: Option<Box<Errors>>, host: H) -> Self {
         let mut calendar = Calendar::new();
         for node in 0..nodes as u32 {
@@ -47,7 +48,7 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
         }
     }
 
-    /// Hands a packet over to the host of a node.
+    /// Delivers a packet to the host of a node.
     #[inline(always)]
     pub fn hand_over(
         &mut self,
@@ -62,13 +63,13 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
         self.host.deliver(now, node, &delivery, &mut self.signals);
     }
 
-    /// A time has come for which the host of a node asked.
+    /// A wake-up requested by the host of a node is due.
     pub fn wake(&mut self, now: Time, node: u32, token: u32) {
         self.host.wake(now, node, token, &mut self.signals);
     }
 
-    /// Does what the host asked for at a node, which has yet to act in this tick: FIFOs to be filled are noted in `refill`. Returns what
-    /// only its family does.
+    /// Carries out the host's requests for a node that will still act in this tick; FIFOs to be filled are
+    /// added to `refill`. Returns the signals specific to the family.
     #[inline]
     pub fn obey(
         &mut self,
@@ -93,17 +94,17 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
             }
             Request::Own { node, signal } => (node, Some(signal)),
         };
-        debug_assert_eq!(node, here, "a host's signals are for the node for which it was called");
+        debug_assert_eq!(node, here, "a host may signal only for the node for which it was called");
         own
     }
 
-    /// The host of a node is asked for a packet of an injection FIFO at this time.
+    /// Schedules a request to the host of a node for a packet of an injection FIFO at this time.
     fn fill_at(&mut self, node: u32, fifo: usize, at: Time) {
         self.calendar.push(at, Event::at(Kind::Fill, node, fifo / 8, fifo % 8, 0, 0));
     }
 
-    /// Asks the host for the next packet of an injection FIFO, by its number in the arena. Where there is none yet, the FIFO is to be filled
-    /// when the host says.
+    /// Pulls the next packet of an injection FIFO from the host; returns its number in the arena. Without a
+    /// packet, the FIFO is filled when the host says so.
     #[inline(always)]
     pub fn pull(&mut self, node: u32, fifo: usize, now: Time) -> Option<(Header, u32)> {
         match self.host.pull(now, node, fifo, &mut self.signals) {
@@ -122,8 +123,8 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
         }
     }
 
-    /// A packet of so many chunks for a VC, which is counted in a class, takes a link for `time`, as soon as that is free and not before
-    /// `start`. Returns when.
+    /// A packet of `chunks` for a VC, counted in a class, occupies a link for `time`, as soon as the link is
+    /// free and not before `start`. Returns the actual start.
     #[inline]
     pub fn occupy(
         &mut self,
@@ -144,7 +145,7 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
         start
     }
 
-    /// A short packet goes on a link for `time`, behind what it now carries. Returns its end.
+    /// Sends a short packet on a link for `time`, after the current one. Returns its end.
     #[inline]
     pub fn send_short(&mut self, link: &mut Port, time: u64, now: Time) -> Time {
         let end = link.free_at.max(now) + time;
@@ -155,19 +156,19 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
         end
     }
 
-    /// Begins counting anew.
+    /// Restarts the statistics.
     pub fn restart_counting(&mut self) {
         self.recorder.totals = Totals::default();
         self.errors.iter_mut().for_each(|errors| errors.restart_counting());
     }
 
-    /// Bytes of the state of links that corrupt bits, and of what packets need.
+    /// Memory of the state of links with bit errors, and of packets, bytes.
     pub fn bytes(&self) -> (usize, usize) {
         let errors = self.errors.as_ref().map_or(0, |errors| errors.bytes());
         (errors, self.arena.bytes() + self.calendar.bytes())
     }
 
-    /// Sends an event to the other end of a link, with a packet or, where there is none, [`u32::MAX`].
+    /// Sends an event to the other end of a link, with a packet or with [`u32::MAX`] for none.
     #[inline]
     pub fn send(
         &mut self,
@@ -190,7 +191,7 @@ impl<F: Family<Header = Header>, Own: OwnKind, H: Host<F>> Common<F, Own, H> {
         }
     }
 
-    /// Hands packets that leave for other blocks over to them.
+    /// Hands over packets that leave for other blocks.
     #[inline(always)]
     pub fn hand_out(&mut self, out: &mut Outbox<Message<Own>>) {
         for &(lane, at, event) in &self.outgoing {

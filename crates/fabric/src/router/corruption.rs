@@ -1,4 +1,5 @@
-//! The model that says which transmissions are corrupted: on links like all others, and on those that are not.
+//! The error model: which transmissions are corrupted, on ordinary links and on links with their own
+//! settings.
 
 use super::fibres::{Carried, Fibres};
 use super::statistics::LinkErrors;
@@ -6,46 +7,46 @@ use crate::config::{Link, LinkFault, PacketFormat};
 use crate::link::optical::{FIBRES, LANES};
 use netloom_engine::{Stream, chance_threshold};
 
-/// How a transmission of a data packet ends.
+/// The outcome of a data packet's transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::router) enum Fate {
+pub(in crate::router) enum Outcome {
     Clean,
-    /// The receiver sees it at the header, and takes none of the packet.
+    /// The receiver detects an error in the header, and accepts nothing of the packet.
     BadHeader,
-    /// The receiver sees it at the tail.
+    /// The receiver detects an error at the tail.
     BadTail,
-    /// Damaged in such a way that no check sees it.
+    /// Corrupted, and undetected by all checks.
     Escaped,
 }
 
-impl Fate {
-    /// Whether the receiver takes the packet for good.
+impl Outcome {
+    /// Whether the receiver accepts the packet as intact.
     pub fn is_taken(self) -> bool {
-        matches!(self, Fate::Clean | Fate::Escaped)
+        matches!(self, Outcome::Clean | Outcome::Escaped)
     }
 }
 
-/// Thresholds of a draw on a link with a rate of wrong bits: below the first the header is corrupted, below the other, by chunks,
-/// something is.
-pub(super) struct Chances {
+/// Thresholds of a random draw on a link with a bit error rate: below the first the header is corrupted;
+/// below the second, by chunks, any part of the packet.
+pub(super) struct ErrorThresholds {
     pub header: u64,
     pub packet: [u64; CHUNKS_MAX + 1],
     pub ack: u64,
 }
 
-/// Most chunks of a packet.
+/// Maximum number of chunks of a packet.
 const CHUNKS_MAX: usize = 32;
 
-/// That some of so many bits are corrupted.
+/// The probability that at least one of `bits` bits is corrupted.
 fn any_of(bits: u32, rate: f64) -> f64 {
     -(f64::from(bits) * (-rate).ln_1p()).exp_m1()
 }
 
-impl Chances {
-    /// Nothing for a link that corrupts nothing.
+impl ErrorThresholds {
+    /// `None` for a link without errors.
     pub fn new(rate: f64, packet: &PacketFormat) -> Option<Self> {
         let threshold = |bytes: u32| chance_threshold(any_of(8 * bytes, rate));
-        (rate > 0.0).then(|| Chances {
+        (rate > 0.0).then(|| ErrorThresholds {
             header: threshold(packet.header_B),
             packet: std::array::from_fn(|c| threshold(c as u32 * packet.chunk_B + packet.trailer_B)),
             ack: threshold(packet.ack_B),
@@ -53,11 +54,11 @@ impl Chances {
     }
 }
 
-/// A link that is not like all others.
+/// A link with its own error settings.
 pub(super) struct Special {
-    pub chances: Option<Chances>,
+    pub thresholds: Option<ErrorThresholds>,
     pub fibres: Option<Fibres>,
-    /// Packets to come up to the one that is damaged without being seen; 0 for none.
+    /// Packets up to the one with an undetected error; 0 for none.
     escape: u64,
 }
 
@@ -76,40 +77,40 @@ impl Special {
         }
         let carries = rates.iter().any(|&rate| rate > 0.0);
         Special {
-            chances: Chances::new(rate, packet),
+            thresholds: ErrorThresholds::new(rate, packet),
             fibres: carries.then(|| Fibres::new(stream, rates, link.fibre_errors_max)),
             escape: named.iter().find_map(|fault| fault.escape).unwrap_or(0),
         }
     }
 
-    /// What becomes of a data packet that had this fate without what is special.
+    /// The outcome for a data packet, given its outcome without the special settings.
     pub fn carry(
         &mut self,
-        mut fate: Fate,
+        mut outcome: Outcome,
         chunks: u32,
         packet: &PacketFormat,
         counts: &mut LinkErrors,
-    ) -> Fate {
+    ) -> Outcome {
         if let Some(fibres) = &mut self.fibres {
-            let wrong = counts.note(&fibres.carry(packet.wire_B(chunks)));
+            let wrong = counts.add_transmission(&fibres.carry(packet.wire_B(chunks)));
             let header_words = u64::from(packet.header_B).div_ceil(LANES as u64);
-            fate = match wrong {
-                Some(word) if word < header_words => Fate::BadHeader,
-                Some(_) if fate == Fate::Clean => Fate::BadTail,
-                _ => fate,
+            outcome = match wrong {
+                Some(word) if word < header_words => Outcome::BadHeader,
+                Some(_) if outcome == Outcome::Clean => Outcome::BadTail,
+                _ => outcome,
             };
         }
-        if fate == Fate::Clean && self.escape > 0 {
+        if outcome == Outcome::Clean && self.escape > 0 {
             self.escape -= 1;
-            fate = if self.escape == 0 { Fate::Escaped } else { fate };
+            outcome = if self.escape == 0 { Outcome::Escaped } else { outcome };
         }
-        fate
+        outcome
     }
 }
 
 impl LinkErrors {
-    /// Counts what a transmission over fibres came to. Returns the first word that was left wrong.
-    pub(super) fn note(&mut self, carried: &Carried) -> Option<u64> {
+    /// Counts the errors of a transmission over fibres. Returns the first word that was left wrong.
+    pub(super) fn add_transmission(&mut self, carried: &Carried) -> Option<u64> {
         self.fibre_errors.iter_mut().zip(carried.errors).for_each(|(sum, errors)| *sum += errors);
         self.words_corrected += carried.corrected;
         self.fibres_replaced += u64::from(carried.replaces);

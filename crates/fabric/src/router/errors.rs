@@ -1,10 +1,11 @@
-//! Links with errors: what a block keeps of them. Which transmissions are corrupted is told by `corruption.rs`.
+//! Links with bit errors: the state of a block. `corruption.rs` has the model of which transmissions are
+//! corrupted.
 //!
-//! None of this exists where nothing is ever corrupted. What follows from it at a node is in each family's `recovery.rs`; the
-//! rules are told in `docs/torus-router.md`, "Links with errors", and `docs/link-protection.md`, "In runs".
+//! Without bit errors none of this exists. Each family's `recovery.rs` handles the consequences at a node;
+//! `docs/torus-router.md`, "Links with errors", and `docs/link-protection.md`, "In runs", describe the rules.
 
 use super::ack_clock::AckClock;
-use super::corruption::{Chances, Fate, Special};
+use super::corruption::{ErrorThresholds, Outcome, Special};
 use super::event::{Event, Kind, OwnKind};
 use super::statistics::LinkErrors;
 use crate::collective::{CollectiveHeader, RouteKind};
@@ -15,52 +16,54 @@ use crate::topology::torus::Torus;
 use netloom_engine::{Calendar, Stream, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A packet in a retransmission FIFO, as it is on the link.
+/// A packet in a retransmission FIFO, as sent on the link.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::router) struct Kept {
     pub header: Header,
-    /// In the block's arena.
+    /// Index in the block's arena.
     pub packet: u32,
     pub vc: u8,
 }
 
-/// A link on which a packet has been corrupted and has not got through since.
+/// A link with a corrupted packet that has not yet been retransmitted successfully.
 #[derive(Debug, Default)]
-struct Trouble {
-    /// The retransmission FIFO from that packet on; acknowledged packets before it are of no interest.
+struct LinkRecovery {
+    /// The retransmission FIFO from that packet on; packets before it, which are acknowledged, are not
+    /// stored.
     fifo: VecDeque<Kept>,
-    /// While the FIFO is sent again: which of it comes next.
+    /// During retransmission: the index of the next packet.
     next: usize,
-    /// The same: whether one of this pass has been corrupted, so that the receiver refuses what follows.
+    /// During retransmission: whether a packet of this pass was corrupted, so that the receiver rejects those
+    /// that follow.
     failed: bool,
 }
 
-/// The CRCs of all that a port has sent and received: of users' packets, of the system's.
+/// The CRCs of all packets that a port has sent and received: user packets, system packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCrcs {
-    /// Of packets sent, each once and in their order.
+    /// Of packets sent, each once, in order.
     pub sent: [u64; 2],
-    /// Of packets received whole.
+    /// Of packets completely received.
     pub received: [u64; 2],
 }
 
-/// State of a block whose links corrupt bits.
+/// State of a block with bit errors on its links.
 pub struct Errors {
-    /// Of links that are like all others.
-    chances: Option<Chances>,
-    /// The others, by [`Errors::link`] of the sending port.
+    /// Of ordinary links.
+    thresholds: Option<ErrorThresholds>,
+    /// Links with their own settings, by [`Errors::link`] of the sending port.
     special: BTreeMap<usize, Special>,
-    /// By link of the receiving port: whether what comes there may be corrupted.
+    /// By link of the receiving port: whether arriving packets may be corrupted.
     doubtful: Vec<bool>,
     packet: PacketFormat,
     /// See [`Link`].
     timeout: u64,
     ack_after: u64,
-    /// Each node's own, apart from those of arbitration.
+    /// A random stream per node, separate from that of arbitration.
     streams: Vec<Stream>,
-    /// The links in trouble, by [`Errors::link`] of the sending port.
-    troubles: BTreeMap<usize, Trouble>,
-    /// By link of the port whose receiver owes and whose sender pays.
+    /// The links under recovery, by [`Errors::link`] of the sending port.
+    recovering: BTreeMap<usize, LinkRecovery>,
+    /// By link of the port whose receiver owes acknowledgements and whose sender sends them.
     clocks: Vec<AckClock>,
     /// By link of the sending port.
     counts: Vec<LinkErrors>,
@@ -70,7 +73,7 @@ pub struct Errors {
 }
 
 impl Errors {
-    /// For the nodes of a block by their numbers; nothing if no bit is ever corrupted.
+    /// For the nodes of a block by their numbers; `None` if no link has errors.
     pub(super) fn new(
         link: &Link,
         packet: &PacketFormat,
@@ -84,14 +87,14 @@ impl Errors {
         }
         let links = numbers.len() * ports;
         let mut errors = Box::new(Errors {
-            chances: Chances::new(link.bit_error_rate, packet),
+            thresholds: ErrorThresholds::new(link.bit_error_rate, packet),
             special: BTreeMap::new(),
             doubtful: vec![link.bit_error_rate > 0.0; links],
             packet: packet.clone(),
             timeout: link.retransmit_timeout_ticks.into(),
             ack_after: link.ack_only_after_ticks.into(),
             streams: numbers.iter().map(|&n| Stream::new(seed, 3, n.into())).collect(),
-            troubles: BTreeMap::new(),
+            recovering: BTreeMap::new(),
             clocks: vec![AckClock::AT_REST; links],
             counts: vec![LinkErrors::default(); links],
             crcs: vec![LinkCrcs::default(); links],
@@ -101,13 +104,13 @@ impl Errors {
         Some(errors)
     }
 
-    /// Notes which links are not like all others.
+    /// Records the links with their own settings.
     fn place(&mut self, link: &Link, torus: &Torus, seed: u64, numbers: &[u32]) {
         let mut faults: BTreeMap<(u32, usize), Vec<&LinkFault>> = BTreeMap::new();
         for PlacedFault { node, port, fault } in link.placed(torus) {
             faults.entry((node, port)).or_default().push(fault);
         }
-        // What a link does is told by the port that sends.
+        // Settings are looked up by the sending port.
         let of = |number: u32, port: usize| {
             let (d, minus) = (port / 2, port % 2 == 1);
             let x = torus.coordinates(number)[d].into();
@@ -130,104 +133,111 @@ impl Errors {
         }
     }
 
-    /// Number of a port of a node among the block's.
+    /// Index of a node's port within the block.
     fn link(&self, node: u32, port: usize) -> usize {
         node as usize * self.ports + port
     }
 
-    /// Draws what becomes of a data packet on a link.
-    fn transmit(&mut self, node: u32, port: usize, chunks: u32) -> Fate {
+    /// Draws the outcome of a data packet's transmission.
+    fn transmit(&mut self, node: u32, port: usize, chunks: u32) -> Outcome {
         let link = self.link(node, port);
         let special = self.special.get_mut(&link);
-        let chances = special.as_ref().map_or(self.chances.as_ref(), |special| special.chances.as_ref());
-        let mut fate = match chances.map(|chances| (self.streams[node as usize].draw(), chances)) {
-            Some((drawn, chances)) if drawn < chances.header => Fate::BadHeader,
-            Some((drawn, chances)) if drawn < chances.packet[chunks as usize] => Fate::BadTail,
-            _ => Fate::Clean,
+        let thresholds =
+            special.as_ref().map_or(self.thresholds.as_ref(), |special| special.thresholds.as_ref());
+        let mut outcome = match thresholds.map(|thresholds| (self.streams[node as usize].draw(), thresholds))
+        {
+            Some((drawn, thresholds)) if drawn < thresholds.header => Outcome::BadHeader,
+            Some((drawn, thresholds)) if drawn < thresholds.packet[chunks as usize] => Outcome::BadTail,
+            _ => Outcome::Clean,
         };
         let counts = &mut self.counts[link];
         if let Some(special) = special {
-            fate = special.carry(fate, chunks, &self.packet, counts);
+            outcome = special.carry(outcome, chunks, &self.packet, counts);
         }
-        counts.corrupted += u64::from(!fate.is_taken());
-        counts.bad_headers += u64::from(fate == Fate::BadHeader);
-        fate
+        counts.corrupted += u64::from(!outcome.is_taken());
+        counts.bad_headers += u64::from(outcome == Outcome::BadHeader);
+        outcome
     }
 
     /// Draws whether a token-ack, or another short packet, gets through.
     pub(super) fn short_gets_through(&mut self, node: u32, port: usize) -> bool {
         let link = self.link(node, port);
         let special = self.special.get_mut(&link);
-        let chances = special.as_ref().map_or(self.chances.as_ref(), |special| special.chances.as_ref());
-        let through = chances.is_none_or(|chances| self.streams[node as usize].draw() >= chances.ack);
+        let thresholds =
+            special.as_ref().map_or(self.thresholds.as_ref(), |special| special.thresholds.as_ref());
+        let through =
+            thresholds.is_none_or(|thresholds| self.streams[node as usize].draw() >= thresholds.ack);
         let wire = self.packet.ack_wire_B();
         let fibres = special.and_then(|special| special.fibres.as_mut());
-        // What goes over the fibres goes over them whatever else happens.
-        through & fibres.is_none_or(|fibres| self.counts[link].note(&fibres.carry(wire)).is_none())
+        // The fibres carry it regardless of other errors.
+        through
+            & fibres.is_none_or(|fibres| self.counts[link].add_transmission(&fibres.carry(wire)).is_none())
     }
 
-    /// A packet starts on a link for the first time. Returns what becomes of it; nothing if the receiver refuses it, since it
-    /// comes out of sequence.
+    /// A packet starts on a link for the first time. Returns its outcome; `None` if the receiver rejects it
+    /// as out of sequence.
     pub(super) fn send(
         &mut self,
         (node, port): (u32, usize),
         kept: Kept,
         meta: &Meta,
         data: Option<&Data>,
-    ) -> Option<Fate> {
+    ) -> Option<Outcome> {
         let link = self.link(node, port);
         add(&mut self.crcs[link].sent, kept.header, meta, data);
         self.counts[link].ran_on += u64::from(kept.header.is_ghost());
-        if let Some(trouble) = self.troubles.get_mut(&link) {
-            trouble.fifo.push_back(kept);
+        if let Some(recovery) = self.recovering.get_mut(&link) {
+            recovery.fifo.push_back(kept);
             self.counts[link].refused += 1;
             return None;
         }
-        let fate = self.transmit(node, port, kept.header.chunks());
-        if !fate.is_taken() {
-            self.troubles.entry(link).or_default().fifo.push_back(kept);
+        let outcome = self.transmit(node, port, kept.header.chunks());
+        if !outcome.is_taken() {
+            self.recovering.entry(link).or_default().fifo.push_back(kept);
         }
-        Some(fate)
+        Some(outcome)
     }
 
-    /// The next packet of a retransmission FIFO starts on its link. Returns it and what becomes of it, as [`Self::send`] does.
-    pub(super) fn resend(&mut self, node: u32, port: usize) -> (Kept, Option<Fate>) {
+    /// The next packet of a retransmission FIFO starts on its link. Returns it and its outcome, as
+    /// [`Self::send`] does.
+    pub(super) fn resend(&mut self, node: u32, port: usize) -> (Kept, Option<Outcome>) {
         let link = self.link(node, port);
-        let trouble = &self.troubles[&link];
-        let (kept, failed) = (trouble.fifo[trouble.next], trouble.failed);
+        let recovery = &self.recovering[&link];
+        let (kept, failed) = (recovery.fifo[recovery.next], recovery.failed);
         self.counts[link].retransmitted += 1;
         self.counts[link].refused += u64::from(failed);
-        let fate = (!failed).then(|| self.transmit(node, port, kept.header.chunks()));
-        let trouble = self.troubles.get_mut(&link).expect("a link in trouble");
-        if fate.is_some_and(Fate::is_taken) {
-            trouble.fifo.pop_front();
+        let outcome = (!failed).then(|| self.transmit(node, port, kept.header.chunks()));
+        let recovery = self.recovering.get_mut(&link).expect("a link under recovery");
+        if outcome.is_some_and(Outcome::is_taken) {
+            recovery.fifo.pop_front();
         } else {
-            trouble.failed = true;
-            trouble.next += 1;
+            recovery.failed = true;
+            recovery.next += 1;
         }
-        (kept, fate)
+        (kept, outcome)
     }
 
-    /// A packet sent again has left its link. Returns whether another is to follow; if not, the pass is over.
+    /// A retransmitted packet has left its link. Returns whether another is to follow; if not, the pass is
+    /// complete.
     pub(super) fn resent(&mut self, node: u32, port: usize) -> bool {
         let link = self.link(node, port);
-        let trouble = self.troubles.get_mut(&link).expect("a link in trouble");
-        if trouble.next < trouble.fifo.len() {
+        let recovery = self.recovering.get_mut(&link).expect("a link under recovery");
+        if recovery.next < recovery.fifo.len() {
             return true;
         }
-        (trouble.next, trouble.failed) = (0, false);
-        if trouble.fifo.is_empty() {
-            self.troubles.remove(&link);
+        (recovery.next, recovery.failed) = (0, false);
+        if recovery.fifo.is_empty() {
+            self.recovering.remove(&link);
         }
         false
     }
 
-    /// When a sender that saw a transmission end at `end` without an acknowledgement sends again.
+    /// When a sender retransmits after a transmission that ended at `end` without an acknowledgement.
     pub(super) fn timeout(&self, end: Time) -> Time {
         end + self.timeout
     }
 
-    /// A packet will have been received whole at `at`: the timer of its acknowledgement is set, if need be.
+    /// A packet will have been completely received at `at`: sets the timer of its acknowledgement if needed.
     pub(super) fn received<Own: OwnKind>(
         &mut self,
         (node, port): (u32, usize),
@@ -239,13 +249,13 @@ impl Errors {
     ) {
         let link = self.link(node, port);
         add(&mut self.crcs[link].received, header, meta, data);
-        // Where nothing is ever sent again, nothing depends on acknowledgements.
+        // Without retransmission no acknowledgement matters.
         let timer = if self.doubtful[link] { self.clocks[link].received(at, self.ack_after) } else { None };
         set_ack_timer(calendar, node, port, timer);
     }
 
-    /// An acknowledgement with these tokens leaves, and the timer of the next is set, if need be. Returns whether it brings them to the
-    /// other end; if it does not get through they go with the next one.
+    /// An acknowledgement with these tokens leaves; sets the timer of the next one if needed. Returns whether
+    /// it delivers the tokens; if it is lost they go with the next one.
     pub(super) fn acknowledge<Own: OwnKind>(
         &mut self,
         (node, port): (u32, usize),
@@ -265,7 +275,8 @@ impl Errors {
         through && word != 0
     }
 
-    /// A timer has run out, and is set again if need be. Returns whether to acknowledge as soon as the link carries no data packet.
+    /// A timer has expired, and is restarted if needed. Returns whether to acknowledge as soon as the link
+    /// carries no data packet.
     pub(super) fn overdue<Own: OwnKind>(
         &mut self,
         node: u32,
@@ -279,13 +290,13 @@ impl Errors {
         send
     }
 
-    /// What went wrong at a port, to be counted.
+    /// The error counters of a port, for updating.
     pub(super) fn count(&mut self, node: u32, port: usize) -> &mut LinkErrors {
         let link = self.link(node, port);
         &mut self.counts[link]
     }
 
-    /// What went wrong at a port since counting began.
+    /// The errors of a port since the statistics were restarted.
     pub(super) fn counted(&self, node: usize, port: usize) -> LinkErrors {
         self.counts[self.link(node as u32, port)]
     }
@@ -295,21 +306,21 @@ impl Errors {
         self.crcs[self.link(node as u32, port)]
     }
 
-    /// What went wrong at all ports of the block since counting began.
+    /// The errors of all ports of the block since the statistics were restarted.
     pub(super) fn sum(&self) -> LinkErrors {
         let mut sum = LinkErrors::default();
         self.counts.iter().for_each(|link| sum.merge(link));
         sum
     }
 
-    /// Begins counting anew.
+    /// Restarts the statistics.
     pub(super) fn restart_counting(&mut self) {
         self.counts.fill(LinkErrors::default());
     }
 
-    /// What is not as it must be when nothing is under way: packets in retransmission FIFOs that wait for their links' recovery.
+    /// Reports packets in retransmission FIFOs that still wait for recovery when the network should be idle.
     pub(super) fn unrest(&self) -> Option<String> {
-        let left: usize = self.troubles.values().map(|trouble| trouble.fifo.len()).sum();
+        let left: usize = self.recovering.values().map(|recovery| recovery.fifo.len()).sum();
         (left > 0).then(|| format!("{left} packets in retransmission FIFOs"))
     }
 
@@ -332,7 +343,8 @@ fn set_ack_timer<Own: OwnKind>(
     }
 }
 
-/// Adds a packet to the CRCs of a link. Packets have no bytes here, but what routers and the ends know of them, and their data.
+/// Adds a packet to the CRCs of a link. Packets have no bytes here, so the CRC covers header, metadata and
+/// payload.
 fn add(crcs: &mut [u64; 2], header: Header, meta: &Meta, data: Option<&Data>) {
     let is_system = header.is_system()
         || CollectiveHeader::unpack(header).is_some_and(|header| header.kind == RouteKind::System);

@@ -1,4 +1,4 @@
-//! What happens at a node of a torus, in two words, and what blocks tell one another of it.
+//! Events at a node of a torus, two words each, and the messages between blocks.
 
 use super::BLOCK_MAX;
 use crate::packet::{Arena, Data, Meta};
@@ -6,17 +6,17 @@ use netloom_engine::{Calendar, Time};
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
-/// As the source of a transfer: an injection FIFO rather than a receiver.
+/// Source of a transfer: an injection FIFO rather than a receiver.
 pub(in crate::router) const FROM_INJECTION: u8 = 0xff;
 
-/// A data packet on a link, for its sender: what becomes free when its last bit has left.
+/// A data packet on a link, for its sender: the resources that become free when its last bit has left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::router) struct Leaving {
     /// The receiver that it came from, or [`FROM_INJECTION`].
     pub from: u8,
     /// Its slot there, or the injection FIFO.
     pub slot: u8,
-    /// Whose tokens fall due, and how many.
+    /// VC and number of the tokens that become due.
     pub due_vc: u8,
     pub due_chunks: u8,
     /// Its size.
@@ -24,7 +24,7 @@ pub(in crate::router) struct Leaving {
 }
 
 impl Leaving {
-    /// As the word of an event: the port itself need not be looked at.
+    /// Encoded as an event's word, which excludes the port.
     #[inline]
     pub fn word(self) -> u64 {
         u64::from_le_bytes([self.from, self.slot, self.due_vc, self.due_chunks, self.chunks, 0, 0, 0])
@@ -37,16 +37,16 @@ impl Leaving {
     }
 }
 
-/// What happens at nodes of one family of routers only.
+/// Events specific to one family of routers.
 pub(in crate::router) trait OwnKind: Copy + 'static {
-    /// All of them, by their numbers.
+    /// All kinds, in the order of their numbers.
     const ALL: &'static [Self];
 
-    /// Its place among all.
+    /// Its index among all kinds.
     fn number(self) -> u64;
 }
 
-/// A family of which nothing else happens than what happens in all.
+/// A family without events of its own.
 impl OwnKind for Infallible {
     const ALL: &'static [Self] = &[];
 
@@ -56,38 +56,38 @@ impl OwnKind for Infallible {
     }
 }
 
-/// What happens at a node.
+/// The kind of an event at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::router) enum Kind<Own> {
     /// A data packet's last bit has left on this port's link: see [`Leaving`].
     Sent,
-    /// Tokens have come back to this port's sender.
+    /// Tokens have arrived at this port's sender.
     Tokens,
-    /// The tail of an invalid packet has come to the VC `slot` of this port's receiver (links with errors only): before what arrives
-    /// behind it.
+    /// The tail of an invalid packet has arrived for the VC `slot` of this port's receiver (links with errors
+    /// only): before any packet behind it.
     Tail,
     /// A packet has arrived at this port's receiver, for the VC `slot`.
     Arrived,
-    /// A packet has gone whole from `slot` to the reception FIFO.
+    /// A packet has been completely transferred from `slot` to the reception FIFO.
     Received,
     /// The host has, or may have, a packet for the injection FIFO `slot` (of the set `port`).
     Fill,
-    /// Like [`Kind::Received`] for a copy, while the packet itself goes on (deposit).
+    /// Like [`Kind::Received`] for a copy, while the packet itself continues (deposit).
     Copied,
-    /// The host asked for this time.
+    /// A wake-up requested by the host.
     Wake,
-    /// This port's receiver may owe an acknowledgement for too long (links with errors only, like the next two).
+    /// An acknowledgement of this port's receiver may be overdue (links with errors only, like the next two).
     Overdue,
-    /// The last bit of a packet sent again has left on this port's link.
+    /// The last bit of a retransmitted packet has left on this port's link.
     Resent,
-    /// This port's sender has waited long enough for an acknowledgement.
+    /// The acknowledgement timeout of this port's sender.
     Timeout,
-    /// What only nodes of this family know.
+    /// An event specific to this family.
     Own(Own),
 }
 
 impl<Own: OwnKind> Kind<Own> {
-    /// Kinds that all families have.
+    /// Number of kinds that all families have.
     const COMMON: u64 = 11;
 
     #[inline]
@@ -127,13 +127,14 @@ impl<Own: OwnKind> Kind<Own> {
     }
 }
 
-/// What happens at a node at some tick. Two words, which pass in registers: were it more fields, it would be put together in
-/// memory and read again from there before its parts are written, which costs as much as all the rest of a push.
+/// An event at a node at some tick. It has two words, which pass in registers: with more fields it would be
+/// assembled in memory and read back before its parts are written, which costs as much as the rest of a push.
 #[derive(Clone, Copy)]
 pub(in crate::router) struct Event<Own> {
-    /// Kind, slot, port and node (see [`Event::at`]); above them a packet in the arena, or a host's token.
+    /// Kind, slot, port and node (see [`Event::at`]); above them the index of a packet in the arena, or a
+    /// host's token.
     place: u64,
-    /// A header, tokens, or what becomes free.
+    /// A header, tokens, or the resources that become free.
     pub word: u64,
     own: PhantomData<Own>,
 }
@@ -178,7 +179,7 @@ impl<Own: OwnKind> Event<Own> {
         1 << (self.port() * 8 + self.slot())
     }
 
-    /// A packet in the arena, or a host's token.
+    /// The index of a packet in the arena, or a host's token.
     #[inline]
     pub fn packet(&self) -> u32 {
         (self.place >> 32) as u32
@@ -190,13 +191,13 @@ impl<Own: OwnKind> Event<Own> {
         Event { place: u64::from(packet) << 32 | u64::from(self.place as u32), ..self }
     }
 
-    /// Orders the events of one kind in a tick by node, port and slot.
+    /// Sort key for the events of one kind in a tick: node, port and slot.
     pub fn place(&self) -> u32 {
         self.place as u32
     }
 }
 
-/// What one block tells another: an event, and with an arriving packet what its ends know of it and what it carries.
+/// A message between blocks: an event, and for an arriving packet its metadata and payload.
 pub struct Message<Own> {
     event: Event<Own>,
     meta: Meta,
@@ -204,7 +205,7 @@ pub struct Message<Own> {
 }
 
 impl<Own> Message<Own> {
-    /// An event with the packet, which leaves the arena; or without where that is [`u32::MAX`].
+    /// An event with its packet, which leaves the arena, or without one for [`u32::MAX`].
     #[inline]
     pub(in crate::router) fn new(event: Event<Own>, packet: u32, arena: &mut Arena) -> Self {
         let (meta, data) = if packet == u32::MAX { (Meta::default(), None) } else { arena.remove(packet) };
@@ -212,7 +213,7 @@ impl<Own> Message<Own> {
     }
 }
 
-/// Takes in what other blocks sent: an arriving packet goes into this block's arena.
+/// Receives the messages of other blocks: an arriving packet enters this block's arena.
 pub(in crate::router) fn take_in<Own: OwnKind>(
     messages: &mut Vec<(Time, Message<Own>)>,
     arena: &mut Arena,

@@ -1,9 +1,11 @@
-//! The fibres of an optical link in a run (section II.G of Blue Gene/Q's paper): which of them have wrong bits, what the spare's
-//! parity corrects, and the spare in place of a bad one. What the codes do byte by byte is in [`crate::link::optical`].
+//! The fibres of an optical link in a run (section II.G of Blue Gene/Q's paper): their bit errors, the
+//! corrections by the spare's parity, and the replacement of a bad fibre by the spare.
+//! [`crate::link::optical`] has the codes byte by byte.
 //!
-//! A word is a symbol of ten bits on each fibre at the same time. One wrong bit in all of a word makes one invalid symbol, which the
-//! parity corrects; two are for the packet's own checks, and so is any where the spare carries data and there is no parity **(ours: two wrong
-//! bits of one symbol always count as two, though a few of them make a symbol that is invalid and could be corrected)**.
+//! A word is one symbol of ten bits on each fibre. One wrong bit in a word gives one invalid symbol, which
+//! the parity corrects; two are left to the packet's own checks, and so is any error once the spare carries
+//! data and there is no parity **(ours: two wrong bits in one symbol always count as two, though a few such
+//! pairs give an invalid symbol that could be corrected)**.
 
 use crate::link::optical::{FIBRES, LANES, SPARE};
 use netloom_engine::Stream;
@@ -11,16 +13,16 @@ use netloom_engine::Stream;
 /// Bits of a symbol.
 const SYMBOL: u64 = 10;
 
-/// What a transmission over the fibres came to.
+/// The errors of one transmission over the fibres.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Carried {
     /// Wrong bits of each fibre.
     pub errors: [u64; FIBRES],
     /// Words that the parity corrected.
     pub corrected: u64,
-    /// The first word that was left wrong.
+    /// The first word left with errors.
     pub wrong: Option<u64>,
-    /// Whether a fibre was replaced behind it.
+    /// Whether a fibre was replaced after it.
     pub replaces: bool,
 }
 
@@ -29,14 +31,14 @@ pub(super) struct Fibres {
     /// The link's own draws.
     stream: Stream,
     rates: [f64; FIBRES],
-    /// Bits that each fibre still carries right before the next wrong one.
+    /// Correct bits on each fibre before the next wrong one.
     right: [u64; FIBRES],
-    /// Wrong bits of each so far, and how many software bears.
+    /// Wrong bits of each so far, and the number that software tolerates.
     errors: [u64; FIBRES],
     most: u64,
-    /// The fibre in whose place the spare is.
+    /// The fibre that the spare replaces.
     replaced: Option<usize>,
-    /// Wrong bits of a transmission, by word; kept for its memory.
+    /// Wrong bits of a transmission, by word; kept to reuse its memory.
     found: Vec<(u64, usize)>,
 }
 
@@ -56,7 +58,7 @@ impl Fibres {
         fibres
     }
 
-    /// Bits up to the next wrong one of a fibre.
+    /// Draws the number of bits up to the next wrong one on a fibre.
     fn draw(&mut self, fibre: usize) -> u64 {
         let rate = self.rates[fibre];
         if rate == 0.0 {
@@ -66,7 +68,7 @@ impl Fibres {
         ((1.0 - self.stream.unit()).ln() / (-rate).ln_1p()) as u64
     }
 
-    /// So many bytes go over the link.
+    /// Sends `bytes` bytes over the link.
     pub fn carry(&mut self, bytes: u32) -> Carried {
         let bits = u64::from(bytes).div_ceil(LANES as u64) * SYMBOL;
         let mut carried = Carried::default();
@@ -118,11 +120,11 @@ mod tests {
                 break;
             }
         }
-        // A hundred and one errors come in so many bits of the fibre, and nearly all of them alone in their word.
+        // 101 errors occur in this number of bits of the fibre, and nearly all of them alone in their word.
         let expected = 101.0 / 1e-4 / (138.0 * 10.0);
         assert!((sent as f64 / expected - 1.0).abs() < 0.4, "{sent} {expected}");
         assert!(errors > 100 && corrected + 4 >= errors, "{corrected} of {errors}");
-        // The spare is without fault, and nothing is heard of the bad fibre any more.
+        // The spare has no errors, and the bad fibre no longer matters.
         assert!((0..10_000).all(|_| fibres.carry(552) == Carried::default()));
     }
 
@@ -145,7 +147,7 @@ mod tests {
         while !fibres.carry(16).replaces {}
         let n = 100_000;
         let wrong = (0..n).filter(|_| fibres.carry(16).wrong == Some(0)).count() as f64;
-        // Of the first word's ten bits of the spare.
+        // Ten bits of the spare in the first word.
         assert!((wrong / f64::from(n) / 0.01 - 1.0).abs() < 0.1, "{wrong}");
     }
 }

@@ -1,4 +1,5 @@
-//! Routers: buffers, tokens, arbitration. One folder a family; beside them what all families share.
+//! Routers: buffers, tokens, arbitration. Each family has its own folder; this folder has the parts that all
+//! families share.
 
 mod ack_clock;
 mod bits;
@@ -22,5 +23,5 @@ pub use network::{BuildOptions, Network, NodeBlock, Overseer, RouterBlock};
 pub use stall::{StallReport, StoppedUnit, WaitingPacket};
 pub use statistics::{LinkCounts, LinkErrors, Totals, VcClass, WindowRecord};
 
-/// Most nodes of a block: 20 bits of a place.
+/// Maximum number of nodes of a block: 20 bits of an event's place.
 const BLOCK_MAX: usize = 1 << 20;

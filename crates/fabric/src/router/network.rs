@@ -1,4 +1,5 @@
-//! The face of a network to the layers above, whatever its routers are: blocks of nodes, run and read out.
+//! The interface of a network to the layers above, whatever its routers: its blocks of nodes, how to run
+//! them, and their results.
 
 use super::errors::{Errors, LinkCrcs};
 use super::partition::NOWHERE;
@@ -11,22 +12,23 @@ use crate::topology::io::IO_PORT;
 use crate::topology::torus::Torus;
 use netloom_engine::{Block, Progress, Reached, Simulation, Time};
 
-/// What a run may choose that is not the machine's.
+/// Options of a run that are not properties of the machine.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
     /// Seed of all random choices.
     pub seed: u64,
-    /// Most nodes of a block, along each dimension; empty for the measured best. The outcome does not depend on it.
+    /// Maximum number of nodes of a block along each dimension; empty for the measured optimum. Results do
+    /// not depend on it.
     pub block: Vec<u32>,
-    /// Least chunks of any packet that will be sent: bounds the memory of VCs.
+    /// Minimum number of chunks of any packet in the run: bounds the memory of VCs.
     pub smallest_chunks: u32,
-    /// Injection FIFOs of a node, 1 to 16.
+    /// Injection FIFOs per node, 1 to 16.
     pub injection_fifos: usize,
-    /// Length of the series' windows, ticks.
+    /// Window length of time series, ticks.
     pub window: u64,
-    /// Whether to find out which token-acks free a blocked packet (costs time).
+    /// Whether to count the token-acks that free a blocked packet (slower).
     pub unblocking: bool,
-    /// What the machine's own performance counters are programmed for, if they are on: of routers that have any.
+    /// Masks of the machine's own performance counters, if they are on; for routers that have them.
     pub counters: Option<CounterMasks>,
 }
 
@@ -44,45 +46,46 @@ impl Default for BuildOptions {
     }
 }
 
-/// Routers that one thread simulates at a time, with the hosts of their nodes: what each family of routers has.
+/// Routers that one thread simulates at a time, with the hosts of their nodes. Each family of routers
+/// implements it.
 pub trait RouterBlock: Block + Sized {
     /// The family, as its hosts see it.
     type Family: Family;
 
-    /// The nodes' side.
+    /// The hosts of its nodes.
     type Host: Host<Self::Family>;
 
-    /// What the network looks like from outside.
+    /// The topology.
     type Shape;
 
-    /// Who watches over it.
+    /// The overseer.
     type Overseer: Overseer<Self>;
 
-    /// The nodes' side, to read it out.
+    /// The hosts, for reading results.
     fn host(&self) -> &Self::Host;
 
-    /// The nodes' side, to change it between windows.
+    /// The hosts, for changes between windows.
     fn host_mut(&mut self) -> &mut Self::Host;
 
     /// The block's statistics.
     fn recorder(&self) -> &Recorder;
 
-    /// The same, to be brought up to date.
+    /// The block's statistics, for updating.
     fn recorder_mut(&mut self) -> &mut Recorder;
 
-    /// Windows of the series that have ended before `now`.
+    /// Windows of the time series that ended before `now`.
     fn windows(&mut self, now: Time) -> &[WindowRecord] {
         let recorder = self.recorder_mut();
         recorder.reach(now);
         &recorder.windows
     }
 
-    /// Sums over all windows so far, the current one included.
+    /// Sums over all windows so far, including the current one.
     fn so_far(&self) -> WindowRecord {
         self.recorder().so_far()
     }
 
-    /// Sums since counting began.
+    /// Sums since the statistics were restarted.
     fn totals(&self) -> &Totals {
         &self.recorder().totals
     }
@@ -90,39 +93,39 @@ pub trait RouterBlock: Block + Sized {
     /// Packets in the network or at the heads of injection FIFOs.
     fn packets(&self) -> usize;
 
-    /// Packets that have left their injection FIFO and are not yet delivered, less those that were injected in another
-    /// block: only the sum over all blocks means something.
+    /// Packets injected in this block and not yet delivered, minus those delivered here but injected
+    /// elsewhere: only the sum over all blocks is meaningful.
     fn under_way(&self) -> i64 {
         self.recorder().under_way
     }
 
-    /// Begins counting anew at `now`, the time reached: links and totals; the series go on.
+    /// Restarts the statistics of links and totals at `now`, the current time; time series continue.
     fn restart_counting(&mut self, now: Time);
 
-    /// Bytes of the network's state, and of what the packets in it need.
+    /// Memory of the network's state, and of the packets in it, bytes.
     fn bytes(&self) -> (usize, usize);
 
-    /// All packets at the heads of this block's queues and injection FIFOs, in the order of nodes.
+    /// All packets at the heads of this block's queues and injection FIFOs, by node.
     fn waiting(&self) -> Vec<WaitingPacket>;
 
-    /// What is not as it must be when nothing is under way, in words; nothing if all is well: every token back, every VC,
-    /// link and bus free.
+    /// Describes everything that is not idle when no packet is in flight; empty if all is idle: all tokens
+    /// returned, all VCs, links and buses free.
     fn unrest(&self) -> Vec<String>;
 }
 
-/// Who watches over a machine from outside, and changes it while all its blocks stand at the same time.
+/// Observes and changes a machine from outside, while all its blocks are stopped at the same time.
 pub trait Overseer<B: RouterBlock> {
-    /// When to act next, if at all.
+    /// The next time to act, if any.
     fn next_time(&self) -> Option<Time>;
 
-    /// Whether something may happen again once it has acted, although nothing will happen before.
+    /// Whether its action may cause new events although none are pending.
     fn holds(&self) -> bool;
 
-    /// Acts. Everything before `now` has happened.
+    /// Acts. All events before `now` have been applied.
     fn act(&mut self, now: Time, simulation: &mut Simulation<B>);
 }
 
-/// Nobody does.
+/// No overseer.
 impl<B: RouterBlock> Overseer<B> for () {
     fn next_time(&self) -> Option<Time> {
         None
@@ -135,71 +138,73 @@ impl<B: RouterBlock> Overseer<B> for () {
     fn act(&mut self, _: Time, _: &mut Simulation<B>) {}
 }
 
-/// Nodes of a torus, each with a router of its own.
+/// The nodes of a torus, each with a router of its own.
 pub trait NodeBlock: RouterBlock<Shape = Torus> {
-    /// The machine's numbers of the block's nodes, in the block's order.
+    /// The machine's numbers of the block's nodes, in block order.
     fn numbers(&self) -> &[u32];
 
     /// The link of a node's port.
     fn port(&self, node: usize, port: usize) -> &Port;
 
-    /// What there is where links corrupt bits.
+    /// The state of links with bit errors, if any.
     fn link_protection(&self) -> Option<&Errors>;
 
-    /// Of what a node's link had begun when counting began, ticks that were still to go then.
+    /// Ticks that remained, when the statistics were restarted, of a transmission on a node's link.
     fn carried(&self, node: usize, port: usize) -> u32;
 
-    /// Time that packets of so many chunks in all, and acknowledgements, take on a link.
+    /// Time that packets with `chunks` in total, and acknowledgements, occupy a link.
     fn sending(&self, packets: u64, chunks: u64, acks: u64) -> u64;
 
-    /// Traffic of a node's link from when counting began to `now`, the time reached.
+    /// Traffic of a node's link from the restart of the statistics to `now`, the current time.
     fn link(&self, node: usize, port: usize, now: Time) -> LinkCounts {
         let sending = |packets, chunks, acks| self.sending(packets, chunks, acks);
         self.port(node, port).counts(now, self.carried(node, port), sending)
     }
 
-    /// Whether a port of a node has a link that works.
+    /// Whether a port of a node has a working link.
     fn has_link(&self, node: usize, port: usize) -> bool {
         self.port(node, port).neighbour != NOWHERE
     }
 
-    /// What went wrong on a node's link since counting began.
+    /// Errors of a node's link since the statistics were restarted.
     fn link_errors(&self, node: usize, port: usize) -> LinkErrors {
         self.link_protection().map_or(LinkErrors::default(), |e| e.counted(node, port))
     }
 
-    /// CRCs of all that a node's port has sent and received since the start; nothing where no link has errors.
+    /// CRCs of all packets that a node's port has sent and received since the start; `None` if no link has
+    /// errors.
     fn crcs(&self, node: usize, port: usize) -> Option<LinkCrcs> {
         Some(self.link_protection()?.crcs(node, port))
     }
 
-    /// What went wrong on all links of the block since counting began.
+    /// Errors of all links of the block since the statistics were restarted.
     fn errors(&self) -> LinkErrors {
         self.link_protection().map_or(LinkErrors::default(), |e| e.sum())
     }
 
-    /// Units that have stopped rather than let anything wrong out.
+    /// Units that have stopped to keep an error from propagating.
     fn stopped(&self) -> &[StoppedUnit] {
         &[]
     }
 
-    /// What the machine's own performance counters of a port say at `now`, since counting began; none where there are none, or off.
+    /// The machine's own performance counters of a port at `now`, since the statistics were restarted; `None`
+    /// if there are none or they are off.
     fn counters(&self, _node: usize, _port: usize, _now: Time) -> Option<PortCounters> {
         None
     }
 }
 
-/// A machine of blocks of routers.
+/// A network of router blocks.
 pub struct Network<B: RouterBlock> {
     simulation: Simulation<B>,
     shape: B::Shape,
-    /// Block and place of each router, or of each node where every node has one.
+    /// Block and index of each router, or of each node if every node has its own router.
     places: Vec<(u32, u32)>,
     overseer: B::Overseer,
 }
 
 impl<B: RouterBlock> Network<B> {
-    /// From its blocks, each with the blocks to which it sends, in the order of its lanes.
+    /// From its blocks, each with its destination blocks in the order of its lanes.
     pub(super) fn of(
         blocks: Vec<B>,
         lanes: Vec<Vec<u32>>,
@@ -211,17 +216,17 @@ impl<B: RouterBlock> Network<B> {
         Network { simulation: Simulation::new(blocks, lanes, lookahead), shape, places, overseer }
     }
 
-    /// Who watches over it.
+    /// The overseer.
     pub fn overseer(&self) -> &B::Overseer {
         &self.overseer
     }
 
-    /// The shape.
+    /// The topology.
     pub fn shape(&self) -> &B::Shape {
         &self.shape
     }
 
-    /// Time reached.
+    /// Current time.
     pub fn now(&self) -> Time {
         self.simulation.now()
     }
@@ -248,7 +253,7 @@ impl<B: RouterBlock> Network<B> {
         self.simulation.blocks()
     }
 
-    /// The windows of the series that have ended, of the whole machine.
+    /// The completed windows of the time series, for the whole machine.
     pub fn windows(&mut self) -> Vec<WindowRecord> {
         let now = self.now();
         let mut sum: Vec<WindowRecord> = vec![];
@@ -260,37 +265,38 @@ impl<B: RouterBlock> Network<B> {
         sum
     }
 
-    /// Sums over the whole run so far, of the whole machine.
+    /// Sums over the whole run so far, for the whole machine.
     pub fn so_far(&mut self) -> WindowRecord {
         let mut sum = WindowRecord::default();
         self.simulation.blocks().for_each(|b| sum.merge(&b.so_far()));
         sum
     }
 
-    /// Sums over the whole machine since counting began.
+    /// Sums over the whole machine since the statistics were restarted.
     pub fn totals(&mut self) -> Totals {
         let mut sum = Totals::default();
         self.simulation.blocks().for_each(|b| sum.merge(b.totals()));
         sum
     }
 
-    /// Begins counting anew: links and totals.
+    /// Restarts the statistics of links and totals.
     pub fn restart_counting(&mut self) {
         let now = self.now();
         self.simulation.blocks().for_each(|b| b.restart_counting(now));
     }
 
-    /// Packets that are in the network.
+    /// Packets in the network.
     pub fn under_way(&mut self) -> i64 {
         self.simulation.blocks().map(|b| b.under_way()).sum()
     }
 
-    /// Bytes of the network's state, and of the packets in it.
+    /// Memory of the network's state, and of the packets in it, bytes.
     pub fn bytes(&mut self) -> (usize, usize) {
         self.simulation.blocks().map(|b| b.bytes()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
-    /// If nothing will ever happen and packets are in the network, or wait to enter it: who waits for what.
+    /// If no event is pending but packets are in the network, or wait to enter it: which packets wait for
+    /// which resources.
     pub fn stall(&mut self) -> Option<StallReport> {
         if self.simulation.next_time().is_some() {
             return None;
@@ -300,36 +306,36 @@ impl<B: RouterBlock> Network<B> {
         (under_way != 0 || !waiting.is_empty()).then_some(StallReport { under_way, waiting })
     }
 
-    /// What is not at rest although nothing is under way; see [`RouterBlock::unrest`].
+    /// Everything that is not idle although no packet is in flight; see [`RouterBlock::unrest`].
     pub fn unrest(&mut self) -> Vec<String> {
         self.simulation.blocks().flat_map(|b| b.unrest()).collect()
     }
 
-    /// Block and place within it of a router, or of a node where every node has one.
+    /// Block and index of a router, or of a node if every node has its own router.
     pub fn place(&self, node: u32) -> (u32, u32) {
         self.places[node as usize]
     }
 }
 
 impl<B: NodeBlock> Network<B> {
-    /// The shape.
+    /// The topology.
     pub fn torus(&self) -> &Torus {
         &self.shape
     }
 
-    /// Traffic of each link of the torus that works, as (node, port, counts), in the order of nodes.
+    /// Traffic of each working torus link, as (node, port, counts), by node.
     pub fn links(&mut self) -> Vec<(u32, usize, LinkCounts)> {
         let (ports, nodes) = (self.shape.ports(), self.shape.nodes());
         self.links_of(|node, port| node < nodes && port < ports)
     }
 
-    /// The same of each IO link.
+    /// The same for each IO link.
     pub fn io_links(&mut self) -> Vec<(u32, usize, LinkCounts)> {
         let torus = self.shape.clone();
         self.links_of(|node, port| torus.is_io_link(node, port))
     }
 
-    /// Node and port of each link that works, IO links behind the others.
+    /// Node and port of each working link, IO links last.
     fn all_links(&mut self) -> Vec<(u32, usize)> {
         let all = [self.links(), self.io_links()];
         all.iter().flatten().map(|&(node, port, _)| (node, port)).collect()
@@ -349,8 +355,8 @@ impl<B: NodeBlock> Network<B> {
         list
     }
 
-    /// What the machine's own performance counters say of each link that works, as (node, port, counts), in the order of nodes; empty where
-    /// there are none, or off.
+    /// The machine's own performance counters of each working link, as (node, port, counts), by node; empty
+    /// if there are none or they are off.
     pub fn counters(&mut self) -> Vec<(u32, usize, PortCounters)> {
         let (torus, now) = (self.shape.clone(), self.now());
         let mut list = vec![];
@@ -365,7 +371,7 @@ impl<B: NodeBlock> Network<B> {
         list
     }
 
-    /// What went wrong on each link that works, IO links behind the others, as (node, port, counts), in the order of nodes.
+    /// Errors of each working link, IO links last, as (node, port, counts), by node.
     pub fn link_errors(&mut self) -> Vec<(u32, usize, LinkErrors)> {
         let links = self.all_links();
         let blocks: Vec<_> = self.simulation.blocks().collect();
@@ -376,8 +382,8 @@ impl<B: NodeBlock> Network<B> {
         links.into_iter().map(counts).collect()
     }
 
-    /// Links, as node and port that sends, whose CRCs of all packets sent and of all received do not agree: of users' packets, or
-    /// (`true`) of the system's. To be asked at the end, when nothing is on its way.
+    /// Links, by sending node and port, whose CRCs of sent and received packets differ: for user packets, or
+    /// (`true`) system packets. Call it at the end, when no packet is in flight.
     pub fn crc_mismatches(&mut self) -> Vec<(u32, usize, bool)> {
         let links = self.all_links();
         let blocks: Vec<_> = self.simulation.blocks().collect();
@@ -397,14 +403,14 @@ impl<B: NodeBlock> Network<B> {
         found
     }
 
-    /// What went wrong on all links since counting began.
+    /// Errors of all links since the statistics were restarted.
     pub fn errors(&mut self) -> LinkErrors {
         let mut sum = LinkErrors::default();
         self.simulation.blocks().for_each(|b| sum.merge(&b.errors()));
         sum
     }
 
-    /// Units that have stopped rather than let anything wrong out, the first first.
+    /// Units that have stopped to keep an error from propagating, earliest first.
     pub fn stopped(&mut self) -> Vec<StoppedUnit> {
         let mut list: Vec<_> = self.simulation.blocks().flat_map(|b| b.stopped().to_vec()).collect();
         list.sort_unstable();

@@ -1,4 +1,4 @@
-//! A torus cut into blocks: boxes of nodes, and the lanes by which they reach one another.
+//! Divides a torus into blocks: boxes of nodes, and the lanes between them.
 
 use super::BLOCK_MAX;
 use crate::config::ConfigError;
@@ -6,26 +6,27 @@ use crate::topology::torus::Torus;
 
 /// As a neighbour: none, or a dead one.
 pub(super) const NOWHERE: u32 = u32::MAX;
-/// As a neighbour: bit that says it is in another block; then 11 bits of lane and 20 of the node there.
+/// As a neighbour: the bit that marks it as in another block; then 11 bits of lane and 20 of the node's index
+/// there.
 const REMOTE: u32 = 1 << 31;
 
-/// The lane to a neighbour in another block, and its place there.
+/// The lane to a neighbour in another block, and its index there.
 #[inline]
 pub(super) fn remote(neighbour: u32) -> Option<(usize, u32)> {
     (neighbour & REMOTE != 0).then_some(((neighbour >> 20 & 0x7ff) as usize, neighbour % BLOCK_MAX as u32))
 }
 
-/// Which nodes are in which block.
+/// The assignment of nodes to blocks.
 pub(super) struct Partition {
     pub torus: Torus,
     /// The nodes of each block.
     pub members: Vec<Vec<u32>>,
-    /// Block and place of each node.
+    /// Block and index of each node.
     pub places: Vec<(u32, u32)>,
 }
 
 impl Partition {
-    /// Into blocks of at most `block` nodes a dimension, or the measured best.
+    /// Blocks of at most `block` nodes per dimension, or of the measured best size.
     pub fn new(torus: Torus, block: &[u32]) -> Result<Self, ConfigError> {
         let block = if block.is_empty() { usual_block(&torus) } else { block.to_vec() };
         let members: Vec<Vec<u32>> = boxes(&torus, &block).into_iter().map(|b| nodes_of(&torus, b)).collect();
@@ -50,8 +51,8 @@ impl Partition {
         Ok(Partition { torus, members, places })
     }
 
-    /// What a node of block `b` keeps of its neighbour through a port: [`NOWHERE`], a place in the block, or [`REMOTE`]. Adds
-    /// lanes to blocks that were not reached before.
+    /// A node's reference to its neighbour through a port, for a node of block `b`: [`NOWHERE`], an index in
+    /// the block, or [`REMOTE`]. Adds lanes to blocks not reached before.
     pub fn neighbour(&self, b: usize, number: u32, port: usize, lanes: &mut Vec<u32>) -> u32 {
         let is_torus = port < self.torus.ports() && !self.torus.is_io_node(number);
         let link = self.torus.link(number, port).filter(|_| !is_torus || !self.torus.is_dead(number, port));
@@ -70,7 +71,7 @@ impl Partition {
     }
 }
 
-/// Boxes of at most `block` nodes a dimension that cover the torus.
+/// Boxes of at most `block` nodes per dimension that cover the torus.
 fn boxes(torus: &Torus, block: &[u32]) -> Vec<([u32; 5], [u32; 5])> {
     let side = |d: usize| block.get(d).copied().unwrap_or(torus.length(d)).clamp(1, torus.length(d));
     let mut list = vec![([0; 5], [0; 5])];
@@ -87,7 +88,7 @@ fn boxes(torus: &Torus, block: &[u32]) -> Vec<([u32; 5], [u32; 5])> {
             })
             .collect();
     }
-    // The first dimension fastest, as nodes are numbered.
+    // The first dimension varies fastest, as in node numbers.
     list.sort_by_key(|b| [b.0[4], b.0[3], b.0[2], b.0[1], b.0[0]]);
     list
 }
@@ -108,14 +109,14 @@ fn nodes_of(torus: &Torus, (low, high): ([u32; 5], [u32; 5])) -> Vec<u32> {
     list
 }
 
-/// Sides of a block where the study gives none. Measured (`docs/performance.md`): of up to 2,048 nodes, whose arrays fill
-/// huge pages while what a tick touches still fits a core's cache, but at least four blocks to a machine that is large
+/// Default block size. Measured (`docs/performance.md`): up to 2,048 nodes, whose arrays fill huge pages
+/// while a tick's working set still fits a core's cache, but at least four blocks on a machine that is large
 /// enough for several threads.
 fn usual_block(torus: &Torus) -> Vec<u32> {
     let most = if torus.nodes() <= 512 { 512 } else { (torus.nodes() / 4).clamp(256, 2048) };
     let mut sides = vec![1; torus.dimensions()];
     loop {
-        // Twice as long in the shortest direction that can still grow.
+        // Doubles the shortest side that can still grow.
         let growing = (0..sides.len()).filter(|&d| sides[d] < torus.length(d)).min_by_key(|&d| sides[d]);
         let Some(d) = growing else { return sides };
         let side = (2 * sides[d]).min(torus.length(d));

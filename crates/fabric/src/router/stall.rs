@@ -1,4 +1,4 @@
-//! A stall noticed and told: which packets wait, where, and for what.
+//! Reports of a stalled network: which packets wait, where, and for which resources.
 
 use netloom_engine::Time;
 
@@ -7,11 +7,11 @@ use netloom_engine::Time;
 pub struct WaitingPacket {
     /// Node or router at which it waits, by the machine's number.
     pub node: u32,
-    /// Receiver in which it stands, or none if it is the head of an injection FIFO.
+    /// Receiver that holds it; `None` for the head of an injection FIFO.
     pub port: Option<usize>,
-    /// VC in which it stands, or injection FIFO.
+    /// VC or injection FIFO that holds it.
     pub slot: usize,
-    /// Where it came from.
+    /// The node that sent it.
     pub source: u32,
     /// Its destination: a torus node's coordinates, or a node's number.
     pub destination: Vec<u32>,
@@ -19,30 +19,30 @@ pub struct WaitingPacket {
     pub chunks: u32,
     /// Ports through which it may leave.
     pub ports: Vec<usize>,
-    /// For each of them, the tokens that it sees for its VCs.
+    /// For each of these ports, the available tokens of its VCs.
     pub tokens: Vec<Vec<u8>>,
 }
 
-/// A receiver that has stopped at an error in its buffer which it could not correct, so that nothing wrong leaves it.
+/// A receiver that has stopped at an uncorrectable error in its buffer, to keep the error from propagating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoppedUnit {
-    /// When, ticks.
+    /// Time at which it stopped, ticks.
     pub at: Time,
     /// Its node, by the machine's number.
     pub node: u32,
     /// The port that it belongs to.
     pub port: usize,
-    /// The VC in which the packet stood.
+    /// The VC that held the packet.
     pub vc: usize,
     /// The node that sent the packet.
     pub source: u32,
 }
 
-/// Nothing will ever happen any more, but packets are in the network.
+/// A stall: no event is pending, but packets are in the network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StallReport {
     /// Packets in the network.
     pub under_way: i64,
-    /// Those at the heads of VCs and injection FIFOs: the ones that wait for each other.
+    /// Those at the heads of VCs and injection FIFOs, which wait for each other.
     pub waiting: Vec<WaitingPacket>,
 }

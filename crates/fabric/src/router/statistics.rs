@@ -1,4 +1,4 @@
-//! What a run measures inside the network.
+//! Measurements inside the network.
 
 use crate::histogram::Histogram;
 use crate::link::optical::FIBRES;
@@ -8,68 +8,70 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What a VC is for.
+/// The purpose of a VC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VcClass {
     /// Any hinted direction.
     Dynamic,
-    /// Kept free of deadlock; also static routing.
+    /// Deadlock-free; also used by static routing.
     Escape,
     /// Inter-node operating system messages.
     High,
-    /// Operations on data of many nodes on their way through the network.
+    /// Collective operations.
     Collective,
 }
 
-/// Traffic of one link since counting began. Packets, with their chunks, and acks are those that began in that time.
+/// Traffic of one link since the statistics were restarted. A packet counts, with its chunks, if it started
+/// in that time; so does an ack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Data packets, those sent again included.
+    /// Data packets, including retransmissions.
     pub packets: u64,
     /// Their chunks, on dynamic, escape and high-priority VCs.
     pub chunks: [u64; 3],
     /// Token-ack and ack-only packets.
     pub acks: u64,
-    /// Ticks spent sending: of what was under way when counting began or ended, the part between.
+    /// Ticks spent sending: of transmissions in progress at either end of the interval, the part inside it.
     pub busy: u64,
 }
 
-/// What went wrong on one link, or on all of them, since counting began. Packets and acknowledgements that a link sends are
-/// counted at the port that sends them, ghosts at the port through which they came.
+/// Errors of one link, or of all, since the statistics were restarted. Packets and acknowledgements are
+/// counted at the port that sends them, ghosts at the port through which they arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkErrors {
-    /// Data packets that were corrupted on the link, when first sent or when sent again.
+    /// Data packets corrupted on the link, in first transmissions and retransmissions.
     pub corrupted: u64,
-    /// Those of them that the receiver refused at the header, so that nothing of them ran on.
+    /// Those of them that the receiver rejected at the header, so that no part continued.
     pub bad_headers: u64,
-    /// Data packets sent again, by whatever they were lost.
+    /// Data packets retransmitted, for any reason.
     pub retransmitted: u64,
-    /// Data packets sent, or sent again, that the receiver refused: they came after a corrupted one.
+    /// Data packets, including retransmissions, that the receiver rejected because they followed a corrupted
+    /// one.
     pub refused: u64,
-    /// Invalid packets that ran on over the link, to be discarded at its other end or behind it.
+    /// Invalid packets that continued over the link, to be discarded at its other end or later.
     pub ran_on: u64,
-    /// Invalid packets discarded: in a VC when their tail came, or at reception.
+    /// Invalid packets discarded: in a VC when their tail arrived, or at reception.
     pub ghosts: u64,
     /// Token-ack and ack-only packets that were corrupted.
     pub acks_lost: u64,
-    /// Packets sent for an acknowledgement alone, without tokens.
+    /// Packets sent only as an acknowledgement, without tokens.
     pub ack_only: u64,
     /// Barrier packets that were corrupted.
     pub barriers_lost: u64,
-    /// Those of them in whose place another was sent, none having got through since.
+    /// Barrier packets lost and replaced, with none getting through in between.
     pub barriers_resent: u64,
     /// Wrong bits of each fibre of an optical link, the spare last.
     pub fibre_errors: [u64; FIBRES],
     /// Words of an optical link with one wrong bit, which the parity on the spare fibre corrected.
     pub words_corrected: u64,
-    /// Fibres that the spare has replaced.
+    /// Fibres replaced by the spare.
     pub fibres_replaced: u64,
     /// Words of the receiver's buffers with one wrong bit, which was corrected.
     pub soft_corrected: u64,
 }
 
 impl LinkErrors {
-    /// Adds another link's figures.
+    /// Adds another link's counters.
     pub fn merge(&mut self, other: &Self) {
         self.corrupted += other.corrupted;
         self.bad_headers += other.bad_headers;
@@ -88,37 +90,37 @@ impl LinkErrors {
     }
 }
 
-/// Sums over a window of time, of a block or (merged) of a machine.
+/// Sums over a time window, for a block or (merged) a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowRecord {
     /// Packets delivered.
     pub delivered: u64,
     /// Chunks delivered.
     pub delivered_chunks: u64,
-    /// Link-ticks spent sending, packets of all kinds.
+    /// Link-ticks spent sending packets of all kinds.
     pub busy: u64,
-    /// Data packets put on links, those sent again included.
+    /// Data packets started on links, including retransmissions.
     pub hops: u64,
-    /// Chunks put on links, by VC of the receiver at the other end.
+    /// Chunks sent on links, by VC of the receiver.
     pub chunks_by_vc: [u64; 8],
-    /// Token-ack and ack-only packets put on links.
+    /// Token-ack and ack-only packets sent on links.
     pub acks: u64,
     /// Chunk-ticks spent in VCs, by VC: divide by ticks and receivers for the mean occupancy.
     pub occupancy: [u64; 8],
     /// Token-acks that arrived.
     pub token_acks: u64,
-    /// Those of them that came to a node in which at least one packet was blocked (counted on request).
+    /// Those of them that arrived at a node with at least one blocked packet (optional).
     pub hoped_for: u64,
-    /// Those of these that freed a blocked packet to move.
+    /// Those of these that freed a blocked packet.
     pub unblocking: u64,
     /// Packets that left their injection FIFO.
     pub injected: u64,
-    /// Sum of delivered packets' latencies from when they were made, ticks.
+    /// Sum of delivered packets' latencies since creation, ticks.
     pub latency: u64,
 }
 
 impl WindowRecord {
-    /// Adds another block's figures of the same window.
+    /// Adds another block's sums of the same window.
     pub fn merge(&mut self, other: &Self) {
         self.delivered += other.delivered;
         self.delivered_chunks += other.delivered_chunks;
@@ -137,19 +139,19 @@ impl WindowRecord {
     }
 }
 
-/// Sums over a measured span.
+/// Sums over the measured interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Latency of delivered packets from when they were made to when they were whole in the reception FIFO, ticks.
+    /// Total latency of delivered packets, from creation to complete reception in the reception FIFO, ticks.
     pub latency: Histogram,
-    /// The same from when they left the injection FIFO.
+    /// Network latency, from leaving the injection FIFO, ticks.
     pub network_latency: Histogram,
-    /// Time that packets stood in a VC before they moved on, ticks, by class of VC: dynamic, escape, high-priority.
+    /// Waiting time of packets in a VC, ticks, by class of VC: dynamic, escape, high-priority.
     pub waits: [Histogram; 3],
 }
 
 impl Totals {
-    /// Adds another block's figures.
+    /// Adds another block's sums.
     pub fn merge(&mut self, other: &Self) {
         self.latency.add(&other.latency);
         self.network_latency.add(&other.network_latency);
@@ -164,13 +166,13 @@ pub struct Recorder {
     pub(super) window_end: Time,
     pub(super) current: WindowRecord,
     pub(super) windows: Vec<WindowRecord>,
-    /// Link-ticks already known to be spent in the windows that follow.
+    /// Link-ticks already assigned to future windows.
     ahead: VecDeque<u64>,
-    /// Chunks now in all receivers' VCs, by VC, and when that last changed.
+    /// Chunks now in all receivers' VCs, by VC, and the time of the last change.
     pub(super) occupied: [u64; 8],
     pub(super) since: [Time; 8],
     pub(super) totals: Totals,
-    /// Whether to find out which token-acks free a blocked packet.
+    /// Whether to count the token-acks that free a blocked packet.
     pub(super) unblocking: bool,
     /// Packets in the network: injected and not yet delivered.
     pub(super) under_way: i64,
@@ -192,7 +194,7 @@ impl Recorder {
         }
     }
 
-    /// Closes all windows that end at `now` or before.
+    /// Closes all windows that end at or before `now`.
     #[inline]
     pub(super) fn reach(&mut self, now: Time) {
         while now >= self.window_end {
@@ -208,7 +210,7 @@ impl Recorder {
         self.window_end += self.window;
     }
 
-    /// A link sends from `start` to `end`, which may lie in windows to come.
+    /// A link sends from `start` to `end`, which may be in future windows.
     #[inline]
     pub(super) fn busy(&mut self, start: Time, end: Time) {
         if end <= self.window_end {
@@ -239,14 +241,14 @@ impl Recorder {
         }
     }
 
-    /// Sums over all windows so far, the current one included.
+    /// Sums over all windows so far, including the current one.
     pub(super) fn so_far(&self) -> WindowRecord {
         let mut sum = self.current.clone();
         self.windows.iter().for_each(|w| sum.merge(w));
         sum
     }
 
-    /// A packet of so many chunks has been delivered.
+    /// A packet of `chunks` has been delivered.
     #[inline]
     pub(super) fn delivered(&mut self, now: Time, chunks: u32, meta: &Meta) {
         self.current.delivered += 1;
@@ -256,14 +258,14 @@ impl Recorder {
         self.totals.network_latency.record(now - meta.entered);
     }
 
-    /// A packet has stood in a VC for so long.
+    /// A packet has waited in a VC for this time.
     #[inline]
     pub(super) fn waited(&mut self, class: usize, ticks: u32) {
         self.totals.waits[class].record(ticks.into());
     }
 
-    /// Chunks enter a VC. The time may be before that of the last call, within the window: the sum is right once time is
-    /// [settled](Self::settle).
+    /// Chunks enter a VC. The time may precede that of the last call, within the window: the sum is correct
+    /// once time is [settled](Self::settle).
     #[inline]
     pub(super) fn enter(&mut self, vc: usize, chunks: u8, now: Time) {
         self.count_occupancy(vc, now);
@@ -285,9 +287,9 @@ impl Recorder {
         self.since[vc] = now;
     }
 
-    /// Everything before `now` has been counted.
+    /// Marks all time before `now` as counted.
     pub(super) fn settle(&mut self, now: Time) {
-        // Of windows that have ended it is known already.
+        // Completed windows are already counted.
         self.reach(now);
         (0..8).for_each(|vc| self.count_occupancy(vc, now));
     }

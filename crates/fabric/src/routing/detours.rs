@@ -1,10 +1,12 @@
-//! Route tables of a dragonfly's group in which links or routers have failed ("it is necessary to route around the problem").
+//! Route tables of a dragonfly's group in which links or routers have failed ("it is necessary to route
+//! around the problem").
 //!
-//! Where every link works a group is crossed dimension by dimension. Where one has failed the way may lead through more routers than
-//! that, in an order that no rule of dimensions allows. So the routers of such a group are put in an order, and every way leads down in
-//! it first, and then up: packets on the same stretch of their ways still never wait for each other in a ring, since a link
-//! down waits for links further down or up ones, and a link up only for links further up (up*/down* routing, Schroeder et al. 1991,
-//! "Autonet") **(ours: the paper says that routes are computed, not how)**. Of the ways that are left each is the shortest.
+//! With all links working, a group is crossed dimension by dimension. After failures a route may need more
+//! hops, in an order that no dimension order allows. So the routers of such a group are ranked, and every
+//! route first goes down in rank and then up. Packets in the same leg of their routes therefore never wait
+//! for each other in a cycle, since a link down waits for links further down or for links up, and a link up
+//! only for links further up (up*/down* routing, Schroeder et al. 1991, "Autonet") **(ours: the paper says
+//! that routes are computed, not how)**. Among these routes the tables hold the shortest.
 
 use std::collections::VecDeque;
 
@@ -16,21 +18,22 @@ pub(super) struct Neighbour {
     pub router: u32,
 }
 
-/// The tables of one group.
+/// The route tables of one group.
 #[derive(Clone, Debug)]
 pub(super) struct Detours {
     first: u32,
     members: usize,
     groups: usize,
-    /// Place of each member in the order.
+    /// Rank of each member.
     rank: Vec<u16>,
-    /// For packets that may still go down, and for those that may not: by router and target's place in the group.
+    /// For packets that may still go down, and for those that may not: by router and the target's index in
+    /// the group.
     local: [Vec<u64>; 2],
     /// The same by router and group.
     global: [Vec<u64>; 2],
 }
 
-/// Who can be reached over which ports.
+/// Reachability of members over ports.
 struct Graph<'a> {
     near: &'a [Vec<Neighbour>],
     rank: &'a [u16],
@@ -38,7 +41,7 @@ struct Graph<'a> {
 }
 
 impl Graph<'_> {
-    /// The ports of shortest ways to any of the targets, by phase and member.
+    /// The ports on shortest routes to any of the targets, by phase and member.
     fn ports(&self, targets: &[usize]) -> [Vec<u64>; 2] {
         let members = self.near.len();
         let mut distance = [vec![u32::MAX; members], vec![u32::MAX; members]];
@@ -49,7 +52,7 @@ impl Graph<'_> {
                 queue.push_back((target, phase));
             }
         }
-        // Backwards: who comes to a router in a phase by one hop.
+        // Backwards: the routers that reach this one in a phase by one hop.
         while let Some((to, phase)) = queue.pop_front() {
             let next = distance[phase][to] + 1;
             for neighbour in &self.near[to] {
@@ -82,8 +85,9 @@ impl Graph<'_> {
 }
 
 impl Detours {
-    /// For the group that begins with router `first`: `near` has the working links of each member, `own` its ports to
-    /// other groups, `coordinates` the places of members in each dimension, `faults` how many of each one's links have failed.
+    /// The tables of the group that begins with router `first`: `near` has the working links of each member,
+    /// `own` its ports to other groups, `coordinates` the members' coordinates in each dimension, `faults`
+    /// the number of each member's failed links.
     pub fn new(
         first: u32,
         near: &[Vec<Neighbour>],
@@ -98,7 +102,7 @@ impl Detours {
             Detours { first, members, groups, rank, local: [vec![], vec![]], global: [vec![], vec![]] };
         detours.fill(near, own);
         if !detours.joins_all(near) {
-            // From any router that works all can be reached that can be reached at all.
+            // Any router with working links reaches all routers that can be reached.
             detours.rank = nearest_first(first, near, faults);
             detours.fill(near, own);
         }
@@ -130,25 +134,25 @@ impl Detours {
         }
     }
 
-    /// Whether each router that has a link here at all has a way to every other.
+    /// Whether each router with any link in this group has a route to every other.
     fn joins_all(&self, near: &[Vec<Neighbour>]) -> bool {
         let alive: Vec<usize> = (0..self.members).filter(|&m| !near[m].is_empty()).collect();
         let has_way = |from: usize, to: usize| from == to || self.local[0][from * self.members + to] != 0;
         alive.iter().all(|&from| alive.iter().all(|&to| has_way(from, to)))
     }
 
-    /// The ports on ways from a router to one of its group's.
+    /// The ports on routes from a router to one in its group.
     pub fn to_router(&self, router: u32, to: u32, stage: usize) -> u64 {
         let (from, to) = ((router - self.first) as usize, (to - self.first) as usize);
         self.local[stage.min(1)][from * self.members + to]
     }
 
-    /// The same to a group.
+    /// The ports on routes from a router to a group.
     pub fn to_group(&self, router: u32, group: u32, stage: usize) -> u64 {
         self.global[stage.min(1)][(router - self.first) as usize * self.groups + group as usize]
     }
 
-    /// The stage of a packet behind a hop: from a hop up on it only goes up.
+    /// The stage of a packet after a hop: after a hop up it only goes up.
     pub fn stage_after(&self, from: u32, to: u32) -> usize {
         let rank = |router: u32| self.rank[(router - self.first) as usize];
         usize::from(rank(to) > rank(from))
@@ -160,8 +164,8 @@ impl Detours {
     }
 }
 
-/// An order by coordinates, in which lines with the fewest failures come first: with it two routers that differ in several dimensions
-/// are as near as ever, by at least one corner.
+/// Ranks by coordinates, with the lines with the fewest failures first: any two routers that differ in
+/// several dimensions keep a route of minimum length, through at least one corner.
 fn healthiest_first(coordinates: &[Vec<u32>], faults: &[u32]) -> Vec<u16> {
     let dimensions = coordinates.first().map_or(0, Vec::len);
     let mut keys = vec![vec![]; coordinates.len()];
@@ -182,7 +186,7 @@ fn healthiest_first(coordinates: &[Vec<u32>], faults: &[u32]) -> Vec<u16> {
     ranks(&members)
 }
 
-/// An order by distance from the router with the fewest failures.
+/// Ranks by distance from the router with the fewest failures.
 fn nearest_first(first: u32, near: &[Vec<Neighbour>], faults: &[u32]) -> Vec<u16> {
     let mut order = vec![];
     let mut seen = vec![false; near.len()];
@@ -201,7 +205,7 @@ fn nearest_first(first: u32, near: &[Vec<Neighbour>], faults: &[u32]) -> Vec<u16
     ranks(&order)
 }
 
-/// The places of members, from the members in their order.
+/// Converts members in rank order to the rank of each member.
 fn ranks(order: &[usize]) -> Vec<u16> {
     let mut rank = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, &member)| rank[member] = place as u16);

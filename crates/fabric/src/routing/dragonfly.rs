@@ -1,29 +1,29 @@
-//! Route tables of a dragonfly ("Aries Router", "Cray XC Routing"): for each router the outputs on minimal ways to the routers of
-//! its own group and to the other groups. A packet walks them hop by hop; a non-minimal one walks them to a router or group at
-//! random first.
+//! Route tables of a dragonfly ("Aries Router", "Cray XC Routing"): for each router the outputs on minimal
+//! routes to the routers of its own group and to the other groups. A packet follows them hop by hop; a
+//! non-minimal packet first follows them to a randomly chosen router or group.
 //!
-//! Within a group a packet goes through the dimensions in their order, green before black **(ours: the paper gives the number of hops,
-//! not their order)**. So what a tile's tables hold depends on the tile: behind a green link only black and blue ones are left, behind a
-//! black one only blue ones.
+//! Within a group a packet takes the dimensions in order, green before black **(ours: the paper gives the
+//! number of hops, not their order)**. So the contents of a tile's tables depend on the tile: after a green
+//! link only black and blue links remain, after a black link only blue ones.
 
 use super::Target;
 use super::detours::{Detours, Neighbour};
 use crate::config::MinimalWays;
 use crate::topology::wiring::Wiring;
 
-/// Most dimensions of a group.
+/// Maximum number of dimensions of a group.
 pub const GROUP_DIMENSIONS_MAX: usize = 2;
 
-/// What is longest on any of a packet's ways.
+/// The maxima over all routes that a packet may take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LongestWay {
-    /// Links of the longest way.
+    /// Links of the longest route.
     pub hops: u32,
-    /// Most links of each class on one way.
+    /// Maximum number of links of each class on one route.
     pub by_class: Vec<u32>,
 }
 
-/// The route tables of all routers. Outputs are a bit a port.
+/// The route tables of all routers. Sets of outputs have one bit per port.
 #[derive(Clone, Debug)]
 pub struct DragonflyRoutes {
     /// Routers of a full group.
@@ -31,18 +31,19 @@ pub struct DragonflyRoutes {
     groups: u32,
     /// Dimensions of a group.
     dimensions: usize,
-    /// By router and the target's place in its group.
+    /// By router and the target's index in its group.
     local: Vec<u64>,
     /// By stage, router and group.
     global: [Vec<u64>; GROUP_DIMENSIONS_MAX + 1],
-    /// By group, where there is any: those of groups with failures.
+    /// By group, for groups with failures only.
     detours: Vec<Option<Box<Detours>>>,
-    /// Whether each router is one of those of its group that failures have left joined, most of them.
+    /// Whether each router belongs to the largest part of its group that failures have left connected.
     is_joined: Vec<bool>,
 }
 
 impl DragonflyRoutes {
-    /// Fills the tables of groups with these dimensions. `works` says whether the link at a router's port does.
+    /// Fills the tables of groups with these dimensions. `works` returns whether the link at a router's port
+    /// works.
     pub fn new(
         wiring: &Wiring,
         group: &[u32],
@@ -57,11 +58,11 @@ impl DragonflyRoutes {
             place / group[..d].iter().product::<u32>() % group[d]
         };
         let mut local = vec![0; (routers * group_routers) as usize];
-        // Outputs to a group without a hop inside this one.
+        // Outputs to a group without a hop inside this group.
         let mut own = vec![0u64; (routers * groups) as usize];
-        // Neighbours in each dimension, with the port.
+        // Neighbours in each dimension, with their ports.
         let mut near: Vec<Vec<Neighbour>> = vec![vec![]; routers as usize];
-        // How many of each router's links within its group have failed.
+        // Number of failed links of each router within its group.
         let mut faults = vec![0; routers as usize];
         for router in 0..routers {
             for port in 0..wiring.ports() {
@@ -78,7 +79,7 @@ impl DragonflyRoutes {
         for router in 0..routers {
             for port in 0..wiring.ports() {
                 let Some(end) = wiring.end(router, port) else { continue };
-                // Behind a link to a router that is cut off from its group there would be no way on.
+                // A router that is cut off from its group has no route onwards.
                 let leads_on = works(router, port) && is_joined[end.router as usize];
                 if usize::from(end.class) >= dimensions && leads_on {
                     own[(router * groups + wiring.group(end.router)) as usize] |= 1 << port;
@@ -104,7 +105,7 @@ impl DragonflyRoutes {
             detours: vec![],
             is_joined,
         };
-        // What lies behind more dimensions is known before what lies behind fewer.
+        // Later stages, with fewer dimensions left, are filled first.
         for stage in (0..dimensions).rev() {
             routes.fill_global(stage, &own, &near, ways);
         }
@@ -127,19 +128,19 @@ impl DragonflyRoutes {
         routes
     }
 
-    /// Whether a router can be reached from the others of its group, or from most of them.
+    /// Whether a router is reachable from the others in its group, or from most of them.
     pub fn is_joined(&self, router: u32) -> bool {
         self.is_joined[router as usize]
     }
 
-    /// Whether packets that come to a group from elsewhere have a way on to another.
+    /// Whether packets that enter a group from outside have a route on to another group.
     pub fn leads_on(&self, wiring: &Wiring, group: u32, to: u32) -> bool {
-        // From one of the routers at which they come, as from all of them.
+        // From any one of the routers at which they enter, and so from all.
         let anybody = wiring.routers_of(group).find(|&router| self.is_joined(router));
         anybody.is_some_and(|router| self.ports(wiring, router, Target::Group(to), 0) != 0)
     }
 
-    /// The tables of a router's group, if it has failures.
+    /// The detours of a router's group, if it has failures.
     #[inline]
     fn detours(&self, wiring: &Wiring, router: u32) -> Option<&Detours> {
         if self.detours.is_empty() {
@@ -148,7 +149,8 @@ impl DragonflyRoutes {
         self.detours[wiring.group(router) as usize].as_deref()
     }
 
-    /// The stage of a packet behind a link of a group: how many dimensions lie behind it, or what the detours of a group with failures ask.
+    /// The stage of a packet after a link within a group: the number of dimensions completed, or the phase in
+    /// the detours of a group with failures.
     #[inline]
     pub fn stage_after(&self, wiring: &Wiring, router: u32, port: usize, class: usize) -> usize {
         match self.detours(wiring, router) {
@@ -157,13 +159,13 @@ impl DragonflyRoutes {
         }
     }
 
-    /// The outputs to other groups of packets that may still go through the dimensions from `stage` on.
+    /// Computes the outputs to other groups for packets that may still use the dimensions from `stage` on.
     fn fill_global(&mut self, stage: usize, own: &[u64], near: &[Vec<Neighbour>], ways: MinimalWays) {
         let groups = self.groups as usize;
         for (router, near) in near.iter().enumerate() {
             for group in 0..groups {
                 let here = own[router * groups + group];
-                // One hop from a global link, and two.
+                // At one hop from a global link, and at two.
                 let (mut one, mut two) = (0u64, 0u64);
                 for n in near.iter().filter(|n| n.dimension >= stage) {
                     let at = n.router as usize * groups + group;
@@ -183,8 +185,8 @@ impl DragonflyRoutes {
         }
     }
 
-    /// The outputs on minimal ways from a router to another or to another group, for a packet that has `stage` dimensions
-    /// of the group behind it on this stretch.
+    /// The outputs on minimal routes from a router to another router or group, for a packet that has
+    /// completed `stage` dimensions of the group on this leg.
     #[inline]
     pub fn ports(&self, wiring: &Wiring, router: u32, target: Target, stage: usize) -> u64 {
         let detours = self.detours(wiring, router);
@@ -205,15 +207,15 @@ impl DragonflyRoutes {
         }
     }
 
-    /// The longest of a packet's ways to a target, where every router gives it any of its outputs: hops, and most links of each class on
-    /// one of the ways. None where no way leads there.
+    /// The maxima over all routes of a packet to a target, if every router may choose any output: hops, and
+    /// links of each class on one route. `None` if there is no route.
     pub fn longest(&self, wiring: &Wiring, from: u32, target: Target) -> Option<LongestWay> {
         let mut longest = LongestWay { hops: 0, by_class: vec![0; wiring.classes().len()] };
         let mut links = vec![];
         self.walk(wiring, (from, 0), target, &mut links, &mut longest).then_some(longest)
     }
 
-    /// Goes on from a router and stage by every output; whether there was one everywhere.
+    /// Continues from a router and stage through every output; returns whether each router had one.
     fn walk(
         &self,
         wiring: &Wiring,
@@ -249,13 +251,13 @@ impl DragonflyRoutes {
         goes_on
     }
 
-    /// Dimensions of a group: links of a class of at least this many are global ones.
+    /// Dimensions of a group: links of at least this class are global.
     #[inline]
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// Bytes of the tables.
+    /// Memory of the tables, bytes.
     pub fn bytes(&self) -> usize {
         let detours = self.detours.iter().flatten().map(|detours| detours.bytes()).sum::<usize>();
         let tables = self.local.capacity() + self.global.iter().map(Vec::capacity).sum::<usize>();
@@ -263,7 +265,8 @@ impl DragonflyRoutes {
     }
 }
 
-/// Whether each router is among the most of its group that have ways to each other: `near` has its working links there.
+/// Whether each router belongs to the largest connected part of its group: `near` has its working links
+/// there.
 fn joined(wiring: &Wiring, near: &[Vec<Neighbour>]) -> Vec<bool> {
     let (mut is_joined, mut seen) = (vec![false; near.len()], vec![false; near.len()]);
     for group in 0..wiring.groups() {
@@ -291,9 +294,10 @@ mod tests {
     use super::*;
     use crate::config::{DragonflyConfig, TiledConfig};
 
-    /// Where each two groups have few cables a minimal way to one may begin and end with a green and a black link, five links in all; with a
-    /// cable in every chassis the black ones are not needed, and where every router has a link to every group the way is three links.
-    /// Within a group it is one green and one black link.
+    /// With few cables between each two groups, a minimal route to another group may begin and end with a
+    /// green and a black link: five links in total. With a cable in every chassis the black links are not
+    /// needed, and if every router has a link to every group, the route has three links. Within a group it
+    /// has one green and one black link.
     #[test]
     fn ways_of_a_cray_xc() {
         let ways = TiledConfig::cray_xc(2, 1).routing.minimal_ways;
@@ -303,12 +307,12 @@ mod tests {
             let routes = DragonflyRoutes::new(&wiring, &config.group, ways, |_, _| true);
             let mut hops = 0;
             for to in (0..wiring.routers()).step_by(5) {
-                let way = routes.longest(&wiring, 40, Target::Router(to)).expect("a way");
+                let maxima = routes.longest(&wiring, 40, Target::Router(to)).expect("a route");
                 if wiring.group(to) == wiring.group(40) {
-                    assert!(way.by_class[0] <= 1 && way.by_class[1] <= 1 && way.by_class[2] == 0);
+                    assert!(maxima.by_class[0] <= 1 && maxima.by_class[1] <= 1 && maxima.by_class[2] == 0);
                 } else {
-                    assert_eq!(way.by_class[2], 1);
-                    hops = hops.max(way.hops);
+                    assert_eq!(maxima.by_class[2], 1);
+                    hops = hops.max(maxima.hops);
                 }
             }
             assert_eq!(hops, most, "{cables} cables");

@@ -1,8 +1,9 @@
-//! Route tables of a fat tree: up by any parent until the destination lies below, then down by the only way.
+//! Route tables of a fat tree: up through any parent until the destination is below, then down the only
+//! route.
 //!
-//! The tables are hierarchical (Pang et al., section 4.5): a switch knows the range of leaves below it, how many of them lie below each of
-//! its children, and its parents. Where links or switches have failed it also knows which leaves it still reaches downwards, and by which
-//! parents it still reaches the others.
+//! The tables are hierarchical (Pang et al., section 4.5): a switch stores the range of leaves below it, the
+//! number of leaves below each child, and its parents. After failures it also stores which leaves it still
+//! reaches downwards, and through which parents it still reaches the others.
 
 use crate::topology::fat_tree::FatTree;
 use crate::topology::wiring::Wiring;
@@ -10,16 +11,16 @@ use crate::topology::wiring::Wiring;
 /// The tables of a switch.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Leaves below it, by their numbers.
+    /// First of the leaves below it.
     first: u32,
     end: u32,
-    /// Leaves below each of its children; none below a leaf.
+    /// Number of leaves below each of its children; 0 for a leaf.
     each: u32,
-    /// Ports to its parents: these come first, then those to its children.
+    /// Number of ports to its parents, which come before those to its children.
     parents: u32,
 }
 
-/// Sets of leaves, one for each switch, a bit a leaf.
+/// A set of leaves for each switch, one bit per leaf.
 #[derive(Clone, Debug)]
 struct Leaves {
     words: usize,
@@ -40,7 +41,7 @@ impl Leaves {
         self.bits[switch as usize * self.words + leaf as usize / 64] |= 1 << (leaf % 64);
     }
 
-    /// Adds what another switch reaches.
+    /// Adds the leaves that another switch reaches.
     fn merge(&mut self, switch: u32, other: u32) {
         for word in 0..self.words {
             self.bits[switch as usize * self.words + word] |= self.bits[other as usize * self.words + word];
@@ -48,13 +49,13 @@ impl Leaves {
     }
 }
 
-/// What is left where links have failed.
+/// Reachability after failures.
 #[derive(Clone, Debug)]
 struct Reach {
-    /// Leaves that a switch reaches by going down only, and by going up first as well.
+    /// Leaves that a switch reaches by going down only, and by going up first.
     down: Leaves,
     any: Leaves,
-    /// Parents of each switch to which the link works, and the parents themselves, by switch and port.
+    /// Parents of each switch with a working link, and the parents themselves, by switch and port.
     works: Vec<u64>,
     parents: Vec<Vec<u32>>,
 }
@@ -67,7 +68,7 @@ pub struct FatTreeRoutes {
 }
 
 impl FatTreeRoutes {
-    /// Fills the tables. `works` says whether the link at a switch's port does.
+    /// Fills the tables. `works` returns whether the link at a switch's port works.
     pub fn new(tree: &FatTree, wiring: &Wiring, works: impl Fn(u32, usize) -> bool) -> Self {
         let entry = |switch| {
             let leaves = tree.leaves_below(switch);
@@ -83,7 +84,8 @@ impl FatTreeRoutes {
         routes
     }
 
-    /// What each switch still reaches, level by level: downwards from the leaves up, then upwards from the top down.
+    /// The leaves that each switch still reaches, level by level: downwards from the leaves up, then upwards
+    /// from the top down.
     fn reach(&self, tree: &FatTree, wiring: &Wiring, works: impl Fn(u32, usize) -> bool) -> Reach {
         let (switches, leaves) = (tree.switches(), tree.leaves_below(tree.switches() - 1).end);
         let mut down = Leaves::new(switches as usize, leaves);
@@ -118,7 +120,7 @@ impl FatTreeRoutes {
         Reach { down, any, works: working, parents: reach_parents }
     }
 
-    /// The outputs on ways from a switch to a leaf, a bit a port.
+    /// The outputs on routes from a switch to a leaf, one bit per port.
     #[inline]
     pub fn ports(&self, from: u32, to: u32) -> u64 {
         let entry = &self.entries[from as usize];
@@ -129,7 +131,7 @@ impl FatTreeRoutes {
         if is_below { entry.way_down(to) } else { (1 << entry.parents) - 1 }
     }
 
-    /// Bytes of the tables.
+    /// Memory of the tables, bytes.
     pub fn bytes(&self) -> usize {
         let reach = self.reach.as_ref().map_or(0, |reach| 8 * (reach.down.bits.len() + reach.any.bits.len()));
         self.entries.capacity() * size_of::<Entry>() + reach
@@ -145,7 +147,7 @@ impl Entry {
 }
 
 impl Reach {
-    /// Down where there is a way down, else up to those who have a way.
+    /// The port down if there is a route down, otherwise the ports to all parents with a route.
     fn ports(&self, entry: &Entry, from: u32, to: u32) -> u64 {
         if self.down.has(from, to) {
             return entry.way_down(to);
@@ -162,8 +164,8 @@ mod tests {
     use crate::config::FatTreeConfig;
     use netloom_engine::Stream;
 
-    /// Whatever has failed: from any leaf, whichever of its ports a packet takes at each switch, it comes to any leaf to which any
-    /// way up and then down is left; and where there is none, no port is given.
+    /// For any failures: from any leaf, any choice of ports leads a packet to every leaf to which a route up
+    /// and then down remains; otherwise no port is given.
     #[test]
     fn every_way_that_is_left_is_found_and_none_leads_nowhere() {
         let tree = FatTree::new(&FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3], link_classes: vec![] });
@@ -184,7 +186,7 @@ mod tests {
             let routes = FatTreeRoutes::new(&tree, &wiring, works);
             for from in 0..12 {
                 for to in (0..12).filter(|&to| to != from) {
-                    // All ways up and down, by hand.
+                    // Enumerates all routes up and down.
                     let has_way = leads(&tree, &wiring, &works, from, to, true);
                     let mut at = vec![from];
                     if !has_way {

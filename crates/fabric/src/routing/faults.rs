@@ -1,10 +1,11 @@
-//! Ways round dead nodes and links, by software at the sender.
+//! Route planning around dead nodes and links, by software at the sender.
 //!
-//! "The hardware does not have the capability to route around "dead" nodes or links, however, software can set the hint
-//! bits appropriately so that such nodes are avoided" (Blumrich et al., section 2). This is that software: for each pair
-//! of nodes it finds hint bits with which a packet always arrives, over links that work and with an escape route that
-//! works from wherever the packet may be; or a relay that receives the packet and sends it on. `docs/faults.md` argues why
-//! what it calls safe is free of deadlock, and gives numbers.
+//! "The hardware does not have the capability to route around "dead" nodes or links, however, software can
+//! set the hint bits appropriately so that such nodes are avoided" (Blumrich et al., section 2). This is that
+//! software: for each pair of nodes it finds hint bits with which a packet always arrives, over working links
+//! and with a working escape route from every node that the packet may reach; or a relay that receives the
+//! packet and forwards it. `docs/faults.md` shows why the routes that it considers safe are deadlock-free,
+//! and gives measurements.
 
 use super::hints;
 use crate::config::{EscapeOrder, HalfwayTie};
@@ -12,18 +13,18 @@ use crate::packet::Header;
 use crate::topology::torus::{Coordinates, Torus};
 use std::collections::HashSet;
 
-/// One packet's way through the network: from an injection FIFO to a reception FIFO.
+/// One packet's route through the network: from an injection FIFO to a reception FIFO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
-    /// Where it is injected.
+    /// The node that injects it.
     pub from: u32,
-    /// Where it is received.
+    /// The node that receives it.
     pub to: u32,
-    /// Its hint bits; in some rings they may lead the long way round.
+    /// Its hint bits; in some rings they may select the longer direction.
     pub hints: u16,
     /// Whether it must be statically routed.
     pub fixed: bool,
-    /// Links on its way.
+    /// Links on its route.
     pub hops: u32,
 }
 
@@ -32,19 +33,19 @@ pub struct Leg {
 pub enum Plan {
     /// By one packet.
     Direct(Leg),
-    /// By way of a node whose software receives the packet whole and sends it on.
+    /// Through a relay, whose software receives the whole packet and forwards it.
     Relay(Leg, Leg),
 }
 
 impl Plan {
-    /// The packet that the sender injects.
+    /// The leg that the sender injects.
     pub fn first(&self) -> Leg {
         match *self {
             Plan::Direct(leg) | Plan::Relay(leg, _) => leg,
         }
     }
 
-    /// The packet that the relay injects, if there is one.
+    /// The leg that the relay injects, if any.
     pub fn second(&self) -> Option<Leg> {
         match *self {
             Plan::Direct(_) => None,
@@ -52,23 +53,23 @@ impl Plan {
         }
     }
 
-    /// Links on the whole way.
+    /// Links on the whole route.
     pub fn hops(&self) -> u32 {
         self.first().hops + self.second().map_or(0, |leg| leg.hops)
     }
 }
 
-/// What comes before what where the minimal way is not safe for a dynamic packet.
+/// Which alternative is preferred if the minimal route is not safe for a dynamic packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
-    /// Any dynamic way, however long, before a static one.
+    /// Any dynamic route, however long, before a static one.
     Dynamic,
-    /// The fewest hops, and among those dynamic before static.
+    /// The fewest hops, and among equals dynamic before static.
     Short,
 }
 
-/// Finds plans. Its memory is that of the list of what is dead: plans are computed, not stored, and depend on nothing but the
-/// machine and the pair.
+/// Finds plans. It stores only the list of dead nodes and links: plans are computed on demand, and depend
+/// only on the machine and the pair.
 #[derive(Clone, Debug)]
 pub struct Planner {
     torus: Torus,
@@ -76,13 +77,13 @@ pub struct Planner {
     tie: HalfwayTie,
     preference: Preference,
     dead_nodes: Vec<Coordinates>,
-    /// Each direction of each dead link between nodes that work: where it begins, and the port there.
+    /// Each direction of each dead link between working nodes: the node at which it begins, and the port.
     dead_links: Vec<(Coordinates, usize)>,
 }
 
 impl Planner {
-    /// For a machine whose escape and static routes keep to `order` and whose hardware breaks ties as `tie` says. It prefers
-    /// short ways, which were measured to be faster under load.
+    /// A planner for a machine whose escape and static routes follow `order` and whose hardware breaks ties
+    /// by `tie`. It prefers short routes, which were measured to be faster under load.
     pub fn new(torus: &Torus, order: EscapeOrder, tie: HalfwayTie) -> Self {
         let mut dead_links = vec![];
         for node in 0..torus.nodes() {
@@ -101,34 +102,34 @@ impl Planner {
         Planner { torus: torus.clone(), order, tie, preference: Preference::Short, dead_nodes, dead_links }
     }
 
-    /// The same with another preference.
+    /// The same planner with another preference.
     pub fn prefer(self, preference: Preference) -> Self {
         Planner { preference, ..self }
     }
 
-    /// The best way from one node to another: minimal and dynamic if that is safe; else another by one packet, dynamic or
-    /// static as the planner prefers; else by the relay with the fewest hops in all. None if there is none: see
-    /// [`Planner::unreachable`].
+    /// The best route from one node to another: minimal and dynamic if that is safe; otherwise another single
+    /// packet, dynamic or static according to the preference; otherwise the relay with the fewest hops in
+    /// total. `None` if there is no route: see [`Planner::unreachable`].
     pub fn plan(&self, from: u32, to: u32) -> Option<Plan> {
         self.search(from, to, true)
     }
 
-    /// The same for packets that must be statically routed anyway, such as high-priority ones.
+    /// The same for packets that must be statically routed, such as high-priority ones.
     pub fn plan_static(&self, from: u32, to: u32) -> Option<Plan> {
         self.search(from, to, false)
     }
 
-    /// A plan for packets that are routed statically anyway, or for the others.
+    /// A plan for packets that must be statically routed (`fixed`), or for others.
     pub fn plan_for(&self, from: u32, to: u32, fixed: bool) -> Option<Plan> {
         self.search(from, to, !fixed)
     }
 
-    /// Whether no plan exists: one of the two is dead, or not even a relay helps.
+    /// Whether there is no plan: one of the two is dead, or no relay connects them.
     pub fn unreachable(&self, from: u32, to: u32) -> bool {
         self.plan(from, to).is_none()
     }
 
-    /// All ordered pairs of nodes that work, but that have no plan.
+    /// All ordered pairs of working nodes without a plan.
     pub fn out_of_reach(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let nodes = self.torus.nodes();
         (0..nodes).filter(|&a| !self.is_dead(a)).flat_map(move |a| {
@@ -157,7 +158,7 @@ impl Planner {
         self.relay(a, b, dynamic).map(|(first, second)| Plan::Relay(first, second))
     }
 
-    /// The best way without a relay between nodes that work.
+    /// The best route without a relay between working nodes.
     fn leg(&self, from: Coordinates, to: Coordinates, dynamic: bool) -> Option<Leg> {
         let make = |hints: u16, fixed: bool| {
             let header = Header::new(to, hints, 1, 0);
@@ -169,36 +170,40 @@ impl Planner {
         if area.clear() || dynamic && area.dynamic() {
             return Some(make(usual, !dynamic));
         }
-        // The other ways round its rings. Of those equally long, pairs take different ones, so that none is crowded.
-        let mut ways = vec![usual];
+        // The other directions around its rings. Among equally long ones, pairs choose different ones to
+        // spread the load.
+        let mut candidates = vec![usual];
         for d in (0..self.torus.dimensions()).filter(|&d| self.torus.wraps(d)) {
             let both = 0b11 << (2 * d);
             if usual & both != 0 {
-                ways.extend_from_within(..);
-                let half = ways.len() / 2;
-                ways[half..].iter_mut().for_each(|hints| *hints ^= both);
+                candidates.extend_from_within(..);
+                let half = candidates.len() / 2;
+                candidates[half..].iter_mut().for_each(|hints| *hints ^= both);
             }
         }
         let pair = mix(u64::from(self.torus.node(from)) << 32 | u64::from(self.torus.node(to)));
-        let mut ways: Vec<(u32, bool, u64, u16)> = ways
+        let mut candidates: Vec<(u32, bool, u64, u16)> = candidates
             .into_iter()
             .map(|hints| (make(hints, false).hops, hints != usual, mix(pair ^ u64::from(hints)), hints))
             .collect();
-        ways.sort_unstable();
-        let areas: Vec<Area> = ways.iter().map(|way| self.area(from, to, way.3)).collect();
+        candidates.sort_unstable();
+        let areas: Vec<Area> = candidates.iter().map(|candidate| self.area(from, to, candidate.3)).collect();
         let found = |fixed: bool| areas.iter().position(if fixed { Area::fixed } else { Area::dynamic });
         let (dynamic, fixed) = (if dynamic { found(false) } else { None }, found(true));
         match (dynamic, fixed) {
-            (Some(i), Some(j)) if self.preference == Preference::Short && ways[j].0 < ways[i].0 => {
-                Some(make(ways[j].3, true))
+            (Some(i), Some(j))
+                if self.preference == Preference::Short && candidates[j].0 < candidates[i].0 =>
+            {
+                Some(make(candidates[j].3, true))
             }
-            (Some(i), _) => Some(make(ways[i].3, false)),
-            (None, j) => j.map(|j| make(ways[j].3, true)),
+            (Some(i), _) => Some(make(candidates[i].3, false)),
+            (None, j) => j.map(|j| make(candidates[j].3, true)),
         }
     }
 
-    /// The relay that makes the shortest way. Relays are tried in the order of the least that a way by them may take, so the
-    /// search ends soon if one is near; the pair decides where in that order it begins, so that relays share the work.
+    /// The relay with the shortest route. Relays are tried in the order of the lower bounds of their routes,
+    /// so the search ends soon if one is close; each pair starts at a different position in that order, which
+    /// spreads the load over relays.
     fn relay(&self, from: Coordinates, to: Coordinates, dynamic: bool) -> Option<(Leg, Leg)> {
         let dimensions = self.torus.dimensions();
         let apart = |d: usize, a: u8, b: u8| {
@@ -206,7 +211,7 @@ impl Planner {
             if self.torus.wraps(d) { direct.min(k - direct) } else { direct }
         };
         let mut seed = mix(u64::from(self.torus.node(from)) << 32 | u64::from(self.torus.node(to)));
-        // What each coordinate adds to the shortest way.
+        // The extra hops of each coordinate over the shortest route.
         let extra: Vec<Vec<(u32, u8)>> = (0..dimensions)
             .map(|d| {
                 let k = self.torus.length(d);
@@ -241,11 +246,11 @@ impl Planner {
         best
     }
 
-    /// Where a packet with these hint bits may come, and what is dead there.
+    /// The nodes that a packet with these hint bits may reach, and the dead ones among them.
     fn area(&self, from: Coordinates, to: Coordinates, hints: u16) -> Area {
         let mut area = Area::default();
         let mut ports = [None; 5];
-        // The directions in the order in which escape and static routes take them.
+        // The directions in the order of escape and static routes.
         let mut left = hints;
         while left != 0 {
             let port = hints::first(left, self.order).trailing_zeros() as usize;
@@ -282,7 +287,8 @@ impl Planner {
     }
 }
 
-/// Calls `f` with all coordinates that add `more` to the shortest way, until it says that it has enough.
+/// Calls `f` with all coordinates that add `more` hops to the shortest route, until it returns that it is
+/// done.
 fn each(
     extra: &[Vec<(u32, u8)>],
     more: u32,
@@ -299,16 +305,16 @@ fn each(
     })
 }
 
-/// Spreads pairs over choices that are equally good, the same in every run (the finaliser of SplitMix64).
+/// Spreads pairs over equally good choices, deterministically (the finaliser of SplitMix64).
 fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ x >> 31
 }
 
-/// The nodes to which a packet may come that keeps to its hint bits: a box, with the sender at one corner and the
-/// destination at the opposite one. Nodes are named by their hops from the sender in each dimension, so that every move adds
-/// one to a coordinate, whichever direction is hinted.
+/// The nodes that a packet may reach with its hint bits: a box with the sender at one corner and the
+/// destination at the opposite one. Nodes are identified by their hops from the sender in each dimension, so
+/// every move adds one to a coordinate, whichever direction is hinted.
 #[derive(Default)]
 struct Area {
     /// The hinted dimensions in the order of the escape route.
@@ -318,12 +324,12 @@ struct Area {
     size: Coordinates,
     /// Dead nodes in the box.
     nodes: Vec<Coordinates>,
-    /// Dead links in the box: where they begin and their dimension.
+    /// Dead links in the box: start and dimension.
     links: Vec<(Coordinates, usize)>,
 }
 
 impl Area {
-    /// Whether nothing in it is dead.
+    /// Whether all nodes and links in it work.
     fn clear(&self) -> bool {
         self.nodes.is_empty() && self.links.is_empty()
     }
@@ -335,7 +341,7 @@ impl Area {
         !self.nodes.contains(&next) && !self.links.contains(&(at, d))
     }
 
-    /// Whether the one route of a static packet works.
+    /// Whether the single route of a static packet works.
     fn fixed(&self) -> bool {
         let mut at = Coordinates::default();
         for &d in &self.order[..self.directions] {
@@ -349,12 +355,12 @@ impl Area {
         true
     }
 
-    /// Whether a dynamic packet always has a move, and an escape route that works, wherever its moves have brought it. At the
-    /// sender a move is enough: there it holds no buffer of the network.
+    /// Whether a dynamic packet always has a move, and a working escape route, at every node that it may
+    /// reach. At the sender a move is enough: there it holds no buffer of the network.
     ///
-    /// All escape routes work if none of the nodes to which the packet may come has a dead link as its next on the escape
-    /// route: the node behind that link is one to which the packet may come too. Then there is always a move as well. So
-    /// only what is dead has to be looked at, and the nodes from which an escape route leads into it.
+    /// All escape routes work if no reachable node has a dead link next on its escape route: the node behind
+    /// that link is reachable too. Then there is always a move as well. So only the dead nodes and links need
+    /// checking, and the nodes from which an escape route leads into them.
     fn dynamic(&self) -> bool {
         if self.clear() {
             return true;
@@ -388,8 +394,8 @@ impl Area {
         true
     }
 
-    /// Whether any moves over links that work bring a packet to `at`; searched backwards, which leads straight to the sender
-    /// unless dead nodes stand close together. `cut_off` collects nodes for which the answer is no.
+    /// Whether any moves over working links take a packet to `at`; searched backwards, which leads straight
+    /// to the sender unless dead nodes are close together. `cut_off` collects nodes for which there are none.
     fn comes_to(&self, at: Coordinates, cut_off: &mut HashSet<Coordinates>) -> bool {
         if at == Coordinates::default() {
             return true;

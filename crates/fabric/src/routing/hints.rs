@@ -1,12 +1,13 @@
-//! Hint bits: which directions a packet may take, set once where it starts (Blumrich et al., section 2).
+//! Hint bits: the directions that a packet may take, set once at its source (Blumrich et al., section 2).
 
 use crate::config::{DIMENSIONS_MAX, EscapeOrder, HalfwayTie};
 use crate::packet::Header;
 use crate::topology::torus::{Coordinates, Torus};
 use std::num::NonZeroU32;
 
-/// The hint bits that hardware sets: minimal hops in each dimension. The hardware compares the distance with a node's two
-/// registers a dimension; where both ways round are equally far, `tie` says which is taken.
+/// The hint bits that hardware sets: minimal hops in each dimension. The hardware compares the distance with
+/// two registers of the node per dimension; if both directions around a ring are equally long, `tie` selects
+/// one.
 pub fn minimal(torus: &Torus, from: Coordinates, to: Coordinates, tie: HalfwayTie) -> u16 {
     let mut hints = 0;
     let parity = from.iter().fold(0, |sum, x| sum ^ (x & 1));
@@ -16,7 +17,7 @@ pub fn minimal(torus: &Torus, from: Coordinates, to: Coordinates, tie: HalfwayTi
         }
         let (first, length, closed) = torus.line(from, d);
         if !(first..first + length).contains(&u32::from(to[d])) {
-            // In another partition: the packet sets out, and arrives nowhere.
+            // In another partition: the packet starts out, but never arrives.
             hints |= 1 << (2 * d + usize::from(to[d] < from[d]));
             continue;
         }
@@ -27,35 +28,37 @@ pub fn minimal(torus: &Torus, from: Coordinates, to: Coordinates, tie: HalfwayTi
     hints
 }
 
-/// Whether the shorter way on a line of so many nodes, which may be closed, is the minus direction, to a coordinate that is larger by
-/// `difference`, less the length; and where both are equally long, if `odd`.
+/// Whether the shorter direction on a line of `k` nodes, which may be closed, is minus, to a coordinate
+/// larger by `difference` minus the length; if both are equally long, returns `odd`.
 fn is_minus((k, closed): (u32, bool), difference: u32, odd: bool) -> bool {
     if closed { 2 * (difference % k) + u32::from(odd) > k } else { difference < k }
 }
 
-/// [`minimal`] looked up in a table: for senders that ask it for every packet.
+/// [`minimal`] as a table, for senders that need it for every packet.
 #[derive(Clone, Debug)]
 pub struct Compass {
-    /// Rows of hint bits by the difference of two coordinates: a row for each dimension and parity of the sender.
+    /// Rows of hint bits by the difference of two coordinates: one row for each dimension and parity of the
+    /// sender.
     rows: Vec<u16>,
     lengths: Vec<NonZeroU32>,
 }
 
-/// A node as [`Compass`] knows it.
+/// A sending node in the form that [`Compass`] uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
-    /// For each dimension, where in the rows the hint bits for destinations of coordinate 0 are.
+    /// For each dimension, the index in the rows of the hint bits for destinations with coordinate 0.
     zero: [u16; DIMENSIONS_MAX],
 }
 
 impl Compass {
-    /// For a torus and how it breaks ties.
+    /// The table for a torus and its tie-breaking rule.
     pub fn new(torus: &Torus, tie: HalfwayTie) -> Self {
         let mut rows = vec![];
         for d in 0..torus.dimensions() {
             let k = torus.length(d);
             for parity in 0..2 {
-                // Differences from -k to k, -k itself only so that a row is an even 2 k long.
+                // Differences from -k to k; -k itself is included only so that a row has an even length of 2
+                // k.
                 for difference in 0..2 * k {
                     let minus =
                         is_minus((k, torus.wraps(d)), difference, tie == HalfwayTie::Parity && parity == 1);
@@ -68,7 +71,7 @@ impl Compass {
         Compass { rows, lengths }
     }
 
-    /// A node that sends.
+    /// A sending node.
     pub fn origin(&self, from: Coordinates) -> Origin {
         let parity = from.iter().fold(0, |sum, x| sum ^ (x & 1));
         let mut zero = [0; DIMENSIONS_MAX];
@@ -81,10 +84,11 @@ impl Compass {
         Origin { zero }
     }
 
-    /// Where a node is, and the hint bits of a packet to it.
+    /// A node's coordinates, and the hint bits of a packet to it.
     #[inline]
     pub fn to(&self, origin: &Origin, node: u32) -> (Coordinates, u16) {
-        // Coordinates are put together in a register: bytes written one by one and read as a word would wait for the store.
+        // Coordinates are assembled in a register: reading as a word what was written byte by byte would
+        // stall on the store.
         let (mut rest, mut packed, mut shift, mut hints) = (node, 0, 0, 0);
         for (&k, &zero) in self.lengths.iter().zip(&origin.zero) {
             let x = rest % k;
@@ -99,7 +103,7 @@ impl Compass {
     }
 }
 
-/// Hops of a packet that keeps to its hint bits.
+/// Hops of a packet that follows its hint bits.
 pub fn hops(torus: &Torus, from: Coordinates, header: Header) -> u32 {
     (0..torus.ports())
         .filter(|&port| header.hints() >> port & 1 != 0)
@@ -114,7 +118,7 @@ pub fn hops(torus: &Torus, from: Coordinates, header: Header) -> u32 {
 /// Bits of the plus directions.
 const PLUS: u16 = 0x155;
 
-/// The one direction, as a bit, that static and escape routing take of those hinted.
+/// The one direction, as a bit, that static and escape routing select among the hinted ones.
 #[inline]
 pub fn first(head: u16, order: EscapeOrder) -> u16 {
     let hints = head & Header::HINTS;
@@ -168,7 +172,7 @@ mod tests {
     }
 
     proptest! {
-        /// The table says what the comparisons say.
+        /// The table agrees with the comparisons.
         #[test]
         fn the_compass_agrees(
             shape in proptest::collection::vec((1u32..9, any::<bool>()), 1..=5),
@@ -186,7 +190,7 @@ mod tests {
             prop_assert_eq!(found, (at, minimal(&torus, from, at, tie)));
         }
 
-        /// Any walk that follows the hint bits arrives, in as many hops as the distance.
+        /// Any walk along the hint bits arrives after exactly the distance in hops.
         #[test]
         fn walks_arrive(
             shape in proptest::collection::vec((1u32..9, any::<bool>()), 1..=5),

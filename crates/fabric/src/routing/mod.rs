@@ -1,4 +1,4 @@
-//! For a packet at a node, where it may go.
+//! Routing: the outputs that a packet at a node may take.
 
 mod detours;
 pub mod dragonfly;

@@ -1,18 +1,20 @@
-//! Routes of a torus of routers: dimension by dimension, x first, the shorter way round each ring; both ways where they are equally long.
+//! Routes of a torus of routers: dimension order, x first, in the shorter direction of each ring, or either
+//! if both are equally long.
 //!
-//! In each ring a packet changes VC where it crosses the dateline, between the last router and the first (Dally and Seitz 1987), so that no
-//! packets wait for each other round it; and dimensions come in their order, so that none wait for each other across rings.
+//! In each ring a packet changes VC where it crosses the dateline, between the last router and the first
+//! (Dally and Seitz 1987), so that packets never wait for each other around the ring; dimensions are taken in
+//! order, so that they never wait for each other across rings.
 
 use crate::config::RouterTorusConfig;
 use crate::topology::router_torus::{coordinate, first_port};
 
-/// The route tables of all routers: where they are.
+/// The route tables of all routers: their coordinates.
 #[derive(Clone, Debug)]
 pub struct RouterTorusRoutes {
     dims: Vec<u8>,
     /// Coordinates of each router.
     at: Vec<[u8; RouterTorusConfig::DIMENSIONS_MAX]>,
-    /// Ports of each dimension to the plus side and to the minus side, a bit each.
+    /// Ports in the plus and the minus direction of each dimension, one bit each.
     ports: Vec<[u64; 2]>,
 }
 
@@ -35,7 +37,7 @@ impl RouterTorusRoutes {
         }
     }
 
-    /// The outputs on ways from a router to another, a bit a port; none to itself.
+    /// The outputs on routes from one router to another, one bit per port; 0 to itself.
     #[inline]
     pub fn ports(&self, from: u32, to: u32) -> u64 {
         let (from, to) = (&self.at[from as usize], &self.at[to as usize]);
@@ -57,7 +59,7 @@ impl RouterTorusRoutes {
         self.at[router as usize][d] == if to_plus { self.dims[d] - 1 } else { 0 }
     }
 
-    /// Bytes of the tables.
+    /// Memory of the tables, bytes.
     pub fn bytes(&self) -> usize {
         self.at.capacity() * size_of::<[u8; RouterTorusConfig::DIMENSIONS_MAX]>()
     }

@@ -1,11 +1,11 @@
-//! Route tables of any switched topology: the outputs on minimal ways from a router.
+//! Route tables of any switched topology: the outputs on minimal routes from a router.
 
 use super::dragonfly::DragonflyRoutes;
 use super::fat_tree::FatTreeRoutes;
 use super::router_torus::RouterTorusRoutes;
 use crate::topology::wiring::Wiring;
 
-/// Where a packet is to go.
+/// The target of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A router.
@@ -26,8 +26,8 @@ pub enum Routes {
 }
 
 impl Routes {
-    /// The outputs on minimal ways from a router to another or to a group, a bit a port, for a packet that has `stage` dimensions of a
-    /// dragonfly's group behind it on this stretch of its way.
+    /// The outputs on minimal routes from a router to another router or group, one bit per port, for a packet
+    /// that has completed `stage` dimensions of a dragonfly's group on this leg of its route.
     #[inline]
     pub fn ports(&self, wiring: &Wiring, router: u32, target: Target, stage: usize) -> u64 {
         match (self, target) {
@@ -38,7 +38,8 @@ impl Routes {
         }
     }
 
-    /// Dimensions of a dragonfly's group: links of a class of at least this many are global ones. All classes of fat trees and tori are local.
+    /// Dimensions of a dragonfly's group: links of at least this class are global. In fat trees and tori all
+    /// links are local.
     #[inline]
     pub fn dimensions(&self) -> usize {
         match self {
@@ -47,7 +48,7 @@ impl Routes {
         }
     }
 
-    /// Bytes of the tables.
+    /// Memory of the tables, bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Routes::Dragonfly(routes) => routes.bytes(),

@@ -1,18 +1,20 @@
-//! The cables between the groups of a Cray XC (Alverson et al. 2012, "Dragonfly Implementation for the Cray XC Series" and "Cray XC
-//! Series Configuration"): a bundle of them for each two groups.
+//! The cables between the groups of a Cray XC (Alverson et al. 2012, "Dragonfly Implementation for the Cray
+//! XC Series" and "Cray XC Series Configuration"): a bundle of cables for each pair of groups.
 //!
-//! The backplane of a chassis takes the global links of each two blades, ten each, to five connectors. A cable joins two connectors
-//! and is four links: two of each of the two blades, at either end **(inferred: with six groups and 48 cables a bundle each router is
-//! directly connected to all other groups, and a bundle then has as many cables as a group has pairs of blades)**. Links run
-//! straight through a cable: the n-th of one end is the n-th of the other **(ours)**.
+//! The backplane of a chassis takes the global links of each pair of blades, ten per blade, to five
+//! connectors. A cable joins two connectors and has four links: two from each blade of the pair, at either
+//! end **(inferred: with six groups and bundles of 48 cables each router is directly connected to all other
+//! groups, and a bundle then has as many cables as a group has pairs of blades)**. Links run straight through
+//! a cable: the n-th at one end is the n-th at the other **(ours)**.
 //!
-//! The paper does not say which cable goes into which connector. Here a group's connectors have an order, and take the bundles one
-//! after another by the numbers of the groups at their far ends, so that no cable moves when groups are added (Figure 16). In that
-//! order the cabinet changes fastest, then the chassis of a cabinet, then the pair of blades, and the connector of a pair last. So
-//! a bundle is spread evenly over cabinets, chassis and blades; and where its cables are a multiple of the chassis, or of the
-//! cabinets, of a group, the n-th cable is in the same chassis, or cabinet, at both ends. A last group that is filled up by chassis or
-//! by cabinets thus has the share of each bundle that its chassis or cabinets have of the group, and its cables stay where they are
-//! when it grows **(ours)**.
+//! The paper does not assign cables to connectors. Here a group's connectors have an order and take the
+//! bundles in the order of the groups at their far ends, so that no cable moves when groups are added (Figure
+//! 16). In that order the cabinet changes fastest, then the chassis within a cabinet, then the pair of
+//! blades, and the connector within a pair last. So a bundle is spread evenly over cabinets, chassis and
+//! blades; and if its cables are a multiple of a group's chassis, or cabinets, the n-th cable is in the same
+//! chassis, or cabinet, at both ends. A last group that grows by chassis or cabinets therefore has the share
+//! of each bundle that belongs to its chassis or cabinets, and its cables stay in place as it grows
+//! **(ours)**.
 
 use super::places::{Coordinates, GlobalEnd, slot};
 use crate::config::DragonflyConfig;
@@ -29,12 +31,12 @@ pub struct Connector {
     pub chassis: u32,
     /// The pair of blades in the chassis: blades `2 pair` and `2 pair + 1`.
     pub pair: u32,
-    /// Which connector of the pair's.
+    /// Index of the connector within the pair.
     pub number: u32,
 }
 
 impl Connector {
-    /// The port behind link `link` of the cable in this connector: a pair's blades take turns.
+    /// The port behind link `link` of this connector's cable: the two blades of the pair alternate.
     fn end(self, link: u32) -> GlobalEnd {
         let router =
             Coordinates { group: self.group, chassis: self.chassis, blade: 2 * self.pair + link % 2 };
@@ -42,7 +44,8 @@ impl Connector {
     }
 }
 
-/// The chassis of a group in the order in which connectors are taken: the first of each cabinet, then the second of each, and on.
+/// The chassis of a group in the order in which connectors are assigned: the first of each cabinet, then the
+/// second of each, and so on.
 fn chassis_order(config: &DragonflyConfig) -> Vec<u32> {
     let per_cabinet = config.cooling().chassis_per_cabinet();
     let mut order: Vec<u32> = (0..config.chassis()).collect();
@@ -50,7 +53,7 @@ fn chassis_order(config: &DragonflyConfig) -> Vec<u32> {
     order
 }
 
-/// The connectors of the bundle from one group to another in a machine whose groups were all full.
+/// The connectors of the bundle from one group to another in a machine with full groups only.
 fn bundle(
     config: &DragonflyConfig,
     order: &[u32],
@@ -69,7 +72,7 @@ fn bundle(
     })
 }
 
-/// The cables between two groups, by their ends: of a bundle those both of whose chassis are there.
+/// The cables between two groups, by their ends: those of the bundle with both chassis present.
 fn cables_of<'a>(
     config: &'a DragonflyConfig,
     order: &'a [u32],
@@ -87,7 +90,7 @@ pub fn cables_between(config: &DragonflyConfig, group: u32, other: u32) -> u32 {
     cables_of(config, &chassis_order(config), group, other).count() as u32
 }
 
-/// All cables between groups, by their ends, that in the group of the lesser number first.
+/// All cables between groups, by their ends; the end in the lower-numbered group comes first.
 pub fn cables(config: &DragonflyConfig) -> Vec<[Connector; 2]> {
     let order = chassis_order(config);
     let pairs = (0..config.groups).flat_map(|i| (i + 1..config.groups).map(move |j| (i, j)));
@@ -114,7 +117,7 @@ mod tests {
         config
     }
 
-    /// Most and fewest of the bundle's cables that one of so many places has.
+    /// Maximum and minimum number of the bundle's cables in any of `places` places.
     fn spread(bundle: &[Connector], places: u32, place: impl Fn(&Connector) -> u32) -> (usize, usize) {
         let count = |p| bundle.iter().filter(|c| place(c) == p).count();
         ((0..places).map(count).max().expect("a place"), (0..places).map(count).min().expect("a place"))
@@ -138,7 +141,8 @@ mod tests {
     }
 
     proptest! {
-        /// Smaller systems of the same make, of whatever numbers: a port has one link, and no two groups are without a cable.
+        /// Smaller systems of the same kind, with any dimensions: a port has one link, and every two groups
+        /// share a cable.
         #[test]
         fn other_sizes_are_wired_by_the_same_rule(
             half in 1u32..4, chassis in 1u32..7, ports in 1u32..4, groups in 1u32..9, cables in 1u32..9, missing in 0u32..6
@@ -164,7 +168,7 @@ mod tests {
         }
     }
 
-    /// 241 groups of 384 nodes, each two joined by exactly one cable.
+    /// 241 groups of 384 nodes, each pair joined by exactly one cable.
     #[test]
     fn the_largest_system() {
         let config = xc(241, 1);
@@ -211,7 +215,7 @@ mod tests {
             assert_eq!(cables_between(&config, 0, 4), 12);
             check(&config.wiring());
         }
-        // Of two cables a bundle a cabinet has one.
+        // Of a bundle of two cables a cabinet has one.
         let mut config = xc(20, 2);
         config.last_group_chassis = Some(3);
         assert!((0..19).all(|group| cables_between(&config, group, 19) == 1));
@@ -234,8 +238,9 @@ mod tests {
         distances
     }
 
-    /// "In a full bandwidth system with six groups and 48 cables from each group to each of the other groups, each Aries will be
-    /// directly connected to all of the other groups, reducing the minimal path length to three."
+    /// "In a full bandwidth system with six groups and 48 cables from each group to each of the other groups,
+    /// each Aries will be directly connected to all of the other groups, reducing the minimal path length to
+    /// three."
     #[test]
     fn six_groups_of_48_cables_are_three_links_apart() {
         let wiring = xc(6, 48).wiring();
@@ -249,7 +254,7 @@ mod tests {
         for from in (0..wiring.routers()).step_by(7) {
             assert_eq!(distances(&wiring, from).iter().max(), Some(&3));
         }
-        // Of a partial network some are farther apart.
+        // In a partial network some routers are farther apart.
         let partial = xc(6, 12).wiring();
         assert!(distances(&partial, 0).iter().any(|&d| (4..=5).contains(&d)));
     }

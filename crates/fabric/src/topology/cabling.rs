@@ -1,16 +1,17 @@
-//! Which global port of a group is joined with which of another (Kim et al. 2008, section 3.1, leave it open; "absolute" and
-//! "relative" are the names of Camarero, Vallejo and Beivide 2014 and of Hastings et al. 2015). Cray XC's cables are in
-//! [`super::bundles`].
+//! Global cabling of a dragonfly: which global port of a group connects to which port of another (Kim et al.
+//! 2008, section 3.1, leave it open; "absolute" and "relative" are named by Camarero, Vallejo and Beivide
+//! 2014 and by Hastings et al. 2015). For Cray XC's cables see [`super::bundles`].
 //!
-//! A group's global ports are counted router by router. With fewer groups than ports allow, the ports are shared out equally: a round
-//! leads to each other group once, and ports that make no full round stay without a link (ours).
+//! A group's global ports are numbered router by router. With fewer groups than ports allow, the ports are
+//! divided equally: each round of ports leads to every other group once, and the remaining ports of an
+//! incomplete round have no link (ours).
 
 use super::bundles;
 use super::places::{GlobalEnd, coordinates, slot};
 use crate::config::{Cabling, DragonflyConfig};
 use netloom_engine::Stream;
 
-/// What random cabling is drawn for, among the streams of a machine.
+/// The random stream of the machine from which random cabling is drawn.
 const CABLING: u64 = 10;
 
 /// All global links, by their ends.
@@ -29,8 +30,8 @@ pub fn links(config: &DragonflyConfig) -> Vec<[GlobalEnd; 2]> {
     }
 }
 
-/// Global links of a dragonfly whose group `i` has its port for `j` at `slot(i, j)` of each round, and that port is the one
-/// which `port` says.
+/// Global links of a dragonfly in which group `i` uses the port for `j` at `slot(i, j)` of each round; `port`
+/// maps it to the port number.
 fn arranged(
     config: &DragonflyConfig,
     slot: impl Fn(u32, u32) -> u32,
@@ -55,8 +56,8 @@ fn arranged(
     links
 }
 
-/// The global ports of a group in an order of its own: all orders are equally likely, and so, since every group has one, are all
-/// matchings that join each two groups equally often.
+/// The global ports of a group in random order. All orders are equally likely, and since every group has one,
+/// so are all matchings that join each pair of groups equally often.
 fn shuffled(config: &DragonflyConfig, group: u32) -> Vec<u32> {
     let mut stream = Stream::new(config.cabling_seed, CABLING, group.into());
     let mut order: Vec<u32> = (0..config.routers_per_group() * config.global_ports).collect();
@@ -86,7 +87,7 @@ mod tests {
         }
     }
 
-    /// For each group, the group to which each of its ports leads.
+    /// For each group, the target group of each of its ports.
     fn targets(config: &DragonflyConfig) -> Vec<Vec<Option<u32>>> {
         let ports = config.routers_per_group() * config.global_ports;
         let mut targets = vec![vec![None; ports as usize]; config.groups as usize];
@@ -130,7 +131,7 @@ mod tests {
         assert_ne!(targets(&one), targets(&config(Cabling::Absolute, 33)));
     }
 
-    /// 32 ports among nine other groups: three each, five left.
+    /// 32 ports for nine other groups: three each, with five left over.
     #[test]
     fn ports_are_shared_out_equally() {
         for cabling in [Cabling::Absolute, Cabling::Relative, Cabling::Random] {

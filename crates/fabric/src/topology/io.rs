@@ -1,15 +1,17 @@
-//! IO nodes (Chen et al., section II.A): beside the torus, reached by the eleventh link of a few compute nodes, the exit nodes.
+//! IO nodes (Chen et al., section II.A): outside the torus, reached through the eleventh link of a few
+//! compute nodes, the exit nodes.
 //!
-//! Compute nodes share an IO node in boxes of the torus, the psets of this family of machines. IO nodes are numbered behind all compute
-//! nodes, in the order of their psets. They have no links but those to their exit nodes.
+//! The compute nodes in a box of the torus, a pset, share an IO node. IO nodes are numbered after all compute
+//! nodes, in the order of their psets. Their only links are those to their exit nodes.
 
 use super::torus::{Coordinates, Torus};
 use crate::config::EXITS_MAX;
 
 /// The port of a compute node's IO link.
 pub const IO_PORT: usize = 10;
-/// The ports by which an IO node reaches its exit nodes, in their order. Headers of packets that leave an IO node name one of these
-/// three (the public driver's `MU_Pt2PtNetworkHeader.h`: ports 6 and 7, which IO nodes do not need for the torus, and 10).
+/// The ports through which an IO node reaches its exit nodes, in their order. Headers of packets that leave
+/// an IO node name one of these three (the public driver's `MU_Pt2PtNetworkHeader.h`: ports 6 and 7, which IO
+/// nodes do not need for the torus, and 10).
 pub const IO_NODE_PORTS: [usize; EXITS_MAX] = [6, 7, IO_PORT];
 
 impl Torus {
@@ -18,7 +20,7 @@ impl Torus {
         self.io().map_or(0, |io| self.nodes() / io.pset.iter().product::<u32>())
     }
 
-    /// Number of all nodes, IO nodes included.
+    /// Number of all nodes, including IO nodes.
     pub fn all_nodes(&self) -> u32 {
         self.nodes() + self.io_nodes()
     }
@@ -29,7 +31,7 @@ impl Torus {
         node >= self.nodes()
     }
 
-    /// The IO node that a compute node shares with its pset; none where there are no IO nodes.
+    /// The IO node that a compute node shares with its pset; `None` without IO nodes.
     pub fn io_node_of(&self, node: u32) -> Option<u32> {
         let (io, at) = (self.io()?, self.coordinates(node));
         let psets = (0..self.dimensions()).rev();
@@ -44,7 +46,7 @@ impl Torus {
         exits.iter().map(|exit| self.in_pset(io_node, exit)).collect()
     }
 
-    /// The compute nodes of an IO node, in the order of their places in the pset.
+    /// The compute nodes of an IO node, in pset order.
     pub fn pset(&self, io_node: u32) -> impl Iterator<Item = u32> {
         let lengths = self.io().map_or(&[][..], |io| &io.pset);
         let nodes = self.io().map_or(0, |_| lengths.iter().product());
@@ -61,7 +63,7 @@ impl Torus {
         })
     }
 
-    /// The compute node at a place in the pset of an IO node.
+    /// The compute node at coordinates `place` within the pset of an IO node.
     fn in_pset(&self, io_node: u32, place: &[u32]) -> u32 {
         let Some(io) = self.io() else { return 0 };
         let mut at = Coordinates::default();
@@ -74,8 +76,8 @@ impl Torus {
         self.node(at)
     }
 
-    /// The exit node by which a compute node's packets best go to its IO node: the nearest, and of several as near, that which serves the
-    /// fewest of the nodes before it in the pset.
+    /// The exit node for a compute node's packets to its IO node: the nearest one; among equally near ones,
+    /// the one that serves the fewest of the preceding nodes in the pset.
     pub fn exit_of(&self, node: u32) -> Option<u32> {
         let pset = self.exits_of_pset(self.io_node_of(node)?);
         pset.into_iter().find(|(other, _)| *other == node).map(|(_, exit)| exit)
@@ -94,7 +96,7 @@ impl Torus {
         self.pset(io_node).map(best).collect()
     }
 
-    /// The port of an IO node whose link leads to an exit node of its own.
+    /// The port of an IO node whose link leads to one of its exit nodes.
     pub fn port_to_exit(&self, io_node: u32, exit: u32) -> Option<usize> {
         Some(IO_NODE_PORTS[self.exits(io_node).iter().position(|&e| e == exit)?])
     }
@@ -114,7 +116,7 @@ impl Torus {
         self.port_to_exit(io_node, node).map(|there| (io_node, there))
     }
 
-    /// The other end of a port's link, torus or IO: the node, and the port there.
+    /// The other end of a port's link, torus or IO: node and port.
     pub fn link(&self, node: u32, port: usize) -> Option<(u32, usize)> {
         if self.is_io_node(node) || port >= self.ports() {
             return self.io_link(node, port);
@@ -157,7 +159,7 @@ mod tests {
     }
 
     proptest! {
-        /// Links have two ends that agree; each compute node has an exit in its own pset.
+        /// The two ends of each link agree; each compute node has an exit in its own pset.
         #[test]
         fn links_have_two_ends(
             counts in proptest::collection::vec((1u32..3, 1u32..4), 1..=5),

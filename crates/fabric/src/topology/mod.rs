@@ -1,4 +1,4 @@
-//! Where nodes are and how links join them.
+//! Topologies: the positions of nodes, and the links between them.
 
 pub mod bundles;
 pub mod cabling;

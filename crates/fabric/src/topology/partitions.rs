@@ -1,21 +1,22 @@
-//! Partitions of a large machine (Chen et al., section II.G): boxes of midplanes whose link chips lead their outer links back into the
-//! partition, or hold them in reset. No packet can cross from one to another.
+//! Partitions of a large machine (Chen et al., section II.G): boxes of midplanes whose link chips route their
+//! outer links back into the partition, or hold them in reset. Packets cannot cross between partitions.
 
-/// Nodes of a midplane along each dimension that is longer.
+/// Nodes of a midplane along each dimension that is larger than two.
 pub const MIDPLANE: u32 = 4;
 
-/// Whether a partition of `length` nodes closes into a ring in a dimension of `full` nodes: link chips can lead the links of one midplane back
-/// into it, or pass on those of all midplanes; of any other number of them the two ends cannot meet.
+/// Whether a partition of `length` nodes closes into a ring in a dimension of `full` nodes. Link chips can
+/// loop back the links of one midplane, or connect those of all midplanes; with any other number of midplanes
+/// the two ends cannot be connected.
 pub fn closes(length: u32, full: u32) -> bool {
     length == full || length == MIDPLANE
 }
 
-/// A partition: its node with the least coordinates, and its lengths.
+/// A partition: its node with the lowest coordinates, and its lengths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// Coordinates of its first node.
     pub at: Vec<u32>,
-    /// Its nodes along each dimension.
+    /// Its number of nodes along each dimension.
     pub lengths: Vec<u32>,
 }
 
@@ -29,7 +30,8 @@ impl Partition {
             .all(|(d, (&from, &length))| (from..from + length).contains(&u32::from(at[d])))
     }
 
-    /// The coordinate next to `x` in dimension `d` of a machine of `full` nodes there; none where the partition ends.
+    /// The coordinate next to `x` in dimension `d`, which has `full` nodes in the machine; `None` at the end
+    /// of the partition.
     pub fn step(&self, d: usize, x: u8, minus: bool, full: u32) -> Option<u8> {
         let (from, length) = (self.at[d], self.lengths[d]);
         let inside = u32::from(x) - from;
@@ -42,10 +44,10 @@ impl Partition {
     }
 }
 
-/// Checks partitions of a machine: whole midplanes, apart from one another.
+/// Checks a machine's partitions: they must consist of whole midplanes and must not overlap.
 ///
 /// # Errors
-/// The first that is impossible.
+/// The first invalid partition.
 pub fn check(partitions: &[Partition], dims: &[u32]) -> Result<(), String> {
     let refuse = Err::<(), String>;
     let n = dims.len();
@@ -63,7 +65,7 @@ pub fn check(partitions: &[Partition], dims: &[u32]) -> Result<(), String> {
             let whole = |x: u32| x.is_multiple_of(MIDPLANE) || full < MIDPLANE && (x == 0 || x == full);
             if !whole(at) || !(whole(length) || length == full) {
                 return refuse(format!(
-                    "partition {i}: {length} nodes from {at} on are no whole midplanes in dimension {d}"
+                    "partition {i}: {length} nodes from {at} on are not a whole number of midplanes in dimension {d}"
                 ));
             }
         }
@@ -92,7 +94,7 @@ mod tests {
                 assert_eq!(ring, p.step(0, 0, true, full) == Some(length as u8 - 1));
             }
         }
-        // E is always whole.
+        // E is never divided.
         assert!(closes(2, 2));
     }
 

@@ -1,24 +1,25 @@
-//! Where things are in a dragonfly: the numbers of routers and ports, the places of groups.
+//! Numbering of a dragonfly: routers, ports and group slots.
 
 use crate::config::DragonflyConfig;
 
-/// Where a router is. In a general dragonfly, whose groups have one dimension, the blade is the router's number in its group.
+/// A router's coordinates. In a general dragonfly, whose groups have one dimension, the blade is the router's
+/// number in its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coordinates {
-    /// Which group.
+    /// The group.
     pub group: u32,
-    /// Which chassis of the group: the coordinate in the second dimension.
+    /// The chassis in the group: the coordinate in the second dimension.
     pub chassis: u32,
-    /// Which blade of the chassis: the coordinate in the first dimension.
+    /// The blade in the chassis: the coordinate in the first dimension.
     pub blade: u32,
 }
 
-/// The number of the router there: blade by blade, chassis by chassis, group by group.
+/// The number of the router at these coordinates: blade by blade, chassis by chassis, group by group.
 pub fn router(config: &DragonflyConfig, at: Coordinates) -> u32 {
     (at.group * config.chassis() + at.chassis) * config.blades() + at.blade
 }
 
-/// Where a router is. That only the last group may lack chassis keeps this simple.
+/// A router's coordinates. Only the last group may lack chassis, which keeps this simple.
 pub fn coordinates(config: &DragonflyConfig, router: u32) -> Coordinates {
     let (blades, chassis) = (config.blades(), config.chassis());
     Coordinates {
@@ -28,7 +29,8 @@ pub fn coordinates(config: &DragonflyConfig, router: u32) -> Coordinates {
     }
 }
 
-/// The first of a router's ports in dimension `d` of its group; with one past the last dimension, its first global port.
+/// A router's first port in dimension `d` of its group; for `d` one past the last dimension, its first global
+/// port.
 pub fn first_port(config: &DragonflyConfig, d: usize) -> usize {
     (0..d).map(|d| ((config.group[d] - 1) * config.links_in(d)) as usize).sum()
 }
@@ -38,12 +40,12 @@ pub fn first_port(config: &DragonflyConfig, d: usize) -> usize {
 pub struct GlobalEnd {
     /// The router.
     pub router: Coordinates,
-    /// Which of its global ports.
+    /// Index among its global ports.
     pub port: u32,
 }
 
-/// The place of group `other` among those that a group is joined with: all but itself. It does not depend on how many there are
-/// after it, so that it stays when a machine grows.
+/// The index of group `other` among the groups that a group connects to, which excludes itself. It does not
+/// depend on the number of later groups, so it is stable when a machine grows.
 pub fn slot(group: u32, other: u32) -> u32 {
     debug_assert_ne!(group, other);
     other - u32::from(other > group)

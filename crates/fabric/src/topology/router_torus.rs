@@ -1,26 +1,27 @@
-//! Tori of routers that several nodes share (Cray's Gemini has two): which port leads where.
+//! Tori of routers shared by several nodes (two on Cray's Gemini): the wiring of their ports.
 //!
-//! Routers are numbered along x first. The ports of a dimension follow one another: its links to the plus side, then those to the minus side.
+//! Routers are numbered along x first. The ports of a dimension are consecutive: its links in the plus
+//! direction, then those in the minus direction.
 
 use super::wiring::Wiring;
 use crate::config::RouterTorusConfig;
 
-/// Where a router is in a dimension, and where its neighbours there are.
+/// A router's coordinate in a dimension.
 pub fn coordinate(config: &RouterTorusConfig, router: u32, d: usize) -> u32 {
     router / stride(config, d) % config.dims[d]
 }
 
-/// By how much the numbers of two neighbours in a dimension differ.
+/// The difference between the numbers of two neighbours in a dimension.
 fn stride(config: &RouterTorusConfig, d: usize) -> u32 {
     config.dims[..d].iter().product()
 }
 
-/// The first port of a dimension: its links to the plus side, then those to the minus side.
+/// The first port of a dimension: plus links come before minus links.
 pub fn first_port(config: &RouterTorusConfig, d: usize) -> usize {
     (0..d).map(|d| 2 * config.links_in(d) as usize).sum()
 }
 
-/// Its routers, links and nodes; of a checked configuration. Links are of a class for each dimension.
+/// Routers, links and nodes of a checked configuration. Each dimension is a link class.
 pub fn wiring(config: &RouterTorusConfig) -> Wiring {
     let dimensions = config.dims.len();
     let place = |router| {

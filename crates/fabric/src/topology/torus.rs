@@ -3,11 +3,11 @@
 use super::partitions::Partition;
 use crate::config::{DIMENSIONS_MAX, IoNodes, Topology, parse_direction};
 
-/// Coordinates of a node, one byte a dimension; those beyond the machine's dimensions are zero.
+/// Coordinates of a node, one byte per dimension; zero in dimensions that the machine does not have.
 pub type Coordinates = [u8; DIMENSIONS_MAX];
 
-/// A torus, or a mesh in some of its dimensions. Nodes are numbered with the first dimension varying fastest; port `2 d`
-/// leads in the plus direction of dimension `d`, port `2 d + 1` in the minus direction.
+/// A torus, or a mesh in some of its dimensions. Nodes are numbered with the first dimension varying fastest;
+/// port `2 d` leads in the plus direction of dimension `d`, port `2 d + 1` in the minus direction.
 #[derive(Clone, Debug)]
 pub struct Torus {
     lengths: [u32; DIMENSIONS_MAX],
@@ -23,7 +23,7 @@ pub struct Torus {
 }
 
 impl Torus {
-    /// From a checked configuration.
+    /// Builds the topology of a checked configuration.
     pub fn new(topology: &Topology) -> Self {
         let mut torus = Torus {
             lengths: [1; DIMENSIONS_MAX],
@@ -63,12 +63,12 @@ impl Torus {
         self.dimensions
     }
 
-    /// Number of ports of a node: two a dimension.
+    /// Number of ports of a node: two per dimension.
     pub fn ports(&self) -> usize {
         2 * self.dimensions
     }
 
-    /// Length of dimension `d`; 1 beyond the machine's dimensions.
+    /// Length of dimension `d`; 1 for dimensions that the machine does not have.
     pub fn length(&self, d: usize) -> u32 {
         self.lengths[d]
     }
@@ -78,18 +78,18 @@ impl Torus {
         self.wraps[d]
     }
 
-    /// Its IO nodes, if it has any.
+    /// Its IO nodes, if any.
     pub fn io(&self) -> Option<&IoNodes> {
         self.io.as_ref()
     }
 
-    /// Number of nodes of the torus: the compute nodes.
+    /// Number of torus nodes, which are the compute nodes.
     #[inline]
     pub fn nodes(&self) -> u32 {
         self.nodes
     }
 
-    /// Where a node is.
+    /// A node's coordinates.
     pub fn coordinates(&self, mut node: u32) -> Coordinates {
         let mut c = Coordinates::default();
         for (x, &k) in c.iter_mut().zip(&self.lengths) {
@@ -99,12 +99,12 @@ impl Torus {
         c
     }
 
-    /// Which node is there.
+    /// The node at these coordinates.
     pub fn node(&self, c: Coordinates) -> u32 {
         c.iter().zip(&self.lengths).rev().fold(0, |node, (&x, &k)| node * k + u32::from(x))
     }
 
-    /// The coordinate next to `x` through `port`, or none at a mesh's edge.
+    /// The coordinate next to `x` through `port`; `None` at a mesh's edge.
     pub fn step(&self, x: u8, port: usize) -> Option<u8> {
         let k = self.lengths[port / 2];
         let x = u32::from(x);
@@ -113,8 +113,8 @@ impl Torus {
         (inside || self.wraps[port / 2]).then_some((stepped % k) as u8)
     }
 
-    /// The node at the other end of a port's link; none at a mesh's edge, and in a dimension of length one unless it is looped
-    /// back. Dead nodes and links are still there: see [`Torus::is_dead`].
+    /// The node at the other end of a port's link; `None` at a mesh's edge, and in a dimension of length one
+    /// without loopback. Dead nodes and links are included: see [`Torus::is_dead`].
     pub fn neighbour(&self, node: u32, port: usize) -> Option<u32> {
         if self.lengths[port / 2] == 1 {
             return (self.loopback && port < self.ports()).then_some(node);
@@ -129,12 +129,13 @@ impl Torus {
         Some(self.node(c))
     }
 
-    /// The partition of a node; none if the machine is not cut into any, or the node is in none.
+    /// The partition of a node; `None` if it is in no partition.
     pub fn partition(&self, at: Coordinates) -> Option<&Partition> {
         self.partitions.iter().find(|p| p.contains(&at))
     }
 
-    /// The ring or line of dimension `d` on which a node is: its first coordinate, its length, and whether it is closed.
+    /// The ring or line of dimension `d` through a node: its first coordinate, its length, and whether it is
+    /// closed.
     pub fn line(&self, at: Coordinates, d: usize) -> (u32, u32, bool) {
         match self.partition(at) {
             Some(p) => (p.at[d], p.lengths[d], super::partitions::closes(p.lengths[d], self.lengths[d])),
@@ -142,7 +143,7 @@ impl Torus {
         }
     }
 
-    /// Whether a link is out of order, or a node at one of its ends.
+    /// Whether a link, or a node at one of its ends, has failed.
     pub fn is_dead(&self, node: u32, port: usize) -> bool {
         let is_dead_node = |n: u32| self.dead_nodes.binary_search(&n).is_ok();
         is_dead_node(node)
@@ -150,7 +151,7 @@ impl Torus {
             || self.dead_links.contains(&(node, port))
     }
 
-    /// Nodes that are out of order, ascending.
+    /// Failed nodes, ascending.
     pub fn dead_nodes(&self) -> &[u32] {
         &self.dead_nodes
     }

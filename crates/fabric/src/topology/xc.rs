@@ -1,41 +1,43 @@
-//! How Cray XC systems are packed (Alverson et al. 2012): what a configuration takes of cabinets and cables ("Dragonfly Implementation
-//! for the Cray XC Series", Table 1), what the cables carry ("Aries Performance", "Cray XC Series Configuration", Tables 2 and 3),
-//! what the configuration rules say, and what an upgrade changes (Figure 16).
+//! Packaging of Cray XC systems (Alverson et al. 2012): the cabinets and cables of a configuration
+//! ("Dragonfly Implementation for the Cray XC Series", Table 1), the bandwidth of its cables ("Aries
+//! Performance", "Cray XC Series Configuration", Tables 2 and 3), the configuration rules, and the changes in
+//! an upgrade (Figure 16).
 //!
-//! Water-cooled cabinets have three chassis, and a full group two cabinets. An air-cooled cabinet has a chassis; that it is a group
-//! by itself is for the configuration to say (`group = [16]`): "the backplane provides connectivity between nodes within each
-//! chassis", "the global network is constructed using electrical cables" **(inferred)**.
+//! Water-cooled cabinets have three chassis, and a full group two cabinets. An air-cooled cabinet has one
+//! chassis; the configuration must make it a group by itself (`group = [16]`): "the backplane provides
+//! connectivity between nodes within each chassis", "the global network is constructed using electrical
+//! cables" **(inferred)**.
 
 use super::bundles::{Connector, LINKS_PER_CABLE, cables, cables_between};
 use crate::config::{Cooling, DragonflyConfig};
 use std::collections::HashSet;
 
-/// Most cabinets of an air-cooled system.
+/// Maximum number of cabinets of an air-cooled system.
 pub const AIR_COOLED_CABINETS_MAX: u32 = 8;
-/// Most cabinets of a system that is upgraded by chassis.
+/// Maximum number of cabinets of a system that is upgraded by chassis.
 pub const BY_CHASSIS_MAX: u32 = 26;
-/// Most cabinets of a system that is upgraded by cabinets; larger ones are whole groups.
+/// Maximum number of cabinets of a system that is upgraded by cabinets; larger systems have whole groups.
 pub const BY_CABINET_MAX: u32 = 64;
 /// Lanes of a link, in each direction.
 pub const LANES: u32 = 3;
-/// Links of a copper cable inside a group: it is nine lanes wide.
+/// Links of a copper cable inside a group, which is nine lanes wide.
 pub const LINKS_PER_COPPER_CABLE: u32 = 9 / LANES;
-/// The share of what links carry that is data, where all packets are puts of 64 bytes: 64 bytes of every 15 flits, request and response
-/// together, and nine flits of every 60 bytes.
+/// The fraction of link bandwidth that carries data if all packets are 64-byte puts: 64 bytes in every 15
+/// flits, request and response together, and nine flits in every 60 bytes.
 pub const PAYLOAD_EFFICIENCY: f64 = (64.0 / 15.0) * (9.0 / 60.0);
 
 /// Speeds of lanes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(non_snake_case)]
 pub struct Rates {
-    /// Of copper, Gb/s a lane and direction.
+    /// Of copper, Gb/s per lane and direction.
     pub electrical_Gb_per_s: f64,
-    /// Of optical cables, Gb/s a lane and direction.
+    /// Of optical cables, Gb/s per lane and direction.
     pub optical_Gb_per_s: f64,
 }
 
 impl Default for Rates {
-    /// The paper's.
+    /// The paper's speeds.
     fn default() -> Self {
         Rates { electrical_Gb_per_s: 14.0, optical_Gb_per_s: 12.5 }
     }
@@ -43,13 +45,13 @@ impl Default for Rates {
 
 #[allow(non_snake_case)]
 impl Rates {
-    /// A link inside a group, GB/s in each direction.
+    /// Bandwidth of a link inside a group, GB/s in each direction.
     pub fn local_link_GB_per_s(&self) -> f64 {
         self.electrical_Gb_per_s * f64::from(LANES) / 8.0
     }
 
-    /// A cable between groups, GB/s in each direction. Electrical ones, of air-cooled systems, are as fast as copper inside groups
-    /// **(ours)**.
+    /// Bandwidth of a cable between groups, GB/s in each direction. The electrical ones of air-cooled systems
+    /// are as fast as copper inside groups **(ours)**.
     pub fn cable_GB_per_s(&self, cooling: Cooling) -> f64 {
         let lane = match cooling {
             Cooling::Water => self.optical_Gb_per_s,
@@ -59,20 +61,20 @@ impl Rates {
     }
 }
 
-/// What a system is made of, and what of it crosses its worst bisections.
+/// The components of a system, and its worst bisections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packaging {
-    /// How it is cooled: by water, and cables between groups are optical, or by air, and they are electrical.
+    /// Cooling: with water, cables between groups are optical; with air, electrical.
     pub cooling: Cooling,
-    /// Groups.
+    /// Number of groups.
     pub groups: u32,
-    /// Cabinets.
+    /// Number of cabinets.
     pub cabinets: u32,
-    /// Chassis.
+    /// Number of chassis.
     pub chassis: u32,
-    /// Routers, each with the network interfaces of its nodes.
+    /// Number of routers, each with the network interfaces of its nodes.
     pub aries: u32,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u32,
     /// Nodes of a full group.
     pub nodes_per_group: u32,
@@ -80,21 +82,21 @@ pub struct Packaging {
     pub copper_cables: u32,
     /// Cables between groups, twelve lanes wide (12X).
     pub global_cables: u32,
-    /// Cables of a full group to all others that are full.
+    /// Cables from a full group to all other full groups.
     pub global_cables_per_group: u32,
-    /// Most cables that each two groups could have.
+    /// Maximum number of cables between each pair of groups.
     pub cables_per_pair_max: u32,
-    /// Cables between groups across the worst bisection. Groups stay whole: where they are odd in number, one half has a group more, the
-    /// last if that is not full **(ours)**.
+    /// Cables between groups across the worst bisection. Groups stay whole: with an odd number, one half has
+    /// an extra group, which is the last if that is not full **(ours)**.
     pub cables_across_bisection: u32,
     /// Links across the worst bisection of a full group's first dimension (green).
     pub green_across_group: u32,
-    /// The same of its second dimension (black).
+    /// Links across the worst bisection of its second dimension (black).
     pub black_across_group: u32,
 }
 
 impl Packaging {
-    /// Of a checked configuration with bundles.
+    /// Packaging of a checked configuration with bundles.
     pub fn new(config: &DragonflyConfig) -> Self {
         let groups = config.groups;
         let chassis: Vec<u32> = (0..groups).map(|g| config.chassis_of(g)).collect();
@@ -119,13 +121,14 @@ impl Packaging {
         }
     }
 
-    /// Bandwidth of the worst bisection, both directions together, GB/s.
+    /// Bandwidth of the worst bisection, both directions added, GB/s.
     #[allow(non_snake_case)]
     pub fn bisection_GB_per_s(&self, rates: &Rates) -> f64 {
         2.0 * f64::from(self.cables_across_bisection) * rates.cable_GB_per_s(self.cooling)
     }
 
-    /// The same by the paper's formula, which is for full groups; 0 for a single group.
+    /// Bandwidth of the worst bisection by the paper's formula, which is for full groups; 0 for a single
+    /// group.
     #[allow(non_snake_case)]
     pub fn bisection_by_formula_GB_per_s(&self, rates: &Rates) -> f64 {
         let (groups, cables) = (f64::from(self.groups), f64::from(self.global_cables_per_group));
@@ -133,14 +136,16 @@ impl Packaging {
         rates.cable_GB_per_s(self.cooling) * groups * cables * share
     }
 
-    /// Bandwidth of the worst bisection of a full group, both directions together, GB/s: of the dimension with fewer links across.
+    /// Bandwidth of the worst bisection of a full group, both directions added, GB/s: that of the dimension
+    /// with fewer links across.
     #[allow(non_snake_case)]
     pub fn group_bisection_GB_per_s(&self, rates: &Rates) -> f64 {
         let fewest = [self.green_across_group, self.black_across_group].into_iter().filter(|&n| n > 0).min();
         2.0 * f64::from(fewest.unwrap_or(0)) * rates.local_link_GB_per_s()
     }
 
-    /// What a node of a full group can send to other groups if all do, GB/s. Times [`PAYLOAD_EFFICIENCY`], the data in it.
+    /// Injection bandwidth per node to other groups if all nodes of a full group send, GB/s. Multiplied by
+    /// [`PAYLOAD_EFFICIENCY`], that of the data.
     #[allow(non_snake_case)]
     pub fn global_GB_per_s_per_node(&self, rates: &Rates) -> f64 {
         f64::from(self.global_cables_per_group) * rates.cable_GB_per_s(self.cooling)
@@ -148,18 +153,19 @@ impl Packaging {
     }
 }
 
-/// Cabinets of a Cray XC: a group's chassis share no cabinet with another's.
+/// Cabinets of a Cray XC. Chassis of different groups share no cabinet.
 pub fn cabinets(config: &DragonflyConfig) -> u32 {
     let per_cabinet = config.cooling().chassis_per_cabinet();
     (0..config.groups).map(|g| config.chassis_of(g).div_ceil(per_cabinet)).sum()
 }
 
-/// Cables of a full group to all others, if they are full.
+/// Cables from a full group to all others, if they are full.
 fn cables_per_group(config: &DragonflyConfig) -> u32 {
     config.cables.unwrap_or(0) * (config.groups - 1)
 }
 
-/// Most cables that each two groups could have: the connectors of a group shared out among the others. Zero for a single group.
+/// Maximum number of cables between each pair of groups: a group's connectors divided among the others. Zero
+/// for a single group.
 pub fn cables_per_pair_max(config: &DragonflyConfig) -> u32 {
     config.connectors().checked_div(config.groups - 1).unwrap_or(0)
 }
@@ -170,19 +176,20 @@ fn cables_to_last(config: &DragonflyConfig) -> Vec<u32> {
     (0..last).map(|group| cables_between(config, group, last)).collect()
 }
 
-/// Cables between groups across the worst of the halves that are as equal as whole groups allow.
+/// Cables between groups across the worst bisection into whole groups.
 fn cables_across_bisection(config: &DragonflyConfig) -> u32 {
     let (groups, cables) = (config.groups, config.cables.unwrap_or(0));
     let mut to_last = cables_to_last(config);
     to_last.sort_unstable();
-    // The half without the last group, which may lack chassis, has as many groups as the other or one less: those that have the
-    // fewest cables to the last.
+    // The half without the last group, which may lack chassis, has as many groups as the other or one fewer:
+    // those with the fewest cables to the last.
     let without = groups / 2;
     without * (groups - 1 - without) * cables + to_last[..without as usize].iter().sum::<u32>()
 }
 
-/// What of a Cray XC can be built but should not: the rules of "Cray XC Series Configuration", each with the key that it is about. The
-/// rules are for water-cooled systems; of air-cooled ones only the share of the global network is told.
+/// Violations of the rules of "Cray XC Series Configuration" by systems that can be built but should not be,
+/// each with its key. The rules are for water-cooled systems; for air-cooled ones only the fraction of the
+/// global network is checked.
 pub fn warnings(config: &DragonflyConfig) -> Vec<String> {
     match config.cooling() {
         Cooling::Water => water_cooled_warnings(config),
@@ -243,18 +250,18 @@ fn air_cooled_warnings(config: &DragonflyConfig) -> Vec<String> {
     }
 }
 
-/// What becomes of the cables between groups when a system is upgraded, each by the connectors at its ends.
+/// The changes of an upgrade to the cables between groups, each identified by the connectors at its ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upgrade {
-    /// Cables that stay where they are.
+    /// Cables that stay in place.
     pub kept: usize,
-    /// Cables that are not there any more, or lead elsewhere.
+    /// Cables that are removed, or lead elsewhere.
     pub removed: Vec<[Connector; 2]>,
     /// New cables.
     pub added: Vec<[Connector; 2]>,
 }
 
-/// What becomes of the cables when one system is made another.
+/// The changes to the cables from one system to another.
 pub fn upgrade(before: &DragonflyConfig, after: &DragonflyConfig) -> Upgrade {
     let (before, after) = (cables(before), cables(after));
     let without = |from: &[[Connector; 2]], these: &[[Connector; 2]]| -> Vec<[Connector; 2]> {
@@ -340,10 +347,10 @@ mod tests {
         let p = Packaging::new(&with_last(7, 12, 2));
         assert_eq!((p.cabinets, p.chassis, p.nodes), (13, 38, 6 * 384 + 128));
         assert_eq!(p.copper_cables, 6 * 240 + 16);
-        // To each of the six full groups a third of a bundle.
+        // To each of the six full groups, a third of a bundle.
         assert_eq!(p.global_cables, 180 + 6 * 4);
         assert_eq!(p.global_cables as usize, cables(&with_last(7, 12, 2)).len());
-        // Three groups from three and the last.
+        // Three groups from three, and from the last.
         assert_eq!(p.cables_across_bisection, 3 * 3 * 12 + 3 * 4);
         let single =
             Packaging::new(&DragonflyConfig { cables: None, last_group_chassis: Some(1), ..xc(1, 0) });
@@ -377,7 +384,7 @@ mod tests {
             assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
             assert!(warnings.iter().zip(expected).all(|(w, e)| w.contains(e)), "{warnings:?}");
         };
-        // The paper's example has exactly a quarter of its ports in use.
+        // The paper's example uses exactly a quarter of its ports.
         told(&xc(6, 12), &[]);
         told(&xc(6, 48), &[]);
         told(&xc(6, 6), &["25 percent of the optical ports should be used, here 30 of 240"]);
@@ -400,7 +407,7 @@ mod tests {
     fn an_upgrade_leaves_every_cable_in_place() {
         let change = upgrade(&xc(6, 12), &xc(8, 12));
         assert_eq!((change.kept, change.removed.len(), change.added.len()), (180, 0, 156));
-        // By chassis up to 26 cabinets, and by cabinets beyond.
+        // By chassis up to 26 cabinets, then by cabinets.
         for (before, after) in [
             (xc(6, 12), with_last(7, 12, 1)),
             (with_last(7, 12, 1), with_last(7, 12, 4)),
@@ -410,7 +417,7 @@ mod tests {
             let change = upgrade(&before, &after);
             assert!(change.removed.is_empty() && !change.added.is_empty());
         }
-        // Other bundles are another mat.
+        // Different bundles make a different cable mat.
         assert!(!upgrade(&xc(6, 12), &xc(6, 24)).removed.is_empty());
     }
 }

@@ -1,32 +1,34 @@
-//! What is compared, and by how much it may differ.
+//! Comparisons of the two models, and their tolerances.
 
 use crate::load::Load;
 use crate::models::{Figures, by_fabric, by_reference};
 use crate::traffic::script::Packet;
 use netloom_fabric::config::QueuedConfig;
 
-/// What is compared: both models' machines, which are one unless a test wants to see that they differ, and what they carry.
+/// A comparison: the machines of both models, which are the same unless a test checks that a difference is
+/// found, and their traffic.
 pub struct Case<'a> {
     pub clocked: &'a QueuedConfig,
     pub fabric: &'a QueuedConfig,
     pub loads: &'a [Load],
-    /// Lists of packets, each with a seed of its own.
+    /// Number of runs with different packet lists.
     pub runs: u64,
     /// The window, cycles.
     pub from: u64,
     pub to: u64,
-    /// By how much the utilization may differ.
+    /// Tolerance of the utilization.
     pub within: f64,
 }
 
 impl<'a> Case<'a> {
-    /// One run of 20,000 cycles, of which the first 5,000 do not count.
+    /// One run of 20,000 cycles, of which the first 5,000 are warm-up.
     pub fn new(config: &'a QueuedConfig, loads: &'a [Load]) -> Self {
         Case { clocked: config, fabric: config, loads, runs: 1, from: 5000, to: 20_000, within: 0.01 }
     }
 
-    /// What differs by more than it may. Occupancy may by 5%: in runs of one model with other lists of packets it differs by 1 to
-    /// 4%. A single VC's may by 2% of all VCs' too, or by the hundredth part of a full packet: it is chance where it holds little.
+    /// The differences beyond tolerance. Occupancy may differ by 5%: between runs of one model with different
+    /// packet lists it differs by 1 to 4%. A single VC's occupancy may also differ by 2% of all VCs', or by a
+    /// hundredth of a full packet: small values are random.
     pub fn differences(&self, name: &str) -> Vec<String> {
         let &Case { from, to, .. } = self;
         let saturated = self.loads.iter().any(|load| load.fraction.is_none());
@@ -63,10 +65,10 @@ impl<'a> Case<'a> {
         differ.map(|(what, a, b, _)| format!("{what}: {a} clocked, {b} fabric")).collect()
     }
 
-    /// Compares.
+    /// Compares both models.
     ///
     /// # Panics
-    /// If the two do not agree.
+    /// If they do not agree.
     pub fn agree(&self, name: &str) {
         let differences = self.differences(name);
         assert!(differences.is_empty(), "{name}: {differences:?}");

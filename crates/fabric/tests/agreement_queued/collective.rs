@@ -1,6 +1,6 @@
-//! The same for collective packets. By themselves they come at the same tick with the same sums, unless chance decides whose turn it
-//! is; beside others, and beside traffic from point to point, mean link utilization, what is delivered of each, and latencies where
-//! packets are made at times of their own, differ by 2% at most.
+//! The same for collective packets. Alone they arrive at the same tick with the same sums, unless the order
+//! is random; with others, and with point-to-point traffic, mean link utilization, deliveries of each kind,
+//! and latencies of packets in open loop differ by at most 2%.
 
 use crate::load::{Load, deterministic, dynamic, high, system};
 use crate::mix::{Mix, Setup};
@@ -20,8 +20,8 @@ const COMMWORLD: RouteKind = RouteKind::UserCommworld;
 const SYSTEM: RouteKind = RouteKind::System;
 const SUBCOMM: RouteKind = RouteKind::UserSubcomm;
 
-/// Both models with these collectives, until they are at rest: what came in the reference, and in the fabric. In neither is anything
-/// lost or doubled.
+/// Runs both models with these collectives until they are idle: the arrivals in the reference, and in the
+/// fabric. Neither loses or duplicates a packet.
 fn both(config: &QueuedConfig, collectives: &[Collectives]) -> [Vec<Arrived>; 2] {
     let (list, routed) = (packets(collectives, 1), routed(collectives));
     let mut due = 0;
@@ -43,20 +43,20 @@ fn both(config: &QueuedConfig, collectives: &[Collectives]) -> [Vec<Arrived>; 2]
     arrived
 }
 
-/// Nodes in a line that is no ring.
+/// A line of nodes without a ring.
 fn line(nodes: u32) -> QueuedConfig {
     let mut config = machine(&[nodes]);
     config.topology.wrap = vec![false];
     config
 }
 
-/// When the last packet came.
+/// Time of the last arrival.
 fn last(arrived: &[Arrived]) -> u64 {
     arrived.iter().map(|a| a.at).max().expect("something came")
 }
 
-/// One operation at a time, of all sorts and sizes, in trees over whole machines and boxes in them, with roots in the middle and at
-/// corners, and with nodes that only pass on what others send.
+/// One operation at a time, of all kinds and sizes, in trees over whole machines and boxes in them, with
+/// roots in the middle and at corners, and with nodes that only forward packets.
 #[test]
 fn latency_without_load() {
     let mut wires = machine(&[4, 3, 2, 1, 2]);
@@ -81,7 +81,7 @@ fn latency_without_load() {
             at_corner.among(&config, |node| node % 3 != 1),
             Tree::rooted(&config, (2, SUBCOMM), half, half.low),
         ];
-        // The largest machine's first tree says enough.
+        // For the largest machine the first tree suffices.
         let trees = if all.nodes() > 100 { &trees[..1] } else { &trees };
         for tree in trees {
             for delivers in [Delivers::AllReduce, Delivers::Broadcast, Delivers::Reduce(all.low)] {
@@ -107,8 +107,7 @@ fn latency_without_load() {
     }
 }
 
-/// Operations follow one another as fast as they go, and as tokens allow that are few; nodes come to them at one time, or up to 30
-/// cycles late.
+/// Back-to-back operations, also with few tokens; nodes enter them at the same time, or up to 30 cycles late.
 #[test]
 fn pipelines() {
     let few = |dims: &[u32]| changed(dims, |r| r.slots = 2);
@@ -131,7 +130,7 @@ fn pipelines() {
                     };
                     let [clocked, fabric] = run(60);
                     if delivers == Delivers::Broadcast {
-                        // Whose packet goes first where two meet is chance.
+                        // Where two packets meet, their order is random.
                         let (a, b) = (last(&clocked) as f64, last(&fabric) as f64);
                         assert!(
                             (a - b).abs() <= 0.02 * a && clocked.len() == fabric.len(),
@@ -141,7 +140,7 @@ fn pipelines() {
                     }
                     assert_eq!(clocked, fabric, "{name}");
                     if config.router.slots == 7 && skew == 0 {
-                        // 4 B a cycle with the link's 8 B, and the gap.
+                        // 4 B per cycle over the link's 8 B, and the gap.
                         let each = (last(&run(80)[0]) - last(&clocked)) / 20;
                         assert_eq!(each, (u64::from(chunks) * 8 + 2 + 11) * CYCLE, "{name}: up-tree's rate");
                     }
@@ -151,7 +150,8 @@ fn pipelines() {
     }
 }
 
-/// A tree in each plane, all at work at once under one number; then, beside them, the system's in lines across them.
+/// A tree in each plane, all active at the same time under one number; then, in parallel, the system's in
+/// lines across them.
 #[test]
 fn trees_that_share_no_link() {
     let config = machine(&[4, 4, 3]);
@@ -173,8 +173,8 @@ fn trees_that_share_no_link() {
     Mix::new(&config, &all, &[]).agree("planes and lines");
 }
 
-/// Trees over one machine that use the same links and the same logic: in either every second node takes part, so that neither waits for
-/// the other in a FIFO. What each gets is chance, of which many turns are needed.
+/// Trees over one machine that share links and logic: every second node takes part in each, so that neither
+/// waits for the other in a FIFO. Their shares are random, so many turns are needed.
 #[test]
 fn trees_that_overlap() {
     for (dims, chunks, to) in [([3, 2], [17, 17], 500_000), ([4, 2], [3, 1], 120_000)] {
@@ -185,7 +185,8 @@ fn trees_that_overlap() {
         let name = format!("commworld and subcommunicator, {chunks:?} chunks");
         Mix { runs: 4, to, ..Mix::new(&config, &both, &[]) }.agree(&name);
     }
-    // Broadcasts from either end of a line to the other: up-tree of each is down-tree of the other, in one VC.
+    // Broadcasts from either end of a line to the other: the up-tree of each is the down-tree of the other,
+    // in one VC.
     let config = line(5);
     let all = whole(&config);
     let both = [(1, all.low), (2, all.high)].map(|(class, root)| {
@@ -196,7 +197,7 @@ fn trees_that_overlap() {
     Mix { runs: 8, to: 100_000, ..Mix::new(&config, &both, &[]) }.agree("broadcasts against each other");
 }
 
-/// Two trees over a whole machine, with roots at opposite corners, in which nodes take part by turns: classes 0 and 1.
+/// Two trees over a whole machine, with roots at opposite corners, in which nodes alternate: classes 0 and 1.
 fn halves(config: &QueuedConfig, kinds: [RouteKind; 2]) -> [Tree; 2] {
     let (all, torus) = (whole(config), Torus::new(&config.topology));
     [(0, all.low), (1, all.high)].map(|(i, root)| {
@@ -205,7 +206,7 @@ fn halves(config: &QueuedConfig, kinds: [RouteKind; 2]) -> [Tree; 2] {
     })
 }
 
-/// As much of the user's as goes, and the system's beside it: its latency says that it comes first.
+/// The user's trees saturated, and the system's in parallel: its latency shows its priority.
 #[test]
 fn the_system_first() {
     let config = machine(&[4, 4, 2]);
@@ -213,7 +214,7 @@ fn the_system_first() {
     Mix::new(&config, &collectives, &[]).agree("system and user");
 }
 
-/// The user's, as many as go, and the system's now and then; and the other way round.
+/// The user's trees saturated, and the system's at times; and vice versa.
 fn with_the_system(config: &QueuedConfig) -> [[Collectives; 2]; 2] {
     [[SUBCOMM, SYSTEM], [SYSTEM, SUBCOMM]].map(|kinds| {
         let [user, system] = halves(config, kinds).map(|tree| Collectives::new(&tree));
@@ -221,7 +222,7 @@ fn with_the_system(config: &QueuedConfig) -> [[Collectives; 2]; 2] {
     })
 }
 
-/// Beside packets from point to point of all classes, below saturation and as many as go.
+/// With point-to-point packets of all classes, below saturation and saturated.
 #[test]
 fn beside_traffic() {
     let kinds = [dynamic(0), deterministic(), high(), system()];
@@ -248,7 +249,7 @@ fn beside_traffic() {
         .agree("many beside as much as goes, 4x4");
 }
 
-/// The fabric's nodes begin their cycles when something happens, which with the machine's traces is not on a common beat.
+/// The fabric's nodes start their cycles at events, which with the machine's wire delays are not aligned.
 #[test]
 fn cycles_that_do_not_begin_together() {
     let [clocked, fabric] = [48, 43].map(|ticks| {
@@ -262,7 +263,7 @@ fn cycles_that_do_not_begin_together() {
     Mix { fabric, runs: 4, ..Mix::new(&clocked, &many, &loads) }.agree("traces");
 }
 
-/// The comparison sees a difference where there is one: here only one of the two has it.
+/// The comparison detects a difference that only one of the two models has.
 #[test]
 fn differences_are_seen() {
     type Change = fn(&mut QueuedRouter);
@@ -294,7 +295,7 @@ fn differences_are_seen() {
     seen("the system last", Mix { fabric, runs: 1, ..Mix::new(&clocked, &first, &[]) });
 }
 
-/// A packet is on its way through the logic when the link becomes free that it waits for, and has it at once.
+/// A packet is passing through the logic when its link becomes free, and takes it at once.
 #[test]
 fn a_link_is_taken_as_it_becomes_free() {
     let config = line(3);
@@ -310,6 +311,7 @@ fn a_link_is_taken_as_it_becomes_free() {
     let (reference, mut network) = (run_reference(&run).0, run_fabric(&run).0);
     let [clocked, fabric] = [arrived_in_reference(&reference), arrived_in_fabric(&mut network)];
     assert_eq!(clocked, fabric);
-    // At the root: behind the other packet of 138 cycles, a hop, up-tree, ALUs and down-tree, and its own 18 cycles.
+    // At the root: after the other packet of 138 cycles, a hop, up-tree, ALUs and down-tree, and its own 18
+    // cycles.
     assert_eq!(clocked[0].at, (138 + 20 + 3 + 4 + 3 + 18) * CYCLE);
 }

@@ -1,4 +1,5 @@
-//! Uniform random traffic of Blue Gene/Q's kinds of packets, as a list: at a part of the links' rate, or more than they take.
+//! Uniform random traffic of Blue Gene/Q's kinds of packets, as a list: at a fraction of the links' rate, or
+//! saturated.
 
 use crate::traffic::script::Packet;
 use netloom_engine::Stream;
@@ -29,27 +30,27 @@ pub fn high() -> Packet {
     Packet { flags: Header::HIGH, fifo: FIFOS_NORMAL, ..Packet::default() }
 }
 
-/// A full packet of the system's.
+/// A full system packet.
 pub fn system() -> Packet {
     Packet { system: true, fifo: FIFOS_NORMAL + 1, ..Packet::default() }
 }
 
-/// What every node sends to any other: kinds and sizes are equally likely.
+/// Traffic from every node to all others: kinds and sizes are equally likely.
 #[derive(Clone)]
 pub struct Load {
-    /// Of the links' time, what data packets take; none: as much as goes, all there from the start.
+    /// Utilization of links by data packets; `None`: saturated, with all packets present from the start.
     pub fraction: Option<f64>,
     pub kinds: Vec<Packet>,
     pub chunks: Vec<u32>,
 }
 
 impl Load {
-    /// Full packets, as many as go.
+    /// Saturated with full packets.
     pub fn saturated(kinds: &[Packet]) -> Self {
         Load { fraction: None, kinds: kinds.to_vec(), chunks: vec![17] }
     }
 
-    /// Full packets at a part of the links' rate.
+    /// Full packets at a fraction of the links' rate.
     pub fn open(fraction: f64, kinds: &[Packet]) -> Self {
         Load { fraction: Some(fraction), ..Load::saturated(kinds) }
     }
@@ -59,7 +60,7 @@ impl Load {
         Load { chunks: chunks.to_vec(), ..self }
     }
 
-    /// The packets of so many cycles, made at whole cycles.
+    /// The packets of a number of cycles, created at whole cycles.
     pub fn packets(&self, config: &QueuedConfig, cycles: u64, seed: u64) -> Vec<Packet> {
         let torus = Torus::new(&config.topology);
         let nodes = torus.nodes();
@@ -94,7 +95,7 @@ impl Load {
         let links = (0..torus.ports()).filter(|&port| torus.neighbour(0, port).is_some()).count();
         let bytes = self.chunks.iter().map(|&c| config.packet.wire_B(c)).sum::<u32>();
         let cycles = f64::from(bytes * config.link.ticks_per_byte) / k / f64::from(config.router.cycle_ticks);
-        // More than goes: three times as many, for FIFOs are not served alike.
+        // Three times more than the capacity, for FIFOs are not served equally.
         cycles * f64::from(hops) / f64::from(nodes - 1) / (links as f64 * self.fraction.unwrap_or(3.0))
     }
 }

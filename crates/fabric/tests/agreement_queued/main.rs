@@ -1,8 +1,9 @@
-//! Blue Gene/Q's event-driven routers against the clocked reference, on the same packets: the latency without load exactly;
-//! mean link utilization and packets delivered within 1%, or 2% where runs of one model alone differ by as much; mean VC
-//! occupancy within 5%; mean latency below saturation within 2%.
+//! Blue Gene/Q's event-driven routers against the clocked reference, with the same packets: zero-load latency
+//! exactly; mean link utilization and packets delivered within 1%, or 2% where runs of one model differ by as
+//! much; mean VC occupancy within 5%; mean latency below saturation within 2%.
 //!
-//! Times are whole cycles here, as the reference needs them: then the nodes' cycles begin together in the fabric too.
+//! Times are whole cycles here, as the reference needs them, so the nodes' cycles are aligned in the fabric
+//! too.
 
 mod case;
 mod collective;
@@ -29,14 +30,15 @@ fn machine(dims: &[u32]) -> QueuedConfig {
     config
 }
 
-/// The same with some changes to its routers.
+/// The same with changes to its routers.
 fn changed(dims: &[u32], change: impl FnOnce(&mut QueuedRouter)) -> QueuedConfig {
     let mut config = machine(dims);
     change(&mut config.router);
     config
 }
 
-/// From every node to others, near and far, one packet at a time, of all kinds and sizes, over wires of several lengths.
+/// From every node to others, near and far, one packet at a time, of all kinds and sizes, over wires of
+/// several lengths.
 #[test]
 fn latency_without_load() {
     let mut config = machine(&[4, 3, 2, 1, 2]);
@@ -75,7 +77,8 @@ fn saturated_symmetric_tori() {
     }
 }
 
-/// With zones, packets go along the longest dimension first; without them buffers fill, and what escapes matters.
+/// With zones, packets take the longest dimension first; without them buffers fill, and escape packets
+/// matter.
 #[test]
 fn saturated_asymmetric_torus_with_and_without_zones() {
     let config = machine(&[8, 4, 4]);
@@ -93,7 +96,8 @@ fn deterministic_routing() {
         .agree("4x4x8 deterministic, shortest first");
 }
 
-/// All classes below saturation; and as much normal traffic as goes with a tenth of the links' time for each priority.
+/// All classes below saturation; and saturated normal traffic with a tenth of the links' time for each
+/// priority.
 #[test]
 fn mixed_priorities() {
     let config = machine(&[4, 4, 4]);
@@ -113,7 +117,7 @@ fn short_packets() {
         .agree("short packets without zones");
 }
 
-/// Routers that are made otherwise, where they have as much to do as they can.
+/// Changed routers under saturation.
 #[test]
 fn variants() {
     type Change = fn(&mut QueuedRouter);
@@ -139,7 +143,7 @@ fn variants() {
     Case { within: 0.02, ..Case::new(&mesh, &[Load::saturated(&[dynamic(0)])]) }.agree("mesh");
 }
 
-/// The fabric's nodes begin their cycles when something happens, which with the machine's traces is not on a common beat.
+/// The fabric's nodes start their cycles at events, which with the machine's wire delays are not aligned.
 #[test]
 fn cycles_that_do_not_begin_together() {
     let [clocked, fabric] = [48, 43].map(|ticks| {
@@ -153,12 +157,12 @@ fn cycles_that_do_not_begin_together() {
     }
 }
 
-/// The comparison sees a difference where there is one: here only one of the two has its routers changed. What it does not see
-/// under uniform traffic, since too little depends on it there: random directions for JSQ.
+/// The comparison detects changed routers in only one of the two models. Random directions instead of JSQ are
+/// not detected under uniform traffic, which depends too little on them.
 #[test]
 fn differences_are_seen() {
     type Change = fn(&mut QueuedRouter);
-    // Which of these is seen depends on what is scarce under the load.
+    // Which of these is detected depends on the scarce resource under the load.
     let [zones, none, fixed] = [dynamic(0), dynamic(1), deterministic()].map(|kind| Load::saturated(&[kind]));
     let short = none.clone().of_sizes(&[1, 2, 3]);
     let changes: [(&str, &Load, Change); 7] = [
@@ -179,7 +183,8 @@ fn differences_are_seen() {
     }
 }
 
-/// Two packets of one VC wait for two links that become free in one cycle: the second leaves a cycle after the first.
+/// Two packets of one VC wait for two links that become free in the same cycle: the second leaves a cycle
+/// after the first.
 #[test]
 fn packets_of_one_vc_leave_a_cycle_apart() {
     let packet =

@@ -1,4 +1,4 @@
-//! What is compared where collectives and traffic from point to point share a machine, and by how much it may differ.
+//! Comparisons of collectives with point-to-point traffic on the same machine, and their tolerances.
 
 use crate::load::Load;
 use crate::models::{
@@ -17,40 +17,41 @@ pub struct Setup<'a> {
     pub collectives: &'a [Collectives],
 }
 
-/// What either model simulates, which is the same unless a test wants to see that they differ, for so many cycles.
+/// The traffic of both models, which is the same unless a test checks that a difference is found, for a
+/// number of cycles.
 pub struct Mix<'a> {
     pub clocked: Setup<'a>,
     pub fabric: Setup<'a>,
     pub loads: &'a [Load],
-    /// Lists of packets, each with a seed of its own.
+    /// Number of runs with different packet lists.
     pub runs: u64,
     /// The window, cycles.
     pub from: u64,
     pub to: u64,
 }
 
-/// What is seen of a run of either model.
+/// Observations of a run of either model.
 struct Seen {
     utilization: f64,
     /// Chunks in the collective VCs of a receiver.
     occupancy: f64,
-    /// The tick at which each packet of the list was delivered that goes from point to point.
+    /// The tick at which each point-to-point packet of the list was delivered.
     delivered: Vec<Option<u64>>,
     arrived: Vec<Arrived>,
 }
 
-/// What is compared: names and values.
+/// Compared names and values.
 type Figures = Vec<(String, f64)>;
 
 const OCCUPANCY: &str = "occupancy of the collective VCs";
 const COLLECTIVE_VCS: [usize; 2] = [COMMWORLD, SUBCOMM];
 
-/// By how much each may differ, and the occupancy of VCs.
+/// Tolerances of values and of VC occupancy.
 const WITHIN: f64 = 0.02;
 const OCCUPANCY_WITHIN: f64 = 0.05;
 
 impl<'a> Mix<'a> {
-    /// Two runs of 22,000 cycles, of which the first 2,000 do not count.
+    /// Two runs of 22,000 cycles, of which the first 2,000 are warm-up.
     pub fn new(config: &'a QueuedConfig, collectives: &'a [Collectives], loads: &'a [Load]) -> Self {
         let setup = Setup { config, collectives };
         Mix { clocked: setup, fabric: setup, loads, runs: 2, from: 2000, to: 22_000 }
@@ -64,8 +65,8 @@ impl<'a> Mix<'a> {
         list
     }
 
-    /// Link utilization and the occupancy of the collective VCs; what came in the window of packets from point to point, by priority, and of
-    /// each class; and mean latencies of what is made at times of its own.
+    /// Link utilization and the occupancy of the collective VCs; arrivals in the window of point-to-point
+    /// packets, by priority, and of each class; and mean latencies of open-loop traffic.
     fn figures(&self, list: &[Packet], seen: &Seen) -> Figures {
         let window = CYCLE * self.from..CYCLE * self.to;
         let mut figures =
@@ -89,14 +90,14 @@ impl<'a> Mix<'a> {
             let of = list.iter().zip(&seen.delivered).filter(|(p, _)| is_of_it(p));
             let came = of.filter_map(|(p, at)| Some(((*at)?, p.made)));
             let latencies = came.filter(|(at, _)| window.contains(at)).map(|(at, made)| at - made).collect();
-            // What is as much as goes is made when the run begins; beside collectives of which there are as many as go, links of trees take
-            // less than comes.
+            // Saturating packets are created at the start of the run; with saturating collectives, links of
+            // trees carry less than the offered traffic.
             let is_open = !as_many_as_go && list.iter().any(|p| is_of_it(p) && p.made > 0);
             add(name.to_owned(), latencies, is_open);
         }
         let mut classes: Vec<_> =
             self.clocked.collectives.iter().map(|c| (usize::from(c.tree.class), c.interval > 0)).collect();
-        // A number may be several trees'.
+        // Several trees may share a number.
         classes.dedup();
         for (class, is_open) in classes {
             let of = seen.arrived.iter().filter(|a| a.class == class && window.contains(&a.at));
@@ -145,7 +146,7 @@ impl<'a> Mix<'a> {
         mean
     }
 
-    /// What differs by more than it may.
+    /// The differences beyond tolerance.
     pub fn differences(&self, name: &str) -> Vec<String> {
         let (clocked, fabric) = (self.mean(|run| self.clocked(run)), self.mean(|run| self.fabric(run)));
         println!("{name}");
@@ -160,10 +161,10 @@ impl<'a> Mix<'a> {
         differences
     }
 
-    /// Compares.
+    /// Compares both models.
     ///
     /// # Panics
-    /// If the two do not agree.
+    /// If they do not agree.
     pub fn agree(&self, name: &str) {
         let differences = self.differences(name);
         assert!(differences.is_empty(), "{name}: {differences:?}");

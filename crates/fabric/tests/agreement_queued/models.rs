@@ -1,4 +1,4 @@
-//! Either model run on a list of packets, and its means.
+//! Runs of both models on a list of packets, and their means.
 
 use crate::load::{FIFOS_NORMAL, SYSTEM_COLLECTIVE};
 use crate::reference_queued::collective::{Arrival, CollectivePacket, Kind, Purpose, Words};
@@ -22,7 +22,7 @@ pub const CYCLE: u64 = 16;
 #[derive(Debug, Default)]
 pub struct Figures {
     pub utilization: f64,
-    /// Packets a cycle.
+    /// Packets per cycle.
     pub delivered: f64,
     /// Chunks, by VC of a receiver.
     pub occupancy: [f64; VCS],
@@ -42,39 +42,39 @@ impl Figures {
     }
 }
 
-/// What a model is to do.
+/// A run of a model.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     pub config: &'a QueuedConfig,
     pub routed: &'a [Routed],
     pub list: &'a [Packet],
-    /// Until so many cycles have gone, or else until it is at rest.
+    /// The last cycle, or until the model is idle.
     pub to: Option<u64>,
-    /// Of the model's own choices.
+    /// Seed of the model's own choices.
     pub seed: u64,
 }
 
 impl<'a> Run<'a> {
-    /// A list of packets, until all is at rest.
+    /// A list of packets, until all is idle.
     pub fn new(config: &'a QueuedConfig, list: &'a [Packet]) -> Self {
         Run { config, routed: &[], list, to: None, seed: 1 }
     }
 }
 
-/// A collective packet that came to a node's reception FIFO, whichever model says so. Times in ticks.
+/// A collective packet that arrived in a node's reception FIFO, in either model. Times in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrived {
     pub node: u32,
     pub class: usize,
     pub at: u64,
-    /// When the oldest of those was made that met in it.
+    /// Creation time of the oldest packet combined in it.
     pub made: u64,
     pub is_system: bool,
     /// The sum of these packets' numbers in the list, if they carry them.
     pub sum: u64,
 }
 
-/// A class route's kind as the reference has it.
+/// A class route's kind in the reference.
 fn kind_of(kind: RouteKind) -> Kind {
     match kind {
         RouteKind::UserCommworld => Kind::Commworld,
@@ -99,7 +99,7 @@ fn reference(run: &Run) -> Reference {
     reference
 }
 
-/// A packet of a list as the reference has it, where it is collective.
+/// A collective packet of a list in the reference's form.
 fn collective(config: &QueuedConfig, packet: &Packet, number: usize) -> Option<CollectivePacket> {
     let header = packet.collective?;
     Some(CollectivePacket {
@@ -117,7 +117,7 @@ fn collective(config: &QueuedConfig, packet: &Packet, number: usize) -> Option<C
     })
 }
 
-/// The reference, and the tick at which each packet of the list was delivered that goes from point to point.
+/// The reference, and the tick at which each point-to-point packet of the list was delivered.
 pub fn run_reference(run: &Run) -> (Reference, Vec<Option<u64>>) {
     let mut reference = reference(run);
     // An injection FIFO has its packets in the list's order, like the fabric's hosts.
@@ -146,7 +146,7 @@ pub fn run_reference(run: &Run) -> (Reference, Vec<Option<u64>>) {
     (reference, delivered)
 }
 
-/// The collective packets that have come in the reference, in order.
+/// The collective packets that arrived in the reference, in order.
 pub fn arrived_in_reference(reference: &Reference) -> Vec<Arrived> {
     let of = |a: &Arrival| Arrived {
         node: a.node as u32,
@@ -170,7 +170,7 @@ pub fn by_reference(config: &QueuedConfig, list: &[Packet], saturated: bool, fro
     let mut last = HashMap::new();
     for (p, at) in list.iter().zip(&delivered).filter_map(|(p, at)| Some((p, (*at)?))) {
         let ordered = p.system || p.flags != 0;
-        // From one FIFO to one node on one VC. Packets that are made later are later in the list.
+        // From one FIFO to one node on one VC. Packets created later are later in the list.
         let before = last.insert((p.source, p.fifo, p.destination, p.flags, p.system), at);
         assert!(!ordered || before.is_none_or(|b| b < at), "the reference let {p:?} overtake");
     }
@@ -186,7 +186,7 @@ pub fn by_reference(config: &QueuedConfig, list: &[Packet], saturated: bool, fro
     }
 }
 
-/// The fabric, and the tick at which each packet of the list was delivered that goes from point to point.
+/// The fabric, and the tick at which each point-to-point packet of the list was delivered.
 pub fn run_fabric(run: &Run) -> (QueuedNetwork<ScriptHost>, Vec<Option<u64>>) {
     let &Run { config, routed, list, to, seed } = run;
     let options = BuildOptions { injection_fifos: 16, window: 100 * CYCLE, seed, ..BuildOptions::default() };
@@ -201,7 +201,7 @@ pub fn run_fabric(run: &Run) -> (QueuedNetwork<ScriptHost>, Vec<Option<u64>>) {
     (network, at)
 }
 
-/// The collective packets that have come in the fabric, in order.
+/// The collective packets that arrived in the fabric, in order.
 pub fn arrived_in_fabric(network: &mut QueuedNetwork<ScriptHost>) -> Vec<Arrived> {
     let of = |c: &Collected| Arrived {
         node: c.node,
@@ -217,7 +217,7 @@ pub fn arrived_in_fabric(network: &mut QueuedNetwork<ScriptHost>) -> Vec<Arrived
     arrived
 }
 
-/// What was counted between two cycles, in sum, and the ticks of all links in that time.
+/// Sums of the statistics between two cycles, and the ticks of all links in that time.
 pub fn counted(network: &mut QueuedNetwork<ScriptHost>, from: u64, to: u64) -> (WindowRecord, f64) {
     let mut sum = WindowRecord::default();
     network.windows()[(from / 100) as usize..(to / 100) as usize].iter().for_each(|w| sum.merge(w));

@@ -23,7 +23,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Over all of a machine, with its root in the middle.
+    /// Over the whole machine, with its root in the middle.
     pub fn whole(config: &QueuedConfig, class: u8, kind: RouteKind) -> Self {
         let all = whole(config);
         Tree::rooted(config, (class, kind), all, all.middle())
@@ -44,10 +44,10 @@ impl Tree {
         tree
     }
 
-    /// The same, in which only some of the nodes take part.
+    /// The same, with only some of the nodes taking part.
     pub fn among(mut self, config: &QueuedConfig, takes_part: impl Fn(u32) -> bool) -> Self {
         self.routed.iter_mut().for_each(|(node, _, route)| route.local = takes_part(*node));
-        // A branch in which nobody takes part has no packets to wait for.
+        // A branch without participants has no packets to wait for.
         let torus = Torus::new(&config.topology);
         while let Some(i) = self.routed.iter().position(|(_, _, r)| !r.local && r.inputs == 0) {
             let (node, _, route) = self.routed.remove(i);
@@ -71,27 +71,27 @@ impl Tree {
     }
 }
 
-/// What the nodes of a tree do, again and again.
+/// The repeated operation of the nodes of a tree.
 #[derive(Clone)]
 pub struct Collectives {
     pub tree: Tree,
     pub operation: Operation,
     pub delivers: Delivers,
     pub chunks: u32,
-    /// How many operations, how many cycles apart, and how many cycles later than others a node may come to one.
+    /// Number of operations, their distance in cycles, and the maximum delay of a node in cycles.
     pub count: u64,
     pub interval: u64,
     pub skew: u64,
 }
 
 impl Collectives {
-    /// Full allreduces of integers, as many as go.
+    /// Full allreduces of integers, back to back.
     pub fn new(tree: &Tree) -> Self {
         let (operation, delivers) = (Operation::AddUnsigned, Delivers::AllReduce);
         Collectives { tree: tree.clone(), operation, delivers, chunks: 17, count: 1000, interval: 0, skew: 0 }
     }
 
-    /// The packets of one of the operations: broadcasts are by all nodes in turn.
+    /// The packets of one operation: all nodes broadcast in turn.
     fn packets(&self, number: u64, stream: &mut Stream) -> Vec<Packet> {
         let Tree { class, kind, .. } = self.tree;
         let header = CollectiveHeader {
@@ -119,7 +119,8 @@ impl Collectives {
     }
 }
 
-/// The packets of several trees' nodes: each node has its operations in one order, so that none waits for another.
+/// The packets of several trees' nodes: all nodes have the operations in the same order, so that they cannot
+/// wait for each other.
 pub fn packets(collectives: &[Collectives], seed: u64) -> Vec<Packet> {
     let mut stream = Stream::new(seed, 8, 8);
     let operations = collectives.iter().flat_map(|c| (0..c.count).map(move |number| (number, c)));

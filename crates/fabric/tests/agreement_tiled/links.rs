@@ -1,11 +1,12 @@
-//! Links on which bits are wrong, or that have lost lanes. Both models draw for themselves which sets come wrong, so that what is
-//! compared is the mean over seeds.
+//! Links with bit errors or lost lanes. Each model draws its own wrong sets, so the means over seeds are
+//! compared.
 
 use super::group;
 use super::models::Comparison;
 use netloom_fabric::config::{Failure, TiledConfig};
 
-/// Sets of packets that came wrong, flits in them, idle sets, sets whose CRC missed it; in the fabric's model and the reference.
+/// Wrong sets of packets, flits in them, wrong idle sets, sets with errors that the CRC missed; in the
+/// fabric's model and the reference.
 type Sums = [(u64, u64); 4];
 
 fn compare(config: &TiledConfig, (each, interval): (u32, f64), seeds: u64) -> Sums {
@@ -28,7 +29,8 @@ fn compare(config: &TiledConfig, (each, interval): (u32, f64), seeds: u64) -> Su
     sums
 }
 
-/// Two counts of the same are as near as four standard deviations allow, each of their items counting for so many.
+/// Two counts are close if they differ by at most four standard deviations, each of their items counting for
+/// this many.
 fn near((ours, theirs): (u64, u64), items: f64) {
     let off = (ours as f64 - theirs as f64).abs();
     assert!(off < 4.0 * (items * (ours + theirs) as f64).sqrt(), "{ours} and {theirs}");
@@ -48,14 +50,14 @@ fn wrong_bits_cost_as_much() {
         let [sets, flits, idle, _] = compare(&config, load, seeds);
         near(sets, 1.0);
         near(flits, 9.0);
-        // The fabric keeps credits by packet, not by flit, so that they may ride in a set more or less.
+        // The fabric tracks credits by packet instead of flit, so their number of sets may differ.
         assert!(idle.0.abs_diff(idle.1) < 40 + idle.1 / 8, "{idle:?}");
     }
 }
 
 #[test]
 fn credits_are_as_late() {
-    // Room for little more than two packets: whoever sends waits for credits.
+    // Space for little more than two packets: senders wait for credits.
     let mut config = group(4, 4);
     (config.router.input_flits, config.router.input_reserved_flits) = (240, 30);
     for (rate, load, seeds) in [(1e-5, (250, 0.0), 12), (1e-4, (250, 0.0), 32), (1e-4, (120, 200.0), 8)] {

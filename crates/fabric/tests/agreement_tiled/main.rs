@@ -1,4 +1,4 @@
-//! The tiled router beside its clocked model, on the same packets.
+//! The tiled router against its clocked model, with the same packets.
 
 mod links;
 mod models;
@@ -12,7 +12,7 @@ use netloom_fabric::config::{
 };
 use reference_tiled::Spec;
 
-/// A group of routers, each linked to each, with links of Aries' rate.
+/// A group of fully connected routers, with links of Aries' rate.
 fn group(routers: u32, nodes: u32) -> TiledConfig {
     let mut config = TiledConfig::cray_xc(2, 1);
     config.topology = SwitchedTopology::Dragonfly(DragonflyConfig {
@@ -35,7 +35,8 @@ fn group(routers: u32, nodes: u32) -> TiledConfig {
     config
 }
 
-/// Three seeds, each of which agrees; where all links send a flit a tick, to the tick but for who comes first.
+/// Compares three seeds, each of which agrees; where all links send a flit per tick, to the tick except for
+/// random order.
 fn compare(config: &TiledConfig, each: u32, interval: f64) {
     let is_even = config.link.values().all(|class| class.flit_milliticks == 1000);
     let mut comparison = Comparison::default();
@@ -47,7 +48,7 @@ fn compare(config: &TiledConfig, each: u32, interval: f64) {
 
 #[test]
 fn alone_a_packet_takes_the_same_time() {
-    // Links of Aries' rate, and one of which flits come slower than a router could pass them on.
+    // Links of Aries' rate, and one whose flits arrive slower than a router could forward them.
     for (flits, flit_milliticks) in [1, 3, 14].into_iter().flat_map(|flits| [(flits, 1111), (flits, 3000)]) {
         for response in [false, true] {
             let mut config = group(3, 4);
@@ -55,14 +56,14 @@ fn alone_a_packet_takes_the_same_time() {
             let spec = Spec { at: 100, from: 0, to: 9, flits, response };
             let (ours, theirs) = (fabric(&config, &[spec], 1), reference(&config, &[spec], 1));
             println!("{flits} flits of {flit_milliticks}: {} and {}", ours.cycles, theirs.cycles);
-            // The last flit is there when all of it has come, in the reference in the cycle in which it is sent.
+            // In the reference the last flit arrives in the cycle in which it is sent.
             let later = u64::from(flit_milliticks / 1000 - 1);
             assert_eq!(ours.cycles, theirs.cycles + later, "{flits} flits of {flit_milliticks}");
         }
     }
 }
 
-/// Buses are held by packets whose flits come late.
+/// Packets with delayed flits hold buses.
 #[test]
 fn slow_links_hold_up_fast_routers() {
     let mut config = group(3, 4);
@@ -75,13 +76,15 @@ fn slow_links_hold_up_fast_routers() {
     comparison.each_within(0.02);
 }
 
-/// A packet that is behind another in a queue of a sub-switch leaves it behind that one's last flit, although the bus to its row is free.
+/// A packet behind another in a queue of a sub-switch leaves it after that one's last flit, although the bus
+/// to its row is free.
 #[test]
 fn a_queue_is_read_by_one_bus_at_a_time() {
     let mut config = group(2, 8);
     (config.router.rows, config.router.columns) = (3, 3);
     let spec = |at, from, to, flits| Spec { at, from, to, flits, response: false };
-    // Tiles are the link's and then the nodes': 0 and 1 are in the first row, 4 and 7 in the last column, in rows of their own.
+    // Tiles are those of the link and then those of the nodes: 0 and 1 are in the first row, 4 and 7 in the
+    // last column, in different rows.
     let script = [spec(100, 1, 4, 14), spec(103, 0, 4, 8), spec(103, 0, 7, 3)];
     let (ours, theirs) = (fabric(&config, &script, 1), reference(&config, &script, 1));
     println!("{:?} and {:?}", ours.arrived, theirs.arrived);
@@ -114,9 +117,9 @@ fn switches_of_a_fat_tree_agree() {
     }
 }
 
-/// Queues of one packet, at which packets of all sizes wait for room most of the time. Where links send a flit a cycle both models agree to
-/// the tick but for who comes first; at Aries' rate single cycles decide that, and what follows is chance: what is asked is
-/// whether one model is slower than the other.
+/// Queues of one packet, at which packets of all sizes wait for space most of the time. If links send a flit
+/// per cycle both models agree to the tick except for random order; at Aries' rate single cycles decide the
+/// order, and the rest is random: the test is whether one model is slower than the other.
 #[test]
 fn small_buffers_agree() {
     let mut config = group(4, 4);
@@ -135,7 +138,8 @@ fn small_buffers_agree() {
     comparison.each_within(0.001);
 }
 
-/// A packet after another through queues of one: where nobody else comes in between, nothing is left to chance.
+/// One packet after the other through queues of one packet: without other packets in between, nothing is
+/// random.
 #[test]
 fn packets_in_a_row_agree() {
     for (stage, input) in [(14, (640, 14)), (28, (640, 14)), (14, (160, 20)), (64, (160, 20))] {
@@ -147,7 +151,7 @@ fn packets_in_a_row_agree() {
                 let script = vec![Spec { at: 0, from: 0, to, flits, response: false }; 100];
                 let (ours, theirs) = (fabric(&config, &script, 1), reference(&config, &script, 1));
                 println!("{stage} {input:?}, {flits} flits to {to}: {} and {}", ours.cycles, theirs.cycles);
-                // Each of 75 packets may be a cycle off where a link sends nine flits in ten cycles.
+                // Each of 75 packets may differ by a cycle where a link sends nine flits in ten cycles.
                 let off = ours.cycles.abs_diff(theirs.cycles);
                 assert!(
                     if to == 3 { off == 0 } else { off <= 76 },

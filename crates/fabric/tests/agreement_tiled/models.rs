@@ -35,8 +35,8 @@ impl Host<TiledFamily> for Scripted {
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
 }
 
-/// What a model says: the cycle in which three quarters of the packets were there (the last of a burst is chance), the mean latency, flits by
-/// link, what has gone wrong on links.
+/// What a model says: the cycle in which three quarters of the packets were there (the last of a burst is
+/// chance), the mean latency, flits by link, what has gone wrong on links.
 pub struct Outcome<L> {
     pub cycles: u64,
     pub latency: f64,
@@ -111,7 +111,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Both models on random packets, `each` a node: the same flits over the same links. Returns what has gone wrong on links in both.
+    /// Both models on random packets, `each` a node: the same flits over the same links. Returns what has
+    /// gone wrong on links in both.
     pub fn add(
         &mut self,
         config: &TiledConfig,

@@ -1,11 +1,11 @@
-//! Tori of routers: dimension by dimension, a VC up to a ring's dateline and another from there on.
+//! Tori of routers: dimension order, with one VC up to a ring's dateline and another after it.
 
 use super::compare;
 use super::models::{Comparison, fabric};
 use super::reference_tiled::Spec;
 use netloom_fabric::config::{LinkClass, RouterTorusConfig, SwitchedTopology, TiledConfig};
 
-/// A torus whose rings are of odd lengths, so that there is one shortest way.
+/// A torus with rings of odd lengths, so that there is one minimal route.
 fn torus(dims: &[u32], nodes_per_router: u32, flit_milliticks: u32) -> TiledConfig {
     let mut config = TiledConfig::cray_xc(2, 1);
     let torus = RouterTorusConfig {
@@ -31,7 +31,7 @@ fn rings_agree() {
 
 #[test]
 fn tori_agree() {
-    // Two dimensions of different lengths, then three; below what their rings can bear, and all at once.
+    // Two dimensions of different lengths, then three; below saturation, and all at once.
     for (dims, nodes) in [(&[5, 3][..], 2), (&[3, 3, 3], 1)] {
         for (flit, interval) in [(1000, 60.0), (1111, 30.0), (1111, 0.0)] {
             compare(&torus(dims, nodes, flit), 80, interval);
@@ -39,7 +39,7 @@ fn tori_agree() {
     }
 }
 
-/// Room for one packet a VC: it matters by which each goes.
+/// Space for one packet per VC: the VC of each packet matters.
 #[test]
 fn tori_of_small_queues_agree() {
     for dims in [&[7][..], &[5, 3]] {
@@ -49,12 +49,13 @@ fn tori_of_small_queues_agree() {
         for seed in 1..=6 {
             comparison.add(&config, 80, 0.0, seed);
         }
-        // Links of a flit a tick: nothing is left to chance.
+        // Links with a flit per tick: nothing is random.
         comparison.each_within(0.001);
     }
 }
 
-/// Half-way round a ring of even length either side is as short: a packet takes one of them, and both are taken.
+/// Half-way around a ring of even length both directions are minimal: a packet takes one of them, and both
+/// are used.
 #[test]
 fn equally_long_ways_are_both_taken() {
     let script: Vec<_> =

@@ -1,5 +1,5 @@
-//! Collective operations in the network: everybody gets the right result once, whatever the trees, the operations, the traffic beside
-//! them, the blocks and the threads; at the speed that the logic allows.
+//! Collective operations in the network: every node gets the right result once, whatever the trees, the
+//! operations, the other traffic, the blocks and the threads; at the speed of the logic.
 
 use crate::traffic::scripted::{Arrival, Script, build, run};
 use netloom_engine::{Progress, Stream, Time};
@@ -51,7 +51,8 @@ fn shape() -> impl Strategy<Value = QueuedConfig> {
     )
 }
 
-/// Random words of eight bytes: small whole numbers as doubles where doubles are added, so that sums are exact.
+/// Random words of eight bytes: small whole numbers as doubles where doubles are added, so that sums are
+/// exact.
 fn words(operation: Operation, bytes: u32, seed: u64) -> Data {
     let mut random = Stream::new(seed, 3, 3);
     let word = |r: &mut Stream| match operation.is_double() {
@@ -64,9 +65,9 @@ fn words(operation: Operation, bytes: u32, seed: u64) -> Data {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// On any machine, trees over any boxes, several classes at once, all operations and kinds, beside traffic from point to point:
-    /// each node that is to get a result gets it once, and it is that of one combination of all contributions; the same
-    /// for any blocks and threads.
+    /// On any machine, trees over any boxes, several classes at the same time, all operations and kinds, with
+    /// point-to-point traffic: each node that is to get a result gets it once, and it is that of one
+    /// combination of all contributions; the same for any blocks and threads.
     #[test]
     fn everybody_gets_the_result_once(
         config in shape(),
@@ -80,8 +81,8 @@ proptest! {
         let inside = |c: &[u8; 5]| -> [u8; 5] { std::array::from_fn(|d| (u32::from(c[d]) % torus.length(d)) as u8) };
         let mut scripts = vec![Script::default(); torus.nodes() as usize];
         let mut expected: BTreeMap<(u32, u8), Vec<Option<Data>>> = BTreeMap::new();
-        // Trees that cross share buffers, and may wait for one another for good where one node gets far ahead: with errors, and where
-        // a buffer does not hold all packets that may come.
+        // Trees that cross share buffers, and may block each other permanently if one node gets far ahead:
+        // with errors, and if a buffer cannot hold all packets that may arrive.
         let held = config.router.slots as usize / rounds;
         let trees = if config.link.bit_error_rate > 0.0 { 1 } else { corners.len().min(held).max(1) };
         for (class, (a, b, root, operation, how)) in corners[..trees].iter().enumerate() {
@@ -158,7 +159,7 @@ proptest! {
     }
 }
 
-/// All nodes of a machine, one class route over it, each with so many packets of the operation.
+/// All nodes of a machine, one class route over it, each with a number of packets of the operation.
 fn whole(config: &QueuedConfig, header: CollectiveHeader, packets: usize) -> Vec<Script> {
     let torus = torus_of(config);
     let rectangle = Rectangle::whole(&torus);
@@ -173,7 +174,8 @@ fn whole(config: &QueuedConfig, header: CollectiveHeader, packets: usize) -> Vec
         .collect()
 }
 
-/// The time of one packet on an idle machine: levels of the tree up and down, what the logic adds at each node, and the packet itself.
+/// The time of one packet on an idle machine: levels of the tree up and down, the delay of the logic at each
+/// node, and the packet itself.
 #[test]
 fn a_short_operation_takes_its_levels() {
     for dims in [[1, 1, 1, 1, 2], [1, 1, 2, 2, 2], [2, 2, 2, 2, 2], [4, 2, 4, 2, 2], [4, 4, 4, 4, 2]] {
@@ -192,7 +194,8 @@ fn a_short_operation_takes_its_levels() {
     }
 }
 
-/// One number may mean a tree in each plane of the machine, all at work at once without disturbing one another (section II.C).
+/// One number may stand for a tree in each plane of the machine, all active at the same time without
+/// affecting one another (section II.C).
 #[test]
 fn each_plane_has_a_tree_of_its_own() {
     let config = QueuedConfig::bluegene_q(&[4, 4, 3, 1, 2]);
@@ -224,13 +227,13 @@ fn each_plane_has_a_tree_of_its_own() {
             .sum();
         assert_eq!(data.as_deref(), Some(&sum.to_be_bytes()[..]), "node {node}");
     }
-    // A plane takes as long by itself as with all others.
+    // A plane takes as long alone as with all others.
     let alone = run(&config, &planes(Some(4)), &[4; 5], 1);
     let same: Vec<_> = all.into_iter().filter(|a| alone.iter().any(|b| a.0 == b.0)).collect();
     assert_eq!(same, alone);
 }
 
-/// Many packets follow one another at the rate of up-tree, that is "up to 86%" of the raw rate in data.
+/// Many packets follow one another at the rate of up-tree: "up to 86%" of the raw rate in data.
 #[test]
 fn long_operations_run_at_86_percent() {
     let config = QueuedConfig::bluegene_q(&[2, 2, 2, 2, 2]);
@@ -243,8 +246,8 @@ fn long_operations_run_at_86_percent() {
     assert!((0.85..=0.8605).contains(&share), "{each} ns a packet, {share}");
 }
 
-/// A sum is the same bit for bit in every run on a class route, whatever goes on beside it and however the machine is cut into blocks; on
-/// another tree it may differ.
+/// A sum is the same bit for bit in every run on a class route, whatever the other traffic and the blocks of
+/// the machine; on another tree it may differ.
 #[test]
 fn sums_are_reproducible() {
     let config = QueuedConfig::bluegene_q(&[3, 4, 2, 2, 2]);
@@ -289,7 +292,7 @@ fn sums_are_reproducible() {
     assert_ne!(sum([0, 3, 1, 1, 1], 0, &[9; 5]), first, "other trees drop other bits");
 }
 
-/// What goes wrong at one node is told to all.
+/// Errors at one node are reported to all.
 #[test]
 fn flags_reach_every_node() {
     let config = QueuedConfig::bluegene_q(&[4, 2, 2]);
@@ -309,7 +312,8 @@ fn flags_reach_every_node() {
     }
 }
 
-/// The system's operations come before the user's where both wait, and use an injection and a reception FIFO of their own.
+/// The system's operations have priority over the user's where both wait, and use separate injection and
+/// reception FIFOs.
 #[test]
 fn the_system_comes_first() {
     let mut config = QueuedConfig::bluegene_q(&[4, 1, 1]);
@@ -326,17 +330,20 @@ fn the_system_comes_first() {
     let last = |fifo| arrived.iter().filter(|a| a.1 == fifo).map(|a| a.4).max().expect("some");
     let count = |fifo| arrived.iter().filter(|a| a.1 == fifo).count();
     assert_eq!((count(USER), count(SYSTEM)), (160, 20));
-    // Five of forty-five: with equal turns they would be done after ten, with the system first a little after five.
+    // Five of forty-five: with equal turns they would be done after ten, with system priority a little after
+    // five.
     assert!(last(SYSTEM) < last(USER) * 9 / 45, "{} of {}", last(SYSTEM), last(USER));
 }
 
-/// A broadcast down two links gets both, though packets from point to point would take each as it becomes free: it claims them.
+/// A broadcast down two links gets both, though point-to-point packets would take each as it becomes free: it
+/// claims them.
 #[test]
 fn links_are_claimed() {
     let mut config = QueuedConfig::bluegene_q(&[3, 1, 1]);
     config.topology.wrap = vec![false; 3];
     let mut scripts = whole(&config, header(0, Operation::Or, Delivers::AllReduce, 8), 20);
-    // From end to end, both ways, through the root in the middle: packets of all sizes, so that its links are never free together.
+    // From end to end, in both directions, through the root in the middle: packets of all sizes, so that its
+    // links are never free together.
     let mut random = Stream::new(1, 2, 3);
     for (from, to, hints) in [(0, 2, 1), (2, 0, 2)] {
         for _ in 0..500 {
@@ -347,12 +354,12 @@ fn links_are_claimed() {
     let arrived = run(&config, &scripts, &[3; 3], 1);
     let last = |is: fn(usize) -> bool| arrived.iter().filter(|a| is(a.1)).map(|a| a.4).max().expect("some");
     let (collective, all) = (last(|fifo| fifo == USER), last(|fifo| fifo != USER));
-    // A twentieth of the time; with every link taken away as it becomes free, a seventh.
+    // A twentieth of the time; if every link were taken as it becomes free, a seventh.
     assert!(collective < all / 10, "{collective} of {all}");
 }
 
-/// A packet that waits for a link is on its way through the logic as that becomes free, whether or not anything else happens at the
-/// node then.
+/// A packet that waits for a link is passing through the logic when the link becomes free, whether or not the
+/// node has another event then.
 #[test]
 fn a_link_is_taken_as_it_becomes_free() {
     let mut config = QueuedConfig::bluegene_q(&[3, 1, 1]);
@@ -376,7 +383,8 @@ fn a_link_is_taken_as_it_becomes_free() {
     assert_eq!(at_root, 2208 + 363 + (48 + 64 + 48) + 288);
 }
 
-/// A node that is the root of one tree gets its turn, though broadcasts of two others keep its down-tree logic busy.
+/// A node that is the root of one tree gets its turn, though broadcasts of two others keep its down-tree
+/// logic busy.
 #[test]
 fn a_root_is_fair_to_other_trees() {
     let mut config = QueuedConfig::bluegene_q(&[5, 1, 1]);
@@ -387,7 +395,7 @@ fn a_root_is_fair_to_other_trees() {
     let inner = Rectangle { low: [1, 0, 0, 0, 0], high: [3, 0, 0, 0, 0] };
     let script = |n: u32| {
         let at = torus.coordinates(n);
-        // Sums among the three in the middle, whose root is the very middle; broadcasts from either end.
+        // Sums among the three in the middle, with the root in the centre; broadcasts from either end.
         let trees = [(inner, 2), (whole, 4), (whole, 0)];
         let route = |(class, (box_, root)): (usize, (Rectangle, u8))| {
             Some((class, box_.route(&torus, [root, 0, 0, 0, 0], at, RouteKind::UserSubcomm)?))
@@ -408,8 +416,8 @@ fn a_root_is_fair_to_other_trees() {
     assert!(last(0) < last(1) / 2, "{} of {}", last(0), last(1));
 }
 
-/// A VC is one queue: a packet behind one that waits for its link comes to its head when that one has been read, though down-tree reads the
-/// first and up-tree the second.
+/// A VC is one queue: a packet behind one that waits for its link comes to its head when that one has been
+/// read, though down-tree reads the first and up-tree the second.
 #[test]
 fn a_vc_is_read_packet_by_packet() {
     let mut config = QueuedConfig::bluegene_q(&[3, 2, 1]);
@@ -417,7 +425,7 @@ fn a_vc_is_read_packet_by_packet() {
     let header = |class| header(class, Operation::Or, Delivers::Broadcast, 512).pack();
     let route = |inputs, output| ClassRoute { kind: RouteKind::UserSubcomm, inputs, output, local: true };
     let mut scripts = vec![Script::default(); 6];
-    // One class leads from node 0 down to 1 and 4, the other from 0 up by 1 to 2.
+    // One class leads from node 0 down to 1 and 4, the other from 0 up through 1 to 2.
     scripts[0].routes = vec![(1, route(1 << 0, None)), (2, route(0, Some(0)))];
     scripts[1].routes = vec![(1, route(1 << 2, Some(1))), (2, route(1 << 1, Some(0)))];
     scripts[4].routes = vec![(1, route(0, Some(3)))];
@@ -436,7 +444,7 @@ fn a_vc_is_read_packet_by_packet() {
     assert_eq!(at(2, 2), full - 48 + full + 48 + hop + 2 * 48 + full);
 }
 
-/// A contribution that never comes leaves the others waiting, and the report says where.
+/// A missing contribution leaves the others waiting, and the report shows where.
 #[test]
 fn a_missing_contribution_is_told() {
     let config = QueuedConfig::bluegene_q(&[4, 1, 1]);
@@ -449,7 +457,7 @@ fn a_missing_contribution_is_told() {
     assert!(!network.unrest().is_empty());
 }
 
-/// A receiver with an error that cannot be corrected lets nothing into a sum: nobody gets a wrong result, nobody a right one.
+/// A receiver with an uncorrectable error contributes to no sum: no node gets a wrong result, or any result.
 #[test]
 fn a_double_soft_error_stops_a_sum() {
     let mut config = QueuedConfig::bluegene_q(&[4, 1, 1]);

@@ -1,5 +1,6 @@
-//! IO nodes and their links (Chen et al., section II.A and II.B): packets come to them by the exit node that they name and leave them by the
-//! link that they name, only the system's do, and both directions are as fast as a link is.
+//! IO nodes and their links (Chen et al., section II.A and II.B): packets reach them through the named exit
+//! node and leave them over the named link, only system packets do, and both directions have the full link
+//! rate.
 
 use crate::traffic::scripted::{Arrival, Script, build, finish, run};
 use netloom_engine::Stream;
@@ -27,19 +28,19 @@ fn machine(dims: &[u32], pset: &[u32], exits: &[&[u32]]) -> (QueuedConfig, Torus
     (config, torus)
 }
 
-/// A packet between two places of the torus, the system's.
+/// A system packet between two places of the torus.
 fn between(torus: &Torus, from: u32, to: u32, chunks: u32) -> Header {
     let (from, to) = (torus.coordinates(from), torus.coordinates(to));
     let hints = hints::minimal(torus, from, to, HalfwayTie::Parity);
     Header::new(to, hints, chunks, Header::STATIC).of_system()
 }
 
-/// A packet to an IO node by way of an exit node.
+/// A packet to an IO node through an exit node.
 fn outward(torus: &Torus, from: u32, exit: u32, chunks: u32) -> Header {
     between(torus, from, exit, chunks).to_io()
 }
 
-/// A packet that an IO node sends by one of its links.
+/// A packet that an IO node sends over one of its links.
 fn inward(torus: &Torus, io_node: u32, link: usize, to: u32, chunks: u32) -> Header {
     between(torus, torus.exits(io_node)[link], to, chunks).from_io(link)
 }
@@ -52,7 +53,7 @@ fn send(scripts: &mut [Script], node: u32, fifo: usize, header: Header) {
     scripts[node as usize].sends.entry(fifo).or_default().push_back((header, None));
 }
 
-/// A run, and what each IO link carried.
+/// A run, and the traffic of each IO link.
 fn run_with_links(
     config: &QueuedConfig,
     scripts: &[Script],
@@ -61,7 +62,7 @@ fn run_with_links(
     (finish(&mut network, 1), network.io_links())
 }
 
-/// To its IO node and back: hops, wires, and the packet's length, once.
+/// To the IO node and back: hops, wires, and the packet's length, once.
 #[test]
 fn latency_without_load() {
     let (mut config, torus) =
@@ -88,8 +89,9 @@ fn latency_without_load() {
     }
 }
 
-/// An IO link is as fast as any other, both ways at once. Of several links an IO node takes and gives as much as of one: the system has
-/// one reception FIFO, which the network fills at 4 B a cycle (section III.D), and one injection FIFO.
+/// An IO link has the full link rate, in both directions at the same time. Several links of an IO node
+/// together are as fast as one: the system has one reception FIFO, which the network fills at 4 B per cycle
+/// (section III.D), and one injection FIFO.
 #[test]
 fn io_links_are_as_fast_as_the_systems_fifos() {
     for exits in [&[&[0; 5][..]][..], &[&[0; 5], &[2, 2, 0, 0, 0]]] {
@@ -118,7 +120,8 @@ fn io_links_are_as_fast_as_the_systems_fifos() {
     }
 }
 
-/// An IO link is on no ring: of two places behind it both are used, so that packets follow one another as closely as two tokens allow.
+/// An IO link is on no ring: both buffer places behind it are used, so that packets follow one another as
+/// closely as two tokens allow.
 #[test]
 fn an_io_link_needs_no_bubble() {
     let time = |slots| {
@@ -128,12 +131,13 @@ fn an_io_link_needs_no_bubble() {
         (0..100).for_each(|_| send(&mut list, 0, SYSTEM, outward(&torus, 0, 0, 17)));
         run(&config, &list, &[], 1).iter().map(|a| a.4).max().expect("some came")
     };
-    // A packet of 2208 ticks; a hop of 320 + 43 + 1157 and reception before its token comes back: two places carry twice what one would.
+    // A packet of 2208 ticks; a hop of 320 + 43 + 1157 and reception before its token comes back: two places
+    // carry twice what one would.
     let [two, many] = [2, 7].map(time);
     assert!(two < 2 * many, "{two} {many}");
 }
 
-/// A tree with as many inputs as there can be: ten links, the IO link and the node itself.
+/// A tree with the maximum number of inputs: ten links, the IO link and the node itself.
 #[test]
 fn twelve_inputs_are_combined() {
     let (config, torus) = machine(&[3; 5], &[3; 5], &[&[1; 5]]);
@@ -194,9 +198,9 @@ fn users_classes_may_not_use_an_io_link() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// On any machine, packets to IO nodes, from them, and between compute nodes, the system's and users' together: each comes once, the
-    /// system's of one pair in order, and the same whatever the blocks and threads, on links that corrupt bits
-    /// too.
+    /// On any machine, packets to IO nodes, from them, and between compute nodes, system and user packets
+    /// together: each arrives once, system packets of one pair in order, with the same results for any blocks
+    /// and threads, also on links with bit errors.
     #[test]
     fn everything_comes_once_and_in_order(
         counts in proptest::collection::vec((1u32..3, 1u32..4), 5),
@@ -233,7 +237,8 @@ proptest! {
             let io_node = torus.nodes() + any(torus.io_nodes());
             let exits = torus.exits(io_node);
             let link = any(exits.len() as u32) as usize;
-            // A packet's number in its length would be too short: each pair's are told apart by their order alone.
+            // A packet's number in its length would be too short: each pair's are told apart by their order
+            // alone.
             let chunks = 1 + any(17);
             let (from, fifo, to, header) = match any(4) {
                 0 => (node, SYSTEM, io_node, outward(&torus, node, exits[link], chunks)),
@@ -254,7 +259,7 @@ proptest! {
         prop_assert_eq!(&came, &expected);
         let crossed = links.iter().map(|l| l.2.packets).sum::<u64>();
         prop_assert!(crossed == over_io || rate > 0.0 && crossed > over_io, "{} {}", crossed, over_io);
-        // On IO links all is of the VCs behind the users' two.
+        // On IO links all chunks are on the VCs after the users' two.
         prop_assert!(links.iter().all(|l| l.2.chunks[..2] == [0, 0]));
         let parts: Vec<u32> = dims.iter().map(|k| k.div_ceil(2)).collect();
         prop_assert_eq!(arrived, run(&config, &list, &parts, 2));

@@ -1,5 +1,5 @@
-//! Links of Blue Gene/Q's routers that corrupt bits: whatever happens on them, each packet comes out once and in the order of its
-//! flow, and all is at rest in the end (`docs/link-protection.md`, "In runs").
+//! Links of Blue Gene/Q's routers with bit errors: whatever the errors, each packet is delivered once and in
+//! the order of its flow, and all is idle in the end (`docs/link-protection.md`, "In runs").
 
 use crate::traffic::crowd::crowd;
 use crate::traffic::script::{Packet, ScriptHost};
@@ -18,7 +18,7 @@ fn machine(dims: &[u32], rate: f64) -> QueuedConfig {
     config
 }
 
-/// What came of a run: (packet, node, tick) by packet, and what went wrong.
+/// The results of a run: (packet, node, tick) by packet, and the errors.
 struct Outcome {
     delivered: Vec<(u64, u32, u64)>,
     errors: LinkErrors,
@@ -50,13 +50,13 @@ fn run(config: &QueuedConfig, list: &[Packet], block: &[u32], threads: usize) ->
     Outcome { delivered, errors, by_link, crc_mismatches, sent, windows: network.windows(), end }
 }
 
-/// Links that all packets cross together, if none goes twice.
+/// Total links of all packets, without retransmissions.
 fn hops(config: &QueuedConfig, list: &[Packet]) -> u64 {
     let torus = Torus::new(&config.topology);
     list.iter().map(|p| u64::from(torus.distance(p.source, p.destination))).sum()
 }
 
-/// Each packet once, at the right node; those of fixed ways in order; the books balanced.
+/// Each packet once, at the right node; those on fixed routes in order; counters consistent.
 fn check(config: &QueuedConfig, list: &[Packet], outcome: &Outcome) {
     assert_eq!(outcome.delivered.len(), list.len());
     let mut last: HashMap<_, u64> = HashMap::new();
@@ -69,7 +69,8 @@ fn check(config: &QueuedConfig, list: &[Packet], outcome: &Outcome) {
     }
     assert_eq!(outcome.crc_mismatches, vec![]);
     let e = &outcome.errors;
-    // What is sent gets through, is corrupted or is refused; in the end everything has got through once, invalid packets too.
+    // Each transmission gets through, is corrupted or is rejected; in the end every packet has got through
+    // once, including invalid ones.
     assert_eq!(e.retransmitted, e.corrupted + e.refused);
     assert_eq!(outcome.sent, hops(config, list) + e.ran_on + e.retransmitted);
     assert_eq!(e.ghosts, e.corrupted - e.bad_headers);
@@ -117,7 +118,7 @@ proptest! {
     }
 }
 
-/// A run without errors is the same to the tick whatever the protocol's times are, and counts nothing.
+/// A run without errors is the same to the tick whatever the protocol's times, and counts nothing.
 #[test]
 fn links_without_errors_know_nothing_of_them() {
     let mut config = machine(&[4, 2, 2, 1, 2], 0.0);
@@ -152,8 +153,8 @@ fn packets_are_corrupted_and_sent_again_as_often_as_expected() {
         let list = many(128, 150);
         let outcome = run(&config, &list, &[], 2);
         check(&config, &list, &outcome);
-        // A packet of 552 B gets through with p, so it is corrupted (1 - p) / p times on each link that it crosses; in its
-        // header of 12 B as often as one of 96 bits is.
+        // A packet of 552 B gets through with probability p, so it is corrupted (1 - p) / p times on each
+        // link; in its header of 12 B as often as one of 96 bits is.
         let p = (1.0 - rate).powi(8 * 552);
         let e = &outcome.errors;
         let crossed = (hops(&config, &list) + e.ran_on) as f64;
@@ -192,7 +193,7 @@ fn a_run_ends_where_packets_rarely_get_through() {
     assert!(outcome.errors.corrupted > 10 * hops(&config, &list), "{:?}", outcome.errors);
 }
 
-/// A packet that is lost once comes a timeout and its own length later.
+/// A packet that is lost once arrives a timeout and its own length later.
 #[test]
 fn a_lost_packet_comes_after_the_timeout() {
     let mut config = machine(&[2], 2e-5);
@@ -205,13 +206,13 @@ fn a_lost_packet_comes_after_the_timeout() {
     check(&config, &list, &outcome);
     let late = |d: &&(u64, u32, u64)| (d.2 - spacing * d.0) % (16_000 + wire) == 320 + wire;
     let times = |d: &(u64, u32, u64)| (d.2 - spacing * d.0) / (16_000 + wire);
-    // An acknowledgement that gets in the way of the packet sent again delays it by its length.
+    // An acknowledgement before the retransmitted packet delays it by its length.
     assert!(outcome.delivered.iter().filter(late).count() > 390);
     assert_eq!(outcome.delivered.iter().map(times).sum::<u64>(), outcome.errors.retransmitted);
     assert!(outcome.errors.retransmitted > 20 && outcome.errors.refused == 0, "{:?}", outcome.errors);
 }
 
-/// A packet broadcast down a line is delivered once at each node of it.
+/// A packet broadcast along a line is delivered once at each node on it.
 #[test]
 fn broadcast_packets_are_copied_once() {
     let mut config = machine(&[7], 1e-4);
@@ -250,8 +251,8 @@ fn fault(node: &[u32], direction: &str) -> LinkFault {
     LinkFault { node: node.into(), direction: direction.into(), ..LinkFault::default() }
 }
 
-/// A fault is seen where it is named and nowhere else, and a machine that is whole but for it behaves as one that is whole
-/// wherever no packet is lost.
+/// An error is detected where it is configured and nowhere else, and a machine without other errors behaves
+/// like an error-free one wherever no packet is lost.
 #[test]
 fn a_named_link_is_the_only_one_that_corrupts() {
     let mut config = machine(&[4, 2, 2], 0.0);
@@ -270,7 +271,7 @@ fn a_named_link_is_the_only_one_that_corrupts() {
             e.corrupted > 0 || e.retransmitted > 0 || e.acks_lost > 0,
             "{node} {port} {e:?}"
         );
-        // Acknowledgements by themselves are needed of packets that may be sent again only.
+        // Separate acknowledgements are needed only for packets that may be retransmitted.
         assert!(e.ack_only == 0 || (*node, *port) == (receiver, 0), "{node} {port} {e:?}");
     }
     // A rate of its own may also be none.
@@ -282,7 +283,8 @@ fn a_named_link_is_the_only_one_that_corrupts() {
     assert_eq!(without, [(sender, 1)]);
 }
 
-/// Links that leave a midplane go over fibres: their wrong bits are corrected, counted by fibre, and cost no time.
+/// Links that leave a midplane use fibres: their bit errors are corrected, counted by fibre, and cost no
+/// time.
 #[test]
 fn single_errors_on_fibres_are_corrected() {
     let list = many(32, 100);
@@ -309,14 +311,15 @@ fn single_errors_on_fibres_are_corrected() {
     let all: u64 = e.fibre_errors.iter().sum();
     println!("{e:?}");
     assert!(of_named > 100 && all > of_named && e.fibres_replaced == 0);
-    // What is not corrected shared its word with another.
+    // Uncorrected ones shared their word with another.
     assert!(e.words_corrected <= all && e.words_corrected as f64 > 0.97 * all as f64);
-    // A packet sent again takes a timeout; one that is corrected takes no longer than one that came right.
+    // A retransmitted packet takes a timeout; a corrected one takes no longer than an intact one.
     let mean = |outcome: &Outcome| outcome.windows.iter().map(|w| w.latency).sum::<u64>() as f64;
     assert!(mean(&outcome) < 1.02 * mean(&whole) + 2.0 * 20_000.0 * e.retransmitted as f64);
 }
 
-/// A fibre that goes bad is replaced by the spare at the threshold; before that what two errors in a word spoil is sent again.
+/// A bad fibre is replaced by the spare at the threshold; before that packets with two errors in a word are
+/// retransmitted.
 #[test]
 fn a_bad_fibre_is_replaced_by_the_spare() {
     let mut config = machine(&[8, 2], 0.0);
@@ -330,14 +333,14 @@ fn a_bad_fibre_is_replaced_by_the_spare() {
     let e = &outcome.errors;
     println!("{e:?}");
     assert_eq!(e.fibres_replaced, 1);
-    // The transmission at which the threshold was passed ends with the old fibre.
+    // The transmission in which the threshold was exceeded ends on the old fibre.
     assert!((501..520).contains(&e.fibre_errors[1]), "{e:?}");
     assert!(e.words_corrected > 400 && e.corrupted > 0 && e.retransmitted >= e.corrupted, "{e:?}");
-    // Each error of the spare spoils a packet from then on.
+    // Each error of the spare corrupts a packet from then on.
     assert!(e.corrupted + e.acks_lost > e.fibre_errors[4] / 2 && e.fibre_errors[4] > 20, "{e:?}");
 }
 
-/// What no check sees makes the CRCs of its link differ, and of no other: the users' or the system's.
+/// An undetected error makes the CRCs of its link differ, and of no other: for user or system packets.
 #[test]
 fn an_escape_is_seen_by_the_crcs_at_the_end() {
     for system in [false, true] {

@@ -1,4 +1,5 @@
-//! Tori of Blue Gene/Q's routers, run. One program, so that the routers with the same hosts are compiled once.
+//! Tori of Blue Gene/Q's routers, run. One program, so that the routers with the same hosts are compiled
+//! once.
 
 mod collective;
 mod io_nodes;

@@ -1,4 +1,4 @@
-//! Blue Gene/Q's routers: what must hold on any machine under any traffic, and each mechanism by itself.
+//! Blue Gene/Q's routers: general properties for any machine and traffic, and each mechanism alone.
 
 use crate::traffic::crowd::crowd;
 use crate::traffic::script::{Packet, ScriptHost};
@@ -20,7 +20,7 @@ fn machine(dims: &[u32], wrap: &[bool]) -> QueuedConfig {
     config
 }
 
-/// Of a packet of so many chunks on a link, ticks.
+/// Time of a packet of `chunks` on a link, ticks.
 fn wire(chunks: u32) -> u64 {
     4 * u64::from(32 * chunks + 8)
 }
@@ -32,7 +32,7 @@ struct Outcome {
     windows: Vec<WindowRecord>,
 }
 
-/// A run to its end, and all that must hold then.
+/// A run to its end, with checks of the general properties.
 fn run(config: &QueuedConfig, list: &[Packet], block: &[u32], threads: usize) -> Outcome {
     let counters = Some(CounterMasks::default());
     let options =
@@ -48,8 +48,8 @@ fn run(config: &QueuedConfig, list: &[Packet], block: &[u32], threads: usize) ->
     Outcome { delivered, links: network.links(), totals: network.totals(), windows: network.windows() }
 }
 
-/// The machine's own counters against what the simulator measured: chunks by link, and by Little's law the time that packets waited. When all
-/// have gone that holds to the tick.
+/// The machine's own counters against the simulator's measurements: chunks by link, and by Little's law the
+/// waiting time of packets. It is exact once all packets have left.
 fn check_counters(network: &mut QueuedNetwork<ScriptHost>) {
     let (counters, links) = (network.counters(), network.links());
     assert_eq!(counters.len(), links.len());
@@ -96,7 +96,8 @@ fn latency_without_load() {
             let k = torus.length(d);
             while from[d] != to[d] {
                 let up = (u32::from(to[d]) + k - u32::from(from[d])) % k;
-                // Both ways are as long only in the ring of four by two hops: they cross one cable each.
+                // Both directions are equally long only for two hops in the ring of four: they cross one
+                // cable each.
                 let minus = if torus.wraps(d) { 2 * up > k } else { to[d] < from[d] };
                 let next = torus.step(from[d], 2 * d + usize::from(minus)).expect("inside");
                 // The links between the midplanes of the first dimension join 1 and 2, 3 and 0.
@@ -109,7 +110,7 @@ fn latency_without_load() {
     }
 }
 
-/// Once each, over as many links as it is far; fixed ways in order.
+/// Once each, over the minimum number of links; fixed routes in order.
 fn check(config: &QueuedConfig, list: &[Packet], outcome: &Outcome) {
     let torus = Torus::new(&config.topology);
     assert_eq!(outcome.delivered.len(), list.len());
@@ -167,15 +168,16 @@ proptest! {
     }
 }
 
-/// A packet in one queue waits for a link; one behind it, for another link, does not wait if there is a second queue.
+/// A packet in one queue waits for a link; one behind it, for another link, does not wait if there is a
+/// second queue.
 #[test]
 fn queues_do_not_block_one_another() {
-    // Along a line to node 1, whose link onwards is kept busy from node 1 itself; then down to its reception FIFO.
+    // Along a line to node 1, whose next link is kept busy by node 1 itself; then down to its reception FIFO.
     let mut config = machine(&[4], &[false]);
     let mut list: Vec<Packet> = (0..8).map(|_| Packet { flags: Header::STATIC, ..one(1, 2) }).collect();
     list.push(Packet { made: 100, flags: Header::STATIC, ..one(0, 3) });
     list.push(Packet { made: 101, flags: Header::STATIC, ..one(0, 1) });
-    // Injection comes first as long as it has packets.
+    // Injection has priority as long as it has packets.
     config.router.through_per_injection = 1;
     list.extend((0..40).map(|_| Packet { flags: Header::STATIC, fifo: 3, ..one(1, 2) }));
     let arrival = |queues: u32, config: &QueuedConfig| {
@@ -190,7 +192,7 @@ fn queues_do_not_block_one_another() {
     assert!(local_alone > local && onward_alone >= onward, "{local_alone} {local}");
 }
 
-/// Zone masks hold dynamic packets to an order of dimensions; without them they take what is free.
+/// Zone masks restrict dynamic packets to an order of dimensions; without them they take any free one.
 #[test]
 fn zones_constrain_the_order_of_dimensions() {
     let config = machine(&[4, 4], &[]);
@@ -199,7 +201,7 @@ fn zones_constrain_the_order_of_dimensions() {
         // Escaping packets keep to the same order.
         config.router.dimension_order = zones.as_ref().map(|z| z[0].concat());
         config.router.zones = zones;
-        // From one node to another that is a hop away in both dimensions.
+        // From one node to another that is one hop away in both dimensions.
         let list: Vec<Packet> = (0..40).map(|i| Packet { fifo: 1 + i % 9, zone, ..one(0, 5) }).collect();
         let links = run(&config, &list, &[], 1).links;
         // Packets that went along x first.
@@ -228,7 +230,7 @@ fn zones_of_the_firmware() {
     assert_eq!(machine(&[12, 6, 2], &[true, false, true]).dimension_order(), [1, 0, 2]);
 }
 
-/// The system's packets pass those of high priority, and these the users'.
+/// System packets overtake high-priority packets, and these user packets.
 #[test]
 fn senders_have_priorities() {
     let config = machine(&[3], &[false]);
@@ -243,7 +245,7 @@ fn senders_have_priorities() {
     assert!(delivered[..30].iter().filter(|d| d.2 > high).count() > 20);
 }
 
-/// Where both want a link, so many packets go through for each that is injected.
+/// If both want a link, this number of packets pass through for each injected one.
 #[test]
 fn through_traffic_and_injection_share_by_the_ratio() {
     for ratio in [1, 3, 16] {
@@ -252,7 +254,7 @@ fn through_traffic_and_injection_share_by_the_ratio() {
         let of = |source| (0..200).map(move |i| Packet { fifo: i % 4, ..one(source, 2) });
         let list: Vec<Packet> = of(0).chain(of(1)).collect();
         let delivered = run(&config, &list, &[], 1).delivered;
-        // While both have packets: when the last one that went through had come.
+        // While both have packets: up to the arrival of the last one that passed through.
         let end = delivered[..200].iter().map(|d| d.2).max().expect("some");
         let injected = delivered[200..].iter().filter(|d| d.2 < end).count() as f64;
         let expected = 200.0 / f64::from(ratio);
@@ -263,7 +265,7 @@ fn through_traffic_and_injection_share_by_the_ratio() {
     }
 }
 
-/// A packet broadcast down a line leaves a copy at each node of it.
+/// A packet broadcast along a line leaves a copy at each node on it.
 #[test]
 fn deposit_down_a_line() {
     let config = machine(&[5, 2], &[false, true]);
@@ -274,7 +276,7 @@ fn deposit_down_a_line() {
     assert!(delivered.windows(2).all(|w| w[1].2 == w[0].2 + 320));
 }
 
-/// A node's packets to itself go by the local FIFOs and touch no link.
+/// A node's packets to itself use the local FIFOs and no link.
 #[test]
 fn local_packets_touch_no_link() {
     let config = machine(&[2, 2], &[]);
@@ -305,8 +307,8 @@ fn impossible_values_are_named() {
     );
 }
 
-/// All nodes of a ring send half-way round it at once, with as little room as there may be. Without the bubble every place is
-/// taken by a packet that waits for the next.
+/// All nodes of a ring send half-way around it at the same time, with minimum buffer space. Without the
+/// bubble rule every place is taken by a packet that waits for the next.
 #[test]
 fn the_bubble_keeps_a_ring_going() {
     let mut config = machine(&[9], &[true]);
@@ -344,7 +346,8 @@ fn counters_count_what_they_are_programmed_for() {
         list.iter().find(|c| (c.0, c.1) == (node, port)).expect("a link").2
     };
     let counters = network.counters();
-    // The dynamic packet of one chunk; the deterministic and the high one, of two and four; the system's of eight; all.
+    // The dynamic packet of one chunk; the deterministic and the high one, of two and four; the system's of
+    // eight; all.
     assert_eq!(of(&counters, 0, 0).chunks, [1, 6, 8, 15]);
     // Node 1 got them through its port in the minus direction: the deterministic one is counted.
     assert_eq!((of(&counters, 1, 1).packets, of(&counters, 1, 0).packets), (1, 0));

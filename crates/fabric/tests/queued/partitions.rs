@@ -1,4 +1,4 @@
-//! Partitions of one machine: what runs in one neither reaches nor disturbs another.
+//! Partitions of one machine: traffic in one neither reaches nor affects another.
 
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::QueuedConfig;
@@ -11,7 +11,7 @@ use netloom_fabric::topology::partitions::Partition;
 use netloom_fabric::topology::torus::Torus;
 use std::collections::VecDeque;
 
-/// Sends what it is given; what arrives: node, source, when.
+/// Sends its list of packets; records arrivals: node, source, time.
 struct Scripted {
     numbers: Vec<u32>,
     sends: Vec<VecDeque<Header>>,
@@ -32,7 +32,8 @@ impl<F: Family<Header = Header>> Host<F> for Scripted {
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}
 }
 
-/// A machine of 8x4x4x1x2 in three partitions: a torus in x and one that is a line there would need eight and more; here 4, 4 of 8.
+/// A machine of 8x4x4x1x2 in three partitions: a torus in x and one that is a line there would need eight and
+/// more; here 4, 4 of 8.
 fn config() -> QueuedConfig {
     let mut config = QueuedConfig::bluegene_q(&[12, 4, 4, 1, 2]);
     let cut =
@@ -73,7 +74,8 @@ fn within(config: &QueuedConfig, torus: &Torus, node: u32, count: usize) -> Vec<
     inside.into_iter().map(|to| Header::new(to, hints::minimal(torus, at, to, tie), 17, 0)).collect()
 }
 
-/// All that is sent within partitions arrives, by ways that never leave them; a midplane is a torus, two are a mesh.
+/// All packets within partitions arrive, on routes that never leave them; one midplane is a torus, two are a
+/// mesh.
 #[test]
 fn partitions_work_by_themselves() {
     let config = config();
@@ -87,12 +89,12 @@ fn partitions_work_by_themselves() {
         [Some(node(3)), None, Some(node(10))]
     );
     assert_eq!([node(3), node(11)].map(|n| torus.neighbour(n, 0)), [Some(node(0)), None]);
-    // The other way is not there: packets between the ends of the line go all along it.
+    // The other direction does not exist: packets between the ends of the line traverse all of it.
     let far = hints::minimal(&torus, [4, 0, 0, 0, 0], [11, 0, 0, 0, 0], config.router.halfway_tie);
     assert_eq!(far, 1);
 }
 
-/// What happens in one partition does not move an event in another.
+/// Traffic in one partition does not change an event in another.
 #[test]
 fn partitions_do_not_disturb_one_another() {
     let config = config();
@@ -106,7 +108,7 @@ fn partitions_do_not_disturb_one_another() {
     assert_eq!(first(both), alone);
 }
 
-/// Packets for another partition, by whatever links they are told to take, never get there.
+/// Packets for another partition never arrive there, whatever their hint bits.
 #[test]
 fn packets_cannot_leave() {
     let config = config();

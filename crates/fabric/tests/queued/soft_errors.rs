@@ -1,5 +1,5 @@
-//! Soft errors in the buffers of Blue Gene/Q's receivers: single bits are corrected and counted, at double ones the receiver stops, and
-//! nothing wrong has left it (`docs/link-protection.md`, "In runs").
+//! Soft errors in the buffers of Blue Gene/Q's receivers: single bits are corrected and counted, at double
+//! ones the receiver stops, and no error has left it (`docs/link-protection.md`, "In runs").
 
 use crate::traffic::crowd::crowd;
 use crate::traffic::script::{Packet, ScriptHost};
@@ -36,11 +36,12 @@ fn corrected(outcome: &Outcome) -> Vec<(u32, usize, u64)> {
     outcome.by_link.iter().map(of).filter(|l| l.2 > 0).collect()
 }
 
-/// Bits that change at a rate are corrected as often as expected, and cost no time; the outcome does not depend on blocks and threads.
+/// Bit flips at a rate are corrected as often as expected, and cost no time; results do not depend on blocks
+/// and threads.
 #[test]
 fn single_errors_are_corrected_as_often_as_expected() {
     let mut config = QueuedConfig::bluegene_q(&[4, 4, 2]);
-    // One packet at a time, so that it stands in each receiver for its own length.
+    // One packet at a time, so that it stays in each receiver for its own length.
     let list: Vec<Packet> = (0..3000u32)
         .map(|i| Packet {
             made: 20_000 * u64::from(i),
@@ -70,7 +71,7 @@ fn named(node: &[u32], direction: &str, packet: u64, bits: u32) -> SoftError {
     SoftError { node: node.into(), direction: direction.into(), packet, bits }
 }
 
-/// Ten packets along a line, and as many another way.
+/// Ten packets along a line, and ten in the other direction.
 fn line() -> (QueuedConfig, Vec<Packet>) {
     let mut config = QueuedConfig::bluegene_q(&[4, 2]);
     config.topology.wrap = vec![false, true];
@@ -111,7 +112,7 @@ fn a_double_error_stops_the_receiver_before_anything_leaves_it() {
         assert!(
             stopped.at > Time::at(list[3].made) && stopped.at < Time::at(list[4].made) && outcome.stalled
         );
-        // Three packets came before it, and those of the other way all, when they came without it.
+        // Three packets before it, and all in the other direction, at the same times as without it.
         let expected: Vec<_> = whole.delivered.iter().filter(|d| d.0 < 3 || d.0 >= 10).copied().collect();
         assert_eq!(outcome.delivered, expected);
         let again = run(&config, &list, &[1, 1], 2);
@@ -119,7 +120,8 @@ fn a_double_error_stops_the_receiver_before_anything_leaves_it() {
     }
 }
 
-/// At a rate at which words get two wrong bits, receivers stop; what is delivered is delivered once and in order, for any blocks.
+/// At a rate with two wrong bits in a word, receivers stop; packets are delivered at most once and in order,
+/// for any blocks.
 #[test]
 fn receivers_stop_at_a_high_rate() {
     let mut config = QueuedConfig::bluegene_q(&[3, 2, 2]);

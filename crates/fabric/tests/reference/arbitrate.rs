@@ -31,8 +31,8 @@ impl Request {
     }
 }
 
-/// One of several requests: the one that leaves the fullest VC in a fraction `longest_queue` of the cycles, any in
-/// the others.
+/// One of several requests: the one that leaves the fullest VC in a fraction `longest_queue` of the cycles,
+/// any in the others.
 fn serve(requests: &[Request], longest_queue: f64, random: &mut Random) -> Option<Request> {
     match requests {
         [] => None,

@@ -47,7 +47,8 @@ impl Geometry {
         coordinates.iter().zip(&self.lengths).rev().fold(0, |node, (c, k)| node * k + c)
     }
 
-    /// The node that port `port` of `node` leads to: none at the end of a mesh, nor in a dimension of length 1.
+    /// The node that port `port` of `node` leads to: none at the end of a mesh, nor in a dimension of length
+    /// 1.
     pub fn neighbour(&self, node: usize, port: usize) -> Option<usize> {
         let (d, minus) = (port / 2, port % 2 == 1);
         let k = self.lengths[d];
@@ -60,8 +61,8 @@ impl Geometry {
         Some(self.node(&at))
     }
 
-    /// The shortest way from one node to another. Half-way round a ring the source's registers decide: plus where
-    /// its coordinates sum to an even number, minus elsewhere (or plus everywhere).
+    /// The shortest way from one node to another. Half-way round a ring the source's registers decide: plus
+    /// where its coordinates sum to an even number, minus elsewhere (or plus everywhere).
     pub fn hints(&self, from: usize, to: usize) -> Hints {
         let (a, b) = (self.coordinates(from), self.coordinates(to));
         let even = a.iter().sum::<usize>().is_multiple_of(2);

@@ -15,7 +15,8 @@ pub struct Place {
     pub vc: usize,
     /// The room that it takes.
     pub chunks: u32,
-    /// The tokens that its grant took and that its leaving returns: not `chunks` where packets are counted, not measured.
+    /// The tokens that its grant took and that its leaving returns: not `chunks` where packets are counted,
+    /// not measured.
     pub tokens: u32,
 }
 
@@ -131,7 +132,8 @@ impl<S> Sender<S> {
         self.begin_from(source, place, 0)
     }
 
-    /// The same for a packet whose first byte is here at `from`, perhaps behind another that still has the link.
+    /// The same for a packet whose first byte is here at `from`, perhaps behind another that still has the
+    /// link.
     pub fn begin_from(&mut self, source: S, place: Place, from: u64) -> usize {
         self.tokens[place.vc] -= place.tokens;
         let transfer = Transfer { source, waiting: Some(place), after_tokens: self.owes(), from };
@@ -140,7 +142,8 @@ impl<S> Sender<S> {
         self.neighbour.expect("only a link that is there is offered")
     }
 
-    /// Whether a packet whose first byte comes at `from` finds the link free: it is, or what it carries has left by then.
+    /// Whether a packet whose first byte comes at `from` finds the link free: it is, or what it carries has
+    /// left by then.
     pub fn is_free_at(&self, from: u64) -> bool {
         let has_left = |t: &Transfer<S>| t.waiting.is_none() && self.busy_until <= from;
         self.neighbour.is_some() && self.following.is_none() && self.transfer.as_ref().is_none_or(has_left)
@@ -155,7 +158,8 @@ impl<S> Sender<S> {
         })
     }
 
-    /// The link, if it is free, takes what comes next: token-acks before data, of which so many chunks take `data` ticks.
+    /// The link, if it is free, takes what comes next: token-acks before data, of which so many chunks take
+    /// `data` ticks.
     pub fn send(&mut self, now: u64, times: LinkTimes, data: impl Fn(u32) -> u64) {
         if self.busy_until > now {
             return;

@@ -1,21 +1,23 @@
 //! The clocked reference: the router of `docs/torus-router.md`, every node in every tick, as plain as can be.
 //!
-//! It shares the configuration's types with the fabric and nothing else, so that a mistake must be made twice to go
-//! unnoticed. It prefers clarity to speed: nothing is scheduled or skipped, and a tick costs what the machine's size
-//! says.
+//! It shares the configuration's types with the fabric and nothing else, so that a mistake must be made twice
+//! to go unnoticed. It prefers clarity to speed: nothing is scheduled or skipped, and a tick costs what the
+//! machine's size says.
 //!
 //! Decided here where the document leaves a choice:
-//! - In a tick, transfers end before packets arrive: a VC that empties lets the packet that arrives use the bypass.
-//! - Tokens that fall due while a token-ack is on a link wait for its end, together in one packet. A data packet that
-//!   is granted after the first of them follows that packet; tokens due after a grant wait for the data packet's end
-//!   unless a token-ack leaves before it anyway.
-//! - Static and high-priority packets use the escape order too: with another order on the same VC than that of the
-//!   escaping packets, the rings could wait for each other.
+//! - In a tick, transfers end before packets arrive: a VC that empties lets the packet that arrives use the
+//!   bypass.
+//! - Tokens that fall due while a token-ack is on a link wait for its end, together in one packet. A data
+//!   packet that is granted after the first of them follows that packet; tokens due after a grant wait for
+//!   the data packet's end unless a token-ack leaves before it anyway.
+//! - Static and high-priority packets use the escape order too: with another order on the same VC than that
+//!   of the escaping packets, the rings could wait for each other.
 //! - In the senders, a high-priority packet goes before all normal ones in every cycle.
 //! - With the arbitration gap, a receiver could ask if a head was free and a path idle (or the head at its
 //!   destination). The tick that it may miss is the first in which something is offered.
 //! - Fullness counts the chunks that packets have, not those that the corrected bubble rule counts for them.
-//! - Reception FIFOs always have room. Nodes and links that are out of order are left out, and so are bit errors.
+//! - Reception FIFOs always have room. Nodes and links that are out of order are left out, and so are bit
+//!   errors.
 #![allow(dead_code, reason = "each test crate that includes this module uses a part of it")]
 
 pub mod arbitrate;
@@ -126,7 +128,8 @@ impl Reference {
         self.step_pulling(&mut |_, _, _| None);
     }
 
-    /// One tick in which each empty injection FIFO asks `source(node, fifo, now)` for a packet before it arbitrates.
+    /// One tick in which each empty injection FIFO asks `source(node, fifo, now)` for a packet before it
+    /// arbitrates.
     pub fn step_pulling(&mut self, source: &mut dyn FnMut(usize, usize, u64) -> Option<PacketSpec>) {
         self.end_transfers();
         self.arrive();
@@ -147,7 +150,8 @@ impl Reference {
         self.now += 1;
     }
 
-    /// Runs until all packets are delivered and all tokens back; returns whether this took at most `ticks_max` ticks.
+    /// Runs until all packets are delivered and all tokens back; returns whether this took at most
+    /// `ticks_max` ticks.
     pub fn run_until_drained(&mut self, ticks_max: u64) -> bool {
         let end = self.now + ticks_max;
         while self.undelivered() > 0 || !self.at_rest() {
@@ -257,7 +261,8 @@ impl Reference {
         }
     }
 
-    /// Step two, and the start of what was granted. What a node grants changes nothing elsewhere in this tick.
+    /// Step two, and the start of what was granted. What a node grants changes nothing elsewhere in this
+    /// tick.
     fn arbitrate(&mut self, node: usize) {
         let state = &mut self.nodes[node];
         let granted = arbitrate::grants(&self.rules, node, state, self.now, &self.packets, &mut self.random);

@@ -54,8 +54,8 @@ impl Rules {
         self.vcs - 1
     }
 
-    /// Whether the link that port `port` of `node` leads onto crosses the dateline of its dimension, which lies
-    /// between the highest coordinate and zero.
+    /// Whether the link that port `port` of `node` leads onto crosses the dateline of its dimension, which
+    /// lies between the highest coordinate and zero.
     pub fn crosses_dateline(&self, node: usize, port: usize) -> bool {
         let (d, minus) = (port / 2, port % 2 == 1);
         let at = |node: usize| self.geometry.coordinates(node)[d];
@@ -67,7 +67,8 @@ impl Rules {
         (self.dynamic_vcs..self.high_vc()).contains(&vc)
     }
 
-    /// Whether a VC is under the bubble rules: the high-priority VC always, the escape VC unless it is one of a pair.
+    /// Whether a VC is under the bubble rules: the high-priority VC always, the escape VC unless it is one of
+    /// a pair.
     fn is_bubble(&self, vc: usize) -> bool {
         vc == self.high_vc() || (self.is_escape(vc) && self.config.router.escape == Escape::Bubble)
     }
@@ -85,7 +86,8 @@ impl Rules {
         u64::from((p.chunk_B * chunks + p.trailer_B) * self.config.link.ticks_per_byte)
     }
 
-    /// Times of every link: from a token-ack's first bit to the change of the counters it is all of it, and no arbitration.
+    /// Times of every link: from a token-ack's first bit to the change of the counters it is all of it, and
+    /// no arbitration.
     pub fn link_times(&self) -> LinkTimes {
         let (l, p) = (&self.config.link, &self.config.packet);
         let ack = (p.ack_B + p.trailer_B) * l.ticks_per_byte;
@@ -102,7 +104,8 @@ impl Rules {
         }
     }
 
-    /// Tokens that must be there before a VC is offered to a packet. Entering a ring of bubbles takes room for two.
+    /// Tokens that must be there before a VC is offered to a packet. Entering a ring of bubbles takes room
+    /// for two.
     fn tokens_needed(&self, came: Option<(usize, usize)>, port: usize, vc: usize) -> u32 {
         let straight_on = came.is_some_and(|(came_by, came_on)| came_by ^ 1 == port && came_on == vc);
         let packets = if self.is_bubble(vc) && !straight_on { 2 } else { 1 };
@@ -136,8 +139,8 @@ impl Rules {
         }
     }
 
-    /// The first phase of arbitration: the move that a packet asks for, if any is offered. `path_idle`: whether a
-    /// bus leads from where it stands to the senders.
+    /// The first phase of arbitration: the move that a packet asks for, if any is offered. `path_idle`:
+    /// whether a bus leads from where it stands to the senders.
     pub fn ask(
         &self,
         packet: &Packet,

@@ -34,15 +34,15 @@ pub fn mean_hops(reference: &Reference) -> f64 {
     hops as f64 / (nodes * (nodes - 1)) as f64
 }
 
-/// The rate at which each node makes full packets, in packets a tick, so that with uniform destinations data packets
-/// fill a fraction `load` of the links' time.
+/// The rate at which each node makes full packets, in packets a tick, so that with uniform destinations data
+/// packets fill a fraction `load` of the links' time.
 pub fn uniform_rate(reference: &Reference, load: f64) -> f64 {
     let links = reference.statistics.links as f64 / reference.nodes.len() as f64;
     load * links / (mean_hops(reference) * reference.rules.data_ticks(8) as f64)
 }
 
-/// Each node makes a full dynamic packet with probability `rate` in each tick, for any other node, and puts it in a
-/// normal FIFO at random. Open loop: the network's state changes nothing.
+/// Each node makes a full dynamic packet with probability `rate` in each tick, for any other node, and puts
+/// it in a normal FIFO at random. Open loop: the network's state changes nothing.
 pub fn uniform(reference: &mut Reference, rate: f64, ticks: u64, random: &mut Random) {
     let nodes = reference.nodes.len();
     for _ in 0..ticks {
@@ -73,8 +73,8 @@ pub fn flood(
     }
 }
 
-/// Each node has a full dynamic packet for every other node, in an order of its own at random, dealt to its normal
-/// FIFOs in turn: all of them there at tick zero.
+/// Each node has a full dynamic packet for every other node, in an order of its own at random, dealt to its
+/// normal FIFOs in turn: all of them there at tick zero.
 pub fn all_to_all(reference: &mut Reference, random: &mut Random) {
     let nodes = reference.nodes.len();
     for node in 0..nodes {

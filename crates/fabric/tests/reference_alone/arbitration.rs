@@ -7,9 +7,9 @@ use crate::reference::random::Random;
 use crate::reference::{FIFOS_NORMAL, Reference, workload};
 use netloom_fabric::config::TorusConfig;
 
-/// A machine of 8x8 whose node 9 has packets that all want its link to node 10, placed there by hand: `waiting` lists
-/// the port that they came in by, the VC, and how many; `injected` those in the first FIFO. Returns what holds the
-/// packet that was granted the link in the next tick.
+/// A machine of 8x8 whose node 9 has packets that all want its link to node 10, placed there by hand:
+/// `waiting` lists the port that they came in by, the VC, and how many; `injected` those in the first FIFO.
+/// Returns what holds the packet that was granted the link in the next tick.
 fn first_granted(
     config: &TorusConfig,
     seed: u64,

@@ -94,7 +94,8 @@ fn a_single_path_costs_time_and_throughput() {
         assert_eq!(most, paths);
         reference.latency_mean()
     });
-    // With one dynamic VC the most that goes depends on it too; with two, injected packets fill what it leaves.
+    // With one dynamic VC the most that goes depends on it too; with two, injected packets fill what it
+    // leaves.
     let [less, more] = [1, 2].map(|paths| {
         let mut config = config(paths);
         config.router.dynamic_vcs = 1;

@@ -206,7 +206,8 @@ fn one_stream_fills_a_link() {
 
 #[test]
 fn tokens_return_before_data_and_take_25_ticks() {
-    // A packet from node 0 is delivered at node 1 at 277, and its tokens are due; node 1 makes a packet about then.
+    // A packet from node 0 is delivered at node 1 at 277, and its tokens are due; node 1 makes a packet about
+    // then.
     for (made_at, starts, counted) in
         [(900, 900, 277 + 25), (276, 276, 276 + 260 + 25), (277, 289, 302), (284, 289, 302), (289, 289, 302)]
     {

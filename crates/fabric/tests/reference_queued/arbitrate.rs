@@ -1,4 +1,5 @@
-//! Arbitration: each VC selects a packet, each receiver's main arbiter one of its VCs, each sender one request.
+//! Arbitration: each VC selects a packet, each receiver's main arbiter one of its VCs, each sender one
+//! request.
 
 use super::node::{Node, Source};
 use super::packet::Packet;
@@ -24,8 +25,8 @@ impl Request {
     }
 }
 
-/// What a VC selects: any head of its queues that may move, with the moves that are open to it. Ordered packets of one way
-/// go in the order in which they came, whatever queues they stand in.
+/// What a VC selects: any head of its queues that may move, with the moves that are open to it. Ordered
+/// packets of one way go in the order in which they came, whatever queues they stand in.
 fn select(
     rules: &Rules,
     state: &Node,
@@ -97,8 +98,8 @@ fn injection_request(
     Some(Request { source, packet, wanted, priority: spec.class.priority() })
 }
 
-/// The one of some requests that a sender grants: the highest priority; of that, what is in the network before what is being
-/// injected, but an injection after `ratio` packets that went through; any of those.
+/// The one of some requests that a sender grants: the highest priority; of that, what is in the network
+/// before what is being injected, but an injection after `ratio` packets that went through; any of those.
 fn serve(requests: &[Request], through: u32, ratio: u32, random: &mut Random) -> Request {
     let injection_first = through >= ratio;
     *random.highest(requests, |r| 2 * r.priority + u32::from(r.injected() == injection_first))

@@ -1,4 +1,5 @@
-//! The central collective logic of a node: what waits for whom, and what goes through up-tree and down-tree in a cycle.
+//! The central collective logic of a node: what waits for whom, and what goes through up-tree and down-tree
+//! in a cycle.
 
 use super::collective::{ClassRoute, CollectivePacket, Kind, Purpose, combined};
 use super::ends::InjectionFifo;
@@ -136,7 +137,8 @@ impl View<'_> {
         (p.class == class && p.kind == route.kind && p.made_at <= self.now).then_some((source, packet))
     }
 
-    /// Packets of a class route as something to do, if there are tokens for all links that it takes. `up`: whether they go up the tree.
+    /// Packets of a class route as something to do, if there are tokens for all links that it takes. `up`:
+    /// whether they go up the tree.
     fn job(&self, route: &ClassRoute, waiting: &[Waiting], up: bool) -> Option<Job> {
         let packet = &self.packets[waiting[0].1];
         let turns = up && route.output.is_none();
@@ -163,8 +165,8 @@ impl View<'_> {
         job.links.iter().all(|&port| self.state.ports[port].sender.tokens[job.vc] > 0)
     }
 
-    /// Whether what was granted begins to be read: all its links will be free when it leaves the logic, and down-tree, which comes first,
-    /// waits for none of them; at the root down-tree is idle.
+    /// Whether what was granted begins to be read: all its links will be free when it leaves the logic, and
+    /// down-tree, which comes first, waits for none of them; at the root down-tree is idle.
     fn may_go(&self, job: &Job, side: Side) -> bool {
         let (ports, down) = (&self.state.ports, &self.state.central.down);
         let is_free = |port: usize| {
@@ -186,7 +188,8 @@ impl View<'_> {
         from_above.collect()
     }
 
-    /// What may go up the tree: a broadcast by itself; packets to be combined when those of all inputs are there.
+    /// What may go up the tree: a broadcast by itself; packets to be combined when those of all inputs are
+    /// there.
     fn up(&self) -> Vec<Job> {
         let mut jobs = vec![];
         for (class, route) in &self.state.central.routes {
@@ -212,8 +215,8 @@ fn pick(jobs: &[Job], random: &mut Random) -> Option<Job> {
     (!jobs.is_empty()).then(|| random.highest(jobs, |job| u32::from(job.kind == Kind::System)).clone())
 }
 
-/// What one side of a node's logic begins to read in a cycle, if anything: it grants when it is idle, and what it granted goes when it
-/// has its links.
+/// What one side of a node's logic begins to read in a cycle, if anything: it grants when it is idle, and
+/// what it granted goes when it has its links.
 pub fn serve(
     (rules, now): (&Rules, u64),
     (node, state): (usize, &mut Node),

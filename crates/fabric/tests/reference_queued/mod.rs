@@ -1,27 +1,30 @@
-//! The clocked reference: the router of `docs/queued-router.md`, every node in every cycle, as plain as can be.
+//! The clocked reference: the router of `docs/queued-router.md`, every node in every cycle, as plain as can
+//! be.
 //!
-//! It shares the configuration's types with the fabric and nothing else, so that a mistake must be made twice to go
-//! unnoticed; what is no router's own (shapes, links, counts) it has from BlueGene/L's reference. It steps by a network cycle, so
-//! all times of the machine must be whole cycles.
+//! It shares the configuration's types with the fabric and nothing else, so that a mistake must be made twice
+//! to go unnoticed; what is no router's own (shapes, links, counts) it has from BlueGene/L's reference. It
+//! steps by a network cycle, so all times of the machine must be whole cycles.
 //!
 //! Decided here where the document leaves a choice:
 //! - In a cycle, transfers end before packets arrive.
-//! - A queue's next packet asks when the one before it has left for good, and a packet that is being transferred still counts
-//!   in its queue.
-//! - A deterministic packet waits for those that came before it to its VC for the same link and are not on their way yet; packets
-//!   at their destination are for one link.
+//! - A queue's next packet asks when the one before it has left for good, and a packet that is being
+//!   transferred still counts in its queue.
+//! - A deterministic packet waits for those that came before it to its VC for the same link and are not on
+//!   their way yet; packets at their destination are for one link.
 //! - The dynamic VC is offered with room for a full packet, as in BlueGene/L, whatever the packet's size.
 //! - Of several VCs of one priority the main arbiter takes any; so does a sender with requests.
 //! - A sender counts what goes through since it last injected, whether or not anyone wanted to inject.
 //! - If several receivers have a packet for the same reception FIFO, any of them is served.
 //! - Reception FIFOs always have room. Deposits and packets to their own node are left out.
 //!
-//! Of `docs/collectives.md` it has all that takes time or has an order, and in place of data a number a packet, which is added up whatever the
-//! operation: so it is seen that nothing is lost or doubled. Barriers are left out. Decided here:
+//! Of `docs/collectives.md` it has all that takes time or has an order, and in place of data a number a
+//! packet, which is added up whatever the operation: so it is seen that nothing is lost or doubled. Barriers
+//! are left out. Decided here:
 //! - A collective VC is one queue, and its next packet is seen when the one before it has been read.
 //! - In a cycle down-tree grants first, then up-tree, then the arbiters of what goes from point to point.
-//! - A granted packet is read from the first cycle in which its links will be free as it comes out of the logic; from then on they are
-//!   its own, and tokens that fall due later wait for its end, as with any packet.
+//! - A granted packet is read from the first cycle in which its links will be free as it comes out of the
+//!   logic; from then on they are its own, and tokens that fall due later wait for its end, as with any
+//!   packet.
 
 pub mod arbitrate;
 pub mod central;

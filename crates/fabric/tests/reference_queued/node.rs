@@ -15,7 +15,8 @@ pub enum Source {
     Injection { fifo: usize },
     /// The head of a collective injection FIFO.
     Contribution { fifo: usize },
-    /// The central collective logic, which holds nothing: what goes through it keeps its place where it is read.
+    /// The central collective logic, which holds nothing: what goes through it keeps its place where it is
+    /// read.
     Central,
 }
 

@@ -6,7 +6,8 @@ use super::rules::{DETERMINISTIC, HIGH, SYSTEM};
 /// What a packet is for, and so how it is routed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// In the directions that its zone leaves it, on the dynamic VC; deterministically where that has no room.
+    /// In the directions that its zone leaves it, on the dynamic VC; deterministically where that has no
+    /// room.
     Dynamic { zone: usize },
     /// In the order of dimensions.
     Deterministic,

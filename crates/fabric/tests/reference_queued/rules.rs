@@ -139,8 +139,9 @@ impl Rules {
         VirtualChannel::new(queues, self.capacity(vc))
     }
 
-    /// From when the central collective logic begins to read packets to when what comes of them is at its links: through up-tree or
-    /// down-tree, or at the root both; where packets are combined, through the ALUs too, and the floating-point units for doubles.
+    /// From when the central collective logic begins to read packets to when what comes of them is at its
+    /// links: through up-tree or down-tree, or at the root both; where packets are combined, through the ALUs
+    /// too, and the floating-point units for doubles.
     pub fn central_cycles(&self, turns: bool, combined: Option<Words>) -> u64 {
         let c = &self.config.router.collective;
         let alus = match combined {
@@ -161,8 +162,8 @@ impl Rules {
         if vc == DYNAMIC { chunks } else { 1 }
     }
 
-    /// Whether a packet may have a VC at the end of a port's link now: if there is room for a full packet; on another VC than
-    /// the dynamic one for two, unless it goes straight on there.
+    /// Whether a packet may have a VC at the end of a port's link now: if there is room for a full packet; on
+    /// another VC than the dynamic one for two, unless it goes straight on there.
     fn offers(&self, state: &Node, came: Option<(usize, usize)>, port: usize, vc: usize) -> bool {
         let straight_on = came.is_some_and(|(came_by, came_on)| came_by ^ 1 == port && came_on == vc);
         let needed = match vc {
@@ -190,8 +191,9 @@ impl Rules {
         self.order.iter().find_map(|&d| packet.hints[d])
     }
 
-    /// The moves among which a packet may choose now. `came`: the port that it came in by and the VC that it came on, none where it is
-    /// being injected. `path_idle`: whether a path leads from where it stands to the senders.
+    /// The moves among which a packet may choose now. `came`: the port that it came in by and the VC that it
+    /// came on, none where it is being injected. `path_idle`: whether a path leads from where it stands to
+    /// the senders.
     pub fn moves(
         &self,
         packet: &Packet,

@@ -1,7 +1,7 @@
-//! The link control blocks ("Aries Router"): flits go in sets with a CRC each. The other end takes what comes right and in order; it
-//! refuses a set that comes wrong, and all behind it, until the sender, who hears of it a round trip after the set's end, has gone back to it
-//! and sends it and all behind it from its buffer again, before anything new. Credits ride in whatever set is on the wire, which may be an idle
-//! one.
+//! The link control blocks ("Aries Router"): flits go in sets with a CRC each. The other end takes what comes
+//! right and in order; it refuses a set that comes wrong, and all behind it, until the sender, who hears of
+//! it a round trip after the set's end, has gone back to it and sends it and all behind it from its buffer
+//! again, before anything new. Credits ride in whatever set is on the wire, which may be an idle one.
 
 use super::Flit;
 use netloom_fabric::config::{LinkClass, TiledConfig};
@@ -44,14 +44,16 @@ pub struct Sent {
     pub news: Option<(u64, News)>,
 }
 
-/// A set in the send buffer: its flits so far, how many it will have, the credits (VCs) that have not got over with it.
+/// A set in the send buffer: its flits so far, how many it will have, the credits (VCs) that have not got
+/// over with it.
 struct Set {
     flits: Vec<Flit>,
     slots: usize,
     credits: Vec<usize>,
 }
 
-/// The sending end of a link. What the other end takes is known here at once, since it is known here which set is wrong.
+/// The sending end of a link. What the other end takes is known here at once, since it is known here which
+/// set is wrong.
 pub struct Link {
     /// Sets that are not acknowledged, the first one's number.
     buffer: VecDeque<Set>,
@@ -147,7 +149,8 @@ impl Link {
         self.buffer.iter().map(|set| set.flits.len()).sum::<usize>() < self.buffer_flits
     }
 
-    /// A flit goes out for the first time, of a packet of so many. Sets are counted from a packet's first flit.
+    /// A flit goes out for the first time, of a packet of so many. Sets are counted from a packet's first
+    /// flit.
     pub fn send(&mut self, flit: Flit, flits: u32, now: u64) -> Sent {
         if flit.first {
             assert!(self.left == 0, "the packet before is whole");
@@ -218,7 +221,8 @@ impl Link {
         self.credits.push(vc);
     }
 
-    /// The credits of this cycle go, with what is on the wire now (a flit, where it `is_busy`): those that get over, and when there will be news of an idle set.
+    /// The credits of this cycle go, with what is on the wire now (a flit, where it `is_busy`): those that
+    /// get over, and when there will be news of an idle set.
     pub fn send_credits(&mut self, now: u64, is_busy: bool) -> Sent {
         if self.credits.is_empty() {
             return Sent::default();

@@ -1,9 +1,10 @@
-//! A second, clocked model of the tiled router, as plain as can be: every cycle, every flit. It shares no code with the fabric's but the
-//! configuration and the wiring.
+//! A second, clocked model of the tiled router, as plain as can be: every cycle, every flit. It shares no
+//! code with the fabric's but the configuration and the wiring.
 //!
-//! A packet holds a bus or a link from its first flit to its last, gets it when there is room for all of it behind, and each flit gives
-//! its room back as it leaves. Where the fabric counts a bus as taken for as many cycles as a packet has flits, here it waits for flits
-//! that are late. For networks in which each router has one way to each other.
+//! A packet holds a bus or a link from its first flit to its last, gets it when there is room for all of it
+//! behind, and each flit gives its room back as it leaves. Where the fabric counts a bus as taken for as many
+//! cycles as a packet has flits, here it waits for flits that are late. For networks in which each router has
+//! one way to each other.
 
 mod link;
 mod queues;
@@ -53,7 +54,8 @@ struct Tile {
     output: Arbiter,
     /// Flits in each of the three.
     held: [u32; 3],
-    /// Thousandths of a cycle that a flit takes on the link, or to a node, and those of which it has not yet made use.
+    /// Thousandths of a cycle that a flit takes on the link, or to a node, and those of which it has not yet
+    /// made use.
     costs: u64,
     budget: u64,
     /// Room at the other end, or in this tile's own input for its node.
@@ -169,7 +171,8 @@ impl Reference {
         (port, first + vc)
     }
 
-    /// Each stage acts on what was there when the cycle began: those before it first, so that they hear a cycle later of what it frees.
+    /// Each stage acts on what was there when the cycle began: those before it first, so that they hear a
+    /// cycle later of what it frees.
     fn cycle(&mut self) {
         for due in self.due.remove(&self.now).unwrap_or_default() {
             match due {

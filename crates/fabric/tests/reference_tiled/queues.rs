@@ -21,7 +21,8 @@ impl Queue {
     }
 }
 
-/// Who holds a bus or a link, who had it last, and for each VC there the queue that had its turn and lacked room.
+/// Who holds a bus or a link, who had it last, and for each VC there the queue that had its turn and lacked
+/// room.
 #[derive(Clone, Copy, Default)]
 pub struct Arbiter {
     pub holder: Option<usize>,
@@ -30,8 +31,8 @@ pub struct Arbiter {
 }
 
 impl Arbiter {
-    /// Who holds it, or else the next in turn of so many. Each that has a packet says by which VC it would go and whether there is room; where
-    /// there is not, others wait for room of this VC until it has had it.
+    /// Who holds it, or else the next in turn of so many. Each that has a packet says by which VC it would go
+    /// and whether there is room; where there is not, others wait for room of this VC until it has had it.
     pub fn choose(&mut self, of: usize, asks: impl Fn(usize) -> Option<(usize, bool)>) -> Option<usize> {
         for i in (1..=of).map(|step| (self.last + step) % of) {
             if self.holder.is_some() {
@@ -73,7 +74,8 @@ impl Room {
         }
     }
 
-    /// Whether there is room for a packet: what its VC has reserved, or so many times what is then left of what all share.
+    /// Whether there is room for a packet: what its VC has reserved, or so many times what is then left of
+    /// what all share.
     pub fn fits(&self, vc: usize, packet: &Spec) -> bool {
         let beyond = |used: u32| used.saturating_sub(self.reserved);
         let taken: u32 = self.used.iter().map(|&used| beyond(used)).sum();

@@ -1,4 +1,5 @@
-//! Where packets go: a table where there is one way, coordinates on a torus. Every router has one way to each other.
+//! Where packets go: a table where there is one way, coordinates on a torus. Every router has one way to each
+//! other.
 
 use netloom_fabric::config::SwitchedTopology;
 use netloom_fabric::topology::wiring::Wiring;
@@ -21,8 +22,8 @@ impl Ways {
         Ways::Torus { dims, ports }
     }
 
-    /// The port by which a packet leaves a router for another, and the VC of its class there, which came by `came`: a port and such a VC,
-    /// none from a node.
+    /// The port by which a packet leaves a router for another, and the VC of its class there, which came by
+    /// `came`: a port and such a VC, none from a node.
     pub fn next(&self, from: usize, to: usize, came: Option<(usize, usize)>) -> (usize, usize) {
         let (dims, ports) = match self {
             Ways::Table(table) => return (table[from][to], 0),
@@ -32,7 +33,8 @@ impl Ways {
         let d = (0..dims.len()).find(|&d| here[d] != there[d]).expect("it is not there yet");
         let up = (there[d] + dims[d] - here[d]) % dims[d];
         let side = usize::from(2 * up > dims[d]);
-        // The dateline lies between a ring's last router and its first. Whoever is beyond it uses the second VC, as far as the ring leads.
+        // The dateline lies between a ring's last router and its first. Whoever is beyond it uses the second
+        // VC, as far as the ring leads.
         let is_at_line = here[d] == if side == 0 { dims[d] - 1 } else { 0 };
         let is_beyond = came.is_some_and(|(port, vc)| ports[d].contains(&port) && vc == 1);
         (ports[d][side], usize::from(is_at_line || is_beyond))

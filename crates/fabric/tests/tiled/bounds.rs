@@ -1,7 +1,9 @@
-//! The field's dragonfly of 1,056 nodes (Kim, Dally, Scott, Abts 2008) beside the loads that its channels can bear.
+//! The field's dragonfly of 1,056 nodes (Kim, Dally, Scott, Abts 2008) beside the loads that its channels can
+//! bear.
 //!
-//! Four nodes a router, eight routers a group, four global links a router, 33 groups, so that each two groups share one link. A link
-//! carries a flit in two ticks, and the routers' buses are twice as fast. Input queues cover the round trip of a global link for each VC.
+//! Four nodes a router, eight routers a group, four global links a router, 33 groups, so that each two groups
+//! share one link. A link carries a flit in two ticks, and the routers' buses are twice as fast. Input queues
+//! cover the round trip of a global link for each VC.
 
 use super::traffic::{To, Traffic, throughput};
 use netloom_fabric::config::{
@@ -44,7 +46,8 @@ fn kim() -> TiledConfig {
     config
 }
 
-/// What every node receives of what its link could bring, when all send as fast as they can to the group so much further on.
+/// What every node receives of what its link could bring, when all send as fast as they can to the group so
+/// much further on.
 fn accepted(mode: Mode, further: Option<u32>, span: (u64, u64)) -> f64 {
     let to = further.map_or(To::Anybody, |groups| To::Stretch { of: GROUP, further: groups * GROUP });
     let traffic = Traffic { to, mode, packets: 0, interval: 0.0, flits: 1, seed: 1 };
@@ -84,8 +87,8 @@ fn minimal_routes_share_one_link_between_two_groups() {
     assert!((accepted(Mode::Minimal, Some(1), SOON) / bound - 1.0).abs() < 0.03);
 }
 
-/// Aries' adaptive ways, whichever way they lean: where all of a group's packets want one link, most go by way of others; where nobody else
-/// sends, hardly any of the most minimal ones.
+/// Aries' adaptive ways, whichever way they lean: where all of a group's packets want one link, most go by
+/// way of others; where nobody else sends, hardly any of the most minimal ones.
 #[test]
 fn adaptive_ways_leave_a_link_that_all_want() {
     let config = crate::small();
@@ -111,8 +114,8 @@ fn adaptive_ways_leave_a_link_that_all_want() {
 fn by_way_of_a_group_every_packet_takes_two_global_links() {
     let found = accepted(Mode::ValiantGroup, Some(1), LATER);
     assert!((0.45..0.51).contains(&found), "{found}");
-    // What comes into the group at random from one of four groups all goes on over one local link: 4 x 32/31 of a group's packets, and half
-    // of a node's load twice for what begins and ends in the group.
+    // What comes into the group at random from one of four groups all goes on over one local link: 4 x 32/31
+    // of a group's packets, and half of a node's load twice for what begins and ends in the group.
     let bound = 1.0 / (f64::from(H * GROUP) / 31.0 + 1.0);
     let found = accepted(Mode::ValiantGroup, Some(H), LATER);
     assert!((found / bound - 1.0).abs() < 0.1, "{found} for {bound}");
@@ -127,8 +130,9 @@ fn by_way_of_a_router_no_group_is_worse_than_another() {
     }
 }
 
-/// Kim et al.'s Figure 16: with local queues alone a packet takes the minimal way until all queues before the full link have filled, so that at
-/// a light load latency is twice what it need be. Credits held back by what they are late tell of it sooner.
+/// Kim et al.'s Figure 16: with local queues alone a packet takes the minimal way until all queues before the
+/// full link have filled, so that at a light load latency is twice what it need be. Credits held back by what
+/// they are late tell of it sooner.
 #[test]
 fn local_queues_learn_late_that_a_link_is_full() {
     let latency = |mode, credit_round_trip| {
@@ -147,8 +151,9 @@ fn local_queues_learn_late_that_a_link_is_full() {
     assert!(cured < 1.35 * global, "its cure");
 }
 
-/// Kim et al.'s UGAL-L VC and UGAL-L VC H: by the queues of all VCs together a packet cannot tell a minimal way from another that begins with the same
-/// link. By those of its own VC alone, uniform traffic goes round for nothing; by these where the first link is the same, neither.
+/// Kim et al.'s UGAL-L VC and UGAL-L VC H: by the queues of all VCs together a packet cannot tell a minimal
+/// way from another that begins with the same link. By those of its own VC alone, uniform traffic goes round
+/// for nothing; by these where the first link is the same, neither.
 #[test]
 fn queues_by_vc_tell_ways_that_begin_with_the_same_link() {
     let throughput = |told, further: Option<u32>, load: f64| {

@@ -6,8 +6,8 @@ use netloom_fabric::router::tiled::Mode;
 
 const FLITS: u32 = 8;
 
-/// Two routers with a link between them, eight nodes each: tile 0 is the link's, tile 1 that of the first node and so on, in three rows and
-/// columns. Nodes take and bring four flits a tick, buses carry one.
+/// Two routers with a link between them, eight nodes each: tile 0 is the link's, tile 1 that of the first
+/// node and so on, in three rows and columns. Nodes take and bring four flits a tick, buses carry one.
 pub fn two_routers() -> TiledConfig {
     let mut config = TiledConfig::cray_xc(2, 1);
     config.topology = SwitchedTopology::Dragonfly(DragonflyConfig {
@@ -89,8 +89,8 @@ fn a_column_buffer_empties_no_faster_than_its_output() {
 
 #[test]
 fn room_in_a_stage_bounds_what_passes_it() {
-    // Of a queue of 14 flits the next packet needs two that the first has left: it does so after the way there, in two ticks, and who stands
-    // before it sees it a tick later.
+    // Of a queue of 14 flits the next packet needs two that the first has left: it does so after the way
+    // there, in two ticks, and who stands before it sees it a tick later.
     let mut config = two_routers();
     (config.router.subswitch_flits, config.router.row_ticks) = (14, 30);
     near(rate(&config, at(1), at(8)), f64::from(FLITS) / 32.0);

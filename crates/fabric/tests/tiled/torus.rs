@@ -53,8 +53,9 @@ fn everything_arrives_in_any_blocks() {
 
 #[test]
 fn a_tornado_fills_one_way_round() {
-    // Everybody sends three routers further on: each link to the plus side carries the packets of three, those to the minus side none. By
-    // way of a router at random a packet takes two hops to each side on average: one flit in two ticks.
+    // Everybody sends three routers further on: each link to the plus side carries the packets of three,
+    // those to the minus side none. By way of a router at random a packet takes two hops to each side on
+    // average: one flit in two ticks.
     let further = To::Stretch { of: 1, further: 3 };
     let rate = |mode, offered: f64| {
         let load = Traffic { packets: 0, interval: 5.0 / offered, flits: 5, ..traffic(further, mode) };

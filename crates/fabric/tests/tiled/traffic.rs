@@ -148,8 +148,8 @@ pub fn run(config: &TiledConfig, traffic: Traffic, block: u32, threads: usize) -
     Outcome { ended, arrived, hops, mean_latency }
 }
 
-/// Flits that a node receives in a tick, and how long packets were on their way from when they were made, while nodes send for ever: the
-/// mean from `from` to `to`.
+/// Flits that a node receives in a tick, and how long packets were on their way from when they were made,
+/// while nodes send for ever: the mean from `from` to `to`.
 pub fn throughput(config: &TiledConfig, traffic: Traffic, (from, to): (u64, u64)) -> (f64, f64) {
     let nodes = config.topology.wiring().nodes();
     let traffic = Traffic { packets: u32::MAX, ..traffic };

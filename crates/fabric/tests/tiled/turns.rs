@@ -1,5 +1,5 @@
-//! Long packets beside an endless flow of short ones, wherever packets wait for room in turn: each sender gets its turns, however
-//! little of the room that comes free at a time is enough for the others.
+//! Long packets beside an endless flow of short ones, wherever packets wait for room in turn: each sender
+//! gets its turns, however little of the room that comes free at a time is enough for the others.
 
 use super::tiles::two_routers;
 use netloom_engine::{Progress, Time};
@@ -85,7 +85,8 @@ fn run(config: &TiledConfig, flows: &[Flow], slow: Option<(u32, u64)>, until: u6
     came
 }
 
-/// Long packets of one node and short ones of others take turns, one for one; and none waits for longer than `wait`.
+/// Long packets of one node and short ones of others take turns, one for one; and none waits for longer than
+/// `wait`.
 fn take_turns(config: &TiledConfig, flows: &[Flow], wait: u64) {
     let came = run(config, flows, None, 40_000);
     let long = came[flows[0].from as usize];
@@ -97,7 +98,8 @@ fn take_turns(config: &TiledConfig, flows: &[Flow], wait: u64) {
     }
 }
 
-/// Node 8 of the other router is slower than the link to it, so that the queue at the link's other end is full.
+/// Node 8 of the other router is slower than the link to it, so that the queue at the link's other end is
+/// full.
 fn full_link() -> TiledConfig {
     let mut config = two_routers();
     config.router.netlink_flit_milliticks = 1000;
@@ -113,7 +115,8 @@ fn at_a_full_link() {
 
 #[test]
 fn on_the_way_to_a_full_column_buffer() {
-    // Nodes 2 and 3 are in one row: their packets meet in its sub-switch, in front of a column buffer of one long packet.
+    // Nodes 2 and 3 are in one row: their packets meet in its sub-switch, in front of a column buffer of one
+    // long packet.
     let mut config = full_link();
     config.router.column_flits = LONG;
     take_turns(&config, &[flow(2, 8, LONG), flow(3, 8, SHORT)], 1500);
@@ -137,7 +140,8 @@ fn at_a_full_processor_tile() {
 fn other_vcs_pass() {
     let mut config = full_link();
     config.router.response_vcs = true;
-    // Two nodes behind a tile each: one takes hardly any requests, so that long and short ones stand still at the link most of the time.
+    // Two nodes behind a tile each: one takes hardly any requests, so that long and short ones stand still at
+    // the link most of the time.
     let flows = [flow(0, 8, LONG), flow(3, 8, SHORT), Flow { class: Class::Response, ..flow(6, 9, LONG) }];
     let came = run(&config, &flows, Some((8, 2000)), 400_000);
     println!("{:?}", [came[0], came[3], came[6]]);
@@ -146,10 +150,12 @@ fn other_vcs_pass() {
     assert!(came[0].packets.abs_diff(came[3].packets) < 20, "{:?} {:?}", came[0], came[3]);
 }
 
-/// A node that takes a packet now and then takes those of all rows in turn, also where packets for its neighbour go in between.
+/// A node that takes a packet now and then takes those of all rows in turn, also where packets for its
+/// neighbour go in between.
 #[test]
 fn at_a_node_that_takes_packets_now_and_then() {
-    // Nodes 12 and 13 share a tile of the other router. Packets come to it from four rows, for 12 from the second and the fourth.
+    // Nodes 12 and 13 share a tile of the other router. Packets come to it from four rows, for 12 from the
+    // second and the fourth.
     let mut config = full_link();
     let SwitchedTopology::Dragonfly(topology) = &mut config.topology else { panic!("two routers") };
     topology.nodes_per_router = 12;

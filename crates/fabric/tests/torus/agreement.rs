@@ -1,5 +1,6 @@
-//! The event-driven fabric against the clocked reference, on the same packets: mean link utilization within 2% (as the
-//! BlueGene/L authors' simulator and VHDL did), mean VC occupancy within 5%, mean latency at low load within 2%.
+//! The event-driven fabric against the clocked reference, on the same packets: mean link utilization within
+//! 2% (as the BlueGene/L authors' simulator and VHDL did), mean VC occupancy within 5%, mean latency at low
+//! load within 2%.
 
 use crate::reference::Reference;
 use crate::reference::packet::{PacketSpec, Routing};
@@ -74,7 +75,8 @@ fn by_fabric(config: &TorusConfig, list: &[Packet], from: u64, to: u64) -> Figur
     }
 }
 
-/// Compares. A single VC's occupancy may also be off by 2% of all VCs' where it holds little and chance has its way.
+/// Compares. A single VC's occupancy may also be off by 2% of all VCs' where it holds little and chance has
+/// its way.
 fn compare(name: &str, config: &TorusConfig, lists: &[Vec<Packet>], from: u64, to: u64, latency: f64) {
     let mean = |runs: Vec<Figures>| {
         let n = runs.len() as f64;
@@ -224,7 +226,8 @@ fn variants() {
     }
 }
 
-/// The published bubble rule counts packets by size: with static packets of mixed sizes only the rule differs.
+/// The published bubble rule counts packets by size: with static packets of mixed sizes only the rule
+/// differs.
 #[test]
 fn published_bubble_rule() {
     let mut config = TorusConfig::bluegene_l(&[4, 2, 2]);

@@ -1,5 +1,6 @@
-//! The published bubble rule's deadlock with packets of mixed sizes (Blumrich et al., section 2), found on the
-//! event-driven fabric by the recipe that found it on the clocked reference; and that the corrected rule has none.
+//! The published bubble rule's deadlock with packets of mixed sizes (Blumrich et al., section 2), found on
+//! the event-driven fabric by the recipe that found it on the clocked reference; and that the corrected rule
+//! has none.
 
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::{BubbleRule, HalfwayTie, TorusConfig};
@@ -18,9 +19,9 @@ const END: u64 = 200_000;
 const ESCAPE: usize = 2;
 const FULL: u8 = 8;
 
-/// Static packets of any size, each two hops in the plus direction, as fast as they go; every 400 ticks high-priority
-/// packets to the next node. While the links serve these, all room in the bubble VCs returns; then each link takes an
-/// injected packet wherever it may, and what is free crumbles.
+/// Static packets of any size, each two hops in the plus direction, as fast as they go; every 400 ticks
+/// high-priority packets to the next node. While the links serve these, all room in the bubble VCs returns;
+/// then each link takes an injected packet wherever it may, and what is free crumbles.
 struct RingHost {
     torus: Torus,
     numbers: Vec<u32>,

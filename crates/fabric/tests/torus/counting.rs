@@ -8,7 +8,8 @@ use netloom_fabric::router::{BuildOptions, LinkCounts};
 
 const WINDOW: u64 = 1000;
 
-/// The links of a saturated machine over some windows, and the link-ticks spent sending in those windows by the series.
+/// The links of a saturated machine over some windows, and the link-ticks spent sending in those windows by
+/// the series.
 fn saturated(error_rate: f64, from: u64, to: u64) -> (Vec<LinkCounts>, u64) {
     let mut config = TorusConfig::bluegene_l(&[4, 4, 4]);
     config.link.bit_error_rate = error_rate;

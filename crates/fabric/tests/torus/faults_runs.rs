@@ -127,7 +127,8 @@ fn long() -> bool {
     std::env::var("NETLOOM_LONG").is_ok_and(|v| v == "1")
 }
 
-/// Sends between all pairs of the machine and checks that every packet comes, once, and that the network is at rest then.
+/// Sends between all pairs of the machine and checks that every packet comes, once, and that the network is
+/// at rest then.
 fn run(config: &TorusConfig, sizes: &[u32], seed: u64, block: &[u32]) {
     let torus = Torus::new(&config.topology);
     let dead = &config.topology.dead_nodes;
@@ -215,8 +216,8 @@ fn apart(stream: &mut Stream) -> [[u32; 3]; 3] {
     }
 }
 
-/// Small machines have little room: short rings, so that ways the long way round fill whole rings; a mesh; dead links;
-/// more dead nodes than the paper's three; one dynamic VC; the dateline pair.
+/// Small machines have little room: short rings, so that ways the long way round fill whole rings; a mesh;
+/// dead links; more dead nodes than the paper's three; one dynamic VC; the dateline pair.
 #[test]
 fn small_machines_drain() {
     let seeds = if long() { 20 } else { 3 };

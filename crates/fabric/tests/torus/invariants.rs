@@ -1,8 +1,8 @@
 //! What must hold on any machine under any traffic: random shapes, router variants and mixtures of packets.
 //!
-//! Every packet is delivered once, at its destination, over as many links as it is far; what one node sends to another with
-//! fixed routing arrives in its order; in the end all links, buffers and tokens are at rest. The outcome does not depend on
-//! the blocks, nor on whether the run was interrupted.
+//! Every packet is delivered once, at its destination, over as many links as it is far; what one node sends
+//! to another with fixed routing arrives in its order; in the end all links, buffers and tokens are at rest.
+//! The outcome does not depend on the blocks, nor on whether the run was interrupted.
 
 use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Stream, Time};
@@ -78,7 +78,8 @@ fn machines() -> impl Strategy<Value = TorusConfig> {
     })
 }
 
-/// Packets of all kinds and sizes from all nodes to others, in bursts and in between, some of them to one node.
+/// Packets of all kinds and sizes from all nodes to others, in bursts and in between, some of them to one
+/// node.
 fn packets(nodes: u32, each: u32, seed: u64) -> Vec<Packet> {
     let mut list = vec![];
     let mut stream = Stream::new(seed, 9, 0);

@@ -1,5 +1,5 @@
-//! Links that corrupt bits: whatever happens on them, each packet comes out once and in the order of its link, and all is at
-//! rest in the end (`docs/torus-router.md`, "Links with errors").
+//! Links that corrupt bits: whatever happens on them, each packet comes out once and in the order of its
+//! link, and all is at rest in the end (`docs/torus-router.md`, "Links with errors").
 
 use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Stream, Time};
@@ -16,8 +16,8 @@ fn bluegene(dims: &[u32], rate: f64) -> TorusConfig {
     config
 }
 
-/// Packets to random nodes at random times: of the given sizes; static, dynamic and high-priority ones if `mixed`.
-/// Packets of one pair and class use one FIFO.
+/// Packets to random nodes at random times: of the given sizes; static, dynamic and high-priority ones if
+/// `mixed`. Packets of one pair and class use one FIFO.
 fn list(config: &TorusConfig, each: u64, chunks: &[u32], mixed: bool, interval: f64) -> Vec<Packet> {
     let nodes = config.nodes() as u64;
     let mut list = vec![];
@@ -182,8 +182,8 @@ fn packets_are_corrupted_and_sent_again_as_often_as_expected() {
         let list = list(&config, 150, &[8], false, 600.0);
         let outcome = run(&config, &list, &[], 2);
         check(&list, &outcome);
-        // A packet of 260 B gets through with p, so it is corrupted (1 - p) / p times on each link that it crosses; once in
-        // 2080 / 64 times so early that no ghost of it runs on.
+        // A packet of 260 B gets through with p, so it is corrupted (1 - p) / p times on each link that it
+        // crosses; once in 2080 / 64 times so early that no ghost of it runs on.
         let p = (1.0 - rate).powi(8 * 260);
         let expected = outcome.grants as f64 * (1.0 - p) / p;
         let e = &outcome.errors;
@@ -256,7 +256,8 @@ fn broadcast_packets_are_copied_once() {
 fn long_waits_are_acknowledged_without_tokens() {
     let mut config = bluegene(&[8], 1e-7);
     config.link.ack_only_after_ticks = 300;
-    // Injected packets go first: what comes from behind node 1 stands there until its own are gone, and nothing flows back.
+    // Injected packets go first: what comes from behind node 1 stands there until its own are gone, and
+    // nothing flows back.
     config.router.in_network_fraction = 0.0;
     let list: Vec<Packet> = (0..400)
         .map(|i| Packet {

@@ -4,7 +4,8 @@ use super::script::Packet;
 use netloom_engine::Stream;
 use netloom_fabric::packet::Header;
 
-/// Packets of all kinds and sizes from all nodes to others, in bursts and in between, some of them to one node.
+/// Packets of all kinds and sizes from all nodes to others, in bursts and in between, some of them to one
+/// node.
 pub fn crowd(nodes: u32, each: u32, seed: u64) -> Vec<Packet> {
     let mut list = vec![];
     let mut stream = Stream::new(seed, 9, 0);

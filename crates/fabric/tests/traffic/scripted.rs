@@ -1,4 +1,5 @@
-//! Nodes of Blue Gene/Q's routers that each send what a script tells them, by the injection FIFOs that it names; and runs of them.
+//! Nodes of Blue Gene/Q's routers that each send what a script tells them, by the injection FIFOs that it
+//! names; and runs of them.
 
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::collective::ClassRoute;

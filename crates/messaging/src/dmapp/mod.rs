@@ -1,9 +1,11 @@
-//! Distributed memory applications (`dmapp.h`): the library over FMA and the block transfer engine that Cray SHMEM and compilers use.
-//! Words go by FMA launch, more by FMA windows, and from a threshold on by block transfers; their end is waited for at once, one by one
-//! (`…_nb`), or for all together (`…_nbi`). An operation says what is to be moved; the form is chosen by whom it is given to:
+//! DMAPP, the library for distributed memory applications (`dmapp.h`) over FMA and the block transfer engine,
+//! used by Cray SHMEM and compilers. Words are sent by FMA launch, larger transfers by FMA windows, and those
+//! above a threshold as block transfers. Operations are blocking, explicit non-blocking (`…_nb`), or implicit
+//! non-blocking (`…_nbi`). An [`Operation`] describes the data movement; the caller selects the form:
 //! [`Dmapp::run`], [`Dmapp::nb`] or [`Dmapp::nbi`].
 //!
-//! All processes of a job have a symmetric heap at the same addresses, with the virtual handle of their number within the node.
+//! All processes of a job have a symmetric heap at the same addresses, with the virtual handle of their
+//! number on the node.
 
 mod operation;
 mod pset;
@@ -17,29 +19,29 @@ use std::collections::BTreeMap;
 pub use operation::{Element, Operation};
 pub use pset::Pset;
 
-/// Where every symmetric heap begins.
+/// Start address of every symmetric heap.
 pub const HEAP: u64 = 1 << 40;
-/// Transfers of so many bytes and more are the block transfer engine's (`DMAPP_OFFLOAD_THRESHOLD`).
+/// Minimum size of a transfer by the block transfer engine, bytes (`DMAPP_OFFLOAD_THRESHOLD`).
 pub const OFFLOAD_B: u64 = 4096;
-/// Most operations that may be outstanding (`DMAPP_MAX_OUTSTANDING_NB`).
+/// Maximum number of outstanding operations (`DMAPP_MAX_OUTSTANDING_NB`).
 pub const OUTSTANDING_MAX: u64 = 2048;
 
-/// What tells the end of one operation: the numbers of its transactions.
+/// Identifies an explicit operation: the numbers of its transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "the operation has ended only when it was waited for"]
+#[must_use = "the operation is complete only after a wait for it"]
 pub struct SyncId {
     first: u64,
     last: u64,
 }
 
-/// What may be chosen of the way in which requests are carried out (`dmapp_rma_attrs_t`).
+/// Attributes of requests (`dmapp_rma_attrs_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
-    /// Most explicit operations that may be outstanding: up to [`OUTSTANDING_MAX`], and not changed later.
+    /// Maximum number of outstanding explicit operations: up to [`OUTSTANDING_MAX`], fixed at initialization.
     pub outstanding_max: u64,
-    /// Transfers of so many bytes and more are the block transfer engine's.
+    /// Minimum size of a transfer by the block transfer engine, bytes.
     pub offload_bytes: u64,
-    /// How puts and atomic operations are routed, and how gets.
+    /// Routing modes of puts and atomic operations, and of gets.
     pub put_mode: Mode,
     /// See `put_mode`.
     pub get_mode: Mode,
@@ -56,44 +58,45 @@ impl Default for Attributes {
     }
 }
 
-/// A process' side of the library.
+/// A process's instance of the library.
 pub struct Dmapp {
     gni: Gni,
     heap: MemHandle,
-    /// Free stretches of the heap: where, and how long.
+    /// Free blocks of the heap: address and length.
     free: BTreeMap<u64, u64>,
-    /// What was allocated.
+    /// Allocated blocks.
     used: BTreeMap<u64, u64>,
-    /// Of explicit operations: where their events go, the next number, those that have ended and were not asked for.
+    /// For explicit operations: their completion queue, the next number, and those that have completed but
+    /// have not been waited for.
     queue: u16,
     next: u64,
     ended: BTreeMap<u64, Status>,
     outstanding: u64,
-    /// Of implicit block transfers.
+    /// For implicit block transfers.
     implicit: u16,
     transfers: u64,
     implicit_status: Status,
-    /// The FMA descriptor of launches, what handle it has, and how it is routed.
+    /// The FMA descriptor for launches, its current handle, and its routing mode.
     descriptor: u8,
     window: Option<(u16, bool, Mode)>,
     attributes: Attributes,
 }
 
 impl Dmapp {
-    /// `dmapp_init`: signs on to a job, and makes a symmetric heap of so many bytes.
+    /// `dmapp_init`: attaches to a job, and creates a symmetric heap of `bytes`.
     ///
     /// # Errors
-    /// What the job, the memory or the NIC's descriptors refuse.
+    /// Of the job, the memory or the NIC's descriptors.
     pub async fn init(gni: Gni, ptag: u8, cookie: u32, bytes: u64, page: PageSize) -> Result<Self, Refusal> {
         gni.cdm_attach(ptag, cookie)?;
         match gni.reserve_virtual_handles(gni.processes().into()) {
-            // Another process of the node has done it.
+            // Another process on the node has already done it.
             Ok(()) | Err(Refusal::InvalidState) => {}
             Err(other) => return Err(other),
         }
         let options = MemOptions { page, virtual_mdh: Some(gni.process().into()), ..MemOptions::default() };
         let heap = gni.mem_register(HEAP, bytes, options)?;
-        // Posted operations have the process' own; launches another one.
+        // Posted operations use the process's own descriptor, launches a second one.
         let descriptor = gni.fma_descriptor()?;
         Ok(Dmapp {
             queue: gni.cq_create(2 * OUTSTANDING_MAX as usize),
@@ -113,22 +116,23 @@ impl Dmapp {
         })
     }
 
-    /// The interface below.
+    /// The underlying uGNI interface.
     pub fn gni(&self) -> &Gni {
         &self.gni
     }
 
-    /// `dmapp_get_jobinfo`: the number of this process in its job, and how many there are.
+    /// `dmapp_get_jobinfo`: the number of this process in its job, and the number of processes.
     pub fn job_info(&self) -> (u32, u32) {
         let each = u32::from(self.gni.processes());
         let own = self.gni.place() * each + u32::from(self.gni.process());
         (own, self.gni.job().nodes() * each)
     }
 
-    /// `dmapp_sheap_malloc`: memory of the symmetric heap; the same address wherever the same calls are made.
+    /// `dmapp_sheap_malloc`: allocates memory of the symmetric heap; the address is the same on all processes
+    /// that make the same calls.
     ///
     /// # Errors
-    /// If there is not that much in one piece.
+    /// If there is no free block of this size.
     pub fn sheap_malloc(&mut self, bytes: u64) -> Result<u64, Refusal> {
         let bytes = bytes.max(1).next_multiple_of(64);
         let fits = self.free.iter().find(|&(_, &room)| room >= bytes);
@@ -160,10 +164,10 @@ impl Dmapp {
         Ok(())
     }
 
-    /// `dmapp_sheap_realloc`: the same bytes, in a piece of another length.
+    /// `dmapp_sheap_realloc`: resizes a block, and keeps its contents.
     ///
     /// # Errors
-    /// If it was not allocated, or there is not that much in one piece.
+    /// If it was not allocated, or there is no free block of this size.
     pub fn sheap_realloc(&mut self, at: u64, bytes: u64) -> Result<u64, Refusal> {
         let old = *self.used.get(&at).ok_or(Refusal::InvalidParam)?;
         let new = self.sheap_malloc(bytes)?;
@@ -178,10 +182,10 @@ impl Dmapp {
         self.attributes
     }
 
-    /// `dmapp_set_rma_attrs`: for what is asked for from now on.
+    /// `dmapp_set_rma_attrs`: for later requests.
     ///
     /// # Errors
-    /// If more are to be outstanding than can be, or none.
+    /// If the maximum number of outstanding operations is zero or too large.
     pub fn set_attributes(&mut self, attributes: Attributes) -> Result<(), Refusal> {
         if !(1..=OUTSTANDING_MAX).contains(&attributes.outstanding_max) {
             return Err(Refusal::InvalidParam);
@@ -190,7 +194,8 @@ impl Dmapp {
         Ok(())
     }
 
-    /// `dmapp_mem_register`: exports memory of this process that is not in the heap. Others need its descriptor.
+    /// `dmapp_mem_register`: exports memory of this process outside the heap. Other processes need its
+    /// descriptor.
     ///
     /// # Errors
     /// As [`mem_register`](crate::gni::device::AriesDevice::mem_register).
@@ -206,7 +211,7 @@ impl Dmapp {
         self.gni.mem_deregister(segment)
     }
 
-    /// A process, and the handle of its heap, or of the segment that is meant.
+    /// The endpoint of a process, and the handle of its heap or of the given segment.
     fn other(&self, pe: u32, segment: Option<MemHandle>) -> Result<(Endpoint, MemHandle), Refusal> {
         let each = u32::from(self.gni.processes());
         let (node, process) = (pe / each, (pe % each) as u8);
@@ -217,7 +222,7 @@ impl Dmapp {
         Ok((Endpoint::new(node, process), segment.unwrap_or(heap)))
     }
 
-    /// How an operation ended, if all its events have come.
+    /// The status of an operation, if all its events have arrived.
     fn end_of(&mut self, id: SyncId) -> Option<Status> {
         let all = id.first..=id.last;
         if !all.clone().all(|number| self.ended.contains_key(&number)) {
@@ -227,7 +232,7 @@ impl Dmapp {
         Some(of.fold(Status::Success, Status::and))
     }
 
-    /// `dmapp_syncid_wait`: how an operation ended.
+    /// `dmapp_syncid_wait`: waits for an operation and returns its status.
     ///
     /// # Errors
     /// If its event was lost.
@@ -242,7 +247,7 @@ impl Dmapp {
         }
     }
 
-    /// `dmapp_syncid_test`: how an operation ended, if it has.
+    /// `dmapp_syncid_test`: the status of an operation, if it is complete.
     ///
     /// # Errors
     /// If its event was lost.
@@ -258,7 +263,8 @@ impl Dmapp {
         Ok(self.end_of(id))
     }
 
-    /// `dmapp_gsync_wait`: until all implicit operations have ended. How those of FMA ended nobody hears **(ours)**.
+    /// `dmapp_gsync_wait`: waits until all implicit operations are complete. The status of FMA operations is
+    /// not reported **(ours)**.
     ///
     /// # Errors
     /// If an event was lost.
@@ -273,7 +279,8 @@ impl Dmapp {
         Ok(status)
     }
 
-    /// `dmapp_gsync_test`: whether all implicit operations have ended, and if so how those of the block transfer engine did.
+    /// `dmapp_gsync_test`: whether all implicit operations are complete, and if so the status of those of the
+    /// block transfer engine.
     ///
     /// # Errors
     /// If an event was lost.
@@ -293,7 +300,8 @@ impl Dmapp {
         Ok(Some(std::mem::take(&mut self.implicit_status)))
     }
 
-    /// `dmapp_finalize`: waits for all that is outstanding, and gives the heap back. Nobody may reach it any more.
+    /// `dmapp_finalize`: waits for all outstanding operations, and frees the heap. Other processes must not
+    /// access it any more.
     ///
     /// # Errors
     /// If an event was lost.

@@ -1,5 +1,5 @@
-//! What DMAPP moves: puts and gets, of pieces with strides or at places of a list, to and from many processes, and atomic operations; each in
-//! three forms, whose names end in nothing, `_nb` and `_nbi`.
+//! DMAPP operations: puts and gets, strided or indexed, to and from one or many processes, and atomic
+//! operations; each in three forms, whose names end without a suffix, in `_nb`, or in `_nbi`.
 
 use super::{Dmapp, SyncId};
 use crate::gni::{Post, PostKind};
@@ -9,22 +9,22 @@ use netloom_nic::aries::address::MemHandle;
 use netloom_nic::aries::atomic::Amo;
 use netloom_nic::aries::status::{Refusal, Status};
 
-/// The elements that strides and places count (`dmapp_type_t`).
+/// The element type of strides and indices (`dmapp_type_t`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Element {
     /// One byte.
     Byte = 1,
-    /// Four.
+    /// Four bytes.
     Word = 4,
-    /// Eight.
+    /// Eight bytes.
     #[default]
     Quad = 8,
-    /// Sixteen.
+    /// Sixteen bytes.
     Double = 16,
 }
 
-/// Which way.
+/// The direction of the transfer.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Put,
@@ -32,16 +32,18 @@ enum Way {
     Amo(Amo, [u64; 2]),
 }
 
-/// Where its pieces are: with each of them the next local address, the next remote one, or the next process.
+/// The layout of an operation's pieces: how the local address, the remote address or the process changes from
+/// one to the next.
 #[derive(Clone, Copy, Debug)]
 enum Shape<'a> {
-    /// So many bytes.
+    /// A contiguous block of bytes.
     One(u64),
-    /// So many elements, with strides of so many of them here and there.
+    /// Strided elements: local stride, remote stride, count, in elements.
     Strided { here: u64, there: u64, count: u64 },
-    /// Elements, one after the other here, and there at places of a list.
+    /// Elements that are contiguous locally, and at listed indices remotely.
     Indexed(&'a [u64]),
-    /// So many bytes with each process of a list: all here at one place, or one after the other.
+    /// A block of bytes for each process in a list: all at the same local address, or consecutive
+    /// (`is_spread`).
     Processes { pes: &'a [u32], bytes: u64, is_spread: bool },
 }
 
@@ -57,7 +59,7 @@ pub struct Operation<'a> {
     segment: Option<MemHandle>,
 }
 
-/// A piece of one.
+/// A piece of an operation.
 #[derive(Clone, Copy)]
 struct Piece {
     pe: u32,
@@ -81,7 +83,7 @@ impl<'a> Operation<'a> {
         Operation::new(Way::Get, Shape::One(bytes), (pe, target, source))
     }
 
-    /// `dmapp_iput`: so many elements, each side with a stride.
+    /// `dmapp_iput`: strided elements.
     pub fn iput(
         (target, target_stride): (u64, u64),
         pe: u32,
@@ -103,42 +105,43 @@ impl<'a> Operation<'a> {
         Operation::new(Way::Get, shape, (pe, target, source))
     }
 
-    /// `dmapp_ixput`: to places of the target that a list gives.
+    /// `dmapp_ixput`: to listed indices of the target.
     pub fn ixput(target: u64, pe: u32, source: u64, places: &'a [u64]) -> Self {
         Operation::new(Way::Put, Shape::Indexed(places), (pe, source, target))
     }
 
-    /// `dmapp_ixget`: from places of the source that a list gives.
+    /// `dmapp_ixget`: from listed indices of the source.
     pub fn ixget(target: u64, source: u64, pe: u32, places: &'a [u64]) -> Self {
         Operation::new(Way::Get, Shape::Indexed(places), (pe, target, source))
     }
 
-    /// `dmapp_put_ixpe`: the same bytes to each process of a list.
+    /// `dmapp_put_ixpe`: the same bytes to each process in a list.
     pub fn put_ixpe(target: u64, pes: &'a [u32], source: u64, bytes: u64) -> Self {
         Operation::new(Way::Put, Shape::Processes { pes, bytes, is_spread: false }, (0, source, target))
     }
 
-    /// `dmapp_scatter_ixpe`: one part of the source after the other to each process of a list.
+    /// `dmapp_scatter_ixpe`: consecutive parts of the source to each process in a list.
     pub fn scatter_ixpe(target: u64, pes: &'a [u32], source: u64, bytes: u64) -> Self {
         Operation::new(Way::Put, Shape::Processes { pes, bytes, is_spread: true }, (0, source, target))
     }
 
-    /// `dmapp_gather_ixpe`: one part of the target after the other from each process of a list.
+    /// `dmapp_gather_ixpe`: consecutive parts of the target from each process in a list.
     pub fn gather_ixpe(target: u64, source: u64, pes: &'a [u32], bytes: u64) -> Self {
         Operation::new(Way::Get, Shape::Processes { pes, bytes, is_spread: true }, (0, target, source))
     }
 
-    /// `dmapp_aadd_qw` and its kin: an atomic operation on a word of another's; of a fetching one the old value comes to an address here.
+    /// `dmapp_aadd_qw` and similar: an atomic operation on a remote word; a fetching one returns the old
+    /// value to a local address.
     pub fn atomic(amo: Amo, there: u64, pe: u32, operands: [u64; 2], here: u64) -> Self {
         Operation::new(Way::Amo(amo, operands), Shape::One(amo.bytes().into()), (pe, here, there))
     }
 
-    /// The same with other elements than words of eight bytes.
+    /// The same with elements other than words of eight bytes.
     pub fn of(self, element: Element) -> Self {
         Operation { element, ..self }
     }
 
-    /// The same in memory of the other process that is not its heap.
+    /// The same in memory of the remote process outside its heap.
     pub fn within(self, segment: MemHandle) -> Self {
         Operation { segment: Some(segment), ..self }
     }
@@ -167,26 +170,26 @@ impl<'a> Operation<'a> {
         Piece { pe, here: self.here + here, there: self.there + there, bytes }
     }
 
-    /// Whether FMA launch can do all of it: words of eight bytes, and atomic operations.
+    /// Whether FMA launch can execute all of it: words of eight bytes, and atomic operations.
     fn is_launched(&self) -> bool {
         matches!(self.way, Way::Amo(..)) || self.count() > 0 && self.piece(0).bytes == 8
     }
 }
 
 impl Dmapp {
-    /// Carries out an operation, which has ended when this returns.
+    /// Executes an operation and waits for its completion.
     ///
     /// # Errors
-    /// What cannot be posted.
+    /// If it is invalid.
     pub async fn run(&mut self, operation: Operation<'_>) -> Result<Status, Refusal> {
         let id = self.nb(operation).await?;
         self.syncid_wait(id).await
     }
 
-    /// Starts an operation whose end is waited for by itself. Of words to many places a single transaction tells it.
+    /// Starts an explicit non-blocking operation. Words to many addresses form a single transaction.
     ///
     /// # Errors
-    /// What cannot be posted; if too many are outstanding.
+    /// If it is invalid, or too many operations are outstanding.
     pub async fn nb(&mut self, operation: Operation<'_>) -> Result<SyncId, Refusal> {
         let (count, is_launched) = (operation.count(), operation.is_launched());
         let events = if is_launched { count.min(1) } else { count };
@@ -204,10 +207,10 @@ impl Dmapp {
         Ok(SyncId { first, last: self.next })
     }
 
-    /// Starts an operation whose end is waited for with all others'.
+    /// Starts an implicit non-blocking operation.
     ///
     /// # Errors
-    /// What cannot be posted.
+    /// If it is invalid.
     pub async fn nbi(&mut self, operation: Operation<'_>) -> Result<(), Refusal> {
         for i in 0..operation.count() {
             let piece = operation.piece(i);
@@ -225,7 +228,7 @@ impl Dmapp {
         if matches!(operation.way, Way::Get) { self.attributes.get_mode } else { self.attributes.put_mode }
     }
 
-    /// Words to many places as one transaction of the launch descriptor.
+    /// Sends words to many addresses as one transaction of the launch descriptor.
     async fn launch_all(&mut self, operation: &Operation<'_>) -> Result<(), Refusal> {
         let ends: Result<Vec<_>, _> =
             (0..operation.count()).map(|i| self.place(operation, operation.piece(i))).collect();
@@ -248,14 +251,14 @@ impl Dmapp {
         refused
     }
 
-    /// Where a piece is: virtual node, memory, offset in it.
+    /// The target of a piece: virtual node, memory, offset.
     fn place(&self, operation: &Operation<'_>, piece: Piece) -> Result<(u32, MemHandle, u64), Refusal> {
         let (to, memory) = self.other(piece.pe, operation.segment)?;
         let offset = piece.there.checked_sub(memory.address).ok_or(Refusal::InvalidParam)?;
         Ok((to.node, memory, offset))
     }
 
-    /// Sets the launch descriptor to a process' memory, if it has another's.
+    /// Sets the launch descriptor to a process's memory, if it is set to another's.
     async fn ready_to_launch(
         &mut self,
         operation: &Operation<'_>,
@@ -291,7 +294,7 @@ impl Dmapp {
         Ok(())
     }
 
-    /// Posts a piece, whose event comes if it is explicit or a block transfer.
+    /// Posts a piece. It generates an event if it is explicit or a block transfer.
     async fn post(&mut self, operation: &Operation<'_>, piece: Piece, explicit: bool) -> Result<(), Refusal> {
         let (to, memory) = self.other(piece.pe, operation.segment)?;
         self.next += 1;

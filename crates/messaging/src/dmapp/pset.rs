@@ -5,7 +5,7 @@ use crate::gni::Gni;
 use netloom_nic::aries::collective::{Reduction, Tree};
 use netloom_nic::aries::status::{Refusal, Status};
 
-/// The processes of a job, of which each has a node for itself, for collective operations (`dmapp_c_pset…`): a tree of collective
+/// The processes of a job, one per node, for collective operations (`dmapp_c_pset…`): a tree of collective
 /// engines.
 pub struct Pset {
     gni: Gni,
@@ -14,10 +14,11 @@ pub struct Pset {
 }
 
 impl Pset {
-    /// `dmapp_c_pset_create` and `…_export`: with a branching ratio of up to 32, on one of the four engines of each NIC.
+    /// `dmapp_c_pset_create` and `…_export`: with a branching ratio of up to 32, on one of the four engines
+    /// of each NIC.
     ///
     /// # Errors
-    /// If nodes have several processes; if there is no such engine or radix.
+    /// If nodes have several processes, or the engine or radix is invalid.
     pub fn create(dmapp: &Dmapp, engine: u8, radix: u32) -> Result<Self, Refusal> {
         let gni = dmapp.gni.clone();
         if gni.processes() > 1 || radix == 0 {
@@ -40,7 +41,7 @@ impl Pset {
     /// `dmapp_c_greduce_start`, for one element: a value, and an identifier for minima and maxima.
     ///
     /// # Errors
-    /// If an operation is pending; of a product.
+    /// If an operation is pending, or for a product.
     pub async fn greduce_start(
         &self,
         operation: Reduction,
@@ -53,13 +54,13 @@ impl Pset {
     /// `dmapp_c_pset_wait`: the result.
     ///
     /// # Errors
-    /// If none is pending whose event could come.
+    /// If no operation with an event is pending.
     pub async fn wait(&self) -> Result<([u64; 2], Status), Refusal> {
         self.gni.cq_wait_event(self.queue).await?;
         self.gni.ce_result(self.engine)
     }
 
-    /// `dmapp_c_pset_test`: the result, if it is there.
+    /// `dmapp_c_pset_test`: the result, if it is available.
     ///
     /// # Errors
     /// [`Refusal::NotDone`] if it is not.

@@ -1,4 +1,5 @@
-//! A TH Express NIC as software of a simulated process sees it: what the kernel sets up, and what the library does without waiting.
+//! A TH Express NIC as seen by the software of a simulated process: set-up by the kernel, and operations of
+//! the library that do not wait.
 
 use super::{Step, lock};
 use crate::device::{Device, GlexDevice, Simulated};
@@ -12,7 +13,7 @@ use netloom_node::nodes::{ProcessSlot, ThreadOf};
 use netloom_node::time::Microticks;
 use std::sync::{Arc, Mutex};
 
-/// The NIC of a process' node.
+/// The NIC of a process's node.
 #[derive(Clone)]
 pub struct ThDevice {
     pub(super) node: u32,
@@ -23,7 +24,7 @@ pub struct ThDevice {
 }
 
 impl ThDevice {
-    /// That of a process.
+    /// The device of a process.
     pub fn new(slot: ProcessSlot<Nic>) -> Self {
         let ProcessSlot { node, process, thread, shared, common } = slot;
         ThDevice { node, process, thread, here: shared, common }
@@ -34,27 +35,27 @@ impl ThDevice {
         self.node
     }
 
-    /// Which of the node's processes this is.
+    /// The number of this process on its node.
     pub fn process(&self) -> u8 {
         self.process
     }
 
-    /// Processes of each node.
+    /// Processes per node.
     pub fn processes(&self) -> u8 {
         self.common.processes
     }
 
-    /// Nodes of the machine.
+    /// Number of nodes of the machine.
     pub fn nodes(&self) -> u32 {
         self.common.nodes
     }
 
-    /// What its instructions cost.
+    /// The costs of software steps.
     pub fn core(&self) -> &ThCoreConfig {
         &self.common.config.core
     }
 
-    /// Keeps a figure that the program measured.
+    /// Records a measurement of the program.
     pub fn measure(&self, key: u64, value: impl Into<u64>) {
         self.thread.measure(key, value);
     }
@@ -64,18 +65,20 @@ impl ThDevice {
         &self.common.config
     }
 
-    /// Makes an endpoint: a virtual port with a key and queues for so many events and as many mini-packets (the kernel's part: not timed).
+    /// Creates an endpoint: a virtual port with a key and queues for `entries` events and as many
+    /// mini-packets (by the kernel: not timed).
     ///
     /// # Errors
-    /// If all ports of the kind are taken, or the queues are too large for memory in one piece.
+    /// If all ports of the kind are in use, or the queues are too large for contiguous memory.
     pub fn create_endpoint(&self, submission: Submission, key: u16, entries: usize) -> Result<u8, Refusal> {
         self.create_endpoint_with(EndpointConfig::new(submission, key, entries))
     }
 
-    /// Makes an endpoint with queues of their own sizes, at virtual addresses if wanted, and in the memory of either CPU.
+    /// Creates an endpoint with queues of the given sizes, optionally at virtual addresses, in the memory of
+    /// either CPU.
     ///
     /// # Errors
-    /// As [`Self::create_endpoint`]; if a queue has no room at all, or no address at the begin of a page.
+    /// As [`Self::create_endpoint`]; if a queue has no capacity, or its address is not that of a page.
     pub fn create_endpoint_with(&self, config: EndpointConfig) -> Result<u8, Refusal> {
         let c = &self.common.config;
         config.events.check(c, EVENT_B)?;
@@ -83,27 +86,27 @@ impl ThDevice {
         lock(&self.here).take_port(config.submission, Port::new(self.process, config))
     }
 
-    /// How an endpoint was made.
+    /// The configuration of an endpoint.
     ///
     /// # Errors
-    /// If it is not the process' own.
+    /// If it does not belong to the process.
     pub fn endpoint(&self, endpoint: u8) -> Result<EndpointConfig, Refusal> {
         Ok(self.own(&mut lock(&self.here), endpoint)?.config)
     }
 
-    /// The address by which others reach an endpoint.
+    /// The address of an endpoint for other processes.
     ///
     /// # Errors
-    /// If it is not the process' own.
+    /// If it does not belong to the process.
     pub fn address(&self, endpoint: u8) -> Result<Address, Refusal> {
         let key = self.own(&mut lock(&self.here), endpoint)?.config.key;
         Ok(Address { node: self.node, vp: endpoint, key })
     }
 
-    /// Gives an endpoint back.
+    /// Frees an endpoint.
     ///
     /// # Errors
-    /// If it is not the process' own.
+    /// If it does not belong to the process.
     pub fn destroy_endpoint(&self, endpoint: u8) -> Result<(), Refusal> {
         self.own(&mut lock(&self.here), endpoint)?;
         lock(&self.here).free_port(endpoint);
@@ -114,12 +117,12 @@ impl ThDevice {
         here.port(endpoint).filter(|port| port.process == self.process).ok_or(Refusal::NotOwned)
     }
 
-    /// Stores bytes in the process' memory (not timed: what that takes is for [`Device::spend`]).
+    /// Stores bytes in the process's memory (not timed: model the time with [`Device::spend`]).
     pub fn store(&self, address: u64, bytes: &[u8]) {
         lock(&self.here).contents.store(place(self.process, address), bytes.len(), Some(bytes));
     }
 
-    /// Bytes of the process' memory; zeros where nothing was ever stored.
+    /// Bytes of the process's memory; zeros where nothing was stored.
     pub fn load(&self, address: u64, length: usize) -> Vec<u8> {
         lock(&self.here).contents.load_all(place(self.process, address), length)
     }

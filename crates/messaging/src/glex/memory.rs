@@ -1,4 +1,5 @@
-//! Memory that an endpoint registers, so that others reach it and the NIC reads it (sections 2.3 and 3.1).
+//! Memory registration: makes an endpoint's memory accessible to other nodes and to the NIC (sections 2.3 and
+//! 3.1).
 
 use super::device::ThDevice;
 use super::{Glex, Refusal, Step, lock};
@@ -14,10 +15,10 @@ pub struct Memory {
 }
 
 impl ThDevice {
-    /// Registers the pages of memory for an endpoint (the kernel's part: not timed).
+    /// Registers the pages of memory for an endpoint (by the kernel: not timed).
     ///
     /// # Errors
-    /// If all items of the memory checker are taken, or, where the cache is a buffer, all its entries.
+    /// If all items of the memory checker are in use or, if the cache is a buffer, all its entries.
     pub fn register(
         &self,
         endpoint: u8,
@@ -44,10 +45,10 @@ impl ThDevice {
         Ok(Memory { endpoint, item })
     }
 
-    /// Forgets memory that was registered (the kernel's part: not timed).
+    /// Deregisters memory (by the kernel: not timed).
     ///
     /// # Errors
-    /// If it was not.
+    /// If it is not registered.
     pub fn deregister(&self, memory: Memory) -> Result<(), Refusal> {
         let mut here = lock(&self.here);
         self.own(&mut here, memory.endpoint)?;
@@ -56,8 +57,9 @@ impl ThDevice {
 }
 
 impl Glex {
-    /// Registers memory on line, in the three steps of a refresh: the item is written to the memory checker; tags of its pages in the cache
-    /// are sought; those found are removed, and a register tells the program, which reads it until then.
+    /// Registers memory online, in the three steps of a refresh: the item is written to the memory checker;
+    /// the cache is searched for tags of its pages; matching tags are removed, and a register, which the
+    /// program polls meanwhile, reports completion.
     ///
     /// # Errors
     /// As [`ThDevice::register`].
@@ -73,7 +75,7 @@ impl Glex {
         Ok(memory)
     }
 
-    /// Forgets memory on line, in the same steps. From the first on nobody may reach it.
+    /// Deregisters memory online, in the same steps. From the first step on it is inaccessible.
     ///
     /// # Errors
     /// As [`ThDevice::deregister`].

@@ -1,7 +1,8 @@
-//! What programs on nodes with TH Express NICs call, after libglex (section 3.1): endpoints, which are virtual ports; registered memory;
-//! mini-packets, puts and gets, all of which are submitted and not waited for; events.
+//! The programming interface of nodes with TH Express NICs, modelled on libglex (section 3.1): endpoints,
+//! which are virtual ports; registered memory; mini-packets, puts and gets, all non-blocking; events.
 //!
-//! A program is an `async fn`, one for each process. There is no runtime: its node's host polls it when what it waits for has happened.
+//! A program is an `async fn`, one for each process. There is no async runtime: its node polls it when the
+//! condition that it waits for holds.
 //!
 //! ```
 //! use netloom_messaging::glex::Glex;
@@ -43,13 +44,15 @@ use std::ops::Deref;
 
 pub use memory::Memory;
 
-/// Most children of a collective descriptor: as `glex.h` (Xie, 2012) has for a set of addresses.
+/// Maximum number of children of a collective descriptor: that of `glex.h` (Xie, 2012) for a set of
+/// addresses.
 pub const CHILDREN: usize = 14;
 
-/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
+/// Creates the nodes' side of a block, by the machine's node numbers, with `processes` processes each, all of
+/// which run `program`.
 ///
 /// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
+/// If there are more than 255 processes per node.
 pub fn nics<F>(
     config: &ThConfig,
     network: &TiledConfig,
@@ -72,24 +75,24 @@ where
 pub enum Step {
     /// The library's instructions for an operation.
     Library,
-    /// So many lines of 64 B stored to the NIC.
+    /// Lines of 64 B stored to the NIC.
     Lines(u64),
-    /// So many lines copied in memory: data into a descriptor, or out of a queue.
+    /// Lines copied in memory: data to a descriptor, or from a queue.
     CopyLines(u64),
-    /// A look at memory.
+    /// A poll of memory.
     Poll,
     /// Instructions of the layers above, for this long.
     Compute(Microticks),
 }
 
-/// A process, as its program sees it: its device, and calls that wait.
+/// A process as its program sees it: its device, and calls that wait.
 #[derive(Clone)]
 pub struct Glex {
     device: ThDevice,
     core: CoreOf<Nic>,
 }
 
-/// All that does not wait.
+/// The calls that do not wait.
 impl Deref for Glex {
     type Target = ThDevice;
 
@@ -99,7 +102,7 @@ impl Deref for Glex {
 }
 
 impl Glex {
-    /// That of a process.
+    /// For a process.
     pub fn new(slot: ProcessSlot<Nic>) -> Self {
         let core = CoreOf::<Nic>::new(slot.thread.clone());
         Glex { device: ThDevice::new(slot), core }
@@ -116,7 +119,7 @@ impl Glex {
         self.core.done().await;
     }
 
-    /// Runs instructions of its own for so long.
+    /// Computes for this long.
     pub async fn compute_milliticks(&self, milliticks: u64) {
         self.step(Step::Compute(Microticks::of_milliticks(milliticks))).await;
     }
@@ -126,12 +129,12 @@ impl Glex {
         self.core.now()
     }
 
-    /// Waits for something in memory, for so long at most.
+    /// Waits for a condition in memory, up to a time limit.
     async fn wait(&self, watch: Watch, milliticks: Option<u64>) {
         self.core.wait(watch, milliticks.map(Microticks::of_milliticks)).await;
     }
 
-    /// Polls memory until what lies there is what is waited for.
+    /// Polls memory until its contents match.
     pub async fn wait_memory(&self, address: u64, bytes: u64, is_it: impl Fn(&[u8]) -> bool) {
         while !is_it(&self.load(address, bytes as usize)) {
             self.wait(Watch::Memory { address, bytes }, None).await;

@@ -1,4 +1,5 @@
-//! What programs submit, all of it without waiting (section 3.1): mini-packets, puts, gets, control packets, and lists of them.
+//! The requests of programs, all non-blocking (section 3.1): mini-packets, puts, gets, control packets, and
+//! lists of them.
 
 use super::device::ThDevice;
 use super::{CHILDREN, Glex, Refusal, Step, lock};
@@ -23,7 +24,7 @@ impl Glex {
         self.post(endpoint, Request::mini_packet(&[to], data).with(options)).await
     }
 
-    /// Sends a control packet, which may set off a sequence at the other port (section 2.5).
+    /// Sends a control packet, which may trigger a sequence at the remote port (section 2.5).
     ///
     /// # Errors
     /// As [`Self::send_mini_packet`].
@@ -37,7 +38,7 @@ impl Glex {
         self.post(endpoint, Request::control(&[to], data).with(options)).await
     }
 
-    /// Puts data that is in the descriptor itself.
+    /// Puts data contained in the descriptor.
     ///
     /// # Errors
     /// If it is too long, or the descriptor queue is full.
@@ -52,10 +53,10 @@ impl Glex {
         self.post(endpoint, Request::put_immediate(&[to], remote, data).with(options)).await
     }
 
-    /// Puts so many bytes of this side's memory into the other's.
+    /// Puts bytes of local memory into remote memory.
     ///
     /// # Errors
-    /// If that are none or too many, or the descriptor queue is full.
+    /// If the length is zero or too large, or the descriptor queue is full.
     pub async fn put(
         &self,
         endpoint: u8,
@@ -66,11 +67,12 @@ impl Glex {
         self.post(endpoint, Request::put(&[to], places).with(options)).await
     }
 
-    /// Puts data that is in the descriptor itself to the same place at several children, of which each has its event and this side one for
-    /// each: a collective descriptor, which is submitted once and used as many times (section 2.5).
+    /// Puts data contained in the descriptor to the same address at several children, each of which gets its
+    /// event; this side gets one event for each: a collective descriptor, which is submitted once and used
+    /// for each child (section 2.5).
     ///
     /// # Errors
-    /// If there are none, or more than [`CHILDREN`]; as [`Self::put_immediate`].
+    /// If there are no children, or more than [`CHILDREN`]; as [`Self::put_immediate`].
     pub async fn put_to_children(
         &self,
         endpoint: u8,
@@ -82,10 +84,11 @@ impl Glex {
         self.post(endpoint, Request::put_immediate(children, remote, data).with(options)).await
     }
 
-    /// Gets so many bytes of the other side's memory into this one's. Its events tell that all has come, and that all has been read.
+    /// Gets bytes of remote memory into local memory. The local event reports that all data has arrived, the
+    /// remote one that all has been read.
     ///
     /// # Errors
-    /// If that are none or too many, or the descriptor queue is full.
+    /// If the length is zero or too large, or the descriptor queue is full.
     pub async fn get(
         &self,
         endpoint: u8,
@@ -96,10 +99,11 @@ impl Glex {
         self.post(endpoint, Request::get(to, places).with(options)).await
     }
 
-    /// Posts a list of requests, one behind another.
+    /// Posts a list of requests in order.
     ///
     /// # Errors
-    /// At the first that is refused: its place in the list, and why. Those before it have been posted.
+    /// At the first that is rejected: its index in the list, and the reason. Those before it have been
+    /// posted.
     pub async fn post_list(&self, endpoint: u8, requests: Vec<Request>) -> Result<(), (usize, Refusal)> {
         for (place, request) in requests.into_iter().enumerate() {
             self.post(endpoint, request).await.map_err(|refusal| (place, refusal))?;
@@ -110,7 +114,7 @@ impl Glex {
     /// Posts a request.
     ///
     /// # Errors
-    /// If it cannot be; if the descriptor queue is full.
+    /// If it is invalid, or the descriptor queue is full.
     pub async fn post(&self, endpoint: u8, request: Request) -> Result<(), Refusal> {
         self.device.post(endpoint, request)?;
         self.core.done().await;
@@ -156,7 +160,7 @@ impl ThDevice {
         Ok(())
     }
 
-    /// Whether a request can be.
+    /// Checks a request.
     fn check(&self, request: &Request) -> Result<(), Refusal> {
         let config = &self.common.config;
         let Request { operation, to, local, remote, bytes, step, options } = request;
@@ -185,7 +189,7 @@ impl ThDevice {
                 }
                 _ => false,
             };
-        // More control packets than are kept would never be there.
+        // A sequence cannot wait for more control packets than are buffered.
         let can_start = step.after.is_none_or(|after| after <= config.control_packets);
         let is_possible = is_length && fits(local) && fits(remote) && is_addressed && is_reduced && can_start;
         if is_possible { Ok(()) } else { Err(Refusal::Invalid) }

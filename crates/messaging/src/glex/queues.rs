@@ -1,5 +1,5 @@
-//! Queues as programs read them (section 2.7): events, mini-packets, requests that failed; and, for the kernel's part, interrupts and error
-//! packets.
+//! Queues as programs read them (section 2.7): events, mini-packets, failed requests; and, for the kernel,
+//! interrupts and error packets.
 
 use super::device::ThDevice;
 use super::{Glex, Refusal, Step, lock};
@@ -7,22 +7,22 @@ use crate::device::Device;
 use netloom_nic::th::{ErrorPacket, Event, FailedRequest, Interrupt, MiniPacket, Watch};
 
 impl ThDevice {
-    /// Whether there is an event, or a mini-packet: not timed, for who waits for them otherwise.
+    /// Whether there is an event, or a mini-packet: not timed, for programs that wait in another way.
     pub fn has_any(&self, endpoint: u8) -> (bool, bool) {
         let mut here = lock(&self.here);
         self.own(&mut here, endpoint)
             .map_or((false, false), |port| (!port.events.is_quiet(), !port.mini_packets.is_quiet()))
     }
 
-    /// Takes so many events from the queue, which have been looked at.
+    /// Removes `count` events that have been probed from the queue.
     ///
     /// # Errors
-    /// If there are not so many; if it is not the process' own.
+    /// If there are fewer, or the endpoint does not belong to the process.
     pub fn discard_events(&self, endpoint: u8, count: usize) -> Result<(), Refusal> {
         self.own(&mut lock(&self.here), endpoint)?.events.discard(count)
     }
 
-    /// A mini-packet is copied out of the queue at its full length.
+    /// Takes a mini-packet: it is copied from the queue at its full length.
     pub(super) fn take_mini_packet(&self, endpoint: u8) -> Result<MiniPacket, Refusal> {
         let mini = self.own(&mut lock(&self.here), endpoint)?.mini_packets.pop()?;
         let lines = u64::from(self.common.config.mini_packet_B.div_ceil(64));
@@ -30,18 +30,18 @@ impl ThDevice {
         Ok(mini)
     }
 
-    /// Takes so many mini-packets from the queue, which have been looked at.
+    /// Removes `count` mini-packets that have been probed from the queue.
     ///
     /// # Errors
-    /// If there are not so many; if it is not the process' own.
+    /// If there are fewer, or the endpoint does not belong to the process.
     pub fn discard_mini_packets(&self, endpoint: u8, count: usize) -> Result<(), Refusal> {
         self.own(&mut lock(&self.here), endpoint)?.mini_packets.discard(count)
     }
 
-    /// Lets queues of an endpoint interrupt when they are no longer empty, until this is taken back.
+    /// Enables or disables interrupts for when queues of an endpoint become nonempty.
     ///
     /// # Errors
-    /// If it is not the process' own.
+    /// If it does not belong to the process.
     pub fn interrupt_when_not_empty(
         &self,
         endpoint: u8,
@@ -52,7 +52,8 @@ impl ThDevice {
         Ok(())
     }
 
-    /// Sets up the error packet queue of the node with so much room, or without room none, and whether each refused packet interrupts.
+    /// Sets up the node's error packet queue with this capacity, 0 for none, and whether each rejected packet
+    /// interrupts.
     pub fn save_error_packets(&self, entries: usize, interrupt: bool) {
         let mut here = lock(&self.here);
         here.errors.resize(entries);
@@ -61,10 +62,11 @@ impl ThDevice {
 }
 
 impl Glex {
-    /// Looks once whether there is an event, and takes it.
+    /// Polls once for an event, and takes it.
     ///
     /// # Errors
-    /// If there is none; if the queue was full and some were lost; if it is not the process' own.
+    /// If there is none, the queue was full and events were lost, or the endpoint does not belong to the
+    /// process.
     pub async fn poll_event(&self, endpoint: u8) -> Result<Event, Refusal> {
         self.step(Step::Poll).await;
         self.own(&mut lock(&self.here), endpoint)?.events.pop()
@@ -73,13 +75,13 @@ impl Glex {
     /// Polls until there is an event, and takes it.
     ///
     /// # Errors
-    /// If the queue was full and some were lost; if it is not the process' own.
+    /// If the queue was full and events were lost, or the endpoint does not belong to the process.
     pub async fn wait_event(&self, endpoint: u8) -> Result<Event, Refusal> {
         self.wait(Watch::Events(endpoint), None).await;
         self.own(&mut lock(&self.here), endpoint)?.events.pop()
     }
 
-    /// Polls until there is an event, but for so long at most, and takes it.
+    /// Polls until there is an event, up to a time limit, and takes it.
     ///
     /// # Errors
     /// As [`Self::poll_event`].
@@ -88,16 +90,16 @@ impl Glex {
         self.own(&mut lock(&self.here), endpoint)?.events.pop()
     }
 
-    /// Looks at the event so far behind the first, which stays in the queue.
+    /// Reads the event at index `place`, which stays in the queue.
     ///
     /// # Errors
-    /// If there are not so many; if it is not the process' own.
+    /// If there are fewer, or the endpoint does not belong to the process.
     pub async fn probe_event(&self, endpoint: u8, place: usize) -> Result<Event, Refusal> {
         self.step(Step::Poll).await;
         self.own(&mut lock(&self.here), endpoint)?.events.peek(place).copied().ok_or(Refusal::Empty)
     }
 
-    /// Looks once whether there is a mini-packet, and takes it.
+    /// Polls once for a mini-packet, and takes it.
     ///
     /// # Errors
     /// As [`Self::poll_event`].
@@ -119,7 +121,7 @@ impl Glex {
         taken
     }
 
-    /// Polls until there is a mini-packet, but for so long at most, and takes it.
+    /// Polls until there is a mini-packet, up to a time limit, and takes it.
     ///
     /// # Errors
     /// As [`Self::poll_event`].
@@ -130,16 +132,16 @@ impl Glex {
         taken
     }
 
-    /// Looks at the mini-packet so far behind the first, which stays in the queue and is not copied.
+    /// Reads the mini-packet at index `place`, which stays in the queue and is not copied.
     ///
     /// # Errors
-    /// If there are not so many; if it is not the process' own.
+    /// If there are fewer, or the endpoint does not belong to the process.
     pub async fn probe_mini_packet(&self, endpoint: u8, place: usize) -> Result<MiniPacket, Refusal> {
         self.step(Step::Poll).await;
         self.own(&mut lock(&self.here), endpoint)?.mini_packets.peek(place).cloned().ok_or(Refusal::Empty)
     }
 
-    /// Looks once whether a request of this endpoint has failed, whether or not it was to have an event.
+    /// Polls once for a failed request of this endpoint, with or without an event.
     ///
     /// # Errors
     /// As [`Self::poll_event`].
@@ -148,7 +150,8 @@ impl Glex {
         self.own(&mut lock(&self.here), endpoint)?.failed.pop()
     }
 
-    /// Sleeps until there is an interrupt, and takes it: what the node's system software does, for whichever process calls this.
+    /// Sleeps until there is an interrupt, and takes it: the role of the node's system software, for any
+    /// process.
     ///
     /// # Errors
     /// If the queue was full and some were lost.
@@ -162,7 +165,7 @@ impl Glex {
         }
     }
 
-    /// Looks once whether there is an error packet, and takes it.
+    /// Polls once for an error packet, and takes it.
     ///
     /// # Errors
     /// If there is none; if the queue was full and some were lost.

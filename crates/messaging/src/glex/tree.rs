@@ -1,37 +1,38 @@
-//! Collective operations that NICs do by themselves (sections 2.5 and 4.7): a node's place in a tree, and the sequences of descriptors that
-//! control packets set off there.
+//! Collective operations executed by NICs alone (sections 2.5 and 4.7): a node's position in a tree, and the
+//! sequences of descriptors that control packets trigger there.
 
 use netloom_nic::th::{Address, Options, Reduction, Request, Swap};
 
-/// A collective operation. Barriers also part one operation from the next (section 4.7).
+/// A collective operation. Barriers also separate an operation from the next (section 4.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeOperation {
-    /// All wait for all. At the end an event of number 0 tells it.
+    /// A barrier. An event with number 0 reports its end.
     Barrier,
-    /// The root's data to all: what comes is a mini-packet, at all but the root.
+    /// The root's data to all: a mini-packet delivers it, except at the root.
     Broadcast,
-    /// The sum of all numbers to all: what comes is a mini-packet.
+    /// The sum of all numbers to all: a mini-packet delivers it.
     Sum,
 }
 
-/// A node's place in a tree.
+/// A node's position in a tree.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The port above; none at the root.
+    /// The parent port; `None` at the root.
     pub parent: Option<Address>,
-    /// Those below.
+    /// The child ports.
     pub children: Vec<Address>,
 }
 
 impl Tree {
-    /// The place of number `me` of so many, each with up to `degree` below it: 0 is the root.
+    /// The position of number `me` among `count`, each with up to `degree` children: 0 is the root.
     pub fn regular(me: u32, count: u32, degree: u32, address: impl Fn(u32) -> Address) -> Self {
         let (first, last) = (degree * me + 1, (degree * me + degree).min(count.saturating_sub(1)));
         let parent = (me > 0).then(|| address((me - 1) / degree));
         Tree { parent, children: (first..=last).map(address).collect() }
     }
 
-    /// What a NIC is to do by itself: up the tree with what is summed, and down again. At the end the port tells itself of it.
+    /// The sequences for a NIC: up the tree with the reduction, and down again. At the end the port notifies
+    /// itself.
     pub fn sequences(&self, operation: TreeOperation, mine: &[u8]) -> Vec<Request> {
         let count = self.children.len() as u32;
         let mine = if operation == TreeOperation::Barrier { &[] } else { mine };

@@ -5,12 +5,13 @@ use netloom_nic::aries::Common;
 use netloom_node::time::Microticks;
 
 impl Gni {
-    /// Reads the NIC's event timer, millionths of a tick since some time: a load from the NIC, which crosses the host interface twice.
+    /// Reads the NIC's event timer, millionths of a tick since an arbitrary time: a load from the NIC, which
+    /// crosses the host interface twice.
     pub async fn timer(&self) -> Microticks {
         self.read_clock(Common::timer).await
     }
 
-    /// Reads the global clock, which all nodes have nearly the same, millionths of a tick.
+    /// Reads the global clock, which is nearly the same on all nodes, millionths of a tick.
     pub async fn global_clock(&self) -> Microticks {
         self.read_clock(Common::global_clock).await
     }

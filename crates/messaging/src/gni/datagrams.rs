@@ -1,42 +1,43 @@
-//! Datagrams (`GNI_EpPostData…`): two processes of a job that have both posted one exchange them, so that they can agree on what else to do. A
-//! datagram is bound to a process, or for whoever has posted one for this process.
+//! Datagrams (`GNI_EpPostData…`): two processes of a job that have both posted one exchange them, to set up
+//! further communication. A datagram is bound to a process, or unbound, for any process that has posted one
+//! for this process.
 
-use super::letters::{LETTER_MAX_B, Letter, Service};
+use super::node_messages::{NODE_MESSAGE_MAX_B, NodeMessage, Service};
 use super::{Gni, Shared, Step, lock};
 use netloom_nic::aries::Watch;
 use netloom_nic::aries::status::Refusal;
 use netloom_node::time::Microticks;
 
-/// How far a datagram is (`gni_post_state_t`).
+/// The state of a datagram (`gni_post_state_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramState {
-    /// Nobody has answered.
+    /// No answer yet.
     Pending,
     /// Exchanged.
     Completed,
-    /// Taken back.
+    /// Cancelled.
     Terminated,
-    /// It could not be delivered.
+    /// Not deliverable.
     Error,
 }
 
-/// A datagram of this process that has come to an end.
+/// A datagram of this process that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// How.
+    /// Its final state.
     pub state: DatagramState,
-    /// Virtual node and process that it was exchanged with, or was for.
+    /// Virtual node and process of its partner, or its intended one.
     pub with: Option<(u32, u8)>,
-    /// What that sent.
+    /// The partner's data.
     pub data: Vec<u8>,
 }
 
-/// Which one is meant.
+/// Identifies a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramKey {
-    /// That without an identifier for a process, or for anybody.
+    /// The one without an identifier that is bound to this process, or unbound.
     For(Option<(u32, u8)>),
-    /// That of an identifier.
+    /// The one with this identifier.
     Id(u64),
 }
 
@@ -44,7 +45,7 @@ pub enum DatagramKey {
 pub struct Posted {
     process: u8,
     ptag: u8,
-    /// Its number at this node.
+    /// Its number on this node.
     number: u64,
     id: Option<u64>,
     to: Option<(u32, u8)>,
@@ -65,40 +66,45 @@ impl Posted {
 }
 
 impl Shared {
-    /// Brings datagrams that have come together with those that wait here; returns the answers that are to be sent, and to which node.
-    fn match_datagrams(&mut self, place: u32) -> Vec<(u32, Letter)> {
+    /// Matches arrived datagrams with those posted here; returns the answers to be sent, with their nodes.
+    fn match_datagrams(&mut self, place: u32) -> Vec<(u32, NodeMessage)> {
         let mut answers = vec![];
-        for (letter, node) in std::mem::take(&mut self.letters.failed) {
-            let lost = |p: &&mut Posted| p.number == letter.number && letter.service == Service::Datagram;
+        for (node_message, node) in std::mem::take(&mut self.node_messages.failed) {
+            let lost = |p: &&mut Posted| {
+                p.number == node_message.number && node_message.service == Service::Datagram
+            };
             if let Some(posted) = self.datagrams.iter_mut().find(lost)
                 && posted.state == DatagramState::Pending
             {
-                (posted.state, posted.answer) = (DatagramState::Error, Some(((node, letter.to), vec![])));
+                (posted.state, posted.answer) =
+                    (DatagramState::Error, Some(((node, node_message.to), vec![])));
             }
         }
-        // What was taken back before anybody looked has never come.
-        let all = std::mem::take(&mut self.letters.came);
+        // A datagram that was cancelled before it was processed counts as never received.
+        let all = std::mem::take(&mut self.node_messages.came);
         let (back, came): (Vec<_>, Vec<_>) = all.into_iter().partition(|l| l.service == Service::Cancel);
-        let is_back = |l: &Letter| {
+        let is_back = |l: &NodeMessage| {
             l.service == Service::Datagram && back.iter().any(|b| (b.from, b.number) == (l.from, l.number))
         };
-        for letter in came.into_iter().filter(|letter| !is_back(letter)) {
-            match letter.service {
+        for node_message in came.into_iter().filter(|node_message| !is_back(node_message)) {
+            match node_message.service {
                 Service::Datagram => {
                     let waits = |p: &Posted| {
-                        (p.process, p.ptag, p.state) == (letter.to, letter.ptag, DatagramState::Pending)
+                        (p.process, p.ptag, p.state)
+                            == (node_message.to, node_message.ptag, DatagramState::Pending)
                     };
-                    let fits = |p: &Posted| match letter.answers {
-                        0 => p.to == Some(letter.from),
+                    let fits = |p: &Posted| match node_message.answers {
+                        0 => p.to == Some(node_message.from),
                         number => p.number == number,
                     };
                     let all = &mut self.datagrams;
                     let exact = all.iter().position(|p| waits(p) && fits(p));
                     let anybody = || all.iter().position(|p| waits(p) && p.to.is_none());
-                    let Some(found) = exact.or_else(|| anybody().filter(|_| letter.answers == 0)) else {
-                        // An answer to what is no longer waited for is of no use.
-                        if letter.answers == 0 {
-                            self.letters.came.push_back(letter);
+                    let Some(found) = exact.or_else(|| anybody().filter(|_| node_message.answers == 0))
+                    else {
+                        // An answer that is no longer awaited is ignored.
+                        if node_message.answers == 0 {
+                            self.node_messages.came.push_back(node_message);
                         }
                         continue;
                     };
@@ -106,15 +112,17 @@ impl Shared {
                     if !posted.is_sent {
                         posted.is_sent = true;
                         let from = (place, posted.process);
-                        let (to, number, data) = (letter.from.1, posted.number, posted.data.clone());
-                        let (service, ptag, answers_to) = (Service::Datagram, posted.ptag, letter.number);
-                        let answer = Letter { service, ptag, from, to, number, answers: answers_to, data };
-                        answers.push((letter.from.0, answer));
+                        let (to, number, data) = (node_message.from.1, posted.number, posted.data.clone());
+                        let (service, ptag, answers_to) =
+                            (Service::Datagram, posted.ptag, node_message.number);
+                        let answer =
+                            NodeMessage { service, ptag, from, to, number, answers: answers_to, data };
+                        answers.push((node_message.from.0, answer));
                     }
                     (posted.state, posted.answer) =
-                        (DatagramState::Completed, Some((letter.from, letter.data)));
+                        (DatagramState::Completed, Some((node_message.from, node_message.data)));
                 }
-                _ => self.letters.came.push_back(letter),
+                _ => self.node_messages.came.push_back(node_message),
             }
         }
         answers
@@ -123,19 +131,20 @@ impl Shared {
 
 impl Gni {
     async fn progress_datagrams(&self) {
-        self.sort_letters().await;
+        self.sort_node_messages().await;
         let place = self.place();
         let answers = lock(&self.library).match_datagrams(place);
         for (node, answer) in answers {
-            // A node that has too many letters on their way takes this one back, and the other side tries in vain.
-            let _ = self.send_letter(node, answer, true).await;
+            // A node with too many node messages in flight cancels this one, and the other side's attempt
+            // fails.
+            let _ = self.send_node_message(node, answer, true).await;
         }
     }
 
-    /// Posts a datagram for a process of the job, or for anybody (`GNI_EpPostData`, `EpPostDataWId`).
+    /// Posts a datagram for a process of the job, or an unbound one (`GNI_EpPostData`, `EpPostDataWId`).
     ///
     /// # Errors
-    /// If it is longer than 128 B, or for nobody; if there is one of the same key.
+    /// If it is longer than 128 B, the process does not exist, or there is one with the same key.
     pub async fn post_datagram(
         &self,
         to: Option<(u32, u8)>,
@@ -143,7 +152,7 @@ impl Gni {
         data: &[u8],
     ) -> Result<(), Refusal> {
         let (ptag, process) = (self.ptag()?, self.process);
-        if data.len() > LETTER_MAX_B {
+        if data.len() > NODE_MESSAGE_MAX_B {
             return Err(Refusal::Size);
         }
         if to.is_some_and(|(node, process)| node >= self.job().nodes() || process >= self.processes()) {
@@ -161,25 +170,25 @@ impl Gni {
             library.datagrams.push(Posted { process, ptag, number, id, to, data, is_sent, state, answer });
             number
         };
-        // Who it is for may have been first.
+        // The partner may have posted first.
         self.progress_datagrams().await;
         let Some((node, other)) = to else { return Ok(()) };
         let from = (self.place(), process);
-        let letter = {
+        let node_message = {
             let mut library = lock(&self.library);
             let posted = library.datagrams.iter_mut().find(|p| p.number == number && !p.is_sent);
             let Some(posted) = posted else { return Ok(()) };
             posted.is_sent = true;
             let (service, data) = (Service::Datagram, posted.data.clone());
-            Letter { service, ptag, from, to: other, number, answers: 0, data }
+            NodeMessage { service, ptag, from, to: other, number, answers: 0, data }
         };
-        self.send_letter(node, letter, true).await
+        self.send_node_message(node, node_message, true).await
     }
 
-    /// Looks once how far a datagram is. One that has come to an end is forgotten with this (`GNI_EpPostDataTest`, `…ById`).
+    /// Tests the state of a datagram. One that has ended is removed (`GNI_EpPostDataTest`, `…ById`).
     ///
     /// # Errors
-    /// If there is none of that key; [`Refusal::NotDone`] if it is pending.
+    /// If there is none with this key; [`Refusal::NotDone`] if it is pending.
     pub async fn test_datagram(&self, key: DatagramKey) -> Result<Datagram, Refusal> {
         self.step(Step::Poll).await;
         self.progress_datagrams().await;
@@ -193,7 +202,7 @@ impl Gni {
         Ok(Datagram { state: posted.state, with, data })
     }
 
-    /// Waits until a datagram has come to an end, for so long at most or without end (`GNI_EpPostDataWait`, `…ById`).
+    /// Waits until a datagram has ended, with an optional time limit (`GNI_EpPostDataWait`, `…ById`).
     ///
     /// # Errors
     /// As [`Self::test_datagram`].
@@ -205,24 +214,24 @@ impl Gni {
         let end = milliticks.map(|most| self.now() + Microticks::of_milliticks(most));
         loop {
             match self.test_datagram(key).await {
-                Err(Refusal::NotDone) => self.wait_for_letters(end).await?,
+                Err(Refusal::NotDone) => self.wait_for_node_messages(end).await?,
                 found => return found,
             }
         }
     }
 
-    /// Waits until a letter has come, or a time.
-    pub(super) async fn wait_for_letters(&self, end: Option<Microticks>) -> Result<(), Refusal> {
+    /// Waits until a node message has arrived, or a time.
+    pub(super) async fn wait_for_node_messages(&self, end: Option<Microticks>) -> Result<(), Refusal> {
         let left = end.map(|end| end.saturating_sub(self.now()));
         if left == Some(Microticks::ZERO) {
             return Err(Refusal::NotDone);
         }
-        self.core.wait(Watch::Queue(self.letter_queue()), left).await;
+        self.core.wait(Watch::Queue(self.node_message_queue()), left).await;
         Ok(())
     }
 
-    /// The key of a datagram that has come to an end, for so long at most or without end (`GNI_PostDataProbe`, `…ById`,
-    /// `PostdataProbeWaitById`); none: it looks once.
+    /// The key of a datagram that has ended, waiting up to a time limit (`GNI_PostDataProbe`, `…ById`,
+    /// `PostdataProbeWaitById`); without one it tests once.
     ///
     /// # Errors
     /// If there is none.
@@ -237,15 +246,15 @@ impl Gni {
             if let Some(posted) = lock(&self.library).datagrams.iter().find(ended) {
                 return Ok(posted.id.map_or(DatagramKey::For(posted.to), DatagramKey::Id));
             }
-            self.wait_for_letters(Some(end)).await.map_err(|_| Refusal::NoMatch)?;
+            self.wait_for_node_messages(Some(end)).await.map_err(|_| Refusal::NoMatch)?;
         }
     }
 
-    /// Takes a datagram back that is pending (`GNI_EpPostDataCancel`, `…ById`); it is still to be tested. If the other side has it already, that
-    /// is done with it.
+    /// Cancels a pending datagram (`GNI_EpPostDataCancel`, `…ById`); it must still be tested. If the other
+    /// side already has it, the exchange completes there.
     ///
     /// # Errors
-    /// If there is none of that key; if it has come to an end.
+    /// If there is none with this key, or it has ended.
     pub async fn cancel_datagram(&self, key: DatagramKey) -> Result<(), Refusal> {
         self.progress_datagrams().await;
         let from = (self.place(), self.process);
@@ -259,11 +268,11 @@ impl Gni {
             posted.state = DatagramState::Terminated;
             let (service, ptag, number) = (Service::Cancel, posted.ptag, posted.number);
             posted.to.filter(|_| posted.is_sent).map(|(node, to)| {
-                (node, Letter { service, ptag, from, to, number, answers: 0, data: vec![] })
+                (node, NodeMessage { service, ptag, from, to, number, answers: 0, data: vec![] })
             })
         };
         match back {
-            Some((node, letter)) => self.send_letter(node, letter, true).await,
+            Some((node, node_message)) => self.send_node_message(node, node_message, true).await,
             None => Ok(()),
         }
     }

@@ -1,4 +1,5 @@
-//! An Aries NIC as software of a simulated process sees it: what the kernel sets up, and what the library does without waiting.
+//! An Aries NIC as seen by the software of a simulated process: set-up by the kernel, and operations of the
+//! library that do not wait.
 
 use super::{Endpoint, MemOptions, Post, PostKind, Resources, Step, lock};
 use crate::device::{Device, GniDevice, Handle, Simulated};
@@ -11,7 +12,7 @@ use netloom_node::nodes::{ProcessSlot, ThreadOf};
 use netloom_node::time::Microticks;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The NIC of a process' node.
+/// The NIC of a process's node.
 #[derive(Clone)]
 pub struct AriesDevice {
     pub(super) node: u32,
@@ -19,7 +20,7 @@ pub struct AriesDevice {
     thread: ThreadOf<Nic>,
     pub(super) here: Arc<Mutex<Node>>,
     pub(super) common: Arc<Common>,
-    /// The process' own FMA descriptor.
+    /// The process's own FMA descriptor.
     descriptor: Arc<OnceLock<u8>>,
 }
 
@@ -34,39 +35,39 @@ impl AriesDevice {
         self.node
     }
 
-    /// Which of the node's processes this is.
+    /// The number of this process on its node.
     pub fn process(&self) -> u8 {
         self.process
     }
 
-    /// Processes of each node.
+    /// Processes per node.
     pub fn processes(&self) -> u8 {
         self.common.processes
     }
 
-    /// The job that it has signed on to.
+    /// The job that it is attached to.
     ///
     /// # Panics
-    /// If it has not.
+    /// If it is not attached.
     pub fn job(&self) -> &Job {
         let ptag = self.ptag().expect("signed on");
         self.common.job(ptag).expect("it exists")
     }
 
-    /// Which of its job's virtual nodes this is.
+    /// The virtual node of this process in its job.
     ///
     /// # Panics
-    /// If it has not signed on.
+    /// If it is not attached.
     pub fn place(&self) -> u32 {
         self.job().place(self.node).expect("of the job")
     }
 
-    /// Keeps a figure that the program measured.
+    /// Records a measurement of the program.
     pub fn measure(&self, key: u64, value: impl Into<u64>) {
         self.thread.measure(key, value);
     }
 
-    /// What its instructions cost.
+    /// The costs of software steps.
     pub fn core(&self) -> &CoreConfig {
         &self.common.config.core
     }
@@ -75,10 +76,11 @@ impl AriesDevice {
         lock(&self.here).attached.get(&self.process).copied().ok_or(Refusal::Permission)
     }
 
-    /// Signs on to a communication domain, with which comes an FMA descriptor (the kernel's part: it is not timed).
+    /// Attaches to a communication domain, and allocates an FMA descriptor (by the kernel: not timed).
     ///
     /// # Errors
-    /// If there is none of this ptag and cookie for this node; if all 127 FMA descriptors of the NIC are taken.
+    /// If there is no domain with this ptag and cookie for this node, or all 127 FMA descriptors of the NIC
+    /// are in use.
     pub fn cdm_attach(&self, ptag: u8, cookie: u32) -> Result<(), Refusal> {
         let job = self.common.job(ptag).filter(|job| job.cookie == cookie && job.place(self.node).is_some());
         job.ok_or(Refusal::Permission)?;
@@ -92,10 +94,11 @@ impl AriesDevice {
         Ok(())
     }
 
-    /// Signs off (the kernel's part): the process' memory, queues and FMA descriptor are free again. It does not sign on once more.
+    /// Detaches (by the kernel): frees the process's memory, queues and FMA descriptor. It cannot attach
+    /// again.
     ///
     /// # Errors
-    /// If it has not signed on.
+    /// If it is not attached.
     pub fn cdm_destroy(&self) -> Result<(), Refusal> {
         self.ptag()?;
         let mut here = lock(&self.here);
@@ -108,7 +111,7 @@ impl AriesDevice {
         Ok(())
     }
 
-    /// What of the NIC is in use (`GNI_GetDevResInfo`).
+    /// The resources of the NIC in use (`GNI_GetDevResInfo`).
     pub fn resources(&self) -> Resources {
         let here = lock(&self.here);
         let queues = here.queues.iter().flatten().count();
@@ -116,19 +119,20 @@ impl AriesDevice {
         Resources { descriptors, segments, queues }
     }
 
-    /// Sets aside memory domain handles of this NIC for the job's virtual ones (the kernel's part). One process of a node does it.
+    /// Reserves memory domain handles of this NIC for the job's virtual ones (by the kernel), once per node.
     ///
     /// # Errors
-    /// If that many in a row are not free, or it has been done.
+    /// If there are not enough consecutive free handles, or they have already been reserved.
     pub fn reserve_virtual_handles(&self, count: u16) -> Result<(), Refusal> {
         let ptag = self.ptag()?;
         lock(&self.here).domains.reserve(ptag, count)
     }
 
-    /// Registers memory of the process (the kernel's part).
+    /// Registers memory of the process (by the kernel).
     ///
     /// # Errors
-    /// If it is empty or longer than an offset can tell, if all 4,096 handles are taken, or if the virtual one is not the job's or taken.
+    /// If it is empty or exceeds the range of an offset, all 4,096 handles are in use, or the virtual handle
+    /// is not the job's or in use.
     pub fn mem_register(&self, address: u64, bytes: u64, options: MemOptions) -> Result<MemHandle, Refusal> {
         let MemOptions { queue, page, is_read_only, virtual_mdh } = options;
         let (process, ptag) = (self.process, self.ptag()?);
@@ -139,26 +143,26 @@ impl AriesDevice {
         lock(&self.here).domains.register(segment, virtual_mdh)
     }
 
-    /// Forgets memory that was registered.
+    /// Deregisters memory.
     ///
     /// # Errors
-    /// If it was not.
+    /// If it is not registered.
     pub fn mem_deregister(&self, memory: MemHandle) -> Result<(), Refusal> {
         let ptag = self.ptag()?;
         lock(&self.here).domains.deregister(ptag, memory)
     }
 
-    /// Stores bytes in the process' memory (not timed: what that takes is for [`Device::spend`]).
+    /// Stores bytes in the process's memory (not timed: model the time with [`Device::spend`]).
     pub fn store(&self, address: u64, bytes: &[u8]) {
         lock(&self.here).contents.store(place(self.process, address), bytes.len(), Some(bytes));
     }
 
-    /// Bytes of the process' memory; zeros where nothing was ever stored.
+    /// Bytes of the process's memory; zeros where nothing was stored.
     pub fn load(&self, address: u64, length: usize) -> Vec<u8> {
         lock(&self.here).contents.load_all(place(self.process, address), length)
     }
 
-    /// Stores a word, little-endian as the machine has it.
+    /// Stores a word, little-endian as on the machine.
     pub fn store_word(&self, address: u64, word: u64) {
         self.store(address, &word.to_le_bytes());
     }
@@ -168,29 +172,29 @@ impl AriesDevice {
         u64::from_le_bytes(self.load(address, 8).try_into().expect("eight bytes"))
     }
 
-    /// The process' own FMA descriptor.
+    /// The process's own FMA descriptor.
     ///
     /// # Panics
-    /// If it has not signed on.
+    /// If it is not attached.
     pub fn descriptor(&self) -> u8 {
         *self.descriptor.get().expect("signed on")
     }
 
-    /// One more FMA descriptor, for a thread of its own (the kernel's part).
+    /// Allocates a further FMA descriptor, for a separate thread (by the kernel).
     ///
     /// # Errors
-    /// If all 127 are taken.
+    /// If all 127 are in use.
     pub fn fma_descriptor(&self) -> Result<u8, Refusal> {
         self.ptag()?;
         lock(&self.here).take_descriptor()
     }
 
-    /// Gives it back.
+    /// Frees an FMA descriptor.
     pub fn free_fma_descriptor(&self, descriptor: u8) {
         lock(&self.here).descriptors &= !(1 << descriptor);
     }
 
-    /// Takes these steps and stores so many bytes to the NIC, which say this.
+    /// Takes these steps and stores a command of this size to the NIC.
     pub(super) fn write(&self, steps: &[Step], bytes: u32, command: Command) {
         let time = steps.iter().map(|&step| self.time_of(step)).sum();
         self.thread.spend_and_submit(time, Submission::Write { bytes, command: Box::new(command) });

@@ -7,7 +7,7 @@ use netloom_nic::aries::collective::{ENGINES, Reduction, Tree};
 use netloom_nic::aries::status::{Refusal, Status};
 
 impl AriesDevice {
-    /// Gives one of the NIC's collective engines its place in a tree (the kernel's part).
+    /// Sets the position of one of the NIC's collective engines in a tree (by the kernel).
     ///
     /// # Errors
     /// If there is no such engine, or the tree has more than 32 branches.
@@ -20,10 +20,10 @@ impl AriesDevice {
         Ok(())
     }
 
-    /// Takes an engine's tree away.
+    /// Removes an engine's tree.
     ///
     /// # Errors
-    /// If it has none of this process' job, or an operation is pending on it.
+    /// If it has none of this process's job, or an operation is pending on it.
     pub fn ce_destroy(&self, engine: u8) -> Result<(), Refusal> {
         let (ptag, number) = (self.ptag()?, usize::from(engine));
         let mut here = lock(&self.here);
@@ -60,10 +60,10 @@ impl AriesDevice {
         Ok(())
     }
 
-    /// What an engine's last operation came to, and how it ended.
+    /// The result of an engine's last operation, and its status.
     ///
     /// # Errors
-    /// If it has not ended.
+    /// If it is not complete.
     pub fn ce_result(&self, engine: u8) -> Result<([u64; 2], Status), Refusal> {
         lock(&self.here).results.get(usize::from(engine)).copied().flatten().ok_or(Refusal::NotDone)
     }
@@ -73,7 +73,7 @@ impl Gni {
     /// Joins an engine's next operation with a contribution: a value of 64 bits, or 32, and an identifier.
     ///
     /// # Errors
-    /// If the engine has no tree, an operation is pending on it, or it is a product.
+    /// If the engine has no tree, an operation is pending on it, or the operation is a product.
     pub async fn ce_join(
         &self,
         engine: u8,

@@ -1,4 +1,4 @@
-//! Errors of the NIC as the node's system software hears of them (`GNI_SubscribeErrors`).
+//! Errors of the NIC as reported to the node's system software (`GNI_SubscribeErrors`).
 
 use super::{Gni, Step, lock};
 use netloom_nic::aries::Watch;
@@ -7,7 +7,7 @@ use netloom_nic::aries::status::Refusal;
 use netloom_node::time::Microticks;
 
 impl Gni {
-    /// Asks to be told of errors of this node's NIC; returns the subscription's number.
+    /// Subscribes to errors of this node's NIC; returns the subscription's number.
     pub fn subscribe_errors(&self, mask: ErrorMask) -> usize {
         let all = &mut lock(&self.here).subscriptions;
         all.push(Some(Subscription::new(self.process, mask)));
@@ -17,7 +17,7 @@ impl Gni {
     /// Ends a subscription.
     ///
     /// # Errors
-    /// If it is not the process' own.
+    /// If it does not belong to the process.
     pub fn release_errors(&self, subscription: usize) -> Result<(), Refusal> {
         let mut here = lock(&self.here);
         here.subscription(self.process, subscription)?;
@@ -25,24 +25,24 @@ impl Gni {
         Ok(())
     }
 
-    /// Which errors it hears of.
+    /// The errors that it covers.
     ///
     /// # Errors
-    /// If it is not the process' own.
+    /// If it does not belong to the process.
     pub fn error_mask(&self, subscription: usize) -> Result<ErrorMask, Refusal> {
         Ok(lock(&self.here).subscription(self.process, subscription)?.mask)
     }
 
-    /// Changes that.
+    /// Changes the errors that it covers.
     ///
     /// # Errors
-    /// If it is not the process' own.
+    /// If it does not belong to the process.
     pub fn set_error_mask(&self, subscription: usize, mask: ErrorMask) -> Result<(), Refusal> {
         lock(&self.here).subscription(self.process, subscription)?.mask = mask;
         Ok(())
     }
 
-    /// Takes the next error event (the kernel's part: a system call).
+    /// Takes the next error event (by the kernel: a system call).
     ///
     /// # Errors
     /// [`Refusal::NotDone`] if there is none; [`Refusal::Overrun`] if some were lost.
@@ -52,7 +52,7 @@ impl Gni {
         here.subscription(self.process, subscription)?.take()
     }
 
-    /// Sleeps until there is an error event, for so long at most or without end, and takes it.
+    /// Sleeps until there is an error event, with an optional time limit, and takes it.
     ///
     /// # Errors
     /// As [`Self::get_error_event`].

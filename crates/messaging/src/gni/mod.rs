@@ -1,7 +1,9 @@
-//! What programs on nodes with Aries NICs call, after the generic network interface (uGNI, `gni_pub.h`): communication domains, registered
-//! memory, completion queues, posted operations; and below it FMA's own windows and launches. Each call costs the time of its instructions.
+//! The programming interface of nodes with Aries NICs, modelled on the generic network interface (uGNI,
+//! `gni_pub.h`): communication domains, registered memory, completion queues, posted operations; and, below
+//! it, FMA windows and launches. Each call costs the time of its instructions.
 //!
-//! A program is an `async fn`, one for each process. There is no runtime: its node's host polls it when what it waits for has happened.
+//! A program is an `async fn`, one for each process. There is no async runtime: its node polls it when the
+//! condition that it waits for holds.
 //!
 //! ```
 //! use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
@@ -31,22 +33,21 @@ mod datagrams;
 pub mod device;
 mod engines;
 mod errors;
-mod letters;
 mod msgq;
+mod node_messages;
 mod post;
 mod queues;
 mod windows;
 
 pub use datagrams::{Datagram, DatagramKey, DatagramState};
-pub use letters::LETTER_MAX_B;
 pub use msgq::{Msgq, QueuedMessage};
 pub use netloom_nic::aries::QueueMode;
 pub use netloom_nic::aries::errors::{ErrorEvent, ErrorKind, ErrorMask};
+pub use node_messages::NODE_MESSAGE_MAX_B;
 pub use post::{Post, PostKind};
 
 use crate::device::Device;
 use device::AriesDevice;
-use letters::Letters;
 use netloom_fabric::config::TiledConfig;
 use netloom_nic::aries::address::{Job, PageSize};
 use netloom_nic::aries::config::AriesConfig;
@@ -55,15 +56,17 @@ use netloom_nic::aries::{self, AriesNics, Nic, Watch};
 use netloom_node::nodes::{CoreOf, ProcessOf, ProcessSlot};
 use netloom_node::program::{IntoOutcome, Program, lock};
 use netloom_node::time::Microticks;
+use node_messages::NodeMessages;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
+/// Creates the nodes' side of a block, by the machine's node numbers, with `processes` processes each, all of
+/// which run `program`.
 ///
 /// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
+/// If there are more than 255 processes per node.
 pub fn nics<F>(
     config: &AriesConfig,
     network: &TiledConfig,
@@ -84,7 +87,7 @@ where
 /// The same with any processes.
 ///
 /// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
+/// If there are more than 255 processes per node.
 pub fn nics_of(
     config: &AriesConfig,
     network: &TiledConfig,
@@ -94,7 +97,7 @@ pub fn nics_of(
     seed: u64,
     mut process: impl FnMut(Gni) -> Box<ProcessOf<Nic>>,
 ) -> AriesNics {
-    // The processes of a node are made one after another.
+    // The processes of a node are created consecutively.
     let mut library = Arc::default();
     aries::nics_of(config, network, jobs, numbers, processes, seed, |slot| {
         if slot.process == 0 {
@@ -104,14 +107,15 @@ pub fn nics_of(
     })
 }
 
-/// What the library and the kernel keep for the processes of a node together: letters between nodes, and what is made of them.
+/// State of the library and the kernel shared by the processes of a node: node messages between nodes, and
+/// the services built on them.
 #[derive(Default)]
 struct Shared {
-    letters: Letters,
-    /// Datagrams of its processes, and how many there ever were.
+    node_messages: NodeMessages,
+    /// Datagrams of its processes, and the number of datagrams so far.
     datagrams: Vec<datagrams::Posted>,
     datagram_numbers: u64,
-    /// What it knows of messages to other nodes.
+    /// Message counts for each other node.
     links: BTreeMap<u32, msgq::Link>,
 }
 
@@ -120,11 +124,11 @@ struct Shared {
 pub enum Step {
     /// The library's instructions for an operation.
     Library,
-    /// A store to the NIC with the sfence behind it.
+    /// A store to the NIC followed by an sfence.
     Store,
-    /// A line stored without one.
+    /// A line stored without an sfence.
     Line,
-    /// A look at memory.
+    /// A poll of memory.
     Poll,
     /// A system call.
     SystemCall,
@@ -132,7 +136,7 @@ pub enum Step {
     Compute(Microticks),
 }
 
-/// A process, as its program sees it: its device, and calls that wait.
+/// A process as its program sees it: its device, and calls that wait.
 #[derive(Clone)]
 pub struct Gni {
     device: AriesDevice,
@@ -140,7 +144,7 @@ pub struct Gni {
     library: Arc<Mutex<Shared>>,
 }
 
-/// All that does not wait.
+/// The calls that do not wait.
 impl Deref for Gni {
     type Target = AriesDevice;
 
@@ -149,14 +153,14 @@ impl Deref for Gni {
     }
 }
 
-/// The other side of an operation.
+/// The remote side of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// Virtual node.
     pub node: u32,
     /// Process there.
     pub process: u8,
-    /// What its events of this side's operations say.
+    /// The data of its events for this side's operations.
     pub remote_event: u32,
 }
 
@@ -167,16 +171,16 @@ impl Endpoint {
     }
 }
 
-/// How memory is registered.
+/// Options of a memory registration.
 #[derive(Clone, Copy, Debug)]
 pub struct MemOptions {
-    /// Where events of it go that others ask for.
+    /// Completion queue for remote events.
     pub queue: Option<u16>,
-    /// Its pages: large ones are the default of the programming environment.
+    /// Its page size: large pages are the default of the programming environment.
     pub page: PageSize,
     /// Whether others may only read it.
     pub is_read_only: bool,
-    /// Which of the job's virtual handles it has.
+    /// The virtual handle of the job that it uses.
     pub virtual_mdh: Option<u16>,
 }
 
@@ -186,12 +190,12 @@ impl Default for MemOptions {
     }
 }
 
-/// How much of a NIC is in use.
+/// The resources of a NIC in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resources {
-    /// FMA descriptors, of 127.
+    /// FMA descriptors, out of 127.
     pub descriptors: usize,
-    /// Memory domain handles with memory, of 4,096.
+    /// Memory domain handles, out of 4,096.
     pub segments: usize,
     /// Completion queues.
     pub queues: usize,
@@ -208,20 +212,20 @@ impl Gni {
         &self.device
     }
 
-    /// Continues when what was asked for is done, unless it was refused.
+    /// Continues when the requested steps are complete, unless the call was rejected.
     pub(crate) async fn after<T>(&self, asked: Result<T, Refusal>) -> Result<T, Refusal> {
         let answer = asked?;
         self.core.done().await;
         Ok(answer)
     }
 
-    /// Takes a step of its software.
+    /// Takes a software step.
     pub(crate) async fn step(&self, step: Step) {
         self.device.spend(step);
         self.core.done().await;
     }
 
-    /// Runs instructions of its own for so long.
+    /// Computes for this long.
     pub async fn compute_milliticks(&self, milliticks: u64) {
         self.step(Step::Compute(Microticks::of_milliticks(milliticks))).await;
     }
@@ -231,7 +235,7 @@ impl Gni {
         self.core.now()
     }
 
-    /// Polls memory until what lies there is what is waited for.
+    /// Polls memory until its contents match.
     pub async fn wait_memory(&self, address: u64, bytes: u64, is_it: impl Fn(&[u8]) -> bool) {
         while !is_it(&self.load(address, bytes as usize)) {
             self.core.wait(Watch::Memory { address, bytes }, None).await;

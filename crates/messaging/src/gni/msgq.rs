@@ -1,25 +1,25 @@
-//! Shared message queues (`GNI_Msgq…`): all processes of a node send and receive short messages by one queue a pair of nodes, so that what they
-//! need grows with nodes and not with processes.
+//! Shared message queues (`GNI_Msgq…`): all processes of a node exchange short messages over one queue per
+//! pair of nodes, so that memory grows with the number of nodes instead of processes.
 
-use super::letters::{LETTER_MAX_B, Letter, Service};
+use super::node_messages::{NODE_MESSAGE_MAX_B, NodeMessage, Service};
 use super::{Gni, Step, lock};
 use netloom_nic::aries::Watch;
 use netloom_nic::aries::status::Refusal;
 use netloom_node::time::Microticks;
 
-/// A process' side of its node's shared message queue.
+/// A process's view of its node's shared message queue.
 pub struct Msgq {
     gni: Gni,
-    /// Messages that may be on their way to a node, of all processes here together.
+    /// Maximum number of messages in flight to a node, from all local processes together.
     credits: u64,
 }
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedMessage {
-    /// Virtual node and process that it is from.
+    /// Virtual node and process of the sender.
     pub from: (u32, u8),
-    /// What its sender called it.
+    /// The sender's tag.
     pub tag: u8,
     /// Its header and its data.
     pub header: Vec<u8>,
@@ -27,38 +27,40 @@ pub struct QueuedMessage {
     pub data: Vec<u8>,
 }
 
-/// What a node knows of its messages to another, and from it.
+/// A node's counts of messages to and from another node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
     pub sent: u64,
-    /// Of those, how many the other has told that it has taken.
+    /// The number of those that the other node has acknowledged as taken.
     pub returned: u64,
-    /// From there: how many have been taken, and of how many that has been told.
+    /// From the other node: messages taken, and the number of those acknowledged.
     pub taken: u64,
     pub told: u64,
 }
 
 impl Msgq {
-    /// `GNI_MsgqInit`: with so many messages on their way to a node at once, the same on all nodes.
+    /// `GNI_MsgqInit`: `credits` is the maximum number of messages in flight to a node, the same on all
+    /// nodes.
     ///
     /// # Errors
-    /// If those are none, or the process has not signed on.
+    /// If that is zero, or the process is not attached.
     pub fn init(gni: &Gni, credits: u64) -> Result<Self, Refusal> {
         gni.ptag()?;
         if credits == 0 {
             return Err(Refusal::InvalidParam);
         }
-        gni.letter_queue();
+        gni.node_message_queue();
         Ok(Msgq { gni: gni.clone(), credits })
     }
 
     /// `GNI_MsgqSend`.
     ///
     /// # Errors
-    /// [`Refusal::NotDone`] if no credit is left; if there is no such process; if the message is longer than 128 B with its header.
+    /// [`Refusal::NotDone`] if no credit is left; if the process does not exist, or the message is longer
+    /// than 128 B with its header.
     pub async fn send(&self, to: (u32, u8), header: &[u8], data: &[u8], tag: u8) -> Result<(), Refusal> {
         let gni = &self.gni;
-        if header.len() + data.len() > LETTER_MAX_B {
+        if header.len() + data.len() > NODE_MESSAGE_MAX_B {
             return Err(Refusal::Size);
         }
         if to.0 >= gni.job().nodes() || to.1 >= gni.processes() {
@@ -73,7 +75,7 @@ impl Msgq {
             }
             link.sent += 1;
         }
-        let letter = Letter {
+        let node_message = NodeMessage {
             service: Service::Message,
             ptag: gni.ptag()?,
             from: (gni.place(), gni.process),
@@ -82,58 +84,60 @@ impl Msgq {
             answers: header.len() as u64,
             data: [header, data].concat(),
         };
-        gni.send_letter(to.0, letter, false).await
+        gni.send_node_message(to.0, node_message, false).await
     }
 
-    /// Sorts letters, and counts the credits that they bring.
+    /// Sorts node messages, and adds the credits that they return.
     async fn sort(&self) {
-        self.gni.sort_letters().await;
+        self.gni.sort_node_messages().await;
         let mut library = lock(&self.gni.library);
-        for letter in std::mem::take(&mut library.letters.came) {
-            if letter.service == Service::Credit {
-                library.links.entry(letter.from.0).or_default().returned += letter.number;
+        for node_message in std::mem::take(&mut library.node_messages.came) {
+            if node_message.service == Service::Credit {
+                library.links.entry(node_message.from.0).or_default().returned += node_message.number;
             } else {
-                library.letters.came.push_back(letter);
+                library.node_messages.came.push_back(node_message);
             }
         }
     }
 
-    /// `GNI_MsgqProgress`: the next message for this process, for which it waits so long at most, or without end. Those for others stay.
+    /// `GNI_MsgqProgress`: the next message for this process, with an optional time limit. Messages for other
+    /// processes stay.
     ///
     /// # Errors
-    /// [`Refusal::NotDone`] if none has come.
+    /// [`Refusal::NotDone`] if none has arrived.
     pub async fn progress(&self, milliticks: Option<u64>) -> Result<QueuedMessage, Refusal> {
         let gni = &self.gni;
         let end = milliticks.map(|most| gni.now() + Microticks::of_milliticks(most));
         loop {
             gni.step(Step::Poll).await;
             self.sort().await;
-            let own = |l: &Letter| l.service == Service::Message && l.to == gni.process;
+            let own = |l: &NodeMessage| l.service == Service::Message && l.to == gni.process;
             let found = {
-                let came = &mut lock(&gni.library).letters.came;
+                let came = &mut lock(&gni.library).node_messages.came;
                 came.iter().position(own).and_then(|at| came.remove(at))
             };
-            if let Some(mut letter) = found {
-                self.return_credit(letter.from.0).await?;
-                let data = letter.data.split_off(letter.answers as usize);
-                let (from, tag) = (letter.from, letter.number as u8);
-                return Ok(QueuedMessage { from, tag, header: letter.data, data });
+            if let Some(mut node_message) = found {
+                self.return_credit(node_message.from.0).await?;
+                let data = node_message.data.split_off(node_message.answers as usize);
+                let (from, tag) = (node_message.from, node_message.number as u8);
+                return Ok(QueuedMessage { from, tag, header: node_message.data, data });
             }
-            gni.wait_for_letters(end).await?;
+            gni.wait_for_node_messages(end).await?;
         }
     }
 
-    /// `GNI_MsgqIdle`: waits until all that this node has sent has come, which may be to sleep until the others look at what came before.
+    /// `GNI_MsgqIdle`: waits until all messages of this node have arrived, possibly asleep until the
+    /// receivers process earlier ones.
     pub async fn idle(&self) {
         self.sort().await;
-        while self.gni.has_letters_out() {
-            let queue = self.gni.letter_queue();
+        while self.gni.has_node_messages_out() {
+            let queue = self.gni.node_message_queue();
             self.gni.core.wait(Watch::Queue(queue), None).await;
             self.sort().await;
         }
     }
 
-    /// Tells a node how many of its messages have been taken, once that is half of what it may send **(ours)**.
+    /// Returns credits to a node once half of them have been used **(ours)**.
     async fn return_credit(&self, node: u32) -> Result<(), Refusal> {
         let gni = &self.gni;
         let count = {
@@ -148,7 +152,8 @@ impl Msgq {
             count
         };
         let (service, ptag, from) = (Service::Credit, gni.ptag()?, (gni.place(), gni.process));
-        let letter = Letter { service, ptag, from, to: 0, number: count, answers: 0, data: vec![] };
-        gni.send_letter(node, letter, false).await
+        let node_message =
+            NodeMessage { service, ptag, from, to: 0, number: count, answers: 0, data: vec![] };
+        gni.send_node_message(node, node_message, false).await
     }
 }

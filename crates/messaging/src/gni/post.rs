@@ -1,4 +1,5 @@
-//! Posted operations: by the core's own stores (`GNI_PostFma`), by the block transfer engine (`GNI_PostRdma`), and the receives of messages.
+//! Posted operations: executed by the core's own stores (`GNI_PostFma`) or by the block transfer engine
+//! (`GNI_PostRdma`), and posted receives.
 
 use super::device::AriesDevice;
 use super::windows::{DESCRIPTOR_B, aligned, lines};
@@ -12,51 +13,51 @@ use netloom_nic::aries::{
     Command, LINE_B, Move, Notice, Receive, TRANSFER_MAX_B, Target, Transfer, WINDOW_B, What, Window,
 };
 
-/// What is posted.
+/// The type of a posted operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostKind {
     /// A put by the core's stores.
     FmaPut,
-    /// A get by the core's stores; may have a flag written behind each of its responses, where it is one of up to 64 B.
+    /// A get by the core's stores; up to 64 B it may have a flag written after each of its responses.
     FmaGet,
     /// An atomic operation with its operands.
     Amo(Amo, [u64; 2]),
-    /// An event at the remote memory's queue, with this to say.
+    /// An event with this data in the remote memory's queue.
     CqWrite(u32),
     /// A put by the block transfer engine.
     RdmaPut,
-    /// A get by it.
+    /// A get by the block transfer engine.
     RdmaGet,
-    /// A message by it for a receive that the other has posted.
+    /// A message by the block transfer engine to a posted receive.
     Send,
 }
 
-/// An operation, as it is posted.
+/// A posted operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Post {
-    /// What it does.
+    /// Its type.
     pub kind: PostKind,
-    /// Address here, and there.
+    /// Local and remote address.
     pub local: u64,
     /// See `local`.
     pub remote: u64,
-    /// Memory of the other side.
+    /// The remote memory.
     pub memory: MemHandle,
-    /// Its length.
+    /// Its length, bytes.
     pub bytes: u64,
-    /// Queue for the event of its end.
+    /// Completion queue for its event.
     pub queue: Option<u16>,
-    /// Whether the other side has an event too.
+    /// Whether it also generates a remote event.
     pub remote_event: bool,
-    /// How its packets are routed.
+    /// Routing mode of its packets.
     pub mode: Mode,
-    /// Of the block transfer engine: starts only when all before it have ended.
+    /// For the block transfer engine: starts only after all earlier transfers have ended.
     pub fence: bool,
-    /// What its event says.
+    /// The data of its event.
     pub id: u64,
-    /// Of an FMA get: a word to be written behind its data, address and value.
+    /// For an FMA get: a word to be written after its data, address and value.
     pub flag: Option<(u64, u64)>,
-    /// Of the block transfer engine: launched from user space, not by a system call.
+    /// For the block transfer engine: launched from user space instead of by a system call.
     pub from_user_space: bool,
 }
 
@@ -93,7 +94,7 @@ impl AriesDevice {
         }
     }
 
-    /// Where in its segment a remote address lies; that it is within is for the destination to see.
+    /// The offset of a remote address in its segment; the destination checks that it is within bounds.
     fn offset(post: &Post) -> Result<u64, Refusal> {
         post.remote.checked_sub(post.memory.address).ok_or(Refusal::InvalidParam)
     }
@@ -134,7 +135,7 @@ impl AriesDevice {
         Ok(())
     }
 
-    /// What a post of a single request asks for; none of puts and gets, which may be of several.
+    /// The request of a post with a single request; `None` for puts and gets, which may have several.
     fn single(&self, post: &Post) -> Result<Option<What>, Refusal> {
         Self::offset(post)?;
         let single = match post.kind {
@@ -166,7 +167,7 @@ impl AriesDevice {
         })
     }
 
-    /// The stores of a post, once its window is set.
+    /// The stores of a post, after its window has been set.
     fn store_posted(&self, descriptor: u8, post: &Post, single: Option<What>) -> Result<(), Refusal> {
         let in_line = Self::offset(post)? % LINE_B;
         match (post.kind, single) {
@@ -183,7 +184,7 @@ impl AriesDevice {
         }
     }
 
-    /// Sets the process' own descriptor for what is posted, which will be so many requests.
+    /// Sets the process's own descriptor for a post of `packets` requests.
     fn open_posted(&self, to: Endpoint, post: &Post, ptag: u8, packets: u32) -> Result<u8, Refusal> {
         let (descriptor, window) = (self.descriptor(), Self::window(to, post)?);
         let notice = self.notice(to, post, ptag);
@@ -191,10 +192,10 @@ impl AriesDevice {
         Ok(descriptor)
     }
 
-    /// Posts a put of bytes that lie in no registered memory, in place of those at the post's local address.
+    /// Posts a put of bytes that are not in registered memory, in place of those at the post's local address.
     ///
     /// # Errors
-    /// What cannot be posted.
+    /// If it is invalid.
     pub(super) fn put_bytes(&self, to: Endpoint, post: Post, bytes: &[u8]) -> Result<(), Refusal> {
         let (ptag, in_line) = (self.ptag()?, Self::offset(&post)? % LINE_B);
         let count = lines(in_line, bytes.len() as u64).count() as u32;
@@ -215,7 +216,7 @@ impl AriesDevice {
             PostKind::Send => (Move::Send, to.process.into(), false, 0),
             _ => return Err(Refusal::InvalidParam),
         };
-        // As many packets as a sequence's count can tell.
+        // The limit of a sequence's packet count.
         if post.bytes == 0 || offset % LINE_B + post.bytes > TRANSFER_MAX_B {
             return Err(Refusal::Size);
         }
@@ -242,7 +243,7 @@ impl AriesDevice {
         Ok(())
     }
 
-    /// Posts memory for a message that is to come.
+    /// Posts memory for an incoming message.
     ///
     /// # Errors
     /// If it is not registered.
@@ -253,12 +254,12 @@ impl AriesDevice {
         Ok(())
     }
 
-    /// An operation of the library that begins with a store to the NIC.
+    /// A library operation that starts with a store to the NIC.
     pub(super) fn operation(&self, bytes: u32, command: Command) {
         self.write(&[Step::Library, Step::Store], bytes, command);
     }
 
-    /// Gives a transfer to the block transfer engine: from user space, or by a system call.
+    /// Posts a transfer to the block transfer engine: from user space, or by a system call.
     pub(super) fn launch_transfer(&self, transfer: Box<Transfer>, from_user_space: bool) {
         if !from_user_space {
             self.spend(Step::SystemCall);
@@ -268,19 +269,21 @@ impl AriesDevice {
 }
 
 impl Gni {
-    /// Posts an operation by the core's own stores, as one transaction. It sets the window of the process' own FMA descriptor.
+    /// Posts an operation by the core's own stores, as one transaction. It sets the window of the process's
+    /// own FMA descriptor.
     ///
     /// # Errors
-    /// What cannot be posted.
+    /// If it is invalid.
     pub async fn post_fma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
         self.after(self.device.post_fma(to, post)).await
     }
 
-    /// Posts a chain of operations by the core's own stores as one transaction (`GNI_CtPostFma`): each starts when all before it have ended
-    /// at their destinations, and one event tells the end of all. A [`PostKind::CqWrite`] at its end is `GNI_CtPostCqWrite`.
+    /// Posts a chain of operations by the core's own stores as one transaction (`GNI_CtPostFma`): each starts
+    /// when all earlier ones have completed at their destinations, and one event reports the end of all. A
+    /// [`PostKind::CqWrite`] at its end is `GNI_CtPostCqWrite`.
     ///
     /// # Errors
-    /// What cannot be posted, before anything is.
+    /// If any operation is invalid; then none is posted.
     pub async fn post_chain(
         &self,
         to: Endpoint,
@@ -294,7 +297,7 @@ impl Gni {
     /// Posts a transfer for the block transfer engine, or a message.
     ///
     /// # Errors
-    /// What cannot be posted.
+    /// If it is invalid.
     pub async fn post_rdma(&self, to: Endpoint, post: Post) -> Result<(), Refusal> {
         self.after(self.device.post_rdma(to, post)).await
     }

@@ -1,4 +1,5 @@
-//! Completion queues as programs use them (`GNI_Cq…`): looked at, polled, or slept on until the NIC interrupts.
+//! Completion queues as programs use them (`GNI_Cq…`): tested, polled, or with blocking waits until the NIC
+//! interrupts.
 
 use super::device::AriesDevice;
 use super::{Gni, Step, lock};
@@ -7,21 +8,21 @@ use netloom_nic::aries::{Event, Queue, QueueMode, Watch};
 use netloom_node::time::Microticks;
 
 impl AriesDevice {
-    /// Makes a completion queue for so many events, which is polled (the kernel's part).
+    /// Creates a polled completion queue with this capacity (by the kernel).
     pub fn cq_create(&self, entries: usize) -> u16 {
         self.cq_create_with(entries, QueueMode::Polled)
     }
 
-    /// Makes a completion queue for so many events (the kernel's part).
+    /// Creates a completion queue with this capacity (by the kernel).
     pub fn cq_create_with(&self, entries: usize, mode: QueueMode) -> u16 {
         let queue = Queue { mode, ..Queue::new(self.process, entries) };
         lock(&self.here).add_queue(queue)
     }
 
-    /// Takes a completion queue away.
+    /// Destroys a completion queue.
     ///
     /// # Errors
-    /// If it is not the process' own.
+    /// If it does not belong to the process.
     pub fn cq_destroy(&self, queue: u16) -> Result<(), Refusal> {
         self.with_queue(queue, |_| ())?;
         lock(&self.here).queues[usize::from(queue)] = None;
@@ -34,7 +35,7 @@ impl AriesDevice {
         Ok(then(q))
     }
 
-    /// Whether an event lies in a queue of the process: not timed, for who waits for it otherwise.
+    /// Whether a queue of the process has an event: not timed, for programs that wait in another way.
     pub fn cq_has_event(&self, queue: u16) -> bool {
         self.with_queue(queue, |q| q.has_any()).unwrap_or(false)
     }
@@ -48,18 +49,18 @@ impl AriesDevice {
         })?
     }
 
-    /// Lets a blocking queue no longer interrupt.
+    /// Masks the interrupts of a blocking queue.
     ///
     /// # Errors
-    /// If it is not the process' own, or is polled.
+    /// If it does not belong to the process, or is polled.
     pub fn cq_interrupt_mask(&self, queue: u16) -> Result<(), Refusal> {
         self.mask(queue, true)
     }
 
-    /// Lets it interrupt again. What came in between interrupts nobody by itself: look before sleeping.
+    /// Unmasks them. Events that arrived in between do not interrupt: test the queue before sleeping.
     ///
     /// # Errors
-    /// If it is not the process' own, or is polled.
+    /// If it does not belong to the process, or is polled.
     pub fn cq_interrupt_unmask(&self, queue: u16) -> Result<(), Refusal> {
         self.mask(queue, false)
     }
@@ -76,19 +77,19 @@ impl AriesDevice {
 }
 
 impl Gni {
-    /// Looks once whether an event lies in a queue, and takes it.
+    /// Tests a queue once, and takes its event.
     ///
     /// # Errors
-    /// If none does; if the queue was full and events were lost; if it is not the process' own.
+    /// If there is none, the queue was full and events were lost, or it does not belong to the process.
     pub async fn cq_get_event(&self, queue: u16) -> Result<Event, Refusal> {
         self.step(Step::Poll).await;
         self.take_event(queue)
     }
 
-    /// Looks once whether an event lies in a queue, and leaves it there.
+    /// Tests once whether a queue has an event, and leaves it there.
     ///
     /// # Errors
-    /// As [`Self::cq_get_event`], but that events were lost is still told to who takes one.
+    /// As [`Self::cq_get_event`]; a loss of events is still reported to the next call that takes one.
     pub async fn cq_test_event(&self, queue: u16) -> Result<(), Refusal> {
         self.step(Step::Poll).await;
         self.with_queue(queue, |q| match (q.is_overrun, q.events.is_empty()) {
@@ -98,16 +99,16 @@ impl Gni {
         })?
     }
 
-    /// Waits until an event lies in a queue, and takes it.
+    /// Waits until a queue has an event, and takes it.
     ///
     /// # Errors
-    /// If events were lost; if it is not the process' own.
+    /// If events were lost, or it does not belong to the process.
     pub async fn cq_wait_event(&self, queue: u16) -> Result<Event, Refusal> {
         self.core.wait(Watch::Queue(queue), None).await;
         self.take_event(queue)
     }
 
-    /// Waits until an event lies in a queue, but for so long at most, and takes it.
+    /// Waits until a queue has an event, up to a time limit, and takes it.
     ///
     /// # Errors
     /// As [`Self::cq_get_event`].
@@ -120,10 +121,11 @@ impl Gni {
         self.core.wait(watch, Some(Microticks::of_milliticks(milliticks))).await;
     }
 
-    /// The first of the queues in which something lies (`GNI_CqVectorMonitor`), which it waits for so long at most, or without end.
+    /// The first of the queues that has an event (`GNI_CqVectorMonitor`), waiting with an optional time
+    /// limit.
     ///
     /// # Errors
-    /// If nothing has come; if a queue is not the process' own.
+    /// If no event has arrived, or a queue does not belong to the process.
     pub async fn cq_vector_monitor(&self, queues: &[u16], milliticks: Option<u64>) -> Result<usize, Refusal> {
         let end = milliticks.map(|most| self.now() + Microticks::of_milliticks(most));
         loop {
@@ -141,10 +143,11 @@ impl Gni {
         }
     }
 
-    /// Waits until an event lies in any of the queues, for so long at most or without end, and takes it (`GNI_CqVectorWaitEvent`); says in which.
+    /// Waits until any of the queues has an event, with an optional time limit, and takes it
+    /// (`GNI_CqVectorWaitEvent`); returns its queue.
     ///
     /// # Errors
-    /// If nothing has come; if events were lost.
+    /// If no event has arrived, or events were lost.
     pub async fn cq_vector_wait_event(
         &self,
         queues: &[u16],

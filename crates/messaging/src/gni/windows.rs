@@ -1,4 +1,4 @@
-//! FMA as the hardware has it: descriptors, windows and launches, each with the stores and fences that it costs.
+//! FMA at the hardware level: descriptors, windows and launches, each with the cost of its stores and fences.
 
 use super::device::AriesDevice;
 use super::{Gni, Step, lock};
@@ -72,17 +72,17 @@ impl AriesDevice {
         Ok(What::Amo { amo, operands, answer })
     }
 
-    /// Lets what is asked for next by way of an FMA descriptor wait until all of its transaction before it has its responses.
+    /// Delays later requests of an FMA descriptor until all earlier ones of its transaction have completed.
     pub(super) fn fma_chain(&self, descriptor: u8) {
         self.write(&[Step::Store], 8, Command::Chain { descriptor });
     }
 }
 
 impl Gni {
-    /// Sets what an FMA descriptor's window means: a store and an sfence.
+    /// Sets an FMA descriptor's window: a store and an sfence.
     ///
     /// # Errors
-    /// If the process has not signed on.
+    /// If the process is not attached.
     pub async fn fma_set(&self, descriptor: u8, window: Window) -> Result<(), Refusal> {
         self.after(self.device.fma_set(descriptor, window)).await
     }
@@ -94,10 +94,11 @@ impl Gni {
         self.core.done().await;
     }
 
-    /// Sets the window and opens a transaction: a store and an sfence. What it asks for until [`Self::fma_close`] is told in one event.
+    /// Sets the window and opens a transaction: a store and an sfence. Its requests up to [`Self::fma_close`]
+    /// are reported by one event.
     ///
     /// # Errors
-    /// If the process has not signed on.
+    /// If the process is not attached.
     pub async fn fma_open(
         &self,
         descriptor: u8,
@@ -113,13 +114,13 @@ impl Gni {
         Ok(())
     }
 
-    /// Closes it.
+    /// Closes the transaction.
     pub async fn fma_close(&self, descriptor: u8) {
         self.device.fma_close(descriptor);
         self.core.done().await;
     }
 
-    /// Stores bytes to an FMA window: a put of up to 64 B for each line of it, with one sfence behind them all.
+    /// Stores bytes to an FMA window: a put of up to 64 B for each line, followed by one sfence.
     ///
     /// # Errors
     /// If they are not within the window.
@@ -127,7 +128,8 @@ impl Gni {
         self.after(self.device.fma_store(descriptor, at, bytes)).await
     }
 
-    /// Stores control words to an FMA window's get side: a get of up to 64 B for each line of it, to an address here.
+    /// Stores control words to an FMA window's get side: a get of up to 64 B for each line, to a local
+    /// address.
     ///
     /// # Errors
     /// If it is not within the window, or not at multiples of 4 B.
@@ -142,10 +144,10 @@ impl Gni {
         self.after(self.device.fma_fetch(descriptor, at, bytes, address, flag)).await
     }
 
-    /// An atomic operation through an FMA window; of a fetching one the old value comes to an address here.
+    /// An atomic operation through an FMA window; a fetching one returns the old value to a local address.
     ///
     /// # Errors
-    /// If it is not within the window, not aligned, or no operation that the hardware has.
+    /// If it is not within the window, not aligned, or not implemented by the hardware.
     pub async fn fma_atomic(
         &self,
         descriptor: u8,
@@ -162,7 +164,8 @@ impl Gni {
         Ok(())
     }
 
-    /// FMA launch of a put: a single write of 128 bits for a word to any virtual node and offset of the descriptor's memory.
+    /// FMA launch of a put: a single write of 128 bits for a word to any virtual node and offset of the
+    /// descriptor's memory.
     pub async fn launch_put(&self, descriptor: u8, node: u32, offset: u64, word: u64) {
         let data = (word != 0).then(|| word.to_le_bytes()[..].into());
         self.launch(descriptor, node, offset, What::Put { bytes: 8, data }).await;
@@ -184,7 +187,7 @@ impl Gni {
     /// FMA launch of an atomic operation.
     ///
     /// # Errors
-    /// If it is not aligned, or no operation that the hardware has.
+    /// If it is not aligned, or not implemented by the hardware.
     pub async fn launch_atomic(
         &self,
         descriptor: u8,
@@ -205,27 +208,27 @@ impl Gni {
         self.core.done().await;
     }
 
-    /// Waits until all that was asked for by way of an FMA descriptor has its response.
+    /// Waits until all requests of an FMA descriptor have completed.
     pub async fn fma_sync(&self, descriptor: u8) {
         self.core.wait(Watch::Sync(descriptor), None).await;
     }
 
-    /// Looks once whether that is so.
+    /// Tests once whether all requests of an FMA descriptor have completed.
     pub async fn fma_is_synced(&self, descriptor: u8) -> bool {
         self.core.submit(Submission::IsSynced(descriptor)).await;
         lock(&self.here).is_synced
     }
 }
 
-/// Bytes of a write to an FMA descriptor **(ours)**.
+/// Size of a write to an FMA descriptor, bytes **(ours)**.
 pub(super) const DESCRIPTOR_B: u32 = 32;
 
-/// Refuses what is not at a multiple of so many bytes.
+/// Checks alignment.
 pub(super) fn aligned(all: &[u64], to: u64) -> Result<(), Refusal> {
     if all.iter().all(|x| x.is_multiple_of(to)) { Ok(()) } else { Err(Refusal::Alignment) }
 }
 
-/// The parts of bytes from `start` on that lie in one line each: where and how long.
+/// The parts of `bytes` from `start` on in each line: address and length.
 pub(super) fn lines(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     let (mut at, end) = (start, start + bytes);
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! A Message Unit as software of a simulated process sees it: what the kernel's side sets up, and what the user's side does without
-//! waiting.
+//! A Message Unit as seen by the software of a simulated process: set-up by the kernel's part, and operations
+//! of the user's part that do not wait.
 
 use super::Step;
 use super::kernel::{Kernel, MemoryRegion, Refusal, Resource};
@@ -20,7 +20,7 @@ use netloom_node::program::lock;
 use netloom_node::time::Microticks;
 use std::sync::{Arc, Mutex};
 
-/// The Message Unit of a process' node.
+/// The Message Unit of a process's node.
 #[derive(Clone)]
 pub struct UnitDevice {
     node: u32,
@@ -32,34 +32,34 @@ pub struct UnitDevice {
     common: Arc<Common>,
 }
 
-/// The three bits of a barrier class take turns (`GIBarrier.h` of the public driver): a node that has yet to come to a barrier says its
-/// bit, and when nobody does, all have come.
+/// The bit of a barrier class for a turn; its three bits are used in rotation (`GIBarrier.h` of the public
+/// driver): a node that has not entered a barrier sets its bit, and when no node does, all have entered.
 fn barrier_bit(turn: u64) -> u64 {
     0b100 >> (turn % 3)
 }
 
-/// What tells that all have entered the barrier of a class for the `turn`-th time.
+/// The condition that all nodes have entered the barrier of a class for the `turn`-th time.
 pub fn barrier_watch(class: u8, turn: u64) -> Watch {
     Watch::Barrier(class, barrier_bit(turn))
 }
 
-/// What all say at the start.
+/// The initial bits of all nodes.
 const BARRIER_START: u64 = 0b100;
 
 impl UnitDevice {
-    /// That of a process, whose node has this kernel.
+    /// The device of a process, with its node's kernel.
     pub fn new(slot: ProcessSlot<MessageUnit>, kernel: &Arc<Mutex<Kernel>>) -> Self {
         let ProcessSlot { node, process, thread, shared, common } = slot;
         let contents = Arc::clone(lock(&shared).contents());
         UnitDevice { node, process, thread, shared, contents, kernel: Arc::clone(kernel), common }
     }
 
-    /// Which of the node's processes this is.
+    /// The number of this process on its node.
     pub fn process(&self) -> u8 {
         self.process
     }
 
-    /// Processes of each node.
+    /// Processes per node.
     pub fn processes(&self) -> u8 {
         self.common.processes
     }
@@ -69,12 +69,12 @@ impl UnitDevice {
         self.node
     }
 
-    /// Compute nodes of the machine.
+    /// Number of compute nodes of the machine.
     pub fn nodes(&self) -> u32 {
         self.common.torus.nodes()
     }
 
-    /// The machine's shape.
+    /// The topology of the machine.
     pub fn torus(&self) -> &Torus {
         &self.common.torus
     }
@@ -84,12 +84,12 @@ impl UnitDevice {
         self.common.torus.is_io_node(self.node)
     }
 
-    /// Keeps a figure that the program measured.
+    /// Records a measurement of the program.
     pub fn measure(&self, key: u64, ticks: u64) {
         self.thread.measure(key, Microticks::of_ticks(ticks));
     }
 
-    /// Asks the kernel for so many of what the unit has (not timed). Returns their numbers.
+    /// Requests resources of the unit from the kernel (not timed). Returns their numbers.
     ///
     /// # Errors
     /// If fewer are free.
@@ -97,7 +97,7 @@ impl UnitDevice {
         lock(&self.kernel).allocate(what, count)
     }
 
-    /// The same for one of a number that others have agreed upon: a class route, a barrier class.
+    /// Requests a resource with an agreed number: a class route or a barrier class.
     ///
     /// # Errors
     /// If it is not free.
@@ -105,12 +105,12 @@ impl UnitDevice {
         lock(&self.kernel).allocate_this(what, number)
     }
 
-    /// Gives back what [`Self::allocate`] gave. What was set up of it is forgotten.
+    /// Frees a resource from [`Self::allocate`], and discards its settings.
     ///
     /// # Errors
     /// If it was not allocated.
     ///
-    /// The program fails later, if it is a FIFO in which something still is.
+    /// The program fails later if it is a FIFO that is not empty.
     pub fn free(&self, what: Resource, number: u16) -> Result<(), Refusal> {
         lock(&self.kernel).free(what, number)?;
         let setting = match what {
@@ -127,109 +127,117 @@ impl UnitDevice {
         Ok(())
     }
 
-    /// Has the kernel say where in physical memory a program's own memory lies, which descriptors and the base address table need (not timed).
+    /// Requests the physical address of a program's memory from the kernel, for descriptors and the base
+    /// address table (not timed).
     ///
     /// # Errors
-    /// If it has no bytes, or overlaps another region.
+    /// If it is empty, or overlaps another region.
     pub fn memory_region(&self, start: u64, bytes: u64) -> Result<MemoryRegion, Refusal> {
         lock(&self.kernel).region(start, bytes)
     }
 
-    /// Sets an entry of the base address table (the kernel's part: it is not timed).
+    /// Sets an entry of the base address table (by the kernel: not timed).
     ///
-    /// A program that names no such entry fails.
+    /// The program fails if the entry does not exist.
     pub fn set_base_address(&self, entry: u16, address: u64) {
         let call = "set_base_address";
         self.check(call, entry < BASE_ADDRESSES, || format!("base address table entry {entry} of 544"));
         self.set(call, Setting::Base(entry, address));
     }
 
-    /// Sets a reception counter to the bytes that are to come. One store: not timed.
+    /// Sets a reception counter to the number of expected bytes. One store: not timed.
     pub fn set_counter(&self, address: u64, bytes: u64) {
         self.set("set_counter", Setting::Counter(address, bytes as i64));
     }
 
-    /// Sets the node's registers of a class route, 0 to 15 (the kernel's part: it is not timed): before anything of it can come.
+    /// Sets the node's registers for a class route, 0 to 15 (by the kernel: not timed), before any packet of
+    /// it can arrive.
     ///
-    /// A program that names no such class fails; it panics later, if the node's links do not allow it.
+    /// The program fails if the class does not exist; it panics later if the node's links do not allow the
+    /// route.
     pub fn set_class_route(&self, class: u8, route: ClassRoute) {
         let (call, is_there) = ("set_class_route", usize::from(class) < CLASS_ROUTES);
         self.check(call, is_there, || format!("class route {class} of {CLASS_ROUTES}"));
         self.set(call, Setting::ClassRoute(class, Some(route)));
     }
 
-    /// Sets the node's registers of a barrier class, 0 to 15 (the kernel's part: it is not timed): on all its nodes, before any enters.
+    /// Sets the node's registers for a barrier class, 0 to 15 (by the kernel: not timed), on all its nodes
+    /// before any of them enters.
     ///
-    /// A program that names no such class fails; it panics later, if the node's links do not allow it.
+    /// The program fails if the class does not exist; it panics later if the node's links do not allow the
+    /// route.
     pub fn set_barrier(&self, class: u8, route: ClassRoute) {
         let (call, is_there) = ("set_barrier", usize::from(class) < CLASS_ROUTES);
         self.check(call, is_there, || format!("barrier class {class} of {CLASS_ROUTES}"));
         self.set(call, Setting::Barrier(class, Some(route), BARRIER_START));
     }
 
-    /// What tells that all have entered the barrier of a class for the `turn`-th time.
+    /// The condition that all nodes have entered the barrier of a class for the `turn`-th time.
     pub fn barrier_watch(&self, class: u8, turn: u64) -> Watch {
         barrier_watch(class, turn)
     }
 
-    /// Whether the status register of a class says so (not timed).
+    /// Whether the status register of a class shows this (not timed).
     pub fn has_passed_barrier(&self, class: u8, turn: u64) -> bool {
         self.status(class).0 & barrier_bit(turn) == 0
     }
 
-    /// What the status register of a class says: the OR of all its nodes' bits (not timed), and when any class's last changed.
+    /// The status register of a class: the OR of all its nodes' bits (not timed), and the time of the last
+    /// change of any class.
     pub fn status(&self, class: u8) -> (u64, u64) {
         let (status, changed) = lock(&self.shared).status(class);
         (status, changed.ticks())
     }
 
-    /// Stores bytes in the node's memory (not timed: what that takes is for [`Device::spend`]).
+    /// Stores bytes in the node's memory (not timed: model the time with [`Device::spend`]).
     pub fn store(&self, address: u64, bytes: &[u8]) {
         lock(&self.contents).store(address, bytes.len(), Some(bytes));
     }
 
-    /// Bytes of the node's memory; zeros where nothing was ever stored.
+    /// Bytes of the node's memory; zeros where nothing was stored.
     pub fn load(&self, address: u64, length: usize) -> Vec<u8> {
         lock(&self.contents).load_all(address, length)
     }
 
-    /// Stores numbers as the machine has them, big-endian.
+    /// Stores numbers in the machine's format, big-endian.
     pub fn store_doubles(&self, address: u64, numbers: &[f64]) {
         self.store(address, &numbers.iter().flat_map(|x| x.to_be_bytes()).collect::<Vec<u8>>());
     }
 
-    /// Numbers as the machine has them.
+    /// Loads numbers in the machine's format.
     pub fn load_doubles(&self, address: u64, count: usize) -> Vec<f64> {
         let bytes = self.load(address, 8 * count);
         bytes.chunks_exact(8).map(|x| f64::from_be_bytes(x.try_into().expect("eight bytes"))).collect()
     }
 
-    /// Sets up an injection FIFO (the kernel's part: it is not timed). One that is not set up is there, of 64 KB, for the user's descriptors.
+    /// Sets up an injection FIFO (by the kernel: not timed). By default it has 64 KB, for user descriptors.
     ///
-    /// A program that names no such FIFO, or one that cannot lie there or overlaps another, fails.
+    /// The program fails if the FIFO does not exist, or its memory is invalid or overlaps another FIFO's.
     pub fn set_injection_fifo(&self, fifo: u16, settings: InjectionFifo) {
         self.check_injection("set_injection_fifo", fifo);
         lock(&self.kernel).set_up(fifo, settings.size_B);
         self.set("set_injection_fifo", Setting::Injection(fifo, settings));
     }
 
-    /// Sets up a reception FIFO (the kernel's part: it is not timed). One that is not set up is there, of 1 MB.
+    /// Sets up a reception FIFO (by the kernel: not timed). By default it has 1 MB.
     ///
-    /// A program that names no such FIFO, or one that cannot lie there or overlaps another, fails.
+    /// The program fails if the FIFO does not exist, or its memory is invalid or overlaps another FIFO's.
     pub fn set_reception_fifo(&self, fifo: u16, settings: ReceptionFifo) {
         self.check_reception("set_reception_fifo", fifo);
         self.set("set_reception_fifo", Setting::Reception(fifo, settings));
     }
 
-    /// Sets or clears a range register: memory that the unit may touch (the kernel's part). While none is set it may touch all.
+    /// Sets or clears a range register: memory that the unit may access (by the kernel). While none is set it
+    /// may access all.
     ///
-    /// A program that names no such register fails.
+    /// The program fails if the register does not exist.
     pub fn set_range(&self, register: usize, range: Option<Range>) {
         self.check("set_range", register < RANGES, || format!("range register {register} of {RANGES}"));
         self.set("set_range", Setting::Range(register, range));
     }
 
-    /// Leads interrupts of the kind of this one to a group, or masks them, as all are at first (the kernel's part).
+    /// Directs interrupts of the same kind as `like` to a group, or masks them, which is the default (by the
+    /// kernel).
     pub fn set_interrupt(&self, like: Interrupt, group: Option<Group>) {
         self.set("set_interrupt", Setting::Interrupt(like, group));
     }
@@ -242,25 +250,25 @@ impl UnitDevice {
         bytes.len() as u64
     }
 
-    /// Has an IO node's PCIe move so many bytes, behind what it moves already that way; returns when it has. Its reads and writes of memory
-    /// are not counted against the L2's **(ours)**.
+    /// Transfers bytes over an IO node's PCIe, after earlier transfers in the same direction; returns the
+    /// time of completion. Its memory accesses are not counted against the L2's **(ours)**.
     pub fn pcie(&self, way: Pcie, bytes: u64) -> u64 {
         let rate = self.common.config.pcie_bytes_per_tick;
         lock(&self.shared).pcie(way, self.now().tick(), bytes, rate).ticks()
     }
 
-    /// When a counter came to zero last, ticks; 0 if it never has. No hardware tells it: it is for telling the hardware's time from
-    /// the software's.
+    /// When a counter last reached zero, ticks; 0 if it never has. The hardware does not report it: it serves
+    /// to separate hardware time from software time.
     pub fn counted_down(&self, address: u64) -> u64 {
         lock(&self.shared).counted_down(address).ticks()
     }
 
-    /// Has the unit or the kernel set something up: not timed, and in the order of all calls.
+    /// Applies a setting of the unit or the kernel: not timed, in the order of all calls.
     fn set(&self, call: &'static str, setting: Setting) {
         self.thread.submit(Command::Set(call, setting));
     }
 
-    /// Ends the program if it asks for what there is not.
+    /// Ends the program with a failure if it names a resource that does not exist.
     fn check(&self, call: &str, is_there: bool, what: impl FnOnce() -> String) {
         if !is_there {
             self.thread.fail(call, what());
@@ -275,13 +283,13 @@ impl UnitDevice {
         self.check(call, fifo < RECEPTION_FIFOS, || format!("reception FIFO {fifo} of {RECEPTION_FIFOS}"));
     }
 
-    /// Says three bits of its own for a class of global interrupts: one store to a register of the unit.
+    /// Sets three bits for a class of global interrupts: one store to a register of the unit.
     pub(super) fn say(&self, class: u8, says: u64) {
         self.thread.submit(Command::Say(class, says & 7));
         self.spend(Step::Store);
     }
 
-    /// Writes a descriptor into an injection FIFO and moves its tail, when there is room.
+    /// Writes a descriptor to an injection FIFO and advances its tail, when there is space.
     pub(super) fn write(&self, fifo: u16, descriptor: Descriptor) {
         self.check_injection("inject", fifo);
         if let Some(problem) = descriptor.problem(&self.common.torus, self.node) {
@@ -293,7 +301,7 @@ impl UnitDevice {
         self.thread.submit(Command::Inject(fifo, Box::new(descriptor)));
     }
 
-    /// Takes the next packet out of a reception FIFO, if one lies there.
+    /// Takes the next packet from a reception FIFO, if there is one.
     pub(super) fn take(&self, fifo: u16) {
         self.thread.submit(Command::Take(fifo));
     }
@@ -303,7 +311,7 @@ impl UnitDevice {
         self.thread.submit(Command::TakeInterrupt(group));
     }
 
-    /// The interrupt that was cleared last.
+    /// The interrupt cleared last.
     pub(super) fn taken_interrupt(&self) -> Option<Interrupt> {
         lock(&self.shared).taken_interrupt(self.process)
     }

@@ -1,8 +1,9 @@
-//! The kernel's side of the interface (section IV): it allocates and frees what the unit has, and says where in physical memory a program's own
-//! memory lies. Programs may also use numbers that they were never given, as benchmarks that have the node for themselves do.
+//! The kernel's part of the interface (section IV): it allocates and frees the unit's resources, and provides
+//! physical addresses of a program's memory. Programs may also use numbers that were not allocated to them,
+//! as benchmarks with exclusive use of the node do.
 //!
-//! What the kernel keeps for itself is as the public driver has it (`Util.h`): the FIFOs and table entries of the last two subgroups, and
-//! the last two classes.
+//! The kernel's own resources are those of the public driver (`Util.h`): the FIFOs and table entries of the
+//! last two subgroups, and the last two classes.
 
 use netloom_fabric::collective::CLASS_ROUTES;
 use netloom_nic::message_unit::fifos::InjectionFifo;
@@ -10,7 +11,7 @@ use netloom_nic::message_unit::{BASE_ADDRESSES, DESCRIPTOR_B, INJECTION_FIFOS, R
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What a program may be given, by number.
+/// A resource that a program may allocate, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
     /// An injection FIFO in memory.
@@ -26,7 +27,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// How many a node has for users: the rest is the kernel's.
+    /// The number available to users per node; the rest is the kernel's.
     pub fn for_users(self) -> u16 {
         match self {
             Resource::InjectionFifo => INJECTION_FIFOS - 2 * 8,
@@ -47,16 +48,16 @@ impl Resource {
     }
 }
 
-/// Why the kernel says no.
+/// Why the kernel rejects a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// So many are asked for, and only so many are free.
+    /// More resources requested than are free: requested, free.
     TooFew(Resource, u16, u16),
-    /// Somebody has it already, or it is the kernel's.
+    /// Already allocated, or reserved for the kernel.
     Taken(Resource, u16),
-    /// Nobody has it, so it cannot be freed.
+    /// Not allocated, so it cannot be freed.
     NotAllocated(Resource, u16),
-    /// A memory region of no bytes, or one that overlaps another of the program's.
+    /// An empty memory region, or one that overlaps another of the program's.
     Region(u64, u64),
 }
 
@@ -81,56 +82,56 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Memory of a program that lies in one piece in physical memory, of which descriptors tell.
+/// Memory of a program that is contiguous in physical memory, for use in descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryRegion {
-    /// Where the program sees it.
+    /// Its virtual address.
     pub start: u64,
-    /// Where it lies.
+    /// Its physical address.
     pub physical: u64,
     /// Its length, bytes.
     pub bytes: u64,
 }
 
 impl MemoryRegion {
-    /// Where so many bytes lie that the program sees at an address; none if they are not all in the region.
+    /// The physical address of `bytes` at a virtual address; `None` if they are not all in the region.
     pub fn translate(&self, address: u64, bytes: u64) -> Option<u64> {
         let offset = address.checked_sub(self.start)?;
         (offset.checked_add(bytes)? <= self.bytes).then(|| self.physical + offset)
     }
 }
 
-/// Where memory regions begin in physical memory, apart from FIFOs that nobody set up; and what they are a multiple of.
+/// Start of memory regions in physical memory, apart from default FIFOs; and their alignment.
 const REGIONS: u64 = 1 << 32;
 const PAGE: u64 = 4096;
 
-/// A node's kernel, as far as it knows of the unit.
+/// A node's kernel, with its state for the unit.
 #[derive(Debug, Default)]
 pub struct Kernel {
     taken: BTreeSet<(Resource, u16)>,
     regions: Vec<MemoryRegion>,
-    /// Injection FIFOs that the node's processes have written to or set up.
+    /// Injection FIFOs that the node's processes have written or set up.
     rings: BTreeMap<u16, Ring>,
 }
 
-/// An injection FIFO as software keeps it.
+/// Software's state of an injection FIFO.
 #[derive(Debug)]
 struct Ring {
-    /// Descriptors that it has room for.
+    /// Its capacity, descriptors.
     places: u64,
-    /// Descriptors that have been written since it was set up.
+    /// Descriptors written since it was set up.
     written: u64,
 }
 
 impl Ring {
     fn new(size_bytes: u64) -> Self {
-        // One place stays free, so that a full FIFO is not taken for an empty one.
+        // One place stays free, to distinguish a full FIFO from an empty one.
         Ring { places: size_bytes / DESCRIPTOR_B - 1, written: 0 }
     }
 }
 
 impl Kernel {
-    /// Gives the first numbers that are free.
+    /// Allocates the first free numbers.
     pub fn allocate(&mut self, what: Resource, count: u16) -> Result<Vec<u16>, Refusal> {
         let free: Vec<u16> = (0..what.for_users()).filter(|&n| !self.taken.contains(&(what, n))).collect();
         if free.len() < count.into() {
@@ -141,7 +142,7 @@ impl Kernel {
         Ok(given)
     }
 
-    /// Gives this number: class routes and barrier classes have one number at all their nodes.
+    /// Allocates this number: class routes and barrier classes have the same number at all their nodes.
     pub fn allocate_this(&mut self, what: Resource, number: u16) -> Result<(), Refusal> {
         if number >= what.for_users() || !self.taken.insert((what, number)) {
             return Err(Refusal::Taken(what, number));
@@ -149,12 +150,12 @@ impl Kernel {
         Ok(())
     }
 
-    /// Takes a number back.
+    /// Frees a number.
     pub fn free(&mut self, what: Resource, number: u16) -> Result<(), Refusal> {
         if self.taken.remove(&(what, number)) { Ok(()) } else { Err(Refusal::NotAllocated(what, number)) }
     }
 
-    /// An injection FIFO of so many bytes is set up.
+    /// Sets up an injection FIFO of this size.
     pub fn set_up(&mut self, fifo: u16, size_bytes: u64) {
         self.rings.insert(fifo, Ring::new(size_bytes.max(2 * DESCRIPTOR_B)));
     }
@@ -168,20 +169,21 @@ impl Kernel {
         self.ring(fifo).written += 1;
     }
 
-    /// Whether an injection FIFO has room for one more, when the unit has injected so many since it was set up.
+    /// Whether an injection FIFO has space for one more descriptor, given the number that the unit has
+    /// injected since it was set up.
     pub fn has_room(&mut self, fifo: u16, injected: u64) -> bool {
         let ring = self.ring(fifo);
         ring.written.saturating_sub(injected) < ring.places
     }
 
-    /// Finds a place in physical memory for a program's memory.
+    /// Allocates physical memory for a program's memory.
     pub fn region(&mut self, start: u64, bytes: u64) -> Result<MemoryRegion, Refusal> {
         let overlaps = |r: &MemoryRegion| start < r.start + r.bytes && r.start < start.saturating_add(bytes);
         if bytes == 0 || start.checked_add(bytes).is_none() || self.regions.iter().any(overlaps) {
             return Err(Refusal::Region(start, bytes));
         }
         let free = self.regions.last().map_or(REGIONS, |r| (r.physical + r.bytes).next_multiple_of(PAGE));
-        // Within its page it lies where the program sees it, so that it has the same alignment.
+        // Its offset in the page is that of the virtual address, so that the alignment is the same.
         let region = MemoryRegion { start, physical: free + start % PAGE, bytes };
         self.regions.push(region);
         Ok(region)
@@ -211,7 +213,7 @@ mod tests {
     }
 
     proptest! {
-        /// Regions translate what is in them, to places that no two share.
+        /// Regions translate their contents to disjoint physical addresses.
         #[test]
         fn regions_do_not_meet(regions in proptest::collection::vec((0u64..1 << 40, 1u64..100_000), 1..20)) {
             let mut kernel = Kernel::default();

@@ -1,8 +1,9 @@
-//! What programs on nodes with Message Units call, in the manner of the machine's own system programming interface (section IV):
-//! the kernel's side sets up base addresses; the user's side injects descriptors and waits for counters. Each call costs the
-//! time of its instructions.
+//! The programming interface of nodes with Message Units, modelled on the machine's system programming
+//! interface (section IV): the kernel's part sets up base addresses; the user's part injects descriptors and
+//! waits for counters. Each call costs the time of its instructions.
 //!
-//! A program is an `async fn`. There is no runtime: its node's host polls it when what it waits for has happened.
+//! A program is an `async fn`. There is no async runtime: its node polls it when the condition that it waits
+//! for holds.
 //!
 //! ```
 //! use netloom_messaging::spi::Spi;
@@ -50,10 +51,11 @@ use std::sync::{Arc, Mutex};
 
 pub use netloom_nic::message_unit::commands::Pcie;
 
-/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `program` is what each of them runs.
+/// Creates the nodes' side of a block, by the machine's node numbers, with `processes` processes each, all of
+/// which run `program`.
 ///
 /// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
+/// If there are more than 255 processes per node.
 pub fn units<F>(
     config: &MessageUnitConfig,
     network: &Outline,
@@ -73,7 +75,7 @@ where
 /// The same with any processes.
 ///
 /// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
+/// If there are more than 255 processes per node.
 pub fn units_of(
     config: &MessageUnitConfig,
     network: &Outline,
@@ -82,7 +84,7 @@ pub fn units_of(
     seed: u64,
     mut process: impl FnMut(Spi) -> Box<ProcessOf<MessageUnit>>,
 ) -> MessageUnits {
-    // The processes of a node are made one after another.
+    // The processes of a node are created consecutively.
     let mut kernel = Arc::default();
     message_unit::units_of(config, network, numbers, processes, seed, |slot| {
         if slot.process == 0 {
@@ -103,14 +105,14 @@ pub enum Step {
     Compute(Microticks),
 }
 
-/// A process on its node, as its program sees it: its device, and calls that wait.
+/// A process as its program sees it: its device, and calls that wait.
 #[derive(Clone)]
 pub struct Spi {
     device: UnitDevice,
     core: CoreOf<MessageUnit>,
 }
 
-/// All that does not wait.
+/// The calls that do not wait.
 impl Deref for Spi {
     type Target = UnitDevice;
 
@@ -135,8 +137,8 @@ impl Spi {
         self.core.now().ticks()
     }
 
-    /// Enters the barrier of a class for the `turn`-th time, from 0 on: one store to a register of the unit. The node no longer says that
-    /// it has yet to come, but that it has yet to come to the next.
+    /// Enters the barrier of a class for the `turn`-th time, from 0: one store to a register of the unit,
+    /// which clears the node's bit of this barrier and sets that of the next.
     pub async fn enter_barrier(&self, class: u8, turn: u64) {
         MuDevice::enter_barrier(&self.device, class, turn);
         self.core.done().await;
@@ -147,29 +149,29 @@ impl Spi {
         self.core.wait(self.barrier_watch(class, turn), None).await;
     }
 
-    /// Says three bits of its own for a class of global interrupts: one store to a register of the unit.
+    /// Sets three bits for a class of global interrupts: one store to a register of the unit.
     pub async fn say(&self, class: u8, says: u64) {
         self.device.say(class, says);
         self.core.done().await;
     }
 
-    /// Polls the tail of a reception FIFO until a packet lies there, takes it, and moves the head past it.
+    /// Polls the tail of a reception FIFO until it has a packet, takes it, and advances the head past it.
     ///
-    /// A program that names no such FIFO fails.
+    /// The program fails if the FIFO does not exist.
     pub async fn receive(&self, fifo: u16) -> Packet {
         self.check_reception("receive", fifo);
         loop {
             self.core.thread().wait(Wait::for_one(Watch::Packet(fifo)));
             self.device.take(fifo);
             self.core.done().await;
-            // Another process of the node may have taken it meanwhile.
+            // Another process of the node may have taken it in the meantime.
             if let Some(packet) = self.polled() {
                 return packet;
             }
         }
     }
 
-    /// Does nothing until the unit raises an interrupt of a group, and clears it.
+    /// Sleeps until the unit raises an interrupt of a group, and clears it.
     pub async fn wait_interrupt(&self, group: Group) -> Interrupt {
         loop {
             self.core.thread().wait(Wait::for_one(Watch::Interrupt(group)));
@@ -181,27 +183,28 @@ impl Spi {
         }
     }
 
-    /// Writes a descriptor into an injection FIFO and moves its tail, when there is room.
+    /// Writes a descriptor to an injection FIFO and advances its tail, when there is space.
     ///
-    /// A program that names no such FIFO, or whose descriptor describes nothing that can be sent, fails.
+    /// The program fails if the FIFO does not exist, or the descriptor is invalid.
     pub async fn inject(&self, fifo: u16, descriptor: Descriptor) {
         self.device.write(fifo, descriptor);
         self.core.done().await;
     }
 
-    /// Polls the counter of an injection FIFO's descriptors until so many have been injected since the start.
+    /// Polls the descriptor counter of an injection FIFO until this number have been injected since the
+    /// start.
     pub async fn wait_injected(&self, fifo: u16, descriptors: u64) {
         self.core.wait(Watch::Injected(fifo, descriptors), None).await;
     }
 
-    /// Looks once whether a packet lies in a reception FIFO, and takes it, like [`Self::receive`].
+    /// Polls a reception FIFO once for a packet, and takes it, like [`Self::receive`].
     pub async fn poll(&self, fifo: u16) -> Option<Packet> {
         MuDevice::poll(&self.device, fifo);
         self.core.done().await;
         self.polled()
     }
 
-    /// Does something else until a time, unless it is past.
+    /// Is busy otherwise until a time, unless it is past.
     pub async fn wait_until(&self, time: u64) {
         self.compute(time.saturating_sub(self.now())).await;
     }
@@ -211,7 +214,7 @@ impl Spi {
         self.core.wait(Watch::Counter(address), None).await;
     }
 
-    /// Runs instructions of its own for so many ticks.
+    /// Computes for this number of ticks.
     pub async fn compute(&self, ticks: u64) {
         self.core.spend(Microticks::of_ticks(ticks)).await;
     }

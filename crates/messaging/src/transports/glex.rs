@@ -1,5 +1,6 @@
-//! Messages over the TH Express NIC, by libglex: short ones are mini-packets (the shared channel of MPICH2-GLEX2; Pang et al., section
-//! 3.3), the data of longer ones are fetched by RDMA gets into the receiver's buffer (its zero-copy rendezvous).
+//! Messages over the TH Express NIC, by libglex: short ones are mini-packets (the shared channel of
+//! MPICH2-GLEX2; Pang et al., section 3.3); the data of longer ones is fetched by RDMA gets into the
+//! receiver's buffer (its zero-copy rendezvous).
 
 use super::packets::Placement;
 use crate::device::{GlexDevice, Simulated};
@@ -14,37 +15,37 @@ use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The endpoints' key, and entries of their queues of events and of mini-packets.
+/// The endpoints' key, and the capacities of their event and mini-packet queues.
 const KEY: u16 = 7;
 const ENTRIES: usize = 1 << 14;
-/// Where data lie that leave, and that come, by request.
+/// Addresses of outgoing and incoming data, by request.
 const AT: u64 = 1 << 32;
 const BYTES: u64 = 1 << 39;
 const OUT: u64 = AT;
 const IN: u64 = AT + (1 << 38);
 const BUFFER_B: u64 = 1 << 28;
 const BUFFERS: u32 = 64;
-/// How long the library waits before it looks again whether a descriptor queue that was full has room: no event tells it.
+/// Interval at which the library retries after a descriptor queue was full: no event reports free space.
 const RETRY: Microticks = Microticks::of_ticks(300);
 
-/// The endpoints of collective operations: their key, the entries of their queues; children of a place in the tree **(ours)**, and the most
-/// that NICs sum at once, bytes.
+/// The endpoints of collective operations: their key, the capacity of their queues; the degree of the tree
+/// **(ours)**, and the maximum size of a sum by NICs, bytes.
 const COLLECTIVE_KEY: u16 = 8;
 const COLLECTIVE_ENTRIES: usize = 64;
 const DEGREE: u32 = 4;
 const SUM_MAX_B: u64 = 48;
 
-/// A collective operation under way.
+/// A collective operation in progress.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// In the barrier before it.
     Parting(TreeOperation, u64),
     Under(TreeOperation),
-    /// It has ended.
+    /// Complete.
     Over,
 }
 
-/// What is to be submitted.
+/// A request to be submitted.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Message(u32, Envelope),
@@ -57,16 +58,17 @@ pub struct GlexTransport<D> {
     placement: Arc<Placement>,
     endpoint: u8,
     rank: u32,
-    /// The endpoint for collective operations, this rank's place in their tree, and what is under way.
+    /// The endpoint for collective operations, this rank's position in their tree, and the operation in
+    /// progress.
     collectives: u8,
     tree: Option<Tree>,
     stage: Option<Stage>,
-    /// What the descriptor queue had no room for.
+    /// Requests for which the descriptor queue had no space.
     waiting: VecDeque<Work>,
 }
 
 impl<D: GlexDevice> GlexTransport<D> {
-    /// That of a process.
+    /// For a process.
     pub fn new(device: D, placement: &Arc<Placement>, rank: u32) -> Self {
         GlexTransport {
             device,
@@ -90,13 +92,13 @@ impl<D: GlexDevice> GlexTransport<D> {
         {
             self.device.fail("glex_post_list", format!("{refusal:?}"));
         }
-        // The root of a broadcast is told nothing: it has what it sends.
+        // The root of a broadcast gets no notification: it has the data.
         let told = tree.parent.is_some() || operation != TreeOperation::Broadcast;
         self.stage = Some(if told { Stage::Under(operation) } else { Stage::Over });
     }
 
-    /// Goes on with the collective operation under way. Returns whether it has ended.
-    fn go_on_collecting(&mut self) -> bool {
+    /// Advances the collective operation in progress. Returns whether it is complete.
+    fn advance_collective(&mut self) -> bool {
         let fail = |call: &str, refusal: Refusal| self.device.fail(call, format!("{refusal:?}"));
         let (events, mini_packets) = self.device.has_any(self.collectives);
         match self.stage {
@@ -123,7 +125,7 @@ impl<D: GlexDevice> GlexTransport<D> {
         self.stage.take_if(|stage| matches!(stage, Stage::Over)).is_some()
     }
 
-    /// All processes have made the same endpoint, so its number is the same everywhere.
+    /// All processes have created the same endpoint, so its number is the same everywhere.
     fn address(&self, rank: u32) -> Address {
         Address { node: self.placement.node(rank), vp: self.endpoint, key: KEY }
     }
@@ -209,7 +211,8 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
         self.placement.is_one_program().then_some(if what == Collective::Barrier { 0 } else { SUM_MAX_B })
     }
 
-    /// By sequences of descriptors (section 2.5). A barrier before parts one operation from the one before it (section 4.7).
+    /// By sequences of descriptors (section 2.5). A barrier separates each operation from the one before it
+    /// (section 4.7).
     fn collective(&mut self, what: Collective, bytes: u64) {
         self.post(TreeOperation::Barrier, 0);
         let operation = match what {
@@ -221,7 +224,7 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
     }
 
     fn advance(&mut self) -> Option<Event> {
-        if self.go_on_collecting() {
+        if self.advance_collective() {
             return Some(Event::Collected);
         }
         let (events, mini_packets) = self.device.has_any(self.endpoint);
@@ -231,7 +234,7 @@ impl<D: GlexDevice + Simulated<Command = Write, Watch = Watch>> Transport for Gl
                 Ok(event) if event.kind == EventKind::Local => {
                     return Some(Event::Fetched { request: event.user });
                 }
-                // That another has read this side's memory.
+                // The notification that another node has read this side's memory.
                 Ok(_) => {}
                 Err(refusal) => fail("glex_poll_event", refusal),
             }

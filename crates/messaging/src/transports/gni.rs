@@ -1,5 +1,6 @@
-//! Messages over Cray XC's Aries NIC, by uGNI: eager messages are short messages (SMSG), put into mailboxes at the receiver; the data of
-//! longer ones are fetched, by FMA or by the block transfer engine ("Cray XC Network Software Stack").
+//! Messages over Cray XC's Aries NIC, by uGNI: eager messages are short messages (SMSG), put into mailboxes
+//! at the receiver; the data of longer ones is fetched, by FMA or by the block transfer engine ("Cray XC
+//! Network Software Stack").
 
 use super::packets::Placement;
 use crate::device::{GniDevice, Simulated};
@@ -21,21 +22,23 @@ pub const PTAG: u8 = 1;
 /// See [`PTAG`].
 pub const COOKIE: u32 = 1;
 
-/// Where each process' memory lies that others reach: mailboxes, then data that leave, then data that come, by request.
+/// Addresses of each process's registered memory: mailboxes, then outgoing data, then incoming data, by
+/// request.
 const AT: u64 = 1 << 32;
 const BYTES: u64 = 1 << 39;
 const OUT: u64 = AT + (1 << 37);
 const IN: u64 = AT + (1 << 38);
 const BUFFER_B: u64 = 1 << 28;
 const BUFFERS: u32 = 64;
-/// Events that the completion queue has room for.
+/// Capacity of the completion queue, events.
 const EVENTS: usize = 1 << 16;
-/// Data of the longest short message, and of the longest get by FMA (Cray's default limits: `MPICH_GNI_MAX_EAGER_MSG_SIZE`, 8 KB;
-/// Open MPI's uGNI transport takes FMA for gets of up to 2 KB, and block transfers above).
+/// Maximum data of a short message, and of a get by FMA, bytes (Cray's default limits:
+/// `MPICH_GNI_MAX_EAGER_MSG_SIZE`, 8 KB; Open MPI's uGNI transport uses FMA for gets of up to 2 KB, and block
+/// transfers above).
 const SHORT_MAX_B: u64 = 8192;
 const FMA_MAX_B: u64 = 2048;
 
-/// The collective engine that it takes, and the branches of its tree: as many as an engine has.
+/// The collective engine that it uses, and the radix of its tree: the maximum of an engine.
 const ENGINE: u8 = 0;
 const RADIX: u32 = 32;
 
@@ -44,19 +47,20 @@ pub struct GniTransport<D> {
     device: D,
     placement: Arc<Placement>,
     rank: u32,
-    /// Data of the longest short message.
+    /// Maximum data of a short message, bytes.
     short_max_bytes: u64,
     slots: u64,
     memory: Option<MemHandle>,
     queue: u16,
-    /// Mailboxes of the ranks that it has spoken to.
+    /// Mailboxes of the ranks that it has communicated with.
     peers: BTreeMap<u32, Connection<D>>,
     /// Messages that wait for a credit, by rank.
     waiting: BTreeMap<u32, VecDeque<Envelope>>,
 }
 
 impl<D: GniDevice + Clone> GniTransport<D> {
-    /// The transport of a rank: `eager_max` is the longest eager message, bytes, `slots` how many may be under way to one rank.
+    /// The transport of a rank: `eager_max` is the maximum size of an eager message, bytes, `slots` the
+    /// maximum number in flight to one rank.
     pub fn new(device: D, placement: &Arc<Placement>, rank: u32, eager_max: Option<u64>, slots: u32) -> Self {
         GniTransport {
             device,
@@ -75,7 +79,7 @@ impl<D: GniDevice + Clone> GniTransport<D> {
         self.memory.expect("it was registered at the start")
     }
 
-    /// Gives the collective engine its place in the tree of all ranks.
+    /// Sets the collective engine's position in the tree of all ranks.
     fn configure_engine(&self) {
         let ranks = self.placement.nodes().len() as u32;
         let of_ranks = Tree::regular(self.rank, ranks, RADIX, ENGINE, self.queue);
@@ -90,7 +94,7 @@ impl<D: GniDevice + Clone> GniTransport<D> {
         }
     }
 
-    /// The mailbox at a process in which messages of a rank come.
+    /// The mailbox at a process for messages of a rank.
     fn mailbox(&self, rank: u32) -> Mailbox {
         let message_max = self.short_max_bytes + ENVELOPE_B as u64;
         let mailbox = Mailbox { memory: self.memory(), address: AT, slots: self.slots, message_max };
@@ -108,7 +112,7 @@ impl<D: GniDevice + Clone> GniTransport<D> {
         self.peers.get_mut(&rank).expect("just now")
     }
 
-    /// Sends what there is a credit for.
+    /// Sends messages as long as there are credits.
     fn put(&mut self, to: u32) {
         while let Some(&envelope) = self.waiting.get(&to).and_then(VecDeque::front) {
             if self.peer(to).needs_credit().is_some() {
@@ -175,7 +179,7 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
                 place(IN, request),
                 place(OUT, remote),
                 self.memory(),
-                // Gets are of whole words.
+                // Gets consist of whole words.
                 bytes.next_multiple_of(4),
             )
         };
@@ -189,8 +193,8 @@ impl<D: GniDevice + Clone + Simulated<Command = Submission, Watch = Watch>> Tran
         self.placement.is_one_program().then_some(if what == Collective::Barrier { 0 } else { 8 })
     }
 
-    /// By a collective engine, which does one operation on a word: a barrier is one whose result nobody looks at, a broadcast a sum to which
-    /// only one contributes.
+    /// By a collective engine, which executes one operation on a word: a barrier is one without a used
+    /// result, a broadcast a sum with a single contribution.
     fn collective(&mut self, what: Collective, _: u64) {
         let operation = match what {
             Collective::Barrier => Reduction::And,

@@ -1,8 +1,8 @@
-//! The transports: what carries the messages of ranks over each network interface.
+//! The transports of ranks' messages over each network interface.
 //!
 //! | over | file |
 //! |---|---|
-//! | packets that software puts into the network one by one | `packets.rs` |
+//! | packets injected one by one by software | `packets.rs` |
 //! | Blue Gene/Q's Message Unit, by [SPI](crate::spi) | `spi.rs` |
 //! | Cray XC's Aries NIC, by [uGNI](crate::gni) | `gni.rs` |
 //! | the TH Express NIC, by [libglex](crate::glex) | `glex.rs` |

@@ -1,8 +1,9 @@
-//! Messages over packets that software puts into the network one by one: BlueGene/L's packet layer, and nodes of other networks that have
-//! no NIC of their own.
+//! Messages over packets that software injects one by one: BlueGene/L's packet layer, and nodes of other
+//! networks without a NIC of their own.
 //!
-//! A few messages that are to leave take turns, packet by packet, so that one to one side does not keep the links to the others idle. The
-//! network may deliver packets in any order: a message has come when all of its packets have.
+//! Several outgoing messages take turns, packet by packet, so that a message in one direction does not leave
+//! the links in others idle. The network may deliver packets in any order: a message is complete when all of
+//! its packets have arrived.
 
 use crate::config::Steps;
 use crate::transport::{Envelope, Event, Kind, Transport};
@@ -16,39 +17,40 @@ use smallvec::{SmallVec, smallvec};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-/// How packets of a network look.
+/// The format of a network's packets.
 pub trait PacketFormat<H>: Send + Sync {
-    /// Data of a full packet, bytes.
+    /// Maximum data of a packet, bytes.
     fn data_max(&self) -> u64;
 
     /// The header of a packet between two nodes with `bytes` of data; `draw` is random.
     fn header(&self, from: u32, to: u32, bytes: u32, draw: u64) -> H;
 }
 
-/// Where the ranks of a program are.
+/// The placement of a program's ranks on nodes.
 #[derive(Clone, Debug)]
 pub struct Placement {
     /// Node of each rank.
     nodes: Box<[u32]>,
-    /// Rank of each node that has one.
+    /// Rank of each node with a rank.
     ranks: HashMap<u32, u32>,
-    /// Whether they are those of one program, rather than of several jobs.
+    /// Whether the ranks belong to one program, rather than to several jobs.
     is_one_program: bool,
 }
 
 impl Placement {
-    /// One rank a node.
+    /// One rank per node.
     pub fn new(nodes: &[u32]) -> Self {
         let ranks = (0..).zip(nodes).map(|(rank, &node)| (node, rank)).collect();
         Placement { nodes: nodes.into(), ranks, is_one_program: true }
     }
 
-    /// The same for the ranks of several jobs, one after the other.
+    /// The same for the ranks of several jobs, one job after the other.
     pub fn of_jobs(nodes: &[u32]) -> Self {
         Placement { is_one_program: false, ..Self::new(nodes) }
     }
 
-    /// Whether they are those of one program: hardware for collective operations is set up among all.
+    /// Whether the ranks belong to one program: hardware for collective operations is set up among all of
+    /// them.
     pub fn is_one_program(&self) -> bool {
         self.is_one_program
     }
@@ -69,7 +71,7 @@ impl Placement {
     }
 }
 
-/// A message on its way out.
+/// An outgoing message.
 struct Outgoing {
     to: u32,
     envelope: Envelope,
@@ -88,15 +90,16 @@ pub struct Packets<H> {
     steps: Steps,
     outgoing: VecDeque<Outgoing>,
     turn: usize,
-    /// Of messages that some packets of have come: packets that are missing, by sender, kind and number.
+    /// For messages of which some packets have arrived: number of missing packets, by sender, kind and
+    /// number.
     missing: HashMap<(u32, u8, u32), u64>,
     random: Stream,
-    /// Sends whose last packet has been handed over.
+    /// Sends whose last packet has been passed to the network.
     done: VecDeque<u32>,
 }
 
 impl<H: Copy + Send + 'static> Packets<H> {
-    /// That of a node, whose packets go into these lanes.
+    /// For a node, whose packets use these lanes.
     pub fn new(
         thread: Thread<NewPacket<H>, Watch>,
         memory: &Arc<Mutex<PortMemory<H>>>,
@@ -126,7 +129,7 @@ impl<H: Copy + Send + 'static> Packets<H> {
         if envelope.carries_data() { envelope.bytes.div_ceil(self.format.data_max()).max(1) } else { 1 }
     }
 
-    /// A packet has come. Returns its message, if that is now whole.
+    /// A packet has arrived. Returns its message, if that is now complete.
     fn came(&mut self, meta: &Meta) -> Option<Event> {
         let envelope = Envelope::of_words(meta.kind, meta.message);
         // Only ranks send packets.
@@ -145,7 +148,7 @@ impl<H: Copy + Send + 'static> Packets<H> {
         Some(Event::Arrived { from, envelope })
     }
 
-    /// Puts a packet into each lane that has room, of the messages in turn.
+    /// Puts a packet into each lane with space, from the messages in turn.
     fn put(&mut self) {
         for at in 0..self.lanes.len() {
             let lane = self.lanes[at];
@@ -203,7 +206,7 @@ impl<H: Copy + Send + 'static> Transport for Packets<H> {
         false
     }
 
-    /// The core reads data as it writes packets.
+    /// The core reads the data as it writes packets.
     fn copies(&self) -> bool {
         false
     }

@@ -1,6 +1,7 @@
-//! Messages over Blue Gene/Q's Message Unit, in the manner of PAMI's two protocols (Kumar et al., section III.E): eager messages go into a
-//! reception FIFO in the receiver's memory, packet by packet; the data of longer ones are fetched by an RDMA read. Both keep the injection
-//! FIFO of a destination, and packets of eager messages one way.
+//! Messages over Blue Gene/Q's Message Unit, modelled on PAMI's two protocols (Kumar et al., section III.E):
+//! eager messages go to a reception FIFO in the receiver's memory, packet by packet; the data of longer ones
+//! is fetched by an RDMA read. Both use the injection FIFO of a destination, and packets of eager messages
+//! use a fixed route.
 
 use super::packets::Placement;
 use crate::config::Steps;
@@ -22,14 +23,16 @@ use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Injection FIFOs for messages, to which destinations are pinned; and as many from this one on for the descriptors of others' RDMA reads,
-/// to which those who read are pinned: a FIFO's descriptors are carried out one after the other, each over the links to one reader.
+/// Injection FIFOs for messages, to which destinations are pinned; and, from this number on, as many for the
+/// descriptors of RDMA reads by others, to which the readers are pinned: a FIFO's descriptors are executed
+/// one after the other, each over the links to one reader.
 const FIFOS: u32 = 8;
 const FETCHES: u16 = 32;
 /// The reception FIFO.
 const RECEPTION: u16 = 0;
 
-/// Where things lie in a node's memory: data that leave and that come, by request; counters; descriptors for RDMA reads; the FIFOs for them.
+/// Addresses in a node's memory: outgoing and incoming data, by request; counters; descriptors for RDMA
+/// reads; the FIFOs for them.
 const OUT: u64 = 1 << 34;
 const IN: u64 = 1 << 35;
 const BUFFER_B: u64 = 1 << 24;
@@ -44,26 +47,28 @@ pub struct SpiTransport<D> {
     device: D,
     placement: Arc<Placement>,
     steps: Steps,
-    /// Descriptors for which their injection FIFOs have no room.
+    /// Descriptors for which their injection FIFOs have no space.
     waiting: BTreeMap<u16, VecDeque<Descriptor>>,
-    /// RDMA reads under way, by request: when each was asked for.
+    /// RDMA reads in progress, by request: their start times.
     fetches: BTreeMap<u32, u64>,
-    /// Of messages that some packets of have come: packets that are missing.
+    /// For messages of which some packets have arrived: number of missing packets.
     missing: HashMap<(u32, u8, u32), u64>,
-    /// The collective operation by hardware that is under way, and how many barriers and others there were.
+    /// The collective operation by hardware in progress, and the numbers of barriers and of other operations
+    /// so far.
     collective: Option<Pending>,
     barriers: u64,
     writes: u64,
-    /// Whether the reception FIFO is to be looked at, and whether it has been.
+    /// Whether the reception FIFO is to be polled, and whether it has been.
     looks: bool,
     has_looked: bool,
 }
 
-/// The class route and barrier class of all nodes, and where the counters of its sums lie, two in turn.
+/// The class route and barrier class of all nodes, and the addresses of the counters of its sums, two in
+/// turn.
 const CLASS: u8 = 0;
 const SUMS: u64 = 3 << 20;
 
-/// A collective operation under way.
+/// A collective operation in progress.
 #[derive(Clone, Copy, Debug)]
 enum Pending {
     Barrier { turn: u64 },
@@ -74,7 +79,7 @@ fn buffer(base: u64, request: u32) -> u64 {
     base + u64::from(request % BUFFERS) * BUFFER_B
 }
 
-/// The envelope in the fourteen bytes that a packet's header has for software.
+/// Encodes the envelope in a packet header's fourteen bytes for software.
 fn to_software(e: &Envelope) -> u128 {
     let fields = [
         (e.kind as u128, 4),
@@ -91,7 +96,7 @@ fn to_software(e: &Envelope) -> u128 {
     word
 }
 
-/// The reverse.
+/// The reverse of [`to_software`].
 fn of_software(word: u128) -> Envelope {
     let field = |at: u32, bits: u32| (word >> at & ((1 << bits) - 1)) as u64;
     Envelope {
@@ -104,7 +109,7 @@ fn of_software(word: u128) -> Envelope {
 }
 
 impl<D: MuDevice> SpiTransport<D> {
-    /// That of a process.
+    /// For a process.
     pub fn new(device: D, placement: &Arc<Placement>, steps: Steps) -> Self {
         SpiTransport {
             device,
@@ -121,13 +126,13 @@ impl<D: MuDevice> SpiTransport<D> {
         }
     }
 
-    /// Whether the ranks are all nodes: what class routes are set up for.
+    /// Whether the ranks are all nodes, for which class routes are set up.
     fn is_whole_machine(&self) -> bool {
         self.placement.is_one_program()
             && self.placement.nodes().len() as u64 == u64::from(self.device.torus().nodes())
     }
 
-    /// Whether the collective operation under way has ended.
+    /// Whether the collective operation in progress is complete.
     fn has_collected(&self) -> bool {
         match self.collective {
             None => false,
@@ -136,7 +141,7 @@ impl<D: MuDevice> SpiTransport<D> {
         }
     }
 
-    /// Puts a descriptor into an injection FIFO, behind those that wait for room there.
+    /// Adds a descriptor to an injection FIFO, after those that wait for space there.
     fn inject(&mut self, fifo: u16, descriptor: Descriptor) {
         self.waiting.entry(fifo).or_default().push_back(descriptor);
         self.inject_waiting();
@@ -154,7 +159,7 @@ impl<D: MuDevice> SpiTransport<D> {
         });
     }
 
-    /// A packet has been taken. Returns its message, if that is now whole.
+    /// A packet has been taken. Returns its message, if that is now complete.
     fn came(&mut self, packet: &Packet) -> Option<Event> {
         self.looks = true;
         self.device.spend(Step::Compute(self.steps.packet_receive));
@@ -261,7 +266,8 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
         self.is_whole_machine().then_some(BUFFER_B)
     }
 
-    /// Barriers by the global barrier network. All contribute to a broadcast too, with zeros, so that nobody need be ready for it before.
+    /// Barriers use the global barrier network. All ranks also contribute zeros to a broadcast, so that no
+    /// rank must be ready before it starts.
     fn collective(&mut self, what: Collective, bytes: u64) {
         let operation = match what {
             Collective::Barrier => {
@@ -273,7 +279,7 @@ impl<D: MuDevice + Simulated<Command = Command, Watch = Watch>> Transport for Sp
             Collective::Broadcast => Combine::Or,
             Collective::Allreduce => Combine::AddDouble,
         };
-        // Words of 8 B; and at least one, which tells that all have entered.
+        // Words of 8 B; at least one, which shows that all have entered.
         let length = bytes.next_multiple_of(8).max(8);
         let counter = SUMS + self.writes % 2 * 8;
         self.writes += 1;
@@ -351,7 +357,8 @@ mod tests {
     use proptest::prelude::*;
     use std::cell::RefCell;
 
-    /// A Message Unit without a machine: injection FIFOs of two places, which the test empties, and a reception FIFO that it fills.
+    /// A Message Unit without a machine: injection FIFOs with two places, which the test empties, and a
+    /// reception FIFO that it fills.
     struct Bench {
         torus: Torus,
         thread: Thread<Command, Watch>,
@@ -441,7 +448,7 @@ mod tests {
         Envelope { kind: What::Eager, sequence, tag: 5, bytes, request: 0 }
     }
 
-    /// What finds no room waits, in order, and holds up neither other FIFOs nor what comes in.
+    /// Descriptors without space wait, in order, and block neither other FIFOs nor arriving packets.
     #[test]
     fn a_full_fifo_holds_up_nothing_else() {
         let mut transport = bench();
@@ -463,7 +470,7 @@ mod tests {
         assert_eq!(
             arrived,
             [Event::Arrived { from: 3, envelope: eager(7, 600) }],
-            "whole with its second packet"
+            "complete with its second packet"
         );
         let first = transport.device.injected.borrow_mut().remove(0);
         assert_eq!(first.1.network, Network::in_order(1));

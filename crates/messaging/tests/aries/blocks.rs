@@ -1,4 +1,5 @@
-//! Block transfers: their data, four channels, fences, messages to posted receives, and events that need no round trip or one.
+//! Block transfers: their data, four channels, fences, messages to posted receives, and events that need no
+//! round trip or one.
 
 use crate::machine::{COOKIE, PTAG, chassis, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
@@ -107,7 +108,8 @@ fn a_fence_keeps_transfers_in_order() {
     run(&chassis(2), |gni| Box::pin(fenced(gni, false)));
 }
 
-/// Messages meet the receives that were posted for them, in order; without one, or with a short one, they end in an error.
+/// Messages meet the receives that were posted for them, in order; without one, or with a short one, they end
+/// in an error.
 async fn messages(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let queue = gni.cq_create(64);

@@ -1,4 +1,5 @@
-//! Clocks of nodes: timers that nobody has set, and one that pulses keep the same; and broken transfers over PCI-Express.
+//! Clocks of nodes: timers that nobody has set, and one that pulses keep the same; and broken transfers over
+//! PCI-Express.
 
 use crate::machine::{COOKIE, Machine, Outcome, PTAG, Task, chassis, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
@@ -68,7 +69,8 @@ fn the_global_clock_times_one_way() {
         })
     });
     let ns = outcome.measurements[&(4, 0)][0].value / NS;
-    // 0.8 us of a put, 0.5 for its page table entry, and 0.4 of the two halves of reading; the clocks are up to 0.1 apart.
+    // 0.8 us of a put, 0.5 for its page table entry, and 0.4 of the two halves of reading; the clocks are up
+    // to 0.1 apart.
     assert!((1600..1800).contains(&ns), "{ns}");
 }
 

@@ -1,4 +1,5 @@
-//! Everybody at once: data stays whole while NICs close their doors to the network, and the result is one, whatever the threads and blocks.
+//! Everybody at once: data stays whole while NICs close their doors to the network, and the result is one,
+//! whatever the threads and blocks.
 
 use crate::machine::{COOKIE, Machine, Outcome, PTAG, chassis, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
@@ -13,7 +14,8 @@ fn bytes(node: u32, process: u8) -> Vec<u8> {
     (0..BLOCK).map(|i| (i * 3 + u64::from(node) * 17 + u64::from(process) * 5) as u8).collect()
 }
 
-/// Each process puts a block into memory of its like on node 0, adds to a counter there, and gets its neighbour's block, all at once.
+/// Each process puts a block into memory of its like on node 0, adds to a counter there, and gets its
+/// neighbour's block, all at once.
 async fn crowd(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let (me, mine) = (gni.node(), gni.process());

@@ -1,4 +1,5 @@
-//! DMAPP: puts, gets and atomic operations between processes of many nodes, explicit, implicit and blocking; its heap and collectives.
+//! DMAPP: puts, gets and atomic operations between processes of many nodes, explicit, implicit and blocking;
+//! its heap and collectives.
 
 use crate::machine::{COOKIE, Machine, PTAG, chassis, run};
 use netloom_messaging::dmapp::{Attributes, Dmapp, Element, HEAP, Operation, Pset};
@@ -80,7 +81,8 @@ fn processes_reach_one_another() {
     }
 }
 
-/// Strides, lists and many processes in all three forms and with elements of all sizes; memory that is not in the heap.
+/// Strides, lists and many processes in all three forms and with elements of all sizes; memory that is not in
+/// the heap.
 async fn forms(gni: Gni) {
     let mut d = Dmapp::init(gni, PTAG, COOKIE, 1 << 20, PageSize::HUGE).await.expect("of the job");
     let ((me, all), gni) = (d.job_info(), d.gni().clone());

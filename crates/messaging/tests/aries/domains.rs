@@ -54,8 +54,9 @@ fn outsiders_are_refused_in_the_completion_event() {
     run(&machine, |gni| Box::pin(outsiders(gni)));
 }
 
-/// A job round a failed node and nodes of others: virtual nodes are numbered without gaps, and one handle serves for all, though the NICs'
-/// own handles differ. By the bits of a window's addresses a line goes to each of them.
+/// A job round a failed node and nodes of others: virtual nodes are numbered without gaps, and one handle
+/// serves for all, though the NICs' own handles differ. By the bits of a window's addresses a line goes to
+/// each of them.
 async fn scatter(gni: Gni) {
     if gni.cdm_attach(PTAG, COOKIE).is_err() {
         return;

@@ -1,13 +1,13 @@
 //! Datagrams and shared message queues.
 
 use crate::machine::{COOKIE, Machine, PTAG, chassis, run};
-use netloom_messaging::gni::{DatagramKey, DatagramState, Gni, LETTER_MAX_B, Msgq};
+use netloom_messaging::gni::{DatagramKey, DatagramState, Gni, Msgq, NODE_MESSAGE_MAX_B};
 use netloom_nic::aries::status::Refusal;
 
 const MICROSECOND: u64 = 875_000;
 
 fn text(from: u32, to: u32) -> Vec<u8> {
-    (0..LETTER_MAX_B as u32).map(|i| (i * 3 + from * 17 + to) as u8).collect()
+    (0..NODE_MESSAGE_MAX_B as u32).map(|i| (i * 3 + from * 17 + to) as u8).collect()
 }
 
 /// Each node exchanges datagrams with its neighbours, and all with node 0, which does not know who will come.
@@ -65,7 +65,7 @@ fn datagrams_are_bounded_and_can_be_taken_back() {
     run(&chassis(2), |gni| {
         Box::pin(async move {
             gni.cdm_attach(PTAG, COOKIE).expect("of the job");
-            let too_long = gni.post_datagram(Some((1, 0)), None, &[0; LETTER_MAX_B + 1]).await;
+            let too_long = gni.post_datagram(Some((1, 0)), None, &[0; NODE_MESSAGE_MAX_B + 1]).await;
             assert_eq!(too_long, Err(Refusal::Size));
             let nobody = gni.post_datagram(Some((99, 0)), None, &[]).await;
             assert_eq!(nobody, Err(Refusal::InvalidParam));
@@ -92,7 +92,8 @@ fn datagrams_are_bounded_and_can_be_taken_back() {
     });
 }
 
-/// Three processes of each node send to all processes of all others, with few credits; nothing is lost, and each gets its own.
+/// Three processes of each node send to all processes of all others, with few credits; nothing is lost, and
+/// each gets its own.
 #[test]
 fn shared_queues_serve_all_processes_of_a_node() {
     const CREDITS: u64 = 4;

@@ -83,7 +83,8 @@ async fn pages(gni: Gni, page: PageSize, count: u64) {
     }
 }
 
-/// As long as the page table entries are in the cache, none is fetched; one too many in a set, and puts wait for the host's memory.
+/// As long as the page table entries are in the cache, none is fetched; one too many in a set, and puts wait
+/// for the host's memory.
 #[test]
 fn page_table_entries_are_fetched_when_the_cache_has_them_not() {
     let of = |page, count| {

@@ -9,7 +9,8 @@ use netloom_node::time::Microticks;
 const AT: u64 = 0x10_0000;
 const MICROSECOND: u64 = 875_000;
 
-/// Node 0 tells node 4 of something in two queues, by events of two memories: three in the first, then one in the second.
+/// Node 0 tells node 4 of something in two queues, by events of two memories: three in the first, then one in
+/// the second.
 async fn tell(gni: &Gni, memories: [netloom_nic::aries::address::MemHandle; 2]) {
     gni.compute_milliticks(20 * MICROSECOND).await;
     for (n, which) in [0, 0, 0, 1].into_iter().enumerate() {
@@ -91,7 +92,8 @@ fn blocking_queues_interrupt() {
     assert_eq!(outcome.counters[&4].interrupts, 1);
 }
 
-/// Each of a chain starts when those before it have ended, whatever way they take; one event tells the end of all.
+/// Each of a chain starts when those before it have ended, whatever way they take; one event tells the end of
+/// all.
 #[test]
 fn a_chain_goes_link_by_link() {
     run(&chassis(2), |gni| {

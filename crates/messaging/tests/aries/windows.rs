@@ -1,4 +1,5 @@
-//! FMA windows and launches: transactions of many operations, events at both ends, and what a process asks of nodes that are not there.
+//! FMA windows and launches: transactions of many operations, events at both ends, and what a process asks of
+//! nodes that are not there.
 
 use crate::machine::{COOKIE, Machine, PTAG, chassis, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};

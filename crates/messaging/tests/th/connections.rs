@@ -14,7 +14,8 @@ fn place_of(from: u32) -> u64 {
     AT + u64::from(from) * 0x1_0000
 }
 
-/// Every node from `RECEIVERS` to `nodes` puts to each of the first few, all at once, and hears the end of each.
+/// Every node from `RECEIVERS` to `nodes` puts to each of the first few, all at once, and hears the end of
+/// each.
 async fn crowd(glex: Glex, nodes: u32, connect: bool) {
     let ep = glex.create_endpoint(Submission::Dma, KEY, 256).expect("free");
     glex.register(ep, AT, 1 << 22, true).expect("free");
@@ -91,7 +92,8 @@ fn transfers_that_break_on_pci_express_are_sent_again() {
     assert!(sum(&outcome, |c| c.pcie_retries.iter().sum()) > 5);
 }
 
-/// Gets while many packets are lost and nobody tries for long: each is told of, and those that are said to have come have.
+/// Gets while many packets are lost and nobody tries for long: each is told of, and those that are said to
+/// have come have.
 #[test]
 fn a_get_whose_answer_is_given_up_is_told_of() {
     async fn gets(glex: Glex) {

@@ -1,4 +1,5 @@
-//! Limits of the NIC as it is built, each reached: contexts of both kinds, the memory checker with keys, and registration while programs run.
+//! Limits of the NIC as it is built, each reached: contexts of both kinds, the memory checker with keys, and
+//! registration while programs run.
 
 use crate::machine::{AT, KEY, Outcome, port, run};
 use netloom_messaging::glex::Glex;
@@ -34,7 +35,8 @@ fn a_sender_has_64_contexts() {
     assert!(counters.pauses > 0);
 }
 
-/// 63 nodes put to node 0, two transfers each: it accepts 64 at once, refuses the others, and all come in the end.
+/// 63 nodes put to node 0, two transfers each: it accepts 64 at once, refuses the others, and all come in the
+/// end.
 #[test]
 fn a_receiver_has_64_contexts() {
     let outcome = run(&ThConfig::th_express_2(), |glex: Glex| {
@@ -95,8 +97,8 @@ fn items_of_a_full_checker_hold_their_keys() {
     assert_eq!(outcome.counters[&1].errors, 4);
 }
 
-/// Registration on line: nobody may write before the item is valid, what the cache had of its pages has left at the end, and both take
-/// time. A buffer is filled meanwhile.
+/// Registration on line: nobody may write before the item is valid, what the cache had of its pages has left
+/// at the end, and both take time. A buffer is filled meanwhile.
 #[test]
 fn memory_is_registered_on_line_in_three_steps() {
     const BYTES: u64 = 512 * PAGE_B;

@@ -40,7 +40,8 @@ fn the_memory_checker_has_4096_items() {
     });
 }
 
-/// With connections the sender hears why; without, the receiver only counts. Physical addresses are not checked.
+/// With connections the sender hears why; without, the receiver only counts. Physical addresses are not
+/// checked.
 #[test]
 fn wrong_keys_and_addresses_are_refused() {
     let outcome = run(&ThConfig::th_express_2(), |glex: Glex| {

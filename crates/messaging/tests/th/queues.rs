@@ -1,4 +1,5 @@
-//! Queues in host memory: what overflows, what interrupts, what lies at virtual addresses, and how software reads them.
+//! Queues in host memory: what overflows, what interrupts, what lies at virtual addresses, and how software
+//! reads them.
 
 use crate::machine::{AT, KEY, Outcome, bytes, port, run};
 use netloom_messaging::glex::Glex;
@@ -48,7 +49,8 @@ fn a_full_event_queue_loses_what_comes_and_tells() {
     assert_eq!(outcome.counters[&1].overflows, 2);
 }
 
-/// An interrupt for each descriptor that asks for one; while the queue is not empty the core is interrupted once.
+/// An interrupt for each descriptor that asks for one; while the queue is not empty the core is interrupted
+/// once.
 #[test]
 fn a_full_interrupt_queue_loses_what_comes_and_tells() {
     let nic = ThConfig { interrupt_entries: 4, ..ThConfig::th_express_2() };
@@ -154,7 +156,8 @@ fn a_queue_that_is_no_longer_empty_interrupts() {
     assert_eq!(outcome.counters[&1].interrupts, 1);
 }
 
-/// A queue of physical addresses has an end; one of virtual addresses costs its translation, and that of the far CPU the way there.
+/// A queue of physical addresses has an end; one of virtual addresses costs its translation, and that of the
+/// far CPU the way there.
 #[test]
 fn large_queues_lie_at_virtual_addresses() {
     let th = ThConfig::th_express_2;

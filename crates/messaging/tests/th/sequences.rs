@@ -1,4 +1,5 @@
-//! Sequences of descriptors that control packets set off: barriers, broadcasts and sums that no program but the first has a hand in.
+//! Sequences of descriptors that control packets set off: barriers, broadcasts and sums that no program but
+//! the first has a hand in.
 
 use crate::machine::{AT, KEY, Outcome, bytes, port, run, run_on};
 use netloom_messaging::glex::Glex;

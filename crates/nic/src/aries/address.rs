@@ -1,66 +1,70 @@
-//! Network addresses ("Address Translation"): a node of 18 bits, a memory domain handle of 12 bits and an offset of 40 bits; jobs, with the
-//! virtual nodes and the domain that they communicate in; and what is registered at a node.
+//! Network addresses ("Address Translation"): a node of 18 bits, a memory domain handle of 12 bits and an
+//! offset of 40 bits; jobs, with their virtual nodes and communication domains; and a node's registered
+//! memory.
 
 use super::status::{Refusal, Status};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bits of a node's number.
+/// Bits of a node number.
 pub const NODE_BITS: u32 = 18;
 /// Bits of a memory domain handle.
 pub const MDH_BITS: u32 = 12;
 /// Bits of an offset.
 pub const OFFSET_BITS: u32 = 40;
 
-/// A job, for which the placement scheduler has created a communication domain: its nodes as its processes number them.
+/// A job, for which the placement scheduler has created a communication domain: its nodes in the order of its
+/// virtual nodes.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The protection tag: packets carry it, and memory that is registered belongs to it.
+    /// The protection tag: packets carry it, and registered memory belongs to it.
     pub ptag: u8,
-    /// What its processes must know to sign on.
+    /// The cookie that its processes must present to attach.
     pub cookie: u32,
     nodes: Arc<[u32]>,
     places: Arc<BTreeMap<u32, u32>>,
 }
 
 impl Job {
-    /// A job on these nodes: the first is its virtual node 0. Failed nodes and those of others are simply left out.
+    /// A job on these nodes: the first is its virtual node 0. Failed nodes and those of other jobs are left
+    /// out.
     ///
     /// # Panics
-    /// If a node's number has more than 18 bits.
+    /// If a node number has more than 18 bits.
     pub fn new(ptag: u8, cookie: u32, nodes: impl IntoIterator<Item = u32>) -> Self {
         let nodes: Arc<[u32]> = nodes.into_iter().collect();
-        assert!(nodes.iter().all(|&node| node < 1 << NODE_BITS), "a node's number has 18 bits");
+        assert!(nodes.iter().all(|&node| node < 1 << NODE_BITS), "a node number has 18 bits");
         let places = nodes.iter().enumerate().map(|(place, &node)| (node, place as u32)).collect();
         Job { ptag, cookie, nodes, places: Arc::new(places) }
     }
 
-    /// Its nodes.
+    /// Number of its nodes.
     pub fn nodes(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// What node translation makes of a virtual node.
+    /// Translates a virtual node to a node.
     pub fn node(&self, place: u32) -> Option<u32> {
         self.nodes.get(place as usize).copied()
     }
 
-    /// Which of its virtual nodes a node is.
+    /// The virtual node of a node.
     pub fn place(&self, node: u32) -> Option<u32> {
         self.places.get(&node).copied()
     }
 }
 
-/// What names registered memory to others.
+/// Identifies registered memory to other nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemHandle {
-    /// The memory domain handle: a number at the NIC or, virtual, one within what the job has of the NIC's.
+    /// The memory domain handle: a number at the NIC or, if virtual, an index into the job's handles at the
+    /// NIC.
     pub mdh: u16,
     /// Whether it is virtual, and so may be the same on all nodes.
     pub is_virtual: bool,
-    /// Where the memory begins in its process.
+    /// Start of the memory in its process.
     pub address: u64,
-    /// Its bytes.
+    /// Its length, bytes.
     pub bytes: u64,
 }
 
@@ -75,20 +79,20 @@ impl PageSize {
     pub const SMALL: PageSize = PageSize { log2: 12 };
     /// The smallest huge page.
     pub const HUGE: PageSize = PageSize { log2: 21 };
-    /// The largest.
+    /// The largest huge page.
     pub const LARGEST: PageSize = PageSize { log2: 36 };
 
-    /// A page of so many bytes: 4 KB, or a power of two from 128 KB to 64 GB.
+    /// A page of this many bytes: 4 KB, or a power of two from 128 KB to 64 GB.
     ///
     /// # Errors
-    /// If it is none of these.
+    /// If the size is none of these.
     pub fn new(bytes: u64) -> Result<Self, Refusal> {
         let log2 = bytes.trailing_zeros() as u8;
         let is_one = bytes.is_power_of_two() && (log2 == 12 || (17..=36).contains(&log2));
         is_one.then_some(PageSize { log2 }).ok_or(Refusal::InvalidParam)
     }
 
-    /// Its bytes.
+    /// Its size, bytes.
     pub fn bytes(self) -> u64 {
         1 << self.log2
     }
@@ -103,22 +107,22 @@ impl PageSize {
     }
 }
 
-/// Memory that a process has registered: an entry of the memory domain table.
+/// Registered memory of a process: an entry of the memory domain table.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     /// The process.
     pub process: u8,
     /// Its job's protection tag.
     pub ptag: u8,
-    /// Where it begins in the process' memory.
+    /// Its start in the process's memory.
     pub address: u64,
-    /// Its length.
+    /// Its length, bytes.
     pub bytes: u64,
     /// Its pages.
     pub page: PageSize,
     /// Whether others may only read it.
     pub is_read_only: bool,
-    /// Where destination-side events of it go.
+    /// The completion queue for its destination-side events.
     pub queue: Option<u16>,
 }
 
@@ -126,12 +130,12 @@ pub struct Segment {
 #[derive(Default)]
 pub struct Domains {
     segments: BTreeMap<u16, Segment>,
-    /// By ptag: the first handle that a job has here, and how many.
+    /// By ptag: the job's first handle here, and the number of its handles.
     virtual_base: BTreeMap<u8, (u16, u16)>,
 }
 
 impl Domains {
-    /// Sets aside handles for a job's virtual ones.
+    /// Reserves handles for a job's virtual ones.
     pub fn reserve(&mut self, ptag: u8, count: u16) -> Result<(), Refusal> {
         if self.virtual_base.contains_key(&ptag) {
             return Err(Refusal::InvalidState);
@@ -156,7 +160,7 @@ impl Domains {
         None
     }
 
-    /// Registers memory, at a virtual handle or at any; returns its handle.
+    /// Registers memory, at a virtual handle or at any free one; returns its handle.
     pub fn register(&mut self, segment: Segment, virtual_mdh: Option<u16>) -> Result<MemHandle, Refusal> {
         if segment.bytes == 0 || segment.bytes > 1 << OFFSET_BITS {
             return Err(Refusal::InvalidParam);
@@ -177,23 +181,23 @@ impl Domains {
         })
     }
 
-    /// Forgets it.
+    /// Deregisters memory.
     pub fn deregister(&mut self, ptag: u8, handle: MemHandle) -> Result<(), Refusal> {
         let mdh = self.translate(ptag, handle.mdh, handle.is_virtual).ok_or(Refusal::InvalidParam)?;
         self.segments.remove(&mdh).map(|_| ()).ok_or(Refusal::InvalidParam)
     }
 
-    /// Forgets all of a process.
+    /// Deregisters all memory of a process.
     pub fn forget(&mut self, process: u8) {
         self.segments.retain(|_, segment| segment.process != process);
     }
 
-    /// Handles with memory.
+    /// Number of handles in use.
     pub fn segments(&self) -> usize {
         self.segments.len()
     }
 
-    /// The handle that a packet's means here: the CAM adds what its job's begin at.
+    /// Translates the handle in a packet: the CAM adds the start of its job's handles.
     fn translate(&self, ptag: u8, mdh: u16, is_virtual: bool) -> Option<u16> {
         if !is_virtual {
             return Some(mdh);
@@ -202,7 +206,7 @@ impl Domains {
         (mdh < count).then(|| first + mdh)
     }
 
-    /// The segment of a packet's address, and where in its process the address lies.
+    /// The segment of a packet's address, and the address in its process.
     pub fn look_up(
         &self,
         ptag: u8,
@@ -222,7 +226,7 @@ impl Domains {
         Ok((segment, segment.address + offset))
     }
 
-    /// The pages of a process' own memory, for what the NIC itself reads and writes of it; none if it is not registered.
+    /// The page size of a process's own memory, for the NIC's own accesses; `None` if it is not registered.
     pub fn page_of(&self, process: u8, address: u64, bytes: u64) -> Option<PageSize> {
         let holds = |s: &&Segment| {
             s.process == process && s.address <= address && address + bytes <= s.address + s.bytes
@@ -247,7 +251,7 @@ mod tests {
         }
     }
 
-    /// Twelve bits of handles, and no more.
+    /// There are exactly 2^12 handles.
     #[test]
     fn a_nic_has_4096_handles() {
         let mut domains = Domains::default();
@@ -268,7 +272,8 @@ mod tests {
         assert_eq!(domains.register(segment(1, (1 << OFFSET_BITS) + 1), None), Err(Refusal::InvalidParam));
     }
 
-    /// The same virtual handle is another segment for another job, and on a node where other handles were taken.
+    /// The same virtual handle refers to another segment for another job, and on a node with other handles in
+    /// use.
     #[test]
     fn virtual_handles_are_added_to_what_the_job_has_here() {
         let mut domains = Domains::default();
@@ -281,7 +286,7 @@ mod tests {
         assert_eq!(domains.register(segment(2, 200), Some(4)), Err(Refusal::InvalidParam));
         let bytes = |ptag| domains.look_up(ptag, (3, true), 0, 8, true).map(|(s, _)| s.bytes);
         assert_eq!((bytes(1), bytes(2), bytes(3)), (Ok(100), Ok(200), Err(Status::NoSuchMemory)));
-        // By its number at the NIC, another job's memory is not to be had.
+        // The number at the NIC gives no access to another job's memory.
         assert_eq!(domains.look_up(2, (4, false), 0, 8, true).map(|_| ()), Err(Status::Permission));
         assert_eq!(domains.look_up(1, (4, false), 96, 8, true).map(|_| ()), Err(Status::OutOfBounds));
         assert_eq!(domains.look_up(1, (4, false), 92, 8, true).map(|(_, a)| a), Ok((1 << 20) + 92));

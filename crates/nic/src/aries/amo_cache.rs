@@ -1,36 +1,37 @@
-//! The AMO unit and its cache ("Remote Memory Access"): 64 variables, an operation every two cycles, memory updated with each operation or,
-//! lazily, with several at once; nothing is heard of what the node's own cores store.
+//! The AMO unit and its cache ("Remote Memory Access"): 64 variables, an operation every two cycles; memory
+//! is updated with each operation or, lazily, with several at once. The cache does not see stores by the
+//! node's own cores.
 
 use super::atomic::Amo;
 use super::memory::Read;
 use super::node::place;
 use super::status::Status;
 use super::target::{Located, two_words};
-use super::{Action, Common, Landing, Nic};
+use super::{Action, Common, MemoryWrite, Nic};
 use netloom_fabric::packet::Data;
 use netloom_node::time::Microticks;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Variables in the cache.
+/// Number of variables in the cache.
 pub const AMO_CACHE_ENTRIES: usize = 64;
 
 /// A variable: 64 bits at a multiple of 8 **(ours)**.
 struct Word {
-    /// None while it is being read.
+    /// `None` while it is being read.
     value: Option<u64>,
     used: u64,
-    /// What waits for it.
+    /// Operations that wait for it.
     waiting: VecDeque<Located>,
-    /// It will be written.
+    /// Whether a write to memory is scheduled.
     is_due: bool,
 }
 
-/// The cache, by the variable's place in the node's memory.
+/// The cache, by the variable's address in the node's memory.
 #[derive(Default)]
 pub struct AmoCache {
     words: BTreeMap<u64, Word>,
     uses: u64,
-    /// Operations for which there is no entry, in order.
+    /// Operations without an entry, in order.
     stalled: VecDeque<Located>,
     pub hits: u64,
     pub misses: u64,
@@ -41,7 +42,7 @@ impl AmoCache {
         !self.stalled.is_empty()
     }
 
-    /// Makes room, if any variable can be given up: the one that was used longest ago of those that are settled.
+    /// Evicts a variable, if any can be: the least recently used one without pending reads or writes.
     fn make_room(&mut self) -> bool {
         if self.words.len() < AMO_CACHE_ENTRIES {
             return true;
@@ -53,7 +54,8 @@ impl AmoCache {
 }
 
 impl Nic {
-    /// An atomic operation. The data path has already paced it: two cycles for a packet of eight or sixteen bytes.
+    /// Executes an atomic operation. The data path has already paced it: two cycles for a packet of eight or
+    /// sixteen bytes.
     pub(super) fn atomic(&mut self, c: &Common, t: Microticks, located: Located) {
         let amo = Amo::of(located.arrival.request.command);
         if !amo.exists() || !located.address.is_multiple_of(u64::from(amo.bytes())) {
@@ -80,7 +82,7 @@ impl Nic {
         }
     }
 
-    /// A variable has come from memory: what waited for it is done.
+    /// A variable has arrived from memory: the operations that waited for it are executed.
     pub(super) fn word_read(&mut self, c: &Common, t: Microticks, at: u64, data: Option<Data>) {
         let word = self.amo.words.get_mut(&at).expect("it is being read");
         word.value = Some(two_words(data.as_deref())[0]);
@@ -94,7 +96,8 @@ impl Nic {
         if !self.amo.is_stalled() {
             return;
         }
-        // One that finds no entry again comes last; as the entries are the same for all, none of them overtakes for ever.
+        // An operation that again finds no entry goes to the end; all compete for the same entries, so none
+        // starves.
         let stalled = std::mem::take(&mut self.amo.stalled);
         let mut left = stalled.into_iter();
         while self.amo.stalled.is_empty()
@@ -147,10 +150,10 @@ impl Nic {
     pub(super) fn write_word(&mut self, c: &Common, t: Microticks, at: u64) {
         let Some(word) = self.amo.words.get_mut(&at) else { return };
         let was_due = std::mem::take(&mut word.is_due);
-        let value = word.value.expect("only what has come is changed");
+        let value = word.value.expect("only loaded words are changed");
         let (process, address) = ((at >> 48) as u8, at & ((1 << 48) - 1));
         let data = Some(value.to_le_bytes()[..].into());
-        self.write(c, t, 8, Landing::Data { process, address, bytes: 8, data });
+        self.write(c, t, 8, MemoryWrite::Data { process, address, bytes: 8, data });
         self.counters.amo_writes += 1;
         if was_due {
             self.go_on_with_stalled(c, t);

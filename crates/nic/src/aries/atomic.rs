@@ -1,7 +1,7 @@
-//! Atomic memory operations ("Remote Memory Access"), as `gni_pub.h` numbers Aries' second generation of them: on words of 32 and 64 bits,
-//! with and without the old value as an answer, kept in the AMO cache or not.
+//! Atomic memory operations ("Remote Memory Access"), in `gni_pub.h`'s numbering of Aries' second generation:
+//! on words of 32 and 64 bits, with or without fetching the old value, cached in the AMO cache or not.
 
-/// What is done with a word.
+/// The operation on a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum AmoKind {
@@ -15,42 +15,43 @@ pub enum AmoKind {
     AndXor,
     /// Integer sum.
     Add,
-    /// The smaller of two signed integers.
+    /// Minimum of signed integers.
     Min,
-    /// The greater of two signed integers.
+    /// Maximum of signed integers.
     Max,
-    /// The first operand instead.
+    /// Replace by the first operand.
     Swap,
-    /// The second operand, if the word equals the first.
+    /// Replace by the second operand if the word equals the first.
     CompareSwap,
-    /// Sum of two floating-point numbers: of 32 bits only, since Aries' of 64 bits does not work (gasnet's and libfabric's sources).
+    /// Floating-point sum: 32 bits only, since Aries' 64-bit sum does not work (the sources of gasnet and
+    /// libfabric).
     FloatAdd,
-    /// The smaller of two floating-point numbers.
+    /// Minimum of floating-point numbers.
     FloatMin,
-    /// The greater.
+    /// Maximum of floating-point numbers.
     FloatMax,
 }
 
 /// An atomic memory operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amo {
-    /// What is done.
+    /// The operation.
     pub kind: AmoKind,
-    /// Whether the old value is the answer.
+    /// Whether it returns the old value.
     pub fetches: bool,
-    /// On 32 bits, not 64.
+    /// Whether the word has 32 bits instead of 64.
     pub is_short: bool,
     /// Whether the AMO cache keeps the word.
     pub is_cached: bool,
 }
 
 impl Amo {
-    /// On 64 bits, without an answer, cached.
+    /// On 64 bits, non-fetching, cached.
     pub const fn new(kind: AmoKind) -> Self {
         Amo { kind, fetches: false, is_short: false, is_cached: true }
     }
 
-    /// The same with the old value as the answer.
+    /// The same, fetching the old value.
     #[must_use]
     pub const fn fetching(self) -> Self {
         Amo { fetches: true, ..self }
@@ -62,18 +63,18 @@ impl Amo {
         Amo { is_short: true, ..self }
     }
 
-    /// The same past the cache: the word is read and written each time.
+    /// The same, bypassing the cache: each operation reads and writes the word in memory.
     #[must_use]
     pub const fn uncached(self) -> Self {
         Amo { is_cached: false, ..self }
     }
 
-    /// Bytes of its word.
+    /// Size of its word, bytes.
     pub fn bytes(self) -> u32 {
         if self.is_short { 4 } else { 8 }
     }
 
-    /// Whether the hardware has it.
+    /// Whether the hardware implements it.
     pub fn exists(self) -> bool {
         self.kind != AmoKind::FloatAdd || self.is_short
     }
@@ -97,7 +98,7 @@ impl Amo {
         }
     }
 
-    /// What a word is afterwards.
+    /// The new value of a word.
     pub fn apply(self, old: u64, [first, second]: [u64; 2]) -> u64 {
         let float = |f: fn(f64, f64) -> f64, f32: fn(f32, f32) -> f32| {
             if self.is_short {

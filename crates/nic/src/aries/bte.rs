@@ -1,5 +1,5 @@
-//! The block transfer engine ("Remote Memory Access"): transfers of up to 4 GB in packets of 64 B, four at a time, each a transaction of its
-//! own; puts, gets, and sends to posted receives; fences.
+//! The block transfer engine ("Remote Memory Access"): transfers of up to 4 GB in packets of 64 B, four
+//! transfers at a time, each a transaction of its own; puts, gets, and sends to posted receives; fences.
 
 use super::fma::LINE_B;
 use super::memory::Read;
@@ -12,12 +12,12 @@ use netloom_fabric::router::tiled::Mode;
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
-/// Transfers that a NIC works on at once.
+/// Transfers that a NIC executes at the same time.
 pub const CHANNELS: usize = 4;
-/// Most bytes of a transfer.
+/// Maximum size of a transfer, bytes.
 pub const TRANSFER_MAX_B: u64 = 1 << 32;
 
-/// What a transfer does.
+/// The type of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// A put.
@@ -28,20 +28,20 @@ pub enum Move {
     Send,
 }
 
-/// A block transfer's descriptor, and how far it has come.
+/// A block transfer's descriptor, and its progress.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// The process that asked for it.
+    /// The process that posted it.
     pub process: u8,
     /// The protection tag of its job.
     pub ptag: u8,
-    /// What it does.
+    /// Its type.
     pub what: Move,
     /// The address on this side.
     pub local: u64,
-    /// The other side's virtual node.
+    /// The remote virtual node.
     pub node: u32,
-    /// The memory domain handle there; of a send the process.
+    /// The memory domain handle there; for a send, the process.
     pub mdh: u16,
     /// Whether the handle is virtual.
     pub is_virtual: bool,
@@ -51,16 +51,16 @@ pub struct Transfer {
     pub bytes: u64,
     /// How its packets are routed.
     pub mode: Mode,
-    /// Starts only when all before it have ended.
+    /// Starts only after all earlier transfers have ended.
     pub fence: bool,
-    /// Where its end is told.
+    /// Where its completion is reported.
     pub notice: Notice,
-    /// Bytes that have been asked for.
+    /// Bytes requested so far.
     pub done: u64,
 }
 
 impl Transfer {
-    /// The bytes of its next packet: none crosses a multiple of 64 B at the destination.
+    /// Size of its next packet: packets do not cross multiples of 64 B at the destination.
     fn next(&self) -> u32 {
         let inside = if self.what == Move::Send { 0 } else { (self.offset + self.done) % LINE_B };
         (LINE_B - inside).min(self.bytes - self.done) as u32
@@ -72,14 +72,14 @@ impl Transfer {
     }
 }
 
-/// A transfer in its channel.
+/// A transfer on its channel.
 struct Channel {
     transfer: Transfer,
     ssid: u16,
     node: u32,
 }
 
-/// Data of a packet on its way from memory.
+/// Data of a packet being read from memory.
 pub struct Block {
     pub process: u8,
     pub address: u64,
@@ -94,7 +94,7 @@ pub struct Bte {
     channels: [Option<Channel>; CHANNELS],
     turn: usize,
     is_stepping: bool,
-    /// Channels that are taken, at the most.
+    /// Maximum number of channels in use so far.
     pub peak: usize,
 }
 
@@ -105,18 +105,18 @@ impl Bte {
 }
 
 impl Nic {
-    /// A transfer's descriptor is read from the queue in memory.
+    /// Reads a transfer's descriptor from the queue in memory.
     pub(super) fn fetch_transfer(&mut self, c: &Common, t: Microticks, transfer: Box<Transfer>) {
         self.read(c, t, Read::Descriptor(transfer));
     }
 
-    /// A transfer is there.
+    /// Accepts a transfer.
     pub(super) fn post_transfer(&mut self, c: &Common, t: Microticks, transfer: Transfer) {
         self.bte.waiting.push_back(transfer);
         self.start_transfers(c, t);
     }
 
-    /// Gives transfers channels, in order.
+    /// Assigns channels to transfers, in order.
     pub(super) fn start_transfers(&mut self, c: &Common, t: Microticks) {
         while let Some(first) = self.bte.waiting.front() {
             let taken = self.bte.taken();
@@ -137,7 +137,7 @@ impl Nic {
             transaction.channel = Some(slot as u8);
             self.bte.channels[slot] = Some(Channel { transfer, ssid, node });
             self.bte.peak = self.bte.peak.max(taken + 1);
-            self.go_on_stepping(t);
+            self.resume_stepping(t);
         }
     }
 
@@ -147,8 +147,8 @@ impl Nic {
         self.start_transfers(c, t);
     }
 
-    /// Packets may be made again.
-    pub(super) fn go_on_stepping(&mut self, t: Microticks) {
+    /// Packets may be created again.
+    pub(super) fn resume_stepping(&mut self, t: Microticks) {
         let has_more = |ch: &Channel| ch.transfer.done < ch.transfer.bytes;
         if !self.bte.is_stepping && self.orb.has_room() && self.bte.channels.iter().flatten().any(has_more) {
             self.bte.is_stepping = true;
@@ -156,7 +156,7 @@ impl Nic {
         }
     }
 
-    /// Makes the next packet: of the channels in turn.
+    /// Creates the next packet, from the channels in turn.
     pub(super) fn step(&mut self, c: &Common, t: Microticks) {
         self.bte.is_stepping = false;
         if !self.orb.has_room() {
@@ -215,10 +215,10 @@ impl Nic {
                 self.read(c, t, Read::Block(block));
             }
         }
-        self.go_on_stepping(t);
+        self.resume_stepping(t);
     }
 
-    /// The data of a packet is here.
+    /// The data of a packet has arrived.
     pub(super) fn block_read(&mut self, c: &Common, t: Microticks, block: Block, data: Option<Data>) {
         let mut ready = *block.ready;
         ready.data = data;

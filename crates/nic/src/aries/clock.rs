@@ -1,10 +1,11 @@
-//! Clocks ("System Functionality"): each NIC's event timer, which nobody has set and whose frequency is a little off; and the global clock,
-//! which pulses synchronise that come over the network.
+//! Clocks ("System Functionality"): each NIC's event timer, which is not synchronised and whose frequency is
+//! slightly off; and the global clock, synchronised by pulses over the network.
 //!
-//! Of the pulses the paper tells no more than that they exist, and that a link's tenth flit carries them. Here **(ours)** the first node's router
-//! makes them at a period. At each link a pulse waits for the next tenth flit, any time up to that of ten flits. What a pulse takes besides is
-//! the same each time, and known since the machine was started; so is the mean of what it waits. Between pulses a NIC's own timer counts.
-//! Pulses take no room from packets and are never lost.
+//! The paper says only that the pulses exist, and that a link's tenth flit carries them. Here **(ours)** the
+//! first node's router generates them periodically. At each link a pulse waits for the next tenth flit, for
+//! up to the time of ten flits. The rest of a pulse's delay is constant, and known from the machine's start;
+//! so is the mean of its waiting time. Between pulses a NIC's own timer counts. Pulses take no bandwidth from
+//! packets and are never lost.
 
 use super::node::Common;
 use netloom_engine::Stream;
@@ -16,23 +17,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockConfig {
-    /// From one pulse to the next; 0: there are none.
+    /// Period of the pulses; 0 for none.
     pub pulse_milliticks: u64,
-    /// Most that a pulse waits at a link.
+    /// Maximum waiting time of a pulse at a link.
     pub link_milliticks: u64,
-    /// Most that a timer's frequency is off, parts of 10^9.
+    /// Maximum frequency error of a timer, parts per 10^9.
     pub drift_ppb: u64,
-    /// Most that a timer is ahead when the machine starts.
+    /// Maximum offset of a timer at the machine's start.
     pub offset_milliticks: u64,
 }
 
-/// A timer that is so much off, after so long.
+/// The error of a timer with this frequency error, after this time.
 fn drifted(elapsed: Microticks, ppb: i64) -> Microticks {
     let off = i128::from(elapsed.0) * i128::from(ppb) / 1_000_000_000;
     Microticks((i128::from(elapsed.0) + off) as u64)
 }
 
-/// What is not the same at any two nodes.
+/// The parameters of a node's own timer.
 struct Own {
     offset: Microticks,
     ppb: i64,
@@ -46,13 +47,13 @@ impl Common {
         Own { offset, ppb: random.below(2 * c.drift_ppb + 1).cast_signed() - c.drift_ppb.cast_signed() }
     }
 
-    /// What a node's event timer shows at a time.
+    /// A node's event timer at a time.
     pub fn timer(&self, node: u32, now: Microticks) -> Microticks {
         let own = self.own(node);
         own.offset + drifted(now, own.ppb)
     }
 
-    /// How late a pulse comes to a node, beyond what is known, microticks: may be less than nothing.
+    /// The delay of a pulse at a node in excess of the known part, microticks; may be negative.
     fn lateness(&self, node: u32, pulse: u64) -> i64 {
         let most = Microticks::of_milliticks(self.config.clock.link_milliticks).0;
         let links = self.links.get_or_init(|| {
@@ -66,11 +67,11 @@ impl Common {
         waits.cast_signed() - (links * most / 2).cast_signed()
     }
 
-    /// What a node's global clock shows at a time.
+    /// A node's global clock at a time.
     pub fn global_clock(&self, node: u32, now: Microticks) -> Microticks {
         let period = Microticks::of_milliticks(self.config.clock.pulse_milliticks);
         let Own { ppb, .. } = self.own(node);
-        // The last pulse that has come; that of the machine's start has come everywhere.
+        // The last pulse that has arrived; the one of the machine's start has arrived everywhere.
         let newest = now.0.checked_div(period.0).map_or(0, |pulse| pulse + 1);
         let come = |pulse: u64| {
             Microticks((pulse * period).0.checked_add_signed(self.lateness(node, pulse)).unwrap_or(0))

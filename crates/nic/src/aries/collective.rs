@@ -1,24 +1,25 @@
-//! The collective engine ("Reductions and Barriers"): four virtual engines a NIC, each with a tree of NICs whose branching ratio is up to
-//! 32; partial results go up in packets, the result comes down and is written to memory with an event on each node.
+//! The collective engine ("Reductions and Barriers"): four virtual engines per NIC, each with a tree of NICs
+//! with a branching ratio of up to 32. Partial results go up in packets; the result comes down and is written
+//! to memory with an event on each node.
 
 use super::node::{Event, EventKind, lock};
 use super::orb::{Outstanding, Then};
 use super::packet::{Op, Request, Tag};
 use super::status::{Refusal, Status};
-use super::{Action, Common, Landing, Nic, Ready};
+use super::{Action, Common, MemoryWrite, Nic, Ready};
 use netloom_fabric::router::tiled::Mode;
 use netloom_node::time::Microticks;
 
-/// Virtual collective engines of a NIC.
+/// Virtual collective engines per NIC.
 pub const ENGINES: usize = 4;
-/// Most children of an engine.
+/// Maximum number of children of an engine.
 pub const CHILDREN: usize = 32;
 
-/// A reduction.
+/// A reduction operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reduction {
-    /// Bitwise and, of 64 bits as of 32; a barrier needs no more.
+    /// Bitwise and, the same for 64 and 32 bits; a barrier needs no more.
     And,
     /// Bitwise or.
     Or,
@@ -26,17 +27,17 @@ pub enum Reduction {
     Xor,
     /// Integer sum.
     Add,
-    /// The smallest signed integer, with the identifier of whose it is: of equal ones the smallest identifier.
+    /// Minimum of signed integers, with its contributor's identifier: the smallest one among equals.
     Min,
-    /// The greatest likewise.
+    /// Maximum of signed integers, likewise.
     Max,
     /// Sum of floating-point numbers, in the order of the children.
     FloatAdd,
-    /// The smallest floating-point number with its identifier.
+    /// Minimum of floating-point numbers with its identifier.
     FloatMin,
-    /// The greatest likewise.
+    /// Maximum of floating-point numbers, likewise.
     FloatMax,
-    /// Product: the hardware has none (`MPI_PROD` is left to the CPU), and it is refused.
+    /// Product: the hardware has none (`MPI_PROD` is left to the CPU), so it is rejected.
     Product,
 }
 
@@ -53,16 +54,16 @@ const ALL: [Reduction; 10] = [
     Reduction::Product,
 ];
 
-/// In an operation's number: on 32 bits.
+/// Flag in an operation's number: on 32 bits.
 const SHORT: u8 = 1 << 6;
 
 impl Reduction {
-    /// Its number, of an operation on 64 bits or 32.
+    /// Its number, for 64 bits or 32.
     pub fn number(self, is_short: bool) -> u8 {
         self as u8 | if is_short { SHORT } else { 0 }
     }
 
-    /// What two contributions come to: values and identifiers.
+    /// Combines two contributions: values and identifiers.
     fn apply(number: u8, a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
         let is_short = number & SHORT != 0;
         let mask = if is_short { u64::from(u32::MAX) } else { u64::MAX };
@@ -96,21 +97,21 @@ impl Reduction {
     }
 }
 
-/// An engine's place in its tree.
+/// An engine's position in its tree.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    /// The engines below: virtual node and engine.
+    /// The children: virtual node and engine.
     pub children: Vec<(u32, u8)>,
-    /// The engine above, and which of its children this is. None at the root.
+    /// The parent: virtual node, engine, and the index of this child there. `None` at the root.
     pub parent: Option<(u32, u8, u8)>,
-    /// Where the end of an operation is told.
+    /// The completion queue for its operations.
     pub queue: Option<u16>,
-    /// The protection tag of the job that has it.
+    /// The protection tag of the job that owns it.
     pub ptag: u8,
 }
 
 impl Tree {
-    /// The tree in which the children of a place are the next so many: place 0 is its root.
+    /// A regular tree with this radix, in which place 0 is the root.
     pub fn regular(place: u32, places: u32, radix: u32, engine: u8, queue: u16) -> Self {
         let first = place * radix + 1;
         Tree {
@@ -121,10 +122,10 @@ impl Tree {
         }
     }
 
-    /// Refuses a tree that no engine can be part of.
+    /// Checks the tree.
     ///
     /// # Errors
-    /// If it has too many branches, or names engines that are not there.
+    /// If it has too many branches, or names engines that do not exist.
     pub fn check(&self) -> Result<(), Refusal> {
         let fits = self.children.len() <= CHILDREN
             && self.children.iter().all(|&(_, engine)| usize::from(engine) < ENGINES)
@@ -135,19 +136,19 @@ impl Tree {
     }
 }
 
-/// What an engine has of the operation that is pending.
+/// State of an engine's pending operation.
 #[derive(Default)]
 pub struct Engine {
     /// From the children, then its own.
     inputs: Vec<Option<[u64; 2]>>,
     operation: Option<u8>,
     status: Status,
-    /// Contributions that came before the tree was known.
+    /// Contributions that arrived before the tree was set.
     early: Vec<(Option<usize>, u8, [u64; 2])>,
 }
 
 impl Nic {
-    /// A contribution: of a child, or the node's own.
+    /// A contribution of a child, or of the node itself.
     pub(super) fn join(
         &mut self,
         c: &Common,
@@ -159,7 +160,7 @@ impl Nic {
     ) {
         let tree = lock(&self.here).trees[number % ENGINES].clone();
         let engine = &mut self.engines[number % ENGINES];
-        // (ours): what comes before the engine has a tree waits until the node itself joins.
+        // (ours): contributions that arrive before the engine has a tree wait until the node itself joins.
         let Some(tree) = tree else { return engine.early.push((child, operation, value)) };
         for (child, operation, value) in std::mem::take(&mut engine.early) {
             self.join(c, t, number, child, operation, value);
@@ -178,7 +179,7 @@ impl Nic {
         }
     }
 
-    /// All contributions of an engine are one.
+    /// All contributions of an engine have been combined.
     pub(super) fn reduced(&mut self, c: &Common, t: Microticks, number: usize) {
         let Some(tree) = lock(&self.here).trees[number].clone() else { return };
         let engine = &mut self.engines[number];
@@ -198,7 +199,7 @@ impl Nic {
         }
     }
 
-    /// The result is here: it goes on to the children, and to memory.
+    /// The result has arrived: it is forwarded to the children, and written to memory.
     pub(super) fn result_came(
         &mut self,
         c: &Common,
@@ -208,7 +209,7 @@ impl Nic {
         status: Status,
     ) {
         let Some(tree) = lock(&self.here).trees[number % ENGINES].clone() else { return };
-        // Children join the next operation only when they have the result of this one.
+        // Children join the next operation only once they have the result of this one.
         let engine = &mut self.engines[number % ENGINES];
         let status = std::mem::take(&mut engine.status).and(status);
         engine.operation = None;
@@ -216,10 +217,10 @@ impl Nic {
             let (ptag, to, command) = (tree.ptag, child, status as u8);
             self.collective_packet(c, t, Partial { op: Op::Result, ptag, to, child: 0, command, value });
         }
-        self.write(c, t, 32, Landing::Result { engine: number as u8, value, status });
+        self.write(c, t, 32, MemoryWrite::Result { engine: number as u8, value, status });
     }
 
-    /// It has come to memory.
+    /// The result is in memory.
     pub(super) fn has_result(
         &mut self,
         c: &Common,
@@ -236,7 +237,7 @@ impl Nic {
         };
         if let Some(queue) = queue {
             let event = Event { kind: EventKind::Collective, user: number.into(), status, bytes: 16 };
-            self.landed(c, t, Landing::Event { queue, event });
+            self.write_done(c, t, MemoryWrite::Event { queue, event });
         }
     }
 
@@ -266,15 +267,15 @@ impl Nic {
     }
 }
 
-/// What one engine tells another: a partial result on its way up, or the result down.
+/// A message between engines: a partial result on its way up, or the result on its way down.
 struct Partial {
     op: Op,
     ptag: u8,
     /// Node and engine.
     to: (u32, u8),
-    /// Which of its children tells it.
+    /// The index of the sending child.
     child: u64,
-    /// The operation, or how it ended.
+    /// The operation, or its status.
     command: u8,
     value: [u64; 2],
 }

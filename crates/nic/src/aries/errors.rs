@@ -1,5 +1,6 @@
-//! Errors of the NIC as the node's system software hears of them (`GNI_SubscribeErrors`; "Reliability, Availability and Serviceability": "In all
-//! cases, either the operating system or the Hardware Supervisory System are notified"), beside the completion events that tell who asked.
+//! Errors of the NIC as reported to the node's system software (`GNI_SubscribeErrors`; "Reliability,
+//! Availability and Serviceability": "In all cases, either the operating system or the Hardware Supervisory
+//! System are notified"), in addition to the completion events for the initiator.
 
 use super::node::{Common, Node, lock};
 use super::status::{Refusal, Status};
@@ -7,32 +8,32 @@ use super::{Nic, Watch};
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
-/// Events that a subscription keeps **(ours)**.
+/// Events that a subscription buffers **(ours)**.
 const KEPT: usize = 64;
 
-/// What went wrong.
+/// The type of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// A request of this node had no response in time.
     Timeout,
-    /// A request of another was refused.
+    /// A request of another node was rejected.
     Refused(Status),
-    /// A packet came damaged.
+    /// A packet arrived corrupted.
     Damaged,
 }
 
 /// An error event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorEvent {
-    /// What went wrong.
+    /// The type.
     pub kind: ErrorKind,
-    /// When.
+    /// The time.
     pub at: Microticks,
-    /// The machine's number of the node that sent the packet, if one came.
+    /// The machine's number of the node that sent the packet, if any.
     pub from: Option<u32>,
 }
 
-/// Which errors a subscription hears of.
+/// The errors that a subscription covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorMask {
     /// See [`ErrorKind::Timeout`].
@@ -44,7 +45,7 @@ pub struct ErrorMask {
 }
 
 impl ErrorMask {
-    /// All of them.
+    /// All errors.
     pub const ALL: ErrorMask = ErrorMask { timeouts: true, refused: true, damaged: true };
 
     fn has(self, kind: ErrorKind) -> bool {
@@ -56,18 +57,18 @@ impl ErrorMask {
     }
 }
 
-/// Who hears of errors.
+/// A subscription to errors.
 pub struct Subscription {
-    /// The process that hears.
+    /// The process that receives them.
     pub process: u8,
-    /// Of what it hears.
+    /// The errors that it covers.
     pub mask: ErrorMask,
     events: VecDeque<ErrorEvent>,
     is_overrun: bool,
 }
 
 impl Subscription {
-    /// One that has not heard of anything.
+    /// A subscription without events.
     pub fn new(process: u8, mask: ErrorMask) -> Self {
         Subscription { process, mask, events: VecDeque::new(), is_overrun: false }
     }
@@ -86,7 +87,7 @@ impl Subscription {
 }
 
 impl Nic {
-    /// Tells all who have asked for it of an error.
+    /// Reports an error to all its subscriptions.
     pub(super) fn report(&mut self, c: &Common, t: Microticks, kind: ErrorKind, from: Option<u32>) {
         let mut told = vec![];
         for subscription in lock(&self.here).subscriptions.iter_mut().flatten() {
@@ -110,7 +111,7 @@ impl Node {
     /// A subscription of a process.
     ///
     /// # Errors
-    /// If it is not the process' own.
+    /// If it does not belong to the process.
     pub fn subscription(&mut self, process: u8, number: usize) -> Result<&mut Subscription, Refusal> {
         let found = self.subscriptions.get_mut(number).and_then(Option::as_mut);
         found.filter(|s| s.process == process).ok_or(Refusal::InvalidParam)

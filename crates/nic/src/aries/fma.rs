@@ -1,4 +1,5 @@
-//! Fast memory access ("Remote Memory Access"): descriptors and their windows, what cores write to them, and the requests that come of it.
+//! Fast memory access ("Remote Memory Access"): descriptors and their windows, the stores of cores to them,
+//! and the resulting requests.
 
 use super::atomic::Amo;
 use super::bte::Transfer;
@@ -10,12 +11,12 @@ use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::Mode;
 use netloom_node::time::Microticks;
 
-/// Bytes of a window **(ours)**.
+/// Size of a window, bytes **(ours)**.
 pub const WINDOW_B: u64 = 1 << 32;
-/// Most data of a packet.
+/// Maximum data of a packet, bytes.
 pub const LINE_B: u64 = 64;
 
-/// What an FMA descriptor says of its window.
+/// The window of an FMA descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The virtual node at the base of the window.
@@ -24,13 +25,14 @@ pub struct Window {
     pub mdh: u16,
     /// See `mdh`.
     pub is_virtual: bool,
-    /// Where in that memory the window begins.
+    /// Offset in that memory at which the window starts.
     pub offset: u64,
-    /// Which bits of an address in the window choose the node: the first, and how many. What is left of the others is added to the offset.
+    /// The bits of an address in the window that select the node: the first, and their number. The remaining
+    /// bits are added to the offset.
     pub node_bits: (u32, u32),
-    /// How its packets are routed.
+    /// Routing mode of its packets.
     pub mode: Mode,
-    /// Whether each put makes an event at its destination, and what that says.
+    /// Whether each put generates an event at its destination, and that event's data.
     pub remote_event: Option<u32>,
 }
 
@@ -49,7 +51,7 @@ impl Default for Window {
 }
 
 impl Window {
-    /// The virtual node and the offset that an address in the window means.
+    /// The virtual node and the offset of an address in the window.
     pub fn target(&self, at: u64) -> (u32, u64) {
         let (first, count) = self.node_bits;
         let low = at & ((1 << first) - 1);
@@ -59,7 +61,7 @@ impl Window {
     }
 }
 
-/// Where a request goes.
+/// The target of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Target {
     /// An address in the window.
@@ -73,47 +75,47 @@ pub enum Target {
     },
 }
 
-/// What is asked for.
+/// The operation of a request.
 #[derive(Clone, Debug)]
 pub enum What {
     /// A put.
     Put {
         /// Its length.
         bytes: u32,
-        /// Its data; none of zeros.
+        /// Its data; `None` for zeros.
         data: Option<Data>,
     },
     /// A get.
     Get {
         /// Its length.
         bytes: u32,
-        /// The process to which its data comes.
+        /// The process that receives its data.
         process: u8,
-        /// Where to.
+        /// The address for its data.
         address: u64,
-        /// A word to be written behind it: address and value.
+        /// A flag to be written after it: address and value.
         flag: Option<(u64, u64)>,
     },
     /// An atomic operation.
     Amo {
-        /// Which.
+        /// The operation.
         amo: Amo,
         /// Its operands.
         operands: [u64; 2],
         /// Process and address for the old value.
         answer: Option<(u8, u64)>,
     },
-    /// An event at the destination, and nothing else.
+    /// Only an event at the destination.
     Event {
-        /// What it says.
+        /// Its data.
         user: u32,
     },
 }
 
-/// What a core's write to the NIC says.
+/// A core's store to the NIC.
 #[derive(Debug)]
 pub enum Command {
-    /// The descriptor's window.
+    /// Sets the descriptor's window.
     Set {
         /// The FMA descriptor.
         descriptor: u8,
@@ -122,7 +124,7 @@ pub enum Command {
         /// The window.
         window: Window,
     },
-    /// Its MDH alone.
+    /// Sets only its MDH.
     SetMdh {
         /// The FMA descriptor.
         descriptor: u8,
@@ -131,8 +133,9 @@ pub enum Command {
         /// Whether that is virtual.
         is_virtual: bool,
     },
-    /// Sets the window and opens a transaction: where its end is told, and after how many requests it is closed, which make one event at the
-    /// destination if one is asked for; 0 if it is to be closed by itself.
+    /// Sets the window and opens a transaction: where its completion is reported, and the number of requests
+    /// after which it is closed, which generate one event at the destination if requested; 0 if it is closed
+    /// explicitly.
     Open {
         /// The FMA descriptor.
         descriptor: u8,
@@ -140,31 +143,31 @@ pub enum Command {
         ptag: u8,
         /// The window.
         window: Window,
-        /// Where the transaction's end is told.
+        /// Where the transaction's completion is reported.
         notice: Notice,
-        /// Its requests.
+        /// Number of its requests.
         packets: u32,
     },
     /// A request.
     Remote {
         /// The FMA descriptor.
         descriptor: u8,
-        /// Where it goes.
+        /// Its target.
         target: Target,
-        /// What it asks for.
+        /// Its operation.
         what: What,
     },
-    /// What follows waits until all of the transaction before it is back.
+    /// Delays what follows until all earlier requests of the transaction have completed.
     Chain {
         /// The FMA descriptor.
         descriptor: u8,
     },
-    /// No more requests are part of the transaction.
+    /// Closes the transaction: it has no more requests.
     Close {
         /// The FMA descriptor.
         descriptor: u8,
     },
-    /// A block transfer, written to the NIC whole, or (`false`) lying in a queue in memory.
+    /// A block transfer, fully written to the NIC, or (`false`) in a queue in memory.
     Transfer(Box<Transfer>, bool),
     /// A contribution to a collective operation.
     Join {
@@ -175,16 +178,16 @@ pub enum Command {
         /// Value and identifier.
         value: [u64; 2],
     },
-    /// The NIC's own: the event of a sequence that its destination could not follow.
+    /// Internal to the NIC: requests the event of a sequence that its destination could not track.
     AskEvent(u16),
 }
 
-/// The descriptors of a NIC, by number, as far as they have been used.
+/// The descriptors of a NIC that have been used, by number.
 #[derive(Default)]
 pub struct Descriptors(Vec<Descriptor>);
 
 impl Descriptors {
-    /// One of them.
+    /// A descriptor.
     pub fn of(&mut self, descriptor: u8) -> &mut Descriptor {
         let place = usize::from(descriptor);
         if self.0.len() <= place {
@@ -194,22 +197,22 @@ impl Descriptors {
     }
 }
 
-/// A descriptor that is in use.
+/// State of a descriptor in use.
 #[derive(Clone, Copy, Default)]
 pub struct Descriptor {
     ptag: u8,
     window: Window,
-    /// Its open transaction, and the packets of which its destination makes one event.
+    /// Its open transaction, and its number of packets if its destination is to generate one event for them.
     open: Option<u16>,
     packets: u32,
-    /// Requests after which it is closed.
+    /// Requests until it is closed.
     left: u32,
-    /// Requests without their responses yet.
+    /// Requests without a response.
     pub outstanding: u32,
 }
 
 impl Nic {
-    /// Does what needs no packet, as far as it comes first; says whether a request is next.
+    /// Executes the commands that need no packet up to the next request; returns whether there is a request.
     fn next_is_request(&mut self, c: &Common, t: Microticks) -> bool {
         loop {
             let chained = match self.commands.front().map(|command| &**command) {
@@ -257,7 +260,7 @@ impl Nic {
         }
     }
 
-    /// Whether something of the descriptor's transaction has no response yet.
+    /// Whether a request of the descriptor's transaction has no response yet.
     fn is_open(&mut self, descriptor: u8) -> bool {
         let ssid = self.descriptors.of(descriptor).open;
         ssid.is_some_and(|ssid| self.transactions.get(ssid).outstanding > 0)
@@ -271,8 +274,8 @@ impl Nic {
         }
     }
 
-    /// Hands requests on to the network, those of FMA and those of the block transfer and collective engines in turn, as long as the buffer of
-    /// outstanding ones and the pipeline have room.
+    /// Passes requests to the network, those of FMA and of the block transfer and collective engines in turn,
+    /// as long as the output request buffer and the pipeline have space.
     pub(super) fn feed(&mut self, c: &Common, t: Microticks) {
         loop {
             let fma = self.next_is_request(c, t) && self.orb.has_room();
@@ -298,7 +301,7 @@ impl Nic {
         }
     }
 
-    /// A transaction of so many requests has made one more.
+    /// A transaction with a fixed number of requests has issued one more.
     fn one_less(&mut self, c: &Common, t: Microticks, descriptor: u8) {
         let d = self.descriptors.of(descriptor);
         if d.left > 0 {
@@ -309,7 +312,7 @@ impl Nic {
         }
     }
 
-    /// Makes a request of what a core has written.
+    /// Converts a core's store to a request.
     fn issue_remote(&mut self, c: &Common, t: Microticks, descriptor: u8, target: Target, what: What) {
         let d = *self.descriptors.of(descriptor);
         let window = d.window;
@@ -397,27 +400,27 @@ impl Nic {
         self.issue(c, t, Ready { request, node, mode: Mode::Adaptive0, data: None, tag: None, outstanding });
     }
 
-    /// A process waits until a descriptor has nothing outstanding: its count is written to memory when that is so.
+    /// Sync waits until a descriptor has no outstanding requests: its count is then written to memory.
     pub(super) fn sync_changed(&mut self, c: &Common, t: Microticks, descriptor: u8) {
         let d = self.descriptors.of(descriptor);
         if d.outstanding == 0 && self.schedule.is_awaited(|watch| watch == super::Watch::Sync(descriptor)) {
-            self.write(c, t, 8, super::Landing::Sync(descriptor));
+            self.write(c, t, 8, super::MemoryWrite::Sync(descriptor));
         }
     }
 
-    /// A core asks for something: from now on its descriptor has it outstanding.
+    /// A core issues a command, which counts as outstanding for its descriptor from now on.
     pub(super) fn asked(&mut self, command: &Command) {
         if let Command::Remote { descriptor, .. } = command {
             self.descriptors.of(*descriptor).outstanding += 1;
         }
     }
 
-    /// What was asked for by way of a descriptor and has no response yet.
+    /// Commands issued through a descriptor without a response.
     pub(super) fn outstanding_of(&mut self, descriptor: u8) -> u32 {
         self.descriptors.of(descriptor).outstanding
     }
 
-    /// A core's write waits for a credit of PCI-Express, or goes.
+    /// A core's store waits for a PCI-Express credit, or is sent.
     pub(super) fn core_writes(
         &mut self,
         c: &Common,
@@ -449,12 +452,12 @@ impl Nic {
 mod tests {
     use super::*;
 
-    /// Some bits of an address choose the node, and the others stay together.
+    /// The selected bits of an address choose the node, and the others are joined.
     #[test]
     fn address_bits_choose_node_and_offset() {
         let window = Window { node: 10, offset: 0x1000, node_bits: (6, 4), ..Window::default() };
         assert_eq!(window.target(0), (10, 0x1000));
-        // Line after line goes to node after node.
+        // Consecutive lines go to consecutive nodes.
         assert_eq!(window.target(64 * 15 + 8), (25, 0x1008));
         assert_eq!(window.target(64 * 16 + 8), (10, 0x1048));
         let plain = Window { node: 3, ..Window::default() };

@@ -1,4 +1,4 @@
-//! Responses, back where their requests came from: their data is written to memory, and transactions that are complete make an event.
+//! Responses at the initiator: their data is written to memory, and complete transactions generate an event.
 
 use super::errors::ErrorKind;
 use super::fma::Command;
@@ -6,11 +6,11 @@ use super::node::{Event, EventKind};
 use super::orb::{Outstanding, Then};
 use super::packet::{Response, Tag};
 use super::status::Status;
-use super::{Action, Common, Landing, Nic};
+use super::{Action, Common, MemoryWrite, Nic};
 use netloom_fabric::packet::Data;
 use netloom_node::time::Microticks;
 
-/// A response whose data is to be written.
+/// A response with data to be written.
 pub struct Deposit {
     what: Outstanding,
     response: Response,
@@ -25,7 +25,7 @@ impl Nic {
         response: Response,
         data: Option<Data>,
     ) {
-        // What came too late has been given up already.
+        // Late responses have already been given up.
         let Some(what) = self.orb.remove(response.tag) else { return };
         self.counters.responses += 1;
         match what.then {
@@ -43,15 +43,15 @@ impl Nic {
         self.has_room_again(c, t);
     }
 
-    /// Writes the data of a response, and behind it the flag that was asked for.
+    /// Writes the data of a response, and then the flag if one was requested.
     pub(super) fn deposit(&mut self, c: &Common, t: Microticks, deposit: Deposit) {
         let Deposit { what, response, data } = deposit;
         if let Then::Store { process, address, bytes, flag } = what.then {
             let data = data.map(|d| d[..bytes as usize].into());
-            self.write(c, t, bytes, Landing::Data { process, address, bytes, data });
+            self.write(c, t, bytes, MemoryWrite::Data { process, address, bytes, data });
             if let Some((address, value)) = flag {
                 let data = Some(value.to_le_bytes()[..].into());
-                self.write(c, t, 8, Landing::Data { process, address, bytes: 8, data });
+                self.write(c, t, 8, MemoryWrite::Data { process, address, bytes: 8, data });
             }
         }
         self.responded(c, t, &what, response);
@@ -71,14 +71,14 @@ impl Nic {
         }
     }
 
-    /// There is room in the buffer of outstanding requests again, and perhaps an SSID.
+    /// The output request buffer has space again, and perhaps an SSID is free.
     fn has_room_again(&mut self, c: &Common, t: Microticks) {
         self.start_transfers(c, t);
-        self.go_on_stepping(t);
+        self.resume_stepping(t);
         self.feed(c, t);
     }
 
-    /// Tells the end of a transaction, if this is it.
+    /// Reports the completion of a transaction, if it is complete.
     pub(super) fn finish(&mut self, c: &Common, t: Microticks, ssid: u16) {
         let transaction = self.transactions.get(ssid);
         if !transaction.closed || transaction.outstanding > 0 {
@@ -100,7 +100,7 @@ impl Nic {
         }
     }
 
-    /// Gives up requests that have had no response for too long.
+    /// Gives up requests without a response for too long.
     pub(super) fn sweep(&mut self, c: &Common, t: Microticks) {
         self.is_sweeping = false;
         let timeout = Microticks::of_milliticks(c.config.timeout_milliticks);

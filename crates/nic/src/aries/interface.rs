@@ -1,4 +1,4 @@
-//! The NIC as its node and the fabric see it.
+//! The NIC's interfaces to its node and to the fabric.
 
 use super::address::Job;
 use super::config::AriesConfig;
@@ -17,61 +17,62 @@ use netloom_node::schedule::Schedule;
 use netloom_node::time::Microticks;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// What a process submits.
+/// A submission of a process.
 pub enum Submission {
-    /// A store to the NIC, of so many bytes.
+    /// A store to the NIC.
     Write {
-        /// Its bytes.
+        /// Its size, bytes.
         bytes: u32,
-        /// What it says.
+        /// Its content.
         command: Box<Command>,
     },
-    /// The question whether an FMA descriptor has nothing outstanding: the answer lies in the node.
+    /// Queries whether an FMA descriptor has no outstanding requests: the node holds the answer.
     IsSynced(u8),
 }
 
-/// What a NIC has counted.
+/// Counters of a NIC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NicCounters {
-    /// Requests that it has sent, and responses that have come to them.
+    /// Requests sent, and responses received.
     pub requests: u64,
     /// See `requests`.
     pub responses: u64,
-    /// Requests of others that it has looked at.
+    /// Requests of other nodes processed.
     pub served: u64,
-    /// Processes that it has woken.
+    /// Interrupts to processes.
     pub interrupts: u64,
     /// Requests that had no response in time.
     pub timeouts: u64,
-    /// Packets that came damaged.
+    /// Packets that arrived corrupted.
     pub damaged: u64,
-    /// Most requests outstanding at once.
+    /// Maximum number of outstanding requests.
     pub outstanding_peak: u64,
-    /// Most block transfers at once.
+    /// Maximum number of block transfers at the same time.
     pub channels_peak: u64,
-    /// Translations that the cache of page table entries had, and that it had not.
+    /// Hits and misses of the cache of page table entries.
     pub pte_hits: u64,
     /// See `pte_hits`.
     pub pte_misses: u64,
-    /// Operations on variables that the AMO cache had, and that it had not; its writes to memory.
+    /// Hits and misses of the AMO cache; its writes to memory.
     pub amo_hits: u64,
     /// See `amo_hits`.
     pub amo_misses: u64,
     /// See `amo_hits`.
     pub amo_writes: u64,
-    /// Bytes over PCI-Express, from the host and to it, with all that it adds.
+    /// Bytes over PCI-Express, from the host and to it, including overhead.
     pub pcie_bytes: [u64; 2],
-    /// Transfers over it that came broken and were sent again, likewise.
+    /// PCI-Express transfers with errors, which were retransmitted, from the host and to it.
     pub pcie_retries: [u64; 2],
 }
 
-/// The nodes' side of a block: an Aries NIC each, and so many processes.
+/// The nodes' side of a block: each node has an Aries NIC and its processes.
 pub type AriesNics = Nodes<Nic>;
 
-/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `process` makes each of them.
+/// Creates the nodes' side of a block, by the machine's node numbers, with `processes` processes each;
+/// `process` creates each of them.
 ///
 /// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
+/// If there are more than 255 processes per node.
 pub fn nics_of(
     config: &AriesConfig,
     network: &TiledConfig,
@@ -81,7 +82,7 @@ pub fn nics_of(
     seed: u64,
     process: impl FnMut(ProcessSlot<Nic>) -> Box<ProcessOf<Nic>>,
 ) -> AriesNics {
-    let processes = u8::try_from(processes).expect("at most 255 processes a node");
+    let processes = u8::try_from(processes).expect("at most 255 processes per node");
     let common = Arc::new(Common {
         config: config.clone(),
         packet: network.packet.clone(),
@@ -151,7 +152,7 @@ impl NetworkInterface for Nic {
 
     fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
         let port = if fifo == 0 { &mut self.requests } else { &mut self.responses };
-        let answer = outgoing::pull(&mut port.list, &mut port.is_hungry, now, signals);
+        let answer = outgoing::pull(&mut port.list, &mut port.network_waits, now, signals);
         match answer {
             Pull::Packet(..) if fifo == 0 => self.feed(c, Microticks::at(now)),
             Pull::Packet(..) => self.serve(c, Microticks::at(now), 0),

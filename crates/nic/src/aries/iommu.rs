@@ -1,19 +1,21 @@
-//! The IOMMU ("Address Translation"): user virtual addresses into physical ones, by a cache of page table entries, four-way set
-//! associative, of 128 entries of eight PTEs each; what it has not is fetched from the host's memory, and many fetches may be under way.
+//! The IOMMU ("Address Translation"): translates user virtual addresses to physical ones with a cache of page
+//! table entries, four-way set associative, with 128 entries of eight PTEs each. Misses are fetched from the
+//! host's memory, with many fetches in flight.
 
 use super::address::PageSize;
 use netloom_node::time::Microticks;
 
-/// Entries of the cache, of eight PTEs each.
+/// Entries of the cache, each with eight PTEs.
 pub const PTE_CACHE_ENTRIES: usize = 128;
-/// Its ways.
+/// Associativity of the cache.
 pub const PTE_CACHE_WAYS: usize = 4;
-/// PTEs of an entry.
+/// PTEs per entry.
 pub const PTES_PER_ENTRY: u64 = 8;
 
 const SETS: usize = PTE_CACHE_ENTRIES / PTE_CACHE_WAYS;
 
-/// The set of an entry **(ours)**: processes have their memory at the same addresses, and must not meet in one set for that.
+/// The set of an entry **(ours)**: processes use the same addresses, and must not conflict in one set for
+/// that reason.
 fn set_of(process: u8, block: u64) -> usize {
     (block as usize + 11 * usize::from(process)) % SETS
 }
@@ -21,16 +23,16 @@ fn set_of(process: u8, block: u64) -> usize {
 #[derive(Clone, Copy)]
 struct Entry {
     process: u8,
-    /// Which level of which size of pages.
+    /// Level and page size.
     level: u8,
-    /// The number of its first page, by eight.
+    /// Number of its first page, divided by eight.
     block: u64,
     used: u64,
-    /// When it is here.
+    /// Arrival time of the entry.
     ready_at: Microticks,
 }
 
-/// The cache, once anything has been translated.
+/// The cache, once an address has been translated.
 #[derive(Default)]
 pub struct Iommu {
     sets: Vec<[Option<Entry>; PTE_CACHE_WAYS]>,
@@ -40,7 +42,7 @@ pub struct Iommu {
 }
 
 impl Iommu {
-    /// Looks up an entry. What is not there comes to be there at the time that `fetch` says.
+    /// Looks up an entry. A missing one arrives at the time that `fetch` returns.
     fn touch(
         &mut self,
         (process, level, block): (u8, u8, u64),
@@ -66,8 +68,8 @@ impl Iommu {
         ready_at
     }
 
-    /// When the translation of an address is known: `fetch` starts a fetch of PTEs at a time and says when they come. Of a small page
-    /// the upper level's entry comes first.
+    /// When the translation of an address is known: `fetch` starts a fetch of PTEs at a time and returns
+    /// their arrival. For a small page the upper level's entry is fetched first.
     pub fn translate(
         &mut self,
         process: u8,
@@ -80,7 +82,7 @@ impl Iommu {
         let mut at = now;
         let lower = (process, page.log2() as u8, number / PTES_PER_ENTRY);
         if page.levels() == 2 && !self.holds(lower) {
-            // An upper entry leads to a page of 512 PTEs (x86).
+            // An upper entry points to a page of 512 PTEs (x86).
             at = self.touch((process, 1, number / 512 / PTES_PER_ENTRY), at, &mut fetch);
         }
         self.touch(lower, at, &mut fetch)
@@ -98,7 +100,8 @@ impl Iommu {
 mod tests {
     use super::*;
 
-    /// As much as the cache reaches is fetched once; one block more in a set, and it is fetched each time around.
+    /// Within the cache's reach each entry is fetched once; with one more block in a set, that set misses in
+    /// every round.
     #[test]
     fn the_cache_holds_128_entries_of_eight() {
         let page = PageSize::HUGE;
@@ -124,10 +127,10 @@ mod tests {
         let mut iommu = Iommu::default();
         let fetch = |now: Microticks| now + Microticks(100);
         assert_eq!(iommu.translate(0, 0, PageSize::SMALL, Microticks(10), fetch), Microticks(210));
-        // Its neighbours came with it, and others' upper level.
+        // Its neighbours were fetched with it, and so was the upper level for others.
         assert_eq!(iommu.translate(0, 7 * 4096, PageSize::SMALL, Microticks(300), fetch), Microticks(300));
         assert_eq!(iommu.translate(0, 8 * 4096, PageSize::SMALL, Microticks(300), fetch), Microticks(400));
-        // What is under way is waited for.
+        // A fetch in flight is waited for.
         assert_eq!(iommu.translate(0, 9 * 4096, PageSize::SMALL, Microticks(350), fetch), Microticks(400));
         assert_eq!(iommu.translate(0, 0, PageSize::HUGE, Microticks(500), fetch), Microticks(600));
     }

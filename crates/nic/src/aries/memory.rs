@@ -1,20 +1,20 @@
-//! The NIC's reads and writes of the host's memory: paced by its data path, translated by the IOMMU, carried by PCI-Express, and seen by the
-//! processes that poll what they write.
+//! The NIC's reads and writes of host memory: paced by its data path, translated by the IOMMU, carried by
+//! PCI-Express, and noticed by polling processes.
 
 use super::address::PageSize;
 use super::bte::{Block, Transfer};
 use super::node::{lock, place};
 use super::target::Located;
-use super::{Action, Common, Landing, Nic, Watch, crossing};
+use super::{Action, Common, MemoryWrite, Nic, Watch, crossing};
 use crate::pcie::{Way, at_host};
 use netloom_engine::Time;
 use netloom_fabric::packet::Data;
 use netloom_node::polling::Polling;
 use netloom_node::time::Microticks;
 
-/// What is read, and for what.
+/// The purpose of a read.
 pub enum Read {
-    /// The answer to a get.
+    /// The data for a get.
     Answer(Located),
     /// The data of a block transfer's packet.
     Block(Block),
@@ -26,9 +26,9 @@ pub enum Read {
     Table,
 }
 
-/// A read under way, with its data once it has come to the host's memory.
+/// A read in flight, with its data once it has reached the host's memory.
 pub struct Reading {
-    /// What is read.
+    /// Its purpose.
     pub what: Read,
     /// Its data.
     pub data: Option<Data>,
@@ -56,21 +56,27 @@ impl Read {
 }
 
 impl Nic {
-    /// Writes to memory of a process; returns when the write leaves.
-    pub(super) fn write(&mut self, c: &Common, t: Microticks, bytes: u32, landing: Landing) -> Microticks {
+    /// Writes to a process's memory; returns when the write leaves.
+    pub(super) fn write(
+        &mut self,
+        c: &Common,
+        t: Microticks,
+        bytes: u32,
+        memory_write: MemoryWrite,
+    ) -> Microticks {
         let start = self.write_free.max(t);
         self.write_free = start + c.config.passage(bytes);
         let (start, end) = self.pcie.send(&c.config.pcie, Way::Up, start, bytes);
-        let process = match &landing {
-            Landing::Data { process, .. } => *process,
-            Landing::Event { queue, .. } => lock(&self.here).queue(*queue).map_or(0, |q| q.process),
-            Landing::Sync(_) | Landing::Result { .. } => 0,
+        let process = match &memory_write {
+            MemoryWrite::Data { process, .. } => *process,
+            MemoryWrite::Event { queue, .. } => lock(&self.here).queue(*queue).map_or(0, |q| q.process),
+            MemoryWrite::Sync(_) | MemoryWrite::Result { .. } => 0,
         };
-        self.schedule.at(end + crossing(&c.config, process), Action::Landed(Box::new(landing)));
+        self.schedule.at(end + crossing(&c.config, process), Action::WriteDone(Box::new(memory_write)));
         start
     }
 
-    /// Asks the host for data.
+    /// Requests data from the host.
     pub(super) fn read(&mut self, c: &Common, t: Microticks, read: Read) {
         let start = self.read_free.max(t);
         self.read_free = start + c.config.passage(read.bytes());
@@ -82,7 +88,7 @@ impl Nic {
         );
     }
 
-    /// The host's memory has the data, which takes its turn on the way back.
+    /// The host's memory has the data, which is queued for the way back.
     pub(super) fn at_host(&mut self, c: &Common, t: Microticks, mut reading: Box<Reading>) {
         let read = &reading.what;
         let at = match read {
@@ -101,7 +107,7 @@ impl Nic {
         }
     }
 
-    /// When the translation of an address is known.
+    /// The time at which an address is translated.
     pub(super) fn translate(
         &mut self,
         c: &Common,
@@ -112,7 +118,8 @@ impl Nic {
         let (pcie, schedule) = (&mut self.pcie, &mut self.schedule);
         let back = c.config.pcie.time(u64::from(64 + c.config.pcie.overhead_B));
         self.iommu.translate(process, address, page, t, |from| {
-            // Of two levels the second is asked for later; what it takes of the host interface is taken now, so that nothing waits for it.
+            // With two levels, the second is requested later, but its time on the host interface is taken
+            // now, so that nothing has to wait for it.
             let (_, end) = pcie.send(&c.config.pcie, Way::Up, t, 0);
             let there = end.max(from) + at_host(&c.config.pcie);
             schedule.at(there, Action::AtHost(Box::new(Reading { what: Read::Table, data: None })));
@@ -120,7 +127,7 @@ impl Nic {
         })
     }
 
-    /// The same for memory of a process here, of which it is asked what pages it has.
+    /// The same for memory of a local process, whose page size is looked up.
     pub(super) fn translate_local(
         &mut self,
         c: &Common,
@@ -133,10 +140,10 @@ impl Nic {
         self.translate(c, t, (process, address), page.unwrap_or(PageSize::SMALL))
     }
 
-    /// What was written has come to memory: whoever polls for it finds it.
-    pub(super) fn landed(&mut self, c: &Common, t: Microticks, landing: Landing) {
-        match landing {
-            Landing::Data { process, address, bytes, data } => {
+    /// A write has reached memory: processes that poll for it are resumed.
+    pub(super) fn write_done(&mut self, c: &Common, t: Microticks, memory_write: MemoryWrite) {
+        match memory_write {
+            MemoryWrite::Data { process, address, bytes, data } => {
                 let at = place(process, address);
                 lock(&self.here).contents.store(at, bytes as usize, data.as_deref());
                 let touched = address..address + u64::from(bytes);
@@ -147,7 +154,7 @@ impl Nic {
                     _ => false,
                 });
             }
-            Landing::Event { queue, event } => {
+            MemoryWrite::Event { queue, event } => {
                 let mut here = lock(&self.here);
                 let Some(q) = here.queue(queue) else { return };
                 if q.events.len() < q.room {
@@ -165,23 +172,23 @@ impl Nic {
                     self.found(c, t, is_it);
                 }
             }
-            Landing::Sync(descriptor) => self.found(c, t, |_, watch| watch == Watch::Sync(descriptor)),
-            Landing::Result { engine, value, status } => self.has_result(c, t, engine, value, status),
+            MemoryWrite::Sync(descriptor) => self.found(c, t, |_, watch| watch == Watch::Sync(descriptor)),
+            MemoryWrite::Result { engine, value, status } => self.has_result(c, t, engine, value, status),
         }
     }
 
-    /// Processes that poll for this go on at the end of the turn in which it is there.
+    /// Resumes processes that poll for this at the end of the poll that finds it.
     pub(super) fn found(&mut self, c: &Common, t: Microticks, is_it: impl Fn(u8, Watch) -> bool) {
         self.schedule.found(t, |_| c.config.core.polling(), is_it);
     }
 
-    /// Processes that sleep until this is there are woken.
+    /// Interrupts processes that sleep until this holds.
     pub(super) fn interrupt(&mut self, c: &Common, t: Microticks, is_it: impl Fn(u8, Watch) -> bool) {
         let asleep = Polling::asleep(Microticks::of_milliticks(c.config.core.interrupt_milliticks));
         self.counters.interrupts += self.schedule.found(t, |_| asleep, is_it) as u64;
     }
 
-    /// What a read has brought.
+    /// The data of a read has arrived.
     pub(super) fn read_done(&mut self, c: &Common, t: Microticks, read: Read, data: Option<Data>) {
         match read {
             Read::Answer(located) => self.answer(c, t, &located, data),

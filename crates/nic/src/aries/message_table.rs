@@ -1,18 +1,18 @@
-//! The receive message table (RMT, "Ordering and Completion"): how much of each sequence has come, so that its event needs no round trip,
-//! and which posted receive a message is for.
+//! The receive message table (RMT, "Ordering and Completion"): tracks how much of each sequence has arrived,
+//! so that its event needs no round trip, and the posted receive of each message.
 
 use super::node::Receive;
 use super::status::Status;
 use std::collections::BTreeMap;
 
-/// A sequence of packets that is coming in.
+/// A sequence of packets that is being received.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sequence {
     pub come: u32,
-    /// The receive that its first packet was matched with.
+    /// The receive that its first packet matched.
     pub receive: Option<Receive>,
     pub status: Status,
-    /// How far its data reaches.
+    /// End of its data, bytes.
     pub bytes: u64,
 }
 
@@ -22,19 +22,19 @@ pub struct MessageTable {
     sequences: BTreeMap<(u32, u16), Sequence>,
 }
 
-/// What is known of a sequence when a packet of it has come.
+/// The state of a sequence after one of its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// It was the last.
+    /// The packet was the last.
     Complete,
-    /// More will come.
+    /// More packets are expected.
     Counting,
-    /// There was no room to follow it.
+    /// There was no entry to track it.
     Missed,
 }
 
 impl MessageTable {
-    /// Counts a packet of a sequence of so many.
+    /// Counts a packet of a sequence of `packets`.
     pub fn follow(&mut self, key: (u32, u16), packets: u32, room: usize) -> Followed {
         if packets <= 1 {
             return Followed::Complete;
@@ -51,7 +51,8 @@ impl MessageTable {
         Followed::Complete
     }
 
-    /// Counts a packet of a message, whose first is matched by `find`; returns what is known of it, and whether it was the last.
+    /// Counts a packet of a message, whose first is matched by `find`; returns the entry, and whether the
+    /// packet was the last.
     pub fn message(
         &mut self,
         key: (u32, u16),
@@ -76,7 +77,7 @@ impl MessageTable {
         (now, is_last)
     }
 
-    /// Forgets a sequence.
+    /// Removes a sequence.
     pub fn forget(&mut self, key: (u32, u16)) {
         self.sequences.remove(&key);
     }

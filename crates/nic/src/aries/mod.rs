@@ -1,25 +1,26 @@
-//! The Aries network interface (Alverson et al., "Cray XC Series Network", "Aries NIC"): cores issue commands by writing them across the
-//! host interface; the NIC makes packets of them; the destination executes what a request asks for and returns a response.
+//! The Aries network interface (Alverson et al., "Cray XC Series Network", "Aries NIC"): cores issue commands
+//! by stores across the host interface; the NIC turns them into packets; the destination executes each
+//! request and returns a response.
 //!
-//! The stations of a request, and where they are:
+//! The stations of a request:
 //!
 //! | station | file |
 //! |---|---|
-//! | the host interface; reads and writes of memory over it | `../pcie.rs`, `memory.rs` |
+//! | the host interface; its memory reads and writes | `../pcie.rs`, `memory.rs` |
 //! | FMA: descriptors, windows, launch | `fma.rs` |
 //! | block transfers | `bte.rs` |
-//! | outstanding requests and the transactions that they are part of | `orb.rs`, `initiator.rs` |
-//! | what packets say | `packet.rs` |
+//! | outstanding requests and their transactions | `orb.rs`, `initiator.rs` |
+//! | packet formats | `packet.rs` |
 //! | requests at their destination; sequences and posted receives | `target.rs`, `message_table.rs` |
 //! | network addresses, handles, jobs; address translation | `address.rs`, `iommu.rs` |
 //! | atomic operations and their cache | `atomic.rs`, `amo_cache.rs` |
 //! | reductions and barriers | `collective.rs` |
 //! | event timers and the global clock | `clock.rs` |
 //! | memory, completion queues | `node.rs` |
-//! | errors, and who hears of them; receives of the node itself | `errors.rs`, `system.rs` |
-//! | what its node and the fabric see of it | `interface.rs` |
+//! | errors and their subscriptions; receives of the node itself | `errors.rs`, `system.rs` |
+//! | its interfaces to its node and the fabric | `interface.rs` |
 //!
-//! What programs call (uGNI, short messages, DMAPP) is in the crate `messaging`.
+//! The programming interfaces (uGNI, short messages, DMAPP) are in the crate `messaging`.
 
 pub mod address;
 mod amo_cache;
@@ -65,72 +66,72 @@ use std::sync::{Arc, Mutex};
 /// Packets in the pipeline towards the network **(ours)**.
 const PIPELINE: usize = 64;
 
-/// What a NIC does at a time.
+/// An action of a NIC.
 #[doc(hidden)]
 pub enum Action {
-    /// It has come to the NIC.
+    /// A command has arrived at the NIC.
     Arrived(Box<Command>),
-    /// Packets of a class that have arrived are looked at.
+    /// Processes arrived packets of a class.
     Serve(usize),
-    /// What a request asked for, once its address is translated.
+    /// Executes a request whose address has been translated.
     Commit(Box<target::Located>),
-    /// The data of a response, likewise.
+    /// Writes the data of a response whose address has been translated.
     Deposit(Box<initiator::Deposit>),
-    /// A read request has come to the host's memory.
+    /// A read request has reached the host's memory.
     AtHost(Box<memory::Reading>),
-    /// Its data has come back.
+    /// The data of a read has arrived.
     ReadDone(Box<memory::Reading>),
-    /// Where a block lies is known.
+    /// The address of a block has been translated.
     Block(Box<bte::Block>),
-    /// Something that was written has come to memory.
-    Landed(Box<Landing>),
-    /// The block transfer engine asks for its next packet's data.
+    /// A write has reached memory.
+    WriteDone(Box<MemoryWrite>),
+    /// The block transfer engine requests its next packet's data.
     Step,
-    /// A variable of the AMO cache is written.
+    /// Writes a variable of the AMO cache to memory.
     WriteWord(u64),
     /// A collective engine has all contributions.
     Reduced(u8),
-    /// Requests without a response are looked for.
+    /// Checks for requests without a response.
     Sweep,
 }
 
-// Agendas move these about: what is long lies in a box.
+// Agendas move actions, so large ones are boxed.
 const _: () = assert!(size_of::<Action>() <= 16);
 
-/// What is written to memory.
+/// A write to memory.
 #[doc(hidden)]
-pub enum Landing {
-    /// Data, at a place of the contents.
+pub enum MemoryWrite {
+    /// Data, at a process's address.
     Data { process: u8, address: u64, bytes: u32, data: Option<Data> },
     /// An event, in a queue.
     Event { queue: u16, event: Event },
-    /// That a descriptor has nothing outstanding.
+    /// A descriptor has no outstanding requests.
     Sync(u8),
     /// The result of a collective engine, with its event.
     Result { engine: u8, value: [u64; 2], status: status::Status },
 }
 
-/// What a process waits for.
+/// A condition that a process waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
     /// An event in a completion queue.
     Queue(u16),
     /// An event in any completion queue of the process.
     AnyQueue,
-    /// An error of which it hears.
+    /// An error of its subscriptions.
     Errors,
     /// A write to memory of the process.
     Memory {
-        /// Where the memory begins.
+        /// Start of the memory.
         address: u64,
         /// Its length.
         bytes: u64,
     },
-    /// The end of all that was asked for by way of an FMA descriptor.
+    /// Completion of all requests of an FMA descriptor.
     Sync(u8),
 }
 
-/// A request that can go, with its place among the outstanding ones if it has one already.
+/// A request that is ready, with its tag if it has one already.
 struct Ready {
     request: Request,
     node: u32,
@@ -140,17 +141,17 @@ struct Ready {
     outstanding: orb::Outstanding,
 }
 
-/// Packets on their way out.
+/// Outgoing packets.
 struct Port {
     list: Outgoing,
     free_at: Microticks,
-    /// Whether the network must be told of a packet.
-    is_hungry: bool,
+    /// Whether the network must be notified of a packet.
+    network_waits: bool,
 }
 
 impl Default for Port {
     fn default() -> Self {
-        Port { list: VecDeque::new(), free_at: Microticks::ZERO, is_hungry: true }
+        Port { list: VecDeque::new(), free_at: Microticks::ZERO, network_waits: true }
     }
 }
 
@@ -160,32 +161,32 @@ impl Port {
     }
 }
 
-/// The NIC of one node, once it has something to do.
+/// The NIC of one node, created when it has something to do.
 pub struct Nic {
     number: u32,
     here: Arc<Mutex<Node>>,
     random: Stream,
     schedule: Schedule<Action, Watch>,
     pcie: crate::pcie::Pcie,
-    /// When the data path takes the next read and the next write.
+    /// When the data path accepts the next read and the next write.
     read_free: Microticks,
     write_free: Microticks,
     iommu: iommu::Iommu,
     orb: orb::Orb,
     transactions: orb::Transactions,
     is_sweeping: bool,
-    /// Cores' writes that the NIC holds, and those that wait for a credit.
+    /// Stores of cores in the NIC, and those that wait for a credit.
     writes_held: u32,
     held: VecDeque<(u8, u32, Box<Command>)>,
     commands: VecDeque<Box<Command>>,
     descriptors: fma::Descriptors,
     ready: VecDeque<Ready>,
     fma_first: bool,
-    /// Towards the network: requests, responses. From it, likewise.
+    /// To the network: requests, responses. From it: requests, responses.
     requests: Port,
     responses: Port,
     arrivals: [Arrivals<target::Arrival>; 2],
-    /// When the data path takes the next of each.
+    /// When the data path accepts the next of each.
     arrivals_free: [Microticks; 2],
     bte: bte::Bte,
     table: message_table::MessageTable,
@@ -195,7 +196,7 @@ pub struct Nic {
     counters: NicCounters,
 }
 
-/// From a transfer's end to its effect, for memory and cores of a process.
+/// Time from the end of a transfer to its effect, for a process's memory and cores.
 fn crossing(c: &AriesConfig, process: u8) -> Microticks {
     let far = u64::from(c.cores.cpu(process));
     Microticks::of_milliticks(c.pcie.crossing_milliticks + far * c.pcie.qpi_milliticks)
@@ -234,7 +235,7 @@ impl Nic {
         }
     }
 
-    /// Does what is due at a time.
+    /// Executes an action.
     fn act(&mut self, c: &Common, t: Microticks, action: Action) {
         match action {
             Action::Arrived(command) => {
@@ -250,7 +251,7 @@ impl Nic {
             Action::AtHost(read) => self.at_host(c, t, read),
             Action::ReadDone(reading) => self.read_done(c, t, reading.what, reading.data),
             Action::Block(block) => self.read(c, t, memory::Read::Block(*block)),
-            Action::Landed(landing) => self.landed(c, t, *landing),
+            Action::WriteDone(memory_write) => self.write_done(c, t, *memory_write),
             Action::Step => self.step(c, t),
             Action::WriteWord(word) => self.write_word(c, t, word),
             Action::Reduced(engine) => self.reduced(c, t, engine.into()),
@@ -258,7 +259,8 @@ impl Nic {
         }
     }
 
-    /// A random number for a packet's path, the same for all of a pair of nodes if they are to stay in order.
+    /// A random seed for a packet's path; the same for all packets of a pair of nodes if they are to stay in
+    /// order.
     fn seed(&mut self, to: u32, mode: Mode) -> u32 {
         if mode.is_in_order() {
             self.number.wrapping_mul(2_654_435_769).rotate_left(7) ^ to.wrapping_mul(0x85eb_ca6b)
@@ -267,7 +269,7 @@ impl Nic {
         }
     }
 
-    /// Puts a packet into the pipeline towards the network.
+    /// Puts a packet into the pipeline to the network.
     fn send(
         &mut self,
         c: &Common,
@@ -284,12 +286,12 @@ impl Nic {
         port.free_at = start + c.config.passage(carried);
         let ready = start + Microticks::of_milliticks(c.config.out_milliticks);
         port.list.push_back((ready, header, meta, data));
-        if std::mem::take(&mut port.is_hungry) {
+        if std::mem::take(&mut port.network_waits) {
             self.asks.fills[which] = Some(ready.tick_up());
         }
     }
 
-    /// Sends a request, for which there is a place.
+    /// Sends a request; there must be space for it.
     fn issue(&mut self, c: &Common, t: Microticks, ready: Ready) {
         let Ready { mut request, node, mode, data, tag, outstanding } = ready;
         request.tag = tag.unwrap_or_else(|| self.orb.insert(outstanding));

@@ -1,5 +1,5 @@
-//! What a node's processes and its NIC share: its memory, what is registered of it, completion queues, posted receives, and which parts of
-//! the NIC have been given to whom.
+//! The state shared by a node's processes and its NIC: memory, registrations, completion queues, posted
+//! receives, and the allocation of the NIC's resources.
 
 use super::address::{Domains, Job};
 use super::collective::Tree;
@@ -12,21 +12,21 @@ pub(super) use netloom_node::program::lock;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-/// FMA descriptors of a NIC.
+/// FMA descriptors per NIC.
 pub const FMA_DESCRIPTORS: usize = 127;
 
-/// What all nodes of a block have in common.
+/// State shared by the nodes of a block.
 pub struct Common {
-    /// The NIC.
+    /// Configuration of the NIC.
     pub config: AriesConfig,
-    /// The form of the network's packets.
+    /// Format of the network's packets.
     pub packet: FlitFormat,
     /// The jobs of the machine.
     pub jobs: Arc<[Job]>,
-    /// Processes of each node.
+    /// Processes per node.
     pub processes: u8,
     pub(super) seed: u64,
-    /// The network, and the links to each node from where pulses come, once they are asked for.
+    /// The network, and the distance of each node from the source of the pulses, computed on first use.
     pub(super) topology: SwitchedTopology,
     pub(super) links: OnceLock<Box<[u8]>>,
 }
@@ -38,12 +38,12 @@ impl Common {
     }
 }
 
-/// What a completion event is of.
+/// The type of a completion event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// Something that was posted here.
+    /// An operation posted here has completed.
     Post,
-    /// Memory of this process that another has written.
+    /// Another process has written to this process's memory.
     Remote,
     /// A receive that was posted.
     Receive,
@@ -54,11 +54,11 @@ pub enum EventKind {
 /// A completion event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What it is of.
+    /// Its type.
     pub kind: EventKind,
-    /// What the initiator gave it: a posted descriptor's or receive's number, a remote event's data.
+    /// Data set by the initiator: the number of a posted descriptor or receive, or a remote event's data.
     pub user: u64,
-    /// How it ended.
+    /// The status of the operation.
     pub status: Status,
     /// Bytes of a transfer or a message.
     pub bytes: u64,
@@ -68,44 +68,44 @@ pub struct Event {
 pub struct Queue {
     /// The process.
     pub process: u8,
-    /// Events that it has room for.
+    /// Its capacity, events.
     pub room: usize,
-    /// What lies in it.
+    /// Its events.
     pub events: VecDeque<Event>,
-    /// Whether it was full and events were lost.
+    /// Whether it overflowed and events were lost.
     pub is_overrun: bool,
     /// How its process waits for it.
     pub mode: QueueMode,
-    /// Whether it interrupts nobody for now.
+    /// Whether its interrupts are masked.
     pub is_masked: bool,
 }
 
 /// How a process waits for a queue's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueMode {
-    /// It polls memory.
+    /// By polling memory.
     #[default]
     Polled,
-    /// It sleeps until the NIC interrupts, which it does when so many events are there.
+    /// By sleeping until the NIC interrupts, once `delay_count` events have arrived.
     Blocking {
-        /// How many: 1 is each.
+        /// Number of events; 1 interrupts at each.
         delay_count: usize,
     },
 }
 
 impl Queue {
-    /// An empty one of a process.
+    /// An empty queue of a process.
     pub fn new(process: u8, room: usize) -> Self {
         let mode = QueueMode::Polled;
         Queue { process, room, events: VecDeque::new(), is_overrun: false, mode, is_masked: false }
     }
 
-    /// Whether something lies in it, or events were lost.
+    /// Whether it has an event, or events were lost.
     pub fn has_any(&self) -> bool {
         self.is_overrun || !self.events.is_empty()
     }
 
-    /// Whether who waits for it goes on now, and whether by an interrupt.
+    /// Whether a waiting process is resumed now, and whether by an interrupt.
     pub(super) fn wakes(&self) -> (bool, bool) {
         match self.mode {
             QueueMode::Polled => (self.is_overrun || !self.events.is_empty(), false),
@@ -117,56 +117,56 @@ impl Queue {
     }
 }
 
-/// Memory that waits for a message.
+/// A posted receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Receive {
-    /// Where it is in its process.
+    /// Its address in its process.
     pub address: u64,
-    /// Its length.
+    /// Its length, bytes.
     pub bytes: u64,
-    /// Where its end is told.
+    /// The completion queue for it.
     pub queue: Option<u16>,
-    /// What its event says.
+    /// The user data of its event.
     pub user: u64,
 }
 
-/// A node.
+/// The shared state of a node.
 #[derive(Default)]
 pub struct Node {
     /// Its memory.
     pub contents: Contents,
-    /// What is registered of it.
+    /// Its registered memory.
     pub domains: Domains,
-    /// Completion queues by number; none where one was destroyed.
+    /// Completion queues by number; `None` once destroyed.
     pub queues: Vec<Option<Queue>>,
-    /// By process: its job.
+    /// The job of each process.
     pub attached: BTreeMap<u8, u8>,
-    /// FMA descriptors that are taken, a bit each.
+    /// FMA descriptors in use, one bit each.
     pub descriptors: u128,
-    /// Receives that are posted, by process.
+    /// Posted receives, by process.
     pub receives: BTreeMap<u8, VecDeque<Receive>>,
     /// The trees of its collective engines.
     pub trees: [Option<Tree>; super::collective::ENGINES],
-    /// What the engines' last operations came to.
+    /// Results of the engines' last operations.
     pub results: [Option<([u64; 2], Status)>; super::collective::ENGINES],
     /// Whether an operation of an engine is pending.
     pub is_pending: [bool; super::collective::ENGINES],
-    /// The answer to who asked whether an FMA descriptor has nothing outstanding.
+    /// The answer to the query whether an FMA descriptor has no outstanding requests.
     pub is_synced: bool,
-    /// The completion queue of the node's own messages, once there are any.
+    /// The completion queue of the node's own messages, once it exists.
     pub system_queue: Option<u16>,
-    /// Who hears of errors.
+    /// The subscriptions to errors.
     pub subscriptions: Vec<Option<Subscription>>,
 }
 
-/// Where an address of a process lies among the contents of its node.
+/// The address in the node's memory of a process's address.
 pub fn place(process: u8, address: u64) -> u64 {
     debug_assert!(address < 1 << 48);
     u64::from(process) << 48 | address
 }
 
 impl Node {
-    /// Makes a completion queue; says which.
+    /// Creates a completion queue; returns its number.
     pub fn add_queue(&mut self, queue: Queue) -> u16 {
         self.queues.push(Some(queue));
         (self.queues.len() - 1) as u16
@@ -177,10 +177,10 @@ impl Node {
         self.queues.get_mut(usize::from(queue))?.as_mut()
     }
 
-    /// Takes an FMA descriptor for a process.
+    /// Allocates an FMA descriptor to a process.
     ///
     /// # Errors
-    /// If all are taken.
+    /// If all are in use.
     pub fn take_descriptor(&mut self) -> Result<u8, Refusal> {
         let first = (!self.descriptors).trailing_zeros() as usize;
         if first >= FMA_DESCRIPTORS {

@@ -1,19 +1,19 @@
-//! The output request buffer ("Ordering and Completion"): each request that is under way, up to 1,024, and the transactions that they are
-//! part of, whose end makes an event.
+//! The output request buffer ("Ordering and Completion"): up to 1,024 outstanding requests, and the
+//! transactions that they belong to, which generate an event on completion.
 
 use super::packet::{SSIDS, Tag};
 use super::status::Status;
 use netloom_node::time::Microticks;
 
-/// Packets that a NIC may have outstanding.
+/// Maximum number of outstanding packets per NIC.
 pub const OUTSTANDING: usize = 1024;
 
-/// What is done with a response.
+/// How a response is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// Nothing but counting.
+    /// It is only counted.
     Count,
-    /// Its data is written to memory of a process, and behind it a flag where one was asked for.
+    /// Its data is written to a process's memory, followed by a flag if one was requested.
     Store { process: u8, address: u64, bytes: u32, flag: Option<(u64, u64)> },
 }
 
@@ -22,31 +22,31 @@ pub struct Outstanding {
     pub transaction: Option<u16>,
     pub then: Then,
     pub issued_at: Microticks,
-    /// The FMA descriptor by which it was asked for.
+    /// The FMA descriptor that issued it.
     pub descriptor: Option<u8>,
 }
 
-/// The buffer. Its places are made when they are needed.
+/// The buffer. Entries are created when needed.
 #[derive(Default)]
 pub struct Orb {
     entries: Vec<(u8, Option<Outstanding>)>,
     free: Vec<u16>,
-    /// The most that were ever under way.
+    /// Maximum number of outstanding requests so far.
     pub peak: usize,
 }
 
 impl Orb {
-    /// Requests under way.
+    /// Number of outstanding requests.
     pub fn used(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
-    /// Whether there is a place.
+    /// Whether there is a free entry.
     pub fn has_room(&self) -> bool {
         self.used() < OUTSTANDING
     }
 
-    /// Takes a place; there must be one.
+    /// Allocates an entry; there must be a free one.
     pub fn insert(&mut self, what: Outstanding) -> Tag {
         let entry = self.free.pop().unwrap_or_else(|| {
             self.entries.push((0, None));
@@ -59,7 +59,7 @@ impl Orb {
         tag
     }
 
-    /// Frees a place for its response; none if it is not waited for any more.
+    /// Frees an entry at its response; `None` if the response is no longer awaited.
     pub fn remove(&mut self, tag: Tag) -> Option<Outstanding> {
         let place = self.entries.get_mut(usize::from(tag.entry)).filter(|place| place.0 == tag.use_)?;
         let what = place.1.take()?;
@@ -68,14 +68,14 @@ impl Orb {
         Some(what)
     }
 
-    /// Says when a request has been issued, from which on its response is awaited.
+    /// Records when a request was issued, from which on its response is awaited.
     pub fn issued(&mut self, tag: Tag, at: Microticks) {
         if let Some(what) = &mut self.entries[usize::from(tag.entry)].1 {
             what.issued_at = at;
         }
     }
 
-    /// Those that were issued before a time.
+    /// Requests issued before a time.
     pub fn older_than(&self, time: Microticks) -> Vec<Tag> {
         let old = self.entries.iter().enumerate().filter_map(|(entry, (use_, what))| {
             what.filter(|w| w.issued_at < time).map(|_| Tag { entry: entry as u16, use_: *use_ })
@@ -84,16 +84,16 @@ impl Orb {
     }
 }
 
-/// Where a completed transaction is told.
+/// Where the completion of a transaction is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
     /// Queue of the initiator.
     pub queue: Option<u16>,
-    /// What its event says.
+    /// The data of its event.
     pub user: u64,
-    /// An event for the destination: what it says.
+    /// The data of an event at the destination, if requested.
     pub remote: Option<u32>,
-    /// The node of the destination.
+    /// The destination node.
     pub node: u32,
     /// The memory domain handle there.
     pub mdh: u16,
@@ -103,15 +103,15 @@ pub struct Notice {
     pub ptag: u8,
 }
 
-/// Requests that complete as a whole.
+/// A set of requests that completes as a whole.
 #[derive(Clone, Debug)]
 pub struct Transaction {
     pub notice: Notice,
     pub outstanding: u32,
-    /// Whether no more requests will be part of it.
+    /// Whether it has no further requests.
     pub closed: bool,
     pub status: Status,
-    /// The destination could not follow it: the event must be asked for.
+    /// The destination could not track it: the event must be requested.
     pub event_missed: bool,
     /// The channel of the block transfer engine that it occupies.
     pub channel: Option<u8>,
@@ -126,7 +126,7 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    /// Opens one, if an SSID is free.
+    /// Opens a transaction, if an SSID is free.
     pub fn open(&mut self, notice: Notice) -> Option<u16> {
         let ssid = match self.free.pop() {
             Some(ssid) => ssid,
@@ -157,7 +157,7 @@ impl Transactions {
         self.slots[usize::from(ssid)].as_mut().expect("it is open")
     }
 
-    /// Takes it away if it is complete.
+    /// Removes it if it is complete.
     pub fn completed(&mut self, ssid: u16) -> Option<Transaction> {
         let slot = &mut self.slots[usize::from(ssid)];
         if !slot.as_ref().is_some_and(|t| t.closed && t.outstanding == 0) {
@@ -184,7 +184,7 @@ mod tests {
                 && orb.older_than(Microticks(7)).is_empty()
         );
         assert!(orb.remove(tags[5]).is_some() && orb.has_room());
-        // The place is used again, and what is late does not hit who has it now.
+        // The entry is reused, and a late response does not affect its new use.
         let again = orb.insert(what);
         assert_eq!(again.entry, tags[5].entry);
         assert!(orb.remove(tags[5]).is_none() && orb.remove(again).is_some());

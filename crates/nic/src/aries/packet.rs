@@ -1,11 +1,11 @@
-//! What packets say, in the words that the fabric carries along with them: requests with the network address, the sequence that they are
-//! part of (SSID) and their place in the output request buffer, and responses.
+//! Packet formats, in the words that the fabric carries with a packet: requests with the network address,
+//! their sequence (SSID) and their entry in the output request buffer, and responses.
 
 use super::status::Status;
 use netloom_engine::Time;
 use netloom_fabric::packet::Meta;
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Op {
@@ -14,9 +14,9 @@ pub enum Op {
     Amo,
     /// A part of a message for a posted receive: its handle is the process, its offset that in the message.
     Send,
-    /// An event for the queue of the memory, behind all puts of a sequence.
+    /// An event for the memory's queue, after all puts of a sequence.
     Event,
-    /// A partial result for the engine of that number, from the child whose number is the offset.
+    /// A partial result for the engine with this number, from the child whose index is the offset.
     Join,
     /// The result, from the engine's parent.
     Result,
@@ -26,7 +26,7 @@ pub enum Op {
 
 const OPS: [Op; 8] = [Op::Put, Op::Get, Op::Amo, Op::Send, Op::Event, Op::Join, Op::Result, Op::Response];
 
-/// A place in the output request buffer, and which use of it this is.
+/// An entry of the output request buffer, and the count of its uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tag {
     pub entry: u16,
@@ -43,18 +43,19 @@ pub struct Request {
     pub mdh: u16,
     pub is_virtual: bool,
     pub offset: u64,
-    /// Data that it has, or asks for.
+    /// Bytes of data that it carries, or requests.
     pub bytes: u32,
     pub tag: Tag,
     pub ssid: u16,
-    /// Whether the destination is to make an event once all packets of the sequence have come, and how many these are.
+    /// Whether the destination is to generate an event once all packets of the sequence have arrived, and
+    /// their number.
     pub event: bool,
     pub packets: u32,
-    /// What the event says.
+    /// The data of the event.
     pub user: u32,
 }
 
-/// SSIDs of a NIC **(ours)**: a number of 12 bits.
+/// SSIDs per NIC **(ours)**: 12 bits.
 pub(super) const SSIDS: usize = 1 << 12;
 
 impl Request {
@@ -105,9 +106,10 @@ impl Request {
 pub struct Response {
     pub tag: Tag,
     pub status: Status,
-    /// The receive message table had no room to follow the sequence: its event must be asked for when all is done.
+    /// The receive message table had no entry to track the sequence: its event must be requested on
+    /// completion.
     pub event_missed: bool,
-    /// Data that it brings.
+    /// Bytes of data that it carries.
     pub bytes: u32,
 }
 

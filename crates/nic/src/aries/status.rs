@@ -1,27 +1,27 @@
-//! What a call refuses, and how an operation ended.
+//! Errors of calls, and the status of operations.
 
 use std::fmt;
 
-/// Why a call was refused at once, in the words of `gni_return_t`.
+/// Why a call was rejected, corresponding to `gni_return_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nothing yet.
+    /// Not complete yet.
     NotDone,
-    /// A value that cannot be.
+    /// An invalid parameter.
     InvalidParam,
-    /// The hardware has no more of it.
+    /// The hardware has no free resources.
     ErrorResource,
-    /// Not signed on, or not allowed to.
+    /// Not attached, or not permitted.
     Permission,
-    /// An address or a length that is not a multiple of what it must be.
+    /// An address or a length that is not a multiple of the required size.
     Alignment,
-    /// Not in this order.
+    /// The call is not valid in this state.
     InvalidState,
-    /// An operation that the hardware has not.
+    /// An operation that the hardware does not implement.
     IllegalOp,
-    /// Longer than it can be.
+    /// The size exceeds the maximum.
     Size,
-    /// What is there is not what was asked for.
+    /// The result does not match the request.
     NoMatch,
     /// Events were lost, since their queue was full.
     Overrun,
@@ -30,17 +30,15 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
-            Refusal::NotDone => "nothing yet (GNI_RC_NOT_DONE)",
-            Refusal::InvalidParam => "a value that cannot be (GNI_RC_INVALID_PARAM)",
-            Refusal::ErrorResource => "the hardware has no more of it (GNI_RC_ERROR_RESOURCE)",
-            Refusal::Permission => "not signed on, or not allowed to (GNI_RC_PERMISSION_ERROR)",
-            Refusal::Alignment => {
-                "an address or a length that is no multiple of what it must be (GNI_RC_ALIGNMENT_ERROR)"
-            }
-            Refusal::InvalidState => "not in this order (GNI_RC_INVALID_STATE)",
-            Refusal::IllegalOp => "an operation that the hardware has not (GNI_RC_ILLEGAL_OP)",
-            Refusal::Size => "longer than it can be (GNI_RC_SIZE_ERROR)",
-            Refusal::NoMatch => "what is there is not what was asked for (GNI_RC_NO_MATCH)",
+            Refusal::NotDone => "not complete yet (GNI_RC_NOT_DONE)",
+            Refusal::InvalidParam => "invalid parameter (GNI_RC_INVALID_PARAM)",
+            Refusal::ErrorResource => "out of hardware resources (GNI_RC_ERROR_RESOURCE)",
+            Refusal::Permission => "not attached, or not permitted (GNI_RC_PERMISSION_ERROR)",
+            Refusal::Alignment => "an address or a length is not aligned (GNI_RC_ALIGNMENT_ERROR)",
+            Refusal::InvalidState => "not valid in this state (GNI_RC_INVALID_STATE)",
+            Refusal::IllegalOp => "an operation that the hardware does not implement (GNI_RC_ILLEGAL_OP)",
+            Refusal::Size => "the size exceeds the maximum (GNI_RC_SIZE_ERROR)",
+            Refusal::NoMatch => "the result does not match the request (GNI_RC_NO_MATCH)",
             Refusal::Overrun => "events were lost, since their queue was full",
         })
     }
@@ -50,26 +48,26 @@ impl fmt::Display for Refusal {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Status {
-    /// Well.
+    /// Success.
     #[default]
     Success,
     /// A request had no response in time: it was lost, or its node is dead.
     Timeout,
-    /// The memory belongs to another communication domain, or may only be read.
+    /// The memory belongs to another communication domain, or is read-only.
     Permission,
-    /// There is no such memory at that node.
+    /// The node has no such memory.
     NoSuchMemory,
-    /// It goes beyond the end of its memory.
+    /// The access exceeds the memory.
     OutOfBounds,
     /// No such virtual node.
     NoSuchNode,
-    /// Nobody had posted a receive.
+    /// No receive was posted.
     NoReceive,
-    /// The receive that was posted is shorter than the message.
+    /// The posted receive is shorter than the message.
     ReceiveTooShort,
-    /// The operation or operand is impossible.
+    /// The operation or operand is invalid.
     IllegalOp,
-    /// A packet came damaged, as its CRC showed: nothing of it was written.
+    /// A packet arrived corrupted, as its CRC showed: nothing of it was written.
     Corrupt,
 }
 
@@ -91,12 +89,12 @@ impl Status {
         Self::ALL[usize::from(number) % Self::ALL.len()]
     }
 
-    /// Whether the same operation may succeed when it is asked for again (`GNI_CqErrorRecoverable`).
+    /// Whether the same operation may succeed if it is repeated (`GNI_CqErrorRecoverable`).
     pub fn is_recoverable(self) -> bool {
         matches!(self, Status::Timeout | Status::Corrupt | Status::NoReceive)
     }
 
-    /// The first of two that is not a success.
+    /// The first of two statuses that is not success.
     #[must_use]
     pub fn and(self, other: Status) -> Self {
         if self == Status::Success { other } else { self }
@@ -106,16 +104,16 @@ impl Status {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Status::Success => "it went well",
-            Status::Timeout => "there was no response in time",
-            Status::Permission => "the memory is another job's, or may only be read",
-            Status::NoSuchMemory => "there is no such memory",
-            Status::OutOfBounds => "it goes beyond the end of its memory",
-            Status::NoSuchNode => "there is no such node",
-            Status::NoReceive => "nobody had posted a receive",
+            Status::Success => "success",
+            Status::Timeout => "no response in time",
+            Status::Permission => "the memory belongs to another job, or is read-only",
+            Status::NoSuchMemory => "no such memory",
+            Status::OutOfBounds => "the access exceeds the memory",
+            Status::NoSuchNode => "no such node",
+            Status::NoReceive => "no receive was posted",
             Status::ReceiveTooShort => "the receive is too short",
-            Status::IllegalOp => "there is no such operation",
-            Status::Corrupt => "a packet came damaged",
+            Status::IllegalOp => "invalid operation",
+            Status::Corrupt => "a packet arrived corrupted",
         })
     }
 }

@@ -1,18 +1,19 @@
-//! Messages for a node rather than a process: receives that the node's kernel keeps posted, in memory that no process owns **(ours)**.
+//! Messages for a node rather than a process: receives that the node's kernel keeps posted, in memory that
+//! belongs to no process **(ours)**.
 
 use super::node::{Node, Queue, Receive};
 
-/// What stands for a process where memory is the node's own: no process has this number.
+/// Stands for a process where memory belongs to the node: no process has this number.
 pub const SYSTEM: u8 = u8::MAX;
 /// Receives that a node keeps posted.
 pub const SYSTEM_RECEIVES: u64 = 64;
-/// Messages of its own that a node may have on their way.
+/// Maximum number of a node's own messages in flight.
 pub const SYSTEM_SENDS: u64 = 1024;
-/// Bytes of a receive.
+/// Size of a receive, bytes.
 pub const SYSTEM_RECEIVE_B: u64 = 192;
 
 impl Node {
-    /// The completion queue of the node's own messages; with it come the receives for those of others.
+    /// Opens the completion queue of the node's own messages, and posts the receives for those of others.
     pub fn open_system_queue(&mut self) -> u16 {
         if let Some(queue) = self.system_queue {
             return queue;

@@ -1,4 +1,5 @@
-//! Requests at their destination: the network address is checked and translated, what is asked for is done, and a response returned.
+//! Requests at their destination: the network address is checked and translated, the request is executed, and
+//! a response returned.
 
 use super::errors::ErrorKind;
 use super::message_table::Followed;
@@ -6,7 +7,7 @@ use super::node::{Event, EventKind, lock};
 use super::packet::{Op, Request, Response};
 use super::status::Status;
 use super::system::SYSTEM;
-use super::{Action, Common, Landing, Nic};
+use super::{Action, Common, MemoryWrite, Nic};
 use crate::pcie::Way;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
@@ -14,7 +15,7 @@ use netloom_fabric::packet::{Data, Meta};
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
 use netloom_node::time::Microticks;
 
-/// A packet that has arrived and that nobody has looked at.
+/// An arrived packet that has not been processed.
 pub struct Arrival {
     pub meta: Meta,
     mode: Mode,
@@ -34,20 +35,20 @@ pub struct Arrived {
     pub is_damaged: bool,
 }
 
-/// A request whose address is known.
+/// A request with a translated address.
 pub struct Located {
     pub arrival: Arrived,
     pub process: u8,
     pub address: u64,
-    /// Where its event goes.
+    /// The queue for its event.
     pub queue: Option<u16>,
 }
 
-/// Bytes that the NIC lets wait for PCI-Express before it looks at no more packets **(ours)**.
+/// Maximum backlog of PCI-Express at which the NIC processes packets, bytes **(ours)**.
 const BACKLOG_B: u64 = 1024;
 
 impl Nic {
-    /// A packet has come out of the network.
+    /// A packet has arrived from the network.
     pub(super) fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery<TiledHeader>) {
         let class = usize::from(delivery.header.class() == Class::Response);
         let arrival = Arrival {
@@ -66,7 +67,7 @@ impl Nic {
         self.serve(c, Microticks::at(now), class);
     }
 
-    /// Looks at what has arrived, as fast as the data path and the host interface take it.
+    /// Processes arrived packets at the rate of the data path and the host interface.
     pub(super) fn serve(&mut self, c: &Common, t: Microticks, class: usize) {
         let slack = c.config.pcie.time(BACKLOG_B);
         while let Some(there) = self.arrivals[class].first() {
@@ -78,7 +79,7 @@ impl Nic {
                 }
                 break;
             }
-            // These are looked at again when there is room.
+            // These are processed when there is space.
             if class == 0 && (self.responses.is_full() || self.amo.is_stalled()) {
                 break;
             }
@@ -148,7 +149,7 @@ impl Nic {
         }
     }
 
-    /// Does what was asked for.
+    /// Executes a request.
     pub(super) fn commit(&mut self, c: &Common, t: Microticks, mut located: Located) {
         let r = located.arrival.request;
         match r.op {
@@ -164,14 +165,14 @@ impl Nic {
                 let (process, address) = (located.process, located.address);
                 let data = located.arrival.data.take();
                 let start =
-                    self.write(c, t, r.bytes, Landing::Data { process, address, bytes: r.bytes, data });
+                    self.write(c, t, r.bytes, MemoryWrite::Data { process, address, bytes: r.bytes, data });
                 let missed = self.count(c, t, &located);
                 self.respond(c, start, &located.arrival, Status::Success, missed);
             }
         }
     }
 
-    /// Counts a packet whose sequence is to make an event; says whether it could not be followed.
+    /// Counts a packet of a sequence that is to generate an event; returns whether it could not be tracked.
     pub(super) fn count(&mut self, c: &Common, t: Microticks, located: &Located) -> bool {
         let r = &located.arrival.request;
         if !r.event {
@@ -192,7 +193,7 @@ impl Nic {
     }
 
     pub(super) fn write_event(&mut self, c: &Common, t: Microticks, queue: u16, event: Event) {
-        self.write(c, t, EVENT_B, Landing::Event { queue, event });
+        self.write(c, t, EVENT_B, MemoryWrite::Event { queue, event });
     }
 
     /// A part of a message for a posted receive.
@@ -216,7 +217,8 @@ impl Nic {
             if sequence.status == Status::Success {
                 let (address, data) = (receive.address + r.offset, arrival.data.take());
                 // (ours): the receive's pages were translated when it was posted.
-                start = self.write(c, t, r.bytes, Landing::Data { process, address, bytes: r.bytes, data });
+                start =
+                    self.write(c, t, r.bytes, MemoryWrite::Data { process, address, bytes: r.bytes, data });
             }
             if let Some(queue) = receive.queue.filter(|_| is_last) {
                 let (user, status, bytes) = (receive.user, sequence.status, sequence.bytes);
@@ -226,7 +228,7 @@ impl Nic {
         self.respond(c, start, &arrival, sequence.status, false);
     }
 
-    /// The data of a get has come from memory.
+    /// The data for a get has arrived from memory.
     pub(super) fn answer(&mut self, c: &Common, t: Microticks, located: &Located, data: Option<Data>) {
         let bytes = located.arrival.request.bytes;
         self.respond_with(c, t, &located.arrival, (Status::Success, false), bytes, data);
@@ -263,7 +265,7 @@ impl Nic {
     }
 }
 
-/// Bytes of an event as it is written **(ours)**.
+/// Size of an event as written to memory, bytes **(ours)**.
 const EVENT_B: u32 = 16;
 
 /// Two words of a packet's data.

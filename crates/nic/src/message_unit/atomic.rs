@@ -1,21 +1,21 @@
-//! Operations that the L2 does on words of memory, for transfers that carry them.
+//! Atomic operations of the L2 on words of memory, for transfers that carry them.
 
-/// What the L2 does with a word that a transfer carries (the public driver's `spi/include/l2/atomic.h`).
+/// The L2's operation on a word that a transfer carries (the public driver's `spi/include/l2/atomic.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Atomic {
-    /// Adds.
+    /// Sum.
     Add = 2,
     /// Bitwise or.
     Or = 4,
     /// Bitwise exclusive or.
     Xor = 5,
-    /// The greater of two unsigned integers.
+    /// Maximum of unsigned integers.
     MaxUnsigned = 6,
 }
 
 impl Atomic {
-    /// What is in memory afterwards.
+    /// The new value in memory.
     pub fn apply(self, old: u64, new: u64) -> u64 {
         match self {
             Atomic::Add => old.wrapping_add(new),

@@ -1,4 +1,4 @@
-//! What all units of a machine share.
+//! State shared by all units of a machine.
 
 use super::config::MessageUnitConfig;
 use netloom_fabric::config::HalfwayTie;
@@ -6,19 +6,19 @@ use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::{Coordinates, Torus};
 use std::sync::Arc;
 
-/// What all units have in common.
+/// State shared by all units.
 pub struct Common {
-    /// The unit.
+    /// Configuration of the unit.
     pub config: MessageUnitConfig,
-    /// The machine's shape.
+    /// The topology of the machine.
     pub torus: Arc<Torus>,
     pub(super) tie: HalfwayTie,
-    /// Processes of each node.
+    /// Processes per node.
     pub processes: u8,
 }
 
 impl Common {
-    /// Where a node is, and the hint bits of a packet to it.
+    /// A node's coordinates, and the hint bits of a packet to it.
     pub(super) fn way(&self, from: u32, to: u32) -> (Coordinates, u16) {
         let (from, to) = (self.torus.coordinates(from), self.torus.coordinates(to));
         (to, hints::minimal(&self.torus, from, to, self.tie))

@@ -1,5 +1,5 @@
-//! Descriptors: 64 B that tell a message (section III.C), and what of them each of its packets carries in the 20 B of the
-//! unit's header.
+//! Descriptors: 64 B that describe a message (section III.C), and the part of them that each of its packets
+//! carries in the 20 B of the unit's header.
 
 pub use super::atomic::Atomic;
 use super::common::Common;
@@ -11,12 +11,13 @@ use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::topology::io::IO_PORT;
 use netloom_fabric::topology::torus::Torus;
 
-/// Data that a packet carries at most, bytes.
+/// Maximum data of a packet, bytes.
 pub const PAYLOAD_MAX: u32 = 512;
-/// Bytes of a chunk.
+/// Size of a chunk, bytes.
 pub(super) const CHUNK: u32 = 32;
 
-/// Injection FIFOs that a message's packets may use: a bit each, by number. Those of the ten directions.
+/// Network injection FIFOs that a message's packets may use, one bit each, by number: those of the ten
+/// directions.
 pub const ANY_DIRECTION: u16 = 0x3ff;
 /// The system's FIFO.
 pub const SYSTEM: u16 = 1 << 13;
@@ -29,121 +30,124 @@ pub const COLLECTIVE: u16 = 1 << 14;
 /// The FIFO of the system's collective packets.
 pub const SYSTEM_COLLECTIVE: u16 = 1 << 15;
 
-/// A message, as software describes it.
+/// A message as described by software.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Where its data begins in the sender's memory.
+    /// Address of its data in the sender's memory.
     pub payload: u64,
     /// Its length, bytes.
     pub length: u64,
     /// Network injection FIFOs that may carry its packets.
     pub map: u16,
-    /// Where the network takes its packets.
+    /// The network part of its packets' header.
     pub network: Network,
-    /// What becomes of it at its destination.
+    /// The operation at its destination.
     pub kind: Kind,
-    /// Whether its data are only read into the L2, and nothing is sent.
+    /// Whether its data is only fetched into the L2, and nothing is sent.
     pub prefetch_only: bool,
 }
 
-/// The network's part of the packets' header: from point to point, or a collective operation.
+/// The network part of the packets' header: point-to-point, or a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_snake_case)]
 pub enum Network {
     /// To one node (section II.B).
     PointToPoint {
-        /// The node that it is for, by the machine's number.
+        /// The destination, by the machine's node number.
         destination: u32,
-        /// Hint bits of its packets, a bit a port; none: the hardware sets them for the shorter way round each dimension.
+        /// Hint bits of its packets, one bit per port; `None`: the hardware sets them for the shorter
+        /// direction in each dimension.
         hints: Option<u16>,
-        /// Whether its packets keep to one way, and so to their order.
+        /// Whether its packets use one fixed route, and so stay in order.
         deterministic: bool,
-        /// The zone that its dynamic packets name.
+        /// The zone of its dynamic packets.
         zone: u8,
     },
-    /// The system's, on one way (section II.B).
+    /// A system packet, on a fixed route (section II.B).
     System {
-        /// The compute node that it is for, or whose IO node it is for.
+        /// The destination compute node, or the compute node whose IO node is the destination.
         destination: u32,
-        /// What IO link it takes.
+        /// The IO link that it takes.
         io: IoLink,
     },
-    /// Along a class route, combined with what others send (section II.C).
+    /// Along a class route, combined with the packets of other nodes (section II.C).
     Collective {
         /// The class route, 0 to 15.
         class: u8,
-        /// What kind of class route that is.
+        /// The kind of the class route.
         kind: RouteKind,
-        /// What is done to its words.
+        /// The operation on its words.
         operation: Operation,
-        /// Length of a word, bytes.
+        /// Word length, bytes.
         word_B: u32,
-        /// Who gets the result.
+        /// The nodes that receive the result.
         delivers: Delivers,
     },
 }
 
-/// What IO link a packet of the system's takes.
+/// The IO link of a system packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoLink {
     /// None.
     None,
     /// That of its destination, an exit node.
     AtDestination,
-    /// That of the IO node that sends it, by its number there: to the exit node at its other end.
+    /// That of the sending IO node with this number: to the exit node at its other end.
     AtSource(u8),
 }
 
 impl Network {
-    /// To a node, by any of the shorter ways.
+    /// To a node, by any minimal route.
     pub fn to(destination: u32) -> Self {
         Network::PointToPoint { destination, hints: None, deterministic: false, zone: 0 }
     }
 
-    /// To a node, by one way that keeps packets in order.
+    /// To a node, by a fixed route that keeps packets in order.
     pub fn in_order(destination: u32) -> Self {
         Network::PointToPoint { destination, hints: None, deterministic: true, zone: 0 }
     }
 }
 
-/// What becomes of a message (section III.D).
+/// The operation of a message at its destination (section III.D).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An RDMA write: data goes to a place that the packet tells, and a counter is decremented by the bytes.
+    /// An RDMA write: data goes to an address that the packet specifies, and a counter is decremented by the
+    /// number of bytes.
     DirectPut {
-        /// Where the data goes: an entry of the destination's base address table, and bytes behind it.
+        /// Entry of the destination's base address table for the data.
         base: u16,
-        /// Bytes behind it.
+        /// Offset from that entry's address, bytes.
         offset: u64,
-        /// Where the counter is, likewise.
+        /// Entry for the counter.
         counter_base: u16,
-        /// Bytes behind that.
+        /// Offset from that entry's address, bytes.
         counter_offset: u64,
     },
-    /// The same, but each word of 8 B is put to a word of the destination's memory by an operation of the L2 instead of
-    /// overwriting it.
+    /// An RDMA write in which the L2 combines each word of 8 B with a word of the destination's memory
+    /// instead of overwriting it.
     AtomicPut {
-        /// What is done with the word that is there.
+        /// The operation on the word in memory.
         atomic: Atomic,
-        /// Where the word is: an entry of the destination's base address table.
+        /// Entry of the destination's base address table for the word.
         base: u16,
-        /// Bytes behind it.
+        /// Offset from that entry's address, bytes.
         offset: u64,
-        /// Where the counter is, likewise.
+        /// Entry for the counter.
         counter_base: u16,
-        /// Bytes behind that.
+        /// Offset from that entry's address, bytes.
         counter_offset: u64,
     },
-    /// Its packets go into a reception FIFO in memory, header and data, in the order in which they come.
+    /// Its packets go to a reception FIFO in memory, header and data, in the order of arrival.
     MemoryFifo {
         /// The reception FIFO at the destination, 0 to 271.
         fifo: u16,
-        /// What its software tells that at the destination: the header's fourteen bytes for it, as a number.
+        /// Fourteen bytes of the header for the software at the destination, as a number.
         software: u128,
         /// Whether its last packet interrupts the destination's processor.
         interrupt: bool,
     },
-    /// An RDMA read: its data are descriptors (see [`super::encoding`]), which the destination's unit puts into an injection FIFO there.
+    /// An RDMA read: its data is descriptors (see [`super::encoding`]), which the destination's unit puts
+    /// into an injection FIFO there.
     RemoteGet {
         /// The injection FIFO at the destination, which must allow it.
         fifo: u16,
@@ -151,7 +155,7 @@ pub enum Kind {
 }
 
 impl Descriptor {
-    /// What node `here` cannot send, in words; nothing if all is well.
+    /// Why node `here` cannot send it; `None` if it can.
     pub fn problem(&self, torus: &Torus, here: u32) -> Option<String> {
         if self.map == 0 || u32::from(self.map) >> NETWORK_FIFOS != 0 {
             return Some("its map names no injection FIFO".into());
@@ -170,7 +174,7 @@ impl Descriptor {
             Kind::DirectPut { base, offset, counter_base, counter_offset }
             | Kind::AtomicPut { base, offset, counter_base, counter_offset, .. } => {
                 if offset + self.length > 1 << OFFSET || counter_offset >= 1 << OFFSET {
-                    return Some(format!("offsets beyond 37 bits: {offset} and {counter_offset}"));
+                    return Some(format!("offsets of more than 37 bits: {offset} and {counter_offset}"));
                 }
                 let most = base.max(counter_base);
                 (most >= BASE_ADDRESSES).then(|| {
@@ -178,7 +182,7 @@ impl Descriptor {
                 })
             }
             Kind::MemoryFifo { software, .. } if software >> SOFTWARE != 0 => {
-                Some(format!("software's fourteen bytes: {software:#x} needs more"))
+                Some(format!("software's fourteen bytes: {software:#x} does not fit"))
             }
             Kind::MemoryFifo { fifo, .. } => {
                 (fifo >= RECEPTION_FIFOS).then(|| format!("reception FIFO {fifo} of {RECEPTION_FIFOS}"))
@@ -223,7 +227,7 @@ impl Descriptor {
             Network::PointToPoint { destination, .. } if destination >= nodes => {
                 Some(format!("its destination {destination} is no node of {nodes}"))
             }
-            Network::PointToPoint { zone, .. } if zone > 3 => Some(format!("zone {zone} of 0 to 3")),
+            Network::PointToPoint { zone, .. } if zone > 3 => Some(format!("zone {zone}: expected 0 to 3")),
             Network::PointToPoint { .. } if self.map & collective != 0 => {
                 Some("its map names a collective injection FIFO, its header a node".into())
             }
@@ -241,13 +245,13 @@ impl Descriptor {
                 Some(format!("words of {word_B} B: expected a power of two from 4 to 512"))
             }
             Network::Collective { word_B, .. } if !self.length.is_multiple_of(word_B.into()) => {
-                Some(format!("its {} B are no whole number of words of {word_B} B", self.length))
+                Some(format!("its length of {} B is no whole number of words of {word_B} B", self.length))
             }
             Network::Collective { .. } => None,
         }
     }
 
-    /// The header of a packet of so many chunks from node `here`.
+    /// The header of a packet of `chunks` from node `here`.
     pub(super) fn header(&self, chunks: u32, common: &Common, here: u32) -> Header {
         match self.network {
             Network::PointToPoint { destination, hints, deterministic, zone } => {
@@ -256,7 +260,8 @@ impl Descriptor {
                 let fixed = if deterministic { Header::STATIC } else { 0 };
                 Header::new(to, hints.unwrap_or(shortest), chunks, high | fixed).in_zone(zone)
             }
-            // The hardware sets hint bits of what comes from an IO node where it enters the torus: here they are set at once.
+            // For packets from an IO node the hardware sets hint bits where they enter the torus: here they
+            // are set at once.
             Network::System { destination, io } => {
                 let enters = match io {
                     IoLink::AtSource(link) => common.torus.exits(here)[usize::from(link)],
@@ -302,7 +307,7 @@ impl Descriptor {
     }
 }
 
-/// The network FIFO of collective packets of a kind of class route.
+/// The network FIFO of collective packets for a kind of class route.
 pub fn collective_fifo(kind: RouteKind) -> u16 {
     if kind == RouteKind::System { SYSTEM_COLLECTIVE } else { COLLECTIVE }
 }
@@ -312,7 +317,7 @@ mod tests {
     use super::*;
     use netloom_fabric::config::{HalfwayTie, IoNodes, Topology};
 
-    /// Two nodes, and an IO node behind the second.
+    /// Two nodes, and an IO node connected to the second.
     fn torus() -> Torus {
         let io = IoNodes { pset: vec![2], exits: vec![vec![1]] };
         Torus::new(&Topology { dims: vec![2], io: Some(io), ..Topology::default() })
@@ -399,7 +404,7 @@ mod tests {
         );
     }
 
-    /// A packet from an IO node has the hint bits of where it enters the torus.
+    /// A packet from an IO node has the hint bits for its entry point to the torus.
     #[test]
     fn ways_begin_where_a_packet_enters() {
         let io = IoNodes { pset: vec![8], exits: vec![vec![0], vec![6]] };
@@ -417,7 +422,7 @@ mod tests {
             assert_eq!(d.problem(&common.torus, 8), None);
             d.header(2, &common, 8).hints()
         };
-        // From 0 to 7 it is a hop by minus, from 6 a hop by plus.
+        // From 0 to 7 it is one hop in minus, from 6 one hop in plus.
         assert_eq!([0, 1].map(|link| hints(IoLink::AtSource(link))), [0b10, 0b01]);
     }
 

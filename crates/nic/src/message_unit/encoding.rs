@@ -1,7 +1,8 @@
-//! Descriptors as they lie in memory: 64 B, with the fields of the public driver's `MU_Descriptor.h`, `MU_Pt2PtNetworkHeader.h`,
-//! `MU_CollectiveNetworkHeader.h` and `MU_MessageUnitHeader.h`. An RDMA read carries them as its data.
+//! The encoding of descriptors in memory: 64 B, with the fields of the public driver's `MU_Descriptor.h`,
+//! `MU_Pt2PtNetworkHeader.h`, `MU_CollectiveNetworkHeader.h` and `MU_MessageUnitHeader.h`. An RDMA read
+//! carries them as its data.
 //!
-//! | bytes | what |
+//! | bytes | meaning |
 //! |---|---|
 //! | 0..4 | last bit: prefetch only |
 //! | 4..8 | last bit: interrupt at the arrival of the last packet |
@@ -11,7 +12,7 @@
 //! | 32..44 | network header |
 //! | 44..64 | unit header |
 //!
-//! Bits in which the driver's headers disagree (hints of E) are as its macros have them.
+//! Where the driver's headers contradict each other (hints of E), the bits follow its macros.
 
 use super::DESCRIPTOR_B;
 use super::descriptor::{Atomic, Descriptor, HIGH_PRIORITY, IoLink, Kind, Network};
@@ -25,7 +26,7 @@ const POINT_TO_POINT: u8 = 0x55;
 const COLLECTIVE: u8 = 0x5a;
 /// In byte 34: dynamic; in byte 35: the VC in three bits, the zone in two.
 const DYNAMIC: u8 = 0x04;
-/// In byte 34: for the IO node; the link by which it leaves an IO node, counted from 1.
+/// In byte 34: for the IO node; the link through which it leaves an IO node, counted from 1.
 const TO_IO: u8 = 0x20;
 const FROM_IO: u8 = 3;
 const SYSTEM_VC: u8 = 3;
@@ -33,7 +34,7 @@ const ADDRESS: u64 = (1 << 37) - 1;
 /// In an address: its low bits are an atomic operation.
 const ATOMIC: u64 = 1 << 36;
 
-/// Hint bits: A- first, then A+, and so on; of ports here, plus comes first.
+/// Hint bits: A- first, then A+, and so on; in this simulator's port masks plus comes first.
 fn hint_bytes(hints: u16) -> [u8; 2] {
     let bit = |port: usize| hints >> (port ^ 1) & 1 != 0;
     let byte = |ports: std::ops::Range<usize>| ports.fold(0, |byte, port| byte << 1 | u8::from(bit(port)));
@@ -45,7 +46,7 @@ fn hints_of(bytes: [u8; 2]) -> u16 {
     (0..10).filter(|&port| bit(port)).fold(0, |hints, port| hints | 1 << (port ^ 1))
 }
 
-/// Destinations: six bits a dimension, in the low 30 of four bytes.
+/// Destinations: six bits per dimension, in the low 30 bits of four bytes.
 fn coordinates_word(at: Coordinates) -> u32 {
     at.iter().fold(0, |word, &x| word << 6 | u32::from(x & 63))
 }
@@ -106,7 +107,7 @@ fn network_bytes(d: &Descriptor, torus: &Torus) -> [u8; 12] {
     b
 }
 
-/// As it lies in memory.
+/// Encodes a descriptor.
 pub fn to_bytes(d: &Descriptor, torus: &Torus) -> Bytes {
     let mut b = [0; DESCRIPTOR_B as usize];
     b[3] = u8::from(d.prefetch_only);
@@ -116,7 +117,7 @@ pub fn to_bytes(d: &Descriptor, torus: &Torus) -> Bytes {
     b[24..32].copy_from_slice(&u64::from(d.map).to_be_bytes());
     b[32..44].copy_from_slice(&network_bytes(d, torus));
     let unit = &mut b[44..64];
-    // An entry of a table in the first ten bits, and an offset in the last 37 of eight bytes.
+    // An entry of a table in the first ten bits, and an offset in the last 37, of eight bytes.
     let place = |entry: u16, offset: u64| (u64::from(entry) << 54 | offset).to_be_bytes();
     match d.kind {
         Kind::DirectPut { base, offset, counter_base, counter_offset } => {
@@ -136,7 +137,7 @@ pub fn to_bytes(d: &Descriptor, torus: &Torus) -> Bytes {
     b
 }
 
-/// From how it lies in memory; none if that is no descriptor.
+/// Decodes a descriptor; `None` if the bytes are not a valid one.
 pub fn of_bytes(b: &Bytes, torus: &Torus) -> Option<Descriptor> {
     let to = coordinates_of(u32::from_be_bytes(b[36..40].try_into().expect("four bytes")));
     let network = match b[32] {
@@ -289,7 +290,7 @@ mod tests {
             prop_assert_eq!(of_bytes(&to_bytes(&d, &torus()), &torus()), Some(d));
         }
 
-        /// Whatever lies in memory, reading it as a descriptor ends well.
+        /// Decoding any bytes as a descriptor terminates without a panic.
         #[test]
         fn anything_may_be_read(bytes in proptest::collection::vec(any::<u8>(), 64), start: bool) {
             let mut b: Bytes = bytes.try_into().expect("64");
@@ -302,7 +303,7 @@ mod tests {
 
     #[test]
     fn hints_are_where_the_driver_has_them() {
-        // A- is the first bit, A+ the next; ports here begin with plus.
+        // A- is the first bit, A+ the next; port masks begin with plus.
         assert_eq!(hint_bytes(1 << 1), [0x80, 0]);
         assert_eq!(hint_bytes(1 << 0), [0x40, 0]);
         assert_eq!(hint_bytes(1 << 8 | 1 << 7), [0x02, 0x40]);

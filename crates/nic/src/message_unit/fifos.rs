@@ -1,63 +1,64 @@
-//! FIFOs in memory (sections III.C and III.D): circular buffers with start, size, head and tail. A node has 544 for injection and 272
-//! for reception; what is not used takes no room.
+//! FIFOs in memory (sections III.C and III.D): circular buffers with start, size, head and tail. A node has
+//! 544 for injection and 272 for reception; unused ones take no memory.
 
 use super::DESCRIPTOR_B;
 use super::descriptor::Descriptor;
 use netloom_fabric::packet::Data;
 use std::collections::VecDeque;
 
-/// Who comes first: the system's, the user's of high priority, the user's (section III.C).
+/// Priority: system, user high-priority, user (section III.C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// The user's.
+    /// User.
     #[default]
     User,
-    /// The user's of high priority.
+    /// User, high priority.
     UserHigh,
-    /// The system's.
+    /// System.
     System,
 }
 
 impl Priority {
-    /// All of them, from the lowest on.
+    /// All priorities, lowest first.
     pub const ALL: [Priority; 3] = [Priority::User, Priority::UserHigh, Priority::System];
 }
 
-/// What software says of an injection FIFO.
+/// Settings of an injection FIFO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_snake_case)]
 pub struct InjectionFifo {
-    /// Where it begins: a multiple of 64.
+    /// Start address: a multiple of 64.
     pub start: u64,
-    /// Its length, bytes: a multiple of 64, at least 128, of which one descriptor's place stays free; of one for remote gets at least 576.
+    /// Length, bytes: a multiple of 64, at least 128, of which space for one descriptor stays free; for
+    /// remote gets at least 576.
     pub size_B: u64,
-    /// Its descriptors' priority.
+    /// Priority of its descriptors.
     pub priority: Priority,
-    /// Whether packets of remote gets may put descriptors into it.
+    /// Whether packets of remote gets may add descriptors.
     pub remote_get: bool,
-    /// Free room beyond which an interrupt is raised, bytes.
+    /// Free space above which an interrupt is raised, bytes.
     pub threshold_B: Option<u64>,
 }
 
-/// What software says of a reception FIFO.
+/// Settings of a reception FIFO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_snake_case)]
 pub struct ReceptionFifo {
-    /// Where it begins: a multiple of 32.
+    /// Start address: a multiple of 32.
     pub start: u64,
     /// Its length, bytes: a multiple of 32, at least 576.
     pub size_B: u64,
-    /// Free room below which an interrupt is raised, bytes.
+    /// Free space below which an interrupt is raised, bytes.
     pub threshold_B: Option<u64>,
 }
 
-/// Where FIFOs lie that nobody has set up, apart from all data, and their length.
+/// Default location of FIFOs that have not been set up, apart from all data, and their length.
 const USUAL_START: u64 = 1 << 40;
 const USUAL_B: u64 = 1 << 16;
 const USUAL_RECEPTION_B: u64 = 1 << 20;
 
 impl InjectionFifo {
-    /// The one that a number stands for that nobody has set up.
+    /// The default settings of the FIFO with this number.
     pub fn usual(number: u16) -> Self {
         InjectionFifo {
             start: USUAL_START + u64::from(number) * USUAL_B,
@@ -93,25 +94,25 @@ fn problem_of_ring(start: u64, size: u64, unit: u64, least: u64) -> Option<Strin
     (!fits).then(|| format!("size: expected a multiple of {unit} B of at least {least} B, found {size} B"))
 }
 
-/// An injection FIFO at work.
+/// The state of an injection FIFO.
 #[allow(non_snake_case)]
 pub(super) struct Injection {
     pub settings: InjectionFifo,
-    /// Descriptors from its head to its tail as software sees it.
+    /// Descriptors from its head to software's tail.
     pub descriptors: VecDeque<Descriptor>,
-    /// How many of them lie before the tail as the unit sees it.
+    /// The number of them before the unit's view of the tail.
     pub visible: usize,
     /// The first of them, if it has been fetched.
     pub active: Option<Active>,
     /// Whether it is being fetched.
     pub fetching: bool,
-    /// Descriptors whose messages have been injected whole: the head.
+    /// Descriptors whose messages have been fully injected: the head.
     pub injected: u64,
     /// Bytes of descriptors that packets of remote gets are storing.
     pub coming_B: u64,
 }
 
-/// A descriptor on the chip: bytes of it that engines have taken, and packets that they are at.
+/// A descriptor on the chip: the bytes that engines have taken, and the packets in progress.
 #[derive(Default)]
 pub(super) struct Active {
     pub taken: u64,
@@ -132,17 +133,17 @@ impl Injection {
         }
     }
 
-    /// Room for descriptors, bytes.
+    /// Free space for descriptors, bytes.
     pub fn free_B(&self) -> u64 {
         self.settings.size_B - DESCRIPTOR_B - self.descriptors_B()
     }
 
-    /// Descriptors in it, and those that remote gets are storing, bytes.
+    /// Size of its descriptors, including those that remote gets are storing, bytes.
     pub fn descriptors_B(&self) -> u64 {
         self.coming_B + DESCRIPTOR_B * self.descriptors.len() as u64
     }
 
-    /// Descriptors of a remote get have been stored: the tail moves past them.
+    /// The descriptors of a remote get have been stored: the tail advances past them.
     pub fn put(&mut self, descriptors: Vec<Descriptor>) {
         self.coming_B -= DESCRIPTOR_B * descriptors.len() as u64;
         for descriptor in descriptors {
@@ -151,12 +152,12 @@ impl Injection {
         }
     }
 
-    /// Where its first descriptor lies.
+    /// Address of its first descriptor.
     pub fn head_address(&self) -> u64 {
         self.address(self.injected)
     }
 
-    /// Where the next one will lie.
+    /// Address of the next descriptor.
     pub fn tail_address(&self) -> u64 {
         self.address(self.injected + self.descriptors.len() as u64)
     }
@@ -171,13 +172,13 @@ impl Injection {
 pub struct Packet {
     /// The node that sent it.
     pub source: u32,
-    /// What its software tells.
+    /// Software's bytes of its header.
     pub software: u128,
-    /// Where in the message its data are, bytes.
+    /// Offset of its data in the message, bytes.
     pub offset: u64,
-    /// Chunks of 32 B of data: the last may end in zeros.
+    /// Chunks of 32 B of data; the last may be padded with zeros.
     pub chunks: u32,
-    /// The data, where anybody stored any at the sender.
+    /// The data, if the sender has stored any.
     pub data: Option<Data>,
 }
 
@@ -188,21 +189,21 @@ impl Packet {
     }
 }
 
-/// A reception FIFO at work. Engines reserve room at the shadow tail; the tail that software sees follows in the same order, when what lies
-/// before it has been stored.
+/// The state of a reception FIFO. Engines reserve space at the shadow tail; software's tail follows in the
+/// same order, once everything before it has been stored.
 pub(super) struct Reception {
     pub settings: ReceptionFifo,
-    /// Packets from the head to the shadow tail; of each, whether it has been stored.
+    /// Packets from the head to the shadow tail; for each, whether it has been stored.
     packets: VecDeque<(Packet, bool)>,
-    /// The sequence number of the first of them, and how many of them lie before the regular tail.
+    /// The sequence number of the first of them, and the number of them before the regular tail.
     first: u64,
     committed: usize,
-    /// From the start of the buffer, bytes: where the next packet will lie; and the bytes that are taken.
+    /// Offset of the next packet from the start of the buffer, bytes; and the bytes in use.
     shadow: u64,
     taken: u64,
 }
 
-/// A place in a reception FIFO: where it is, and its number in the order of places.
+/// A place in a reception FIFO: its address, and its sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub address: u64,
@@ -215,17 +216,18 @@ impl Reception {
         Reception { settings, packets: VecDeque::new(), first: 0, committed: 0, shadow: 0, taken: 0 }
     }
 
-    /// Room for packets, bytes: 32 B stay free, so that a full buffer is not taken for an empty one.
+    /// Free space for packets, bytes: 32 B stay free, to distinguish a full buffer from an empty one.
     pub fn free_B(&self) -> u64 {
         self.settings.size_B - 32 - self.taken
     }
 
-    /// Where the next packet will lie, if there is room for so many bytes.
+    /// Address of the next packet, if there is space for `bytes`.
     pub fn room_for(&self, bytes: u64) -> Option<u64> {
         (bytes <= self.free_B()).then_some(self.settings.start + self.shadow)
     }
 
-    /// Takes room for a packet at the shadow tail, which moves past it. There must be [room](Self::room_for).
+    /// Reserves space for a packet at the shadow tail, which advances past it. There must be
+    /// [space](Self::room_for).
     pub fn reserve(&mut self, packet: Packet) -> Place {
         let length = packet.length();
         debug_assert!(length <= self.free_B(), "asked before");
@@ -239,8 +241,8 @@ impl Reception {
         place
     }
 
-    /// A packet has been stored in its place: the tail moves past all that have been stored up to the first that has not. Returns how many
-    /// packets it moved past.
+    /// A packet has been stored: the tail advances to the first packet that has not been. Returns the number
+    /// of packets passed.
     pub fn commit(&mut self, place: Place) -> usize {
         self.packets[(place.sequence - self.first) as usize].1 = true;
         let before = self.committed;
@@ -250,17 +252,17 @@ impl Reception {
         self.committed - before
     }
 
-    /// Packets in it, and those being stored, bytes.
+    /// Size of its packets, including those being stored, bytes.
     pub fn packets_B(&self) -> u64 {
         self.taken
     }
 
-    /// Packets that software would find.
+    /// Number of packets visible to software.
     pub fn packets(&self) -> usize {
         self.committed
     }
 
-    /// Software takes the first packet and moves the head past it.
+    /// Software takes the first packet and advances the head past it.
     pub fn take(&mut self) -> Option<Packet> {
         if self.committed == 0 {
             return None;
@@ -273,7 +275,7 @@ impl Reception {
     }
 }
 
-/// Checks a new injection FIFO of a node against those that it has.
+/// Checks a new injection FIFO of a node against the existing ones.
 pub(super) fn check_injection<'a>(
     number: u16,
     new: &InjectionFifo,
@@ -283,7 +285,7 @@ pub(super) fn check_injection<'a>(
         .or_else(|| overlap(number, new.start, new.size_B, others.map(|(n, f)| (n, f.start, f.size_B))))
 }
 
-/// Checks a new reception FIFO of a node against those that it has.
+/// Checks a new reception FIFO of a node against the existing ones.
 pub(super) fn check_reception<'a>(
     number: u16,
     new: &ReceptionFifo,
@@ -314,7 +316,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever order engines store in, software sees packets in the order of their places, only when stored, and places never overlap.
+        /// In whatever order engines store packets, software sees them in the order of their places, only
+        /// when stored, and places never overlap.
         #[test]
         fn the_tail_is_always_right(steps in proptest::collection::vec((0u8..3, 0usize..8, 0u32..17), 1..200)) {
             let mut fifo = Reception::new(ReceptionFifo { start: 4096, size_B: 2048, threshold_B: None });

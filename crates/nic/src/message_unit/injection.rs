@@ -1,6 +1,7 @@
-//! Message injection (section III.C). An injection FIFO in memory holds descriptors; when its tail has moved past its head, the
-//! unit fetches the next one. Of the descriptors that are there, each idle messaging engine takes one that may use its network
-//! FIFO: of the highest priority, any; makes one packet of it; and the choice is made anew, so that messages interleave.
+//! Message injection (section III.C). An injection FIFO in memory holds descriptors; when its tail has moved
+//! past its head, the unit fetches the next one. Each idle messaging engine takes one of the fetched
+//! descriptors that may use its network FIFO, at random among those of the highest priority, and creates one
+//! packet from it; then the selection is repeated, so that messages interleave.
 
 use super::common::Common;
 use super::descriptor::{Descriptor, Network, PAYLOAD_MAX, SYSTEM, SYSTEM_COLLECTIVE};
@@ -12,23 +13,24 @@ use netloom_engine::{Stream, Time};
 use netloom_fabric::collective::RouteKind;
 use netloom_fabric::packet::Meta;
 
-/// The engine that stands for the logic that fetches descriptors: it has a master port like the others.
+/// The engine number of the logic that fetches descriptors, which has a master port like the engines.
 const FETCHER: usize = NETWORK_FIFOS - 1;
-/// Network FIFOs that are the system's.
+/// The system's network FIFOs.
 const SYSTEM_FIFOS: u16 = SYSTEM | SYSTEM_COLLECTIVE;
 
-/// A descriptor on the chip of which engines may take more.
+/// A descriptor on the chip with packets left for engines.
 struct Ready {
     fifo: u16,
     map: u16,
     priority: Priority,
 }
 
-/// The descriptors on the chip of which engines may take more, in the order in which they came.
+/// The descriptors on the chip with packets left for engines, in the order of arrival.
 #[derive(Default)]
 pub(super) struct ReadyList {
     list: Vec<Ready>,
-    /// How many of each priority each engine may take, so that none looks at all of them to learn that.
+    /// For each engine and priority, the number of descriptors that it may take, so that engines need not
+    /// search all of them.
     able: [[u16; Priority::ALL.len()]; NETWORK_FIFOS],
 }
 
@@ -51,8 +53,8 @@ impl ReadyList {
         able.filter(move |(engine, _)| map >> engine & 1 != 0).map(move |(_, able)| &mut able[priority])
     }
 
-    /// The injection FIFO whose descriptor an engine takes next: of those that may use its network FIFO and have the highest priority,
-    /// any.
+    /// The injection FIFO whose descriptor an engine takes next: at random among those of the highest
+    /// priority that may use its network FIFO.
     fn choose(&self, engine: usize, random: &mut Stream) -> Option<(u16, Priority)> {
         let able = &self.able[engine];
         let highest = Priority::ALL.into_iter().rev().find(|&priority| able[priority as usize] > 0)?;
@@ -66,11 +68,11 @@ impl ReadyList {
 /// A messaging engine with its network FIFO.
 #[derive(Default)]
 pub(super) struct Engine {
-    /// For which injection FIFO it makes a packet, and that; none where data are only fetched into the L2.
+    /// The injection FIFO and packet that it is working on; no packet if data is only fetched into the L2.
     building: Option<(u16, Option<Packet>)>,
-    /// Packets whole in its network FIFO.
+    /// Complete packets in its network FIFO.
     fifo: NetworkFifo,
-    /// Whether the network is taking one.
+    /// Whether the network is taking a packet.
     leaving: bool,
 }
 
@@ -89,7 +91,7 @@ impl Unit {
         Ok(())
     }
 
-    /// Software gives an injection FIFO back.
+    /// Software frees an injection FIFO.
     pub fn free_injection_fifo(&mut self, fifo: u16) -> Result<(), String> {
         match self.injection.get(&fifo).map_or(0, |memory| memory.descriptors_B()) {
             0 => {
@@ -100,17 +102,18 @@ impl Unit {
         }
     }
 
-    /// Whether an injection FIFO has room for one more descriptor.
+    /// Whether an injection FIFO has space for one more descriptor.
     pub fn has_room(&mut self, fifo: u16) -> bool {
         self.injection_fifo(fifo).free_B() >= DESCRIPTOR_B
     }
 
-    /// Descriptors of an injection FIFO that have been injected.
+    /// Number of injected descriptors of an injection FIFO.
     pub fn injected(&self, fifo: u16) -> u64 {
         self.injection.get(&fifo).map_or(0, |memory| memory.injected)
     }
 
-    /// Software has written a descriptor behind the tail of an injection FIFO; its store to the tail is on its way.
+    /// Software has written a descriptor after the tail of an injection FIFO; its store to the tail is in
+    /// flight.
     pub fn write_descriptor(&mut self, common: &Common, now: Time, fifo: u16, descriptor: Descriptor) {
         let memory = self.injection_fifo(fifo);
         let tail = memory.tail_address();
@@ -118,14 +121,15 @@ impl Unit {
         self.ports.stored_by_core(&common.config, now, tail, DESCRIPTOR_B);
     }
 
-    /// The tail of an injection FIFO has moved by a descriptor.
+    /// The tail of an injection FIFO has advanced by a descriptor.
     pub fn tail_moved(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
         self.counters.slave_stores += 1;
         self.injection_fifo(fifo).visible += 1;
         self.fetch(common, now, fifo, out);
     }
 
-    /// Fetches the next descriptor of a FIFO, unless one of it is in the unit or on its way: it holds one of each FIFO.
+    /// Fetches the next descriptor of a FIFO, unless the unit has one or is fetching one: it holds one per
+    /// FIFO.
     pub(super) fn fetch(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
         let c = &common.config;
         let Some(memory) = self.injection.get_mut(&fifo) else { return };
@@ -133,7 +137,8 @@ impl Unit {
             return;
         }
         memory.fetching = true;
-        // Users' descriptors come before all but the system's traffic, so that messages are always there to be sent.
+        // User descriptors are fetched before all traffic except the system's, so that there are always
+        // messages to send.
         let priority = memory.settings.priority.max(Priority::UserHigh);
         let at = memory.head_address();
         let begin = self.fetch_free.max(now);
@@ -142,7 +147,7 @@ impl Unit {
         out.at(fetched, Alarm::Fetched(fifo));
     }
 
-    /// A descriptor has come from memory. Returns whether it was refused.
+    /// A descriptor has arrived from memory. Returns whether it was rejected.
     pub fn fetched(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) -> Option<Violation> {
         let memory = self.injection.get_mut(&fifo)?;
         memory.fetching = false;
@@ -163,7 +168,7 @@ impl Unit {
         None
     }
 
-    /// What a descriptor says is not done: the head moves past it.
+    /// A descriptor is skipped: the head advances past it.
     fn drop_descriptor(&mut self, common: &Common, now: Time, fifo: u16, out: &mut Out) {
         if let Some(memory) = self.injection.get_mut(&fifo) {
             memory.active = None;
@@ -174,7 +179,7 @@ impl Unit {
         self.fetch(common, now, fifo, out);
     }
 
-    /// Gives descriptors to idle engines, one packet each.
+    /// Assigns descriptors to idle engines, one packet each.
     fn assign(&mut self, common: &Common, now: Time, out: &mut Out) {
         for engine in 0..NETWORK_FIFOS {
             let e = &self.engines[engine];
@@ -187,7 +192,7 @@ impl Unit {
         }
     }
 
-    /// An engine begins the next packet of a descriptor: it reads its data.
+    /// An engine starts the next packet of a descriptor: it reads its data.
     fn build(
         &mut self,
         common: &Common,
@@ -227,7 +232,8 @@ impl Unit {
         out.at(read + u64::from(logic), Alarm::Built(engine as u16));
     }
 
-    /// An engine's packet is whole in its network FIFO. Returns the injection FIFO if its head has moved, and what it raises.
+    /// An engine's packet is complete in its network FIFO. Returns the injection FIFO if its head has moved,
+    /// and any interrupt.
     pub fn built(
         &mut self,
         common: &Common,
@@ -259,7 +265,7 @@ impl Unit {
         moved
     }
 
-    /// The network takes the next packet of a network FIFO: the one before has left.
+    /// The network takes the next packet of a network FIFO: the previous one has left.
     pub fn pull(&mut self, common: &Common, now: Time, engine: usize, out: &mut Out) -> Option<Packet> {
         let e = &mut self.engines[engine];
         let next = e.fifo.pop_front();

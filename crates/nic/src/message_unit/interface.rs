@@ -1,4 +1,4 @@
-//! The Message Unit as its node and the fabric see it.
+//! The Message Unit's interfaces to its node and to the fabric.
 
 use super::commands::{Command, Setting, Shared, Watch, status_of};
 use super::common::Common;
@@ -20,13 +20,14 @@ use netloom_node::schedule::Schedule;
 use netloom_node::time::Microticks;
 use std::sync::{Arc, Mutex};
 
-/// The nodes' side of a block: a Message Unit each, and so many processes.
+/// The nodes' side of a block: each node has a Message Unit and its processes.
 pub type MessageUnits = Nodes<MessageUnit>;
 
-/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `process` makes each of them.
+/// Creates the nodes' side of a block, by the machine's node numbers, with `processes` processes each;
+/// `process` creates each of them.
 ///
 /// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
+/// If there are more than 255 processes per node.
 pub fn units_of(
     config: &MessageUnitConfig,
     network: &Outline,
@@ -36,7 +37,7 @@ pub fn units_of(
     process: impl FnMut(ProcessSlot<MessageUnit>) -> Box<ProcessOf<MessageUnit>>,
 ) -> MessageUnits {
     let torus = Arc::new(Torus::new(&network.topology));
-    let processes = u8::try_from(processes).expect("at most 255 processes a node");
+    let processes = u8::try_from(processes).expect("at most 255 processes per node");
     let common = Arc::new(Common { config: config.clone(), torus, tie: network.halfway_tie, processes });
     Nodes::from_slots(common, numbers, processes, seed, process)
 }
@@ -46,12 +47,12 @@ pub fn stored_so_far(units: &MessageUnits) -> (u64, u64) {
     units.counters().map(|(_, c)| (c.stored_packets, c.stored_B)).fold((0, 0), |s, x| (s.0 + x.0, s.1 + x.1))
 }
 
-/// Descriptors that the unit of a node has injected from a FIFO: the counter that software reads.
+/// Descriptors that a node's unit has injected from a FIFO: the counter that software reads.
 pub fn injected(units: &MessageUnits, here: usize, fifo: u16) -> u64 {
     units.list[here].interface.as_ref().map_or(0, |unit| unit.unit.injected(fifo))
 }
 
-/// What the units have refused: node, why, how often.
+/// Violations of the units: node, reason, count.
 pub fn refused(units: &MessageUnits) -> impl Iterator<Item = (u32, Violation, u64)> {
     units
         .list
@@ -67,7 +68,7 @@ pub struct MessageUnit {
     shared: Arc<Mutex<Shared>>,
 }
 
-/// How processes wait.
+/// How processes poll.
 fn polling(c: &MessageUnitConfig, watch: Watch) -> Polling {
     let ticks = |ticks: u32| Microticks::of_ticks(u64::from(ticks));
     let (slave, poll, found) =
@@ -75,13 +76,14 @@ fn polling(c: &MessageUnitConfig, watch: Watch) -> Polling {
     match watch {
         Watch::Counter(_) => Polling::memory(poll, found),
         Watch::Interrupt(_) => Polling::asleep(slave + found),
-        // Each load of a register goes there and back through the slave port, and tells what it was half-way.
+        // Each load of a register makes a round trip through the slave port, and samples the register
+        // half-way.
         _ => Polling::register(slave, poll, found),
     }
 }
 
 impl MessageUnit {
-    /// Something is there: whoever waits for it finds it.
+    /// A condition holds: the processes that wait for it are resumed.
     fn found(&mut self, c: &Common, now: Time, is_it: impl Fn(Watch) -> bool) {
         self.out.schedule.found(
             Microticks::at(now),
@@ -108,14 +110,14 @@ impl MessageUnit {
         }
     }
 
-    /// The unit refuses something.
+    /// The unit rejects a request.
     fn refuse(&mut self, c: &Common, now: Time, why: Violation) {
         self.unit.counters.violations += 1;
         *self.unit.refused.entry(why).or_insert(0) += 1;
         self.raise(c, now, Interrupt::Refused);
     }
 
-    /// A packet has been received: whoever waits for what it brought finds it.
+    /// A packet has been received: the processes that wait for its data are resumed.
     fn received(&mut self, c: &Common, now: Time, outcome: Outcome) {
         self.unit.counters.stored_packets += 1;
         match outcome {
@@ -136,7 +138,7 @@ impl MessageUnit {
         }
     }
 
-    /// Does what the kernel's side of the interface sets up.
+    /// Applies a setting by the kernel's side of the interface.
     fn set(&mut self, setting: Setting) -> Result<(), String> {
         let (unit, out) = (&mut self.unit, &mut self.out);
         match setting {
@@ -203,7 +205,7 @@ impl NetworkInterface for MessageUnit {
     fn ready(&mut self, c: &Common, t: Microticks, _: ProcessId, watch: Watch) -> Option<Microticks> {
         let unit = &mut self.unit;
         let is_there = match watch {
-            // Software knows how much room there is.
+            // Software tracks the free space itself.
             Watch::Room(fifo) => return unit.has_room(fifo).then_some(t),
             Watch::Interrupt(group) => {
                 let found = Microticks::of_ticks(u64::from(c.config.software.found_ticks));
@@ -247,7 +249,7 @@ impl NetworkInterface for MessageUnit {
             Command::Take(fifo) => {
                 let packet = self.unit.take_packet(fifo);
                 lock(&self.shared).packets.insert(process, packet);
-                let refused = self.unit.go_on_storing(c, now, &mut self.out);
+                let refused = self.unit.resume_storing(c, now, &mut self.out);
                 refused.into_iter().for_each(|why| self.refuse(c, now, why));
             }
             Command::TakeInterrupt(group) => {
@@ -268,7 +270,7 @@ impl NetworkInterface for MessageUnit {
             Alarm::TailMoved(fifo) => unit.tail_moved(c, now, fifo, out),
             Alarm::Fetched(fifo) => {
                 if let Some(why) = unit.fetched(c, now, fifo, out) {
-                    // Its descriptor is dropped, and the head moves past it.
+                    // Its descriptor is skipped, and the head advances past it.
                     self.head_moved(c, now, fifo);
                     self.refuse(c, now, why);
                 }

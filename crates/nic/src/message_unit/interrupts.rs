@@ -1,20 +1,20 @@
-//! Interrupts (sections III.C, III.D and III.G): what the unit tells the processor without being asked. Each kind can be masked, or led to one of
-//! three groups.
+//! Interrupts (sections III.C, III.D and III.G) of the processor by the unit. Each kind can be masked, or
+//! directed to one of three groups.
 
 use std::collections::VecDeque;
 
-/// Something that the unit tells.
+/// The cause of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// The last packet of a message that asked for it lies in this reception FIFO.
+    /// The last packet of a message that requested it is in this reception FIFO.
     Arrived(u16),
-    /// This injection FIFO has more free room than its threshold.
+    /// This injection FIFO has more free space than its threshold.
     InjectionRoom(u16),
-    /// This reception FIFO has less free room than its threshold.
+    /// This reception FIFO has less free space than its threshold.
     ReceptionRoom(u16),
-    /// A collective packet came whose sum did not fit, or is not a number.
+    /// A collective packet arrived whose sum overflowed or is a NaN.
     Arithmetic,
-    /// Something was refused.
+    /// A protection violation.
     Refused,
 }
 
@@ -33,7 +33,7 @@ impl Interrupt {
     }
 }
 
-/// Groups that interrupts are led to.
+/// Groups to which interrupts are directed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Critical.
@@ -44,7 +44,7 @@ pub enum Group {
     MachineCheck,
 }
 
-/// A unit's masks, and what is pending.
+/// A unit's masks and pending interrupts.
 #[derive(Default)]
 pub(super) struct Interrupts {
     groups: [Option<Group>; KINDS],
@@ -52,12 +52,13 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Leads interrupts of the kind of this one to a group, or masks them.
+    /// Directs interrupts of the same kind as `like` to a group, or masks them.
     pub fn lead(&mut self, like: Interrupt, group: Option<Group>) {
         self.groups[like.kind()] = group;
     }
 
-    /// Raises one; returns its group unless it is masked, or others of the group are pending, which the processor knows of.
+    /// Raises an interrupt; returns its group unless it is masked, or others of the group are pending, which
+    /// the processor already knows of.
     pub fn raise(&mut self, interrupt: Interrupt) -> Option<Group> {
         let group = self.groups[interrupt.kind()]?;
         let is_first = !self.is_pending(group);
@@ -65,7 +66,7 @@ impl Interrupts {
         is_first.then_some(group)
     }
 
-    /// The first pending one of a group, which is so cleared.
+    /// Takes and clears the first pending interrupt of a group.
     pub fn take(&mut self, group: Group) -> Option<Interrupt> {
         let at = self.pending.iter().position(|(g, _)| *g == group)?;
         self.pending.remove(at).map(|(_, interrupt)| interrupt)

@@ -1,10 +1,11 @@
-//! The L2 as the Message Unit's memory traffic finds it: which stretches of memory it holds, in the order in which they were used last, and
-//! which of them were written. Neighbouring stretches lie in a page, so that one takes eight bytes and mostly needs no look into the map.
+//! The L2 as seen by the Message Unit's memory traffic: the stretches of memory that it holds, in the order
+//! of their last use, and which of them are dirty. Neighbouring stretches are in a page, so that each takes
+//! eight bytes and mostly needs no map lookup.
 
 use rustc_hash::FxBuildHasher;
 use std::collections::HashMap;
 
-/// The L2 is kept by stretches of so many bytes, the data of a packet, rather than by its lines **(ours)**.
+/// Size of a stretch, bytes: the L2 is modelled in units of a packet's data rather than lines **(ours)**.
 pub const STRETCH: u64 = 512;
 
 /// Stretches of a page.
@@ -13,18 +14,19 @@ const PAGE: u64 = 32;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// The neighbours of a stretch in the order of use: slots, which are a page's number times [`PAGE`] and a place in it.
+/// The neighbours of a stretch in the order of use: slots, each a page's index times [`PAGE`] plus a position
+/// in the page.
 #[derive(Clone, Copy)]
 struct Links {
     newer: u32,
     older: u32,
 }
 
-/// Stretches that lie behind one another.
+/// Consecutive stretches.
 struct Page {
     number: u64,
     links: [Links; PAGE as usize],
-    /// A bit a stretch: whether it is held, and was written.
+    /// One bit per stretch: whether it is held, and whether it is dirty.
     held: u32,
     written: u32,
 }
@@ -39,13 +41,13 @@ impl Page {
 /// See the module.
 pub struct L2 {
     pages: Vec<Page>,
-    /// Where the page of a number is among them.
+    /// The index of each page, by its number.
     places: HashMap<u64, u32, FxBuildHasher>,
-    /// Pages of which nothing is held.
+    /// Pages without held stretches.
     free: Vec<u32>,
     newest: u32,
     oldest: u32,
-    /// Stretches that are held.
+    /// Number of held stretches.
     held: u64,
 }
 
@@ -57,8 +59,9 @@ impl Default for L2 {
 }
 
 impl L2 {
-    /// Uses a stretch of an L2 of so many bytes; returns the bytes that the DDR must move for it. What is written whole need not be read
-    /// first; what was written is, when it makes way for another.
+    /// Accesses a stretch of an L2 with a capacity of `room` bytes; returns the bytes that the DDR must
+    /// transfer. A fully written stretch need not be read first; a dirty one is written back when it is
+    /// evicted.
     pub fn touch(&mut self, stretch: u64, writes: bool, room: u64) -> u64 {
         let place = self.page(stretch / PAGE);
         let bit = 1 << (stretch % PAGE);
@@ -81,9 +84,9 @@ impl L2 {
         moved + if displaces_written { STRETCH } else { 0 }
     }
 
-    /// Where a page is, which is made if there is none.
+    /// The index of a page, which is created if necessary.
     fn page(&mut self, number: u64) -> u32 {
-        // What was used last is mostly used again, or its neighbour.
+        // The most recently used stretch, or its neighbour, is likely to be used again.
         if let Some(page) = self.pages.get((self.newest / PAGE as u32) as usize)
             && page.number == number
         {
@@ -102,7 +105,7 @@ impl L2 {
         })
     }
 
-    /// Lets go of the stretch that was not used for longest; returns whether it was written.
+    /// Evicts the least recently used stretch; returns whether it was dirty.
     fn drop_oldest(&mut self) -> bool {
         let slot = self.oldest;
         self.unlink(slot);
@@ -152,15 +155,16 @@ mod tests {
     #[test]
     fn what_it_does_not_hold_is_moved() {
         let (mut l2, room) = (L2::default(), 4 * STRETCH);
-        // Read once, then held; written ones need not be read.
+        // Read once, then held; fully written ones need not be read.
         assert_eq!([0, 1, 0, 1].map(|s| l2.touch(s, false, room)), [512, 512, 0, 0]);
         assert_eq!([2, 3].map(|s| l2.touch(s, true, room)), [0, 0]);
-        // The fifth takes the place of the one that was used longest ago, which was only read; the next two write back.
+        // The fifth evicts the least recently used one, which was only read; the next two write back.
         assert_eq!([4, 5, 6, 7].map(|s| l2.touch(s, false, room)), [512, 512, 1024, 1024]);
         assert_eq!(l2.held, 4);
     }
 
-    /// Any accesses, near one another and far apart, move as many bytes as in a list that is searched from its end.
+    /// For any accesses, near one another and far apart, the bytes moved are the same as with a list searched
+    /// from its end.
     #[test]
     fn it_holds_what_was_used_last() {
         let mut random = Stream::new(1, 2, 3);
@@ -184,7 +188,7 @@ mod tests {
                 assert_eq!(l2.touch(stretch, writes, room), moved);
                 assert_eq!(l2.held, list.len() as u64);
             }
-            // Pages of which nothing is held are used again.
+            // Pages without held stretches are reused.
             assert!(l2.pages.len() as u64 <= stretches + 2 + 3 * (2 * stretches).div_ceil(PAGE));
         }
     }

@@ -1,46 +1,50 @@
-//! The way to memory (section III.B): engines share master ports to the crossbar switch, each bound to one of them. A port
-//! schedules one read or write request a cycle; data that was read comes back 32 B a cycle, beside what is written. All pass
-//! through the L2: what it does not hold comes from the DDR memory, and what it must give up goes back there.
+//! Memory accesses (section III.B): engines share master ports to the crossbar switch; each is bound to one
+//! port. A port schedules one read or write request per cycle; read data returns at 32 B per cycle,
+//! independently of writes. All requests pass through the L2: misses are fetched from DDR memory, and
+//! evictions are written back to it.
 
 use super::config::MessageUnitConfig;
 use super::fifos::Priority;
 use super::l2::{L2, STRETCH};
 use netloom_engine::Time;
 
-/// Bytes that a port brings from memory in a cycle.
+/// Bytes that a port returns from memory per cycle.
 const RETURN: u64 = 32;
-/// Bytes of a write request (`bgpm_event_tips.h` and the counters of the public driver count writes of 16 B).
+/// Size of a write request, bytes (`bgpm_event_tips.h` and the counters of the public driver count writes of
+/// 16 B).
 const WRITE: u64 = 16;
 
-/// Slices of the L2, each with requests of its own; and bytes that one serves in a cycle (as many as come back to a port).
+/// Slices of the L2, each with its own request queue; and the bytes that one serves per cycle (the same as a
+/// port returns).
 const SLICES: usize = 16;
 const SLICE: u64 = 32;
-/// Bytes of a line of the L2.
+/// Line size of the L2, bytes.
 const LINE: u64 = 128;
 
-/// The slice that holds an address: lines are spread over them by a hash, four bits of the address at a time (the public driver's
-/// `BgL2Slice.cc`; its bits are in the other order, which is only a matter of names).
+/// The slice that holds an address: lines are distributed by a hash, four bits of the address at a time (the
+/// public driver's `BgL2Slice.cc`; its bits are in the other order, which only renames slices).
 fn slice_of(address: u64) -> usize {
     let line = address / LINE;
     (0..8).fold(0, |hash, group| hash ^ (line >> (4 * group) & 15)) as usize
 }
 
-/// The master ports: when each may take the next request of each priority, and the next data may come back on it; and the memory behind
-/// them.
+/// The master ports, with the times at which each accepts the next request of each priority and returns the
+/// next data; and the memory behind them.
 #[derive(Default)]
 pub(super) struct MasterPorts {
     request_free: [[Time; 3]; super::NETWORK_FIFOS],
     return_free: [Time; super::NETWORK_FIFOS],
-    /// When each slice has served what it was asked.
+    /// When each slice has served its requests.
     slice_free: [Time; SLICES],
     /// Requests of each port: writes; reads of 32, 64, 128 B.
     pub requests: [[u64; 4]; super::NETWORK_FIFOS],
     l2: L2,
-    /// When the DDR has moved what it was asked to, ticks.
+    /// When the DDR has completed its transfers, ticks.
     ddr_free: f64,
 }
 
-/// The requests that cover bytes from `start` on, of 128 B, 64 B or 32 B, each at a multiple of its size: where and how long.
+/// The requests that cover `bytes` from `start` on, of 128 B, 64 B or 32 B, each aligned to its size: address
+/// and size.
 fn requests(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     let (mut at, end) = (start / 32 * 32, (start + bytes).div_ceil(32) * 32);
     std::iter::from_fn(move || {
@@ -51,7 +55,7 @@ fn requests(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// The parts of bytes from `start` on that lie in one line each: where and how long.
+/// The parts of `bytes` from `start` on in each line: address and size.
 fn lines(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     let (mut at, end) = (start, start + bytes);
     std::iter::from_fn(move || {
@@ -62,7 +66,8 @@ fn lines(start: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
 }
 
 impl MasterPorts {
-    /// Uses bytes of memory from `start` on; returns when the DDR has done what that takes of it: at once, if the L2 has them.
+    /// Accesses memory; returns when the DDR has completed the necessary transfers: at once if all are L2
+    /// hits.
     fn touch(&mut self, c: &MessageUnitConfig, now: Time, start: u64, bytes: u64, writes: bool) -> Time {
         let stretches = start / STRETCH..=(start + bytes - 1) / STRETCH;
         let moved: u64 = stretches.map(|stretch| self.l2.touch(stretch, writes, c.l2_B)).sum();
@@ -73,7 +78,8 @@ impl MasterPorts {
         Time::at(self.ddr_free.ceil() as u64)
     }
 
-    /// When a port takes requests that keep it busy for so long. What is of lower priority waits for them, even if it came before.
+    /// Schedules requests that occupy a port for `duration`; returns their start. Lower-priority requests
+    /// wait for them, even if they arrived earlier.
     fn schedule(&mut self, port: usize, priority: Priority, now: Time, duration: u64) -> Time {
         let (mine, free) = (priority as usize, &mut self.request_free[port]);
         let begin = free[mine..].iter().copied().max().unwrap_or(now).max(now);
@@ -81,8 +87,8 @@ impl MasterPorts {
         begin
     }
 
-    /// How much longer requests take because their slices still serve others: each slice takes them in order, and slices do not wait for one
-    /// another.
+    /// The additional delay of requests whose slices still serve others: each slice serves requests in order,
+    /// and slices are independent.
     fn slices(
         &mut self,
         c: &MessageUnitConfig,
@@ -102,12 +108,13 @@ impl MasterPorts {
         late
     }
 
-    /// A core has stored bytes, which are so in the L2: what they displace goes back to the DDR meanwhile.
+    /// A core has stored bytes, which are therefore in the L2: evictions are written back to the DDR in
+    /// parallel.
     pub fn stored_by_core(&mut self, c: &MessageUnitConfig, now: Time, start: u64, bytes: u64) {
         self.touch(c, now, start, bytes, true);
     }
 
-    /// Reads bytes of memory through the port of an engine; returns when the last of them has come.
+    /// Reads memory through the port of an engine; returns the arrival of the last byte.
     pub fn read(
         &mut self,
         c: &MessageUnitConfig,
@@ -130,8 +137,8 @@ impl MasterPorts {
         self.return_free[port]
     }
 
-    /// Writes bytes through the port of an engine; returns when cores see the last of them. What goes back to the DDR for them does so
-    /// meanwhile.
+    /// Writes memory through the port of an engine; returns when cores see the last byte. Evictions are
+    /// written back to the DDR in parallel.
     pub fn write(
         &mut self,
         c: &MessageUnitConfig,
@@ -156,7 +163,8 @@ pub(super) mod tests {
 
     #[test]
     fn requests_are_aligned() {
-        // Aligned data of a packet: four requests. Data that is not aligned needs 32 B more, and smaller requests at the ends.
+        // Aligned data of a packet takes four requests. Unaligned data needs 32 B more, and smaller requests
+        // at the ends.
         let of = |start, bytes| {
             let sizes: Vec<u64> = requests(start, bytes).map(|r| r.1).collect();
             (sizes.len(), sizes.iter().sum::<u64>())
@@ -192,12 +200,12 @@ pub(super) mod tests {
         }
     }
 
-    /// A request a cycle goes out through a port, 32 B a cycle come back, and each port does so by itself.
+    /// A port sends one request per cycle and returns 32 B per cycle, independently of other ports.
     #[test]
     fn a_port_brings_back_32_bytes_a_cycle() {
         let c = config();
         let mut ports = MasterPorts::default();
-        // Memory has it all after the first turn.
+        // After the first round all is in memory.
         for i in 0..4 {
             ports.read(&c, Time::ZERO, (i, Priority::User), 512 * i as u64, 512);
         }
@@ -207,12 +215,12 @@ pub(super) mod tests {
                 .map(|i| ports.read(&c, Time::at(1000), (i, Priority::User), 512 * i as u64, 512).ticks()),
             [1260, 1420, 1260]
         );
-        // Behind the eight requests of those two.
+        // After the eight requests of those two.
         assert_eq!(
             ports.write(&c, Time::at(1000), (0, Priority::User), 0, 512).ticks(),
             1000 + (8 + 32) * 10 + 50
         );
-        // What is of higher priority does not wait for those, and they wait for it.
+        // Higher-priority requests do not wait for those, and delay them.
         assert_eq!(
             ports.write(&c, Time::at(1000), (0, Priority::System), 12 * LINE, 16).ticks(),
             1000 + 10 + 50
@@ -223,7 +231,8 @@ pub(super) mod tests {
         );
     }
 
-    /// Two ports that ask one slice at once are served one after the other, two slices at once.
+    /// Two ports that access one slice at the same time are served one after the other; two slices are served
+    /// in parallel.
     #[test]
     fn a_slice_serves_one_after_the_other() {
         let (c, mut ports) = (config(), MasterPorts::default());
@@ -231,13 +240,13 @@ pub(super) mod tests {
         assert_eq!([near, same, other].map(slice_of), [0, 0, 1]);
         let mut read =
             |now, engine, at| ports.read(&c, Time::at(now), (engine, Priority::User), at, LINE).ticks();
-        // Memory has them all after the first turn.
+        // After the first round all are in memory.
         [near, same, other].into_iter().for_each(|at| _ = read(0, 0, at));
         assert_eq!([read(1000, 0, near), read(1000, 1, same)], [1140, 1180]);
         assert_eq!([read(2000, 0, near), read(2000, 1, other)], [2140, 2140]);
     }
 
-    /// Sixteen lines in a row are in sixteen slices; requests to one slice are served one after the other.
+    /// Sixteen consecutive lines are in sixteen slices; requests to one slice are served one after the other.
     #[test]
     fn lines_are_spread_over_slices() {
         for start in [0u64, 1 << 20, 7 << 33] {

@@ -1,22 +1,22 @@
-//! Blue Gene/Q's Message Unit (Chen et al., section III): software writes descriptors into injection FIFOs in memory; the unit
-//! fetches them, cuts messages into packets, reads their data and puts them into the network; at the other end it stores what
-//! comes, and counts down the counters that tell software of it.
+//! Blue Gene/Q's Message Unit (Chen et al., section III): software writes descriptors to injection FIFOs in
+//! memory; the unit fetches them, divides messages into packets, reads their data and injects them into the
+//! network; at the other end it stores arriving packets, and decrements the counters that software polls.
 //!
-//! The stations of a message, and where they are:
+//! The stations of a message:
 //!
 //! | station | file |
 //! |---|---|
-//! | a descriptor; as it lies in memory; what of it a packet carries | `descriptor.rs`, `encoding.rs`, `packet.rs` |
+//! | descriptors; their encoding in memory and in packets | `descriptor.rs`, `encoding.rs`, `packet.rs` |
 //! | FIFOs in memory: start, size, head, tail, shadow tail | `fifos.rs` |
 //! | the tail of an injection FIFO moves (a store through the slave port); descriptors are fetched; messaging engines (iMEs) make packets | `injection.rs` |
 //! | packets are stored and counters counted down by reception engines (rMEs) | `reception.rs` |
 //! | reads and writes through the master ports | `memory.rs` |
-//! | what lies in memory | `memory.rs` of the crate `node` |
-//! | what the unit refuses, tells unasked, counts | `protection.rs`, `interrupts.rs`, `counters.rs` |
-//! | commands of processes, and what they share with the unit | `commands.rs` |
-//! | what its node and the fabric see of it | `interface.rs` |
+//! | contents of memory | `memory.rs` of the crate `node` |
+//! | protection, interrupts, performance counters | `protection.rs`, `interrupts.rs`, `counters.rs` |
+//! | commands of processes, and the state that they share with the unit | `commands.rs` |
+//! | its interfaces to its node and the fabric | `interface.rs` |
 //!
-//! What programs call, and the kernel's side of it, is in the crate `messaging`.
+//! The programming interface, and the kernel's side of it, are in the crate `messaging`.
 
 mod atomic;
 pub mod commands;
@@ -52,8 +52,9 @@ use netloom_node::time::Microticks;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-/// Network injection FIFOs, and as many network reception FIFOs: ten directions, two for local transfers, high priority, system,
-/// user collective, system collective (`MU_Descriptor.h` of the public driver gives their numbers).
+/// Network injection FIFOs, and the same number of network reception FIFOs: ten directions, two for local
+/// transfers, high priority, system, user collective, system collective (`MU_Descriptor.h` of the public
+/// driver gives their numbers).
 pub const NETWORK_FIFOS: usize = 16;
 /// Injection FIFOs in memory of a node (section III.A).
 pub const INJECTION_FIFOS: u16 = 544;
@@ -64,37 +65,37 @@ pub const BASE_ADDRESSES: u16 = 544;
 /// Bytes of a descriptor.
 pub const DESCRIPTOR_B: u64 = 64;
 
-/// The unit of one node. What a node does not use is not there.
+/// The unit of one node. Unused parts take no memory.
 struct Unit {
     /// The machine's number of the node.
     number: u32,
     random: Stream,
     /// Injection FIFOs in memory that have been used.
     injection: BTreeMap<u16, fifos::Injection>,
-    /// Reception FIFOs likewise.
+    /// Reception FIFOs in memory that have been used.
     reception: BTreeMap<u16, fifos::Reception>,
-    /// Descriptors that engines may take packets of.
+    /// Descriptors from which engines may take packets.
     ready: injection::ReadyList,
-    /// When the next descriptor may be fetched, and the next assigned to an engine: one a cycle.
+    /// When the next descriptor may be fetched, and the next assigned to an engine: one per cycle.
     fetch_free: Time,
     assign_free: Time,
-    /// When the slave port takes the next access.
+    /// When the slave port accepts the next access.
     slave_free: Time,
     engines: [injection::Engine; NETWORK_FIFOS],
     network_reception: [reception::NetworkReception; NETWORK_FIFOS],
     ports: memory::MasterPorts,
-    /// Packets being stored, by a number that is used again.
+    /// Packets being stored, by a number that is reused.
     storing: Vec<Option<reception::Store>>,
     /// The base address table.
     base: BTreeMap<u16, u64>,
-    /// Words of memory that are counters.
+    /// Words of memory that serve as counters.
     memory_counters: BTreeMap<u64, i64>,
     ranges: protection::Ranges,
     interrupts: interrupts::Interrupts,
     counters: UnitCounters,
-    /// What was refused, and how often.
+    /// Violations and their counts.
     refused: BTreeMap<protection::Violation, u64>,
-    /// What lies in memory: the node's program sees it too.
+    /// Contents of memory, shared with the node's program.
     contents: Arc<Mutex<Contents>>,
 }
 
@@ -123,8 +124,9 @@ impl Unit {
         }
     }
 
-    /// A core stores to a register. The slave port takes 8 B a cycle, in order, and so leads to one subunit at a time (section III.B). Returns when the
-    /// store has its effect. Loads that poll do not stand in its way here: nobody else is there to be held up.
+    /// A core stores to a register. The slave port accepts 8 B per cycle, in order, so accesses reach one
+    /// subunit at a time (section III.B). Returns when the store takes effect. Polling loads do not delay it
+    /// here: only one process would be affected.
     fn through_slave_port(&mut self, c: &config::MessageUnitConfig, now: Time) -> Time {
         let begin = self.slave_free.max(now);
         self.slave_free = begin + u64::from(c.cycle_ticks);
@@ -132,28 +134,29 @@ impl Unit {
     }
 }
 
-/// What a unit does at a time.
+/// An action of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum Alarm {
-    /// A store to the tail of an injection FIFO has come through the slave port.
+    /// A store to the tail of an injection FIFO has passed the slave port.
     TailMoved(u16),
-    /// A descriptor of an injection FIFO has come from memory.
+    /// A descriptor of an injection FIFO has arrived from memory.
     Fetched(u16),
     /// An engine has put a packet into its network FIFO.
     Built(u16),
-    /// An engine has taken a packet out of its network FIFO.
+    /// An engine has taken a packet from its network FIFO.
     Received(u16),
     /// A packet has been stored.
     Stored(u16),
-    /// Its counter has been counted down.
+    /// Its counter has been decremented.
     Counted(u16),
-    /// A store to the control register of a barrier class has come through the slave port: eight times the class, and the bits.
+    /// A store to the control register of a barrier class has passed the slave port: eight times the class,
+    /// plus the bits.
     Says(u16),
 }
 
 impl Alarm {
-    /// Its place among what is due in a tick: the stations in this order, and of a station the lowest number first.
+    /// Its rank among the actions of a tick: by station in this order, and within a station by lowest number.
     fn rank(self) -> u32 {
         let (station, number) = match self {
             Alarm::TailMoved(fifo) => (0, fifo),
@@ -168,13 +171,13 @@ impl Alarm {
     }
 }
 
-/// What a unit asks of its node and of the fabric.
+/// Requests of a unit to its node and to the fabric.
 struct Out {
     schedule: Schedule<Alarm, commands::Watch>,
     requests: Vec<Request>,
 }
 
-/// What it asks of the fabric.
+/// A request to the fabric.
 enum Request {
     Fill(usize),
     Reception { fifo: usize, open: bool },
@@ -192,7 +195,7 @@ impl Out {
         self.requests.push(Request::Fill(fifo));
     }
 
-    /// A network reception FIFO has room for a full packet, or no longer has.
+    /// Reports whether a network reception FIFO has space for a full packet.
     fn reception(&mut self, fifo: usize, open: bool) {
         self.requests.push(Request::Reception { fifo, open });
     }
@@ -209,7 +212,7 @@ impl Out {
         self.requests.push(Request::Say(class, says));
     }
 
-    /// Passes on what is asked of the fabric for a node.
+    /// Passes the requests for a node to the fabric.
     fn signal(&mut self, node: u32, signals: &mut Signals<QueuedSignal>) {
         for request in self.requests.drain(..) {
             match request {
@@ -226,10 +229,10 @@ impl Out {
     }
 }
 
-/// A packet on its way into the network, and what it carries.
+/// A packet on its way to the network, with its payload.
 type Packet = (Header, Meta, Option<Data>);
 
-/// Packets that are whole in a network injection FIFO.
+/// Complete packets in a network injection FIFO.
 type NetworkFifo = VecDeque<Packet>;
 
 #[cfg(test)]

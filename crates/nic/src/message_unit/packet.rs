@@ -1,4 +1,5 @@
-//! What a packet carries of its descriptor in the 20 B of the unit's header (`MU_MessageUnitHeader.h` of the public driver).
+//! The part of a descriptor that a packet carries in the 20 B of the unit's header (`MU_MessageUnitHeader.h`
+//! of the public driver).
 
 use super::atomic::Atomic;
 use netloom_fabric::packet::Meta;
@@ -8,44 +9,45 @@ use netloom_fabric::packet::Meta;
 pub(super) enum UnitHeader {
     Put(Put),
     MemoryFifo(Queued),
-    /// So many bytes of descriptors for an injection FIFO.
+    /// Descriptors for an injection FIFO, with their length in bytes.
     RemoteGet {
         fifo: u16,
         bytes: u32,
     },
 }
 
-/// Of a packet of an RDMA write.
+/// Header fields of an RDMA write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Put {
     pub base: u16,
     pub offset: u64,
     pub counter_base: u16,
     pub counter_offset: u64,
-    /// Bytes of data: the rest of the last chunk is zeros.
+    /// Bytes of data; the rest of the last chunk is zeros.
     pub valid: u32,
     pub atomic: Option<Atomic>,
 }
 
-/// Of a packet for a reception FIFO in memory.
+/// Header fields of a packet for a reception FIFO in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Queued {
     pub fifo: u16,
-    /// Where in the message its data are, bytes.
+    /// Offset of its data in the message, bytes.
     pub offset: u64,
     /// Software's fourteen bytes, as a number.
     pub software: u128,
-    /// Whether its arrival interrupts.
+    /// Whether its arrival raises an interrupt.
     pub interrupt: bool,
 }
 
 /// Offsets have 37 bits, entries of the tables ten.
 pub(super) const OFFSET: u32 = 37;
 const ENTRY: u32 = 10;
-/// Software's bytes of a memory FIFO header have so many bits.
+/// Bits of software's part in a memory FIFO header.
 pub(super) const SOFTWARE: u32 = 112;
 
-/// In [`Meta::kind`]: what it is; of a put, the atomic operation in the higher bits; whether a packet interrupts.
+/// In [`Meta::kind`]: the type; for a put, the atomic operation in the higher bits; whether a packet
+/// interrupts.
 const PUT: u8 = 0;
 const FIFO: u8 = 1;
 const GET: u8 = 2;
@@ -60,7 +62,7 @@ fn parts(word: u64) -> (u32, u16, u64) {
 }
 
 impl UnitHeader {
-    /// As a packet carries it.
+    /// Encodes the header.
     pub fn meta(self) -> Meta {
         let (kind, message) = match self {
             UnitHeader::Put(put) => (
@@ -70,7 +72,7 @@ impl UnitHeader {
             UnitHeader::MemoryFifo(q) => {
                 let kind = FIFO | if q.interrupt { INTERRUPT } else { 0 };
                 let message = [word((q.software >> 96) as u32, q.fifo, q.offset), q.software as u64];
-                // Units know no relays.
+                // Units use no relays, so this field is free.
                 return Meta { kind, message, beyond: (q.software >> 64) as u32, ..Meta::default() };
             }
             UnitHeader::RemoteGet { fifo, bytes } => (GET, [word(bytes, fifo, 0), 0]),
@@ -78,7 +80,7 @@ impl UnitHeader {
         Meta { kind, message, ..Meta::default() }
     }
 
-    /// From what a packet carries.
+    /// Decodes the header.
     pub fn of(meta: &Meta) -> Self {
         let (high, entry, offset) = parts(meta.message[0]);
         match meta.kind & 3 {

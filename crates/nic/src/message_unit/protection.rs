@@ -1,44 +1,45 @@
-//! Protection (section III.G): range registers say which memory the unit may touch; what belongs to the system no user's descriptor
-//! may name. What is refused is counted and harms nobody else.
+//! Protection (section III.G): range registers define the memory that the unit may access; user descriptors
+//! may not name system resources. Violations are counted and affect no other request.
 
 use std::fmt;
 
-/// Range registers for the user and, behind them, for the system (the public driver's `MU_Addressing.h`).
+/// Range registers: first the user's, then the system's (the public driver's `MU_Addressing.h`).
 pub const RANGES: usize = 28;
-/// Those that are the user's.
+/// The number of user registers among them.
 pub const USER_RANGES: usize = 20;
 
-/// Memory that may be touched.
+/// A range of accessible memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Its first byte.
     pub first: u64,
     /// Its last byte.
     pub last: u64,
-    /// Whether injection may read it, but reception not write it.
+    /// Whether injection may read it, but reception may not write it.
     pub injection_only: bool,
 }
 
-/// Why something was refused.
+/// The reason of a protection violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Violation {
-    /// Memory outside all ranges.
+    /// An access outside all ranges.
     Range,
-    /// An entry of the base address table that nobody has set.
+    /// An unset entry of the base address table.
     BaseAddress,
-    /// A user's descriptor that names what is the system's.
+    /// A user descriptor that names a system resource.
     Permission,
-    /// A remote get for an injection FIFO that does not allow it, or has no room; or whose data are no descriptors.
+    /// A remote get for an injection FIFO that does not allow it, or has no space; or whose data is not valid
+    /// descriptors.
     RemoteGet,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
-            Violation::Range => "memory outside its ranges",
-            Violation::BaseAddress => "an entry of the base address table that nobody set",
-            Violation::Permission => "what is the system's",
-            Violation::RemoteGet => "a remote get that its FIFO does not take",
+            Violation::Range => "an access outside its ranges",
+            Violation::BaseAddress => "an unset entry of the base address table",
+            Violation::Permission => "a system resource",
+            Violation::RemoteGet => "a remote get that its FIFO does not accept",
         })
     }
 }
@@ -46,7 +47,7 @@ impl fmt::Display for Violation {
 /// A unit's range registers.
 #[derive(Default)]
 pub(super) struct Ranges {
-    /// None set: all memory may be touched.
+    /// The registers in use; if there are none, all memory is accessible.
     set: Vec<(usize, Range)>,
 }
 
@@ -56,7 +57,7 @@ impl Ranges {
         self.set.extend(range.map(|range| (register, range)));
     }
 
-    /// Whether bytes from `start` on may be touched.
+    /// Whether `bytes` from `start` on may be accessed.
     pub fn allow(&self, start: u64, bytes: u64, writes: bool, is_system: bool) -> bool {
         let last = start + bytes.max(1) - 1;
         let holds = |(register, r): &(usize, Range)| {

@@ -1,6 +1,6 @@
-//! Message reception (section III.D): an engine for each network reception FIFO reads its packets and stores them. A packet of an RDMA write
-//! then counts its counter down by an atomic operation of the L2; one for a reception FIFO in memory moves its tail; one of an
-//! RDMA read puts its descriptors into an injection FIFO.
+//! Message reception (section III.D): an engine for each network reception FIFO reads its packets and stores
+//! them. A packet of an RDMA write then decrements its counter by an atomic operation of the L2; one for a
+//! reception FIFO in memory advances its tail; one of an RDMA read adds its descriptors to an injection FIFO.
 
 use super::common::Common;
 use super::descriptor::{self, CHUNK, HIGH_PRIORITY};
@@ -16,17 +16,18 @@ use netloom_fabric::host::Delivery;
 use netloom_fabric::packet::{Data, Header};
 use std::collections::VecDeque;
 
-/// Bytes that an engine reads from its network FIFO in a cycle of the unit (section III.D).
+/// Bytes that an engine reads from its network FIFO per cycle of the unit (section III.D).
 const READ_B: u64 = 4;
-/// Bytes of a full packet, and of the network reception FIFOs: of directions and local transfers, and the others (inferred from the
-/// widths of their pointers in the public driver's `nd_500_dcr.h`).
+/// Sizes of a full packet, and of the network reception FIFOs, bytes: those of directions and local
+/// transfers, and the others (inferred from the widths of their pointers in the public driver's
+/// `nd_500_dcr.h`).
 const FULL_B: u64 = 544;
 const USUAL_FIFO_B: u64 = 2048;
 const OTHER_FIFO_B: u64 = 4096;
 /// The system's network FIFO.
 const SYSTEM: usize = descriptor::SYSTEM.trailing_zeros() as usize;
 
-/// A packet on its way into memory.
+/// A packet on its way to memory.
 #[derive(Clone)]
 pub(super) struct Store {
     header: UnitHeader,
@@ -34,7 +35,7 @@ pub(super) struct Store {
     source: u32,
     data: Option<Data>,
     engine: usize,
-    /// Where it goes, if that is a reception FIFO.
+    /// Its place, if its destination is a reception FIFO.
     place: Option<Place>,
 }
 
@@ -42,31 +43,32 @@ pub(super) struct Store {
 #[derive(Default)]
 #[allow(non_snake_case)]
 pub(super) struct NetworkReception {
-    /// Bytes of the packets that are in it, or in its engine and not yet on their way into memory.
+    /// Bytes of its packets, including those that its engine has not yet started to store.
     held_B: u64,
-    /// When its engine has read what it is reading.
+    /// When its engine has read its current packet.
     reading: Time,
-    /// Whether the network may put no more into it.
+    /// Whether the network must not deliver to it.
     is_closed: bool,
-    /// Packets that have been read, in order: the first waits for room in a reception FIFO in memory, if there is any.
+    /// Packets that have been read, in order: the first waits for space in a reception FIFO in memory, if
+    /// there is any.
     waiting: VecDeque<u16>,
 }
 
-/// What became of a packet that an engine was to store.
+/// The result of starting to store a packet.
 enum Began {
-    /// It is on its way into memory.
+    /// It is being stored.
     Storing,
-    /// There is no room for it.
+    /// There is no space for it.
     NoRoom,
-    /// It may not go there.
+    /// It is not allowed.
     Refused(Violation),
 }
 
-/// What came of a packet that has been stored.
+/// The result of storing a packet.
 pub(super) enum Outcome {
-    /// Its bytes of data are there; and, of an RDMA write, the counter that it brought to zero.
+    /// Its bytes of data are stored; for an RDMA write, with the counter that reached zero.
     Stored { bytes: u32, zero: Option<u64> },
-    /// It lies in a reception FIFO, whose tail moved by so many packets; and what it raises.
+    /// It is in a reception FIFO, whose tail advanced by `moved` packets; with the interrupts that it raises.
     Queued { bytes: u32, fifo: u16, moved: usize, raises: Vec<Interrupt> },
 }
 
@@ -81,7 +83,7 @@ impl Unit {
         Ok(())
     }
 
-    /// Software gives a reception FIFO back.
+    /// Software frees a reception FIFO.
     pub fn free_reception_fifo(&mut self, fifo: u16) -> Result<(), String> {
         match self.reception.get(&fifo).map_or(0, |memory| memory.packets_B()) {
             0 => {
@@ -96,8 +98,8 @@ impl Unit {
         self.reception.entry(fifo).or_insert_with(|| Reception::new(ReceptionFifo::usual(fifo)))
     }
 
-    /// A packet is whole in a network reception FIFO: only now is it known that its check bytes are right, and its engine begins to read
-    /// it **(ours: the paper does not say when)**. Returns what it raises.
+    /// A packet is complete in a network reception FIFO: only now are its check bytes verified, and its
+    /// engine starts to read it **(ours: the paper does not say when)**. Returns its interrupts.
     pub fn arrived(
         &mut self,
         common: &Common,
@@ -129,7 +131,7 @@ impl Unit {
         collective.filter(|c| c.flags.overflow || c.flags.nan).map(|_| Interrupt::Arithmetic)
     }
 
-    /// Tells the network whether a network reception FIFO has room for a full packet.
+    /// Reports to the network whether a network reception FIFO has space for a full packet.
     fn close_or_open(&mut self, engine: usize, out: &mut Out) {
         let fifo = &mut self.network_reception[engine];
         let is_other = engine >= HIGH_PRIORITY.trailing_zeros() as usize;
@@ -144,14 +146,16 @@ impl Unit {
         self.storing[usize::from(slot)].clone().expect("an alarm for each packet")
     }
 
-    /// An engine has read a packet, which it stores unless another waits before it. Returns why if it may not.
+    /// An engine has read a packet, and stores it unless another waits before it. Returns the violation if it
+    /// is not allowed.
     pub fn received(&mut self, common: &Common, now: Time, slot: u16, out: &mut Out) -> Option<Violation> {
         let engine = self.storing(slot).engine;
         self.network_reception[engine].waiting.push_back(slot);
         self.store_next(common, now, engine, out).1
     }
 
-    /// An engine stores its next packet, if it can. Returns whether it is done with it, and why it may not store it.
+    /// An engine stores its next packet, if it can. Returns whether it has finished with it, and the
+    /// violation if any.
     fn store_next(
         &mut self,
         common: &Common,
@@ -202,7 +206,7 @@ impl Unit {
         if !self.ranges.allow(address, bytes, true, priority == Priority::System) {
             return Began::Refused(Violation::Range);
         }
-        // Nothing can be refused from here on: room is taken.
+        // No failure is possible from here on: space is reserved.
         match header {
             UnitHeader::Put(_) => self.counters.put_packets += 1,
             UnitHeader::MemoryFifo(Queued { fifo, software, offset, .. }) => {
@@ -221,8 +225,8 @@ impl Unit {
         Began::Storing
     }
 
-    /// A packet is in memory. The counter of an RDMA write follows, by an atomic operation through the same port; what else there is to do is
-    /// done. Returns that, or why it was refused.
+    /// A packet is in memory. For an RDMA write, its counter follows, by an atomic operation through the same
+    /// port; otherwise the packet is complete. Returns the result, or the violation.
     pub fn stored(
         &mut self,
         common: &Common,
@@ -284,7 +288,7 @@ impl Unit {
         }
     }
 
-    /// A packet's counter has been counted down.
+    /// A packet's counter has been decremented.
     pub fn counted(&mut self, slot: u16) -> Outcome {
         let store = self.storing[usize::from(slot)].take().expect("an alarm for each packet");
         let UnitHeader::Put(put) = store.header else { unreachable!("only RDMA writes have counters") };
@@ -300,8 +304,8 @@ impl Unit {
         self.reception_fifo(fifo).take()
     }
 
-    /// Engines that waited for room go on. Returns what of theirs was refused.
-    pub fn go_on_storing(&mut self, common: &Common, now: Time, out: &mut Out) -> Vec<Violation> {
+    /// Engines that waited for space resume. Returns their violations.
+    pub fn resume_storing(&mut self, common: &Common, now: Time, out: &mut Out) -> Vec<Violation> {
         let mut refused = vec![];
         for engine in 0..NETWORK_FIFOS {
             loop {
@@ -315,12 +319,12 @@ impl Unit {
         refused
     }
 
-    /// Packets that a reception FIFO has for software.
+    /// Number of packets of a reception FIFO that are visible to software.
     pub fn packets_for_software(&self, fifo: u16) -> usize {
         self.reception.get(&fifo).map_or(0, Reception::packets)
     }
 
-    /// Where in memory an offset behind an entry of the base address table is.
+    /// The address of an offset from an entry of the base address table.
     fn address(&self, entry: u16, offset: u64) -> u64 {
         self.base.get(&entry).copied().unwrap_or(0) + offset
     }
@@ -331,8 +335,8 @@ fn priority_of(engine: usize) -> Priority {
     if engine == SYSTEM { Priority::System } else { Priority::User }
 }
 
-/// The engine of a packet: the network has one reception FIFO for high priority and one for the system, whatever link a packet came
-/// by.
+/// The engine of a packet: the network has one reception FIFO for high-priority packets and one for system
+/// packets, whatever link they arrived on.
 fn engine_of(port: usize, header: Header) -> usize {
     match header {
         _ if header.is_collective() => port,

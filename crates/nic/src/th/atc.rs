@@ -1,5 +1,5 @@
-//! The address translation cache (section 2.3): a million physical addresses of pages, eight-way set associative, the least recently used
-//! replaced; or, as a buffer, all of them, written when memory is registered.
+//! The address translation cache (section 2.3): a million physical page addresses, eight-way set associative
+//! with LRU replacement; or, as a buffer, all translations, written when memory is registered.
 
 use super::checker::Item;
 use super::node::{Common, lock};
@@ -16,28 +16,30 @@ type Page = (u8, u64);
 struct Entry {
     page: Page,
     used: u64,
-    /// When it is here.
+    /// Arrival time of the translation.
     ready_at: Microticks,
 }
 
-/// The cache: sets that have never been used take no memory.
+/// The cache: unused sets take no memory.
 #[derive(Default)]
 pub struct Atc {
     sets: BTreeMap<u32, Vec<Entry>>,
     uses: u64,
-    /// Translations that a buffer holds.
+    /// Number of translations in the buffer.
     held: u64,
     pub hits: u64,
     pub misses: u64,
 }
 
-/// Which set a page is in **(ours)**: ports have their memory at the same addresses, and must not meet in one set for that.
+/// The set of a page **(ours)**: ports use the same addresses, and must not conflict in one set for that
+/// reason.
 fn set_of((vp, page): Page, sets: u32) -> u32 {
     ((page + 7919 * u64::from(vp)) % u64::from(sets)) as u32
 }
 
 impl Atc {
-    /// When the translation of a page is known: `fetch` reads it from the table in host memory and says when it is there.
+    /// When the translation of a page is known: `fetch` reads it from the table in host memory and returns
+    /// its arrival.
     pub fn translate(
         &mut self,
         page: Page,
@@ -64,7 +66,7 @@ impl Atc {
         ready_at
     }
 
-    /// As a buffer: room for so many pages more.
+    /// As a buffer: allocates space for more pages.
     pub fn hold(&mut self, pages: u64, entries: u32) -> Result<(), Refusal> {
         if self.held + pages > entries.into() {
             return Err(Refusal::Exhausted);
@@ -73,7 +75,7 @@ impl Atc {
         Ok(())
     }
 
-    /// Memory is no longer registered: its pages leave.
+    /// Memory has been deregistered: its pages are removed.
     pub fn forget(&mut self, vp: u8, base: u64, top: u64, is_buffer: bool) {
         if is_buffer {
             self.held -= top - base + 1;
@@ -81,7 +83,7 @@ impl Atc {
         self.drop_tags(vp, base, top);
     }
 
-    /// Tags between base and top leave.
+    /// Removes tags between base and top.
     pub fn drop_tags(&mut self, vp: u8, base: u64, top: u64) {
         for set in self.sets.values_mut() {
             set.retain(|e| e.page.0 != vp || !(base..=top).contains(&e.page.1));
@@ -90,8 +92,9 @@ impl Atc {
 }
 
 impl Nic {
-    /// The first step of a refresh (section 2.3): an item of the memory checker is valid now, or no longer. The second: tags of its pages are
-    /// sought in the cache, a set in the time of a check **(ours)**. A buffer is written first, a line of eight items at a time.
+    /// The first step of a refresh (section 2.3): an item of the memory checker becomes valid or invalid. The
+    /// second: the cache is searched for tags of its pages, one set per check time **(ours)**. A buffer is
+    /// written first, a line of eight items at a time.
     pub(super) fn refresh(&mut self, c: &Common, t: Microticks, item: u16, is_valid: bool) {
         let (config, sets) = (&c.config, u64::from((c.config.cache_entries / c.config.cache_ways).max(1)));
         let pages = {
@@ -112,7 +115,7 @@ impl Nic {
         self.schedule.at(self.refresh_free, Action::Refreshed(item));
     }
 
-    /// The third step: tags that were found are removed, and the global register says so.
+    /// The third step: matching tags are removed, and the global register is updated.
     pub(super) fn refreshed(&mut self, item: u16) {
         let mut here = lock(&self.here);
         if let Some(&mut Item { vp, base, top, .. }) = here.checker.item(item) {
@@ -134,7 +137,7 @@ mod tests {
         for page in 0..8 {
             assert_eq!(look(&mut atc, page * 4), 110);
         }
-        // The first is used again, so that the second is the oldest when a ninth comes.
+        // The first is used again, so that the second is the least recently used when a ninth arrives.
         look(&mut atc, 0);
         look(&mut atc, 8 * 4);
         assert_eq!((atc.hits, atc.misses), (1, 9));
@@ -146,12 +149,12 @@ mod tests {
         assert_eq!((atc.hits, atc.misses), (2, 11));
     }
 
-    /// All of its 2^20 entries: each page finds its own again, and one more page costs only the oldest of its set.
+    /// All of its 2^20 entries: each page still hits, and one more page evicts only the oldest of its set.
     #[test]
     fn a_full_cache_loses_one_page_for_one_more() {
         let (mut atc, shape) = (Atc::default(), (1 << 17, 8));
         let pages = 1 << 20;
-        assert_eq!(atc.sets.len(), 0, "memory only as it is used");
+        assert_eq!(atc.sets.len(), 0, "unused sets take no memory");
         for _ in 0..2 {
             (0..pages).for_each(|page| {
                 atc.translate((3, page), Microticks::ZERO, shape, || Microticks(1));
@@ -163,10 +166,10 @@ mod tests {
             atc.translate((3, page), Microticks::ZERO, shape, || Microticks(1));
             atc.misses > before
         };
-        assert!(look(pages), "it is new");
-        assert!(!look(1) && !look(2 << 17), "others are still there");
-        assert!(look(0), "the oldest of its set has left for it");
-        assert!(look(1 << 17), "and the next oldest for that");
+        assert!(look(pages), "it misses");
+        assert!(!look(1) && !look(2 << 17), "others still hit");
+        assert!(look(0), "it evicted the oldest of its set");
+        assert!(look(1 << 17), "and that evicted the next oldest");
         assert!(!look(2 << 17), "which was used in between");
     }
 

@@ -1,31 +1,31 @@
-//! The memory checker (section 2.3): items of key, access, base and top page, against which each address is checked before it is
-//! translated.
+//! The memory checker (section 2.3): items with key, access rights, base and top page, against which each
+//! address is checked before translation.
 
 use super::status::Refusal;
 
-/// A page.
+/// Size of a page, bytes.
 pub const PAGE_B: u64 = 4096;
 
-/// Registered memory.
+/// An item: registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
     pub vp: u8,
     pub key: u16,
     pub may_write: bool,
-    /// Not before the NIC has it, and no longer than that.
+    /// From the time at which the NIC has it until it is removed.
     pub is_valid: bool,
     pub base: u64,
     pub top: u64,
 }
 
-/// The items; none where none is valid.
+/// The items; `None` for invalid ones.
 #[derive(Default)]
 pub struct Checker {
     items: Vec<Option<Item>>,
 }
 
 impl Checker {
-    /// Writes an item; says which.
+    /// Writes an item; returns its number.
     pub fn insert(&mut self, item: Item, most: u32) -> Result<u16, Refusal> {
         let free = self.items.iter().position(Option::is_none).unwrap_or(self.items.len());
         if free >= most as usize {
@@ -38,7 +38,7 @@ impl Checker {
         Ok(free as u16)
     }
 
-    /// Makes an item invalid.
+    /// Invalidates an item.
     pub fn remove(&mut self, number: u16, vp: u8) -> Result<Item, Refusal> {
         let slot = self.items.get_mut(usize::from(number)).ok_or(Refusal::NotOwned)?;
         slot.take_if(|item| item.vp == vp).ok_or(Refusal::NotOwned)
@@ -50,12 +50,12 @@ impl Checker {
         item.filter(|item| item.vp == vp).ok_or(Refusal::NotOwned)
     }
 
-    /// An item, whosever it is.
+    /// An item of any virtual port.
     pub fn item(&mut self, number: u16) -> Option<&mut Item> {
         self.items.get_mut(usize::from(number))?.as_mut()
     }
 
-    /// Whether all bytes may be read, or written, with a key of a virtual port.
+    /// Whether a virtual port's key allows reading, or writing, all of these bytes.
     pub fn allows(&self, vp: u8, key: u16, address: u64, bytes: u64, write: bool) -> bool {
         let (first, last) = (address / PAGE_B, (address + bytes.max(1) - 1) / PAGE_B);
         self.items.iter().flatten().any(|item| {

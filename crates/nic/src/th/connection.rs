@@ -1,9 +1,11 @@
-//! Reliable end-to-end connections (section 2.6): contexts of senders and receivers, taken from pools on the chip for as long as a transfer
-//! takes; set-up, refusal and retry; packets that come broken or not at all, which are sent again.
+//! Reliable end-to-end connections (section 2.6): sender and receiver contexts, allocated from pools on the
+//! chip for the duration of a transfer; set-up, rejection and retry; retransmission of corrupted and lost
+//! packets.
 //!
-//! What the contexts say to each other **(ours)**: a sender asks (`Setup`) and is told `Accept` or `Nack`; a receiver tells `Done` when all
-//! packets have come, and frees its context at once. A packet for a context that is not there is of a transfer that was done, and is
-//! answered so; an `Accept` that nobody waits for is answered by `Release`.
+//! The protocol between contexts **(ours)**: a sender sends `Setup` and receives `Accept` or `Nack`; a
+//! receiver sends `Done` when all packets have arrived, and frees its context at once. A packet for a context
+//! that does not exist belongs to a completed transfer, and is answered by `Done`; an `Accept` for a transfer
+//! that has ended is answered by `Release`.
 
 use super::engine::Link;
 use super::node::Common;
@@ -14,21 +16,21 @@ use super::{Action, Nic};
 use netloom_node::time::Microticks;
 use std::collections::BTreeSet;
 
-/// What a NIC knows of a transfer that comes to it.
+/// State of an incoming transfer at a NIC.
 #[derive(Default)]
 pub struct Coming {
-    /// Packets that have come, by place where there is a connection; those of them that have been written.
+    /// Packets received, by sequence number if there is a connection; those of them that have been written.
     pub seen: BTreeSet<u32>,
     pub written: u32,
-    /// How many there are, once the last has come.
+    /// The total number of packets, once the last has arrived.
     pub packets: Option<u32>,
     pub status: Status,
-    /// When something of it came last.
+    /// Time of the last arrival.
     pub heard_at: Microticks,
 }
 
 impl Nic {
-    /// A packet of a connection, without data.
+    /// Sends a packet of a connection, without data.
     fn say(
         &mut self,
         c: &Common,
@@ -65,14 +67,14 @@ impl Nic {
         self.say(c, t, to, Kind::Done, id, (0, status));
     }
 
-    /// Asks for a transfer's connection.
+    /// Requests a transfer's connection.
     pub(super) fn ask_for_connection(&mut self, c: &Common, t: Microticks, id: Id) {
         let Some(to) = self.transfer_of(id).map(|transfer| transfer.descriptor.to.node) else { return };
         self.answer(c, t, to, Kind::Setup, id);
         self.arm_timeout(c, t, id);
     }
 
-    /// A transfer that has no answer in time asks again.
+    /// A transfer without a timely answer repeats its request.
     pub(super) fn arm_timeout(&mut self, c: &Common, t: Microticks, id: Id) {
         let Some(transfer) = self.transfer_of(id) else { return };
         transfer.attempt += 1;
@@ -91,14 +93,14 @@ impl Nic {
         let gives_up = transfer.silent >= c.config.attempts_max;
         if gives_up {
             self.counters.timeouts += 1;
-            // Nobody may be there; who is has a context free again.
+            // The other node may not respond at all; if it does, its context is free again.
             self.counters.given_up += 1;
             self.answer(c, t, to, Kind::Release, id);
             self.end_transfer(c, t, id, Status::NoAnswer);
             return self.fetch(c, t);
         }
         if link == Link::Connected {
-            // Which packets are missing it does not know.
+            // It does not know which packets are missing.
             transfer.again = (0..transfer.packets).collect();
         }
         self.counters.timeouts += 1;
@@ -111,8 +113,8 @@ impl Nic {
         }
     }
 
-    /// A get has been asked for: its data comes over a connection of the other side's. Where that gives up nobody tells this side, which waits
-    /// for as long as the other would try, twice **(ours)**.
+    /// A get has been sent: its data arrives over a connection of the other side. If that side gives up, this
+    /// side is not notified; it waits for twice the time that the other would try **(ours)**.
     pub(super) fn await_answer(&mut self, c: &Common, t: Microticks, ticket: u32, from: (u32, u8)) {
         let patience =
             2 * u64::from(c.config.attempts_max) * Microticks::of_milliticks(c.config.timeout_milliticks);
@@ -126,12 +128,12 @@ impl Nic {
         }
     }
 
-    /// Another node asks for a connection.
+    /// Another node requests a connection.
     pub(super) fn setup_arrived(&mut self, c: &Common, t: Microticks, from: u32, id: Id) {
         let has_it = self.receivers.contains_key(&(from, id));
         let is_full = |nic: &Nic| nic.receivers.len() >= c.config.receiver_contexts as usize;
         if !has_it && is_full(self) {
-            // Of senders that have been silent for longer than they would wait themselves nothing is to be expected.
+            // Senders that have been silent for longer than their own timeout are given up.
             let patience =
                 u64::from(c.config.attempts_max) * Microticks::of_milliticks(c.config.timeout_milliticks);
             self.receivers.retain(|_, coming| coming.heard_at + patience > t);
@@ -145,7 +147,7 @@ impl Nic {
         self.answer(c, t, from, Kind::Accept, id);
     }
 
-    /// What a receiver context says.
+    /// A message of a receiver context has arrived.
     pub(super) fn answer_arrived(&mut self, c: &Common, t: Microticks, from: u32, packet: &Packet) {
         let id = packet.id;
         if let Some(transfer) = self.transfer_of(id).filter(|_| packet.kind != Kind::Release) {
@@ -191,7 +193,8 @@ impl Nic {
         }
     }
 
-    /// A packet of a connection has come: whether it is new and whole. What is not is asked for again; what is lost nobody sees.
+    /// A packet of a connection has arrived; returns whether it is new and intact. Corrupted packets are
+    /// requested again; lost ones go unnoticed.
     pub(super) fn is_new(
         &mut self,
         c: &Common,
@@ -217,7 +220,7 @@ impl Nic {
         coming.seen.insert(packet.sequence)
     }
 
-    /// Whether a packet is lost on its way.
+    /// Whether a packet is lost in the network.
     pub(super) fn is_lost(&mut self, c: &Common, packet: &Packet) -> bool {
         let lost = c.config.lost_per_million > 0
             && (packet.is_connected || packet.kind == Kind::Setup)

@@ -1,11 +1,11 @@
-//! Descriptors: what programs submit to a virtual port (sections 2.2 and 2.4).
+//! Descriptors, which programs submit to a virtual port (sections 2.2 and 2.4).
 
 use super::config::ThConfig;
 use super::sequence::Step;
 use netloom_fabric::packet::Data;
 use std::collections::VecDeque;
 
-/// A virtual port, as others name it.
+/// The address of a virtual port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
     /// Its node.
@@ -16,30 +16,31 @@ pub struct Address {
     pub key: u16,
 }
 
-/// How an operation is carried out.
+/// Options of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The event that the local port is to have at the end.
+    /// The event for the local port on completion.
     pub local_event: Option<u32>,
-    /// The event that the remote port is to have at the end.
+    /// The event for the remote port on completion.
     pub remote_event: Option<u32>,
     /// Whether a reliable connection is set up for it.
     pub connect: bool,
-    /// Whether addresses are physical, and neither checked nor translated: for the kernel, whose buffers are contiguous.
+    /// Whether addresses are physical, and neither checked nor translated: for the kernel, whose buffers are
+    /// contiguous.
     pub physical: bool,
-    /// Whether it waits until all that was submitted to the port before it has ended: what needs no connection, with its last packet in
-    /// the pipeline; what has one, and a get, with its data in memory.
+    /// Whether it waits until all earlier operations of the port have ended: those without a connection when
+    /// their last packet is in the pipeline; those with one, and gets, when their data is in memory.
     pub fence: bool,
-    /// Whether its end interrupts this node's system software, and that of the other (section 2.7).
+    /// Whether its completion interrupts the system software of this node, and of the other (section 2.7).
     pub local_interrupt: bool,
     /// See `local_interrupt`.
     pub remote_interrupt: bool,
 }
 
-/// What is to be done.
+/// The operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A put of data that is in the descriptor.
+    /// A put of data in the descriptor.
     Immediate(Data),
     /// A put of data in memory.
     Put,
@@ -47,44 +48,46 @@ pub enum Operation {
     Mini(Data),
     /// A get.
     Get,
-    /// A control packet; whether its data is to be a mini-packet too.
+    /// A control packet; whether its data also forms a mini-packet.
     Control(Data, bool),
-    /// Only its event.
+    /// Only an event.
     Nothing,
-    /// A mini-packet for the port itself.
+    /// A mini-packet to the port itself.
     Tell(Data),
-    /// The answer to a get, which the NIC submits to itself.
+    /// The response to a get, which the NIC submits to itself.
     Answer,
 }
 
-/// What each further child takes in a collective descriptor **(ours)**: node, port and key.
+/// Size of each further child in a collective descriptor, bytes **(ours)**: node, port and key.
 const CHILD_B: u32 = 8;
 
 /// A descriptor.
 #[derive(Clone, Debug)]
 pub struct Descriptor {
-    /// The port that it was submitted to.
+    /// The port that it is submitted to.
     pub vp: u8,
-    /// What is to be done.
+    /// The operation.
     pub operation: Operation,
-    /// The other port.
+    /// The remote port.
     pub to: Address,
-    /// Of a collective descriptor: for whom it is used again, one after another (section 2.5).
+    /// For a collective descriptor: the further targets for which it is reused, one after another (section
+    /// 2.5).
     pub more: VecDeque<Address>,
-    /// The address on this side.
+    /// The local address.
     pub local: u64,
-    /// The address on the other.
+    /// The remote address.
     pub remote: u64,
-    /// Bytes of a put or get.
+    /// Size of a put or get, bytes.
     pub bytes: u64,
-    /// How it is carried out.
+    /// Its options.
     pub options: Options,
-    /// What it is in a sequence, if it is in one.
+    /// Its role in a sequence, if any.
     pub step: Step,
 }
 
 impl Descriptor {
-    /// Its length in a queue, bytes: an immediate put has its data in it, and a mini-packet's is always as long.
+    /// Its length in a queue, bytes: an immediate put contains its data, and a mini-packet's descriptor has a
+    /// fixed length.
     pub fn length(&self, c: &ThConfig) -> u32 {
         c.descriptor_B
             + CHILD_B * self.more.len() as u32

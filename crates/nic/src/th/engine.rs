@@ -1,5 +1,5 @@
-//! The RDMA engine (section 2.4): descriptors that have been taken from their ports become packets. Data is fetched from memory while a
-//! connection is set up (section 2.6), and sent when there is one.
+//! The RDMA engine (section 2.4) converts descriptors taken from their ports to packets. Data is fetched from
+//! memory while a connection is set up (section 2.6), and sent once it exists.
 
 use super::checker::PAGE_B;
 use super::descriptor::{Descriptor, Operation, Options};
@@ -7,51 +7,51 @@ use super::node::{Common, Event, EventKind, FailedRequest, MiniPacket, lock, pla
 use super::packet::{Id, Kind, Packet};
 use super::queue::EVENT_B;
 use super::status::Status;
-use super::{Action, Landing, Nic};
+use super::{Action, MemoryWrite, Nic};
 use crate::pcie::{Way, at_host};
 use netloom_fabric::packet::Data;
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
-/// How far a transfer's connection is.
+/// The state of a transfer's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// None is needed.
+    /// Not needed.
     Connectless,
-    /// Asked for.
+    /// Requested.
     Asked,
-    /// There.
+    /// Established.
     Connected,
 }
 
-/// A descriptor that is being carried out. With a connection, this is its sender context.
+/// A descriptor in execution. With a connection, this is its sender context.
 pub struct Transfer {
     pub descriptor: Descriptor,
     pub link: Link,
-    /// Packets in all, those whose data has been asked for, and those sent.
+    /// Total number of packets, number with requested data, and number sent.
     pub packets: u32,
     pub asked: u32,
     pub sent: u32,
-    /// Packets that are to be sent again.
+    /// Packets to be retransmitted.
     pub again: VecDeque<u32>,
     /// Packets that wait for the connection.
     pub ready: VecDeque<(u32, Option<Data>)>,
-    /// Which attempt a time-out is of.
+    /// The attempt that a timeout belongs to.
     pub attempt: u32,
-    /// Attempts since the other side was heard.
+    /// Attempts since the last response of the other side.
     pub silent: u32,
-    /// The number under which a get's data is expected.
+    /// The number that identifies a get's data.
     pub ticket: u32,
 }
 
-/// A get whose data has not come.
+/// A get whose data has not arrived.
 pub struct Expected {
     pub vp: u8,
     pub event: Option<u32>,
     pub interrupt: bool,
 }
 
-/// Who is told of the end of an operation, and how.
+/// The ports to notify of the end of an operation, and how.
 #[derive(Clone, Copy)]
 pub struct Ended {
     pub event: bool,
@@ -59,7 +59,7 @@ pub struct Ended {
     pub from: (u32, u8),
 }
 
-/// A packet's data on its way from the host's memory.
+/// The data of a packet being read from the host's memory.
 pub struct Read {
     pub id: Id,
     pub sequence: u32,
@@ -68,7 +68,7 @@ pub struct Read {
 }
 
 impl Nic {
-    /// A place for a transfer, with a number of its own.
+    /// Allocates a transfer with a new number.
     pub(super) fn new_transfer(&mut self, descriptor: Descriptor) -> Id {
         let d = &descriptor;
         let connect = d.options.connect;
@@ -81,7 +81,8 @@ impl Nic {
             self.expected.insert(self.ticket, Expected { vp: d.vp, event, interrupt });
         }
         let ticket = self.ticket;
-        let number = (0..=u16::MAX).find(|n| !self.transfers.contains_key(n)).expect("few at once");
+        let number =
+            (0..=u16::MAX).find(|n| !self.transfers.contains_key(n)).expect("few transfers at a time");
         let use_ = self.uses.entry(number).or_default();
         *use_ = use_.wrapping_add(1);
         let id = Id { number, use_: *use_ };
@@ -103,7 +104,7 @@ impl Nic {
         id
     }
 
-    /// The transfer of an answer, if it is still that.
+    /// The transfer of a response, if it still exists.
     pub(super) fn transfer_of(&mut self, id: Id) -> Option<&mut Transfer> {
         if self.uses.get(&id.number) != Some(&id.use_) {
             return None;
@@ -111,7 +112,7 @@ impl Nic {
         self.transfers.get_mut(&id.number)
     }
 
-    /// A descriptor has been looked at: its keys are checked, and its connection asked for.
+    /// A descriptor has been decoded: its keys are checked, and its connection is requested.
     pub(super) fn begin(&mut self, c: &Common, t: Microticks, id: Id) {
         let most = u64::from(c.packet.data_max_B);
         let number = self.number;
@@ -154,7 +155,7 @@ impl Nic {
         self.fetch(c, t);
     }
 
-    /// Asks for data of the transfers in turn, as much as may be under way.
+    /// Requests data of the transfers in turn, up to the limit of outstanding reads.
     pub(super) fn fetch(&mut self, c: &Common, t: Microticks) {
         let most = c.packet.data_max_B;
         while self.reads + self.requests.len() < c.config.packets as usize {
@@ -199,13 +200,13 @@ impl Nic {
         }
     }
 
-    /// A packet's address is known: the host is asked for its data.
+    /// A packet's address has been translated: its data is requested from the host.
     pub(super) fn read(&mut self, c: &Common, t: Microticks, read: Box<Read>) {
         let (_, end) = self.pcie.send(&c.config.pcie, Way::Up, t, 0);
         self.schedule.at(end + at_host(&c.config.pcie), Action::AtHost(read));
     }
 
-    /// The host's memory has it, and it takes its turn on the way back.
+    /// The host's memory has it; it is queued for the way back.
     pub(super) fn at_host(&mut self, c: &Common, t: Microticks, read: Box<Read>) {
         let end = self.transfer(c, Way::Down, t, read.bytes);
         self.schedule
@@ -224,7 +225,7 @@ impl Nic {
         self.fetch(c, t);
     }
 
-    /// A packet's data is here: it goes, or waits for the connection.
+    /// A packet's data has arrived: the packet is sent, or waits for the connection.
     fn have(&mut self, c: &Common, t: Microticks, id: Id, sequence: u32, data: Option<Data>) {
         let Some(transfer) = self.transfer_of(id) else { return };
         if transfer.link == Link::Asked {
@@ -234,7 +235,7 @@ impl Nic {
         }
     }
 
-    /// Sends a packet of a transfer. Without a connection the transfer ends with its last.
+    /// Sends a packet of a transfer. Without a connection the transfer ends with its last packet.
     pub(super) fn send_data(&mut self, c: &Common, t: Microticks, id: Id, sequence: u32, data: Option<Data>) {
         let most = u64::from(c.packet.data_max_B);
         let Some(transfer) = self.transfer_of(id) else { return };
@@ -281,7 +282,8 @@ impl Nic {
         }
     }
 
-    /// A transfer is over: its context is free, and who asked hears of it. Of a get that went well the data tells.
+    /// A transfer has ended: its context is freed, and the initiator is notified. For a successful get, the
+    /// arrival of the data does that.
     pub(super) fn end_transfer(&mut self, c: &Common, t: Microticks, id: Id, status: Status) {
         let Some(transfer) = self.transfers.remove(&id.number) else { return };
         let d = transfer.descriptor;
@@ -304,7 +306,7 @@ impl Nic {
         let kind = if is_answer { EventKind::Remote } else { EventKind::Local };
         if status != Status::Success {
             let failed = FailedRequest { to: d.to, status, event: d.options.local_event };
-            self.write(c, t, EVENT_B, Landing::Failed(d.vp, failed));
+            self.write(c, t, EVENT_B, MemoryWrite::Failed(d.vp, failed));
         }
         let Options { local_event: event, local_interrupt: interrupt, .. } = d.options;
         let from = if is_answer { (d.to.node, d.to.vp) } else { (self.number, d.vp) };
@@ -313,19 +315,19 @@ impl Nic {
         self.feed(c, t);
     }
 
-    /// A port has one operation less under way.
+    /// An operation of a port has ended.
     fn one_less(&mut self, vp: u8) {
         if let Some(count) = self.under_way.get_mut(&vp) {
             *count -= 1;
         }
     }
 
-    /// Whether a get's data is still to come.
+    /// Whether a get's data is still expected.
     pub(super) fn is_expected(&self, ticket: u32) -> bool {
         self.expected.contains_key(&ticket)
     }
 
-    /// The data of a get has all come, or could not be written, or will not come.
+    /// All data of a get has arrived, or could not be written, or will not arrive.
     pub(super) fn got(&mut self, c: &Common, t: Microticks, from: (u32, u8), ticket: u32, status: Status) {
         let Some(Expected { vp, event, interrupt }) = self.expected.remove(&ticket) else { return };
         self.one_less(vp);
@@ -334,7 +336,7 @@ impl Nic {
         self.feed(c, t);
     }
 
-    /// When the address of so many bytes has been checked and translated.
+    /// When the address of these bytes has been checked and translated.
     pub(super) fn translate(
         &mut self,
         c: &Common,
@@ -358,7 +360,7 @@ impl Nic {
         let mut at = known;
         for page in first..=last {
             let pcie = &mut self.pcie;
-            // The table is in host memory, a line of it read.
+            // The table is in host memory; a line of it is read.
             let fetch = || {
                 let (_, end) = pcie.send(&config.pcie, Way::Up, t, 0);
                 let there = end.max(known) + at_host(&config.pcie);

@@ -1,4 +1,4 @@
-//! The NIC as its node and the fabric see it.
+//! The NIC's interfaces to its node and to the fabric.
 
 use super::config::ThConfig;
 use super::node::{Common, Node, lock};
@@ -16,26 +16,27 @@ use netloom_node::schedule::Schedule;
 use netloom_node::time::Microticks;
 use std::sync::{Arc, Mutex};
 
-/// What a NIC has counted.
+/// Counters of a NIC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NicCounters {
-    /// Packets that it has sent.
+    /// Packets sent.
     pub packets: u64,
-    /// Packets of others that it has refused, by key or address.
+    /// Packets of others rejected because of their key or address.
     pub errors: u64,
-    /// What was lost for want of room: in queues of events, mini-packets, interrupts, error packets, and of control packets.
+    /// Losses for lack of space: in queues of events, mini-packets, interrupts and error packets, and of
+    /// control packets.
     pub overflows: u64,
-    /// Times at which descriptors waited for a sender context.
+    /// Number of times that descriptors waited for a sender context.
     pub pauses: u64,
-    /// Times at which it has interrupted a core.
+    /// Number of interrupts to cores.
     pub interrupts: u64,
-    /// Connections that it has refused for want of a receiver context.
+    /// Connections rejected for lack of a receiver context.
     pub refused: u64,
-    /// Most sender contexts in use, and receiver contexts.
+    /// Maximum number of sender contexts in use, and of receiver contexts.
     pub senders_peak: u32,
     /// See `senders_peak`.
     pub receivers_peak: u32,
-    /// Packets that came with a wrong CRC, packets that were lost, packets that were asked for again, and time-outs.
+    /// Packets that arrived with a wrong CRC, lost packets, packets requested again, and timeouts.
     pub corrupted: u64,
     /// See `corrupted`.
     pub lost: u64,
@@ -43,25 +44,26 @@ pub struct NicCounters {
     pub resent: u64,
     /// See `corrupted`.
     pub timeouts: u64,
-    /// Transfers that were given up, since the other side did not answer.
+    /// Transfers given up because the other side did not respond.
     pub given_up: u64,
-    /// Translations that the cache had, and that it had not.
+    /// Hits and misses of the translation cache.
     pub cache_hits: u64,
     /// See `cache_hits`.
     pub cache_misses: u64,
-    /// Bytes over PCI-Express, from the host and to it, with all that it adds.
+    /// Bytes over PCI-Express, from the host and to it, including overhead.
     pub pcie_bytes: [u64; 2],
-    /// Transfers over it that came broken and were sent again, likewise.
+    /// PCI-Express transfers with errors, which were retransmitted, from the host and to it.
     pub pcie_retries: [u64; 2],
 }
 
-/// The nodes' side of a block: a TH Express NIC each, and so many processes.
+/// The nodes' side of a block: each node has a TH Express NIC and its processes.
 pub type ThNics = Nodes<Nic>;
 
-/// Makes the nodes' side of a block, by the machine's numbers, with so many processes each; `process` makes each of them.
+/// Creates the nodes' side of a block, by the machine's node numbers, with `processes` processes each;
+/// `process` creates each of them.
 ///
 /// # Panics
-/// If there are more processes than a node's numbers can tell, 255.
+/// If there are more than 255 processes per node.
 pub fn nics_of(
     config: &ThConfig,
     network: &TiledConfig,
@@ -70,7 +72,7 @@ pub fn nics_of(
     seed: u64,
     process: impl FnMut(ProcessSlot<Nic>) -> Box<ProcessOf<Nic>>,
 ) -> ThNics {
-    let processes = u8::try_from(processes).expect("at most 255 processes a node");
+    let processes = u8::try_from(processes).expect("at most 255 processes per node");
     let common = Arc::new(Common {
         config: config.clone(),
         packet: network.packet.clone(),
@@ -130,7 +132,7 @@ impl NetworkInterface for Nic {
 
     fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
         let outgoing = if fifo == 0 { &mut self.requests } else { &mut self.responses };
-        let answer = outgoing::pull(outgoing, &mut self.is_hungry[fifo], now, signals);
+        let answer = outgoing::pull(outgoing, &mut self.network_waits[fifo], now, signals);
         if let Pull::Packet(..) = answer {
             self.fetch(c, Microticks::at(now));
         }

@@ -1,4 +1,4 @@
-//! Writes to the host's memory, and the processes that poll for them.
+//! Writes to host memory, and the processes that poll for them.
 
 use super::node::{Common, Event, FailedRequest, MiniPacket, lock, place};
 use super::queue::{ErrorPacket, Interrupt};
@@ -8,26 +8,26 @@ use netloom_fabric::packet::Data;
 use netloom_node::polling::Polling;
 use netloom_node::time::Microticks;
 
-/// What is written to memory.
-pub enum Landing {
-    /// Data, at a place of the contents.
+/// A write to memory.
+pub enum MemoryWrite {
+    /// Data, at a process's address.
     Data { process: u8, address: u64, bytes: u32, data: Option<Data> },
     /// An event, in a port's event queue.
     Event(u8, Event),
-    /// A mini-packet, in a port's mini-packet queue; none if that has no room.
+    /// A mini-packet, in a port's mini-packet queue; `None` if that is full.
     Mini(u8, Option<MiniPacket>),
-    /// A request that failed, among those of its port.
+    /// A failed request, in its port's list.
     Failed(u8, FailedRequest),
     /// An interrupt, in the node's interrupt queue.
     Interrupt(Interrupt),
-    /// What interrupts a core.
+    /// The write that interrupts a core.
     Wake,
-    /// A packet that was refused, in the node's error packet queue.
+    /// A rejected packet, in the node's error packet queue.
     Error(Box<ErrorPacket>),
 }
 
 impl Nic {
-    /// Sends data over PCI-Express in as many transfers as it takes; says when the last has left.
+    /// Sends data over PCI-Express in as many transfers as needed; returns when the last has left.
     pub(super) fn transfer(&mut self, c: &Common, way: Way, t: Microticks, bytes: u32) -> Microticks {
         let most = c.config.pcie_payload_max_B;
         let mut left = bytes;
@@ -42,18 +42,18 @@ impl Nic {
     }
 
     /// Writes to memory.
-    pub(super) fn write(&mut self, c: &Common, t: Microticks, bytes: u32, landing: Landing) {
+    pub(super) fn write(&mut self, c: &Common, t: Microticks, bytes: u32, memory_write: MemoryWrite) {
         let end = self.transfer(c, Way::Up, t, bytes);
         self.schedule.at(
             end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks),
-            Action::Landed(Box::new(landing)),
+            Action::WriteDone(Box::new(memory_write)),
         );
     }
 
-    /// What was written has come to memory: whoever polls for it finds it.
-    pub(super) fn landed(&mut self, c: &Common, t: Microticks, landing: Landing) {
-        match landing {
-            Landing::Data { process, address, bytes, data } => {
+    /// A write has reached memory: processes that poll for it are resumed.
+    pub(super) fn write_done(&mut self, c: &Common, t: Microticks, memory_write: MemoryWrite) {
+        match memory_write {
+            MemoryWrite::Data { process, address, bytes, data } => {
                 let at = place(process, address);
                 let data = data.as_deref().map(|d| &d[..bytes as usize]);
                 lock(&self.here).contents.store(at, bytes as usize, data);
@@ -65,29 +65,29 @@ impl Nic {
                     _ => false,
                 });
             }
-            Landing::Event(vp, event) => {
+            MemoryWrite::Event(vp, event) => {
                 self.event_landed(c, t, vp, event);
                 self.found(c, t, |_, watch| watch == Watch::Events(vp));
             }
-            Landing::Mini(vp, mini) => {
+            MemoryWrite::Mini(vp, mini) => {
                 self.mini_packet_landed(c, t, vp, mini);
                 self.found(c, t, |_, watch| watch == Watch::MiniPackets(vp));
             }
-            Landing::Failed(vp, failed) => {
+            MemoryWrite::Failed(vp, failed) => {
                 if let Some(port) = lock(&self.here).port(vp) {
                     port.failed.push(failed);
                 }
             }
-            Landing::Interrupt(interrupt) => self.interrupt_landed(c, t, interrupt),
-            Landing::Wake => {
+            MemoryWrite::Interrupt(interrupt) => self.interrupt_landed(c, t, interrupt),
+            MemoryWrite::Wake => {
                 let asleep = Polling::asleep(Microticks::of_milliticks(c.config.core.interrupt_milliticks));
                 self.schedule.found(t, |_| asleep, |_, watch| watch == Watch::Interrupts);
             }
-            Landing::Error(error) => self.error_landed(*error),
+            MemoryWrite::Error(error) => self.error_landed(*error),
         }
     }
 
-    /// Processes that poll for this go on at the end of the turn in which it is there.
+    /// Resumes processes that poll for this at the end of the poll that finds it.
     fn found(&mut self, c: &Common, t: Microticks, is_it: impl Fn(u8, Watch) -> bool) {
         self.schedule.found(t, |_| c.config.core.polling(), is_it);
     }

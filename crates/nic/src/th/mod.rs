@@ -1,23 +1,24 @@
-//! The TH Express-2 network interface (Pang et al., "The TH Express high performance interconnect networks", section 2): virtual ports
-//! whose descriptors are written or fetched, one-sided transfers between them, mini-packets, and reliable connections.
+//! The TH Express-2 network interface (Pang et al., "The TH Express high performance interconnect networks",
+//! section 2): virtual ports whose descriptors are written or fetched, one-sided transfers between them,
+//! mini-packets, and reliable connections.
 //!
-//! The stations of an operation, and where they are:
+//! The stations of an operation:
 //!
 //! | station | file |
 //! |---|---|
-//! | descriptors; how they come to the NIC, by PIO or by DMA | `descriptor.rs`, `submit.rs` |
+//! | descriptors; their submission by PIO or DMA | `descriptor.rs`, `submit.rs` |
 //! | sequences of descriptors, and control packets | `sequence.rs` |
 //! | the RDMA engine: packets and their data | `engine.rs` |
 //! | end-to-end connections | `connection.rs` |
-//! | what packets say | `packet.rs` |
+//! | packet formats | `packet.rs` |
 //! | packets at their destination | `receive.rs` |
 //! | keys and the memory checker; address translation | `checker.rs`, `atc.rs` |
-//! | the host interface; writes to memory, and who polls for them | `../pcie.rs`, `memory.rs` |
+//! | the host interface; writes to memory, and polling | `../pcie.rs`, `memory.rs` |
 //! | queues of events, mini-packets, interrupts and error packets | `queue.rs` |
 //! | memory, virtual ports | `node.rs` |
-//! | what its node and the fabric see of it | `interface.rs` |
+//! | its interfaces to its node and the fabric | `interface.rs` |
 //!
-//! What programs call, after libglex (section 3.1), is in the crate `messaging`.
+//! The programming interface, modelled on libglex (section 3.1), is in the crate `messaging`.
 
 mod atc;
 mod checker;
@@ -51,7 +52,7 @@ use crate::outgoing::{Outgoing, Requests};
 use crate::pcie::Pcie;
 use connection::Coming;
 use engine::{Expected, Read, Transfer};
-use memory::Landing;
+use memory::MemoryWrite;
 use netloom_engine::Stream;
 use netloom_fabric::packet::Data;
 use netloom_fabric::router::tiled::{Class, Mode, TiledHeader};
@@ -61,42 +62,42 @@ use packet::{Id, Packet};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-/// What a NIC does at a time.
+/// An action of a NIC.
 #[doc(hidden)]
 pub enum Action {
-    /// It has come to the NIC; or a descriptor has been fetched.
+    /// A command has arrived at the NIC, or a descriptor has been fetched.
     Arrived(submit::Write),
-    /// The next descriptor of the DMA ports is asked for.
+    /// Requests the next descriptor of the DMA ports.
     Schedule,
-    /// The host's memory has it.
+    /// The host's memory has the descriptor.
     DescriptorAtHost(Box<Descriptor>),
-    /// A descriptor has been looked at.
+    /// A descriptor has been decoded.
     Begin(Id),
-    /// A packet's address is known.
+    /// A packet's address has been translated.
     Read(Box<Read>),
     /// The host's memory has its data.
     AtHost(Box<Read>),
-    /// The NIC has it.
+    /// The NIC has the data.
     ReadDone(Box<Read>),
-    /// Packets of a class that have arrived are looked at.
+    /// Processes arrived packets of a class.
     Serve(usize),
-    /// What one is for is done.
+    /// Executes an arrived packet.
     Commit(Box<receive::Arrival>, status::Status),
-    /// Something is written whose place in memory is known.
-    Write(u32, Box<Landing>),
-    /// Something that was written has come to memory.
-    Landed(Box<Landing>),
-    /// The cache has been looked through for the pages of an item.
+    /// A write whose address has been translated.
+    Write(u32, Box<MemoryWrite>),
+    /// A write has reached memory.
+    WriteDone(Box<MemoryWrite>),
+    /// The cache has been searched for the pages of an item.
     Refreshed(u16),
-    /// A connection is asked for again.
+    /// Requests a connection again.
     Retry(Id),
-    /// A transfer has no answer.
+    /// A transfer has received no answer.
     Timeout(Id, u32),
-    /// The data of a get, by its ticket, should have come from there by now.
+    /// The data of a get, by its ticket, should have arrived from there by now.
     GetTimeout(u32, (u32, u8)),
 }
 
-/// What a process waits for.
+/// A condition that a process waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
     /// An event in the queue of a virtual port.
@@ -107,14 +108,14 @@ pub enum Watch {
     Interrupts,
     /// A write to memory of the process.
     Memory {
-        /// Where the memory begins.
+        /// Start of the memory.
         address: u64,
         /// Its length.
         bytes: u64,
     },
 }
 
-/// The NIC of one node, once it has something to do.
+/// The NIC of one node, created when it has something to do.
 pub struct Nic {
     number: u32,
     here: Arc<Mutex<Node>>,
@@ -122,33 +123,33 @@ pub struct Nic {
     schedule: Schedule<Action, Watch>,
     pcie: Pcie,
     checker_free: Microticks,
-    /// When the cache can be looked through for the next refresh.
+    /// When the cache can be searched for the next refresh.
     refresh_free: Microticks,
-    /// Of the DMA ports: descriptors that the doorbells have told of, less those asked for; whose turn it was.
+    /// Of the DMA ports: descriptors announced by doorbells and not yet requested; the port served last.
     doorbells: BTreeMap<u8, u32>,
     fetch_turn: u8,
-    /// Descriptors on the chip, by port; whose turn it was; answers to gets.
+    /// Descriptors on the chip, by port; the port served last; responses to gets.
     buffers: BTreeMap<u8, VecDeque<Descriptor>>,
     serve_turn: u8,
     answers: VecDeque<Descriptor>,
-    /// Descriptors that are carried out, and which use of its number each is.
+    /// Descriptors in execution, with the count of the uses of each number.
     transfers: BTreeMap<u16, Transfer>,
     uses: BTreeMap<u16, u8>,
-    /// Those of them that have a connection.
+    /// Number of them with a connection.
     senders: u32,
-    /// Operations of each port that have not ended; gets among them whose data has not come, by number; the last such number.
+    /// Pending operations of each port; gets among them without their data, by number; the last such number.
     under_way: BTreeMap<u8, u32>,
     expected: BTreeMap<u32, Expected>,
     ticket: u32,
-    /// Packets whose data is on its way; whose turn it is.
+    /// Number of packets whose data is being read; the transfer served last.
     reads: usize,
     read_turn: u16,
-    /// Towards the network: requests, answers; whether it must be told of the next.
+    /// To the network: requests, responses; whether it must be notified of the next packet.
     requests: Outgoing,
     responses: Outgoing,
-    is_hungry: [bool; 2],
+    network_waits: [bool; 2],
     arrivals: [Arrivals<receive::Arrival>; 2],
-    /// Transfers that come without a connection and have several packets; receiver contexts.
+    /// Incoming transfers without a connection and with several packets; receiver contexts.
     coming: BTreeMap<(u32, Id), Coming>,
     receivers: BTreeMap<(u32, Id), Coming>,
     asks: Requests,
@@ -180,7 +181,7 @@ impl Nic {
             read_turn: 0,
             requests: VecDeque::new(),
             responses: VecDeque::new(),
-            is_hungry: [true; 2],
+            network_waits: [true; 2],
             arrivals: Default::default(),
             coming: BTreeMap::new(),
             receivers: BTreeMap::new(),
@@ -189,7 +190,7 @@ impl Nic {
         }
     }
 
-    /// Does what is due at a time.
+    /// Executes an action.
     fn act(&mut self, c: &Common, t: Microticks, action: Action) {
         match action {
             Action::Arrived(write) => self.write_arrived(c, t, write),
@@ -204,8 +205,8 @@ impl Nic {
                 self.serve(c, t, class);
             }
             Action::Commit(arrival, status) => self.commit(c, t, *arrival, status),
-            Action::Write(bytes, landing) => self.write(c, t, bytes, *landing),
-            Action::Landed(landing) => self.landed(c, t, *landing),
+            Action::Write(bytes, memory_write) => self.write(c, t, bytes, *memory_write),
+            Action::WriteDone(memory_write) => self.write_done(c, t, *memory_write),
             Action::Refreshed(item) => self.refreshed(item),
             Action::Retry(id) => self.ask_for_connection(c, t, id),
             Action::Timeout(id, attempt) => self.timeout(c, t, id, attempt),
@@ -213,21 +214,21 @@ impl Nic {
         }
     }
 
-    /// Puts a packet into the pipeline towards the network, with so many bytes behind its header.
+    /// Puts a packet into the pipeline to the network, with its payload after the header.
     fn send(&mut self, c: &Common, t: Microticks, to: u32, packet: Packet, carried: u32, data: Option<Data>) {
         let is_answer = packet.kind.is_answer();
         let (class, flits) = match is_answer {
             true => (Class::Response, c.packet.response_flits(carried)),
             false => (Class::Request, c.packet.request_flits(carried)),
         };
-        // Packets of a pair of nodes take different ways, and may overtake one another (section 4.5).
+        // Packets of a pair of nodes use different routes, and may overtake one another (section 4.5).
         let header = TiledHeader::new(to, flits, class, Mode::Adaptive0, self.random.draw() as u32);
         let which = usize::from(is_answer);
         let way = if is_answer { &mut self.responses } else { &mut self.requests };
         let meta = packet.to_meta(self.number, t.tick());
         let ready = t + Microticks::of_milliticks(c.config.out_milliticks);
         way.push_back((ready, header, meta, data));
-        if std::mem::take(&mut self.is_hungry[which]) {
+        if std::mem::take(&mut self.network_waits[which]) {
             self.asks.fills[which] = Some(ready.tick_up());
         }
         self.counters.packets += 1;

@@ -1,5 +1,5 @@
-//! What a node's processes and its NIC share: its memory, its virtual ports with their queues (sections 2.1 and 2.7), and what is
-//! registered.
+//! The state shared by a node's processes and its NIC: memory, virtual ports with their queues (sections 2.1
+//! and 2.7), and registrations.
 
 use super::atc::Atc;
 use super::checker::{Checker, Item, PAGE_B};
@@ -15,63 +15,63 @@ use std::collections::VecDeque;
 
 /// Virtual ports that take descriptors by PIO writes.
 pub const PIO_PORTS: u8 = 8;
-/// Virtual ports in all; the others fetch descriptors by DMA.
+/// Total number of virtual ports; the others fetch descriptors by DMA.
 pub const PORTS: u8 = 40;
 
-/// What all nodes of a block have in common.
+/// State shared by the nodes of a block.
 pub struct Common {
-    /// The NIC.
+    /// Configuration of the NIC.
     pub config: ThConfig,
-    /// The form of the network's packets.
+    /// Format of the network's packets.
     pub packet: FlitFormat,
-    /// Nodes of the machine.
+    /// Number of nodes of the machine.
     pub nodes: u32,
-    /// Processes of each node.
+    /// Processes per node.
     pub processes: u8,
 }
 
-/// How a virtual port gets its descriptors.
+/// How descriptors are submitted to a virtual port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submission {
-    /// Written by the core, into the port's HDQ on the chip.
+    /// Written by the core, to the port's HDQ on the chip.
     Pio,
     /// Fetched by the NIC from the port's SDQ in host memory.
     Dma,
 }
 
-/// What an event is of.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// An operation of this port.
     Local,
-    /// An operation of another's on memory of this port.
+    /// Another port's operation on memory of this port.
     Remote,
 }
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What it is of.
+    /// Its type.
     pub kind: EventKind,
-    /// What its descriptor gave it.
+    /// The data from its descriptor.
     pub user: u32,
-    /// How the operation ended.
+    /// The status of the operation.
     pub status: Status,
 }
 
-/// A mini-packet that has come.
+/// A received mini-packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MiniPacket {
-    /// Node and port that it is from.
+    /// The sending node and port.
     pub from: (u32, u8),
-    /// Its data, as much as the sender had.
+    /// Its data, with the sender's length.
     pub data: Vec<u8>,
 }
 
-/// An endpoint, as it is asked for.
+/// The configuration of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointConfig {
-    /// How it gets its descriptors.
+    /// How descriptors are submitted.
     pub submission: Submission,
     /// Its key.
     pub key: u16,
@@ -79,58 +79,58 @@ pub struct EndpointConfig {
     pub events: QueueConfig,
     /// Its mini-packet queue.
     pub mini_packets: QueueConfig,
-    /// Whether its queues lie in the memory of the CPU that the NIC is not attached to (section 3.1).
+    /// Whether its queues are in the memory of the CPU that the NIC is not attached to (section 3.1).
     pub is_far: bool,
 }
 
 impl EndpointConfig {
-    /// With queues of physical memory next to the NIC, for so many events and as many mini-packets.
+    /// With queues in physical memory next to the NIC, for `entries` events and as many mini-packets.
     pub fn new(submission: Submission, key: u16, entries: usize) -> Self {
         let queue = QueueConfig::pinned(entries);
         EndpointConfig { submission, key, events: queue, mini_packets: queue, is_far: false }
     }
 }
 
-/// A request that did not end as it should.
+/// A failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedRequest {
-    /// The port that it was for.
+    /// The target port.
     pub to: Address,
-    /// How it ended.
+    /// The status of the operation.
     pub status: Status,
-    /// The number of its local event, if it was to have one.
+    /// The number of its local event, if it has one.
     pub event: Option<u32>,
 }
 
-/// Failed requests that an endpoint keeps **(ours)**.
+/// Failed requests that an endpoint buffers **(ours)**.
 const FAILED: usize = 64;
 
 /// A virtual port.
 pub struct Port {
-    /// The process that has it.
+    /// The process that owns it.
     pub process: u8,
-    /// How it was made.
+    /// Its configuration.
     pub config: EndpointConfig,
     /// Its event queue.
     pub events: Queue<Event>,
-    /// Requests of it that failed.
+    /// Its failed requests.
     pub failed: Queue<FailedRequest>,
     /// Its mini-packet queue.
     pub mini_packets: Queue<MiniPacket>,
-    /// Mini-packets on their way to memory.
+    /// Mini-packets being written to memory.
     pub(super) mini_under_way: usize,
     /// Descriptors in host memory that the NIC has not fetched.
     pub sdq: VecDeque<Descriptor>,
-    /// Descriptors on their way to the chip, or there.
+    /// Descriptors on the chip, or on the way there.
     pub held: u32,
-    /// Control packets that have come for its sequences.
+    /// Control packets received for its sequences.
     pub(super) control: Control,
-    /// Whether its queues interrupt when they are no longer empty: of events, of mini-packets.
+    /// Whether its queues interrupt when they become nonempty: events, mini-packets.
     pub interrupts: [bool; 2],
 }
 
 impl Port {
-    /// One that was just given to a process.
+    /// A port newly allocated to a process.
     pub fn new(process: u8, config: EndpointConfig) -> Self {
         Port {
             process,
@@ -147,7 +147,7 @@ impl Port {
     }
 }
 
-/// A node.
+/// The shared state of a node.
 #[derive(Default)]
 pub struct Node {
     /// Its memory.
@@ -158,37 +158,37 @@ pub struct Node {
     pub(super) atc: Atc,
     /// The interrupt queue.
     pub interrupts: Queue<Interrupt>,
-    /// The queue of error packets, which has room once it has been set up.
+    /// The queue of error packets, which has a capacity once it has been set up.
     pub errors: Queue<ErrorPacket>,
     /// Whether each error packet interrupts.
     pub error_interrupts: bool,
-    /// Refreshes of the cache that software has asked for.
+    /// Cache refreshes requested by software.
     pub refreshes_asked: u64,
-    /// Refreshes that are done: the global register.
+    /// Completed refreshes: the global register.
     pub refreshes_done: u64,
 }
 
-/// Where an address of a process lies among the contents of its node.
+/// The address in the node's memory of a process's address.
 pub fn place(process: u8, address: u64) -> u64 {
     debug_assert!(address < 1 << 48);
     u64::from(process) << 48 | address
 }
 
-/// How a port of that number gets its descriptors.
+/// How descriptors are submitted to the port with this number.
 pub fn submission_of(vp: u8) -> Submission {
     if vp < PIO_PORTS { Submission::Pio } else { Submission::Dma }
 }
 
 impl Node {
-    /// A virtual port, if it has been given to a process.
+    /// A virtual port, if it is allocated.
     pub fn port(&mut self, vp: u8) -> Option<&mut Port> {
         self.ports.get_mut(usize::from(vp))?.as_mut()
     }
 
-    /// Gives a process a port that is free.
+    /// Allocates a free port to a process.
     ///
     /// # Errors
-    /// If none is.
+    /// If none is free.
     pub fn take_port(&mut self, submission: Submission, port: Port) -> Result<u8, Refusal> {
         self.ports.resize_with(PORTS.into(), || None);
         let free = (0..PORTS)
@@ -198,14 +198,14 @@ impl Node {
         Ok(free)
     }
 
-    /// Takes a port back from its process.
+    /// Frees a port.
     pub fn free_port(&mut self, vp: u8) {
         if let Some(port) = self.ports.get_mut(usize::from(vp)) {
             *port = None;
         }
     }
 
-    /// Whether an item of the checker is memory of a port.
+    /// Checks that an item of the checker is memory of a port.
     ///
     /// # Errors
     /// If it is not.
@@ -213,10 +213,10 @@ impl Node {
         self.checker.owned(item, vp).map(|_| ())
     }
 
-    /// Registers memory of a port: an item of the checker, and in a buffer its translations too.
+    /// Registers memory of a port: an item of the checker and, for a buffer, its translations.
     ///
     /// # Errors
-    /// If the checker or the buffer has no room for it.
+    /// If the checker or the buffer has no space for it.
     pub fn register(
         &mut self,
         c: &ThConfig,
@@ -236,10 +236,10 @@ impl Node {
         Ok(item)
     }
 
-    /// Forgets memory: first the checker, then what the cache has of it.
+    /// Deregisters memory: first in the checker, then in the cache.
     ///
     /// # Errors
-    /// If it is not the port's.
+    /// If it does not belong to the port.
     pub fn deregister(&mut self, c: &ThConfig, vp: u8, item: u16) -> Result<(), Refusal> {
         let item = self.checker.remove(item, vp)?;
         self.atc.forget(vp, item.base, item.top, c.is_buffer);

@@ -1,38 +1,38 @@
-//! What packets say, in the words that the fabric carries along with them: data with its address, keys and place in its transfer, and
-//! what sender and receiver contexts tell each other (sections 2.4 and 2.6).
+//! Packet formats, in the words that the fabric carries with a packet: data with its address, keys and
+//! sequence number in its transfer, and messages between sender and receiver contexts (sections 2.4 and 2.6).
 
 use super::node::PORTS;
 use super::status::Status;
 use netloom_engine::Time;
 use netloom_fabric::packet::Meta;
 
-/// What a packet is.
+/// The type of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// Data for memory.
     Put,
-    /// The same, as a get asked for it.
+    /// Data for memory, in response to a get.
     Answer,
     /// A mini-packet.
     Mini,
-    /// A request for data, which is described in its own data.
+    /// A request for data, described by the packet's own data.
     Get,
-    /// Asks for a connection.
+    /// Requests a connection.
     Setup,
-    /// Grants it.
+    /// Accepts a connection.
     Accept,
-    /// Refuses it: there is no receiver context.
+    /// Rejects a connection: there is no receiver context.
     Nack,
-    /// All of a transfer has come.
+    /// All packets of a transfer have arrived.
     Done,
-    /// A packet has not come whole.
+    /// A packet has arrived corrupted.
     Resend,
-    /// A connection was granted that nobody waits for.
+    /// A connection was accepted for a transfer that has ended.
     Release,
-    /// A control packet, which may set off a sequence of descriptors.
+    /// A control packet, which may trigger a sequence of descriptors.
     Control,
-    /// The same, whose data is a mini-packet too.
+    /// The same, whose data also forms a mini-packet.
     ControlMini,
 }
 
@@ -52,18 +52,19 @@ const KINDS: [Kind; 12] = [
 ];
 
 impl Kind {
-    /// Whether it is an answer, which travels in VCs of its own and never waits for memory.
+    /// Whether it is a response, which uses separate VCs and never waits for memory.
     pub fn is_answer(self) -> bool {
         matches!(self, Kind::Accept | Kind::Nack | Kind::Done | Kind::Resend | Kind::Release)
     }
 
-    /// Whether it always has a mini-packet's length.
+    /// Whether it always has the length of a mini-packet.
     pub fn is_mini(self) -> bool {
         matches!(self, Kind::Mini | Kind::Control | Kind::ControlMini)
     }
 }
 
-/// A transfer of a node: its number, which is its sender context's where there is a connection, and which use of that it is.
+/// Identifies a transfer of a node: its number, which is that of its sender context if there is a connection,
+/// and the count of the number's uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
     pub number: u16,
@@ -74,28 +75,28 @@ pub struct Id {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     pub kind: Kind,
-    /// The virtual port that it is for, and that it is from.
+    /// Destination and source virtual port.
     pub vp: u8,
     pub from_vp: u8,
-    /// The key of the port that it is for.
+    /// The key of the destination port.
     pub key: u16,
     pub address: u64,
     pub bytes: u32,
     pub id: Id,
-    /// Its place in its transfer; how many there are is known by the last.
+    /// Its sequence number in its transfer; the last one determines the total.
     pub sequence: u32,
     pub is_last: bool,
     pub is_connected: bool,
-    /// Its address needs no translation.
+    /// Whether its address needs no translation.
     pub is_physical: bool,
-    /// The event at the end, if there is to be one.
+    /// The event on completion, if any.
     pub event: Option<u32>,
-    /// Whether the end interrupts.
+    /// Whether completion interrupts.
     pub interrupt: bool,
     pub status: Status,
 }
 
-/// Both ports of a packet, as a number of eleven bits.
+/// Both ports of a packet, as an 11-bit number.
 fn pair(vp: u8, from_vp: u8) -> u64 {
     u64::from(vp) * u64::from(PORTS) + u64::from(from_vp)
 }

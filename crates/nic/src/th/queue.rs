@@ -1,5 +1,6 @@
-//! Queues in host memory, which the NIC writes and software reads (section 2.7): of events, mini-packets, interrupts and error packets.
-//! Those of events and mini-packets may lie at virtual addresses, so that they can be larger than one piece of physical memory.
+//! Queues in host memory, which the NIC writes and software reads (section 2.7): events, mini-packets,
+//! interrupts and error packets. Queues of events and mini-packets may have virtual addresses, so that they
+//! can be larger than a contiguous piece of physical memory.
 
 use super::checker::PAGE_B;
 use super::config::ThConfig;
@@ -7,22 +8,22 @@ use super::engine::Ended;
 use super::node::{Common, Event, MiniPacket, lock};
 use super::packet::Packet;
 use super::status::{Refusal, Status};
-use super::{Action, Landing, Nic};
+use super::{Action, MemoryWrite, Nic};
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
-/// An event in memory.
+/// Size of an event in memory, bytes.
 pub const EVENT_B: u32 = 16;
-/// An interrupt in memory **(ours)**, and the write that interrupts a core.
+/// Size of an interrupt in memory **(ours)**, and of the write that interrupts a core, bytes.
 const INTERRUPT_B: u32 = 16;
 const MESSAGE_B: u32 = 4;
 
-/// A queue of an endpoint, as it is asked for.
+/// The configuration of an endpoint's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// How many it has room for.
+    /// Its capacity, entries.
     pub entries: usize,
-    /// The virtual address at which it lies; otherwise it is in one piece of physical memory.
+    /// Its virtual address; `None` for one piece of physical memory.
     pub at: Option<u64>,
 }
 
@@ -32,10 +33,10 @@ impl QueueConfig {
         QueueConfig { entries, at: None }
     }
 
-    /// Whether it can be, with entries of so many bytes.
+    /// Checks it for entries of this size.
     ///
     /// # Errors
-    /// If it cannot.
+    /// If it is invalid.
     pub fn check(&self, c: &ThConfig, entry_bytes: u32) -> Result<(), Refusal> {
         let bytes = (self.entries as u64).checked_mul(entry_bytes.into());
         let fits = bytes.is_some_and(|bytes| match self.at {
@@ -51,7 +52,7 @@ pub struct Queue<T> {
     room: usize,
     list: VecDeque<T>,
     is_overflown: bool,
-    /// Where it lies, if that must be translated; the next place that is written; when what was written last may go.
+    /// Its address, if that must be translated; the next place to write; when the last write may leave.
     at: Option<u64>,
     next: usize,
     ready_at: Microticks,
@@ -64,7 +65,7 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// An empty one.
+    /// An empty queue.
     pub fn new(config: QueueConfig) -> Self {
         Queue {
             room: config.entries,
@@ -76,7 +77,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Has room for so many from now on.
+    /// Sets its capacity.
     pub fn resize(&mut self, room: usize) {
         self.room = room;
     }
@@ -85,7 +86,7 @@ impl<T> Queue<T> {
         self.room
     }
 
-    /// Whether there was room.
+    /// Adds an entry; returns whether there was space.
     pub(super) fn push(&mut self, item: T) -> bool {
         let fits = self.list.len() < self.room;
         if fits {
@@ -95,7 +96,7 @@ impl<T> Queue<T> {
         fits
     }
 
-    /// Something was lost for want of room.
+    /// Records that an entry was lost.
     pub(super) fn overflow(&mut self) {
         self.is_overflown = true;
     }
@@ -108,20 +109,20 @@ impl<T> Queue<T> {
         self.list.is_empty()
     }
 
-    /// Whether software finds nothing: neither an entry nor that one was lost.
+    /// Whether software finds neither an entry nor a loss.
     pub fn is_quiet(&self) -> bool {
         self.list.is_empty() && !self.is_overflown
     }
 
-    /// What lies so far behind the first, and stays there.
+    /// The entry at index `place`, which stays in the queue.
     pub fn peek(&self, place: usize) -> Option<&T> {
         self.list.get(place)
     }
 
-    /// What software finds. That something was lost it hears once, behind what came before.
+    /// Takes the first entry. A loss is reported once, after the entries before it.
     ///
     /// # Errors
-    /// If nothing is there, or something was lost.
+    /// If the queue is empty, or entries were lost.
     pub fn pop(&mut self) -> Result<T, Refusal> {
         match self.list.pop_front() {
             Some(item) => Ok(item),
@@ -130,7 +131,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes so many, if there are so many.
+    /// Removes `count` entries.
     ///
     /// # Errors
     /// If there are fewer.
@@ -142,7 +143,7 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// The virtual address of the next place, if the queue has such.
+    /// The virtual address of the next place, if the queue has virtual addresses.
     fn next_place(&mut self, entry_bytes: u32) -> Option<u64> {
         let at = self.at? + self.next as u64 * u64::from(entry_bytes);
         self.next = (self.next + 1) % self.room.max(1);
@@ -150,70 +151,70 @@ impl<T> Queue<T> {
     }
 }
 
-/// What an interrupt is of.
+/// The cause of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterruptKind {
-    /// A descriptor asked for it: the number of its event, 0 without one.
+    /// A descriptor requested it: the number of its event, 0 without one.
     Descriptor(u32),
-    /// An event queue is no longer empty.
+    /// An event queue became nonempty.
     Events,
-    /// A mini-packet queue is no longer empty.
+    /// A mini-packet queue became nonempty.
     MiniPackets,
-    /// A packet came that was refused.
+    /// A packet was rejected.
     Error,
 }
 
-/// What lies in the interrupt queue.
+/// An entry of the interrupt queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupt {
-    /// What it is of.
+    /// Its cause.
     pub kind: InterruptKind,
-    /// The node and port that sent what set it off; the port itself for what is its own.
+    /// The node and port that caused it; the port itself for its own operations.
     pub from: (u32, u8),
-    /// The port that it is of.
+    /// The port that it concerns.
     pub vp: u8,
 }
 
-/// What is wrong with a packet that was refused.
+/// Why a packet was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Its user-level CRC.
     Crc,
-    /// Its key, address, or the queue that it is for.
+    /// Its key or address, or the state of its queue.
     Refused(Status),
 }
 
 /// A packet in the error packet queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPacket {
-    /// What is wrong with it.
+    /// Why it was rejected.
     pub kind: ErrorKind,
-    /// The node and port that it is from.
+    /// The sending node and port.
     pub from: (u32, u8),
-    /// The port that it is for.
+    /// The destination port.
     pub vp: u8,
-    /// Where its data was to go.
+    /// The destination address of its data.
     pub address: u64,
     /// Its data.
     pub data: Vec<u8>,
 }
 
 impl Nic {
-    /// Writes to a port's queue, whose place is translated where it is virtual. What comes later stays behind.
+    /// Writes to a port's queue, translating its place if it is virtual. Later writes stay behind.
     pub(super) fn write_queue(
         &mut self,
         c: &Common,
         t: Microticks,
         vp: u8,
-        (bytes, landing): (u32, Landing),
+        (bytes, memory_write): (u32, MemoryWrite),
     ) {
         let (place, far, before) = {
             let mut here = lock(&self.here);
             let Some(port) = here.port(vp) else { return };
-            match landing {
-                // What has no room takes no place.
-                Landing::Mini(_, None) => (None, port.config.is_far, t),
-                Landing::Mini(..) => {
+            match memory_write {
+                // An entry without space takes no place.
+                MemoryWrite::Mini(_, None) => (None, port.config.is_far, t),
+                MemoryWrite::Mini(..) => {
                     let queue = &mut port.mini_packets;
                     (queue.next_place(bytes), port.config.is_far, queue.ready_at)
                 }
@@ -224,24 +225,24 @@ impl Nic {
             }
         };
         if place.is_none() && !far {
-            return self.write(c, t, bytes, landing);
+            return self.write(c, t, bytes, memory_write);
         }
         let known = place.map_or(t, |at| self.translate(c, t, vp, (at, bytes), false));
         let qpi = u64::from(far) * Microticks::of_milliticks(c.config.pcie.qpi_milliticks);
         let ready = (known + qpi).max(before);
         if let Some(port) = lock(&self.here).port(vp) {
-            match landing {
-                Landing::Mini(..) => port.mini_packets.ready_at = ready,
+            match memory_write {
+                MemoryWrite::Mini(..) => port.mini_packets.ready_at = ready,
                 _ => port.events.ready_at = ready,
             }
         }
-        self.schedule.at(ready, Action::Write(bytes, Box::new(landing)));
+        self.schedule.at(ready, Action::Write(bytes, Box::new(memory_write)));
     }
 
-    /// Tells a port of the end of an operation: by its event, and by an interrupt.
+    /// Reports the end of an operation to a port, by its event and by an interrupt.
     pub(super) fn tell(&mut self, c: &Common, t: Microticks, vp: u8, ended: Ended, event: Event) {
         if ended.event {
-            self.write_queue(c, t, vp, (EVENT_B, Landing::Event(vp, event)));
+            self.write_queue(c, t, vp, (EVENT_B, MemoryWrite::Event(vp, event)));
         }
         if ended.interrupt {
             let kind = InterruptKind::Descriptor(event.user);
@@ -249,12 +250,13 @@ impl Nic {
         }
     }
 
-    /// Saves an interrupt.
+    /// Writes an interrupt to its queue.
     pub(super) fn interrupt(&mut self, c: &Common, t: Microticks, interrupt: Interrupt) {
-        self.write(c, t, INTERRUPT_B, Landing::Interrupt(interrupt));
+        self.write(c, t, INTERRUPT_B, MemoryWrite::Interrupt(interrupt));
     }
 
-    /// An interrupt has come to its queue. When that was empty the hardware interrupt follows, a write to the core.
+    /// An interrupt has reached its queue. If that was empty, the hardware interrupt follows, a write to the
+    /// core.
     pub(super) fn interrupt_landed(&mut self, c: &Common, t: Microticks, interrupt: Interrupt) {
         let (was_empty, had_room) = {
             let queue = &mut lock(&self.here).interrupts;
@@ -264,11 +266,11 @@ impl Nic {
         self.counters.overflows += u64::from(!had_room);
         if was_empty {
             self.counters.interrupts += 1;
-            self.write(c, t, MESSAGE_B, Landing::Wake);
+            self.write(c, t, MESSAGE_B, MemoryWrite::Wake);
         }
     }
 
-    /// An event has come to its queue.
+    /// An event has reached its queue.
     pub(super) fn event_landed(&mut self, c: &Common, t: Microticks, vp: u8, event: Event) {
         let mut here = lock(&self.here);
         let Some(port) = here.port(vp) else { return };
@@ -282,7 +284,7 @@ impl Nic {
         }
     }
 
-    /// Writes a mini-packet to a port's queue, if that has room. All of it is written, however long the data is.
+    /// Writes a mini-packet to a port's queue, if that has space. It is always written with its full length.
     pub(super) fn queue_mini_packet(
         &mut self,
         c: &Common,
@@ -297,11 +299,11 @@ impl Nic {
         });
         self.counters.overflows += u64::from(!has_room);
         let mini = has_room.then_some(mini);
-        self.write_queue(c, t, vp, (c.config.mini_packet_B, Landing::Mini(vp, mini)));
+        self.write_queue(c, t, vp, (c.config.mini_packet_B, MemoryWrite::Mini(vp, mini)));
         if has_room { Status::Success } else { Status::QueueFull }
     }
 
-    /// A mini-packet has come to its queue, or found no room there.
+    /// A mini-packet has reached its queue, or found it full.
     pub(super) fn mini_packet_landed(&mut self, c: &Common, t: Microticks, vp: u8, mini: Option<MiniPacket>) {
         let mut here = lock(&self.here);
         let Some(port) = here.port(vp) else { return };
@@ -316,7 +318,7 @@ impl Nic {
         }
     }
 
-    /// Saves a packet that was refused, if the error packet queue has been set up.
+    /// Saves a rejected packet, if the error packet queue has been set up.
     pub(super) fn save_error(
         &mut self,
         c: &Common,
@@ -334,14 +336,14 @@ impl Nic {
             let data = data.unwrap_or(&[]).to_vec();
             let bytes = c.packet.request_header_flits * c.packet.flit_bits / 8 + data.len() as u32;
             let error = ErrorPacket { kind, from, vp, address: packet.address, data };
-            self.write(c, t, bytes, Landing::Error(Box::new(error)));
+            self.write(c, t, bytes, MemoryWrite::Error(Box::new(error)));
         }
         if interrupts {
             self.interrupt(c, t, Interrupt { kind: InterruptKind::Error, from, vp });
         }
     }
 
-    /// A refused packet has come to its queue.
+    /// A rejected packet has reached its queue.
     pub(super) fn error_landed(&mut self, error: ErrorPacket) {
         let had_room = lock(&self.here).errors.push(error);
         self.counters.overflows += u64::from(!had_room);

@@ -1,5 +1,5 @@
-//! Packets at their destination: their keys and addresses are checked, their data written to memory or into the mini-packet queue, and
-//! both sides told (sections 2.3, 2.4 and 2.7).
+//! Packets at their destination: their keys and addresses are checked, their data is written to memory or to
+//! the mini-packet queue, and both sides are notified (sections 2.3, 2.4 and 2.7).
 
 use super::checker::PAGE_B;
 use super::connection::Coming;
@@ -10,7 +10,7 @@ use super::packet::{Kind, Packet};
 use super::queue::ErrorKind;
 use super::sequence::Step;
 use super::status::Status;
-use super::{Action, Landing, Nic};
+use super::{Action, MemoryWrite, Nic};
 use crate::pcie::Way;
 use netloom_engine::Time;
 use netloom_fabric::host::Delivery;
@@ -19,7 +19,7 @@ use netloom_fabric::router::tiled::{Class, TiledHeader};
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
-/// A packet that has arrived.
+/// An arrived packet.
 pub struct Arrival {
     pub from: u32,
     pub packet: Packet,
@@ -28,11 +28,11 @@ pub struct Arrival {
     pub is_damaged: bool,
 }
 
-/// Bytes that the NIC lets wait for PCI-Express before it looks at no more packets **(ours)**.
+/// Maximum backlog of PCI-Express at which the NIC processes packets, bytes **(ours)**.
 const BACKLOG_B: u64 = 1024;
 
 impl Nic {
-    /// A packet has come out of the network.
+    /// A packet has arrived from the network.
     pub(super) fn arrived(&mut self, c: &Common, now: Time, delivery: &Delivery<TiledHeader>) {
         let class = usize::from(delivery.header.class() == Class::Response);
         let arrival = Arrival {
@@ -47,7 +47,7 @@ impl Nic {
         self.serve(c, Microticks::at(now), class);
     }
 
-    /// Looks at what has arrived, as fast as the host interface takes it.
+    /// Processes arrived packets at the rate of the host interface.
     pub(super) fn serve(&mut self, c: &Common, t: Microticks, class: usize) {
         let slack = c.config.pcie.time(BACKLOG_B);
         while let Some(there) = self.arrivals[class].first() {
@@ -72,7 +72,8 @@ impl Nic {
         if self.is_lost(c, &packet) {
             return;
         }
-        // Of a packet of a connection the sender is told; any other, and what contexts say to each other, is as if it had not come.
+        // For a packet of a connection the sender is notified; any other packet, including messages between
+        // contexts, is dropped.
         if arrival.is_damaged
             && (!packet.is_connected || packet.kind == Kind::Setup || packet.kind.is_answer())
         {
@@ -100,7 +101,7 @@ impl Nic {
         self.schedule.at(ready, Action::Commit(Box::new(arrival), status));
     }
 
-    /// Whether a packet may do what it is to do.
+    /// Whether a packet's operation is allowed.
     fn verdict(&self, packet: &Packet) -> Status {
         let mut here = lock(&self.here);
         match here.port(packet.vp) {
@@ -115,7 +116,7 @@ impl Nic {
         Status::Success
     }
 
-    /// A packet's address is known: what it is for is done.
+    /// A packet's address has been translated: it is executed.
     pub(super) fn commit(&mut self, c: &Common, t: Microticks, arrival: Arrival, mut status: Status) {
         let Arrival { from, packet, data, .. } = arrival;
         match packet.kind {
@@ -137,13 +138,13 @@ impl Nic {
             _ => {
                 let process = lock(&self.here).port(packet.vp).map_or(0, |port| port.process);
                 let (address, bytes) = (packet.address, packet.bytes);
-                self.write(c, t, bytes, Landing::Data { process, address, bytes, data });
+                self.write(c, t, bytes, MemoryWrite::Data { process, address, bytes, data });
             }
         }
         self.count(c, t, from, &packet, status);
     }
 
-    /// A packet is refused: it is counted, and saved if that is wanted.
+    /// A packet is rejected: it is counted, and saved if requested.
     fn refused(
         &mut self,
         c: &Common,
@@ -156,7 +157,7 @@ impl Nic {
         self.save_error(c, t, packet, data, ErrorKind::Refused(status));
     }
 
-    /// One more packet of a transfer has been written; with the last, both sides are told.
+    /// Another packet of a transfer has been written; after the last one both sides are notified.
     fn count(&mut self, c: &Common, t: Microticks, from: u32, packet: &Packet, status: Status) {
         let at = (from, packet.id);
         let table = if packet.is_connected { &mut self.receivers } else { &mut self.coming };
@@ -187,7 +188,7 @@ impl Nic {
         if packet.kind == Kind::Answer {
             return packet.event.into_iter().for_each(|ticket| self.got(c, t, from, ticket, status));
         }
-        // Who must not write tells nobody here. Of a get the end of its answer tells.
+        // A port without permission notifies nobody here. For a get the end of its response does so.
         if packet.kind != Kind::Get && status == Status::Success {
             let ended = Ended { event: packet.event.is_some(), interrupt: packet.interrupt, from };
             let user = packet.event.unwrap_or(0);
@@ -195,7 +196,7 @@ impl Nic {
         }
     }
 
-    /// Another node asks for data: a transfer back, which the NIC submits to itself.
+    /// Another node requests data: the NIC submits a transfer back to itself.
     fn get_arrived(
         &mut self,
         c: &Common,

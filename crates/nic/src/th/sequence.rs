@@ -1,10 +1,13 @@
-//! Sequences of descriptors that a control packet sets off, with the swap of addresses, ports and data (section 2.5).
+//! Sequences of descriptors triggered by a control packet, with the swap of addresses, ports and data
+//! (section 2.5).
 //!
-//! How they stand in a port's queue is after the public header `glex.h` (Xie, 2012), which has flags for the start of a sequence, the
-//! number of control packets that it waits for, and what is swapped: the first descriptor of a sequence waits at the head of its port's
-//! queue until so many control packets have come to the port, and takes them. What the last of them carried that carried anything is what
-//! the descriptors of the sequence swap in. A control packet that comes before its sequence is kept **(ours: as many as a port has room
-//! for; one more is lost, and a connection's sender hears of it)**. The header's sums on the way are here for words of 64 bits.
+//! Their form in a port's queue follows the public header `glex.h` (Xie, 2012), which has flags for the start
+//! of a sequence, the number of control packets that it waits for, and the fields to be swapped. The first
+//! descriptor of a sequence waits at the head of its port's queue until this number of control packets has
+//! arrived at the port, and consumes them. The descriptors of the sequence swap in the data of the last
+//! packet that carried any. A control packet that arrives before its sequence is buffered **(ours: up to the
+//! port's limit; a further one is lost, and reported to a connection's sender)**. The header's in-network
+//! sums are modelled for words of 64 bits.
 
 use super::Nic;
 use super::descriptor::{Address, Descriptor, Operation, Options};
@@ -15,19 +18,19 @@ use super::status::Status;
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
-/// What a descriptor takes from the control packet that set off its sequence. What is no address there, or no port of another node, is not
-/// swapped in **(ours)**.
+/// The fields that a descriptor takes from the control packet that triggered its sequence. An invalid
+/// address, or a port that does not exist, is not swapped in **(ours)**.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swap {
     /// The remote address: the first word of [`swap_address`].
     pub address: bool,
     /// The port: its second word.
     pub port: bool,
-    /// The data of a mini-packet, a control packet or an immediate put, whole.
+    /// The data of a mini-packet, a control packet or an immediate put, as a whole.
     pub data: bool,
 }
 
-/// What a control packet carries so that a descriptor puts to, or gets from, an address at a port.
+/// The data of a control packet that makes a descriptor put to, or get from, an address at a port.
 pub fn swap_address(address: u64, at: Address) -> [u8; 16] {
     let port = u64::from(at.node) | u64::from(at.vp) << 32 | u64::from(at.key) << 40;
     let mut words = [0; 16];
@@ -36,14 +39,15 @@ pub fn swap_address(address: u64, at: Address) -> [u8; 16] {
     words
 }
 
-/// What a control packet and those that it waited for are made into, word by word of 64 bits. It is of little-endian words in all data.
+/// The reduction of a control packet with those that it waited for, by words of 64 bits. All data consists of
+/// little-endian words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// The sum of floating-point numbers, in the order of arrival.
+    /// Sum of floating-point numbers, in the order of arrival.
     SumFloat,
-    /// The sum of integers, modulo 2^64.
+    /// Sum of integers, modulo 2^64.
     Sum,
-    /// The greatest, or least, of floating-point numbers; of integers with a sign; without.
+    /// Maximum or minimum of floating-point numbers; of signed integers; of unsigned integers.
     MaxFloat,
     /// See `MaxFloat`.
     MinFloat,
@@ -55,7 +59,7 @@ pub enum Reduction {
     MaxUnsigned,
     /// See `MaxFloat`.
     MinUnsigned,
-    /// Of all bits.
+    /// Bitwise.
     And,
     /// See `And`.
     Or,
@@ -63,7 +67,7 @@ pub enum Reduction {
     Xor,
 }
 
-/// Most words that are reduced at once (`glex.h`).
+/// Maximum number of words that are reduced at once (`glex.h`).
 pub const REDUCED_WORDS: usize = 6;
 
 impl Reduction {
@@ -85,7 +89,7 @@ impl Reduction {
         }
     }
 
-    /// Puts what came into what is here. Words that did not come leave those here as they are.
+    /// Reduces arrived data into local data. Words that did not arrive leave the local ones unchanged.
     fn fold(self, here: &mut [u8], came: &[u8]) {
         for (a, b) in here.chunks_exact_mut(8).zip(came.chunks_exact(8)) {
             let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
@@ -95,42 +99,42 @@ impl Reduction {
     }
 }
 
-/// What a descriptor is in a sequence.
+/// The role of a descriptor in a sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// The first of a sequence: how many control packets it waits for.
+    /// For the first of a sequence: the number of control packets that it waits for.
     pub after: Option<u32>,
-    /// What it takes from the control packet.
+    /// The fields that it takes from the control packet.
     pub swap: Swap,
-    /// What the control packets are made into.
+    /// The reduction of the control packets.
     pub reduction: Option<Reduction>,
 }
 
-/// What a port keeps of control packets.
+/// A port's state of control packets.
 #[derive(Default)]
 pub struct Control {
-    /// Those that no sequence has taken.
+    /// Control packets not yet consumed by a sequence.
     arrived: VecDeque<Vec<u8>>,
-    /// What the sequence at hand swaps in.
+    /// The data that the current sequence swaps in.
     data: Vec<u8>,
 }
 
-/// What is to be done, for a list of requests.
+/// An operation for a list of requests.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What is to be done.
+    /// The operation.
     pub operation: Operation,
-    /// The other ports: several of a collective descriptor.
+    /// The remote ports: several for a collective descriptor.
     pub to: Vec<Address>,
-    /// The address on this side.
+    /// The local address.
     pub local: u64,
-    /// The address on the other.
+    /// The remote address.
     pub remote: u64,
-    /// Bytes of a put or get.
+    /// Size of a put or get, bytes.
     pub bytes: u64,
-    /// How it is carried out.
+    /// Its options.
     pub options: Options,
-    /// What it is in a sequence.
+    /// Its role in a sequence.
     pub step: Step,
 }
 
@@ -140,42 +144,42 @@ impl Request {
         Request { operation, to: to.to_vec(), local, remote, bytes, options, step }
     }
 
-    /// Puts so many bytes from a place here to a place there; more than one port: a collective descriptor.
+    /// Puts `bytes` from a local to a remote address; for more than one port: a collective descriptor.
     pub fn put(to: &[Address], (local, remote, bytes): (u64, u64, u64)) -> Self {
         Request::new(Operation::Put, to, (local, remote, bytes))
     }
 
-    /// Gets so many bytes.
+    /// Gets `bytes`.
     pub fn get(to: Address, (local, remote, bytes): (u64, u64, u64)) -> Self {
         Request::new(Operation::Get, &[to], (local, remote, bytes))
     }
 
-    /// Puts data that is in the descriptor itself; to more than one port: a collective descriptor.
+    /// Puts data in the descriptor itself; for more than one port: a collective descriptor.
     pub fn put_immediate(to: &[Address], remote: u64, data: &[u8]) -> Self {
         Request::new(Operation::Immediate(data.into()), to, (0, remote, data.len() as u64))
     }
 
-    /// A mini-packet; to more than one port: a collective descriptor.
+    /// A mini-packet; for more than one port: a collective descriptor.
     pub fn mini_packet(to: &[Address], data: &[u8]) -> Self {
         Request::new(Operation::Mini(data.into()), to, (0, 0, 0))
     }
 
-    /// A control packet; to more than one port: a collective descriptor.
+    /// A control packet; for more than one port: a collective descriptor.
     pub fn control(to: &[Address], data: &[u8]) -> Self {
         Request::new(Operation::Control(data.into(), false), to, (0, 0, 0))
     }
 
-    /// A control packet that is a mini-packet too, which the other side's program finds.
+    /// A control packet that also delivers a mini-packet to the remote program.
     pub fn control_and_mini_packet(to: &[Address], data: &[u8]) -> Self {
         Request::new(Operation::Control(data.into(), true), to, (0, 0, 0))
     }
 
-    /// Nothing but its local event, or interrupt: tells how far a sequence is.
+    /// Only a local event or interrupt: reports the progress of a sequence.
     pub fn nothing() -> Self {
         Request::new(Operation::Nothing, &[], (0, 0, 0))
     }
 
-    /// A mini-packet of the port to itself: what a sequence swapped in, or summed.
+    /// A mini-packet of the port to itself: the data that a sequence swapped in, or summed.
     pub fn tell(data: &[u8]) -> Self {
         Request::new(Operation::Tell(data.into()), &[], (0, 0, 0))
     }
@@ -185,19 +189,20 @@ impl Request {
         Request { options, ..self }
     }
 
-    /// The same as the first of a sequence that so many control packets set off.
+    /// The same as the first of a sequence that this number of control packets triggers.
     pub fn after(mut self, control_packets: u32) -> Self {
         self.step.after = Some(control_packets);
         self
     }
 
-    /// The same with so much swapped in.
+    /// The same with these fields swapped in.
     pub fn swap(mut self, swap: Swap) -> Self {
         self.step.swap = swap;
         self
     }
 
-    /// The same, with its data reduced with that of the control packets that set it off. The result is also what is swapped in afterwards.
+    /// The same, with its data reduced with that of the control packets that triggered it. Later descriptors
+    /// swap in the result.
     pub fn reduce(mut self, reduction: Reduction) -> Self {
         self.step.reduction = Some(reduction);
         self
@@ -205,7 +210,7 @@ impl Request {
 }
 
 impl Descriptor {
-    /// What it carries itself.
+    /// Its own data.
     fn data_mut(&mut self) -> Option<&mut netloom_fabric::packet::Data> {
         match &mut self.operation {
             Operation::Immediate(data)
@@ -216,7 +221,7 @@ impl Descriptor {
         }
     }
 
-    /// Takes its control packets, and what it swaps in.
+    /// Consumes its control packets, and swaps in their data.
     fn set_off(&mut self, c: &Common, node: u32, port: &mut Port) {
         let Step { after, swap, reduction } = std::mem::take(&mut self.step);
         let control = &mut port.control;
@@ -260,7 +265,8 @@ impl Descriptor {
 }
 
 impl Nic {
-    /// Whether the descriptor at the head of a port's queue may be taken: what it waits for has come.
+    /// Whether the descriptor at the head of a port's queue may be taken: the control packets that it waits
+    /// for have arrived.
     pub(super) fn is_ready(&self, vp: u8) -> bool {
         let Some(first) = self.buffers.get(&vp).and_then(VecDeque::front) else { return false };
         let waits = first.options.fence && self.under_way.get(&vp).is_some_and(|&count| count > 0);
@@ -281,7 +287,7 @@ impl Nic {
         }
     }
 
-    /// A control packet has come to a port.
+    /// A control packet has arrived at a port.
     pub(super) fn control_arrived(
         &mut self,
         c: &Common,

@@ -1,4 +1,4 @@
-//! How operations end, and what is refused.
+//! The status of operations, and errors of calls.
 
 use std::fmt;
 
@@ -6,51 +6,51 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// As it should.
+    /// Success.
     #[default]
     Success,
-    /// A key is not the virtual port's, or there is no such port.
+    /// The key does not match the virtual port, or there is no such port.
     Key,
     /// The memory checker has no item for the address.
     Memory,
-    /// The mini-packet queue had no room.
+    /// The mini-packet queue was full.
     QueueFull,
-    /// The other side did not answer, however often it was asked.
+    /// The other side did not respond to any attempt.
     NoAnswer,
 }
 
 impl Status {
     pub(super) fn of(number: u8) -> Self {
-        // What one side alone can tell is not said to the other.
+        // A status that only one side can determine is not sent to the other.
         [Status::Success, Status::Key, Status::Memory, Status::QueueFull][usize::from(number & 3)]
     }
 }
 
-/// Why a call was refused.
+/// Why a call was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// No virtual port of that kind is left, or no item of the memory checker.
+    /// No virtual port of that kind, or no item of the memory checker, is free.
     Exhausted,
-    /// The port's descriptor queue is full: ask again later.
+    /// The port's descriptor queue is full: try again later.
     QueueFull,
-    /// It is not the process' own, or has never been.
+    /// It does not belong to the process, or does not exist.
     NotOwned,
-    /// A length, address or node that cannot be.
+    /// An invalid length, address or node.
     Invalid,
-    /// Nothing lies in the queue.
+    /// The queue is empty.
     Empty,
-    /// The queue was full, and something was lost.
+    /// The queue was full, and entries were lost.
     Overflow,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Refusal::Exhausted => "none is left",
+            Refusal::Exhausted => "no free resources",
             Refusal::QueueFull => "the descriptor queue is full",
-            Refusal::NotOwned => "it is not the process' own",
-            Refusal::Invalid => "that cannot be",
-            Refusal::Empty => "nothing is there",
+            Refusal::NotOwned => "it does not belong to the process",
+            Refusal::Invalid => "invalid parameter",
+            Refusal::Empty => "the queue is empty",
             Refusal::Overflow => "the queue overflowed",
         })
     }

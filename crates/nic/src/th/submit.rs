@@ -1,5 +1,6 @@
-//! How descriptors come to the NIC (section 2.2): by PIO writes into a port's HDQ; or by a doorbell, scheduling, and a read across
-//! PCI-Express into its SDQ buffer. What is buffered is taken from the ports in turn.
+//! The submission of descriptors to the NIC (section 2.2): by PIO writes to a port's HDQ; or by a doorbell,
+//! scheduling, and a read across PCI-Express into the port's SDQ buffer. Buffered descriptors are taken from
+//! the ports in turn.
 
 use super::descriptor::{Descriptor, Operation};
 use super::node::{Common, PIO_PORTS, PORTS, lock};
@@ -8,25 +9,25 @@ use crate::pcie::{Way, at_host};
 use netloom_node::time::Microticks;
 use std::collections::VecDeque;
 
-/// What a core stores to the NIC.
+/// A core's store to the NIC.
 pub enum Write {
     /// A descriptor, for the HDQ of its port.
     Descriptor(Box<Descriptor>),
-    /// That there is one more descriptor in a port's SDQ.
+    /// A doorbell: a port's SDQ has one more descriptor.
     Doorbell(u8),
-    /// That an item of the memory checker is valid from now on, or no longer.
+    /// An item of the memory checker becomes valid or invalid.
     Refresh(u16, bool),
 }
 
 impl Nic {
-    /// The last store of a core has left it: the lines go over PCI-Express.
+    /// The last store of a core has left it: the lines are sent over PCI-Express.
     pub(super) fn core_writes(&mut self, c: &Common, t: Microticks, write: Write) {
         let bytes = match &write {
             Write::Descriptor(descriptor) => descriptor.length(&c.config),
             Write::Doorbell(_) => 8,
             Write::Refresh(..) => 32,
         };
-        // All lines but the last have gone while the core stored the next.
+        // All lines but the last were sent while the core stored the next.
         let last = (bytes - 1) % 64 + 1;
         for _ in 0..(bytes - last) / 64 {
             self.pcie.send(&c.config.pcie, Way::Down, t, 64);
@@ -36,7 +37,7 @@ impl Nic {
             .at(end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks), Action::Arrived(write));
     }
 
-    /// A store has come to the NIC.
+    /// A store has arrived at the NIC.
     pub(super) fn write_arrived(&mut self, c: &Common, t: Microticks, write: Write) {
         match write {
             Write::Descriptor(descriptor) => {
@@ -52,7 +53,7 @@ impl Nic {
         }
     }
 
-    /// Asks for the next descriptor, of the DMA ports in turn; of one whose buffer has no room none.
+    /// Requests the next descriptor, from the DMA ports in turn; a port with a full buffer is skipped.
     pub(super) fn ask_for_descriptor(&mut self, c: &Common, t: Microticks) {
         let ports = PORTS - PIO_PORTS;
         for turn in 1..=ports {
@@ -77,17 +78,18 @@ impl Nic {
         }
     }
 
-    /// The host's memory has a descriptor, which takes its turn on the way back.
+    /// The host's memory has a descriptor, which is queued for the way back.
     pub(super) fn descriptor_at_host(&mut self, c: &Common, t: Microticks, descriptor: Box<Descriptor>) {
         let end = self.transfer(c, Way::Down, t, descriptor.length(&c.config));
         let there = end + Microticks::of_milliticks(c.config.pcie.crossing_milliticks);
         self.schedule.at(there, Action::Arrived(Write::Descriptor(descriptor)));
     }
 
-    /// Takes descriptors from their ports in turn, as many as can be carried out at once. Without a sender context for the next, none is.
+    /// Takes descriptors from their ports in turn, up to the limit of concurrent transfers. If the next one
+    /// lacks a sender context, none is taken.
     pub(super) fn feed(&mut self, c: &Common, t: Microticks) {
         while self.transfers.len() < c.config.transfers as usize {
-            // What other nodes wait for goes first.
+            // Responses to other nodes go first.
             let answer = self.answers.front().cloned();
             let vp = (1..=PORTS).map(|turn| (self.serve_turn + turn) % PORTS).find(|&vp| self.is_ready(vp));
             let next = answer.as_ref().or_else(|| vp.and_then(|vp| self.buffers.get(&vp)?.front()));
@@ -110,12 +112,13 @@ impl Nic {
             };
             let id = self.new_transfer(descriptor);
             self.schedule.at(ready, Action::Begin(id));
-            // A port may have room for its next.
+            // The port may have space for its next descriptor.
             self.schedule.at(t, Action::Schedule);
         }
     }
 
-    /// The next descriptor of a port, which a collective one is as often as it has children (section 2.5).
+    /// The next descriptor of a port. A collective one is returned once for each of its children (section
+    /// 2.5).
     fn next_use(&mut self, c: &Common, vp: u8) -> Option<Descriptor> {
         self.set_off(c, vp);
         let buffer = self.buffers.get_mut(&vp)?;

@@ -1,4 +1,4 @@
-//! What the processes noted of their transactions, added up.
+//! The sum of the processes' measurements of their transactions.
 
 use super::{
     CHECKED, COMPLETED, Drawn, Exchange, FAILED, FOUND, GIVEN_UP, ISSUED, Kind, PARTLY, RETURNED, WRONG,
@@ -7,7 +7,7 @@ use crate::measured::{Column, Measured};
 use crate::processes::Measurements;
 use std::collections::{HashMap, HashSet};
 
-/// Of how many transactions what is true.
+/// Numbers of transactions by outcome.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     issued: u64,
@@ -15,7 +15,7 @@ struct Tally {
     failed: u64,
     /// Neither ended nor given up, or more than once.
     unaccounted: u64,
-    /// Ended well, but not all there; or given up, since nobody would have told.
+    /// Reported as successful, but with missing data; or given up, since no notification would have come.
     missing: u64,
 }
 
@@ -40,7 +40,7 @@ impl Exchange {
         };
         let nodes_of = |kind: u64| -> HashSet<u32> { all(kind).map(|(node, _)| node).collect() };
         let numbers_of = |kind: u64| -> HashSet<u64> { all(kind).map(|(_, number)| number).collect() };
-        // Who has failed tells nobody how its transactions ended.
+        // Failed nodes do not report how their transactions ended.
         let (alive, checked, found) = (nodes_of(RETURNED), nodes_of(CHECKED), numbers_of(FOUND));
         let nodes = measurements.iter().map(|(node, ..)| node + 1).max().unwrap_or(0);
         let drawn: HashMap<u64, Drawn> = alive.iter().flat_map(|&from| self.all_of(from, nodes)).collect();
@@ -52,7 +52,7 @@ impl Exchange {
         let tally = |kind: Kind| {
             let is_kind = |number: &u64| drawn[number].kind == kind;
             let count = |of: u64| of_alive(of).filter(is_kind).count() as u64;
-            // The data must be there, where the node still is. A get's was looked at when it ended.
+            // The data must be present if the node still works. A get's data was verified when it ended.
             let is_missing = |number: &u64| {
                 (kind == Kind::Get || checked.contains(&drawn[number].to)) && !found.contains(number)
             };
@@ -105,7 +105,7 @@ impl Exchange {
         Measured { title, columns, rows: vec![row] }
     }
 
-    /// All transactions of a node by their numbers, drawn again.
+    /// All transactions of a node by number, drawn again.
     fn all_of(&self, from: u32, nodes: u32) -> Vec<(u64, Drawn)> {
         let mut plan = self.plan(from, nodes);
         (0..self.transactions).map(|n| (self.number(from, n), plan.next())).collect()

@@ -1,4 +1,4 @@
-//! Put bandwidth by size (Figure 2), one way or both.
+//! Put bandwidth by size (Figure 2), in one or both directions.
 
 use super::{AT, Measurements, Path, check_partner, refuse, set_up};
 use crate::measured::{Measured, columns};
@@ -44,7 +44,7 @@ impl Default for Bandwidth {
     }
 }
 
-/// What beginnings and ends are noted as.
+/// Keys of start and end times.
 const BEGIN: u64 = 0;
 const END: u64 = 1;
 
@@ -72,7 +72,7 @@ impl Bandwidth {
     }
 }
 
-/// From the first put to the event of the last at the other side.
+/// Runs the program: from the first put to the event of the last one at the other side.
 pub(super) async fn run(glex: Glex, config: Bandwidth) -> Outcome {
     let Some((endpoint, to)) = set_up(&glex, config.path, config.to, config.bytes)? else { return Ok(()) };
     let (sends, receives) = (glex.node() == 0 || config.both_ways, glex.node() != 0 || config.both_ways);
@@ -82,7 +82,7 @@ pub(super) async fn run(glex: Glex, config: Bandwidth) -> Outcome {
         connect: config.connect,
         ..Options::default()
     };
-    // Puts that are not measured, for what is to be fetched once.
+    // Warm-up puts, for anything that is fetched only once.
     if sends {
         glex.put(endpoint, to, (AT, AT, config.bytes), options(1)).await.in_call("put")?;
     }

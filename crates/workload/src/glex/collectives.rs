@@ -1,5 +1,6 @@
-//! Barriers, broadcasts and sums of all nodes in a tree (sections 2.5 and 4.7): by sequences of descriptors that control packets set off, or
-//! by hosts, which wait for mini-packets and send the next. What each node gets is checked.
+//! Barriers, broadcasts and sums of all nodes in a tree (sections 2.5 and 4.7): by sequences of descriptors
+//! triggered by control packets, or by hosts, which wait for mini-packets and send the next. The results at
+//! each node are verified.
 
 use super::{KEY, Measurements, Path, of, refuse};
 use crate::measured::{Measured, columns};
@@ -34,11 +35,11 @@ impl Default for Collectives {
     }
 }
 
-/// What is measured: a broadcast, a sum, and a barrier, which also parts one from another (section 4.7).
+/// The measured operations: a broadcast, a sum, and a barrier, which also separates operations (section 4.7).
 const OPERATIONS: [Operation; 4] =
     [Operation::Barrier, Operation::Broadcast, Operation::Barrier, Operation::Sum];
 
-/// Words that a NIC sums at once.
+/// Maximum number of words that a NIC sums at once.
 const WORDS: u64 = 6;
 
 impl Collectives {
@@ -55,7 +56,7 @@ impl Collectives {
         Ok(())
     }
 
-    /// From when the last has come to it, or for a broadcast its first, until the last is done: the mean.
+    /// Mean time from when the last node starts, or for a broadcast the first, until the last node is done.
     pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
         let mean = |which: u64| {
             let one = |round: u64| {
@@ -73,7 +74,7 @@ impl Collectives {
     }
 }
 
-/// A node's place in the tree.
+/// A node's position in the tree.
 struct Place {
     endpoint: u8,
     tree: Tree,
@@ -86,7 +87,7 @@ impl Place {
         Ok(Place { endpoint, tree: Tree::regular(glex.node(), glex.nodes(), config.degree, address) })
     }
 
-    /// An operation by hosts. Returns what came down.
+    /// An operation by hosts. Returns the data from the parent.
     async fn by_hosts(&self, glex: &Glex, operation: Operation, mine: &[u8]) -> Result<Vec<u8>, Failure> {
         let options = Options::default();
         let mut data = mine.to_vec();

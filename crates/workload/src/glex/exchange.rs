@@ -1,4 +1,4 @@
-//! Transactions at random on TH Express NICs: see [`crate::exchange`].
+//! Random transactions on TH Express NICs: see [`crate::exchange`].
 
 use super::{AT, KEY, refuse};
 use crate::exchange::{Exchange, Interface, Kind, Places};
@@ -98,7 +98,7 @@ impl OnTh {
     }
 }
 
-/// Refuses what this interface has not.
+/// Checks for operations that this interface does not support.
 pub(super) fn check(config: &Exchange) -> Result<(), ConfigError> {
     if config.has(Kind::Atomic) {
         return refuse(
@@ -109,7 +109,7 @@ pub(super) fn check(config: &Exchange) -> Result<(), ConfigError> {
     if config.has(Kind::Get) && !config.connect && config.give_up_us == 0.0 {
         return refuse(
             "give_up_us",
-            "expected more than 0 for gets without connections, since of a lost one nobody hears, found 0",
+            "expected more than 0 for gets without connections, since lost ones are not reported, found 0",
         );
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! Latencies (Table 1): half a ping-pong of immediate puts and of puts, seen by their events, and of mini-packets.
+//! Latencies (Table 1): half a ping-pong of immediate puts and of puts, detected by their events, and of
+//! mini-packets.
 
 use super::{AT, Measurements, Path, check_partner, of, refuse, set_up};
 use crate::measured::{Measured, columns};
@@ -47,7 +48,7 @@ impl Latency {
         Ok(())
     }
 
-    /// The shortest of each, as the paper has them.
+    /// The minimum of each, as in the paper.
     pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
         let least = |kind: u64| of(measurements, kind).fold(f64::INFINITY, f64::min) / second * 1e6;
         Measured {
@@ -58,7 +59,7 @@ impl Latency {
     }
 }
 
-/// One operation, of which only the other side hears.
+/// One operation, which only notifies the other side.
 async fn send(glex: &Glex, endpoint: u8, to: Address, operation: u64, config: &Latency) -> Outcome {
     let options = Options { remote_event: Some(0), connect: config.connect, ..Options::default() };
     let data = vec![1; config.bytes as usize];

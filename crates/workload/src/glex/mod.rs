@@ -1,5 +1,5 @@
-//! Programs on TH Express NICs, written on their programming interface: the benchmarks behind the figures of Pang et al., "The TH Express
-//! high performance interconnect networks", section 5.
+//! Programs on TH Express NICs, written for their programming interface: the benchmarks of the figures in
+//! Pang et al., "The TH Express high performance interconnect networks", section 5.
 //!
 //! Each node runs one process, with an endpoint whose number and key are the same on all.
 
@@ -28,7 +28,7 @@ use std::pin::Pin;
 /// The key of all endpoints.
 const KEY: u16 = 1;
 
-/// Where each process' memory lies that others reach.
+/// Start address of each process's memory that others access.
 const AT: u64 = 1 << 32;
 
 /// How endpoints get their descriptors.
@@ -50,7 +50,7 @@ impl Path {
     }
 }
 
-/// Such a program.
+/// A program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "program", rename_all = "kebab-case")]
 pub enum GlexConfig {
@@ -82,7 +82,7 @@ impl GlexConfig {
     /// Checks the values against the machine.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self, nodes: u32) -> Result<(), ConfigError> {
         match self {
             GlexConfig::Latency(c) => c.check(nodes),
@@ -92,7 +92,7 @@ impl GlexConfig {
         }
     }
 
-    /// What the programs of all processes measured, in the order of nodes.
+    /// The measurements of all processes, by node.
     pub fn measured(&self, measurements: &Measurements, ticks_per_second: u64) -> Measured {
         // Microticks of a second.
         let second = ticks_per_second as f64 * 1e6;
@@ -105,7 +105,7 @@ impl GlexConfig {
     }
 }
 
-/// The program of a process, on a machine of so many ticks a second.
+/// The program of a process, on a machine with this number of ticks per second.
 pub fn program(
     config: &GlexConfig,
     glex: Glex,
@@ -119,7 +119,7 @@ pub fn program(
     }
 }
 
-/// An endpoint with memory, and the other's address; none for nodes that take no part.
+/// Creates an endpoint with memory, and returns the other's address; `None` for nodes that take no part.
 fn set_up(glex: &Glex, path: Path, to: u32, bytes: u64) -> Result<Option<(u8, Address)>, Failure> {
     let node = match glex.node() {
         0 => to,

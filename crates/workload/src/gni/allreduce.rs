@@ -1,5 +1,5 @@
-//! Sums over all nodes by the collective engine ("Reductions and Barriers", Figure 15): of one process a node. What the processes of a
-//! node do among themselves before and after is no part of it.
+//! Sums over all nodes by the collective engine ("Reductions and Barriers", Figure 15), with one process per
+//! node. Work among the processes of a node before and after is not included.
 
 use super::{Measurements, of, refuse, set_up};
 use crate::measured::{Measured, columns};

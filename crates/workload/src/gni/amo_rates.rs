@@ -1,4 +1,5 @@
-//! Rates of atomic operations ("Aries Performance", last paragraphs): all nodes on one variable of node 0, or on many at random.
+//! Rates of atomic operations ("Aries Performance", last paragraphs): all nodes on one variable of node 0, or
+//! on many at random.
 
 use super::{BEGIN, END, Measurements, refuse, set_up, span};
 use crate::measured::{Measured, columns};
@@ -19,13 +20,13 @@ use serde::{Deserialize, Serialize};
 pub struct AmoRates {
     /// Operations of each process.
     pub operations: u32,
-    /// Processes of a node.
+    /// Processes per node.
     pub processes: u32,
     /// Variables, of which each operation takes one at random.
     pub variables: u64,
     /// Size of their pages: 4096, or a power of two up to 64 GB.
     pub page_B: u64,
-    /// What the random variables are drawn from.
+    /// Seed of the random variables.
     pub seed: u64,
 }
 
@@ -68,7 +69,7 @@ impl AmoRates {
 
 pub(super) async fn run(gni: Gni, config: AmoRates) -> Outcome {
     let page = PageSize::new(config.page_B).expect("checked");
-    // The variables are those of the first process.
+    // The variables belong to the first process.
     let bytes = (8 * config.variables).max(64);
     let memory = set_up(&gni, bytes, page)?;
     if gni.place() == 0 {

@@ -1,4 +1,4 @@
-//! Put bandwidth by size (Figure 12), one way or both.
+//! Put bandwidth by size (Figure 12), in one or both directions.
 
 use super::{AT, BEGIN, END, Measurements, check_partner, refuse, set_up, span};
 use crate::measured::{Measured, columns};
@@ -21,11 +21,11 @@ pub struct Bandwidth {
     pub bytes: u64,
     /// Puts of each process.
     pub puts: u32,
-    /// Processes of a node.
+    /// Processes per node.
     pub processes: u32,
     /// Whether the other node puts too.
     pub both_ways: bool,
-    /// From so many bytes on the block transfer engine does it.
+    /// Minimum size of a put by the block transfer engine, bytes.
     pub block_from_B: u64,
     /// Puts of a process that may be without their events.
     pub outstanding: u32,
@@ -80,7 +80,7 @@ pub(super) async fn run(gni: Gni, config: Bandwidth) -> Outcome {
         _ => return Ok(()),
     };
     let queue = gni.cq_create(1 << 12);
-    // A put that is not measured, for what is to be fetched once.
+    // A warm-up put, for anything that is fetched only once.
     let to = Endpoint::new(other, gni.process());
     let first = Post { queue: Some(queue), ..Post::new(PostKind::RdmaPut, AT, AT, memory, 64) };
     gni.post_rdma(to, first).await.in_call("post_rdma")?;
@@ -91,7 +91,7 @@ pub(super) async fn run(gni: Gni, config: Bandwidth) -> Outcome {
     gni.measure(BEGIN, gni.now());
     if config.bytes < config.block_from_B {
         let data = vec![1; config.bytes as usize];
-        // A put begins where its window does: each costs a store to the descriptor.
+        // A put starts at its window's base: each costs a store to the descriptor.
         for _ in 0..config.puts {
             gni.compute_milliticks(gni.core().library_milliticks).await;
             gni.fma_set(d, window).await.in_call("fma_set")?;

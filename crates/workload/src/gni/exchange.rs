@@ -1,4 +1,4 @@
-//! Transactions at random on Aries NICs: see [`crate::exchange`].
+//! Random transactions on Aries NICs: see [`crate::exchange`].
 
 use super::{AT, register, sign_on};
 use crate::exchange::{Exchange, Interface, Places};
@@ -9,7 +9,7 @@ use netloom_nic::aries::status::Status;
 use netloom_node::process::{Failure, InCall, Outcome};
 use netloom_node::time::Microticks;
 
-/// Longest put or get by the core's own stores, bytes: others are the block transfer engine's.
+/// Maximum size of a put or get by the core's own stores, bytes: larger ones use the block transfer engine.
 const FMA_MAX_B: u64 = 4096;
 
 struct OnAries {
@@ -78,13 +78,13 @@ impl Interface for OnAries {
     }
 
     fn tells_of_gets(&self) -> bool {
-        // A request without a response has a time-out.
+        // A request without a response times out.
         true
     }
 }
 
 impl OnAries {
-    /// Posts an operation, which may be of two kinds: a short one, and one of the block transfer engine.
+    /// Posts an operation of one of two kinds: a short one, or one of the block transfer engine.
     async fn post(&self, to: u32, places: Places, id: u32, (short, long): (PostKind, PostKind)) -> Outcome {
         let Places { local, remote, bytes } = places;
         let is_short = bytes <= FMA_MAX_B;

@@ -1,4 +1,5 @@
-//! Latencies by size (Figure 11): half a ping-pong of puts that the other side sees in its memory, and gets until their flag is there.
+//! Latencies by size (Figure 11): half a ping-pong of puts that the other side detects in its memory, and
+//! gets until their flag is set.
 
 use super::{AT, Measurements, check_partner, of, refuse, set_up};
 use crate::measured::{Measured, columns};
@@ -29,7 +30,7 @@ impl Default for Latency {
     }
 }
 
-/// Where gets come to, and their flag.
+/// The destination of gets, and their flag.
 const HERE: u64 = AT + (1 << 20);
 const FLAG: u64 = AT + (2 << 20);
 
@@ -59,7 +60,7 @@ impl Latency {
     }
 }
 
-/// A put of `bytes` to the start of the other's memory: a word by a launch, more by the window.
+/// A put of `bytes` to the start of the other's memory: one word by a launch, more through the window.
 async fn put(gni: &Gni, to: u32, bytes: u64, value: u8) -> Outcome {
     let d = gni.descriptor();
     if bytes == 8 {
@@ -101,7 +102,7 @@ pub(super) async fn run(gni: Gni, config: Latency) -> Outcome {
         if place != 0 {
             continue;
         }
-        // Gets of as many lines have a flag each, which all must have come.
+        // Gets of several lines have a flag for each, all of which must be set.
         let lines = bytes.div_ceil(64);
         for round in 0..=config.rounds {
             let begin = gni.now();

@@ -1,7 +1,8 @@
-//! Programs on Aries NICs, written on their programming interface: the benchmarks behind the figures of the Cray XC paper (Alverson et
-//! al., "Aries Performance").
+//! Programs on Aries NICs, written for their programming interface: the benchmarks of the figures in the Cray
+//! XC paper (Alverson et al., "Aries Performance").
 //!
-//! The machine's nodes are one job, [`PTAG`] and [`COOKIE`]; each node runs [`GniConfig::processes`] processes.
+//! The machine's nodes are one job, [`PTAG`] and [`COOKIE`]; each node runs [`GniConfig::processes`]
+//! processes.
 
 pub mod allreduce;
 pub mod amo_rates;
@@ -34,7 +35,7 @@ pub const PTAG: u8 = 1;
 /// The job's cookie.
 pub const COOKIE: u32 = 1;
 
-/// Where each process' memory lies that others reach.
+/// Start address of each process's memory that others access.
 const AT: u64 = 1 << 32;
 
 /// The job of all nodes.
@@ -42,7 +43,7 @@ pub fn job(nodes: u32) -> Job {
     Job::new(PTAG, COOKIE, 0..nodes)
 }
 
-/// Such a program.
+/// A program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "program", rename_all = "kebab-case")]
 pub enum GniConfig {
@@ -75,7 +76,7 @@ impl Workload for GniConfig {
 }
 
 impl GniConfig {
-    /// Processes of each node.
+    /// Processes per node.
     pub fn processes(&self) -> u32 {
         match self {
             GniConfig::Latency(_) | GniConfig::Allreduce(_) | GniConfig::Exchange(_) => 1,
@@ -88,7 +89,7 @@ impl GniConfig {
     /// Checks the values against the machine.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self, nodes: u32) -> Result<(), ConfigError> {
         match self {
             GniConfig::Latency(c) => c.check(nodes),
@@ -100,7 +101,7 @@ impl GniConfig {
         }
     }
 
-    /// What the programs of all processes measured, in the order of nodes.
+    /// The measurements of all processes, by node.
     pub fn measured(&self, measurements: &Measurements, ticks_per_second: u64) -> Measured {
         // Microticks of a second.
         let second = ticks_per_second as f64 * 1e6;
@@ -115,7 +116,7 @@ impl GniConfig {
     }
 }
 
-/// The program of a process, on a machine of so many ticks a second.
+/// The program of a process, on a machine with this number of ticks per second.
 pub fn program(
     config: &GniConfig,
     gni: Gni,
@@ -131,7 +132,8 @@ pub fn program(
     }
 }
 
-/// Signs on and registers memory, which has the same handle on all nodes: the process' number among the job's virtual ones.
+/// Attaches and registers memory, which has the same handle on all nodes: the process's number among the
+/// job's virtual ones.
 fn set_up(gni: &Gni, bytes: u64, page: PageSize) -> Result<MemHandle, Failure> {
     sign_on(gni)?;
     register(gni, bytes, page)
@@ -142,17 +144,17 @@ fn sign_on(gni: &Gni) -> Outcome {
 }
 
 fn register(gni: &Gni, bytes: u64, page: PageSize) -> Result<MemHandle, Failure> {
-    // The first process of a node to come here does it for all.
+    // The first process of a node does it for all.
     let _ = gni.reserve_virtual_handles(gni.processes().into());
     let options = MemOptions { page, virtual_mdh: Some(gni.process().into()), ..MemOptions::default() };
     gni.mem_register(AT, bytes, options).in_call("mem_register")
 }
 
-/// What beginnings and ends are noted as.
+/// Keys of start and end times.
 const BEGIN: u64 = 1 << 32;
 const END: u64 = BEGIN + 1;
 
-/// From the first beginning to the last end, seconds.
+/// Time from the first start to the last end, seconds.
 fn span(measurements: &Measurements, second: f64) -> f64 {
     crate::processes::span(measurements, (BEGIN, END), second)
 }

@@ -1,4 +1,5 @@
-//! Put rates by processes (Figure 13): words by FMA launch, to memory whose handle is the same for all (vMDH), or changes with each.
+//! Put rates by processes (Figure 13): words by FMA launch, to memory whose handle is the same for all
+//! (vMDH), or changes with each put.
 
 use super::{BEGIN, END, Measurements, check_partner, refuse, set_up};
 use crate::measured::{Measured, columns};
@@ -19,7 +20,7 @@ pub struct PutRates {
     pub to: u32,
     /// Puts of each process.
     pub puts: u32,
-    /// Processes of a node.
+    /// Processes per node.
     pub processes: u32,
     /// Whether the memory domain handle is written for each put.
     pub changes_handle: bool,
@@ -44,7 +45,7 @@ impl PutRates {
     }
 
     pub(super) fn measured(&self, measurements: &Measurements, second: f64) -> Measured {
-        // Processes that share a core are slower than others: each has a rate of its own.
+        // Processes that share a core are slower than others, so each has its own rate.
         let own = |(_, _, measurements): &(u32, u32, Vec<Measurement>)| {
             let of = |kind| measurements.iter().find(|n| n.key == kind).map(|n| n.value as f64);
             Some(f64::from(self.puts) * second / (of(END)? - of(BEGIN)?))

@@ -8,8 +8,9 @@
 //!               u32 count and u32 first index of those that wait for its finish; the same for its start
 //! ```
 //!
-//! The reader believes nothing: every offset and count is held against the length of the file before it is used, and
-//! blocks and lists may not share bytes, so that memory is bounded by a few times the length of the file.
+//! The reader trusts no value: every offset and count is checked against the length of the file before it is
+//! used, and blocks and lists may not share bytes, so that memory is bounded by a few times the length of the
+//! file.
 
 use std::io::{self, Write};
 
@@ -27,19 +28,19 @@ const NODE: usize = 39;
 /// Offsets count from after the magic.
 const BASE: usize = 8;
 
-/// What is wrong with a binary file, and where.
+/// An error in a binary file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {offset}{}: {fault}", rank.map(|r| format!(", rank {r}")).unwrap_or_default())]
 pub struct BinaryError {
-    /// Where in the file, from 0.
+    /// Offset in the file, from 0.
     pub offset: u64,
-    /// In which rank's part, if in any.
+    /// The rank, if in a rank's part.
     pub rank: Option<u32>,
-    /// What is wrong there.
+    /// The error.
     pub fault: BinaryFault,
 }
 
-/// What is wrong with a binary file.
+/// An error in a binary file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BinaryFault {
     /// It does not begin with [`MAGIC`].
@@ -48,14 +49,14 @@ pub enum BinaryFault {
     /// It, or a rank's block, ends too early.
     #[error("{what} need {need} bytes, only {left} are left")]
     Truncated {
-        /// What should be here.
+        /// The missing item.
         what: &'static str,
         /// Its length, bytes.
         need: u64,
-        /// What is left of the file or block, bytes.
+        /// Bytes left in the file or block.
         left: u64,
     },
-    /// A block is not behind the one before it and inside the file.
+    /// A block does not follow the one before it, or is not inside the file.
     #[error("expected a block within {from}..{to} after byte 8, found {start}..{end}")]
     Block {
         /// The end of the block before.
@@ -67,10 +68,10 @@ pub enum BinaryFault {
         /// Its end.
         end: u64,
     },
-    /// A block goes on after its last whole index.
+    /// A block continues after its last whole index.
     #[error("{0} bytes are left over at the end of the block")]
     LeftOver(u64),
-    /// An operation is none of the three.
+    /// Unknown operation kind.
     #[error("expected operation 1 (send), 2 (receive) or 3 (calc), found {0}")]
     Kind(u8),
     /// A peer is not among the ranks.
@@ -78,19 +79,19 @@ pub enum BinaryFault {
     PeerOutOfRange {
         /// The peer.
         peer: u32,
-        /// How many ranks the header says.
+        /// Number of ranks in the header.
         ranks: u32,
     },
     /// A send's tag would match any.
     #[error("a send needs a tag of its own, found {ANY}, which stands for any")]
     SendToAnyTag,
-    /// There is no such collective operation.
+    /// Unknown collective operation.
     #[error("collective operation {0} does not exist: there are {count}, from 0", count = COLLECTIVES.len())]
     NoCollective(u32),
     /// A rank takes part in other collective operations than rank 0.
     #[error(transparent)]
     Collectives(#[from] OtherCollectives),
-    /// A CPU or network interface is above what the header calls the highest.
+    /// A CPU or network interface exceeds the header's maximum.
     #[error("{what} {found} is above the highest of the header, {highest}")]
     AboveHighest {
         /// `CPU` or `network interface`.
@@ -100,52 +101,53 @@ pub enum BinaryFault {
         /// The header's.
         highest: u8,
     },
-    /// A list of waiting operations reaches beyond the block's indices.
+    /// A list of waiting operations exceeds the block's indices.
     #[error("a list of {count} from index {first} reaches beyond the {indices} indices of the block")]
     List {
         /// Its length.
         count: u32,
         /// Its first index.
         first: u32,
-        /// How many indices the block holds.
+        /// Number of indices in the block.
         indices: u64,
     },
-    /// The lists of a block do not use up its indices.
+    /// The lists of a block do not use all of its indices.
     #[error("all lists together hold {listed} of the {indices} indices of the block")]
     Lists {
         /// Sum of the lists' lengths.
         listed: u64,
-        /// How many indices the block holds.
+        /// Number of indices in the block.
         indices: u64,
     },
-    /// An index is no operation of the rank.
+    /// An index is not that of an operation of the rank.
     #[error("operation {index} does not exist: there are {nodes}, from 0")]
     Waiting {
         /// The index.
         index: u32,
-        /// How many operations the rank has.
+        /// Number of operations of the rank.
         nodes: u32,
     },
     /// An operation depends on itself.
     #[error("operation {0} cannot depend on itself")]
     SelfDependency(u32),
-    /// An operation's number of dependencies is not how often it is listed.
+    /// An operation's number of dependencies differs from the number of lists that contain it.
     #[error("operation {node} states {stated} dependencies, the lists name it {listed} times")]
     Dependencies {
         /// The operation.
         node: u32,
-        /// What it states.
+        /// The stated number.
         stated: u32,
-        /// How often it is listed.
+        /// The number of lists that contain it.
         listed: u32,
     },
-    /// An all-to-all-v is not followed by what there is for each rank from 1 on, or something else is.
+    /// An all-to-all-v is not followed by one block for each rank from 1 on, or such a block follows another
+    /// operation.
     #[error("expected what a rank has for each of ranks 1 to {} behind an all-to-all-v, and only there", .ranks - 1)]
     Blocks {
-        /// How many ranks there are.
+        /// Number of ranks.
         ranks: u32,
     },
-    /// Something depends on what belongs to an all-to-all-v, or that depends on something.
+    /// A block of an all-to-all-v has or is a dependency.
     #[error("what a rank has for another in an all-to-all-v has no dependencies of its own")]
     BlockDepends,
     /// The roots are not the operations without dependencies, in order.
@@ -153,12 +155,12 @@ pub enum BinaryFault {
         "expected the roots to be the {expected} operations without dependencies, in order, found {found} roots"
     )]
     Roots {
-        /// How many operations have no dependencies.
+        /// Number of operations without dependencies.
         expected: u32,
-        /// How many roots are stated.
+        /// Number of stated roots.
         found: u32,
     },
-    /// Operations wait for each other.
+    /// Operations wait for each other in a cycle.
     #[error("{} operations wait for each other, among them {}", .0.len(), .0[0])]
     Cycle(Vec<u32>),
     /// A rank has more operations or dependencies than fit its indices.
@@ -171,9 +173,9 @@ pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC.to_le_bytes())
 }
 
-/// Bytes of the file with a place to read from.
+/// A read position in the bytes of the file.
 struct Cursor<'a> {
-    /// The file up to the end of the part that may be read.
+    /// The file up to the end of the readable part.
     bytes: &'a [u8],
     at: usize,
     rank: Option<u32>,
@@ -184,7 +186,7 @@ impl<'a> Cursor<'a> {
         BinaryError { offset: offset as u64, rank: self.rank, fault }
     }
 
-    /// Takes `count` things of `size` bytes.
+    /// Takes `count` items of `size` bytes.
     fn take(&mut self, what: &'static str, count: u32, size: usize) -> Result<&'a [u8], BinaryError> {
         let need = u64::from(count) * size as u64;
         let left = self.bytes.len() - self.at;
@@ -209,7 +211,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// What the header says.
+/// The limits in the header.
 struct Limits {
     ranks: u32,
     cpu: u8,
@@ -219,7 +221,7 @@ struct Limits {
 /// Reads a trace from the binary form.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error in it.
 pub fn read(bytes: &[u8]) -> Result<Trace, BinaryError> {
     let mut file = Cursor { bytes, at: 0, rank: None };
     let header = file.take("the header would", 1, HEADER)?;
@@ -273,11 +275,11 @@ fn read_rank(
     }
     let (indices, indices_len) = (&block.bytes[indices_at..], left as u64 / 4);
 
-    // An earlier rank that was refused may have left something behind.
+    // An earlier rank that was rejected may have left nodes behind.
     builder.nodes.clear();
     builder.dependencies.clear();
     let mut listed = 0;
-    // The blocks that an all-to-all-v still lacks, and the rank that the next is for.
+    // The missing blocks of the last all-to-all-v, and the rank of the next one.
     let (mut lacks, mut next) = (0, 0);
     for (node, record) in (0..).zip(nodes.chunks_exact(NODE)) {
         let at = nodes_at + node as usize * NODE;
@@ -290,7 +292,7 @@ fn read_rank(
         builder.nodes.push(read);
         for (field, on_start) in [(23, false), (31, true)] {
             let (count, first) = (u32_at(record, field), u32_at(record, field + 4));
-            // The first index of an empty list means nothing.
+            // The first index of an empty list is meaningless.
             if count == 0 {
                 continue;
             }
@@ -301,7 +303,7 @@ fn read_rank(
                 let fault = BinaryFault::List { count, first, indices: indices_len };
                 return Err(block.error(at + field, fault));
             }
-            // Checked before anything is kept: lists that share indices could hold far more than the file.
+            // Checked before anything is stored: lists that share indices could hold far more than the file.
             listed += u64::from(count);
             if listed > indices_len {
                 return Err(block.error(at + field, BinaryFault::Lists { listed, indices: indices_len }));
@@ -351,7 +353,7 @@ fn read_rank(
     Ok(rank)
 }
 
-/// Reads an operation. An error comes with the place in the record.
+/// Reads an operation. An error has its position in the record.
 fn read_node(record: &[u8], limits: &Limits) -> Result<Node, (usize, BinaryFault)> {
     let kind = match record[4] {
         1 => Kind::Send,
@@ -378,7 +380,7 @@ fn read_node(record: &[u8], limits: &Limits) -> Result<Node, (usize, BinaryFault
     }
     let any_source = kind == Kind::Receive && node.peer == ANY;
     match kind {
-        // These mean nothing here; one value for all keeps equal traces equal.
+        // These are meaningless here; fixed values keep equal traces equal.
         Kind::Calc => (node.peer, node.tag, node.nic) = (0, 0, 0),
         Kind::Collective if node.peer as usize >= COLLECTIVES.len() => {
             return Err((5, BinaryFault::NoCollective(node.peer)));
@@ -402,12 +404,12 @@ fn read_node(record: &[u8], limits: &Limits) -> Result<Node, (usize, BinaryFault
 /// Writes a trace in the binary form.
 ///
 /// # Errors
-/// What the writer says.
+/// Those of the writer.
 pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     let (cpu, nic) = trace.highest_cpu_and_nic();
     let ranks = trace.ranks();
     out.write_all(&MAGIC.to_le_bytes())?;
-    // Readers give no trace 2^32 ranks.
+    // Readers reject traces with 2^32 ranks.
     out.write_all(&(ranks.len() as u32).to_le_bytes())?;
     out.write_all(&[cpu, nic])?;
     let mut start = (HEADER - BASE + RANK_ENTRY * ranks.len()) as u64;
@@ -421,7 +423,7 @@ pub fn write(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     ranks.iter().try_for_each(|rank| write_rank(rank, out))
 }
 
-/// The operations that wait for nothing.
+/// The operations without dependencies.
 fn roots(rank: &RankTrace) -> impl Iterator<Item = u32> + '_ {
     (0..rank.nodes().len() as u32).filter(|&node| rank.dependencies(node) == 0)
 }

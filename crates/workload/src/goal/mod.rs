@@ -1,9 +1,10 @@
 //! Traces of real programs in GOAL, the format of LogGOPSim: for each rank a graph of sends, receives and
 //! computations, each of which starts once others have finished (`requires`) or started (`irequires`).
 //!
-//! [`load`] reads a file in any of its forms: text ([`text`]), binary ([`binary`]), either of them gzipped. A
-//! [`Trace`] in memory takes 36 bytes an operation and 4 bytes a dependency; [`replay`] runs it. Whatever a
-//! parser accepts is sound: peers exist, dependencies are inside their rank and free of cycles.
+//! [`load`] reads a file in any of its forms: text ([`text`]) or binary ([`binary`]), optionally gzipped. A
+//! [`Trace`] in memory takes 36 bytes per operation and 4 bytes per dependency; [`replay`] runs it. Every
+//! trace that a parser accepts is valid: peers exist, and dependencies are within their rank and free of
+//! cycles.
 
 pub mod binary;
 pub mod replay;
@@ -20,7 +21,7 @@ use crate::skeleton::collective::Operation;
 use binary::BinaryError;
 use text::TextError;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -32,15 +33,15 @@ pub enum Kind {
     Calc = 3,
     /// Takes part in a collective operation of all ranks.
     Collective = 4,
-    /// No operation of its own: what a rank has for another in the all-to-all-v before it, whose own size is what it has for rank 0. The
-    /// ranks from 1 on have one each, in order.
+    /// Not an operation of its own: the block that a rank has for another in the preceding all-to-all-v,
+    /// whose own size is that for rank 0. There is one for each rank from 1 on, in order.
     Block = 5,
 }
 
 /// The peer of a receive from any source, and the tag of one of any tag.
 pub const ANY: u32 = u32::MAX;
 
-/// Collective operations by the words that traces have for them.
+/// Collective operations by their keywords in traces.
 pub const COLLECTIVES: [(&str, Operation); 7] = [
     ("barrier", Operation::Barrier),
     ("bcast", Operation::Broadcast),
@@ -56,39 +57,40 @@ pub const COLLECTIVES: [(&str, Operation); 7] = [
 pub struct Node {
     /// Length of the message or of a rank's data in a collective operation, bytes, or of the computation, ns.
     pub size: u64,
-    /// The other rank; [`ANY`] where a receive takes any. Of a collective operation its place in [`COLLECTIVES`]. 0 for a computation.
+    /// The other rank; [`ANY`] for a receive from any source. For a collective operation its index in
+    /// [`COLLECTIVES`]. 0 for a computation.
     pub peer: u32,
-    /// The tag; [`ANY`] where a receive takes any. 0 for a computation.
+    /// The tag; [`ANY`] for a receive with any tag. 0 for a computation.
     pub tag: u32,
-    /// What it does.
+    /// Its kind.
     pub kind: Kind,
-    /// Which CPU of its node it belongs to.
+    /// The CPU of its node.
     pub cpu: u8,
-    /// Which network interface of its node it uses. 0 for a computation.
+    /// The network interface of its node. 0 for a computation.
     pub nic: u8,
 }
 
-/// The operations of one rank and what each waits for.
+/// The operations of one rank and their dependencies.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct RankTrace {
     nodes: Box<[Node]>,
-    /// How many dependencies each operation has.
+    /// Number of dependencies of each operation.
     waits: Box<[u32]>,
-    /// Where the lists of each operation `i` begin in `waiting`: those who wait for its finish at `2 * i`, for its
-    /// start at `2 * i + 1`. One more at the end.
+    /// Start of the lists of each operation `i` in `waiting`: the operations that wait for its finish at `2 *
+    /// i`, for its start at `2 * i + 1`. One more entry at the end.
     first: Box<[u32]>,
     waiting: Box<[u32]>,
-    /// Where its collective operations are among the operations.
+    /// Indices of its collective operations.
     collectives: Box<[u32]>,
 }
 
 impl Node {
-    /// The collective operation that it takes part in, if it does.
+    /// Its collective operation, if it is one.
     pub fn collective(&self) -> Option<Operation> {
         (self.kind == Kind::Collective).then(|| COLLECTIVES[self.peer as usize].1)
     }
 
-    /// Blocks that follow it in a trace of so many ranks.
+    /// Number of blocks that follow it in a trace with this number of ranks.
     fn blocks(&self, ranks: u32) -> u32 {
         if self.collective() == Some(Operation::AllToAllV) { ranks - 1 } else { 0 }
     }
@@ -100,27 +102,28 @@ impl RankTrace {
         &self.nodes
     }
 
-    /// The collective operations that it takes part in, in the order of the file, in which it does: place in [`COLLECTIVES`] and bytes.
+    /// Its collective operations in the order of the file, which is the order of execution: index in
+    /// [`COLLECTIVES`] and bytes.
     pub fn collectives(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.collectives.iter().map(|&at| &self.nodes[at as usize]).map(|node| (node.peer, node.size))
     }
 
-    /// What it has for a rank in its collective operation of that number, an all-to-all-v, bytes.
+    /// The size of its block for a rank in its collective operation with this number, an all-to-all-v, bytes.
     pub fn block(&self, number: u32, to: u32) -> u64 {
         self.nodes[(self.collectives[number as usize] + to) as usize].size
     }
 
-    /// How many dependencies an operation has, of both kinds.
+    /// Number of dependencies of an operation, of both kinds.
     pub fn dependencies(&self, node: u32) -> u32 {
         self.waits[node as usize]
     }
 
-    /// The operations that wait for this one to finish (they `require` it).
+    /// The operations that wait for this one to finish (which `require` it).
     pub fn after_finish(&self, node: u32) -> &[u32] {
         self.list(2 * node as usize)
     }
 
-    /// The operations that wait for this one to start (they `irequire` it).
+    /// The operations that wait for this one to start (which `irequire` it).
     pub fn after_start(&self, node: u32) -> &[u32] {
         self.list(2 * node as usize + 1)
     }
@@ -129,7 +132,7 @@ impl RankTrace {
         &self.waiting[self.first[at] as usize..self.first[at + 1] as usize]
     }
 
-    /// All dependencies of the rank.
+    /// Number of dependencies of the rank.
     pub fn dependencies_len(&self) -> usize {
         self.waiting.len()
     }
@@ -147,7 +150,7 @@ impl Trace {
         &self.ranks
     }
 
-    /// The messages that it sends: source, destination and bytes.
+    /// Its messages: source, destination and bytes.
     pub fn messages(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         (0..).zip(&self.ranks).flat_map(|(rank, trace)| {
             let sends = trace.nodes.iter().filter(|n| n.kind == Kind::Send);
@@ -155,7 +158,7 @@ impl Trace {
         })
     }
 
-    /// The highest number of a CPU that an operation names, and of a network interface.
+    /// The highest CPU number and network interface number of any operation.
     pub fn highest_cpu_and_nic(&self) -> (u8, u8) {
         let nodes = || self.ranks.iter().flat_map(|r| &r.nodes);
         (nodes().map(|n| n.cpu).max().unwrap_or(0), nodes().map(|n| n.nic).max().unwrap_or(0))
@@ -168,19 +171,19 @@ impl Trace {
     "all ranks take part in the same collective operations; number {number} of rank 0 is {first}, that of rank {rank} {here}"
 )]
 pub struct OtherCollectives {
-    /// Which of them, from 1.
+    /// Its number among them, from 1.
     pub number: usize,
     /// The rank.
     pub rank: u32,
-    /// What it is there.
+    /// The operation on rank 0.
     pub first: String,
-    /// What it is here.
+    /// The operation on this rank.
     pub here: String,
 }
 
 fn same_collectives(first: &RankTrace, own: &RankTrace, rank: u32) -> Result<(), OtherCollectives> {
     let lengths = |(which, bytes)| match COLLECTIVES[which as usize].1 {
-        // Each rank has its own.
+        // Each rank has its own block sizes.
         Operation::AllToAllV => (which, 0),
         _ => (which, bytes),
     };
@@ -203,20 +206,20 @@ fn same_collectives(first: &RankTrace, own: &RankTrace, rank: u32) -> Result<(),
     Ok(())
 }
 
-/// Why a rank's parts do not make a graph that can run.
+/// Why a rank's parts do not form a valid graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Unsound {
-    /// These wait for each other, each for the next and the last for the first.
+    /// A cycle: each waits for the next and the last for the first.
     Cycle(Vec<u32>),
-    /// More operations or dependencies than 32-bit indices reach.
+    /// More operations or dependencies than 32-bit indices allow.
     TooMany,
 }
 
-/// A rank under construction, kept and used again from rank to rank.
+/// A rank under construction, reused from rank to rank.
 #[derive(Debug, Default)]
 struct RankBuilder {
     nodes: Vec<Node>,
-    /// Who is waited for, twice its number, plus one where its start is waited for; and who waits.
+    /// The awaited operation, twice its number, plus one if its start is awaited; and the waiting operation.
     dependencies: Vec<(u64, u32)>,
 }
 
@@ -226,13 +229,14 @@ impl RankBuilder {
         self.dependencies.push((2 * u64::from(awaited) + u64::from(on_start), waiter));
     }
 
-    /// Makes the rank of what was put in, and is empty afterwards. Lists keep the order in which dependencies came.
+    /// Builds the rank from the collected parts, and clears them. Lists keep the order in which dependencies
+    /// were added.
     fn finish(&mut self) -> Result<RankTrace, Unsound> {
         let n = self.nodes.len();
         if n >= (u32::MAX / 2) as usize || self.dependencies.len() >= u32::MAX as usize {
             return Err(Unsound::TooMany);
         }
-        // A counting sort by who is waited for.
+        // A counting sort by awaited operation.
         let mut waits = vec![0u32; n].into_boxed_slice();
         let mut first = vec![0u32; 2 * n + 1].into_boxed_slice();
         for &(awaited, waiter) in &self.dependencies {
@@ -262,9 +266,9 @@ impl RankBuilder {
     }
 }
 
-/// Operations that wait for each other: in a ring, each waits for the next one.
+/// A cycle of operations, each of which waits for the next one.
 fn find_cycle(rank: &RankTrace) -> Option<Vec<u32>> {
-    // Take away, as long as there is one, an operation that waits for nothing that is left.
+    // Repeatedly removes an operation that waits for none of those left.
     let mut left = rank.waits.to_vec();
     let mut free: Vec<u32> =
         (0..).zip(&left).filter(|&(_, &count)| count == 0).map(|(node, _)| node).collect();
@@ -282,7 +286,7 @@ fn find_cycle(rank: &RankTrace) -> Option<Vec<u32>> {
     if gone == rank.nodes.len() {
         return None;
     }
-    // Each operation that is left waits for one that is left; following them must come round.
+    // Each remaining operation waits for another remaining one; following them leads around a cycle.
     let mut waits_for = vec![ANY; left.len()];
     for node in (0..left.len() as u32).rev().filter(|&node| left[node as usize] > 0) {
         for &waiter in rank.after_finish(node).iter().chain(rank.after_start(node)) {
@@ -300,20 +304,20 @@ fn find_cycle(rank: &RankTrace) -> Option<Vec<u32>> {
     Some(path.split_off(seen_at[node as usize]))
 }
 
-/// Most bytes that [`load`] takes from a file, after decompression.
+/// Maximum number of bytes that [`load`] reads from a file, after decompression.
 pub const BYTES_MAX: u64 = 8 << 30;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Why a file holds no trace.
+/// Why a file is not a valid trace.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It cannot be read, or its gzip form is damaged.
+    /// It cannot be read, or its gzip form is corrupted.
     #[error("{}: {cause}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system or the decompressor says.
+        /// The error of the system or the decompressor.
         cause: io::Error,
     },
     /// It is longer than [`BYTES_MAX`].
@@ -324,20 +328,20 @@ pub enum LoadError {
         /// The limit, bytes.
         limit: u64,
     },
-    /// Its text is wrong.
+    /// An error in the text form.
     #[error("{}:{error}", path.display())]
     Text {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// The error and its position.
         error: TextError,
     },
-    /// Its binary form is wrong.
+    /// An error in the binary form.
     #[error("{}: {error}", path.display())]
     Binary {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// The error and its position.
         error: BinaryError,
     },
 }
@@ -351,10 +355,11 @@ pub fn is_built_in(name: &str) -> bool {
     BUILT_IN.iter().any(|(known, _)| *known == name)
 }
 
-/// Reads a trace from a file: text or binary, gzipped or not, by the bytes it begins with. The name of a built-in trace stands for that.
+/// Reads a trace from a file: text or binary, gzipped or not, as detected from its first bytes. The name of a
+/// built-in trace selects that.
 ///
 /// # Errors
-/// What is wrong with it, with its path and the place inside.
+/// The first error in it, with its path and position.
 pub fn load(path: impl AsRef<Path>) -> Result<Trace, LoadError> {
     load_up_to(path.as_ref(), BYTES_MAX)
 }
@@ -381,7 +386,7 @@ fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     }
     if bytes.starts_with(&GZIP_MAGIC) {
         let packed = std::mem::take(&mut bytes);
-        // What is packed in several parts, one after the other, is one file.
+        // A gzip file may have several members.
         flate2::read::MultiGzDecoder::new(&packed[..]).take(limit + 1).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
@@ -394,7 +399,7 @@ mod tests {
 
     const EXAMPLE: &str = "lulesh-64";
 
-    /// A file of its own for each test, gone when it is dropped.
+    /// A separate file for each test, deleted when it is dropped.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -457,7 +462,7 @@ mod tests {
             .min()
             .unwrap();
         eprintln!("{} bytes in {fastest:?}", text.len());
-        // The aim is 100 ms; the rest is for machines that are busy with something else.
+        // The aim is 100 ms; the rest is for loaded machines.
         assert!(fastest.as_millis() < 500, "{fastest:?}");
     }
 

@@ -1,10 +1,10 @@
 //! Replays a trace: a [`Program`] for each of its ranks.
 //!
-//! An operation starts at the moment when all that it `requires` has finished and all that it `irequires` has
-//! started; a computation whose CPU is busy starts later, when its turn comes (first come first served). Sends and
-//! receives keep no CPU busy. Collective operations are done by the algorithms that the study names, one after the other in the order of the
-//! file. Operations that become ready together start in the order of their lists, and at time
-//! zero in the order of the file.
+//! An operation starts when everything that it `requires` has finished and everything that it `irequires` has
+//! started; a computation whose CPU is busy starts later, in FIFO order. Sends and receives occupy no CPU.
+//! Collective operations use the algorithms configured in the study, one after the other in the order of the
+//! file. Operations that become ready together start in the order of their lists, and at time zero in the
+//! order of the file.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -18,10 +18,12 @@ use crate::skeleton::collective::{Algorithm, Collective, Operation as Collective
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Names of the operations that a collective operation is made of begin here: a rank has fewer than 2^31 of its own.
+/// The first of the identifiers of the operations that a collective operation consists of: a rank has fewer
+/// than 2^31 of its own.
 const OF_COLLECTIVES: u32 = 1 << 31;
 
-/// How the collective operations of a trace are done: algorithms by operation; the rest as for a [`Collective`].
+/// How the collective operations of a trace are done: algorithms by operation; the rest as for a
+/// [`Collective`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 #[allow(non_snake_case)]
@@ -65,7 +67,7 @@ impl Default for TraceCollectives {
 }
 
 impl TraceCollectives {
-    /// An operation of so many ranks as it is done.
+    /// The algorithm and parameters of a collective operation.
     pub fn of(&self, operation: CollectiveOperation, ranks: u32, bytes: u64) -> Collective {
         let algorithm = match operation {
             CollectiveOperation::Barrier => self.barrier,
@@ -80,10 +82,10 @@ impl TraceCollectives {
         Collective { operation, algorithm, ranks, bytes, radix, sum_GB_per_s: sum, ..Collective::default() }
     }
 
-    /// Refuses what the operations of a trace cannot be done by.
+    /// Checks the algorithms against the operations of a trace.
     ///
     /// # Errors
-    /// The first of them, by its key (`collectives.…`).
+    /// The first invalid one, by its key (`collectives.…`).
     pub fn check(&self, trace: &Trace) -> Result<(), ConfigError> {
         let Some(first) = trace.ranks().first() else { return Ok(()) };
         let ranks = trace.ranks().len() as u32;
@@ -98,29 +100,29 @@ impl TraceCollectives {
     }
 }
 
-/// One rank of a trace. An operation's [`OpId`] is its place in the rank, from 0.
+/// One rank of a trace. An operation's [`OpId`] is its index in the rank, from 0.
 ///
-/// It takes 4 bytes an operation beside the trace, which all ranks share.
+/// It takes 4 bytes per operation in addition to the trace, which all ranks share.
 pub struct Replay {
     trace: Arc<Trace>,
     rank: u32,
     collectives: Arc<TraceCollectives>,
     state: State,
-    /// The collective operation under way: its place in the rank, and what the rank does for it.
+    /// The current collective operation: its index in the rank, and the rank's program for it.
     under_way: Option<(u32, Skeleton)>,
     issue: Issue,
 }
 
 #[derive(Debug)]
 struct State {
-    /// How many of its dependencies each operation still waits for.
+    /// Number of unfinished dependencies of each operation.
     waits: Box<[u32]>,
-    /// Operations that wait for nothing more and have not started.
+    /// Operations without unfinished dependencies that have not started.
     ready: VecDeque<u32>,
     processors: Processors<u32>,
-    /// Operations that have not finished.
+    /// Number of operations that have not finished.
     left: usize,
-    /// Collective operations, from the last one on, and those that are ready; how many have begun.
+    /// Collective operations, last first, and those that are ready; the number of those started.
     collectives: Vec<u32>,
     ready_collectives: BTreeSet<u32>,
     begun: u32,
@@ -155,7 +157,7 @@ impl Replay {
         Self { trace, rank, collectives, state, under_way: None, issue: Issue::new() }
     }
 
-    /// Starts all that is ready; of collective operations the next, if none is under way.
+    /// Starts all ready operations; for collective operations the next one, if none is in progress.
     fn run(&mut self, issue: &mut Issue) {
         loop {
             let (rank, state) = self.parts();
@@ -171,7 +173,7 @@ impl Replay {
         }
     }
 
-    /// Takes part in a collective operation.
+    /// Starts a collective operation.
     fn begin(&mut self, node: u32, issue: &mut Issue) {
         let number = self.state.begun;
         self.state.begun += 1;
@@ -191,11 +193,11 @@ impl Replay {
         });
         own.start(&mut self.issue);
         self.under_way = Some((node, own));
-        self.went_on(issue);
+        self.advance_collective(issue);
     }
 
-    /// Hands over what the collective operation under way asks for, and ends it if that is nothing any more.
-    fn went_on(&mut self, issue: &mut Issue) {
+    /// Issues the operations of the current collective operation, and ends it if there are none left.
+    fn advance_collective(&mut self, issue: &mut Issue) {
         self.issue.drain().for_each(|(op, operation)| issue.push(OpId(op.0 + OF_COLLECTIVES), operation));
         if let Some((node, _)) = self.under_way.take_if(|(_, own)| own.is_done()) {
             let (rank, state) = self.parts();
@@ -204,14 +206,15 @@ impl Replay {
         }
     }
 
-    /// What never changes beside what does. (No copy of the shared pointer: its count would be every thread's.)
+    /// The constant and the changing part. (Not a clone of the shared pointer: all threads would contend for
+    /// its count.)
     fn parts(&mut self) -> (&RankTrace, &mut State) {
         (&self.trace.ranks()[self.rank as usize], &mut self.state)
     }
 }
 
 impl State {
-    /// Starts all that is ready, and what becomes ready by that.
+    /// Starts all ready operations, and those that become ready as a result.
     fn run(&mut self, rank: &RankTrace, issue: &mut Issue) {
         while let Some(node) = self.ready.pop_front() {
             let operation = &rank.nodes()[node as usize];
@@ -221,7 +224,7 @@ impl State {
             }
             if operation.kind == Kind::Calc {
                 if operation.size == 0 && self.processors.is_idle(operation.cpu) {
-                    // It starts and finishes here and now: traces are full of these, and they cost no event.
+                    // It starts and finishes immediately: traces are full of these, and they cost no event.
                     self.left -= 1;
                     self.release(rank.after_start(node));
                     self.release(rank.after_finish(node));
@@ -243,14 +246,14 @@ impl State {
         }
     }
 
-    /// Starts a computation that has its CPU.
+    /// Starts a computation on its idle CPU.
     fn compute(&mut self, rank: &RankTrace, node: u32, issue: &mut Issue) {
         let operation = &rank.nodes()[node as usize];
         issue.push(OpId(node), Operation::Compute { ns: operation.size, cpu: operation.cpu });
         self.release(rank.after_start(node));
     }
 
-    /// Something that these waited for has happened.
+    /// An event that these operations waited for has happened.
     fn release(&mut self, waiting: &[u32]) {
         for &node in waiting {
             let waits = &mut self.waits[node as usize];
@@ -279,7 +282,7 @@ impl Program for Replay {
             if let Some((_, own)) = &mut self.under_way {
                 own.finished(OpId(op.0 - OF_COLLECTIVES), &mut self.issue);
             }
-            self.went_on(issue);
+            self.advance_collective(issue);
             return self.run(issue);
         }
         let (rank, state) = self.parts();
@@ -336,7 +339,7 @@ mod tests {
         assert_eq!(one("a: calc 70 cpu 0\nb: calc 50 cpu 1\nb irequires a"), 70);
         // c starts with b, which starts after a.
         assert_eq!(one("a: calc 70\nb: calc 5 cpu 1\nc: calc 90 cpu 2\nb requires a\nc irequires b"), 160);
-        // Both kinds at once, and one dependency stated twice.
+        // Both kinds together, and one dependency stated twice.
         assert_eq!(one("a: calc 70\nb: calc 5 cpu 1\nb requires a\nb irequires a\nb requires a"), 75);
         // An operation starts with a receive that is still waiting.
         let goal =
@@ -347,12 +350,12 @@ mod tests {
         assert_eq!(finished, [500 + 110 + 31, 510]);
     }
 
-    /// Collective operations begin when they are ready, in the order of the file, and what requires them waits. Receives of any tag take none
-    /// of their messages.
+    /// Collective operations start when they are ready, in the order of the file, and operations that require
+    /// them wait. Receives with any tag match none of their messages.
     #[test]
     fn collective_operations_are_done_by_messages() {
-        // A barrier of four ranks, of which rank 3 comes last, at 300 ns: rank 0 hears of it in the first round, rank 1 in the second, and
-        // rank 2 by rank 0.
+        // A barrier of four ranks; rank 3 is last, at 300 ns: its message reaches rank 0 in the first round,
+        // rank 1 in the second, and rank 2 through rank 0.
         let rank = |number: u32, ns: u32| {
             format!("rank {number} {{\na: calc {ns}\nb: barrier\nb requires a\nc: calc 7\nc requires b\n}}\n")
         };
@@ -364,25 +367,28 @@ mod tests {
         };
         let goal = format!("num_ranks 2\n{}{}", rank(0), rank(1));
         assert_eq!(times(&goal), [50 + 108 + 200; 2]);
-        // A receive from anybody with any tag is posted all the while.
+        // A receive from any source with any tag is posted all the time.
         let goal = "num_ranks 2
             rank 0 {\nr: recv 10b from -1 tag -1\nb: bcast 10b\ns: reduce 20b\n}
             rank 1 {\nb: bcast 10b\ns: reduce 20b\nl: calc 1000\nm: send 10b to 0 tag 3\nm requires l\n}";
         assert_eq!(times(goal), [1110, 1010]);
     }
 
-    /// Each block as long as its sender has it; empty ones are not sent. What requires the operation waits for the rank's own part.
+    /// Each block has its sender's length; empty ones are not sent. Operations that require this one wait for
+    /// the rank's own part.
     #[test]
     fn blocks_of_different_lengths_go_to_all() {
         let goal = "num_ranks 3
             rank 0 {\na: alltoallv 9b 30b 0b\nb: calc 5\nb requires a\n}
             rank 1 {\nalltoallv 0b 0b 200b\n}
             rank 2 {\nalltoallv 40b 0b 7b\n}";
-        // Rank 0 has 40 B from rank 2, rank 1 has 30 B from rank 0, and rank 2 has 200 B from rank 1, of whom no other has anything.
+        // Rank 0 gets 40 B from rank 2, rank 1 gets 30 B from rank 0, and rank 2 gets 200 B from rank 1;
+        // nothing else is sent.
         let finish = run_on(NETWORK, text::parse(goal.as_bytes()).unwrap()).unwrap();
         let ns: Vec<u64> = finish.ranks_ps.iter().map(|ps| ps / 1000).collect();
         assert_eq!((ns, finish.messages, finish.bytes), (vec![140 + 5, 200, 300], 3, 270));
-        // One partner after the other: rank 0 sends its 30 B to rank 1 first, and has from rank 2 at once.
+        // One partner after the other: rank 0 first sends its 30 B to rank 1, and receives from rank 2 at the
+        // same time.
         let collectives =
             TraceCollectives { all_to_all_v: Algorithm::Pairwise, ..TraceCollectives::default() };
         let trace = Arc::new(text::parse(goal.as_bytes()).unwrap());
@@ -400,7 +406,7 @@ mod tests {
         // b has not started while it waits for its CPU, so neither has c.
         assert_eq!(one("a: calc 70\nb: calc 50\nc: calc 10 cpu 1\nc irequires b"), 120);
         assert_eq!(one("a: calc 70\nb: calc 5\nc: calc 10 cpu 1\nc irequires b"), 80);
-        // Of length zero, too: it waits for its turn.
+        // With length zero, too, it waits for its turn.
         assert_eq!(one("a: calc 70\nb: calc 0\nc: calc 10 cpu 1\nc requires b"), 80);
     }
 
@@ -423,7 +429,8 @@ mod tests {
             nodes.filter(|n| n.kind == Kind::Calc).map(|n| n.size).sum::<u64>()
         };
         let most = (0..64).map(computed).max().unwrap();
-        // Without a network the ranks still wait for each other, but no rank can take less than it computes.
+        // Without a network the ranks still wait for each other, but no rank can take less than its
+        // computations.
         let free = run_on(Ideal::default(), trace.clone()).unwrap();
         assert_eq!(free.messages, 13_455);
         assert!((0..64).all(|r| free.ranks_ps[r] >= 1000 * computed(r)));

@@ -12,13 +12,13 @@
 //! }
 //! ```
 //!
-//! Collective operations of all ranks **(ours)** are statements too: `barrier`, `bcast 64b` (from rank 0), `reduce 64b` (to rank 0),
-//! `allreduce 64b`, `allgather 64b`, `alltoall 64b`, `alltoallv 64b 0b 8b` (what this rank has for each, itself included). All ranks have
-//! the same ones, in the same order, in which each takes part in them.
+//! Collective operations of all ranks **(ours)** are statements too: `barrier`, `bcast 64b` (from rank 0),
+//! `reduce 64b` (to rank 0), `allreduce 64b`, `allgather 64b`, `alltoall 64b`, `alltoallv 64b 0b 8b` (this
+//! rank's block for each rank, itself included). All ranks take part in the same ones, in the same order.
 //!
-//! A statement ends with its line or before a `}`; blanks and comments may stand between any two words. `tag`, `cpu`
-//! and `nic` come in any order. A label is optional, and belongs to its rank. A dependency names labels that its
-//! rank has already defined.
+//! A statement ends with its line or before a `}`; blanks and comments may separate any two words. `tag`,
+//! `cpu` and `nic` may be in any order. A label is optional, and local to its rank. A dependency names labels
+//! that its rank has already defined.
 
 mod error;
 
@@ -34,14 +34,14 @@ enum Token<'a> {
     Word(&'a [u8]),
     /// Digits.
     Number(&'a [u8]),
-    /// `-1`, which stands for any.
+    /// `-1`, which matches any.
     MinusOne,
     Open,
     Close,
     Colon,
     NewLine,
     End,
-    /// A byte that begins no token.
+    /// A byte that starts no token.
     Other(u8),
 }
 
@@ -61,7 +61,7 @@ impl Token<'_> {
     }
 }
 
-/// As much of a word as a message should repeat. Words are ASCII.
+/// A word shortened for messages. Words are ASCII.
 fn shown(bytes: &[u8]) -> String {
     const MAX: usize = 40;
     let cut = &bytes[..bytes.len().min(MAX)];
@@ -97,7 +97,7 @@ impl<'a> Lexer<'a> {
         self.line_start = after;
     }
 
-    /// The next token and where it begins.
+    /// The next token and its position.
     fn next(&mut self) -> Result<(Token<'a>, Place), TextError> {
         loop {
             let start = self.at;
@@ -134,7 +134,7 @@ impl<'a> Lexer<'a> {
                     continue;
                 }
                 b'/' if self.text.get(self.at) == Some(&b'*') => {
-                    // A comment that goes over the end of a line does not end a statement.
+                    // A comment that spans the end of a line does not end a statement.
                     self.at += 1;
                     self.block_comment(place)?;
                     continue;
@@ -167,10 +167,10 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Reads a trace from GOAL text.
+/// Parses a trace from GOAL text.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error in it.
 pub fn parse(text: &[u8]) -> Result<Trace, TextError> {
     let mut lexer = Lexer { text, at: 0, line: 1, line_start: 0 };
     let current = lexer.next()?;
@@ -185,10 +185,10 @@ const OPERATION: &str = "`send`, `recv`, `calc` or a collective operation";
 struct Parser<'a> {
     lexer: Lexer<'a>,
     current: (Token<'a>, Place),
-    /// What `num_ranks` says.
+    /// The value of `num_ranks`.
     ranks: u32,
     rank: RankBuilder,
-    /// The labels of the current rank: operation and place.
+    /// The labels of the current rank: operation and position.
     labels: KeyMap<&'a [u8], (u32, Place)>,
 }
 
@@ -205,7 +205,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The error that something else should stand here. `keywords` are those allowed.
+    /// The error that another token is expected here. `keywords` are those allowed.
     fn unexpected(&self, expected: &'static str, keywords: &[&str]) -> TextError {
         let (token, place) = self.current;
         let nearest = match token {
@@ -251,7 +251,7 @@ impl<'a> Parser<'a> {
         self.skip_lines()?;
         self.expect(Token::Word(b"num_ranks"), "`num_ranks`", &["num_ranks"])?;
         self.ranks = self.number_u32("a number of ranks", ANY - 1)?;
-        // Nothing is allocated for ranks that are only announced.
+        // Nothing is allocated for ranks that are only declared.
         let mut trace = Trace::default();
         loop {
             self.skip_lines()?;
@@ -283,7 +283,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads a statement of a rank. Answers false after the rank's `}`.
+    /// Parses a statement of a rank. Returns false after the rank's `}`.
     fn statement(&mut self) -> Result<bool, TextError> {
         self.skip_lines()?;
         let (token, place) = self.current;
@@ -310,7 +310,7 @@ impl<'a> Parser<'a> {
                     }
                     Token::Word(b"requires") => self.dependency(label, place, false)?,
                     Token::Word(b"irequires") => self.dependency(label, place, true)?,
-                    // A line that begins with a misspelt operation.
+                    // A line that starts with a misspelt operation.
                     Token::Number(_) if nearest(&shown(label), OPERATIONS).is_some() => {
                         let found = Token::Word(label).describe();
                         let nearest = nearest(&shown(label), OPERATIONS);
@@ -332,7 +332,7 @@ impl<'a> Parser<'a> {
         Ok(true)
     }
 
-    /// Gives the operation that follows a label.
+    /// Labels the following operation.
     fn define(&mut self, label: &'a [u8], place: Place) -> Result<(), TextError> {
         let node = self.rank.nodes.len() as u32;
         if let Some(&(_, Place { line: first_line, .. })) = self.labels.get(label) {
@@ -379,7 +379,7 @@ impl<'a> Parser<'a> {
         self.options(node, "`tag`, `cpu`, `nic` or the end of the line", &["tag", "cpu", "nic"])
     }
 
-    /// Reads the length of a collective operation, if it has one.
+    /// Parses the length of a collective operation, if it has one.
     fn collective(&mut self, which: u32) -> Result<(), TextError> {
         let mut node = Node { size: 0, peer: which, tag: 0, kind: Kind::Collective, cpu: 0, nic: 0 };
         if COLLECTIVES[which as usize].1 == Operation::Barrier {
@@ -409,7 +409,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads what may follow an operation up to the end of its line, and keeps it.
+    /// Parses the options of an operation up to the end of its line, and stores it.
     fn options(&mut self, mut node: Node, expected: &'static str, allowed: &[&str]) -> Result<(), TextError> {
         let mut given = [false; 3];
         loop {
@@ -474,7 +474,7 @@ impl<'a> Parser<'a> {
         if let Some(&(node, _)) = self.labels.get(label) {
             return Ok(node);
         }
-        // Of equally near ones the first defined. A long list is not searched: this is only a hint.
+        // Among equally similar ones the first defined. A long list is not searched: this is only a hint.
         const SEARCHED_MAX: usize = 10_000;
         let mut known: Vec<_> = self.labels.iter().map(|(&label, &(node, _))| (node, label)).collect();
         known.sort_unstable();
@@ -507,7 +507,7 @@ impl<'a> Parser<'a> {
 const OPERATIONS: [&str; 10] =
     ["send", "recv", "calc", "barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "alltoallv"];
 
-/// The place of a word among [`COLLECTIVES`].
+/// The index of a word in [`COLLECTIVES`].
 fn collective(word: &[u8]) -> Option<u32> {
     COLLECTIVES.iter().position(|(name, _)| name.as_bytes() == word).map(|place| place as u32)
 }

@@ -6,10 +6,10 @@ use super::{ANY, COLLECTIVES, Kind, Trace};
 use crate::skeleton::collective::Operation;
 
 /// Writes a trace as GOAL text: the operations of each rank in order, labelled `l1`, `l2` and so on, then its
-/// dependencies. Reading it gives the same trace again.
+/// dependencies. Parsing it gives the same trace again.
 ///
 /// # Errors
-/// What the writer says.
+/// Those of the writer.
 pub fn write_text(trace: &Trace, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "num_ranks {}", trace.ranks().len())?;
     for (number, rank) in trace.ranks().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How ranks are put on nodes, as a study gives it.
+//! The mapping of ranks to nodes, as configured in a study.
 
 use crate::config::LETTERS;
 use netloom_fabric::config::ConfigError;
@@ -9,19 +9,19 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How ranks are put on nodes.
+/// The mapping of ranks to nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MappingConfig {
     /// Rank r on node r: x varies fastest.
     #[default]
     InOrder,
-    /// Along the dimensions in the order of these letters, the first fastest: `"xyz"` is in order, `"zyx"` fills
-    /// lines along z first.
+    /// Along the dimensions in the order of these letters, the first fastest: `"xyz"` is the default order,
+    /// `"zyx"` fills lines along z first.
     Dimensions(String),
-    /// Anywhere, by the study's seed.
+    /// Random, by the study's seed.
     Random,
-    /// As a file says: for each rank in order a line with a node's number, or with its coordinates, x first. `#`
-    /// begins a comment.
+    /// From a file: for each rank in order a line with a node's number, or with its coordinates, x first. `#`
+    /// starts a comment.
     File(String),
 }
 
@@ -32,7 +32,7 @@ pub(super) fn order(letters: &str, n: usize) -> Option<Vec<usize>> {
 }
 
 impl MappingConfig {
-    /// Refuses letters that are not the machine's dimensions, each once.
+    /// Checks that letters name each of the machine's dimensions once.
     ///
     /// # Errors
     /// With the key `mapping` and what was expected.

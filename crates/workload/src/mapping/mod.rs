@@ -1,7 +1,7 @@
-//! Which node each rank runs on, and how far its messages then have to go.
+//! The mapping of ranks to nodes, and the resulting distances of messages.
 //!
-//! Nodes of a torus or mesh are numbered along x first: `node = x + dims[0] * (y + dims[1] * (z + ...))`. Nodes of other machines, and those of a
-//! job among others, are a line.
+//! Nodes of a torus or mesh are numbered along x first: `node = x + dims[0] * (y + dims[1] * (z + ...))`.
+//! Nodes of other machines, and of jobs, form a line.
 
 mod config;
 
@@ -15,15 +15,15 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::config::LETTERS;
 use crate::shape::{Coordinates, Shape};
 
-/// Why ranks cannot be put on nodes.
+/// Why ranks cannot be mapped to nodes.
 #[derive(Debug, thiserror::Error)]
 pub enum MappingError {
     /// There are more ranks than nodes.
     #[error("{ranks} ranks do not fit on {nodes} nodes")]
     TooManyRanks {
-        /// How many ranks the program has.
+        /// Number of ranks of the program.
         ranks: u32,
-        /// How many nodes the machine has.
+        /// Number of nodes of the machine.
         nodes: u32,
     },
     /// The letters do not name each dimension once.
@@ -31,7 +31,7 @@ pub enum MappingError {
     Dimensions {
         /// The letters of the machine's dimensions.
         expected: String,
-        /// What was given.
+        /// The given letters.
         found: String,
     },
     /// The file cannot be read.
@@ -39,17 +39,17 @@ pub enum MappingError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         cause: std::io::Error,
     },
-    /// A line of the file is wrong.
+    /// An invalid line of the file.
     #[error("{}:{line}: {fault}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error.
         fault: LineFault,
     },
     /// The file ends before the last rank.
@@ -57,25 +57,25 @@ pub enum MappingError {
     TooFew {
         /// The file.
         path: PathBuf,
-        /// How many ranks the program has.
+        /// Number of ranks of the program.
         ranks: u32,
-        /// How many nodes the file gives.
+        /// Number of nodes in the file.
         found: u32,
     },
 }
 
-/// What is wrong with a line of a mapping file.
+/// An error in a line of a mapping file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineFault {
-    /// It holds something else than numbers.
+    /// It has something other than numbers.
     #[error("expected a number, found `{0}`")]
     Number(String),
-    /// It holds neither one number nor one for each dimension.
+    /// It has neither one number nor one for each dimension.
     #[error("expected a node's number or its {dimensions} coordinates, found {found} numbers")]
     Count {
-        /// How many dimensions the machine has.
+        /// Number of dimensions of the machine.
         dimensions: usize,
-        /// How many numbers the line has.
+        /// Number of numbers in the line.
         found: usize,
     },
     /// There is no such node.
@@ -83,7 +83,7 @@ pub enum LineFault {
     NoNode {
         /// The node's number.
         node: u32,
-        /// How many there are.
+        /// Number of nodes.
         nodes: u32,
     },
     /// There are no such coordinates.
@@ -101,7 +101,7 @@ pub enum LineFault {
         node: u32,
         /// The rank that it runs.
         rank: u32,
-        /// The line that says so.
+        /// The line that assigned it.
         line: usize,
     },
     /// The program has fewer ranks.
@@ -109,17 +109,17 @@ pub enum LineFault {
     TooMany(u32),
 }
 
-/// Which node each rank runs on; at most one rank a node.
+/// The node of each rank; at most one rank per node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     nodes: Vec<u32>,
 }
 
 impl Mapping {
-    /// Puts `ranks` ranks on the nodes of a machine. Equal seeds give equal mappings where they are random.
+    /// Maps `ranks` ranks to the nodes of a machine. Equal seeds give equal random mappings.
     ///
     /// # Errors
-    /// Where they do not fit, or the letters or the file are wrong.
+    /// If they do not fit, or the letters or the file are invalid.
     pub fn new(config: &MappingConfig, shape: &Shape, ranks: u32, seed: u64) -> Result<Self, MappingError> {
         if ranks > shape.nodes() {
             return Err(MappingError::TooManyRanks { ranks, nodes: shape.nodes() });
@@ -128,7 +128,7 @@ impl Mapping {
             MappingConfig::InOrder => (0..ranks).collect(),
             MappingConfig::Dimensions(letters) => by_dimensions(letters, shape, ranks)?,
             MappingConfig::Random => {
-                // All nodes are shuffled, so that ranks are anywhere in the machine however few there are.
+                // All nodes are shuffled, so that even a few ranks are spread over the machine.
                 let mut nodes: Vec<u32> = (0..shape.nodes()).collect();
                 shuffle(&mut nodes, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
                 nodes.truncate(ranks as usize);
@@ -149,7 +149,7 @@ impl Mapping {
         &self.nodes
     }
 
-    /// How far messages go. `traffic` is source rank, destination rank and bytes of each message.
+    /// The distances of messages. `traffic` is source rank, destination rank and bytes of each message.
     pub fn hop_statistics(
         &self,
         shape: &Shape,
@@ -169,34 +169,34 @@ impl Mapping {
     }
 }
 
-/// How far messages go: sums over all of them, each on a shortest way.
+/// Distances of messages: sums over all of them, each on a minimal route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopStatistics {
-    /// How many messages there are.
+    /// Number of messages.
     pub messages: u64,
     /// Their bytes.
     pub bytes: u128,
     /// Their hops.
     pub hops: u128,
-    /// Bytes times hops: what the links have to carry.
+    /// Bytes times hops: the load of the links.
     pub byte_hops: u128,
-    /// Hops of the message that goes farthest.
+    /// Maximum hops of a message.
     pub hops_max: u32,
 }
 
 impl HopStatistics {
-    /// Mean hops of a byte; 0 where there is none.
+    /// Mean hops of a byte; 0 without any.
     pub fn mean_of_bytes(&self) -> f64 {
         if self.bytes == 0 { 0.0 } else { self.byte_hops as f64 / self.bytes as f64 }
     }
 
-    /// Mean hops of a message; 0 where there is none.
+    /// Mean hops of a message; 0 without any.
     pub fn mean_of_messages(&self) -> f64 {
         if self.messages == 0 { 0.0 } else { self.hops as f64 / self.messages as f64 }
     }
 }
 
-/// Fisher and Yates. Written out, so that a seed keeps its meaning whatever a library does.
+/// The Fisher-Yates shuffle. Written out, so that a seed gives the same mapping whatever a library does.
 fn shuffle(nodes: &mut [u32], random: &mut Xoshiro256PlusPlus) {
     for i in (1..nodes.len()).rev() {
         let scaled = u128::from(random.next_u64()) * (i as u128 + 1);
@@ -225,7 +225,7 @@ fn by_dimensions(letters: &str, shape: &Shape, ranks: u32) -> Result<Vec<u32>, M
 
 fn by_lines(text: &str, path: &Path, shape: &Shape, ranks: u32) -> Result<Vec<u32>, MappingError> {
     let mut nodes = Vec::with_capacity(ranks as usize);
-    // The rank and line of each node; line 0: none yet.
+    // The rank and line of each node; line 0 for none yet.
     let mut taken = vec![(0, 0); shape.nodes() as usize];
     for (line, content) in (1..).zip(text.lines()) {
         let content = content.split('#').next().unwrap_or_default();
@@ -249,7 +249,7 @@ fn by_lines(text: &str, path: &Path, shape: &Shape, ranks: u32) -> Result<Vec<u3
     Ok(nodes)
 }
 
-/// The node that a line names.
+/// The node on a line.
 fn one_line(content: &str, shape: &Shape) -> Result<u32, LineFault> {
     let numbers: Vec<u32> = content
         .split_whitespace()
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn all_to_all_has_the_mean_distance_of_the_torus() {
-        // A ring of even length n has n/4 mean hops, itself included.
+        // A ring of even length n has n/4 mean hops, including the node itself.
         let shape = torus(&[8, 4, 2]);
         for config in [MappingConfig::InOrder, MappingConfig::Random] {
             let mapping = Mapping::new(&config, &shape, 64, 1).unwrap();

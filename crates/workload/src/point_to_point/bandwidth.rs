@@ -46,7 +46,7 @@ impl Default for Bandwidth {
     }
 }
 
-/// In one direction, or in both at once.
+/// In one direction, or in both at the same time.
 #[derive(Clone)]
 pub(super) struct Directed {
     pub config: Bandwidth,
@@ -114,7 +114,7 @@ async fn receive<R: Rank>(rank: R, config: Bandwidth) {
     }
 }
 
-/// Both sides alike: all receives are posted before the first send.
+/// Both sides are alike: all receives are posted before the first send.
 async fn exchange<R: Rank>(rank: R, config: Bandwidth, partner: u32) {
     for (i, &bytes) in config.sizes_B.iter().enumerate() {
         for window in 0..config.warmup + config.iterations {

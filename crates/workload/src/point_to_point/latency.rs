@@ -1,4 +1,4 @@
-//! `latency`, as osu_latency: a message to and fro, one at a time.
+//! `latency`, like osu_latency: ping-pong, one message at a time.
 
 use super::partner::{Partner, words};
 use super::{Benchmark, begin, end, seconds, skeleton};

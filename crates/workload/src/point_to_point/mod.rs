@@ -1,9 +1,9 @@
-//! Benchmarks of messages between ranks, on any machine: the point-to-point tests of the OSU micro-benchmarks (Panda et al., MVAPICH
-//! project), and the message rate of one rank and its neighbours, after Sandia's (Barrett and Hemmert, "An application based MPI message
-//! throughput benchmark", 2009).
+//! Benchmarks of messages between ranks, on any machine: the point-to-point tests of the OSU micro-benchmarks
+//! (Panda et al., MVAPICH project), and the message rate of one rank and its neighbours, after Sandia's
+//! (Barrett and Hemmert, "An application based MPI message throughput benchmark", 2009).
 //!
-//! They run over ranks, so on whatever carries the messages of ranks there. Those of `spi/`, `gni/` and `glex/` are written on one network
-//! interface and measure what that does by itself.
+//! They run on ranks, and so on any transport of ranks' messages. The benchmarks in `spi/`, `gni/` and
+//! `glex/` are written for one network interface and measure that interface by itself.
 
 mod bandwidth;
 mod latency;
@@ -90,27 +90,27 @@ impl<'de> Deserialize<'de> for PointToPointConfig {
 
 /// A benchmark of messages between ranks.
 trait Benchmark: Clone + Send + Sync + 'static {
-    /// Sizes of messages, bytes, and how often what is measured of each is repeated.
+    /// Message sizes, bytes, and the number of repetitions of the measurement of each.
     fn sizes(&self) -> (&[u64], u32);
 
-    /// How many ranks it has on so many nodes.
+    /// Its number of ranks on this number of nodes.
     fn ranks(&self, nodes: u32) -> u32;
 
-    /// The key that says how many.
+    /// The key of the number of ranks.
     fn ranks_key(&self) -> &'static str {
         "workload.ranks"
     }
 
-    /// Refuses what is impossible with so many ranks.
+    /// Checks the values for this number of ranks.
     fn check(&self, ranks: u32) -> Result<(), ConfigError>;
 
     /// The ranks that rank 0 exchanges messages with.
     fn partners(&self, ranks: u32, hops: &Hops) -> Vec<u32>;
 
-    /// What a rank does, if it has anything to do.
+    /// The program of a rank, if it takes part.
     fn run(&self, rank: u32, ranks: u32, partners: &[u32]) -> Option<Box<dyn Program>>;
 
-    /// What came of it.
+    /// The results.
     fn measured(&self, partners: &[u32], hops: &Hops, marks: &Marks) -> Measured;
 }
 
@@ -134,7 +134,7 @@ fn check_window(window: u32) -> Result<(), ConfigError> {
     }
 }
 
-/// Marks of the benchmarks: when the measured part began and ended, by the number of the size.
+/// Marks of the benchmarks: start and end of the measured part, by the index of the size.
 fn begin(size: usize) -> u64 {
     2 * size as u64
 }
@@ -143,33 +143,33 @@ fn end(size: usize) -> u64 {
     2 * size as u64 + 1
 }
 
-/// How long a rank took for a size, seconds.
+/// The time of a rank for a size, seconds.
 fn seconds(marks: &Marks, rank: u32, size: usize) -> f64 {
     marks.seconds(rank, end(size)) - marks.seconds(rank, begin(size))
 }
 
-/// Tags of data, and of the message that says that a window has been received.
+/// Tags of data, and of the acknowledgement of a window.
 const DATA: u32 = 0;
 const ACKNOWLEDGEMENT: u32 = 1;
 /// Data of an acknowledgement, bytes.
 const ACKNOWLEDGEMENT_B: u64 = 4;
 
-/// Sends a window of messages, and waits until all of them have been received.
+/// Sends a window of messages, and waits for its acknowledgement.
 async fn send_window<R: Rank>(rank: &R, to: u32, window: u32, bytes: u64) {
     let sends = (0..window).map(|_| rank.isend(to, DATA, bytes)).collect();
     rank.wait_all(sends).await;
     rank.recv(Some(to), Some(ACKNOWLEDGEMENT), ACKNOWLEDGEMENT_B).await;
 }
 
-/// The other side of it.
+/// The receiving side of a window.
 async fn receive_window<R: Rank>(rank: &R, from: u32, window: u32, bytes: u64) {
     let receives = (0..window).map(|_| rank.irecv(Some(from), Some(DATA), bytes)).collect();
     rank.wait_all(receives).await;
     rank.send(from, ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_B).await;
 }
 
-/// Bandwidth and message rate by size, of so many messages of each; `seconds` says how long those of the size of a number took. `whose`
-/// stands before the names of the figures.
+/// Bandwidth and message rate by size; `seconds` returns the time of the messages of the size with this
+/// index. `whose` is the prefix of the results' labels.
 fn rates(
     title: String,
     whose: &str,
@@ -199,7 +199,7 @@ fn skeleton<F: Future<Output = ()> + Send + 'static>(
     Some(Box::new(Skeleton::new(rank, ranks, function)))
 }
 
-/// The programs of a benchmark and what reads their marks.
+/// The programs of a benchmark, with the reader of their marks.
 fn programs_of<B: Benchmark>(benchmark: &B, nodes: u32) -> RankPrograms {
     let ranks = benchmark.ranks(nodes);
     let (programs, measured) = (benchmark.clone(), benchmark.clone());
@@ -217,7 +217,7 @@ fn programs_of<B: Benchmark>(benchmark: &B, nodes: u32) -> RankPrograms {
     }
 }
 
-/// Does the same with any of them.
+/// Applies the same expression to any of them.
 macro_rules! each {
     ($self:expr, $benchmark:ident => $what:expr) => {
         match $self {

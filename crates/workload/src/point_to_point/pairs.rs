@@ -11,7 +11,8 @@ use netloom_messaging::transit::Hops;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Several pairs. The first half of the ranks send, rank i to rank i + `pairs`; where they are is what `mapping` says.
+/// Several pairs. The first half of the ranks send, rank i to rank i + `pairs`; where they are is what
+/// `mapping` says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
@@ -20,7 +21,8 @@ pub struct Pairs {
     pub sizes_B: Vec<u64>,
     /// Pairs of ranks.
     pub pairs: u32,
-    /// Messages of a pair that are under way at once. Its next window begins when all of these have been received.
+    /// Messages of a pair that are under way at once. Its next window begins when all of these have been
+    /// received.
     pub window: u32,
     /// Windows of each size that are not measured, before those that are.
     pub warmup: u32,
@@ -70,13 +72,13 @@ impl Benchmark for Pairs {
         let pairs = f64::from(self.pairs);
         let messages = f64::from(self.window) * f64::from(self.iterations) * pairs;
         let title = format!("Bandwidth and message rate of {} pairs", self.pairs);
-        // As OSU has it: all messages, over the mean time of the senders.
+        // As in OSU: all messages, over the mean time of the senders.
         let mean = |size| (0..self.pairs).map(|pair| seconds(marks, pair, size)).sum::<f64>() / pairs;
         rates(title, "aggregate", &self.sizes_B, messages, mean)
     }
 }
 
-/// Tag of what is passed before a size so that all begin together.
+/// Tag of the messages before a size that make all ranks start together.
 const BARRIER: u32 = 2;
 
 async fn send<R: Rank>(rank: R, config: Pairs) {
@@ -103,7 +105,8 @@ async fn receive<R: Rank>(rank: R, config: Pairs) {
     }
 }
 
-/// Nobody continues before all have come: in each round a message to the rank twice as far (dissemination).
+/// No rank continues before all have entered: in each round a message to the rank twice as far
+/// (dissemination).
 async fn barrier<R: Rank>(rank: &R) {
     let (me, ranks) = (rank.rank(), rank.ranks());
     let mut far = 1;

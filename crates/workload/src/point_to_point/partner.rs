@@ -23,7 +23,7 @@ pub enum Partner {
 }
 
 impl Partner {
-    /// The partner among so many ranks.
+    /// The partner among this number of ranks.
     pub fn among(self, ranks: u32, hops: &Hops) -> u32 {
         let others = 1..ranks;
         let found = match self {
@@ -34,7 +34,7 @@ impl Partner {
         found.expect("there are two ranks")
     }
 
-    /// Refuses a partner that there is not.
+    /// Checks that the partner exists.
     pub(super) fn check(self, ranks: u32) -> Result<(), ConfigError> {
         match self {
             Partner::Rank(rank) if rank == 0 || rank >= ranks => {
@@ -45,7 +45,7 @@ impl Partner {
     }
 }
 
-/// Two ranks and how far apart they are, for titles.
+/// Two ranks and their distance, for titles.
 pub(super) fn words(partner: u32, hops: &Hops) -> String {
     let count = hops(0, partner);
     format!("ranks 0 and {partner}, {count} hop{}", if count == 1 { "" } else { "s" })

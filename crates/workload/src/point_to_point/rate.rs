@@ -1,4 +1,5 @@
-//! `msgrate`: messages from one rank to several neighbours at once, after the message-rate benchmark of the Sandia MPI micro-benchmarks.
+//! `msgrate`: messages from one rank to several neighbours at once, after the message-rate benchmark of the
+//! Sandia MPI micro-benchmarks.
 
 use super::{
     ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_B, Benchmark, DATA, begin, check_window, end, rates, receive_window,
@@ -26,7 +27,8 @@ pub struct MessageRate {
     /// Ranks, of which all but these do nothing. If omitted: one on each node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
-    /// Messages to each neighbour that are under way at once. The next window begins when all of these have been received.
+    /// Messages to each neighbour that are under way at once. The next window begins when all of these have
+    /// been received.
     pub window: u32,
     /// Windows of each size that are not measured, before those that are.
     pub warmup: u32,
@@ -64,7 +66,7 @@ impl Benchmark for MessageRate {
         check_window(self.window)
     }
 
-    /// The nearest first, of those as near that with the lowest number.
+    /// The nearest first; among equally near ones that with the lowest number.
     fn partners(&self, ranks: u32, hops: &Hops) -> Vec<u32> {
         let mut others: Vec<u32> = (1..ranks).collect();
         others.sort_by_cached_key(|&rank| hops(0, rank));
@@ -91,7 +93,7 @@ impl Benchmark for MessageRate {
     }
 }
 
-/// A message to each neighbour in turn, until each has its window.
+/// Sends a message to each neighbour in turn, until each has its window.
 async fn send<R: Rank>(rank: R, config: MessageRate, neighbours: Vec<u32>) {
     for (i, &bytes) in config.sizes_B.iter().enumerate() {
         for window in 0..config.warmup + config.iterations {

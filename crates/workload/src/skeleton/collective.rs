@@ -1,7 +1,9 @@
-//! Collective operations by messages, with the algorithms that MPI libraries use (Thakur, Rabenseifner and Gropp, "Optimization of Collective
-//! Communication Operations in MPICH", 2005), and a program that does nothing else.
+//! Collective operations by messages, with the algorithms of MPI libraries (Thakur, Rabenseifner and Gropp,
+//! "Optimization of Collective Communication Operations in MPICH", 2005), and a program that consists of
+//! them.
 //!
-//! Messages carry sizes only, so an algorithm here is who sends how much to whom, in which order, and what is computed in between.
+//! Messages have only sizes, so an algorithm here determines the sizes, partners and order of messages, and
+//! the computations in between.
 
 use super::{Rank, exchange};
 use crate::ConfigError;
@@ -62,7 +64,7 @@ pub enum Algorithm {
 
 use Algorithm::*;
 
-/// What lengths of blocks are drawn for, among the streams of random numbers.
+/// The random stream for lengths of blocks.
 const BLOCKS: u64 = 16;
 
 /// A program that repeats one collective operation.
@@ -78,7 +80,8 @@ pub struct Collective {
     pub ranks: u32,
     /// Data of a rank, bytes; of an all-to-all the data for each other rank.
     pub bytes: u64,
-    /// All-to-all-v: how far the lengths of blocks are from `bytes`, as a fraction of it, at most; 0.5: half to one and a half times as much.
+    /// All-to-all-v: how far the lengths of blocks are from `bytes`, as a fraction of it, at most; 0.5: half
+    /// to one and a half times as much.
     pub spread: f64,
     /// Children of a rank and level of a tree, plus one.
     pub radix: u32,
@@ -122,7 +125,7 @@ impl Collective {
         }
     }
 
-    /// The algorithm that is taken.
+    /// The selected algorithm.
     pub fn chosen(&self) -> Algorithm {
         let (ranks, bytes) = (u64::from(self.ranks), self.bytes);
         match (self.algorithm, self.operation) {
@@ -142,7 +145,7 @@ impl Collective {
         }
     }
 
-    /// Data of a block from one rank to another, bytes: of an all-to-all-v drawn from the numbers of both.
+    /// Size of a block from one rank to another, bytes: for an all-to-all-v drawn from the numbers of both.
     fn block(&self, from: u32, to: u32) -> u64 {
         if self.operation != Operation::AllToAllV {
             return self.bytes;
@@ -151,7 +154,7 @@ impl Collective {
         (self.bytes as f64 * (1.0 + self.spread * (2.0 * unit - 1.0))).round() as u64
     }
 
-    /// How many ranks it has.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
@@ -199,7 +202,7 @@ impl Collective {
     }
 }
 
-/// The word for a value in a study: that of its variant.
+/// The name of a value in a study: that of its variant.
 pub(crate) fn word(variant: &impl std::fmt::Debug) -> String {
     let mut word = String::new();
     for c in format!("{variant:?}").chars() {
@@ -216,10 +219,10 @@ struct Group<'a, R> {
     rank: &'a R,
     me: u32,
     ranks: u32,
-    /// Distinguishes the messages of this operation from those of the one before.
+    /// Distinguishes the messages of this operation from those of the previous one.
     tag: u32,
     radix: u32,
-    /// Time to add up a byte, ns.
+    /// Time to sum a byte, ns.
     sum_ns_per_byte: f64,
 }
 
@@ -246,7 +249,7 @@ impl<R: Rank> Group<'_, R> {
         }
     }
 
-    /// The rank so much further round.
+    /// The rank at this distance around the ring.
     fn after(&self, distance: u32) -> u32 {
         ((u64::from(self.me) + u64::from(distance)) % u64::from(self.ranks)) as u32
     }
@@ -255,13 +258,13 @@ impl<R: Rank> Group<'_, R> {
         self.after(self.ranks - distance % self.ranks)
     }
 
-    /// Of `bytes` that are cut into as many parts as there are ranks, the length of a part.
+    /// The length of a part of `bytes`, divided into one part per rank.
     fn part(&self, bytes: u64, number: u32) -> u64 {
         let ranks = u64::from(self.ranks);
         bytes / ranks + u64::from(u64::from(number) < bytes % ranks)
     }
 
-    /// Of so many parts from a part on, without going round.
+    /// The length of `count` parts from a part on, without wrapping around.
     fn parts(&self, bytes: u64, from: u32, count: u32) -> u64 {
         (from..(from + count).min(self.ranks)).map(|number| self.part(bytes, number)).sum()
     }
@@ -311,7 +314,7 @@ impl<R: Rank> Group<'_, R> {
         }
     }
 
-    /// A part of rank 0's data to each rank along a binomial tree, then all parts round a ring.
+    /// A part of rank 0's data to each rank along a binomial tree, then all parts around a ring.
     async fn scatter_allgather(&self, bytes: u64) {
         let mut span = self.ranks.next_power_of_two();
         while span > 1 {
@@ -326,7 +329,7 @@ impl<R: Rank> Group<'_, R> {
         self.ring_allgather(|number| self.part(bytes, number)).await;
     }
 
-    /// Parts go once round a ring: in each round a rank passes on what came last.
+    /// Parts go once around a ring: in each round a rank forwards the part that it received last.
     async fn ring_allgather(&self, part: impl Fn(u32) -> u64 + Send) {
         for round in 0..self.ranks - 1 {
             let (sent, received) = (self.before(round), self.before(round + 1));
@@ -334,8 +337,8 @@ impl<R: Rank> Group<'_, R> {
         }
     }
 
-    /// Runs an algorithm for powers of two among as many ranks as there are: those beyond hand their data to a neighbour first, and get the
-    /// result from it at the end.
+    /// Runs an algorithm for powers of two among any number of ranks: those beyond the power of two first
+    /// send their data to a neighbour, and get the result from it at the end.
     async fn among_a_power_of_two<F>(&self, bytes: u64, algorithm: impl FnOnce(u32, u32) -> F + Send)
     where
         F: Future<Output = ()> + Send,
@@ -359,7 +362,7 @@ impl<R: Rank> Group<'_, R> {
         }
     }
 
-    /// The rank of a number among those of [`Self::among_a_power_of_two`].
+    /// The rank with a number among those of [`Self::among_a_power_of_two`].
     fn of_power(&self, number: u32, power: u32) -> u32 {
         let extra = self.ranks - power;
         if number < extra { 2 * number + 1 } else { number + extra }
@@ -378,7 +381,7 @@ impl<R: Rank> Group<'_, R> {
         self.among_a_power_of_two(bytes, double).await;
     }
 
-    /// Sums of ever smaller halves, then the halves together again.
+    /// Sums of ever smaller halves, which are then combined again.
     async fn rabenseifner(&self, bytes: u64) {
         let halve = |number: u32, power: u32| async move {
             let (mut distance, mut own) = (power / 2, bytes);
@@ -407,7 +410,7 @@ impl<R: Rank> Group<'_, R> {
             self.exchange(self.after(1), sent, self.before(1), received).await;
             self.sum(received).await;
         }
-        // Each rank has the whole sum of the part behind its own.
+        // Each rank has the whole sum of the part after its own.
         self.ring_allgather(|number| self.part(bytes, (number + 1) % self.ranks)).await;
     }
 
@@ -429,7 +432,7 @@ impl<R: Rank> Group<'_, R> {
         }
     }
 
-    /// In each round the blocks whose distance has that bit go that far.
+    /// In each round the blocks whose distance has that bit move by that distance.
     async fn bruck_all_to_all(&self, bytes: u64) {
         let mut distance = 1;
         while distance < self.ranks {
@@ -454,8 +457,8 @@ impl<R: Rank> Group<'_, R> {
     }
 }
 
-/// Performs a collective operation. `number` distinguishes its messages from those of others among the same ranks; `block` is what a rank has
-/// for another in an all-to-all, bytes.
+/// Performs a collective operation. `number` distinguishes its messages from those of others among the same
+/// ranks; `block` returns the size of a rank's block for another in an all-to-all, bytes.
 pub async fn perform<R: Rank>(
     rank: &R,
     config: &Collective,
@@ -468,7 +471,8 @@ pub async fn perform<R: Rank>(
     if ranks == 1 {
         return;
     }
-    // Both ranks of a pair know how long a block is: of blocks of different lengths, empty ones are not sent, as in MPICH.
+    // Both ranks of a pair know the length of a block: with blocks of different lengths, empty ones are not
+    // sent, as in MPICH.
     let block = |from, to| {
         Some(block(from, to)).filter(|&bytes| bytes > 0 || config.operation != Operation::AllToAllV)
     };

@@ -2,9 +2,10 @@
 
 use super::Rank;
 
-/// Sends a block to every other member of a group and receives one from each, all at once: `block` is its length, bytes, by sender and
-/// receiver, none where nothing is sent. `me` is this rank's place in the group, `member` the rank at a place. Each rank begins with its
-/// successor, so that no member is everybody's first target.
+/// Sends a block to every other member of a group and receives one from each, all at the same time: `block`
+/// is its length, bytes, by sender and receiver; `None` if nothing is sent. `me` is this rank's index in the
+/// group, `member` returns the rank with an index. Each rank starts with its successor, so that no member is
+/// the first target of all.
 pub(super) async fn all_to_all<R: Rank>(
     rank: &R,
     members: u32,

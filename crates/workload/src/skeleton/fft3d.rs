@@ -1,6 +1,7 @@
-//! A three-dimensional fast Fourier transform: one-dimensional transforms along x, y and z, and all-to-all exchanges
-//! that bring whole lines of points together. Such programs "often require the equivalent of an All-to-All, but on a
-//! subset of the nodes consisting of either a plane or a line in the torus" (section 4 of the BG/L torus paper).
+//! A three-dimensional fast Fourier transform: one-dimensional transforms along x, y and z, and all-to-all
+//! exchanges that bring whole lines of points together. Such programs "often require the equivalent of an
+//! All-to-All, but on a subset of the nodes consisting of either a plane or a line in the torus" (section 4
+//! of the BG/L torus paper).
 
 use std::sync::Arc;
 
@@ -15,12 +16,13 @@ use crate::ConfigError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decomposition {
-    /// Each rank owns a box of points. For each dimension in turn: an all-to-all over the line of ranks along it
-    /// gathers whole lines of points, the transforms run, and an all-to-all over the same line brings the boxes back.
+    /// Each rank owns a box of points. For each dimension in turn: an all-to-all over the line of ranks along
+    /// it gathers whole lines of points, the transforms run, and an all-to-all over the same line brings the
+    /// boxes back.
     Boxes,
-    /// Each rank owns a bundle of whole lines. Transforms along x; an all-to-all over the line of ranks along z turns
-    /// the bundles to y; transforms along y; an all-to-all over the xy plane of ranks turns them to z; transforms
-    /// along z. The result stays as it lies.
+    /// Each rank owns a bundle of whole lines. Transforms along x; an all-to-all over the line of ranks along
+    /// z turns the bundles to y; transforms along y; an all-to-all over the xy plane of ranks turns them to
+    /// z; transforms along z. The result stays as it lies.
     Pencils,
 }
 
@@ -58,7 +60,7 @@ impl Default for Fft3d {
 }
 
 impl Fft3d {
-    /// How many ranks it has.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.grid.iter().product()
     }
@@ -66,13 +68,13 @@ impl Fft3d {
     /// Checks the values.
     ///
     /// # Errors
-    /// The first value that is impossible: points must divide evenly among the ranks of each exchange.
+    /// The first invalid value: points must divide evenly among the ranks of each exchange.
     pub fn check(&self) -> Result<(), ConfigError> {
         check_grid("grid", &self.grid)?;
         let [n, g] = [self.points, self.grid];
-        // For each exchange: the dimension that is cut into as many parts as there are ranks, before and after.
+        // For each exchange: the dimension that is divided into one part per rank, before and after.
         let cuts: Vec<(usize, u64)> = match self.decomposition {
-            // A line of ranks shares out its (n/g) x (n/g) lines of points, cut along the next dimension.
+            // A line of ranks divides its (n/g) x (n/g) lines of points along the next dimension.
             Decomposition::Boxes => (0..3).map(|d| (d, u64::from(g[d]))).collect(),
             Decomposition::Pencils => {
                 let (line, plane) = (u64::from(g[2]), u64::from(g[0]) * u64::from(g[1]));
@@ -112,18 +114,18 @@ impl Fft3d {
         Ok(())
     }
 
-    /// Points that a rank holds at any time; 2^64 - 1 where there are more.
+    /// Points of a rank at any time; 2^64 - 1 if there are more.
     fn points_of_a_rank(&self) -> u64 {
         let product = |of: [u32; 3]| of.iter().map(|&n| u128::from(n)).product::<u128>();
         u64::try_from(product(self.points) / product(self.grid)).unwrap_or(u64::MAX)
     }
 
-    /// What a rank sends to each other one when `members` of them turn their points, bytes.
+    /// Size of a rank's message to each other one when `members` of them transpose their points, bytes.
     fn message_bytes(&self, members: u32) -> u64 {
         self.points_of_a_rank() / u64::from(members) * u64::from(self.point_B)
     }
 
-    /// The transforms of a rank along one dimension, ns.
+    /// Time of a rank's transforms along one dimension, ns.
     fn transform_ns(&self, dimension: usize) -> u64 {
         let flops = self.points_of_a_rank() as f64 * 5.0 * f64::from(self.points[dimension]).log2();
         (flops / self.flops_per_ns).round() as u64

@@ -1,4 +1,5 @@
-//! A halo exchange: ranks on a grid swap the faces of their boxes with their neighbours, compute, and do it again.
+//! A halo exchange: ranks on a grid exchange the faces of their boxes with their neighbours, compute, and
+//! repeat.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,13 +11,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{Rank, check_grid};
 use crate::ConfigError;
 
-/// The exchange and what is computed around it.
+/// The exchange and the computation around it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[allow(non_snake_case)]
 pub struct Halo {
-    /// Ranks along each dimension; rank numbers run along the first one first. Any number of dimensions: n of them
-    /// give 2n neighbours.
+    /// Ranks along each dimension; rank numbers run along the first one first. Any number of dimensions: n of
+    /// them give 2n neighbours.
     pub grid: Vec<u32>,
     /// Whether the grid closes into rings. If not, ranks at its sides have fewer neighbours.
     pub periodic: bool,
@@ -32,7 +33,7 @@ pub struct Halo {
 }
 
 impl Default for Halo {
-    /// 64x64 doubles a face on 8x8x8 ranks, 10 times, with 100 us of computing after each.
+    /// 64x64 doubles per face on 8x8x8 ranks, 10 times, with 100 us of computing after each.
     fn default() -> Self {
         Self {
             grid: vec![8; 3],
@@ -72,7 +73,7 @@ fn one_or_each<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D
 }
 
 impl Halo {
-    /// How many ranks it has.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.grid.iter().product()
     }
@@ -80,7 +81,7 @@ impl Halo {
     /// Checks the values.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self) -> Result<(), ConfigError> {
         check_grid("grid", &self.grid)?;
         if self.face_B.len() != 1 && self.face_B.len() != self.grid.len() {
@@ -94,8 +95,8 @@ impl Halo {
         if self.face_B.len() == 1 { self.face_B[0] } else { self.face_B[dimension] }
     }
 
-    /// The neighbours of a rank: rank, bytes, and the tags of what goes there and of what comes from there. A tag is
-    /// the direction of travel, since on a ring of two both neighbours are the same rank.
+    /// The neighbours of a rank: rank, bytes, and the tags of outgoing and incoming messages. A tag is the
+    /// direction of travel, since on a ring of two both neighbours are the same rank.
     fn neighbours(&self, rank: u32) -> Vec<Neighbour> {
         let mut neighbours = Vec::with_capacity(2 * self.grid.len());
         let mut stride = 1;

@@ -1,5 +1,5 @@
-//! Programs written as programs: an `async fn` for each rank, in the manner of the pseudo-codes that drove
-//! BlueGene/L's simulator (message-passing calls, and the time computed between them).
+//! Programs written as an `async fn` for each rank, like the pseudo-code that drove BlueGene/L's simulator
+//! (message-passing calls, and the computing time between them).
 //!
 //! ```
 //! use netloom_workload::skeleton::{Rank, Skeleton};
@@ -14,8 +14,9 @@
 //! # let _ = programs;
 //! ```
 //!
-//! [`Skeleton`] makes a [`Program`] of such a function. There is no runtime: no thread, no reactor, no waker that
-//! does anything. The driver says which operation has finished, and the function is polled if it waits for that one.
+//! [`Skeleton`] turns such a function into a [`Program`]. There is no async runtime: no threads, no reactor,
+//! and wakers have no effect. The driver reports which operation has finished, and the function is polled if
+//! it waits for that one.
 
 pub mod collective;
 mod exchange;
@@ -38,39 +39,39 @@ use crate::program::{self, Issue, OpId, Operation, Processors, Program};
 use crate::shape::Shape;
 use netloom_messaging::transit::Hops;
 
-/// What a skeleton may call: a rank of a message-passing program.
+/// The calls available to a skeleton: a rank of a message-passing program.
 ///
-/// A skeleton is generic over it, so that the same text runs on whatever implements it.
+/// A skeleton is generic over it, so that the same code runs on any implementation.
 pub trait Rank: Send + Sync {
-    /// An operation under way. It must be waited for, as MPI demands; one that is forgotten keeps its name for ever.
+    /// An outstanding operation. It must be waited for, as in MPI; otherwise it is never freed.
     type Request: Send;
 
     /// The number of this rank.
     fn rank(&self) -> u32;
 
-    /// How many ranks the program has.
+    /// Number of ranks of the program.
     fn ranks(&self) -> u32;
 
-    /// Keeps the CPU busy for `ns`. Several at once (joined futures) take turns.
+    /// Keeps the CPU busy for `ns`. Concurrent computations (joined futures) take turns.
     fn compute(&self, ns: u64) -> impl Future<Output = ()> + Send;
 
     /// Takes part in a collective operation of all ranks by the machine's hardware.
     fn collective(&self, what: program::Collective, bytes: u64) -> impl Future<Output = ()> + Send;
 
-    /// Notes the time under a key, for benchmarks.
+    /// Records the time under a key, for benchmarks.
     fn mark(&self, key: u64) -> impl Future<Output = ()> + Send;
 
     /// Starts to send `bytes`.
     fn isend(&self, to: u32, tag: u32, bytes: u64) -> Self::Request;
 
-    /// Starts to receive `bytes`; no source or no tag takes any.
+    /// Starts to receive `bytes`; `None` matches any source or tag.
     fn irecv(&self, from: Option<u32>, tag: Option<u32>, bytes: u64) -> Self::Request;
 
     /// Waits until an operation has finished.
     fn wait(&self, request: Self::Request) -> impl Future<Output = ()> + Send;
 
-    /// Waits until all of them have finished. They are waited for in turn, which costs nothing: a function is polled
-    /// only when the one that it waits for has finished.
+    /// Waits until all of them have finished. They are waited for in turn, which costs nothing: a function is
+    /// polled only when the one that it waits for has finished.
     fn wait_all(&self, requests: Vec<Self::Request>) -> impl Future<Output = ()> + Send {
         async move {
             for request in requests {
@@ -79,12 +80,12 @@ pub trait Rank: Send + Sync {
         }
     }
 
-    /// Sends `bytes` and waits until the buffer may be used again.
+    /// Sends `bytes` and waits until the buffer may be reused.
     fn send(&self, to: u32, tag: u32, bytes: u64) -> impl Future<Output = ()> + Send {
         async move { self.wait(self.isend(to, tag, bytes)).await }
     }
 
-    /// Receives `bytes`; no source or no tag takes any.
+    /// Receives `bytes`; `None` matches any source or tag.
     fn recv(&self, from: Option<u32>, tag: Option<u32>, bytes: u64) -> impl Future<Output = ()> + Send {
         async move { self.wait(self.irecv(from, tag, bytes)).await }
     }
@@ -97,7 +98,7 @@ pub struct Request {
     slot: u32,
 }
 
-/// The rank that a [`Skeleton`] runs as.
+/// The rank on which a [`Skeleton`] runs.
 pub struct SimulatedRank {
     rank: u32,
     ranks: u32,
@@ -108,17 +109,18 @@ pub struct SimulatedRank {
 #[derive(Debug)]
 enum Slot {
     Free,
-    /// Not finished; `awaited` once a future has found it so.
+    /// Not finished; `awaited` once a future waits for it.
     Running {
         awaited: bool,
         cpu: Option<u8>,
     },
-    /// Finished, and nobody has waited for it yet.
+    /// Finished, but not yet waited for.
     Finished,
 }
 
-/// What a skeleton's function and its driver's side share. Only one of them runs at a time, so the lock around it is
-/// never contended; it is there because a future that is `Send` may hold nothing weaker.
+/// State shared by a skeleton's function and its driver's side. Only one of them runs at a time, so the lock
+/// around it is never contended; a lock is needed only because a future that is `Send` may hold nothing
+/// weaker.
 #[derive(Default)]
 struct Shared {
     slots: Vec<Slot>,
@@ -166,11 +168,11 @@ impl Shared {
         }
     }
 
-    /// Answers whether the function waits for it.
+    /// Returns whether the function waits for it.
     fn finished(&mut self, op: OpId) -> bool {
         let slot = self.slots.get_mut(op.0 as usize).map(|slot| std::mem::replace(slot, Slot::Finished));
         let Some(Slot::Running { awaited, cpu }) = slot else {
-            panic!("{op:?} is not under way");
+            panic!("{op:?} is not outstanding");
         };
         self.running -= 1;
         if let Some(cpu) = cpu
@@ -240,13 +242,13 @@ impl Rank for SimulatedRank {
 
 /// A [`Program`] made of an `async fn`.
 pub struct Skeleton {
-    /// None once it has returned.
+    /// `None` once it has returned.
     function: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     shared: Arc<Mutex<Shared>>,
 }
 
 impl Skeleton {
-    /// Makes rank `rank` of `ranks` run `function`. Nothing of it runs before [`Program::start`].
+    /// Creates rank `rank` of `ranks`, which runs `function`. It does not run before [`Program::start`].
     pub fn new<F>(rank: u32, ranks: u32, function: impl FnOnce(SimulatedRank) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -258,7 +260,7 @@ impl Skeleton {
 
     fn poll(&mut self) {
         if let Some(function) = &mut self.function {
-            // The function waits for nothing but operations, whose end the driver reports.
+            // The function waits only for operations, whose completion the driver reports.
             if function.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
                 self.function = None;
             }
@@ -378,7 +380,7 @@ impl Ranks for SkeletonConfig {
 }
 
 impl SkeletonConfig {
-    /// How many ranks it has.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         match self {
             Self::Fft3d(c) => c.ranks(),
@@ -391,7 +393,7 @@ impl SkeletonConfig {
     /// Checks the values.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::Fft3d(c) => c.check(),
@@ -404,7 +406,7 @@ impl SkeletonConfig {
     /// The programs of all ranks, in order.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn programs(&self) -> Result<Vec<Skeleton>, ConfigError> {
         self.check()?;
         let ranks = self.ranks();
@@ -417,7 +419,7 @@ impl SkeletonConfig {
     }
 }
 
-/// One skeleton a rank, over one configuration.
+/// One skeleton per rank, sharing one configuration.
 fn each<C, F>(ranks: u32, config: C, function: impl Fn(SimulatedRank, Arc<C>) -> F) -> Vec<Skeleton>
 where
     F: Future<Output = ()> + Send + 'static,
@@ -426,7 +428,7 @@ where
     (0..ranks).map(|r| Skeleton::new(r, ranks, |rank| function(rank, Arc::clone(&config)))).collect()
 }
 
-/// Checks that a grid has ranks at all and no more than fit a rank's number.
+/// Checks that a grid has at least one rank and at most as many as a rank number can express.
 fn check_grid(key: &str, grid: &[u32]) -> Result<(), ConfigError> {
     let refuse = |message: String| Err(ConfigError { key: key.into(), message });
     if grid.is_empty() || grid.contains(&0) {

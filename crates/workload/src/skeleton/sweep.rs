@@ -1,10 +1,10 @@
-//! A wavefront sweep of discrete ordinates (Sn transport, as Sweep3D does it): cells on a two-dimensional grid of
-//! ranks, each with whole columns along z. In each of the eight octants of directions the work enters at one corner of the
-//! grid; a rank takes a block of its column, needs the inflow of two sides, computes, and passes its outflow on to
-//! the two others, while its upstream neighbours are already at the next block.
+//! A wavefront sweep of discrete ordinates (Sn transport, like Sweep3D): cells on a two-dimensional grid of
+//! ranks, each with whole columns along z. In each of the eight octants of directions the work starts at one
+//! corner of the grid; a rank takes a block of its column, receives the inflow of two sides, computes, and
+//! sends its outflow to the two others, while its upstream neighbours are already at the next block.
 //!
-//! The octants come in pairs that share a corner, down and up along z, so that the second follows without a gap; each
-//! corner is followed by an adjacent one.
+//! The octants come in pairs that share a corner, down and up along z, so that the second follows without a
+//! gap; after each corner comes an adjacent one.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Rank, check_grid, coordinates, rank_at};
 use crate::ConfigError;
 
-/// The corners where the work enters: whether it flows towards greater x and y.
+/// The corners at which the work starts: whether it flows towards larger x and y.
 const CORNERS: [[bool; 2]; 4] = [[true, true], [false, true], [false, false], [true, false]];
 
 /// The sweep and the machine's part of it.
@@ -43,8 +43,8 @@ pub struct Sweep {
 }
 
 impl Default for Sweep {
-    /// The usual test of Sweep3D, 5x5x400 cells a rank, on 16x32 ranks: six directions, three at a time, in blocks of
-    /// ten planes.
+    /// The usual test of Sweep3D, 5x5x400 cells per rank, on 16x32 ranks: six directions, three at a time, in
+    /// blocks of ten planes.
     fn default() -> Self {
         Self {
             grid: [16, 32],
@@ -61,7 +61,7 @@ impl Default for Sweep {
 }
 
 impl Sweep {
-    /// How many ranks it has.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.grid.iter().product()
     }
@@ -69,7 +69,7 @@ impl Sweep {
     /// Checks the values.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self) -> Result<(), ConfigError> {
         check_grid("grid", &self.grid)?;
         let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
@@ -100,7 +100,7 @@ impl Sweep {
     }
 }
 
-/// The lengths of the blocks that `total` is cut into.
+/// The lengths of the blocks of `total`.
 fn blocks(total: u32, block: u32) -> impl Iterator<Item = u32> {
     (0..total.div_ceil(block)).map(move |i| block.min(total - i * block))
 }
@@ -109,7 +109,7 @@ fn blocks(total: u32, block: u32) -> impl Iterator<Item = u32> {
 pub async fn run<R: Rank>(rank: R, config: Arc<Sweep>) {
     let c = &*config;
     let at = coordinates(rank.rank(), c.grid);
-    // A rank's neighbour one step along a dimension, if the grid goes on there.
+    // A rank's neighbour one step along a dimension, if the grid continues there.
     let neighbour = |d: usize, plus: bool| {
         let mut other = at;
         other[d] = if plus { at[d].checked_add(1)? } else { at[d].checked_sub(1)? };
@@ -123,7 +123,7 @@ pub async fn run<R: Rank>(rank: R, config: Arc<Sweep>) {
             let mut sends = Vec::new();
             for angles in blocks(c.angles, c.block_angles) {
                 for planes in blocks(c.cells[2], c.block_planes) {
-                    // What crosses an x face is as long as the rank along y, and the other way round.
+                    // A message across an x face has the length of the rank along y, and vice versa.
                     let bytes = |d: usize| {
                         u64::from(c.cells[1 - d])
                             * u64::from(planes)
@@ -156,7 +156,7 @@ mod tests {
         network.run(&mut boxed(SkeletonConfig::Sweep(config.clone()).programs().unwrap())).unwrap()
     }
 
-    /// Ten blocks an octant, 600 ns each.
+    /// Ten blocks per octant, 600 ns each.
     fn small(octants: u32) -> Sweep {
         Sweep {
             grid: [5, 3],
@@ -175,8 +175,8 @@ mod tests {
         for (octants, steps) in [(1, 10 + 4 + 2), (2, 20 + 4 + 2)] {
             assert_eq!(run_on(Ideal::default(), &small(octants)).end_ns(), steps * 600);
         }
-        // A step of the way also costs a latency and the larger message, while blocks follow without a gap:
-        // 600 ns of computing cover 3 * 4 * 2 * 8 B at 1 ns/B.
+        // Each step also costs a latency and the larger message, while blocks follow without a gap: 600 ns of
+        // computing cover 3 * 4 * 2 * 8 B at 1 ns/B.
         let network = Ideal { latency_ns: 1_000, ps_per_byte: 1_000 };
         let (x, y) = (3 * 4 * 2 * 8, 2 * 4 * 2 * 8);
         let way = 4 * (600 + 1_000 + x) + 2 * (600 + 1_000 + y);
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn all_octants_cross_the_grid_five_times() {
-        // Corner after corner along x, y, x: three ways along x and two along y are not hidden.
+        // Corner after corner along x, y, x: three steps along x and two along y are not hidden.
         assert_eq!(run_on(Ideal::default(), &small(8)).end_ns(), (8 * 10 + 3 * 4 + 2 * 2) * 600);
     }
 

@@ -1,9 +1,10 @@
-//! All-to-all (Chen et al., section V.C): each node sends a message to each other node, by RDMA writes with dynamic routing, in an
-//! order of its own.
+//! All-to-all (Chen et al., section V.C): each node sends a message to every other node, by RDMA writes with
+//! dynamic routing, in an order of its own.
 //!
-//! What the paper does not tell is as in the machine's own benchmark of that name (`spi/examples/mu/msg_alltoall.c` of the public
-//! driver): a message goes in windows of 2 KB, the first window to everybody, then the second; descriptors go into 64 injection
-//! FIFOs in turn; packets may take the network FIFO of any direction, and name zone 0.
+//! Details that the paper does not give follow the machine's own benchmark of that name
+//! (`spi/examples/mu/msg_alltoall.c` of the public driver): a message is sent in windows of 2 KB, the first
+//! window to all nodes, then the second; descriptors go to 64 injection FIFOs in turn; packets may use the
+//! network FIFO of any direction, and use zone 0.
 
 use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
@@ -27,7 +28,7 @@ pub struct AllToAll {
     /// Injection FIFOs that a node's program puts its descriptors into, in turn.
     #[serde(default = "usual_fifos")]
     pub fifos: u16,
-    /// What of each message is sent before the next of another, bytes.
+    /// The part of each message that is sent before the next part of another, bytes.
     #[serde(default = "usual_window")]
     pub window_B: u64,
 }
@@ -43,7 +44,7 @@ impl AllToAll {
     /// Checks the values against the machine's shape.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
         let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
         let nodes = dims.iter().map(|&k| u64::from(k)).product::<u64>();
@@ -69,7 +70,7 @@ impl AllToAll {
     }
 }
 
-/// Room for what comes, bytes; what is sent lies behind it, and the counter in front.
+/// Space for incoming data, bytes; outgoing data follows it, and the counter precedes it.
 const BUFFERS: u64 = 1 << 36;
 const COUNTER: u64 = 0;
 const FIRST: u64 = 4096;
@@ -80,7 +81,7 @@ pub(super) async fn run(spi: Spi, config: AllToAll) {
     spi.set_base_address(0, 0);
     spi.set_counter(COUNTER, (nodes - 1) * bytes);
     let begin = spi.now();
-    // Everybody's order is fixed: the study's seed is for what the hardware draws.
+    // All orders are fixed: the study's seed is for the hardware's random choices.
     let order = Order::new(nodes - 1, 0, me);
     for from in (0..bytes).step_by(config.window_B as usize) {
         for i in 0..nodes - 1 {
@@ -106,8 +107,8 @@ pub(super) async fn run(spi: Spi, config: AllToAll) {
     spi.measure(0, spi.now() - begin);
 }
 
-/// The time that the last node takes, and what share of the time that is needed at the peak it is: where the links of the
-/// dimension with the most hops a link carry nothing but data at 90% of their rate.
+/// The time of the last node, and the peak time's fraction of it: at the peak, the links of the dimension
+/// with the most hops per link carry only data at 90% of their rate.
 pub(super) fn measured(
     config: &AllToAll,
     dims: &[u32],
@@ -117,7 +118,7 @@ pub(super) fn measured(
     let ticks = measurements.iter().flat_map(|n| &n.2).map(|n| n.time().ticks()).max().unwrap_or(0);
     let time_us = ticks as f64 * tick_ns / 1e3;
     let nodes: f64 = dims.iter().map(|&k| f64::from(k)).product();
-    // A ring of k nodes: k/4 hops on average of all destinations, on two links a node.
+    // A ring of k nodes: k/4 hops on average over all destinations, on two links per node.
     let longest = f64::from(dims.iter().copied().max().unwrap_or(1));
     let peak_us = nodes * config.bytes as f64 * longest / 8.0 / EFFECTIVE_B_PER_NS / 1e3;
     Measured {

@@ -1,8 +1,10 @@
-//! Allreduce (Chen et al., section V.D, Tables 3 and 4): sums over boxes of nodes, one collective packet or many, one operation after the other.
+//! Allreduce (Chen et al., section V.D, Tables 3 and 4): sums over boxes of nodes, one collective packet or
+//! many, one operation after the other.
 //!
-//! What the paper does not tell is as in the machine's own benchmark (`spi/examples/mu/msg_collective.c` of the public driver): RDMA
-//! writes through the user's collective FIFO; two counters in turn, the next one set before each operation; the time
-//! is from before that store to when the counter is seen to be zero, so with the software's part, as a mean over the rounds.
+//! Details that the paper does not give follow the machine's own benchmark
+//! (`spi/examples/mu/msg_collective.c` of the public driver): RDMA writes through the user's collective FIFO;
+//! two counters in turn, the next one set before each operation; the time is from before that store to when
+//! the counter is observed to be zero, including software, as a mean over the rounds.
 
 use super::tree::{Boxes, MEMORY, RECEIVED, Registers, SENT, check_messages, check_trees, ten, trees, write};
 use crate::measured::{Measured, columns};
@@ -23,7 +25,7 @@ pub struct Allreduce {
     /// Rounds of each that are measured, after one that is not.
     #[serde(default = "ten")]
     pub rounds: u32,
-    /// What is done.
+    /// The reduction operation.
     #[serde(default)]
     pub operation: Sum,
     /// The boxes of nodes that take part, one after the other; none: the whole machine.
@@ -37,7 +39,7 @@ pub struct Allreduce {
     pub checked_B: u64,
 }
 
-/// What is done to the numbers.
+/// The reduction operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sum {
@@ -56,17 +58,18 @@ impl Allreduce {
     /// Checks the values against the machine's shape.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
         check_messages(&self.bytes, self.rounds)?;
         check_trees(&self.boxes, &self.class_route, dims)
     }
 }
 
-/// Where the two counters lie.
+/// Addresses of the two counters.
 const COUNTERS: u64 = 0;
 
-/// What a node adds to word `i` of a message, beside its number: small enough for any sum to be exact.
+/// A node's addend for word `i` of a message, to which it adds its number: small enough for any sum to be
+/// exact.
 fn term(i: u64) -> u64 {
     3 * i % 1009 + 1
 }
@@ -121,8 +124,8 @@ pub(super) async fn run(spi: Spi, config: Allreduce, dims: Vec<u32>) {
     }
 }
 
-/// The mean time of an operation, of the node that takes longest; and from when the first node has the result, which is the root, to
-/// when the last has, at the ends of the tree: by nodes and size.
+/// The mean time of an operation, at the slowest node; and from when the first node has the result, which is
+/// the root, to when the last one has, a leaf of the tree: by nodes and size.
 pub(super) fn measured(
     config: &Allreduce,
     dims: &[u32],

@@ -1,4 +1,5 @@
-//! Barriers (Chen et al., section II.D): nodes in boxes wait for one another, again and again, by the unit's own registers.
+//! Barriers (Chen et al., section II.D): repeated barriers of the nodes in boxes, by the unit's own
+//! registers.
 
 use super::tree::{Boxes, Registers, check_trees, trees};
 use crate::measured::{Measured, columns};
@@ -31,7 +32,7 @@ impl Barrier {
     /// Checks the values against the machine's shape.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
         if self.rounds == 0 {
             return Err(ConfigError { key: "rounds".into(), message: "expected at least 1".into() });
@@ -40,7 +41,8 @@ impl Barrier {
     }
 }
 
-/// The program of a node. It measures its mean time from entering a barrier to going on, and to where its status register told it.
+/// The program of a node. It measures its mean time from entering a barrier to continuing, and to the change
+/// of its status register.
 pub(super) async fn run(spi: Spi, config: Barrier, dims: Vec<u32>) {
     let trees = trees(&config.boxes, &config.class_route, &dims);
     for (class, tree) in trees.iter().enumerate() {
@@ -64,7 +66,7 @@ pub(super) async fn run(spi: Spi, config: Barrier, dims: Vec<u32>) {
     }
 }
 
-/// The mean time of a barrier, of the node that takes longest, by nodes.
+/// The mean time of a barrier, at the slowest node, by nodes.
 pub(super) fn measured(
     config: &Barrier,
     dims: &[u32],

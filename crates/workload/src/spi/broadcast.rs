@@ -1,5 +1,5 @@
-//! Broadcast (Chen et al., sections II.C and V): one node's RDMA write goes up the tree and down to all, again and again. Between two of
-//! them all nodes meet in a barrier.
+//! Broadcast (Chen et al., sections II.C and V): one node's RDMA write goes up the tree and down to all,
+//! repeatedly. A barrier of all nodes separates two of them.
 
 use super::tree::{Boxes, MEMORY, Registers, check_messages, check_trees, ten, trees, write};
 use crate::measured::{Measured, columns};
@@ -19,7 +19,8 @@ pub struct Broadcast {
     /// Rounds of each that are measured, after one that is not.
     #[serde(default = "ten")]
     pub rounds: u32,
-    /// The boxes of nodes that take part, one after the other; none: the whole machine. The first node of each sends.
+    /// The boxes of nodes that take part, one after the other; none: the whole machine. The first node of
+    /// each sends.
     #[serde(default)]
     pub boxes: Boxes,
     /// A tree by hand instead: registers of each of its nodes.
@@ -31,17 +32,17 @@ impl Broadcast {
     /// Checks the values against the machine's shape.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
         check_messages(&self.bytes, self.rounds)?;
         check_trees(&self.boxes, &self.class_route, dims)
     }
 }
 
-/// Where the counter lies.
+/// Address of the counter.
 const COUNTER: u64 = 0;
 
-/// The program of a node. The sender measures when each round began, everybody when it had ended.
+/// The program of a node. The sender measures the start of each round, all nodes its end.
 pub(super) async fn run(spi: Spi, config: Broadcast, dims: Vec<u32>) {
     spi.set_base_address(MEMORY, 0);
     let trees = trees(&config.boxes, &config.class_route, &dims);

@@ -1,9 +1,11 @@
-//! File IO shipped from compute nodes to IO nodes (Chen et al., sections II.A and IV: "kernels such as the Blue Gene Compute Node Kernel can
-//! program the MU for function shipping I/O system calls to the I/O nodes"). The paper does not tell how; this is **(ours)**:
+//! File IO shipped from compute nodes to IO nodes (Chen et al., sections II.A and IV: "kernels such as the
+//! Blue Gene Compute Node Kernel can program the MU for function shipping I/O system calls to the I/O
+//! nodes"). The paper gives no details; this is **(ours)**:
 //!
-//! A compute node sends its IO node a request, a packet of the system's. To write, the IO node fetches the data piece by piece into its
-//! buffers by RDMA reads, has the PCIe move each on to the file system, and answers when all is there. To read, it has the PCIe
-//! fetch pieces and puts each into the compute node's memory by RDMA writes, whose counter tells the compute node when all has come.
+//! A compute node sends its IO node a request, a system packet. To write, the IO node fetches the data piece
+//! by piece into its buffers by RDMA reads, has the PCIe transfer each piece to the file system, and answers
+//! when all is there. To read, it has the PCIe fetch pieces and puts each into the compute node's memory by
+//! RDMA writes, whose counter shows the compute node when all has arrived.
 
 use super::tree::{Boxes, trees};
 use crate::measured::{Measured, columns};
@@ -17,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What is done with the files.
+/// The direction of the file IO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -37,9 +39,10 @@ pub struct FileIo {
     pub operation: Operation,
     /// Data of each compute node, bytes.
     pub bytes: u64,
-    /// How many compute nodes of each pset take part, one round after the other; none: 1, 2, 4 and so on up to all.
+    /// How many compute nodes of each pset take part, one round after the other; none: 1, 2, 4 and so on up
+    /// to all.
     pub nodes: Vec<u32>,
-    /// Buffers of an IO node, and the length of each, bytes: what it asks for at once.
+    /// Buffers of an IO node, which limit its outstanding transfers, and the length of each, bytes.
     pub buffers: u16,
     /// See `buffers`.
     pub buffer_B: u64,
@@ -55,7 +58,7 @@ impl FileIo {
     /// Checks the values against the machine's IO nodes.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self, io: Option<&IoNodes>) -> Result<(), ConfigError> {
         let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
         let Some(io) = io else {
@@ -78,7 +81,7 @@ impl FileIo {
         Ok(())
     }
 
-    /// How many compute nodes of a pset of so many take part in each round.
+    /// The number of compute nodes that take part in each round, in a pset of this size.
     fn rounds(&self, pset: u32) -> Vec<u32> {
         if !self.nodes.is_empty() {
             return self.nodes.clone();
@@ -88,25 +91,26 @@ impl FileIo {
     }
 }
 
-/// Data of a compute node at most, bytes.
+/// Maximum data of a compute node, bytes.
 const MOST_B: u64 = 1 << 36;
-/// In a node's memory: counters, descriptors for RDMA reads, data. An entry of the base address table says where memory begins.
+/// Addresses in a node's memory: counters, descriptors for RDMA reads, data. The base address table has an
+/// entry with the start of memory.
 const COUNTERS: u64 = 0;
 const DESCRIPTORS: u64 = 1 << 16;
 const DATA: u64 = 1 << 20;
 const MEMORY: u16 = 0;
-/// FIFOs of the system's: what a node's own program injects; what RDMA reads put there; what it receives.
+/// The system's FIFOs: for descriptors of a node's own program; for RDMA reads; for reception.
 const OWN: u16 = 540;
 const FETCHED: u16 = 541;
 const RECEIVED: u16 = 270;
-/// Where those of descriptors lie.
+/// Addresses of the injection FIFOs.
 const OWN_START: u64 = 1 << 41;
 const FETCHED_START: u64 = OWN_START + FIFO_B;
 const FIFO_B: u64 = 1 << 16;
 /// The barrier class of all compute nodes.
 const CLASS: u8 = 0;
 
-/// Sets up what both kinds of nodes use (the kernel's part).
+/// Performs the set-up of both kinds of nodes (by the kernel).
 fn set_up(spi: &Spi) {
     let own = InjectionFifo {
         start: OWN_START,
@@ -124,7 +128,7 @@ fn system(payload: u64, length: u64, network: Network, kind: Kind) -> Descriptor
     Descriptor { payload, length, map: SYSTEM, network, kind, prefetch_only: false }
 }
 
-/// A message without data for the program at the other end.
+/// A message without data to the program at the other end.
 fn word(network: Network, word: u64) -> Descriptor {
     system(DATA, 0, network, Kind::MemoryFifo { fifo: RECEIVED, software: word.into(), interrupt: false })
 }
@@ -176,7 +180,7 @@ pub(super) async fn run(spi: Spi, config: FileIo, dims: Vec<u32>) {
     }
 }
 
-/// A compute node's request, and what of it has been asked for.
+/// A compute node's request, and its progress.
 struct Request {
     node: u32,
     bytes: u64,
@@ -189,24 +193,24 @@ struct Piece {
     buffer: u16,
     from: u64,
     bytes: u64,
-    /// When there was a buffer for it.
+    /// Time at which its buffer became available.
     asked: u64,
 }
 
 impl Piece {
-    /// Where its bytes are counted when they come.
+    /// Address of the counter of its bytes.
     fn counter(&self) -> u64 {
         COUNTERS + 8 * u64::from(self.buffer)
     }
 }
 
-/// What an IO node does.
+/// The program of an IO node.
 struct Server<'a> {
     spi: &'a Spi,
     config: &'a FileIo,
-    /// By compute node, the number of its IO link here.
+    /// By compute node, the number of its IO link at this node.
     links: BTreeMap<u32, u8>,
-    /// Requests that have yet to come.
+    /// Number of requests that have not arrived.
     left: u64,
     current: Option<Request>,
     free: Vec<u16>,
@@ -227,7 +231,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// To a compute node.
+    /// The network header for a compute node.
     fn inward(&self, node: u32) -> Network {
         Network::System { destination: node, io: IoLink::AtSource(self.links[&node]) }
     }
@@ -236,7 +240,8 @@ impl<'a> Server<'a> {
         DATA + u64::from(buffer) * self.config.buffer_B
     }
 
-    /// The next piece that is to be moved, if there is a buffer for it. Waits for a request if there is nothing else to do.
+    /// The next piece to transfer, if there is a buffer for it. Waits for a request if there is nothing else
+    /// to do.
     async fn next_piece(&mut self, is_idle: bool) -> Option<Piece> {
         if self.free.is_empty() {
             return None;
@@ -259,7 +264,7 @@ impl<'a> Server<'a> {
         Some(Piece { node, buffer: self.free.pop()?, from, bytes, asked: self.spi.now() })
     }
 
-    /// Has a compute node's unit send a piece of its data.
+    /// Makes a compute node's unit send a piece of its data.
     async fn fetch(&self, piece: &Piece) {
         let exit = self.spi.torus().exits(self.spi.node())[usize::from(self.links[&piece.node])];
         let outward = Network::System { destination: exit, io: IoLink::AtDestination };
@@ -282,7 +287,8 @@ impl<'a> Server<'a> {
                 coming.push_back(piece);
                 continue;
             }
-            // The PCIe is to have something to do while the next piece comes: any that is there, or the oldest.
+            // The PCIe should be busy while the next piece arrives: takes any piece that has arrived, or the
+            // oldest.
             let is_there = |piece: &Piece| self.spi.counted_down(piece.counter()) > piece.asked;
             let next = coming.iter().position(is_there).unwrap_or(0);
             if to_file.len() < 2
@@ -293,7 +299,7 @@ impl<'a> Server<'a> {
             } else if let Some((done, piece)) = to_file.pop_front() {
                 self.spi.wait_until(done).await;
                 self.free.push(piece.buffer);
-                // Pieces of one request may come in any order.
+                // Pieces of one request may arrive in any order.
                 let written = written.entry(piece.node).or_insert(0);
                 *written += piece.bytes;
                 if *written == self.config.bytes {
@@ -331,7 +337,8 @@ impl<'a> Server<'a> {
     }
 }
 
-/// By compute nodes of a pset at once: the time until the last has its answer, and what an IO node and all of them move in it.
+/// By number of compute nodes of a pset: the time until the last has its answer, and the bandwidth of an IO
+/// node and of all of them.
 pub(super) fn measured(
     config: &FileIo,
     io: &IoNodes,

@@ -1,5 +1,5 @@
-//! Ping-pong (Chen et al., section V.A and Table 1): RDMA writes to and fro between the node at the origin and one after the
-//! other of those whose coordinates grow dimension by dimension.
+//! Ping-pong (Chen et al., section V.A and Table 1): RDMA writes back and forth between the node at the
+//! origin and, one after the other, those with coordinates increasing dimension by dimension.
 
 use crate::measured::{Measured, columns};
 use crate::processes::Measurements;
@@ -29,7 +29,7 @@ impl PingPong {
     /// Checks the values against the machine's shape.
     ///
     /// # Errors
-    /// The first value that is impossible.
+    /// The first invalid value.
     pub fn check(&self, dims: &[u32]) -> Result<(), ConfigError> {
         let refuse = |key: &str, message: &str| Err(ConfigError { key: key.into(), message: message.into() });
         if !(1..=1 << 32).contains(&self.bytes) {
@@ -58,15 +58,15 @@ fn partners(dims: &[u32]) -> Vec<u32> {
     list
 }
 
-/// Where a node's counter lies, and its buffer behind that; and which table entry says so.
+/// Address of a node's counter, with its buffer after it; and their table entry.
 const COUNTER: u64 = 0x10_0000;
 const BUFFER: u64 = 4096;
 const ENTRY: u16 = 0;
 /// The injection FIFO that it uses.
 const FIFO: u16 = 0;
 
-/// What the program measures: the whole of a round, when the ping had been injected, and when the pong's counter was seen to be
-/// zero, by partner.
+/// The measurements: the whole round, the time at which the ping had been injected, and the time at which the
+/// pong's counter was observed to be zero, by partner.
 #[derive(Clone, Copy)]
 enum Of {
     Round,
@@ -119,8 +119,8 @@ pub(super) async fn run(spi: Spi, config: PingPong, dims: Vec<u32>) {
     }
 }
 
-/// Half a round's time by hops, as hardware's and software's: the hardware's is from when the ping has been injected to when the
-/// partner's counter is zero.
+/// Half a round's time by hops, divided into hardware and software: the hardware's part is from the injection
+/// of the ping to when the partner's counter is zero.
 pub(super) fn measured(measurements: &Measurements, tick_ns: f64) -> Measured {
     let of = |partner: u64, of: Of| -> Vec<u64> {
         let all = measurements.iter().flat_map(|n| &n.2);

@@ -1,5 +1,5 @@
-//! The trees that collective programs use: over boxes of nodes, with the root in the middle, one class route each; or one tree as a
-//! study gives it, the registers of each node by hand.
+//! The trees of collective programs: over boxes of nodes, with the root in the middle and one class route
+//! each; or one tree with manually configured registers for each node.
 
 use netloom_fabric::collective::route::{Rectangle, check};
 use netloom_fabric::collective::{CLASS_ROUTES, ClassRoute, Delivers, Operation, RouteKind};
@@ -25,7 +25,7 @@ pub struct Registers {
     /// Links by which packets come up the tree: `"+x"`.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// The link by which they go on; none at the root.
+    /// The link to the parent; none at the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// Whether the node itself takes part.
@@ -48,14 +48,15 @@ enum Shape {
     ByHand(Arc<BTreeMap<u32, ClassRoute>>),
 }
 
-/// Room for a message of a collective program, bytes; where it comes to, behind all counters; where it is sent from, behind that.
+/// Space for a message of a collective program, bytes; it is received after all counters, and sent from the
+/// addresses after that.
 const BUFFER: u64 = 1 << 32;
 pub(super) const RECEIVED: u64 = 4096;
 pub(super) const SENT: u64 = RECEIVED + BUFFER;
-/// The entry of the base address table that says where memory begins.
+/// The entry of the base address table with the start of memory.
 pub(super) const MEMORY: u16 = 0;
 
-/// A message of such a program: an RDMA write of words of 8 B along a class route.
+/// A message of a collective program: an RDMA write of words of 8 B along a class route.
 pub(super) fn write(
     class: usize,
     operation: Operation,
@@ -75,7 +76,7 @@ pub(super) fn write(
     Descriptor { payload: SENT, length: bytes, map: COLLECTIVE, network, kind, prefetch_only: false }
 }
 
-/// The numbers of rounds where a program gives none.
+/// The default number of rounds.
 pub(super) fn ten() -> u32 {
     10
 }
@@ -83,7 +84,7 @@ pub(super) fn ten() -> u32 {
 /// Checks the sizes and rounds of a program.
 ///
 /// # Errors
-/// The first value that is impossible.
+/// The first invalid value.
 pub(super) fn check_messages(bytes: &[u64], rounds: u32) -> Result<(), ConfigError> {
     let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
     let fits = |b: &u64| (8..=BUFFER).contains(b) && b.is_multiple_of(8);
@@ -102,7 +103,7 @@ pub(super) fn check_messages(bytes: &[u64], rounds: u32) -> Result<(), ConfigErr
 /// Checks the trees of a program against the machine's shape.
 ///
 /// # Errors
-/// The first box that is impossible, or what is wrong with the registers of which node.
+/// The first invalid box, or the first node with invalid registers.
 pub(super) fn check_trees(boxes: &Boxes, registers: &[Registers], dims: &[u32]) -> Result<(), ConfigError> {
     let refuse = |key: &str, message: String| Err(ConfigError { key: key.into(), message });
     if boxes.0.len() > CLASS_ROUTES {
@@ -146,7 +147,7 @@ pub(super) fn check_trees(boxes: &Boxes, registers: &[Registers], dims: &[u32]) 
     })
 }
 
-/// Trees over boxes with their root in the middle are the same whether the machine is a torus or a mesh.
+/// Trees over boxes with their root in the middle are the same on a torus and on a mesh.
 fn torus(dims: &[u32]) -> Torus {
     Torus::new(&Topology { dims: dims.to_vec(), ..Topology::default() })
 }
@@ -180,7 +181,7 @@ impl Registers {
     }
 }
 
-/// The trees of a program that has been checked, on a machine of this shape.
+/// The trees of a checked program, on a machine with this shape.
 pub(super) fn trees(boxes: &Boxes, registers: &[Registers], dims: &[u32]) -> Vec<Tree> {
     let torus = torus(dims);
     if !registers.is_empty() {
@@ -204,7 +205,7 @@ impl Tree {
         }
     }
 
-    /// How many nodes take part, and the sum of their numbers.
+    /// Number of nodes that take part, and the sum of their numbers.
     pub fn count_and_sum(&self) -> (u64, u64) {
         let rectangle = match &self.shape {
             Shape::Box(rectangle) => rectangle,
@@ -244,7 +245,7 @@ impl Tree {
         }
     }
 
-    /// The node that stands for it where one is to be chosen: the least of those that take part.
+    /// Its representative node: the lowest-numbered one that takes part.
     pub fn first(&self) -> u32 {
         match &self.shape {
             Shape::Box(rectangle) => self.torus.node(rectangle.low),
@@ -279,7 +280,7 @@ mod tests {
     #[test]
     fn trees_by_hand() {
         let dims = [4, 2];
-        // (0,0) and (0,1) below (1,0), through (0,0).
+        // (0,0) and (0,1) are below (1,0), through (0,0).
         let good = [
             registers([1, 0], &["-x"], None),
             registers([0, 0], &["+y"], Some("+x")),

@@ -1,28 +1,28 @@
-//! Programs and synthetic traffic on one machine: each node has one or the other.
+//! Programs and synthetic traffic on the same machine: each node has one or the other.
 
 use super::jobs::Jobs;
 use netloom_engine::Time;
 use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
 use std::collections::BTreeSet;
 
-/// The nodes of a block, some of which run programs on a network interface, while the others send synthetic traffic. Both sides are made
-/// for all nodes of the block; which of them a node has is asked first.
+/// The nodes of a block, some of which run programs on a network interface, while the others send synthetic
+/// traffic. Both sides are created for all nodes of the block; each call is dispatched by the node's side.
 pub struct Beside<P, T> {
     /// The nodes that run programs.
     pub programs: P,
     /// The nodes of jobs of synthetic traffic.
     pub traffic: T,
-    /// Injection FIFOs that each side has.
+    /// Injection FIFOs of each side.
     fifos: (usize, usize),
     /// Whether a node sends synthetic traffic.
     sends_traffic: Vec<bool>,
-    /// The machine's numbers of those that do.
+    /// The machine's numbers of the nodes that send synthetic traffic.
     senders: BTreeSet<u32>,
 }
 
 impl<P, T> Beside<P, T> {
-    /// For the nodes of a block, by the machine's numbers: those of jobs with a pattern send synthetic traffic. `fifos` are the injection
-    /// FIFOs of each side; the network has as many as the one with more.
+    /// For the nodes of a block, by the machine's numbers: those of jobs with a pattern send synthetic
+    /// traffic. `fifos` has the injection FIFOs of each side; the network has the maximum of both.
     pub fn new(programs: P, traffic: T, fifos: (usize, usize), jobs: &Jobs, numbers: &[u32]) -> Self {
         let sends_traffic = numbers.iter().map(|&node| jobs.at(node).is_some()).collect();
         let senders = numbers.iter().copied().filter(|&node| jobs.at(node).is_some()).collect();
@@ -40,7 +40,7 @@ impl<P, T> Beside<P, T> {
     }
 }
 
-/// Does the same for the side that a node is on.
+/// Dispatches a call to the side of a node.
 macro_rules! on_its_side {
     ($self:ident, $node:ident, $call:ident($($argument:expr),*)) => {
         match $self.sends_traffic[$node as usize] {

@@ -1,9 +1,9 @@
-//! What was counted where packets arrived.
+//! Counters of arrived packets.
 
 use netloom_engine::Time;
 use netloom_fabric::histogram::Histogram;
 
-/// Longest way that is counted by itself, links; longer ones count as this one.
+/// Maximum number of links that is counted separately; longer routes count as this one.
 pub const HOPS_MAX: usize = 31;
 
 /// Packets of a class.
@@ -32,26 +32,26 @@ impl ClassCounts {
     }
 }
 
-/// Packets of a job, answers left out.
+/// Packets of a job, excluding responses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobCounts {
-    /// What arrived.
+    /// Arrived packets.
     pub arrived: ClassCounts,
-    /// From when a packet was made until it had arrived, ticks.
+    /// Time from a packet's creation to its arrival, ticks.
     pub latency: Histogram,
-    /// When the last of them had arrived, ticks.
+    /// Time of the last arrival, ticks.
     pub last: Time,
 }
 
 impl JobCounts {
-    /// Counts a packet of this size and data that arrives `latency` after it was made.
+    /// Counts a packet of this size and data that arrives `latency` after its creation.
     pub fn count(&mut self, packet: (u32, u64), latency: u64, now: Time) {
         self.arrived.count(packet);
         self.latency.record(latency);
         self.last = now;
     }
 
-    /// Adds another block's.
+    /// Adds another block's counters.
     pub fn add(&mut self, other: &Self) {
         self.arrived.add(&other.arrived);
         self.latency.add(&other.latency);
@@ -59,27 +59,27 @@ impl JobCounts {
     }
 }
 
-/// What arrived since counting began.
+/// Packets that have arrived since the statistics were restarted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests.
     pub requests: ClassCounts,
     /// Responses.
     pub responses: ClassCounts,
-    /// Packets by the links on their way.
+    /// Packets by the number of links on their routes.
     pub hops: [u64; HOPS_MAX + 1],
-    /// Packets that went by way of somewhere else.
+    /// Packets that took a non-minimal route.
     pub nonminimal: u64,
-    /// From when a request was made until its response had arrived, ticks.
+    /// Time from the creation of a request to the arrival of its response, ticks.
     pub round_trip: Histogram,
-    /// By how much packets came out of order, as RFC 4737 has it; of those that came in order 0. Empty where nobody asks.
+    /// Reordering extent of packets, as in RFC 4737; 0 for those in order. Empty unless requested.
     pub reordering: Histogram,
-    /// Packets by job, where there are jobs.
+    /// Packets by job, if there are jobs.
     pub jobs: Vec<JobCounts>,
 }
 
 impl Counts {
-    /// Adds another block's.
+    /// Adds another block's counters.
     pub fn add(&mut self, other: &Self) {
         self.requests.add(&other.requests);
         self.responses.add(&other.responses);
@@ -91,18 +91,18 @@ impl Counts {
         self.jobs.iter_mut().zip(&other.jobs).for_each(|(job, other)| job.add(other));
     }
 
-    /// Packets of both classes.
+    /// Number of packets of both classes.
     pub fn packets(&self) -> u64 {
         self.requests.packets + self.responses.packets
     }
 
-    /// Mean links on the way of a packet; 0 of none.
+    /// Mean number of links on a packet's route; 0 without packets.
     pub fn mean_hops(&self) -> f64 {
         let sum: u64 = self.hops.iter().zip(0..).map(|(count, hops)| count * hops).sum();
         sum as f64 / (self.packets() as f64).max(1.0)
     }
 
-    /// Most links on the way of a packet.
+    /// Maximum number of links on a packet's route.
     pub fn max_hops(&self) -> u32 {
         self.hops.iter().rposition(|&count| count > 0).unwrap_or(0) as u32
     }

@@ -1,4 +1,4 @@
-//! Jobs side by side: which nodes each has, and whom a node of it sends to.
+//! Jobs side by side: their nodes, and the destinations of each node.
 
 use super::order::Order;
 use super::pattern::{Destinations, Pattern, Share};
@@ -7,7 +7,7 @@ use crate::shape::Shape;
 use netloom_engine::Stream;
 use netloom_fabric::config::ConfigError;
 
-/// What a placement at random is drawn from, among the streams of a run.
+/// The random stream of a run for random placements.
 const PLACEMENT: u64 = 14;
 
 /// Stands for a node without a job.
@@ -16,7 +16,7 @@ const IDLE: u32 = u32::MAX;
 /// The jobs of a machine.
 #[derive(Clone, Debug)]
 pub struct Jobs {
-    /// The job of each node, and the node's number in it.
+    /// The job of each node, and the node's index in it.
     of: Vec<(u32, u32)>,
     jobs: Vec<Job>,
 }
@@ -26,15 +26,15 @@ pub struct Jobs {
 struct Job {
     /// Its nodes.
     nodes: Vec<u32>,
-    /// Who sends to whom among them; none where programs decide.
+    /// Its pattern; `None` if programs determine the destinations.
     pattern: Option<Pattern>,
 }
 
 impl Jobs {
-    /// Gives each job its nodes; of a checked configuration. `payload_B` as of [`Pattern::new`].
+    /// Assigns each job its nodes, for a checked configuration. `payload_B` is as for [`Pattern::new`].
     ///
     /// # Errors
-    /// A job whose permutation's file is none.
+    /// A job with an invalid permutation file.
     #[allow(non_snake_case)]
     pub fn new(config: &JobsConfig, shape: &Shape, payload_B: u32, seed: u64) -> Result<Self, ConfigError> {
         let mut of = vec![(IDLE, 0); shape.nodes() as usize];
@@ -76,7 +76,7 @@ impl Jobs {
         self.jobs.iter().filter_map(|job| job.pattern.as_ref())
     }
 
-    /// The pattern that a node's packets follow, and the node's number in its job.
+    /// The pattern of a node's packets, and the node's index in its job.
     pub fn at(&self, node: u32) -> Option<(&Pattern, u32)> {
         let (_, rank) = self.of[node as usize];
         Some((self.pattern(self.of(node)?)?, rank))
@@ -121,12 +121,12 @@ impl Destinations for Jobs {
     }
 }
 
-/// Two jobs of one pattern at random are not the same.
+/// Two jobs with the same random pattern differ.
 fn of_job(seed: u64, job: u32) -> u64 {
     seed ^ u64::from(job) << 32
 }
 
-/// All nodes, in the order in which a job is to have them.
+/// All nodes, in the order of their allocation to a job.
 fn order(placement: Placement, shape: &Shape, stream: &mut Stream) -> Vec<u32> {
     match placement {
         Placement::Contiguous => (0..shape.nodes()).collect(),
@@ -149,7 +149,7 @@ fn order(placement: Placement, shape: &Shape, stream: &mut Stream) -> Vec<u32> {
     }
 }
 
-/// A list in an order at random (Fisher and Yates).
+/// A list in random order (Fisher-Yates shuffle).
 fn shuffled(mut list: Vec<u32>, stream: &mut Stream) -> Vec<u32> {
     for last in (1..list.len()).rev() {
         list.swap(last, stream.below(last as u64 + 1) as usize);
@@ -166,7 +166,7 @@ mod tests {
     use std::collections::HashSet;
     use std::sync::Arc;
 
-    /// Two jobs of eighty nodes that each send to their next node.
+    /// Two jobs of eighty nodes in which each node sends to its successor.
     fn jobs(placement: Placement, wiring: &Wiring) -> Jobs {
         let shape = Shape::of_switches(&Arc::new(wiring.clone()));
         let job = JobConfig {

@@ -1,21 +1,22 @@
-//! Synthetic traffic: a pattern, packets of given sizes, a load, limits, on any machine.
+//! Synthetic traffic on any machine: a pattern, packet sizes, a load, and limits.
 //!
-//! What a node sends next, when and how large is one generator ([`source`]), which knows no header: it makes [`source::Request`]s. What
-//! makes packets of them is a file for each kind of machine. Nothing is stored of packets that have not entered the network.
+//! One generator ([`source`]) determines the destination, time and size of a node's next packet without any
+//! header: it creates [`source::Request`]s. Each kind of machine has a file that turns them into packets.
+//! Nothing is stored of packets that have not entered the network.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `pattern.rs` | who sends to whom, as each pattern defines it (`Destinations`) and as a run asks |
+//! | `pattern.rs` | destinations of each pattern (`Destinations`), and their use in a run |
 //! | `order.rs` | an order of destinations that is computed, not stored |
 //! | `permutation.rs` | permutations, drawn or read |
 //! | `jobs.rs` | jobs side by side, and their nodes |
-//! | `plan.rs` | what all nodes of a machine do: pattern, sizes, and how often the nodes of each job send |
+//! | `plan.rs` | the traffic of a machine: pattern, sizes, and the rates of each job |
 //! | `source.rs` | a sequence of packets of a node: the next one |
 //! | `torus.rs`, `torus_plan.rs` | nodes of tori: FIFOs, hint bits, priorities |
 //! | `switched.rs`, `switched_plan.rs` | nodes of networks of switches: flits, requests and responses, modes of routing |
 //! | `beside.rs` | programs on some nodes, synthetic traffic on others |
-//! | `counts.rs` | what was counted where packets arrived |
-//! | `reordering.rs` | by how much packets arrive out of order |
+//! | `counts.rs` | counters of arrived packets |
+//! | `reordering.rs` | reordering extents |
 
 mod beside;
 pub mod counts;

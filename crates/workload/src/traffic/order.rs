@@ -1,13 +1,13 @@
-//! A permutation of `0..n` that is computed, not stored: an all-to-all of 32,768 nodes in which each node takes its
-//! destinations in an order of its own needs no list of 10^9 of them.
+//! A permutation of `0..n` that is computed, not stored: an all-to-all of 32,768 nodes in which each node
+//! takes its destinations in an order of its own needs no list of 10^9 of them.
 
 use netloom_engine::Stream;
 
-/// Rounds of the Feistel network. Four make it hard to tell from a random permutation.
+/// Rounds of the Feistel network. With four it is hard to distinguish from a random permutation.
 const ROUNDS: usize = 4;
 
-/// A permutation of `0..n` that a key selects: a Feistel network over the next larger power of four, walked until it comes
-/// back into the range (Black and Rogaway, "Ciphers with arbitrary finite domains").
+/// A permutation of `0..n` that a key selects: a Feistel network over the next larger power of four, iterated
+/// until the value is in range (Black and Rogaway, "Ciphers with arbitrary finite domains").
 #[derive(Clone, Debug)]
 pub struct Order {
     n: u64,
@@ -16,14 +16,14 @@ pub struct Order {
 }
 
 impl Order {
-    /// Of `0..n`, by the study's seed and the number of a node.
+    /// A permutation of `0..n`, by the study's seed and a node's number.
     pub fn new(n: u64, seed: u64, node: u64) -> Self {
         let mut stream = Stream::new(seed, 3, node);
         let bits = 64 - n.saturating_sub(1).leading_zeros();
         Order { n, half_bits: bits.div_ceil(2).max(1), keys: std::array::from_fn(|_| stream.draw()) }
     }
 
-    /// Where `i` goes.
+    /// The image of `i`.
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         debug_assert!(i < self.n);
@@ -65,7 +65,7 @@ mod tests {
     fn nodes_take_different_orders() {
         let n = 32_767;
         let orders: Vec<_> = (0..50).map(|node| Order::new(n, 1, node)).collect();
-        // At any step the nodes' choices are spread as chance would spread them.
+        // At any step the nodes' choices are spread like random ones.
         for i in [0, 1, 77, 32_766] {
             let mut first: Vec<u64> = orders.iter().map(|p| p.at(i)).collect();
             first.sort_unstable();
@@ -73,7 +73,7 @@ mod tests {
             assert!(first.len() >= 48);
             assert!(first[0] < n / 8 && first[first.len() - 1] > n * 7 / 8);
         }
-        // And a node's successive choices are not near one another.
+        // And a node's successive choices are not close to each other.
         let steps: f64 =
             (0..1000).map(|i| orders[0].at(i).abs_diff(orders[0].at(i + 1)) as f64).sum::<f64>() / 1e3;
         assert!((steps / n as f64 - 1.0 / 3.0).abs() < 0.03, "mean step {steps}");

@@ -1,5 +1,5 @@
-//! Traffic patterns: who sends to whom. What each means on which machine is told in `docs/workloads.md`; each is defined where its keys
-//! are, in `config/kinds/`.
+//! Traffic patterns: the destinations of each node's packets. `docs/workloads.md` describes each pattern on
+//! each machine; each is defined with its keys, in `config/kinds/`.
 
 use super::jobs::Jobs;
 use super::order::Order;
@@ -10,71 +10,74 @@ use netloom_fabric::config::ConfigError;
 use std::fmt;
 use std::sync::Arc;
 
-/// The nodes that a pattern is for, and what it follows from besides its keys.
+/// The nodes of a pattern, and its parameters besides its keys.
 #[allow(non_snake_case)]
 pub struct Among<'a> {
     /// The nodes of a machine or of a job.
     pub shape: &'a Shape,
     /// Data of a packet, bytes.
     pub payload_B: u32,
-    /// What is random of the pattern itself follows from this.
+    /// The seed of the pattern's own random choices.
     pub seed: u64,
 }
 
-/// Nodes among which a share of a node's packets goes.
+/// Accepts nodes that share a fraction of a node's packets.
 pub type Share<'a> = &'a mut dyn FnMut(&mut dyn Iterator<Item = u32>, f64);
 
-/// Who sends to whom among at least two nodes: a pattern as its own file defines it. It is asked by node and number of the packet, so
-/// that nothing of it is stored per node, and once a packet, so that what long runs are made of is also done without a call ([`Fast`]).
+/// The destinations among at least two nodes, as defined in a pattern's own file. It is called with node and
+/// packet number, so that nothing is stored per node; as it is called for each packet, the patterns of long
+/// runs also have a form without a call ([`Fast`]).
 pub trait Destinations: fmt::Debug + Send + Sync {
-    /// The destination of a node's packet number `index`; none or the node itself if it sends nothing. `order` is the node's own, where
-    /// nodes have such; `stream` gives what is random.
+    /// The destination of a node's packet number `index`; `None` or the node itself if it sends nothing.
+    /// `order` is the node's own, for ordered patterns; `stream` is for random choices.
     fn destination(&self, node: u32, index: u64, order: Option<&Order>, stream: &mut Stream) -> Option<u32>;
 
-    /// Whom a node sends to, and with which share of its packets. Nothing of jobs side by side, whose loads differ.
+    /// The destinations of a node, with the fraction of its packets for each. None for jobs side by side,
+    /// whose loads differ.
     fn shares(&self, node: u32, among: Share);
 
-    /// Packets that a node sends before the pattern begins anew; none where it has no end.
+    /// Packets that a node sends before the pattern repeats; `None` if it has no end.
     fn period(&self, _node: u32) -> Option<u64> {
         None
     }
 
-    /// How many of a node's packets show every direction that it sends in: none of them, where chance decides.
+    /// The number of a node's packets that cover all directions in which it sends; `None` for random
+    /// patterns.
     fn cycle(&self, node: u32) -> Option<u64> {
         Some(self.period(node).unwrap_or(1))
     }
 
-    /// Whether nodes take their destinations in orders of their own.
+    /// Whether each node has its own order of destinations.
     fn is_ordered(&self) -> bool {
         false
     }
 
-    /// The order in which a node takes its destinations.
+    /// The order of a node's destinations.
     fn order(&self, seed: u64, node: u32) -> Order {
         Order::new(1, seed, node.into())
     }
 
-    /// Whether it is one of those that are done without a call.
+    /// The form without a call, if it has one.
     fn fast(&self) -> Option<Fast> {
         None
     }
 
-    /// The jobs, if it is several side by side.
+    /// The jobs, if there are several side by side.
     fn jobs(&self) -> Option<&Jobs> {
         None
     }
 }
 
-/// The patterns that long runs are of.
+/// The patterns of long runs, which are evaluated without a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Fast {
-    /// To any other node.
+    /// To a random other node.
     Uniform,
     /// To each other node in turn, in the node's own order.
     AllToAll,
 }
 
-/// A pattern in which a node always sends to the same one.
+/// A pattern with a single destination per node.
 struct ToOne<F>(F);
 
 impl<F> fmt::Debug for ToOne<F> {
@@ -93,12 +96,13 @@ impl<F: Fn(u32) -> u32 + Send + Sync> Destinations for ToOne<F> {
     }
 }
 
-/// The pattern in which a node sends to the one that `to` names.
+/// The pattern in which a node sends to the one that `to` returns.
 pub(crate) fn to_one(to: impl Fn(u32) -> u32 + Send + Sync + 'static) -> Arc<dyn Destinations> {
     Arc::new(ToOne(to))
 }
 
-/// The same, where `to` says it coordinate by coordinate: of a dimension and the node's coordinates, and taken round the ring.
+/// The same with `to` by coordinate: it is called with a dimension and the node's coordinates, and its result
+/// wraps around the ring.
 pub(crate) fn to_coordinates(
     shape: &Shape,
     to: impl Fn(usize, &Coordinates) -> u32 + Send + Sync + 'static,
@@ -111,7 +115,7 @@ pub(crate) fn to_coordinates(
     })
 }
 
-/// A node drawn from all others of so many.
+/// A random node among all others.
 #[inline]
 pub(crate) fn other(nodes: u32, node: u32, stream: &mut Stream) -> u32 {
     let nodes = u64::from(nodes);
@@ -128,12 +132,12 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern of a workload that was checked against the machine, if it is one; `payload_B` is the data of a packet, bytes. What is
-    /// random of the pattern itself follows from the seed; what is drawn packet by packet comes from the stream of
-    /// [`Pattern::destination`].
+    /// The pattern of a workload that was checked against the machine, if it is one; `payload_B` is the data
+    /// of a packet, bytes. The pattern's own random choices follow from the seed; those for each packet come
+    /// from the stream passed to [`Pattern::destination`].
     ///
     /// # Errors
-    /// A permutation's file that cannot be read or is none, by line.
+    /// A permutation file that cannot be read or is invalid, with the line.
     #[allow(non_snake_case)]
     pub fn new(
         config: &WorkloadConfig,
@@ -145,7 +149,7 @@ impl Pattern {
         Ok(of.map(|of| Pattern { shape: shape.clone(), fast: of.fast().filter(|_| shape.nodes() > 1), of }))
     }
 
-    /// The nodes among which it is.
+    /// The nodes of the pattern.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -175,8 +179,8 @@ impl Pattern {
         self.of.order(seed, node)
     }
 
-    /// The destination of a node's packet number `index`, none if the node sends nothing. `order` is the node's own, where nodes have
-    /// such; `stream` gives what is random.
+    /// The destination of a node's packet number `index`; `None` if the node sends nothing. `order` is the
+    /// node's own, for ordered patterns; `stream` is for random choices.
     #[inline]
     pub fn destination(
         &self,
@@ -193,7 +197,8 @@ impl Pattern {
         }
     }
 
-    /// Whom a node sends to, and with which share of its packets. None of jobs side by side, whose loads differ.
+    /// The destinations of a node, with the fraction of its packets for each. None for jobs side by side,
+    /// whose loads differ.
     pub fn shares(&self, from: u32, tell: &mut dyn FnMut(u32, f64)) {
         self.of.shares(from, &mut |to, share| {
             let to: Vec<u32> = to.filter(|&to| to != from).collect();
@@ -201,8 +206,8 @@ impl Pattern {
         });
     }
 
-    /// Mean over nodes and packets of the hops in each dimension, from a sample where the pattern is random. A node that
-    /// sends nothing counts with zero.
+    /// Mean hops in each dimension over nodes and packets, from a sample if the pattern is random. A node
+    /// that sends nothing counts as zero.
     pub fn mean_hops(&self, seed: u64) -> Vec<f64> {
         let nodes = self.shape.nodes();
         let draws = (200_000 / u64::from(nodes)).clamp(1, 64);
@@ -222,16 +227,16 @@ impl Pattern {
     }
 }
 
-/// How many places after a node its destination is, among the members of its all-to-all.
+/// The distance from a node to its destination, among the members of its all-to-all.
 #[inline]
 pub(crate) fn all_to_all_step(index: u64, members: u64, order: Option<&Order>) -> u64 {
     let others = members - 1;
-    // Most runs end within the first round, and a division is long.
+    // Most runs end within the first round, and a division is slow.
     let i = if index < others { index } else { index % others };
     1 + order.map_or(i, |o| o.at(i))
 }
 
-/// The destination of a node's packet in an all-to-all of all of so many nodes.
+/// The destination of a node's packet in an all-to-all of all nodes.
 #[inline]
 pub(crate) fn next_of_all(node: u32, index: u64, nodes: u32, order: Option<&Order>) -> u32 {
     let nodes = u64::from(nodes);
@@ -239,7 +244,7 @@ pub(crate) fn next_of_all(node: u32, index: u64, nodes: u32, order: Option<&Orde
     (if to < nodes { to } else { to - nodes }) as u32
 }
 
-/// A shift among `length` as one forward.
+/// A shift among `length` as a forward shift.
 pub(crate) fn forward(by: i32, length: u32) -> u32 {
     i64::from(by).rem_euclid(i64::from(length)) as u32
 }

@@ -4,10 +4,10 @@ use netloom_engine::Stream;
 use netloom_fabric::config::ConfigError;
 use std::sync::Arc;
 
-/// What a random permutation is drawn from, among the streams of a run.
+/// The random stream of a run for random permutations.
 const PERMUTATION: u64 = 11;
 
-/// A permutation without fixed points: all nodes in one circle, by Sattolo's shuffle.
+/// A permutation without fixed points: all nodes in one cycle, by Sattolo's shuffle.
 pub(crate) fn one_circle(nodes: u32, seed: u64) -> Arc<[u32]> {
     let mut stream = Stream::new(seed, PERMUTATION, 0);
     let mut to: Vec<u32> = (0..nodes).collect();
@@ -17,7 +17,7 @@ pub(crate) fn one_circle(nodes: u32, seed: u64) -> Arc<[u32]> {
     to.into()
 }
 
-/// Reads a permutation: the destination of each node, one number a line; `#` begins a comment.
+/// Reads a permutation: the destination of each node, one number per line; `#` starts a comment.
 pub(crate) fn read_permutation(file: &str, nodes: u32) -> Result<Arc<[u32]>, ConfigError> {
     let refuse = |message: String| ConfigError { key: "workload.file".into(), message };
     let text = std::fs::read_to_string(file).map_err(|e| refuse(format!("{file}: {e}")))?;

@@ -1,5 +1,5 @@
-//! What all nodes of a machine do, whatever its packets look like: whom they send to, how large packets are, how often the nodes of each
-//! job send.
+//! The traffic of all nodes of a machine, independent of its packet format: destinations, packet sizes, and
+//! the rates of each job.
 
 use super::jobs::Jobs;
 use super::order::Order;
@@ -7,46 +7,47 @@ use super::pattern::Pattern;
 use crate::config::{Load, TrafficConfig, WorkloadConfig};
 use netloom_engine::Stream;
 
-/// How often a node sends.
+/// The rate of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rate {
-    /// What it offers in a tick, packets of tori, flits of networks of switches; none: as much as the network takes.
+    /// Offered load per tick, in packets on tori and flits on switched networks; `None`: as much as the
+    /// network accepts.
     pub offered: Option<f64>,
-    /// Mean ticks between two packets; 0 for as fast as the network takes them.
+    /// Mean ticks between two packets; 0 for as fast as the network accepts them.
     pub interval: f64,
-    /// Whether all packets are there at the start.
+    /// Whether all packets exist from the start.
     pub is_burst: bool,
-    /// Packets that it sends in all; none: no end.
+    /// Total number of packets; `None`: no limit.
     pub limit: Option<u64>,
 }
 
-/// What all nodes of a machine do.
+/// The traffic of all nodes of a machine.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pattern: Pattern,
     /// Sizes of packets and their weights, in the machine's unit.
     sizes: Vec<(u32, f64)>,
-    /// Of all nodes, or of those of each job.
+    /// The rate of all nodes, or of those of each job.
     rates: Vec<Rate>,
-    /// The only job that sends, where the others are silent.
+    /// The only job that sends, if the others are silent.
     only: Option<usize>,
-    /// Nodes that are out of order, ascending.
+    /// Failed nodes, ascending.
     dead: Vec<u32>,
     seed: u64,
     streams: Streams,
 }
 
-/// The random streams of a kind of machine, so that each node and lane has its own.
+/// The random streams of a kind of machine, one for each node and lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Streams {
-    /// What tells them from the other streams of a run.
+    /// Distinguishes them from the other streams of a run.
     pub purpose: u64,
-    /// Bits of a stream's number that tell lanes of a node apart.
+    /// Bits of a stream's number that distinguish the lanes of a node.
     pub lane_bits: u32,
 }
 
 impl Plan {
-    /// For a checked configuration; `rate` makes a rate of traffic, whose load is a job's own where it has one.
+    /// For a checked configuration; `rate` converts traffic to a rate, with a job's own load if it has one.
     pub fn new(
         pattern: Pattern,
         (workload, traffic): (&WorkloadConfig, &TrafficConfig),
@@ -76,12 +77,12 @@ impl Plan {
         Plan { pattern, sizes, rates, only: None, dead, seed, streams }
     }
 
-    /// The same where only one job sends.
+    /// The same with only one job sending.
     pub fn alone(&self, job: usize) -> Self {
         Plan { only: Some(job), ..self.clone() }
     }
 
-    /// Who sends to whom.
+    /// The pattern.
     #[inline]
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
@@ -92,12 +93,12 @@ impl Plan {
         self.pattern.jobs()
     }
 
-    /// How often nodes send: of all, or of those of each job.
+    /// The rate of all nodes, or of those of each job.
     pub fn rates(&self) -> &[Rate] {
         &self.rates
     }
 
-    /// Which of the rates is a node's; none if it is silent.
+    /// The index of a node's rate; `None` if it is silent.
     pub fn rate_of(&self, node: u32) -> Option<usize> {
         if self.dead.binary_search(&node).is_ok() {
             return None;
@@ -122,12 +123,13 @@ impl Plan {
         Stream::new(self.seed, purpose, u64::from(node) << lane_bits | lane as u64)
     }
 
-    /// The order in which a node takes its destinations, where nodes have such.
+    /// The order of a node's destinations, for ordered patterns.
     pub fn order(&self, node: u32) -> Option<Order> {
         self.pattern.is_ordered().then(|| self.pattern.order(self.seed, node))
     }
 
-    /// What a node offers in a tick, mean over the machine, in the unit of [`Rate::offered`]; none where it is as much as the network takes.
+    /// Mean offered load per node and tick over the machine, in the unit of [`Rate::offered`]; `None` if it
+    /// is as much as the network accepts.
     pub fn offered(&self) -> Option<f64> {
         let nodes = self.pattern.shape().nodes();
         let mut senders = vec![0u32; self.rates.len()];
@@ -142,7 +144,7 @@ impl Plan {
         sum.map(|sum| sum / f64::from(nodes))
     }
 
-    /// Packets that the whole machine will send; none if there is no end.
+    /// Total number of packets of the machine; `None` without a limit.
     pub fn packets(&self) -> Option<u64> {
         let rates = (0..self.pattern.shape().nodes()).filter_map(|node| self.rate_of(node));
         rates.map(|rate| self.rates[rate].limit).sum()

@@ -1,12 +1,13 @@
-//! By how much packets arrive out of order, where that is asked for.
+//! Reordering of packets, if it is to be measured.
 //!
-//! As RFC 4737 has it: packets from one node to another are numbered as they are sent, requests and responses apart. A packet is
-//! *reordered* if one with a greater number has arrived before it. Its *extent* (section 4.2.1) is the number of arrivals from the first
-//! of those to itself: how many packets a receiver that puts them in order again has to hold meanwhile.
+//! As in RFC 4737: packets from one node to another are numbered as they are sent, separately for requests
+//! and responses. A packet is *reordered* if one with a higher number has arrived before it. Its *extent*
+//! (section 4.2.1) is the number of arrivals from the first of those to itself: the number of packets that a
+//! receiver must buffer to restore the order.
 
 use std::collections::{HashMap, VecDeque};
 
-/// Packets from one node to another, of a class.
+/// The packets of one class from one node to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
     /// The sending node.
@@ -17,37 +18,37 @@ pub struct Flow {
     pub responses: bool,
 }
 
-/// What a block's nodes know of the order of the packets that they send and receive.
+/// The state of a block's nodes for the packets that they send and receive.
 #[derive(Debug, Default)]
 pub struct Reordering {
-    /// How many have been sent.
+    /// Number of packets sent.
     sent: HashMap<Flow, u32>,
     arrived: HashMap<Flow, Arrived>,
 }
 
-/// Stands for a packet that has not arrived.
+/// Marks a packet that has not arrived.
 const NOT_YET: u32 = u32::MAX;
 
-/// What has arrived of a flow.
+/// The arrivals of a flow.
 #[derive(Debug, Default)]
 struct Arrived {
-    /// The least number that has not arrived.
+    /// The lowest number that has not arrived.
     next: u32,
     /// Packets so far.
     count: u32,
-    /// For that number and those behind it, how many had arrived before; empty where nothing is ahead.
+    /// For that number and those after it, the number of earlier arrivals; empty if none is ahead.
     ahead: VecDeque<u32>,
 }
 
 impl Reordering {
-    /// The number of the next packet that is sent.
+    /// The number of the next packet sent.
     pub fn send(&mut self, flow: Flow) -> u32 {
         let sent = self.sent.entry(flow).or_default();
         *sent += 1;
         *sent - 1
     }
 
-    /// A packet with this number has arrived: its extent, 0 of a packet that is not reordered.
+    /// A packet with this number has arrived: returns its extent, 0 for a packet that is not reordered.
     pub fn arrive(&mut self, flow: Flow, number: u32) -> u32 {
         self.arrived.entry(flow).or_default().arrive(number)
     }
@@ -88,11 +89,12 @@ mod tests {
     #[test]
     fn extents_are_those_of_the_rfc() {
         assert_eq!(extents(&[0, 1, 2, 3]), [0; 4]);
-        // One that is late by three arrivals; two that change places; the table of section 7.2: 4 arrives after 5 to 8.
+        // One that is late by three arrivals; two that are swapped; the table of section 7.2: 4 arrives after
+        // 5 to 8.
         assert_eq!(extents(&[1, 2, 3, 0]), [0, 0, 0, 3]);
         assert_eq!(extents(&[0, 2, 1, 3]), [0, 0, 1, 0]);
         assert_eq!(extents(&[0, 1, 2, 4, 5, 6, 7, 3, 8, 9]), [0, 0, 0, 0, 0, 0, 0, 4, 0, 0]);
-        // Of several that are late each counts from the first that overtook it.
+        // Among several late ones each counts from the first that overtook it.
         assert_eq!(extents(&[3, 2, 1, 0]), [0, 1, 2, 3]);
         assert_eq!(extents(&[2, 0, 3, 1]), [0, 1, 0, 3]);
     }

@@ -1,33 +1,34 @@
-//! A sequence of a node's packets, and the next one of it: to whom, when, how large. What a header is, is not known here.
+//! A sequence of a node's packets: destination, time and size of the next one. It does not know headers.
 
 use super::order::Order;
 use super::plan::Plan;
 use netloom_engine::{Stream, Time};
 
-/// Destinations out of reach in a row after which a node gives up.
+/// Number of consecutive unreachable destinations after which a node gives up.
 const TRIES: u32 = 10_000;
 
-/// Which packets of a node's sequence a source makes, and when: `start, start + step, ...`, those below `end`.
+/// The packets of a node's sequence that a source creates: `start, start + step, ...`, those below `end`; and
+/// their times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Share {
-    /// The first.
+    /// The first packet.
     pub start: u64,
-    /// From one to the next.
+    /// The distance between two packets.
     pub step: u64,
-    /// One past the last of the sequence; 0 of a node that sends nothing.
+    /// One past the last packet of the sequence; 0 for a node that sends nothing.
     pub end: u64,
-    /// How many packets of other sequences the node sends before these.
+    /// Number of packets of other sequences that the node sends before these.
     pub before: u64,
-    /// Mean ticks between these packets; 0: as fast as the network takes them.
+    /// Mean ticks between these packets; 0: as fast as the network accepts them.
     pub interval: f64,
-    /// Whether all of them are there from the start.
+    /// Whether all of them exist from the start.
     pub is_burst: bool,
 }
 
-/// A packet that a node is to send.
+/// A packet to be sent by a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When it is made.
+    /// Time of its creation.
     pub made: Time,
     /// Its destination.
     pub to: u32,
@@ -35,27 +36,27 @@ pub struct Request {
     pub size: u32,
 }
 
-/// What a source has.
+/// The answer of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// This packet.
     Packet(Request),
-    /// Nothing before this time.
+    /// No packet before this time.
     NotBefore(Time),
-    /// Nothing any more.
+    /// No more packets.
     Nothing,
 }
 
-/// Where a node is in a share of its sequence.
+/// The progress of a node in a share of its sequence.
 #[derive(Clone)]
 pub struct Source {
-    /// What is random of its packets.
+    /// The random choices for its packets.
     pub stream: Stream,
-    /// Packets made.
+    /// Number of packets created.
     made: u64,
-    /// When the next one is made, in open loop.
+    /// Creation time of the next packet, in open loop.
     next: f64,
-    /// The first tick that is not before that.
+    /// The first tick at or after that time.
     due: Time,
 }
 
@@ -66,14 +67,14 @@ impl Source {
         Source { stream, made: 0, next, due: Time::at(next.ceil() as u64) }
     }
 
-    /// Whether all packets of the share have been made.
+    /// Whether all packets of the share have been created.
     #[inline]
     pub fn is_done(&self, share: &Share) -> bool {
         share.start + self.made * share.step >= share.end
     }
 
-    /// The next packet of node `from`, which takes its destinations in `order` if it has one. Destinations that are not within reach are
-    /// passed over, and a node that finds nobody sends nothing.
+    /// The next packet of node `from`, which uses `order` for its destinations if given. Unreachable
+    /// destinations are skipped, and a node without reachable destinations sends nothing.
     #[inline(always)]
     pub fn next(
         &mut self,

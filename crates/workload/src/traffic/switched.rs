@@ -1,5 +1,5 @@
-//! The nodes of a network of switches, without a network interface: packets of the generator as flits, what they are answered, and what
-//! arrived.
+//! The nodes of a switched network without a network interface model: the generator's packets as flits, their
+//! responses, and the arrivals.
 
 use super::counts::{Counts, HOPS_MAX, JobCounts};
 use super::order::Order;
@@ -13,39 +13,39 @@ use netloom_fabric::router::tiled::{Class, TiledFamily, TiledHeader};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The FIFO of requests, or of packets that nobody answers.
+/// The FIFO of requests, or of packets without responses.
 const REQUESTS: usize = 0;
 /// The FIFO of responses.
 const RESPONSES: usize = 1;
-/// Responses that a node may have waiting; with more it takes no requests **(ours)**.
+/// Maximum number of waiting responses of a node, above which it accepts no requests **(ours)**.
 const ANSWERS_MAX: usize = 64;
-/// A node that sends.
+/// A sending node.
 struct Sender {
     source: Source,
-    /// Responses that wait: to whom, and when its request was made.
+    /// Waiting responses: destination, and creation time of the request.
     answers: VecDeque<(u32, Time)>,
-    /// Whether it takes no requests.
+    /// Whether it accepts no requests.
     closed: bool,
 }
 
 /// The traffic of a block's nodes.
 pub struct SwitchedTraffic {
     plan: Arc<SwitchedPlan>,
-    /// The machine's number of the first node; the others follow.
+    /// The machine's number of the first node; the others are consecutive.
     first: u32,
     senders: Vec<Sender>,
-    /// The order in which each node takes its destinations; empty if the pattern wants none.
+    /// The order of each node's destinations; empty unless the pattern is ordered.
     orders: Vec<Order>,
-    /// What arrived since counting began.
+    /// Arrivals since the statistics were restarted.
     pub counts: Counts,
-    /// Packets that arrived since the start, and their data, bytes.
+    /// Arrived packets since the start, and their data, bytes.
     pub delivered: (u64, u64),
-    /// The order of packets, where somebody asks for it.
+    /// The order of packets, if it is measured.
     reordering: Option<Reordering>,
 }
 
 impl SwitchedTraffic {
-    /// For the nodes of a block, by the machine's numbers, which follow one another.
+    /// For the nodes of a block, by the machine's numbers, which are consecutive.
     pub fn new(plan: &Arc<SwitchedPlan>, numbers: &[u32]) -> Self {
         let sender = |&number: &u32| Sender {
             source: Source::new(plan.plan.stream(number, 0), plan.share(number)),
@@ -63,12 +63,12 @@ impl SwitchedTraffic {
         }
     }
 
-    /// Begins counting anew.
+    /// Restarts the statistics.
     pub fn restart(&mut self) {
         self.counts = Counts::default();
     }
 
-    /// The next request, or packet that nobody answers.
+    /// The next request, or packet without a response.
     fn request(&mut self, now: Time, node: u32) -> Pull<TiledHeader> {
         let (plan, own) = (&*self.plan, self.first + node);
         let share = plan.share(own);
@@ -112,13 +112,13 @@ impl SwitchedTraffic {
         Pull::Packet(header, Meta { made: now, source: own, message, ..Meta::default() })
     }
 
-    /// The place of a packet among those that a node sends to another, where order is watched.
+    /// The sequence number of a packet among those that a node sends to another, if order is measured.
     fn number(&mut self, from: u32, to: u32, responses: bool) -> u64 {
         self.reordering.as_mut().map_or(0, |order| order.send(Flow { from, to, responses }).into())
     }
 }
 
-/// What a packet's random choices follow from. Packets that keep their order all take one path.
+/// The seed of a packet's random choices. Packets that stay in order all use one path.
 fn seed(plan: &SwitchedPlan, from: u32, to: u32, stream: &mut Stream) -> u32 {
     if plan.mode.is_in_order() { from.wrapping_mul(2_654_435_769) ^ to } else { stream.draw() as u32 }
 }

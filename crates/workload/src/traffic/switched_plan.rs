@@ -1,4 +1,4 @@
-//! What the nodes of a network of switches do: the plan of all machines, for packets of flits.
+//! The traffic of a switched network: the plan of all machines, for packets of flits.
 
 use super::pattern::Pattern;
 use super::plan::{Plan, Rate, Streams};
@@ -10,13 +10,13 @@ use netloom_fabric::router::tiled::{Mode, channel_bound};
 use netloom_fabric::topology::wiring::Wiring;
 use std::sync::Arc;
 
-/// Most nodes of a machine of which a bound is told: what there is to do grows with the square of them.
+/// Maximum number of nodes of a machine for which a bound is computed: the work grows with the square.
 const BOUND_NODES_MAX: u32 = 8192;
 
-/// The random streams of nodes of networks of switches: one each.
+/// The random streams of nodes of switched networks: one each.
 const STREAMS: Streams = Streams { purpose: 12, lane_bits: 0 };
 
-/// What the nodes of a network of switches do.
+/// The traffic of a switched network.
 #[derive(Clone, Debug)]
 pub struct SwitchedPlan {
     pub(super) plan: Plan,
@@ -24,13 +24,13 @@ pub struct SwitchedPlan {
     pub(super) mode: Mode,
     /// Data of a packet, bytes.
     pub(super) data: u32,
-    /// Flits of an answer; none where packets are not answered.
+    /// Flits of a response; `None` if there are no responses.
     pub(super) response_flits: Option<u32>,
-    /// VCs of a class: a packet's level at the end of its way depends on them.
+    /// VCs per class, which determine a packet's final level.
     pub(super) vcs: u32,
-    /// The share of a node's packets by its rate: all of them; last that of a node that is silent.
+    /// The share of a node's packets by its rate: all of them; the last is that of a silent node.
     shares: Vec<Share>,
-    /// Whether it is counted by how much packets arrive out of order.
+    /// Whether reordering is measured.
     pub(super) reordering: bool,
 }
 
@@ -38,10 +38,10 @@ impl SwitchedPlan {
     /// For a workload that is a pattern, and traffic, both checked against the machine.
     ///
     /// # Errors
-    /// A permutation's file that cannot be read.
+    /// A permutation file that cannot be read.
     ///
     /// # Panics
-    /// Of a workload that is no pattern.
+    /// If the workload is not a pattern.
     pub fn new(
         workload: &WorkloadConfig,
         traffic: &TrafficConfig,
@@ -78,38 +78,39 @@ impl SwitchedPlan {
         })
     }
 
-    /// The same, where it is counted, or not, by how much packets arrive out of order.
+    /// The same, with or without measuring the reordering of packets.
     pub fn watch_order(self, reordering: bool) -> Self {
         SwitchedPlan { reordering, ..self }
     }
 
-    /// The same where only one job sends.
+    /// The same with only one job sending.
     pub fn alone(&self, job: usize) -> Self {
         SwitchedPlan { plan: self.plan.alone(job), ..self.clone() }
     }
 
-    /// What is common to all machines of it.
+    /// The machine-independent part.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// What a node sends.
+    /// The packets of a node.
     pub(super) fn share(&self, node: u32) -> &Share {
         let silent = self.shares.len() - 1;
         &self.shares[self.plan.rate_of(node).unwrap_or(silent)]
     }
 
-    /// Injection FIFOs of a node: answers have one of their own.
+    /// Injection FIFOs of a node: responses have one of their own.
     pub fn injection_fifos(&self) -> usize {
         1 + usize::from(self.response_flits.is_some())
     }
 
-    /// Packets that the whole machine will send, answers included; none if there is no end.
+    /// Total number of packets of the machine, including responses; `None` without a limit.
     pub fn packets(&self) -> Option<u64> {
         Some(self.plan.packets()? * (1 + u64::from(self.response_flits.is_some())))
     }
 
-    /// Flits that a node can send in a tick until the first link is full, where that can be told: of ways that do not follow loads.
+    /// Flits per tick that a node can send until the first link saturates, if it can be computed: for routing
+    /// that does not depend on loads.
     pub fn bound(&self, network: &TiledConfig) -> Option<f64> {
         if self.response_flits.is_some() || self.wiring.nodes() > BOUND_NODES_MAX {
             return None;
@@ -118,7 +119,7 @@ impl SwitchedPlan {
     }
 }
 
-/// Mean ticks between two packets of a node; 0 for as fast as they go.
+/// Mean ticks between two packets of a node; 0 for as fast as possible.
 fn interval(traffic: &TrafficConfig, network: &TiledConfig) -> f64 {
     let (flits, data) = traffic.size(network);
     match traffic.load {

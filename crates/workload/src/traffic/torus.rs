@@ -1,4 +1,4 @@
-//! The nodes of a torus: packets of the generator with headers, lane by lane, and what arrived.
+//! The nodes of a torus: the generator's packets with headers, by lane, and the arrivals.
 
 use super::counts::JobCounts;
 use super::order::Order;
@@ -11,14 +11,14 @@ use netloom_fabric::routing::hints::Origin;
 use netloom_nic::fifo::{Calls, Software};
 use std::sync::Arc;
 
-/// Random packets in a row, none of them a lane's own, after which it has none: the rarest direction of the largest machine has
-/// one in 5,000.
+/// Number of consecutive random packets outside a lane after which the lane has none: the rarest direction of
+/// the largest machine has one in 5,000.
 const RARE: u64 = 200_000;
 
-/// A node, by its place in the machine.
+/// A node, by its index in the machine.
 struct Sender {
     number: u32,
-    /// Where its lanes begin among those of the plan.
+    /// Start of its lanes among those of the plan.
     lanes: u32,
     origin: Origin,
 }
@@ -27,15 +27,15 @@ struct Sender {
 pub struct TorusTraffic {
     plan: Arc<TorusPlan>,
     senders: Vec<Sender>,
-    /// The order in which each node takes its destinations; empty if the pattern wants none.
+    /// The order of each node's destinations; empty unless the pattern is ordered.
     orders: Vec<Order>,
     /// By node and lane.
     sources: Vec<Source>,
-    /// Packets that arrived.
+    /// Number of arrived packets.
     pub delivered: u64,
     /// Payload that arrived, bytes.
     pub payload_bytes: u64,
-    /// What arrived of each job since counting began; empty where there are no jobs.
+    /// Arrivals of each job since the statistics were restarted; empty without jobs.
     jobs: Vec<JobCounts>,
 }
 
@@ -63,17 +63,17 @@ impl TorusTraffic {
         }
     }
 
-    /// What arrived of each job since counting began; empty where there are no jobs.
+    /// Arrivals of each job since the statistics were restarted; empty without jobs.
     pub fn jobs(&self) -> &[JobCounts] {
         &self.jobs
     }
 
-    /// Begins counting jobs' packets anew.
+    /// Restarts the statistics of jobs.
     pub fn restart(&mut self) {
         self.jobs.fill(JobCounts::default());
     }
 
-    /// The next packet of a lane that takes those of its direction only.
+    /// The next packet of a lane that accepts only those in its direction.
     fn next_of(&mut self, now: Time, node: u32, lane: usize, fifo: usize, fifos: usize) -> Pull {
         let (plan, sender) = (&*self.plan, &self.senders[node as usize]);
         // In a sequence without end, a lane that never finds one gives up.
@@ -91,7 +91,7 @@ impl TorusTraffic {
         Pull::Empty
     }
 
-    /// The next packet that a lane goes through, whether it is its own or not.
+    /// The next packet in a lane's sequence, whether it belongs to the lane or not.
     #[inline(always)]
     fn candidate(&mut self, now: Time, node: u32, lane: usize) -> Pull {
         let plan = &*self.plan;
@@ -131,7 +131,7 @@ impl Software for TorusTraffic {
     // Called from several places of the interface, one of which is on the path of every packet.
     #[inline(always)]
     fn next(&mut self, now: Time, node: u32, lane: usize, _: &mut Calls) -> Pull {
-        // Whether lanes take packets by direction is the same of all nodes.
+        // Whether lanes accept packets by direction is the same for all nodes.
         match self.plan.lanes[lane].fifo {
             None => self.candidate(now, node, lane),
             Some((fifo, fifos)) => self.next_of(now, node, lane, fifo, fifos),

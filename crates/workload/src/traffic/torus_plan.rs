@@ -1,8 +1,9 @@
-//! What the nodes of a torus do: the plan of all machines, dealt to lanes.
+//! The traffic of a torus: the plan of all machines, distributed over lanes.
 //!
-//! Each lane of a node (an injection FIFO, while FIFOs are endless) goes through its own packets: those numbered `lane, lane + lanes, ...`
-//! of the node's sequence, as if software had dealt them to the FIFOs in turn, as early as possible (Blumrich et al., section 3); or
-//! those of its direction, passing over the others.
+//! Each lane of a node (an injection FIFO, if FIFOs are infinite) goes through its own packets: those
+//! numbered `lane, lane + lanes, ...` in the node's sequence, as if software had distributed them over the
+//! FIFOs in turn, as early as possible (Blumrich et al., section 3); or those in its direction, skipping the
+//! others.
 
 use super::pattern::Pattern;
 use super::plan::{Plan, Rate, Streams};
@@ -21,30 +22,30 @@ use netloom_nic::fifo::FifoNic;
 /// The random streams of nodes of tori: one for each lane.
 const STREAMS: Streams = Streams { purpose: 4, lane_bits: 8 };
 
-/// What the nodes of a torus do.
+/// The traffic of a torus.
 #[derive(Debug)]
 pub struct TorusPlan {
     pub(super) plan: Plan,
     pub(super) torus: Torus,
     pub(super) compass: Compass,
-    /// Who is within whose reach, where something is out of order.
+    /// Reachability, if anything has failed.
     pub(super) planner: Option<Planner>,
     pub(super) zone: u8,
     /// Bytes of a chunk, and of a packet's headers.
     pub(super) chunk_bytes: u32,
     pub(super) header_bytes: u32,
-    /// The lanes of a node: of each rate of the plan, and last those of a node that is silent.
+    /// The lanes of a node: for each rate of the plan, and last those of a silent node.
     pub(super) lanes: Vec<Lane>,
     pub(super) lanes_each: usize,
     pub(super) dealing: Dealing,
 }
 
-/// What a lane takes of a node's packets.
+/// The part of a node's packets in a lane.
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
     pub share: Share,
-    /// The lane's place among the FIFOs of a set and priority, and how many those are, where it takes some of the packets of its
-    /// share only.
+    /// The lane's index among the FIFOs of a set and priority, and the number of those, if it accepts only
+    /// some of the packets of its share.
     pub fifo: Option<(usize, usize)>,
     /// Flags of a header.
     pub flags: u16,
@@ -94,24 +95,24 @@ impl TorusPlan {
         }
     }
 
-    /// The same where only one job sends.
+    /// The same with only one job sending.
     pub fn alone(self, job: usize) -> Self {
         TorusPlan { plan: self.plan.alone(job), ..self }
     }
 
-    /// What is common to all machines of it.
+    /// The machine-independent part.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Where the lanes of a node begin.
+    /// Start of a node's lanes.
     pub(super) fn lanes_of(&self, node: u32) -> usize {
         let silent = self.plan.rates().len();
         self.plan.rate_of(node).unwrap_or(silent) * self.lanes_each
     }
 }
 
-/// The fraction of the packets of normal and of high priority.
+/// The fractions of normal and of high-priority packets.
 fn by_priority(traffic: &TrafficConfig) -> [f64; 2] {
     let high = match traffic.priority {
         Priority::High => 1.0,
@@ -120,12 +121,13 @@ fn by_priority(traffic: &TrafficConfig) -> [f64; 2] {
     [1.0 - high, high]
 }
 
-/// Where the interface deals into finite FIFOs, and where packets are dealt in turn, lanes share by number alone.
+/// If the interface distributes packets over finite FIFOs, or packets are distributed in turn, lanes share by
+/// number alone.
 fn is_by_direction(nic: &FifoConfig) -> bool {
     nic.dealing == Dealing::FirstDirection && nic.injection_fifo_B.is_none()
 }
 
-/// The lanes of a node that sends nothing: which FIFOs they are, which packets of a sequence each begins with.
+/// The lanes of a silent node: their FIFOs, and the first packet of each in a sequence.
 fn dealt(traffic: &TrafficConfig, nic: &FifoConfig) -> Vec<Lane> {
     let is_high = |lane: usize| {
         if nic.injection_fifo_B.is_some() {
@@ -170,7 +172,7 @@ fn lane_at(lane: &Lane, rate: &Rate, all: &[Lane], traffic: &TrafficConfig, nic:
         step,
         interval: interval * step as f64,
         end: limit[usize::from(high)].unwrap_or(u64::MAX),
-        // High-priority packets are the last ones of a sequence that ends.
+        // High-priority packets are the last ones of a finite sequence.
         before: limit[0].filter(|_| high).unwrap_or(0),
         is_burst: rate.is_burst,
         ..lane.share
@@ -178,7 +180,8 @@ fn lane_at(lane: &Lane, rate: &Rate, all: &[Lane], traffic: &TrafficConfig, nic:
     Lane { share, ..lane.clone() }
 }
 
-/// The packets that a node makes a tick for the load that is aimed at; none if it is as much as the network takes.
+/// The packets that a node creates per tick for the target load; `None` if it is as much as the network
+/// accepts.
 fn packets_a_tick(
     pattern: &Pattern,
     traffic: &TrafficConfig,
@@ -197,7 +200,7 @@ fn packets_a_tick(
                 .map(|n| (0..torus.ports()).filter(|&p| torus.neighbour(n, p).is_some()).count())
                 .sum::<usize>() as f64
                 / f64::from(torus.nodes());
-            // A packet's bytes on a link, and the token-ack that answers it.
+            // A packet's bytes on a link, and those of its token-ack.
             let packet = &network.packet;
             let bytes =
                 mean_chunks * f64::from(packet.chunk_B) + f64::from(packet.trailer_B + packet.ack_wire_B());

@@ -1,6 +1,7 @@
-//! Arbitration (section II.E), once a cycle and node: each VC of a receiver selects a packet from its queues for which a
-//! sender's link and tokens are available; the receiver's main arbiter picks one of its VCs and asks that sender; injection
-//! FIFOs ask by themselves, one packet at a time; each sender grants one.
+//! Arbitration (section II.E), once per cycle and node: each VC of a receiver selects a packet from its
+//! queues for which a sender's link and tokens are available; the receiver's main arbiter picks one of its
+//! VCs and requests that sender; injection FIFOs send requests themselves, one packet at a time; each sender
+//! grants one request.
 
 use super::QueuedFamily;
 use super::block::Shared;
@@ -14,9 +15,9 @@ use crate::router::errors::Kept;
 use crate::router::recovery::Recovery;
 use netloom_engine::{Outbox, Time};
 
-/// What a head may do now: directions, a bit each, and the VC that it takes there.
+/// The moves of a head: directions, one bit each, and the VC in these directions.
 #[derive(Clone, Copy)]
-struct Ways {
+struct Moves {
     directions: u16,
     vc: usize,
 }
@@ -29,9 +30,9 @@ struct Request {
     rank: u8,
 }
 
-/// A packet that has won its link.
+/// A packet that has been granted its link.
 struct Grant {
-    /// The receiver that it comes from; an injection FIFO if there is none.
+    /// The receiver that holds it; `None` for an injection FIFO.
     from: Option<usize>,
     /// Its queue there, or the FIFO.
     slot: usize,
@@ -39,7 +40,7 @@ struct Grant {
     vc: usize,
 }
 
-/// The senders' order of priority (section II.E): the system's packets, then those of high priority, then the users'.
+/// The senders' priority order (section II.E): system packets, then high-priority packets, then user packets.
 fn rank(head: &Head) -> u8 {
     match head.vc() {
         SYSTEM => 2,
@@ -49,18 +50,19 @@ fn rank(head: &Head) -> u8 {
 }
 
 impl Node {
-    /// What the head of a queue of a receiver (or, without one, of an injection FIFO) may do, if `links` are free.
+    /// The moves of the head of a queue of a receiver (or, without one, of an injection FIFO), if `links` are
+    /// free.
     #[inline]
-    fn ways(&self, head: &Head, receiver: Option<(usize, usize)>, links: u16) -> Ways {
+    fn moves(&self, head: &Head, receiver: Option<(usize, usize)>, links: u16) -> Moves {
         if head.is_deposit()
             && let Some((port, _)) = receiver
             && !self.receives(port, head)
         {
-            return Ways { directions: 0, vc: 0 };
+            return Moves { directions: 0, vc: 0 };
         }
         let dynamic = head.dynamic() & links & self.room_one[DYNAMIC];
         if dynamic != 0 {
-            return Ways { directions: dynamic, vc: DYNAMIC };
+            return Moves { directions: dynamic, vc: DYNAMIC };
         }
         let (fixed, vc) = (head.fixed(), head.vc());
         if fixed == LOCAL {
@@ -68,23 +70,24 @@ impl Node {
                 Some((port, _)) => self.receives(port, head),
                 None => self.open & LOCALLY != 0,
             };
-            return Ways { directions: u16::from(open) << LOCAL, vc };
+            return Moves { directions: u16::from(open) << LOCAL, vc };
         }
-        // The bubble rule: room for one packet to go straight on, for two to enter the ring. The deterministic VC takes
-        // dynamic packets only where the dynamic VC has no room for them. An IO link is on no ring.
+        // The bubble rule: space for one packet to continue straight, for two to enter the ring. The
+        // deterministic VC accepts dynamic packets only if the dynamic VC has no space for them. An IO link
+        // is not on any ring.
         let straight = receiver.is_some_and(|(port, slot)| port ^ 1 == fixed && slot / SLOTS_OF_VC == vc);
         let room =
             if straight || self.io_links >> fixed & 1 != 0 { self.room_one[vc] } else { self.room_two[vc] };
-        Ways { directions: 1 << fixed & links & room, vc }
+        Moves { directions: 1 << fixed & links & room, vc }
     }
 
-    /// Whether the reception FIFO of a packet that came through a receiver can take it.
+    /// Whether the reception FIFO has space for a packet that arrived through a receiver.
     fn receives(&self, port: usize, head: &Head) -> bool {
         (self.reception_idle & !self.reception_full) >> reception(port, head.vc()) & 1 != 0
     }
 
-    /// The packet that a VC of a receiver selects from its queues: any that may move; and whether there was another. Deterministic
-    /// packets for one direction wait for their turn.
+    /// The packet that a VC of a receiver selects from its queues, at random among those that may move; and
+    /// whether there was another. Deterministic packets in one direction keep their order.
     fn select(&mut self, port: usize, vc: usize, links: u16) -> Option<(usize, bool)> {
         let r = &self.receivers[port];
         let standing = self.standing[port] >> (vc * SLOTS_OF_VC) as u32 & ((1 << SLOTS_OF_VC) - 1);
@@ -92,15 +95,15 @@ impl Node {
         for queue in bits(standing as u16) {
             let slot = vc * SLOTS_OF_VC + queue;
             let head = &r.heads[slot];
-            let in_turn = !head.is_ordered() || head.ticket == r.gone[vc][head.fixed()];
-            let moves = in_turn && self.ways(head, Some((port, slot)), links).directions != 0;
-            able |= u64::from(moves) << slot;
+            let in_turn = !head.is_ordered() || head.ticket == r.departed[vc][head.fixed()];
+            let can_move = in_turn && self.moves(head, Some((port, slot)), links).directions != 0;
+            able |= u64::from(can_move) << slot;
         }
         (able != 0).then(|| (one_of(able, &mut self.random), !able.is_power_of_two()))
     }
 
-    /// A receiver's main arbiter: the queue whose packet it asks for, of those that its VCs selected, and whether there was
-    /// another.
+    /// A receiver's main arbiter: the queue for which it sends a request, among those that its VCs selected,
+    /// and whether there was another.
     fn request(&mut self, port: usize, links: u16) -> Option<(usize, bool)> {
         let (mut selected, mut others) = (0u64, false);
         for vc in (0..VCS).rev() {
@@ -124,23 +127,24 @@ impl Node {
         Some((slot, others || !selected.is_power_of_two()))
     }
 
-    /// Of several directions, the one with the shortest queue downstream by four ranges of tokens, ties at random; or any.
-    fn choose(&mut self, t: &Tables, ways: Ways) -> usize {
-        let directions = u64::from(ways.directions);
+    /// Among several directions, the one with the shortest queue downstream by four ranges of tokens, ties at
+    /// random; or any.
+    fn choose(&mut self, t: &Tables, moves: Moves) -> usize {
+        let directions = u64::from(moves.directions);
         if directions.is_power_of_two() {
             return directions.trailing_zeros() as usize;
         }
-        let capacity = u32::from(t.capacity[ways.vc]) + 1;
-        let range = |port: usize| (u32::from(self.tokens[port][ways.vc]) * 4 / capacity) as u8;
+        let capacity = u32::from(t.capacity[moves.vc]) + 1;
+        let range = |port: usize| (u32::from(self.tokens[port][moves.vc]) * 4 / capacity) as u8;
         let ties = if t.jsq { best_of(directions, range) } else { directions };
         one_of(ties, &mut self.random)
     }
 }
 
 impl<H: Host<QueuedFamily>> Shared<H> {
-    /// One cycle's arbitration of a node.
+    /// One arbitration cycle of a node.
     pub(super) fn arbitrate(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
-        // What collective packets wait for is theirs.
+        // Collective packets have reserved the claimed links.
         let open = n.open & !n.claimed;
         let mut contenders = [0u16; PORTS + 1];
         let mut requests = [Request::default(); PORTS];
@@ -153,15 +157,15 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             let Some((slot, more)) = n.request(port, links) else { continue };
             losers |= u16::from(more) << port;
             let head = n.receivers[port].heads[slot];
-            let ways = n.ways(&head, Some((port, slot)), links);
-            if ways.directions == LOCALLY {
+            let moves = n.moves(&head, Some((port, slot)), links);
+            if moves.directions == LOCALLY {
                 self.grant_reception(n, port, slot, now);
-                // Its links may serve another in the next cycle.
+                // Its links may be free for another packet in the next cycle.
                 losers |= u16::from(n.asking >> port & 1 != 0) << port;
                 continue;
             }
-            let to = n.choose(&self.tables, ways);
-            requests[port] = Request { slot: slot as u8, vc: ways.vc as u8, rank: rank(&head) };
+            let to = n.choose(&self.tables, moves);
+            requests[port] = Request { slot: slot as u8, vc: moves.vc as u8, rank: rank(&head) };
             contenders[to] |= 1 << port;
             asked |= 1 << to;
         }
@@ -169,12 +173,12 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         let mut vcs = [0u8; 16];
         for fifo in bits(n.waiting) {
             let head = n.heads[fifo];
-            let ways = n.ways(&head, None, open);
-            if ways.directions == 0 {
+            let moves = n.moves(&head, None, open);
+            if moves.directions == 0 {
                 continue;
             }
-            let to = n.choose(&self.tables, ways);
-            vcs[fifo] = ways.vc as u8;
+            let to = n.choose(&self.tables, moves);
+            vcs[fifo] = moves.vc as u8;
             injectors[to] |= 1 << fifo;
             asked |= 1 << to;
         }
@@ -202,7 +206,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
                 self.grant_link(n, Grant { from: None, slot: fifo, to, vc: vcs[fifo].into() }, now, out);
             }
         }
-        // Who lost may find another link or path free in the next cycle; who cannot waits for what changes.
+        // Losers may find another link or path free in the next cycle; packets that cannot move wait for an
+        // event.
         if left != 0 {
             self.retry(n, now);
         }
@@ -251,7 +256,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         if let Some(port) = from
             && header.head() & Header::DEPOSIT != 0
         {
-            // A copy stays here: the packet itself goes on with a record of its own.
+            // A copy stays here: the packet itself continues with a record of its own.
             let data = self.common.arena.data(packet).cloned();
             moving = self.insert(*self.common.arena.get(packet), header, data);
             self.start_reception(n, Kind::Copied, port, packet, header, now);
@@ -265,7 +270,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.common.send(neighbour, arrival, arrive, moving, out);
     }
 
-    /// A packet takes a link, as soon as it is free and not before `start`. Returns the node at its other end, and when.
+    /// A packet occupies a link, as soon as it is free and not before `start`. Returns the node at its other
+    /// end, and the actual start.
     pub(super) fn occupy(
         &mut self,
         n: &mut Node,
@@ -292,7 +298,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         packet
     }
 
-    /// A packet goes to its reception FIFO.
+    /// A packet is transferred to its reception FIFO.
     fn grant_reception(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) {
         if self.soft.is_some() && !self.head_is_right(n, port, slot, now) {
             return;
@@ -302,7 +308,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.start_reception(n, Kind::Received, port, packet, header, now);
     }
 
-    /// A packet, or its copy, starts on its way to the reception FIFO; it is there whole when it has passed.
+    /// A packet, or its copy, starts towards the reception FIFO, where it is complete after the transfer.
     fn start_reception(
         &mut self,
         n: &mut Node,
@@ -314,12 +320,12 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     ) {
         n.reception_idle &= !(1 << reception(port, fixed_vc(header)));
         let end = now + self.tables.wire[header.chunks() as usize];
-        // A receiver may hand over packets of several priorities at once.
+        // A receiver may transfer packets of several priorities at once.
         self.common.calendar.push(end, Event::at(kind, n.here, port, fixed_vc(header), packet, header.0));
     }
 }
 
-/// Those of a mask that have the highest rank, and that rank; 0 where there is none.
+/// The elements of a mask with the highest rank, and that rank; 0 if the mask is empty.
 fn foremost(mask: u16, rank: impl Fn(usize) -> u8) -> (u16, u8) {
     if mask == 0 {
         return (0, 0);
@@ -363,7 +369,7 @@ mod tests {
             config.router.paths = paths;
             with_block(&config, |block| {
                 let (n, shared) = (&mut block.nodes[0], &mut block.shared);
-                // Four packets came by one link; each goes on by a link of its own.
+                // Four packets arrived over one link; each continues over a link of its own.
                 for port in [0, 2, 4, 6] {
                     let header = Header::new([1, 1, 1, 1, 0], 1 << port, 17, Header::STATIC);
                     let packet = shared.common.arena.insert(Meta::default());
@@ -376,7 +382,7 @@ mod tests {
         }
     }
 
-    /// Of the directions that are open a packet takes one with the most tokens, by four ranges; or any.
+    /// Among the open directions a packet takes one with the most tokens, by four ranges; or any.
     #[test]
     fn the_shortest_queue_is_joined() {
         for (choice, expected) in
@@ -386,12 +392,12 @@ mod tests {
             config.router.direction_choice = choice;
             with_block(&config, |block| {
                 let (n, t) = (&mut block.nodes[0], &block.shared.tables);
-                // Of 126 tokens: the second range, and twice the last one.
+                // With 126 tokens: the second range once, and the last one twice.
                 for (port, tokens) in [(0, 40), (2, 126), (4, 100), (6, 126)] {
                     n.tokens[port][DYNAMIC] = tokens;
                 }
-                let ways = Ways { directions: 0b1_0101, vc: DYNAMIC };
-                let chosen: BTreeSet<usize> = (0..100).map(|_| n.choose(t, ways)).collect();
+                let moves = Moves { directions: 0b1_0101, vc: DYNAMIC };
+                let chosen: BTreeSet<usize> = (0..100).map(|_| n.choose(t, moves)).collect();
                 assert_eq!(chosen.into_iter().collect::<Vec<_>>(), expected);
             });
         }

@@ -1,8 +1,9 @@
 //! A block of nodes: its events, tick by tick.
 //!
-//! The events of a tick are put in order by node and kind, so that what a node sees does not depend on blocks or threads. When
-//! all of a node's have been applied it acts: it sends the token-acks that are due, and its arbiters act once, and again a cycle
-//! later if someone lost. Nodes' cycles begin when something happens, since wires are not whole cycles long.
+//! The events of a tick are sorted by node and kind, so results do not depend on blocks or threads. Once all
+//! events of a node have been applied, the node acts: it sends the token-acks that are due, and its arbiters
+//! act once, and again a cycle later if a request lost. A node's cycles start with an event, since wire
+//! delays are not whole cycles.
 
 use super::QueuedFamily;
 use super::counters::Counters;
@@ -16,7 +17,7 @@ use crate::router::event::take_in;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Outbox, Time};
 
-/// How many events ahead memory is fetched.
+/// Prefetch distance, in events.
 const AHEAD: usize = 8;
 
 /// Nodes that one thread simulates at a time, with their hosts.
@@ -25,23 +26,24 @@ pub struct QueuedBlock<H> {
     pub(super) shared: Shared<H>,
     /// The machine's number of each node.
     pub(super) numbers: Vec<u32>,
-    /// For each link, ticks that were still to go, when counting began, of what it had begun before; empty for none.
+    /// For each link, the time left, when the statistics were restarted, of a transmission that started
+    /// before, ticks; empty if none.
     pub(super) carried: Vec<[u32; PORTS]>,
-    /// The events of one tick, kept for their memory.
+    /// The events of one tick, kept to reuse the memory.
     taken: Vec<Event>,
 }
 
-/// What the nodes of a block have in common: all that a node needs to act besides its own state.
+/// The shared state of a block's nodes: everything that a node needs to act besides its own state.
 pub(super) struct Shared<H> {
     pub tables: Tables,
     pub common: Common<QueuedFamily, QueuedKind, H>,
     /// By a packet's number in the arena.
     pub cells: Vec<Cell>,
-    /// Packets at the heads of the injection FIFOs: node, FIFO.
+    /// Packets at the heads of the injection FIFOs: by node and FIFO.
     pub injecting: Vec<u32>,
-    /// Where the machine's own performance counters are on.
+    /// The machine's own performance counters, if they are on.
     pub counters: Option<Box<Counters>>,
-    /// Where receivers' buffers have soft errors.
+    /// Soft errors of receivers' buffers, if configured.
     pub soft: Option<Box<SoftErrors>>,
 }
 
@@ -75,7 +77,8 @@ impl<H: Host<QueuedFamily>> QueuedBlock<H> {
         taken.iter().take(AHEAD).for_each(|e| self.nodes[e.node()].fetch(e));
         let mut done = 0;
         for events in taken.chunk_by(|a, b| a.node() == b.node()) {
-            // What the events of a tick touch lies apart in memory: it is asked for some events ahead.
+            // The state that the events of a tick touch is scattered in memory, so it is prefetched several
+            // events ahead.
             taken[done..].iter().skip(AHEAD).take(events.len()).for_each(|e| self.nodes[e.node()].fetch(e));
             taken[done..]
                 .iter()
@@ -132,7 +135,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// What a node does after its events.
+    /// The actions of a node after its events.
     fn act(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         if n.refill != 0 {
             self.refill(n, now);
@@ -151,7 +154,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// The node's arbiters are to act a cycle later.
+    /// Schedules the node's arbiters to act a cycle later.
     pub(super) fn retry(&mut self, n: &mut Node, now: Time) {
         if !n.retries {
             n.retries = true;

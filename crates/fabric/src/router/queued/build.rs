@@ -1,4 +1,4 @@
-//! Building a machine: its nodes, block by block.
+//! Builds a machine: its nodes, block by block.
 
 use super::QueuedFamily;
 use super::block::QueuedBlock;
@@ -23,7 +23,7 @@ impl<H: Host<QueuedFamily>> Network<QueuedBlock<H>> {
     /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes.
     ///
     /// # Errors
-    /// What the configuration asks for and cannot be.
+    /// An invalid or unsupported configuration.
     pub fn new(
         config: &QueuedConfig,
         options: &BuildOptions,
@@ -80,7 +80,7 @@ fn new_node(
     ports: [Port; PORTS],
     seed: u64,
 ) -> Node {
-    // A place that is no destination's: IO nodes have none.
+    // IO nodes have coordinates that are not any packet's destination.
     let at = if torus.is_io_node(number) { [u8::MAX; DIMENSIONS_MAX] } else { torus.coordinates(number) };
     let alive = |port: usize| ports[port].neighbour != NOWHERE;
     let is_io = |port: usize| torus.is_io_link(number, port);
@@ -137,7 +137,7 @@ fn new_node(
 }
 
 impl<H: Host<QueuedFamily>> QueuedBlock<H> {
-    /// Notes for how many packets every VC has room.
+    /// Records the number of packets for which every VC has space.
     fn offer_all(&mut self) {
         for n in &mut self.nodes {
             for port in 0..PORTS {

@@ -1,9 +1,11 @@
-//! The central collective logic (sections II.C and II.E). A packet of a class route waits at the head of its VC, or of its
-//! injection FIFO, until the packets of all the other inputs are there; then they go through the ALUs together and one packet goes on, up
-//! the tree. At the root it turns round, and is broadcast down to all inputs and to the node itself.
+//! The central collective logic (sections II.C and II.E). A packet of a class route waits at the head of its
+//! VC, or of its injection FIFO, until the packets of all other inputs have arrived; then they pass through
+//! the ALUs together and one packet continues up the tree. At the root it turns round, and is broadcast down
+//! to all inputs and to the node itself.
 //!
-//! Up-tree and down-tree have logic of their own, each busy with one class route at a time; the system's classes come first. What
-//! is granted claims its links: no packet from point to point starts on them until it has gone, and down-tree comes before up-tree.
+//! Up-tree and down-tree have separate logic, each busy with one class route at a time; system classes come
+//! first. A grant claims its links: no point-to-point packet starts on them until the collective packet has
+//! left, and down-tree has priority over up-tree.
 
 use super::QueuedFamily;
 use super::block::Shared;
@@ -18,8 +20,8 @@ use crate::router::errors::Kept;
 use crate::router::recovery::Recovery;
 use netloom_engine::{Outbox, Time};
 
-/// In an event for the logic: what it reads has gone through up-tree, down-tree; up-tree may begin anew; links that were waited for
-/// will be free in time.
+/// Slots of events for the logic: up-tree has finished reading, down-tree has finished reading; up-tree may
+/// grant again; awaited links will be free in time.
 const READ_UP: usize = 0;
 const READ_DOWN: usize = 1;
 const UP_FREE: usize = 2;
@@ -36,7 +38,7 @@ fn contribution_of(kind: RouteKind) -> usize {
 }
 
 impl Central {
-    /// What the packet at the head of a port's VC asks for: none while one is still being read there.
+    /// The header of the packet at the head of a port's VC: `None` while another is still being read there.
     fn header(&self, cells: &[Cell], vc: usize, port: usize) -> Option<CollectiveHeader> {
         let queue = (self.being_read[vc - VCS][port] == 0).then_some(&self.queues[vc - VCS][port])?;
         let packet = *queue.front()?;
@@ -59,7 +61,7 @@ impl Central {
         places.filter_map(|(vc, port)| Some((vc, port, self.header(cells, vc, port)?)))
     }
 
-    /// What may go down the tree: a packet that came from above.
+    /// The packets that may go down the tree: those that came from the parent.
     fn down(&self, n: &Node, cells: &[Cell]) -> Vec<(RouteKind, Job)> {
         let jobs = self.heads(cells).filter_map(|(vc, port, header)| {
             let route = self.route(&header, n.number);
@@ -81,7 +83,7 @@ impl Central {
         jobs.filter(|(kind, job)| n.has_tokens(job) && n.has_reception(*kind, job)).collect()
     }
 
-    /// What may go up the tree: a broadcast by itself; packets of all the inputs of a class.
+    /// The jobs that may go up the tree: a broadcast alone, or packets of all inputs of a class.
     fn up(&self, n: &Node, cells: &[Cell]) -> Vec<(RouteKind, Job)> {
         let mut jobs: Vec<(RouteKind, Job)> = vec![];
         let mut classes = 0u16;
@@ -99,7 +101,7 @@ impl Central {
                     turns,
                     combines: (header.delivers != Delivers::Broadcast).then_some(header.operation),
                 };
-                // Down-tree must be free at the root, where it broadcasts at once what up-tree combines.
+                // At the root down-tree must be free, where up-tree's result is broadcast at once.
                 let may_turn = !turns || self.down.may_grant();
                 if n.has_tokens(&job) && n.has_reception(route.kind, &job) && may_turn {
                     jobs.push((route.kind, job));
@@ -135,7 +137,7 @@ impl Central {
     }
 }
 
-/// One of several: the system's first, then any.
+/// Picks one of several jobs: system classes first, then at random.
 fn pick(jobs: &[(RouteKind, Job)], n: &mut Node) -> Option<Job> {
     let of = |system: bool| {
         (0..jobs.len().min(64))
@@ -151,25 +153,26 @@ impl Node {
         self.room_one[job.vc] & job.outputs == job.outputs
     }
 
-    /// Whether there is room for the result in the node's own reception FIFO, if it goes there.
+    /// Whether the node's own reception FIFO has space for the result, if it is delivered there.
     fn has_reception(&self, kind: RouteKind, job: &Job) -> bool {
         !job.receives || self.reception_full >> (RECEPTION_COLLECTIVE + contribution_of(kind)) & 1 == 0
     }
 
-    /// Whether the links of a job, but those claimed by others, will be free when its packet has come through the logic.
+    /// Whether the links of a job, except those claimed by others, will be free when its packet leaves the
+    /// logic.
     fn has_links(&self, job: &Job, claimed: u16, at: Time) -> bool {
         let ends = |port: usize| self.booked >> port & 1 == 0 && self.ports[port].free_at <= at;
         job.outputs & claimed == 0 && bits(job.outputs & !self.open).all(ends)
     }
 
-    /// Checks what can be said of a class route, or a barrier class, by the node's own links.
+    /// Checks a class route, or a barrier class, against the node's own links.
     pub fn check_route(&self, route: &ClassRoute) -> Result<(), RouteProblem> {
         let has_link = |port: usize| self.ports.get(port).is_some_and(|record| record.neighbour != NOWHERE);
         check_node(self.number, route, has_link)?;
         check_io(self.number, route, |port| self.io_links >> port & 1 != 0)
     }
 
-    /// Whether this node gets the result.
+    /// Whether this node receives the result.
     fn receives_of(&self, route: &ClassRoute, header: &CollectiveHeader) -> bool {
         let is_for_all = match header.delivers {
             Delivers::Reduce(to) => to == self.at,
@@ -180,7 +183,7 @@ impl Node {
 }
 
 impl<H: Host<QueuedFamily>> Shared<H> {
-    /// Sets a node's registers of a class route.
+    /// Sets a node's registers for a class route.
     pub(super) fn set_class_route(&mut self, n: &mut Node, class: usize, route: Option<ClassRoute>) {
         let checked = route.as_ref().map_or(Ok(()), |route| n.check_route(route));
         let central = n.central.get_or_insert_default();
@@ -194,7 +197,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         central.routes[class] = route;
     }
 
-    /// A collective packet has come to a receiver.
+    /// A collective packet has arrived at a receiver.
     pub(super) fn join_collective(
         &mut self,
         n: &mut Node,
@@ -211,7 +214,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.counters.iter_mut().for_each(|c| c.queued(n.here, port, vc, now));
     }
 
-    /// A packet stands at the head of an injection FIFO.
+    /// A packet is at the head of an injection FIFO.
     pub(super) fn contribute(&mut self, n: &mut Node, fifo: usize, packet: u32, header: CollectiveHeader) {
         let central = n.central.get_or_insert_default();
         let place = &mut central.contributions[contribution_of(header.kind)];
@@ -220,7 +223,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         n.contributing |= 1 << fifo;
     }
 
-    /// The logic is through with something.
+    /// The logic has completed a step.
     pub(super) fn central_event(&mut self, n: &mut Node, slot: usize, now: Time) {
         let Some(central) = n.central.as_deref_mut() else { return };
         if matches!(slot, LINKS_UP | LINKS_DOWN) {
@@ -247,7 +250,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// Grants what may go, and starts what has its links.
+    /// Grants jobs that may start, and starts those with free links.
     pub(super) fn collective(&mut self, n: &mut Node, now: Time, out: &mut Outbox<Message>) {
         let Some(mut central) = n.central.take() else { return };
         let c = &mut *central;
@@ -279,8 +282,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         n.central = Some(central);
     }
 
-    /// What was granted and waits for links is looked at again when the last of them will be free as its packet comes out of the logic:
-    /// before they are free, when nothing else may happen at the node.
+    /// A job that was granted and waits for links is checked again when the last of them will be free by the
+    /// time its packet leaves the logic: that is before they are free, when the node may have no other event.
     fn look_again(&mut self, n: &Node, logic: &mut Logic, slot: usize, now: Time) {
         let Some(job) = &logic.granted else { return };
         let ends = bits(job.outputs & !n.open & !n.booked).map(|port| n.ports[port].free_at).max();
@@ -291,7 +294,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// Packets go through the logic, and what comes of them to its links and to the node itself.
+    /// Packets pass through the logic; the result goes to its links and to the node itself.
     fn pass(&mut self, n: &mut Node, c: &mut Central, mut job: Job, now: Time, out: &mut Outbox<Message>) {
         if self.soft.is_some() && !self.inputs_are_right(n, c, &job, now) {
             return;
@@ -317,7 +320,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             c.down.reading = (!job.is_up).then_some(job);
             self.at_central(n, read, READ_DOWN);
         }
-        // A link that is booked ahead has no moment of its own for them.
+        // A link that is booked ahead is never idle, so its short packets are sent now.
         self.send_due(n, job.outputs, now, out);
         self.send_interrupts(n, job.outputs, now, out);
         for port in bits(job.outputs) {
@@ -334,14 +337,14 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// Takes the packets of a job. Returns what comes of them.
+    /// Takes the packets of a job. Returns the result.
     fn merge(&mut self, n: &mut Node, c: &mut Central, job: &Job, now: Time) -> (Header, Meta, Option<Data>) {
         let mut packets: Vec<(CollectiveHeader, Option<Data>)> = vec![];
         let mut meta: Option<Meta> = None;
         let mut take = |shared: &mut Self, packet: u32| {
             let header = shared.cells[packet as usize].header;
             let (of, data) = shared.common.arena.remove(packet);
-            // One packet goes on for all: as old as the oldest.
+            // One packet continues for all: its age is that of the oldest.
             meta = Some(meta.map_or(of, |m: Meta| Meta {
                 made: m.made.min(of.made),
                 entered: m.entered.min(of.entered),
@@ -356,7 +359,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             let waited = (now.ticks() as u32).wrapping_sub(self.cells[packet as usize].arrived);
             c.being_read[job.vc - VCS][port] = take(self, packet);
             self.common.recorder.waited(CLASS[job.vc], waited);
-            self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
+            self.counters.iter_mut().for_each(|c| c.departed(n.here, port, job.vc, now));
         }
         if let Some(own) = job.contribution.and_then(|which| c.contributions[which]) {
             n.contributing &= !(1 << own.fifo);
@@ -377,7 +380,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         (header.pack(), meta.expect("a job has packets"), data)
     }
 
-    /// From when a job starts to when its packet starts on a link.
+    /// The time from the start of a job to the start of its packet on a link.
     fn delay(&self, job: &Job) -> u64 {
         let t = &self.tables;
         let alu = |operation: Operation| t.combine + if operation.is_double() { t.float } else { 0 };
@@ -416,7 +419,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.common.send(neighbour, arrival, arrive, packet, out);
     }
 
-    /// A collective packet is whole in its reception FIFO.
+    /// A collective packet is complete in its reception FIFO.
     pub(super) fn collected(&mut self, n: &mut Node, event: &Event, now: Time) {
         self.common.recorder.under_way -= 1;
         let record = self.common.arena.remove(event.packet());

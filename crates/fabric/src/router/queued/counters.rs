@@ -1,22 +1,24 @@
-//! Performance counters (section II.F): four a sender, for traffic on the VCs that each is programmed for, and two a receiver: packets
-//! that came, and the time integral of packets in queue. The second by the time is the mean queue length L, and by the first the mean
-//! wait W = L / λ (Little's law).
+//! Performance counters (section II.F): four per sender, for traffic on the VCs that each is programmed for,
+//! and two per receiver: packets that arrived, and the time integral of packets in queue. The second divided
+//! by time is the mean queue length L, and divided by the first it is the mean waiting time W = L / λ
+//! (Little's law).
 
 use super::vcs::*;
 use netloom_engine::Time;
 
-/// The VCs that counters are programmed for, a bit each (the public driver's `upc_nw.h` has such masks, in another order).
+/// The VCs that counters are programmed for, one bit each (the public driver's `upc_nw.h` has such masks, in
+/// another order).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterMasks {
-    /// Of a sender's four.
+    /// Masks of a sender's four counters.
     pub sender: [u8; 4],
-    /// Of a receiver's two.
+    /// Mask of a receiver's two counters.
     pub receiver: u8,
 }
 
 impl Default for CounterMasks {
-    /// The senders': the users' from point to point, the system's, collective ones of whole partitions and of other sets. The receivers':
-    /// all.
+    /// The senders' counters: user point-to-point packets, system packets, collective packets of whole
+    /// partitions, collective packets of other sets. The receivers': all packets.
     fn default() -> Self {
         let of = |vcs: &[usize]| vcs.iter().fold(0, |mask, vc| mask | 1 << vc);
         CounterMasks {
@@ -26,14 +28,14 @@ impl Default for CounterMasks {
     }
 }
 
-/// What the counters of a port's sender and receiver say.
+/// The counters of a port's sender and receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
     /// Chunks sent, by the sender's counters.
     pub chunks: [u64; 4],
-    /// Packets that came, and packet-ticks in queue: from when a packet comes until it moves on.
+    /// Packets that arrived.
     pub packets: u64,
-    /// See [`Self::packets`].
+    /// Packet-ticks in queue: from a packet's arrival until it leaves.
     pub queued: u64,
 }
 
@@ -46,7 +48,7 @@ pub(super) struct Counters {
 #[derive(Clone, Copy, Default)]
 struct Counting {
     counts: PortCounters,
-    /// Packets in queue now, and since when.
+    /// Packets in queue now, and the time of the last change.
     length: u64,
     since: Time,
 }
@@ -71,7 +73,7 @@ impl Counters {
         }
     }
 
-    /// A packet has come to a receiver.
+    /// A packet has arrived at a receiver.
     pub fn queued(&mut self, node: u32, port: usize, vc: usize, now: Time) {
         if self.masks.receiver >> vc & 1 != 0 {
             let counting = &mut self.ports[node as usize][port];
@@ -81,8 +83,8 @@ impl Counters {
         }
     }
 
-    /// A packet moves on from a receiver.
-    pub fn gone(&mut self, node: u32, port: usize, vc: usize, now: Time) {
+    /// A packet leaves a receiver.
+    pub fn departed(&mut self, node: u32, port: usize, vc: usize, now: Time) {
         if self.masks.receiver >> vc & 1 != 0 {
             let counting = &mut self.ports[node as usize][port];
             counting.reach(now);
@@ -90,14 +92,14 @@ impl Counters {
         }
     }
 
-    /// What a port's say at `now`.
+    /// The counters of a port at `now`.
     pub fn read(&self, node: usize, port: usize, now: Time) -> PortCounters {
         let mut counting = self.ports[node][port];
         counting.reach(now);
         counting.counts
     }
 
-    /// Begins anew; what is in queue stays there.
+    /// Restarts the counters; packets in queue stay there.
     pub fn restart(&mut self, now: Time) {
         for counting in self.ports.iter_mut().flatten() {
             (counting.counts, counting.since) = (PortCounters::default(), now);

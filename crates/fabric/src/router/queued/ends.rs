@@ -1,4 +1,4 @@
-//! What ends, comes back or is received, and the token-acks that follow from it.
+//! Packets and tokens that leave, return or arrive, and the resulting token-acks.
 
 use super::QueuedFamily;
 use super::block::Shared;
@@ -10,11 +10,12 @@ use crate::router::recovery::Recovery;
 use netloom_engine::{Outbox, Time};
 
 impl<H: Host<QueuedFamily>> Shared<H> {
-    /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
+    /// A data packet's last bit has left on a link: the link, the path and the packet's buffer space are
+    /// free.
     pub(super) fn sent(&mut self, n: &mut Node, event: &Event, now: Time) {
         let Leaving { from, slot, due_chunks, chunks, .. } = Leaving::of(event.word);
         let link = 1 << event.port();
-        // What the collective logic sends next is on its way through it.
+        // The collective logic's next packet is already on its way to a booked link.
         n.open |= link & !n.booked;
         n.booked &= !link;
         if from == FROM_INJECTION {
@@ -27,7 +28,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// Tokens have come back to a sender: a byte a VC.
+    /// Tokens have returned to a sender: one byte per VC.
     pub(super) fn tokens(&mut self, n: &mut Node, port: usize, word: u64) {
         for vc in 0..ALL_VCS {
             n.tokens[port][vc] += word.to_le_bytes()[vc];
@@ -36,15 +37,15 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.common.recorder.current.token_acks += 1;
     }
 
-    /// Notes for how many full packets a VC at the other end of a link has room.
+    /// Records the number of full packets for which a VC at the other end of a link has space.
     pub(super) fn offer(&self, n: &mut Node, port: usize, vc: usize) {
         let (tokens, full) = (u32::from(n.tokens[port][vc]), u32::from(self.tables.full[vc]));
         n.room_one[vc] = n.room_one[vc] & !(1 << port) | u16::from(tokens >= full) << port;
         n.room_two[vc] = n.room_two[vc] & !(1 << port) | u16::from(tokens >= 2 * full) << port;
     }
 
-    /// A packet, or its copy, has gone whole to its reception FIFO. One that never was in the network came from an
-    /// injection FIFO of the same node.
+    /// A packet, or its copy, has been transferred completely to its reception FIFO. A packet that never was
+    /// in the network came from an injection FIFO of the same node.
     pub(super) fn received(&mut self, n: &mut Node, event: &Event, now: Time) {
         let (port, header) = (event.port(), Header(event.word));
         if port != LOCAL {
@@ -67,7 +68,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.hand_over(now, n, fifo, header, record);
     }
 
-    /// Sends the token-acks that are due on these links, behind what they now carry.
+    /// Sends the token-acks that are due on these links, after their current packets.
     pub(super) fn send_due(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Message>) {
         let ports = n.due & ports;
         n.due &= !ports;
@@ -83,14 +84,15 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// A short packet goes on a link between data packets. Returns the node at the other end, and when it is whole there.
+    /// Sends a short packet on a link between data packets. Returns the node at the other end, and when it is
+    /// complete there.
     pub(super) fn send_short(&mut self, n: &mut Node, port: usize, now: Time) -> (u32, Time) {
         let end = self.common.send_short(&mut n.ports[port], self.tables.ack, now);
         (n.ports[port].neighbour, end + self.tables.token_delay + u64::from(n.wires[port]))
     }
 }
 
-/// The reception FIFO of a packet that came through a receiver, by the VC that says what it is for.
+/// The reception FIFO of a packet that arrived through a receiver, selected by its fixed VC.
 pub(super) fn reception(port: usize, fixed_vc: usize) -> usize {
     match fixed_vc {
         SYSTEM => RECEPTION_SYSTEM,

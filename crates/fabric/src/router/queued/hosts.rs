@@ -1,5 +1,5 @@
-//! What passes between nodes and their hosts: packets pulled into injection FIFOs and handed over from reception FIFOs, and what
-//! hosts ask for.
+//! The exchange between nodes and their hosts: packets pulled into injection FIFOs and delivered from
+//! reception FIFOs, and hosts' signals.
 
 use super::QueuedFamily;
 use super::block::Shared;
@@ -15,23 +15,23 @@ impl Family for QueuedFamily {
     type Event = BarrierStatus;
 }
 
-/// What hosts on these routers may ask for.
+/// Signals of hosts to these routers.
 #[derive(Clone, Debug)]
 pub enum QueuedSignal {
-    /// A reception FIFO has room, or no longer has.
+    /// A reception FIFO has space, or is full.
     Reception(Reception),
     /// See [`Signals::class_route`].
     ClassRoute {
         /// 0 to 15.
         class: usize,
-        /// Its registers, or none.
+        /// Its registers, or `None` to clear them.
         route: Option<ClassRoute>,
     },
     /// See [`Signals::barrier_class`].
     BarrierClass {
         /// 0 to 15.
         class: usize,
-        /// Its registers, or none.
+        /// Its registers, or `None` to clear them.
         route: Option<ClassRoute>,
         /// Three bits.
         start: u64,
@@ -51,31 +51,33 @@ impl From<Reception> for QueuedSignal {
     }
 }
 
-/// The OR of what all nodes say of each barrier class, reported when that of some class has changed: all sixteen, four bits each, the
-/// first class lowest.
+/// The OR of all nodes' bits for each barrier class, reported when that of a class has changed: all sixteen
+/// classes, four bits each, the first class lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierStatus(pub u64);
 
 impl Signals<QueuedSignal> {
-    /// Sets a node's registers of a class route, 0 to 15, or clears them: while no packet of it is under way.
+    /// Sets a node's registers for a class route, 0 to 15, or clears them. No packet of the class may be in
+    /// flight.
     pub fn class_route(&mut self, node: u32, class: usize, route: Option<ClassRoute>) {
         self.own(node, QueuedSignal::ClassRoute { class, route });
     }
 
-    /// Sets a node's registers of a barrier class, 0 to 15, or clears them; `start` are the three bits that all nodes of the class say
-    /// at first, and know that the others say.
+    /// Sets a node's registers for a barrier class, 0 to 15, or clears them; `start` has the three bits that
+    /// all nodes of the class set initially, and which each assumes of the others.
     pub fn barrier_class(&mut self, node: u32, class: usize, route: Option<ClassRoute>, start: u64) {
         self.own(node, QueuedSignal::BarrierClass { class, route, start });
     }
 
-    /// What a node says of a barrier class from now on, three bits. Everybody learns the OR of what all say by [`BarrierStatus`].
+    /// Sets a node's three bits of a barrier class. All nodes receive the OR of all nodes' bits as
+    /// [`BarrierStatus`].
     pub fn say(&mut self, node: u32, class: usize, says: u64) {
         self.own(node, QueuedSignal::Say { class, says });
     }
 }
 
 impl<H: Host<QueuedFamily>> Shared<H> {
-    /// Hands a packet over to the host.
+    /// Delivers a packet to the host.
     pub(super) fn hand_over(
         &mut self,
         now: Time,
@@ -88,7 +90,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.obey(n, now);
     }
 
-    /// Does what the host asked for at a node, which has yet to act in this tick.
+    /// Carries out the host's requests for a node that will still act in this tick.
     pub(super) fn obey(&mut self, n: &mut Node, now: Time) {
         let mut list = std::mem::take(&mut self.common.signals.requests);
         for request in list.drain(..) {
@@ -111,12 +113,12 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// Asks the host for the next packets of a node's FIFOs that have none, in the FIFOs' order.
+    /// Pulls the next packets from the host for those of a node's FIFOs that are empty, in FIFO order.
     pub(super) fn refill(&mut self, n: &mut Node, now: Time) {
         while n.refill != 0 {
             let fifo = n.refill.trailing_zeros() as usize;
             n.refill &= n.refill - 1;
-            // One with a packet at its head, or in transfer, asks again by itself.
+            // A FIFO with a packet at its head, or in transfer, pulls again by itself.
             if (n.waiting | n.injecting | n.contributing) >> fifo & 1 == 0 {
                 self.pull(n, fifo, now);
             }
@@ -138,8 +140,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
     }
 }
 
-/// A reception FIFO by the port that it belongs to, or by the number that the machine's driver gives it: 13 is the system's, 14 and 15 are
-/// collective ones; local ones never fill, since what goes there comes from the same node.
+/// A reception FIFO by the port that it belongs to, or by the driver's number: 13 is the system's, 14 and 15
+/// are collective; local ones never fill, since their packets come from the same node.
 fn reception_of_fifo(number: usize, high: bool) -> usize {
     match number {
         _ if high => RECEPTION_HIGH,

@@ -1,10 +1,10 @@
-//! Barriers and global interrupts (section II.D): sixteen classes, each a tree like a class route. A node ORs what its inputs and
-//! the node itself say of a class; when that changes, a packet of its own kind goes up the tree, turns round at the root, and tells everybody
-//! the OR of all.
+//! Barriers and global interrupts (section II.D): sixteen classes, each a tree like a class route. A node ORs
+//! the bits of its inputs and its own bits of a class; when the result changes, it sends a special packet up
+//! the tree, which turns round at the root and distributes the OR of all nodes.
 //!
-//! A class has three bits (the public driver's `GIBarrier.h`). A packet carries those of all sixteen classes, which fit its eight
-//! bytes with room for one more bit each; it is as long as a token-ack and goes, like that, between data packets **(ours)**. What changes
-//! while a link is busy goes with the next packet.
+//! A class has three bits (the public driver's `GIBarrier.h`). A packet carries those of all sixteen classes,
+//! which fit its eight bytes with one spare bit each; it is as long as a token-ack and, like that, is sent
+//! between data packets **(ours)**. Changes while a link is busy go with the next packet.
 
 use super::BarrierStatus;
 use super::QueuedFamily;
@@ -16,9 +16,9 @@ use crate::host::Host;
 use crate::router::bits::bits;
 use netloom_engine::{Outbox, Time};
 
-/// Bits of a class in a word.
+/// Bits per class in a word.
 const CLASS_BITS: u32 = 4;
-/// Those of them that are used.
+/// The used ones of them.
 const VALUE: u64 = 0b111;
 
 fn value(word: u64, class: usize) -> u64 {
@@ -31,13 +31,13 @@ fn with(word: u64, class: usize, value: u64) -> u64 {
 }
 
 impl Interrupts {
-    /// What the node says of a class and what comes up to it.
+    /// The OR of the node's own bits of a class and those of its inputs.
     fn up(&self, class: usize, route: &ClassRoute) -> u64 {
         let own = if route.local { value(self.own, class) } else { 0 };
         bits(route.inputs).fold(own, |or, port| or | value(self.from[port], class))
     }
 
-    /// What all neighbours and the node itself are to be told.
+    /// The words to send to all neighbours and to the node itself.
     fn telling(&self) -> ([u64; PORTS], u64) {
         let (mut to, mut status) = ([0; PORTS], 0);
         for (class, route) in self.routes.iter().enumerate().filter_map(|(c, r)| Some((c, r.as_ref()?))) {
@@ -59,7 +59,7 @@ impl Interrupts {
 }
 
 impl<H: Host<QueuedFamily>> Shared<H> {
-    /// Sets a node's registers of a barrier class, with what all its nodes say at the start and know of each other.
+    /// Sets a node's registers for a barrier class, with the initial bits of all its nodes.
     pub(super) fn set_barrier(&mut self, n: &mut Node, class: usize, route: Option<ClassRoute>, start: u64) {
         if let Some(route) = &route
             && let Err(problem) = n.check_route(route)
@@ -76,7 +76,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         i.status = i.telling().1;
     }
 
-    /// The node says something else of a class.
+    /// Changes the node's own bits of a class.
     pub(super) fn say(&mut self, n: &mut Node, class: usize, says: u64, now: Time) {
         let Some(i) = &mut n.interrupts else {
             panic!("node {}: barrier class {class} is not set", n.number)
@@ -86,13 +86,13 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.tell(n, now);
     }
 
-    /// A packet has come from a neighbour.
+    /// A barrier packet has arrived from a neighbour.
     pub(super) fn interrupted(&mut self, n: &mut Node, port: usize, word: u64, now: Time) {
         n.interrupts.get_or_insert_default().from[port] = word;
         self.tell(n, now);
     }
 
-    /// Notes which neighbours are to be told something new, and tells the host.
+    /// Determines which neighbours need an update, and notifies the host.
     fn tell(&mut self, n: &mut Node, now: Time) {
         let Some(i) = &mut n.interrupts else { return };
         let (to, status) = i.telling();
@@ -106,7 +106,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// Sends what is to be told on these links, behind what they now carry.
+    /// Sends the updates that are due on these links, after their current packets.
     pub(super) fn send_interrupts(&mut self, n: &mut Node, ports: u16, now: Time, out: &mut Outbox<Message>) {
         for port in bits(n.telling & ports) {
             let Some(i) = &mut n.interrupts else { return };
@@ -118,7 +118,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             }
             let there = n.far[port].into();
             let event = |node, _| Event::at(Kind::Own(QueuedKind::Interrupt), node, there, 0, 0, word);
-            // Unlike a token-ack it goes on from there: through the logic, and to a sender.
+            // Unlike a token-ack it continues: through the logic, and to a sender.
             let onward = self.tables.central + self.tables.hop - self.tables.token_delay;
             self.common.send(to, at + onward, event, u32::MAX, out);
         }

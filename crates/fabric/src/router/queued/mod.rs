@@ -1,7 +1,7 @@
-//! The router of Blue Gene/Q (Chen et al., section II): virtual cut-through and token flow control as in BlueGene/L, but
-//! each VC has several queues, so that packets for different links do not block one another; dynamic packets keep to zones of
-//! dimensions; there are VCs for high priority and for the system; and collective operations are combined on their way. What it does in each cycle is told in
-//! `docs/queued-router.md`.
+//! The router of Blue Gene/Q (Chen et al., section II): virtual cut-through and token flow control as in
+//! BlueGene/L, but each VC has several queues, so that packets for different links do not block one another;
+//! dynamic packets follow zones of dimensions; there are VCs for high-priority and system packets; and the
+//! network combines collective operations. `docs/queued-router.md` describes its actions in each cycle.
 
 mod arbitration;
 mod block;

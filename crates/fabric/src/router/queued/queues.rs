@@ -1,6 +1,6 @@
-//! The queues of a receiver's VCs (section II.B): a packet joins the one with the fewest packets, and those in different queues
-//! do not block one another. Deterministic packets for one direction leave in the order in which they came, whatever queues
-//! they stand in: each gets a ticket, and is served when its ticket is next.
+//! The queues of a receiver's VCs (section II.B): a packet joins the one with the fewest packets, and packets
+//! in different queues do not block one another. Deterministic packets in one direction leave in the order of
+//! arrival, whatever queues hold them: each gets a ticket, and is served when its ticket is next.
 
 use super::QueuedFamily;
 use super::block::Shared;
@@ -47,33 +47,34 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.counters.iter_mut().for_each(|c| c.queued(n.here, port, vc, now));
     }
 
-    /// The head of a queue asks no longer: it is on its way. Returns its number.
+    /// Withdraws the head of a queue, which has started to leave. Returns its number.
     pub(super) fn take_head(&mut self, n: &mut Node, port: usize, slot: usize, now: Time) -> u32 {
         let r = &mut n.receivers[port];
         let head = r.heads[slot];
         if head.is_ordered() {
-            let gone = &mut r.gone[slot / SLOTS_OF_VC][head.fixed()];
-            *gone = gone.wrapping_add(1);
+            let departed = &mut r.departed[slot / SLOTS_OF_VC][head.fixed()];
+            *departed = departed.wrapping_add(1);
         }
         let packet = r.queues[slot].first;
-        // Its record goes with it, and may be another packet's before this one has left for good.
+        // Its record goes with it, and may be reused by another packet before this one has completely left.
         let cell = &self.cells[packet as usize];
         r.queues[slot].first = cell.next;
         r.leaving |= 1 << slot;
         let waited = (now.ticks() as u32).wrapping_sub(cell.arrived);
         n.clear_head(port, slot);
         self.common.recorder.waited(CLASS[slot / SLOTS_OF_VC], waited);
-        self.counters.iter_mut().for_each(|c| c.gone(n.here, port, slot / SLOTS_OF_VC, now));
+        self.counters.iter_mut().for_each(|c| c.departed(n.here, port, slot / SLOTS_OF_VC, now));
         packet
     }
 
-    /// Tokens that fall due when a packet leaves a VC. A corrupted packet's place is kept for the packet itself, which is sent again.
+    /// Tokens that become due when a packet leaves a VC. The space of a corrupted packet is kept for its
+    /// retransmission.
     pub(super) fn due(&self, vc: usize, header: Header) -> u8 {
         if header.is_corrupt() { 0 } else { self.tables.cost(vc, header.chunks() as u8) }
     }
 
-    /// The packet that was on its way from a queue of a receiver, of so many chunks, has left it for good: so many tokens are due, and
-    /// the next begins to ask.
+    /// A packet of `chunks` has completely left a queue of a receiver: its tokens are due, and the next
+    /// packet becomes the head.
     pub(super) fn vacate(
         &mut self,
         n: &mut Node,
@@ -95,14 +96,14 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         n.due |= 1 << port;
     }
 
-    /// Keeps a packet, and what it carries; returns its number in the arena.
+    /// Stores a packet with its payload; returns its number in the arena.
     pub(super) fn insert(&mut self, meta: Meta, header: Header, data: Option<Data>) -> u32 {
         let packet = self.common.arena.insert_with(meta, data);
         *self.cell_mut(packet) = Cell { header, ..Cell::default() };
         packet
     }
 
-    /// What is kept of a packet by its number in the arena.
+    /// The record of a packet, by its number in the arena.
     pub(super) fn cell_mut(&mut self, packet: u32) -> &mut Cell {
         if packet as usize >= self.cells.len() {
             self.cells.resize(packet as usize + 1, Cell::default());

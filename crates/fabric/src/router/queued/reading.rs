@@ -1,5 +1,5 @@
-//! Packets are looked at as they leave a receiver's buffers, where these have soft errors: a receiver that finds one that it cannot correct
-//! stops (section III.G).
+//! ECC checks of packets that leave a receiver's buffers, if these have soft errors: at an uncorrectable
+//! error the receiver stops (section III.G).
 
 use super::QueuedFamily;
 use super::block::Shared;
@@ -11,7 +11,7 @@ use crate::router::stall::StoppedUnit;
 use netloom_engine::Time;
 
 impl<H: Host<QueuedFamily>> Shared<H> {
-    /// Whether a packet of a receiver can be read without anything wrong. If not, the receiver stops.
+    /// Whether a packet of a receiver can be read without an uncorrectable error. If not, the receiver stops.
     #[cold]
     fn reads_right(&mut self, n: &mut Node, (port, vc): (usize, usize), packet: u32, now: Time) -> bool {
         let Some(soft) = &mut self.soft else { return true };
@@ -33,7 +33,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.reads_right(n, (port, slot / SLOTS_OF_VC), n.receivers[port].queues[slot].first, now)
     }
 
-    /// The same for what the collective logic is to read.
+    /// The same for the packets that the collective logic is to read.
     #[cold]
     pub(super) fn inputs_are_right(&mut self, n: &mut Node, c: &Central, job: &Job, now: Time) -> bool {
         bits(job.inputs).all(|port| {

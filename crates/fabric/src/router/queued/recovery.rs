@@ -1,6 +1,7 @@
-//! What these routers do about a corrupted transmission besides what all do (`router/recovery.rs`): ghosts that run on and are
-//! discarded, and barrier packets that get lost and are sent again (section II.F, "a standard, similar to BG/L, link level
-//! protocol"; the rules are told in `docs/link-protection.md`, "In runs"). Nothing here is on the path of packets where no link has errors.
+//! Recovery from corrupted transmissions specific to these routers, in addition to `router/recovery.rs`:
+//! ghosts that continue and are discarded, and barrier packets that are lost and retransmitted (section II.F,
+//! "a standard, similar to BG/L, link level protocol"; `docs/link-protection.md`, "In runs", describes the
+//! rules). Without bit errors nothing here is on the path of packets.
 
 use super::QueuedFamily;
 use super::block::Shared;
@@ -15,10 +16,11 @@ use crate::router::port::Port;
 use crate::router::recovery::{LinkEnds, Recovery};
 use netloom_engine::{Outbox, Time};
 
-/// In a timeout, as its slot: of barrier packets. That of data packets is 0.
+/// Slot of a timeout event for barrier packets. That for data packets is 0.
 const BARRIER: usize = 1;
 
-/// As what a neighbour was told: nothing that can be said, since the highest bit of each class is not used.
+/// As the last word sent to a neighbour: unknown. No valid word has this value, since the highest bit of each
+/// class is unused.
 const NOT_KNOWN: u64 = u64::MAX;
 
 impl LinkEnds for Node {
@@ -75,14 +77,14 @@ impl<H: Host<QueuedFamily>> Recovery for Shared<H> {
     }
 
     fn occupy_again(&mut self, n: &mut Node, port: usize, kept: Kept, now: Time) -> Time {
-        // The collective logic does not begin ahead of its end: another may follow.
+        // The collective logic does not start before its end: another may follow.
         n.booked |= 1 << port;
         self.occupy(n, port, kept.vc.into(), kept.header, now).1
     }
 }
 
 impl<H: Host<QueuedFamily>> Shared<H> {
-    /// A packet has joined its VC: its tail will be looked at, and it will be acknowledged.
+    /// A packet has joined its VC: schedules the check of its tail, and its acknowledgement.
     #[inline(never)]
     pub(super) fn note_arrival(&mut self, n: &Node, event: &Event, now: Time) {
         let (port, header, packet) = (event.port(), Header(event.word), event.packet());
@@ -96,7 +98,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// A barrier packet leaves. Returns whether it gets through; if not, the timeout is set.
+    /// A barrier packet leaves. Returns whether it gets through; if not, sets the timeout.
     #[inline(never)]
     pub(super) fn tell_unsure(&mut self, n: &mut Node, port: usize) -> bool {
         let through = self.faulty().short_gets_through(n.here, port);
@@ -110,7 +112,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         through
     }
 
-    /// Applies an event of a link in trouble.
+    /// Applies an event of a link under recovery.
     #[cold]
     pub(super) fn mend(&mut self, n: &mut Node, event: &Event, now: Time, out: &mut Outbox<Message>) {
         let port = event.port();
@@ -129,8 +131,8 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         }
     }
 
-    /// The tail of an invalid packet has come: if the packet still stands in its VC, it is discarded. Else it runs on,
-    /// marked invalid. Nothing can have come after it yet.
+    /// The tail of an invalid packet has arrived: if the packet is still in its VC, it is discarded.
+    /// Otherwise it continues, marked invalid. No later packet can have arrived yet.
     fn end_ghost(&mut self, n: &mut Node, event: &Event, now: Time) {
         let (port, vc, packet, slot) = (event.port(), event.slot(), event.packet(), event.word as usize);
         let r = &mut n.receivers[port];
@@ -147,7 +149,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             *came = came.wrapping_sub(1);
         }
         r.count[slot] -= 1;
-        // The one before it is the last now.
+        // The packet before it is the last now.
         let before = (2..standing).fold(r.queues[slot].first, |at, _| self.cells[at as usize].next);
         r.queues[slot].last = before;
         if standing == 1 && leaving == 0 {
@@ -158,7 +160,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.leave_place(n, (port, vc), header, due, now);
     }
 
-    /// The same for a collective packet: a grant that counted on it is taken back.
+    /// The same for a collective packet: a grant that includes it is revoked.
     fn end_collective_ghost(&mut self, n: &mut Node, event: &Event, now: Time) {
         let (port, vc, packet) = (event.port(), event.slot(), event.packet());
         let Some(central) = n.central.as_deref_mut() else { return };
@@ -177,16 +179,16 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.leave_place(n, (port, vc), header, u8::from(!header.is_corrupt()), now);
     }
 
-    /// A discarded packet's place is free: the link before brought it whole if tokens are due for it.
+    /// A discarded packet's space is free: if tokens are due for it, the previous link delivered it intact.
     fn leave_place(&mut self, n: &mut Node, (port, vc): (usize, usize), header: Header, due: u8, now: Time) {
         n.receivers[port].due += u64::from(due) << (8 * vc);
         n.due |= u16::from(due != 0) << port;
         self.common.recorder.leave(vc, header.chunks() as u8, now);
-        self.counters.iter_mut().for_each(|c| c.gone(n.here, port, vc, now));
+        self.counters.iter_mut().for_each(|c| c.departed(n.here, port, vc, now));
         self.discarded(n, port);
     }
 
-    /// Whether the tail of any packet that a job is to read will turn out to be corrupted.
+    /// Whether a packet that a job is to read will turn out to be corrupted at its tail.
     pub(super) fn is_spoilt(&self, c: &Central, job: &Job) -> bool {
         let is_ghost = |port: usize| {
             let packet = c.queues[job.vc - VCS][port].front();
@@ -195,8 +197,9 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         self.common.errors.is_some() && bits(job.inputs).any(is_ghost)
     }
 
-    /// What the logic reads turns out to be corrupted while it is being read, so that what comes of it is invalid and runs on as a
-    /// ghost. The ghosts among the inputs are no more; the others keep their places and are read again with what is sent again.
+    /// The logic is reading a packet that turns out to be corrupted, so the result is invalid and continues
+    /// as a ghost. The ghosts among the inputs are discarded; the other inputs keep their space and are read
+    /// again with the retransmitted packet.
     pub(super) fn run_on(
         &mut self,
         n: &mut Node,
@@ -216,7 +219,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
             ghosts |= 1 << port;
             kept |= u16::from(header.is_corrupt()) << port;
             c.being_read[job.vc - VCS][port] = header.chunks() as u8;
-            self.counters.iter_mut().for_each(|c| c.gone(n.here, port, job.vc, now));
+            self.counters.iter_mut().for_each(|c| c.departed(n.here, port, job.vc, now));
             if job.receives || job.outputs == 0 {
                 self.discarded(n, port);
             }
@@ -226,7 +229,7 @@ impl<H: Host<QueuedFamily>> Shared<H> {
         last.expect("one of them is a ghost")
     }
 
-    /// A barrier packet was lost, and none has got through since: what the neighbour should know by now is sent.
+    /// A barrier packet was lost, and none has got through since: sends the current word.
     fn tell_again(&mut self, n: &mut Node, port: usize) {
         let Some(interrupts) = &mut n.interrupts else { return };
         if interrupts.lost >> port & 1 != 0 {

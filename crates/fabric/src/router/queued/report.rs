@@ -1,4 +1,4 @@
-//! What a block says of itself: its figures, what waits in it, whether it is at rest.
+//! Reports of a block: its statistics, its waiting packets, and whether it is idle.
 
 use super::QueuedFamily;
 use super::block::QueuedBlock;
@@ -65,11 +65,11 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
                 let header: Header = self.shared.cells[packet as usize].header;
                 let route = CollectiveHeader::unpack(header)
                     .and_then(|h| n.central.as_ref()?.routes[usize::from(h.class)]);
-                let ways = match route {
+                let directions = match route {
                     Some(route) => route.output.map_or(0, |port| 1 << port),
                     None => header.hints(),
                 };
-                let ports: Vec<usize> = bits(ways).filter(|&p| p < PORTS).collect();
+                let ports: Vec<usize> = bits(directions).filter(|&p| p < PORTS).collect();
                 list.push(WaitingPacket {
                     node: self.numbers[here],
                     port,
@@ -103,10 +103,10 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
         found.extend(self.shared.common.errors.as_ref().and_then(|e| e.unrest()));
         for (here, n) in self.nodes.iter().enumerate() {
             if n.central.as_ref().is_some_and(|central| !central.is_at_rest()) {
-                found.push(format!("node {}: collective logic not at rest", self.numbers[here]));
+                found.push(format!("node {}: collective logic not idle", self.numbers[here]));
             }
             if n.telling != 0 || n.interrupts.as_ref().is_some_and(|i| i.lost != 0) {
-                found.push(format!("node {}: barrier packets to be sent", self.numbers[here]));
+                found.push(format!("node {}: unsent barrier packets", self.numbers[here]));
             }
             for port in (0..PORTS).filter(|&port| self.has_link(here, port)) {
                 let at = format!("node {} port {port}", self.numbers[here]);
@@ -117,7 +117,7 @@ impl<H: Host<QueuedFamily>> RouterBlock for QueuedBlock<H> {
                     found.push(format!("{at}: packets in queues {:?}", n.receivers[port].count));
                 }
                 if n.open >> port & 1 == 0 || n.paths[port] != 0 || n.receivers[port].due != 0 {
-                    found.push(format!("{at}: link, path or token-ack not at rest"));
+                    found.push(format!("{at}: link, path or token-ack not idle"));
                 }
             }
         }

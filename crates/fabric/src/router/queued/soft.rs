@@ -1,10 +1,12 @@
-//! Soft errors in receivers' buffers (sections II.F and III.G): "all data paths and internal buffers are covered by single bit correct, double
-//! bit detect ECC codes"; "upon detecting an uncorrectable bit error, each submodule will stop operating to prevent the bit error from
-//! propagating". Absent where there are none. The code itself is in `crate::link::hamming`, a buffer that uses it in
+//! Soft errors in receivers' buffers (sections II.F and III.G): "all data paths and internal buffers are
+//! covered by single bit correct, double bit detect ECC codes"; "upon detecting an uncorrectable bit error,
+//! each submodule will stop operating to prevent the bit error from propagating". Present only if soft errors
+//! are configured. The code itself is in `crate::link::hamming`, a buffer that uses it in
 //! `crate::link::protected_fifo`.
 //!
-//! A packet's words of 64 bits are looked at when it leaves its VC. What has one wrong bit is corrected; with more, the packet does not
-//! leave, and the receiver sends nothing any more **(ours: it would stop in the midst of the packet, at that word)**.
+//! A packet's 64-bit words are checked when it leaves its VC. One wrong bit in a word is corrected; with
+//! more, the packet does not leave, and the receiver sends nothing any more **(ours: the hardware would stop
+//! at that word, in the middle of the packet)**.
 
 use super::state::*;
 use crate::config::{QueuedConfig, SoftError};
@@ -16,25 +18,25 @@ use std::collections::BTreeMap;
 
 /// State of a block whose receivers' buffers have soft errors.
 pub(super) struct SoftErrors {
-    /// Probability that a bit changes in a tick.
+    /// Probability per tick that a bit flips.
     rate: f64,
-    /// Bytes of a chunk, and of what comes behind the last.
+    /// Bytes of a chunk, and of the trailer.
     chunk: u32,
     trailer: u32,
-    /// Each node's own.
+    /// A random stream per node.
     streams: Vec<Stream>,
-    /// Errors at named places, by node and port.
+    /// Errors configured at specific packets, by node and port.
     named: BTreeMap<(u32, usize), Vec<SoftError>>,
-    /// Packets that each receiver has read: node, port.
+    /// Packets that each receiver has read: by node and port.
     read: Vec<[u64; PORTS]>,
-    /// Words corrected, likewise, since counting began.
+    /// Words corrected since the statistics were restarted: by node and port.
     pub corrected: Vec<[u64; PORTS]>,
-    /// What has stopped.
+    /// Units that have stopped.
     pub stopped: Vec<StoppedUnit>,
 }
 
 impl SoftErrors {
-    /// For the nodes of a block by their numbers; nothing if there are no errors.
+    /// For the nodes of a block by their numbers; `None` without soft errors.
     pub fn new(config: &QueuedConfig, torus: &Torus, seed: u64, numbers: &[u32]) -> Option<Box<Self>> {
         let router = &config.router;
         if router.soft_error_rate == 0.0 && router.soft_errors.is_empty() {
@@ -58,8 +60,8 @@ impl SoftErrors {
         }))
     }
 
-    /// Reads a packet of so many chunks that has been in a receiver for so long. Returns whether all of it could be
-    /// corrected.
+    /// Reads a packet of `chunks` that has been in a receiver for `ticks`. Returns whether all errors could
+    /// be corrected.
     pub fn reads(&mut self, node: u32, port: usize, chunks: u32, ticks: u64) -> bool {
         let read = &mut self.read[node as usize][port];
         *read += 1;
@@ -74,7 +76,8 @@ impl SoftErrors {
         if self.rate == 0.0 {
             return true;
         }
-        // A bit of a word a tick, one after another: up to the next that changes is geometrically distributed.
+        // One trial per bit and tick, in sequence: the distance to the next bit flip is geometrically
+        // distributed.
         let words = u64::from((chunks * self.chunk + self.trailer).div_ceil(8));
         let of_word = u64::from(WORD_BITS) * ticks;
         let stream = &mut self.streams[node as usize];
@@ -91,7 +94,7 @@ impl SoftErrors {
                 look(wrong);
                 (word, wrong) = (at / of_word, 0);
             }
-            // One that changes twice is as it was.
+            // A bit that flips twice is correct.
             wrong ^= 1 << (at % u64::from(WORD_BITS));
             at = at.saturating_add(1).saturating_add(step());
         }

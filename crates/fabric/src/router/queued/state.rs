@@ -11,19 +11,19 @@ use crate::router::port::Port;
 use crate::topology::torus::Coordinates;
 use netloom_engine::{Stream, prefetch};
 
-/// As the source of a transfer, beside [`FROM_INJECTION`]: the central collective logic.
+/// Source of a transfer, like [`FROM_INJECTION`]: the central collective logic.
 pub(super) const FROM_CENTRAL: u8 = 0xfe;
 
-/// What happens at these nodes only.
+/// Events specific to these nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueuedKind {
     /// The node's arbiters act again.
     Retry,
-    /// The central collective logic is through with what it reads, or may begin anew (see `slot`).
+    /// The central collective logic has finished reading, or may grant again (see `slot`).
     Central,
-    /// A collective packet is whole in the reception FIFO `port`.
+    /// A collective packet is complete in the reception FIFO `port`.
     Collected,
-    /// A barrier packet has come to this port.
+    /// A barrier packet has arrived at this port.
     Interrupt,
 }
 
@@ -41,7 +41,7 @@ pub(super) type Kind = event::Kind<QueuedKind>;
 pub(super) type Event = event::Event<QueuedKind>;
 pub(super) type Message = event::Message<QueuedKind>;
 
-/// The VC on which a packet travels if it is not free to choose: what it is for.
+/// The VC of a packet that is not routed dynamically, determined by its class.
 pub(super) fn fixed_vc(header: Header) -> usize {
     match header {
         _ if header.is_system() => SYSTEM,
@@ -50,14 +50,14 @@ pub(super) fn fixed_vc(header: Header) -> usize {
     }
 }
 
-/// What arbitration needs of a packet at the head of a queue or injection FIFO, in four bytes.
+/// The four bytes that arbitration needs of a packet at the head of a queue or injection FIFO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Directions that it may take on the dynamic VC, and above them two flags.
-    ways: u16,
-    /// The direction that it takes otherwise, and above it the VC.
+    /// Directions allowed on the dynamic VC, and above them two flags.
+    dynamic_flags: u16,
+    /// The direction on its fixed VC, and above it that VC.
     fixed: u8,
-    /// Its place among the deterministic packets that came to its VC for the same direction.
+    /// Its sequence number among the deterministic packets that arrived in its VC for the same direction.
     pub ticket: u8,
 }
 
@@ -65,49 +65,50 @@ impl Head {
     const ORDERED: u16 = 1 << 14;
     const DEPOSIT: u16 = 1 << 15;
 
-    /// `dynamic` are the directions that it may take on the dynamic VC, a bit each: hinted, and of its zone's first set that
-    /// has any left; `fixed` is the direction that it takes otherwise, or [`LOCAL`], and `vc` the VC that it takes there.
+    /// `dynamic` has the directions allowed on the dynamic VC, one bit each: the hinted ones in the first set
+    /// of its zone that has any left; `fixed` is the direction otherwise, or [`LOCAL`], and `vc` the VC in
+    /// that direction.
     pub fn new(dynamic: u16, (fixed, vc): (u8, usize), is_ordered: bool, is_deposit: bool) -> Self {
         let flag = |is: bool, flag: u16| if is { flag } else { 0 };
         Head {
-            ways: dynamic | flag(is_ordered, Self::ORDERED) | flag(is_deposit, Self::DEPOSIT),
+            dynamic_flags: dynamic | flag(is_ordered, Self::ORDERED) | flag(is_deposit, Self::DEPOSIT),
             fixed: fixed | (vc as u8) << 4,
             ticket: 0,
         }
     }
 
-    /// Directions that it may take on the dynamic VC.
+    /// Directions allowed on the dynamic VC.
     #[inline]
     pub fn dynamic(self) -> u16 {
-        self.ways & ((1 << PORTS) - 1)
+        self.dynamic_flags & ((1 << PORTS) - 1)
     }
 
-    /// The direction that it takes otherwise, or [`LOCAL`].
+    /// The direction on its fixed VC, or [`LOCAL`].
     #[inline]
     pub fn fixed(self) -> usize {
         usize::from(self.fixed & 15)
     }
 
-    /// The VC that it takes there.
+    /// Its fixed VC.
     #[inline]
     pub fn vc(self) -> usize {
         usize::from(self.fixed >> 4) % VCS
     }
 
-    /// Whether it keeps its place among packets of the same way.
+    /// Whether it stays in order among packets in the same direction.
     #[inline]
     pub fn is_ordered(self) -> bool {
-        self.ways & Self::ORDERED != 0
+        self.dynamic_flags & Self::ORDERED != 0
     }
 
-    /// Whether a copy stays here as it goes by.
+    /// Whether a copy is delivered here as it passes.
     #[inline]
     pub fn is_deposit(self) -> bool {
-        self.ways & Self::DEPOSIT != 0
+        self.dynamic_flags & Self::DEPOSIT != 0
     }
 }
 
-/// A queue of packets, by their numbers in the block's arena, without one that is on its way.
+/// A queue of packets, by their numbers in the block's arena, excluding one that is leaving.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Queue {
     pub first: u32,
@@ -117,18 +118,18 @@ pub(super) struct Queue {
 /// A receiver: the queues of its VCs.
 #[derive(Clone)]
 pub(super) struct Receiver {
-    /// The heads that are free to ask.
+    /// The heads that are ready.
     pub heads: [Head; SLOTS],
-    /// Queues of which a packet is on its way, so that its place is not free yet.
+    /// Queues with a packet that is leaving, whose space is not free yet.
     pub leaving: u32,
-    /// Packets in each queue, such a one included.
+    /// Packets in each queue, including one that is leaving.
     pub count: [u8; SLOTS],
     pub queues: [Queue; SLOTS],
-    /// Tokens due to the sender at the other end, a byte a VC.
+    /// Tokens due to the sender at the other end, one byte per VC.
     pub due: u64,
-    /// By VC and direction, deterministic packets that came and that have gone, modulo 256.
+    /// By VC and direction, deterministic packets that have arrived and left, modulo 256.
     pub came: [[u8; PORTS + 1]; VCS],
-    pub gone: [[u8; PORTS + 1]; VCS],
+    pub departed: [[u8; PORTS + 1]; VCS],
 }
 
 impl Default for Receiver {
@@ -140,7 +141,7 @@ impl Default for Receiver {
             queues: [Queue::default(); SLOTS],
             due: 0,
             came: [[0; PORTS + 1]; VCS],
-            gone: [[0; PORTS + 1]; VCS],
+            departed: [[0; PORTS + 1]; VCS],
         }
     }
 }
@@ -154,27 +155,28 @@ impl Receiver {
     }
 }
 
-/// All of a node; first what every event touches. Masks have a bit a port.
+/// The state of a node; the part that every event touches comes first. Masks have one bit per port.
 #[repr(C, align(64))]
 pub(super) struct Node {
-    /// The node's own random choices.
+    /// The node's own random stream.
     pub random: Stream,
-    /// Its place in its block.
+    /// Its index in its block.
     pub here: u32,
     /// Links that carry no data packet.
     pub open: u16,
-    /// By VC, links with tokens for a full packet, and for two.
+    /// By VC, links with tokens for one full packet, and for two.
     pub room_one: [u16; ALL_VCS],
     pub room_two: [u16; ALL_VCS],
-    /// Links that collective packets wait for: nothing else starts on them.
+    /// Links reserved for collective packets: no other packet starts on them.
     pub claimed: u16,
-    /// Links that carry the end of one packet when the collective logic has already started the next.
+    /// Links still busy with one packet while the collective logic has already started the next.
     pub booked: u16,
-    /// Receivers with heads that are free to ask.
+    /// Receivers with ready heads.
     pub asking: u16,
     /// Receivers with tokens due to the other end.
     pub due: u16,
-    /// Injection FIFOs to be filled from the host, those with a head that is free to ask, and those whose head is being sent.
+    /// Injection FIFOs to be filled from the host, those with a ready head, and those whose head is being
+    /// sent.
     pub refill: u16,
     pub waiting: u16,
     pub injecting: u16,
@@ -182,35 +184,36 @@ pub(super) struct Node {
     pub stopped: u16,
     /// Injection FIFOs whose head waits for the central collective logic.
     pub contributing: u16,
-    /// Paths to reception FIFOs that are idle, and reception FIFOs that have no room.
+    /// Idle paths to reception FIFOs, and full reception FIFOs.
     pub reception_idle: u16,
     pub reception_full: u16,
-    /// Whether the arbiters will act again by themselves.
+    /// Whether the arbiters are scheduled to act again.
     pub retries: bool,
     /// Paths to senders in use, by receiver.
     pub paths: [u8; PORTS],
-    /// For each receiver, by VC, the directions that any head may take there.
+    /// For each receiver and VC, the directions that any head may take there.
     pub wanted: [[u16; VCS]; PORTS],
-    /// For each receiver, the queues whose heads are free to ask.
+    /// For each receiver, the queues with ready heads.
     pub standing: [u32; PORTS],
-    /// The collective logic of a node that is in any class route.
+    /// The collective logic of a node that is in a class route.
     pub central: Option<Box<Central>>,
-    /// The barrier logic of a node that is in any class, and links whose neighbours are to be told something of it.
+    /// The barrier logic of a node that is in a barrier class, and links whose neighbours need an update.
     pub interrupts: Option<Box<Interrupts>>,
     pub telling: u16,
-    /// Where the node is, and its number.
+    /// The node's coordinates, and its number.
     pub at: Coordinates,
     pub number: u32,
-    /// Tokens held for each VC at the other end of each link: chunks of the dynamic VC, packets of the others.
+    /// Tokens held for each VC at the other end of each link: chunks for the dynamic VC, packets for the
+    /// others.
     pub tokens: [[u8; ALL_VCS]; PORTS],
-    /// Grants to packets in the network since the last one to a packet being injected, by sender.
+    /// For each sender, grants to packets in the network since the last one to a packet at injection.
     pub through: [u8; PORTS],
     /// The neighbours' coordinates, each in its link's dimension.
     pub ahead: [u8; PORTS],
-    /// Each link's port at its other end; and those that are IO links, a bit each.
+    /// The port at the other end of each link; and the IO links, one bit each.
     pub far: [u8; PORTS],
     pub io_links: u16,
-    /// Wires of each link beyond those that all have, ticks.
+    /// Additional wire delay of each link over the common one, ticks.
     pub wires: [u32; PORTS],
     /// Heads of the injection FIFOs.
     pub heads: [Head; 16],
@@ -219,17 +222,17 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// A head of a receiver begins to ask.
+    /// A head of a receiver becomes ready.
     pub fn set_head(&mut self, port: usize, slot: usize, head: Head) {
         let r = &mut self.receivers[port];
-        debug_assert!(self.standing[port] >> slot & 1 == 0, "one head a queue");
+        debug_assert!(self.standing[port] >> slot & 1 == 0, "one head per queue");
         r.heads[slot] = head;
         self.standing[port] |= 1 << slot;
         self.asking |= 1 << port;
         self.want(port, head);
     }
 
-    /// A head asks no longer: its packet is on its way.
+    /// A head is no longer ready: its packet is leaving.
     pub fn clear_head(&mut self, port: usize, slot: usize) {
         self.standing[port] &= !(1 << slot);
         let mut left = self.standing[port];
@@ -247,7 +250,7 @@ impl Node {
         self.wanted[port][head.vc()] |= 1 << head.fixed();
     }
 
-    /// Whether any head of a receiver may have something to ask for, if these links are free: a quick look before the long one.
+    /// Whether any head of a receiver may move, if these links are free: a quick check before the full one.
     #[inline]
     pub fn may_move(&self, port: usize, links: u16) -> bool {
         let wanted = &self.wanted[port];
@@ -290,12 +293,12 @@ impl Node {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cell {
     pub header: Header,
-    /// The next of its queue.
+    /// The next packet in its queue.
     pub next: u32,
     /// Low bits of the time at which it arrived here.
     pub arrived: u32,
     /// See [`Head::ticket`].
     pub ticket: u8,
-    /// The queue in which it stands.
+    /// The queue that holds it.
     pub slot: u8,
 }

@@ -1,11 +1,11 @@
-//! What a block derives once from the configuration, for the path of a packet.
+//! Constants that a block derives once from the configuration, for the path of a packet.
 
 use super::state::*;
 use crate::config::{DirectionChoice, QueuedConfig, ZONES};
 use crate::packet::Header;
 use crate::topology::io::{IO_NODE_PORTS, IO_PORT};
 
-/// Most sets of dimensions of a zone.
+/// Maximum number of dimension sets of a zone.
 const SETS: usize = 5;
 
 /// Constants of a network, in the form that its blocks use. Times in ticks, sizes in chunks.
@@ -15,35 +15,37 @@ pub(super) struct Tables {
     pub wire: [u64; 33],
     /// Time of a token-ack on a link.
     pub ack: u64,
-    /// From a packet's start on a link to its arrival at the next arbiters, without the wires of its dimension.
+    /// From a packet's start on a link to its arrival at the next arbiters, excluding the wire delay of its
+    /// dimension.
     pub hop: u64,
-    /// From a token-ack's end on a link to the change of the token counts at the other end, likewise.
+    /// From a token-ack's end on a link to the update of the token counts at the other end, excluding the
+    /// same.
     pub token_delay: u64,
-    /// The least that any link's own wires add to these.
+    /// The minimum wire delay that any link adds to these.
     pub wires_min: u64,
-    /// A cycle, in which arbiters act once.
+    /// A cycle: arbiters act once per cycle.
     pub cycle: u64,
-    /// Delays of the central collective logic: through up-tree or down-tree; through the ALUs; through the floating-point units around
-    /// them; and from a packet's end to the next one's start.
+    /// Delays of the central collective logic: through up-tree or down-tree; through the ALUs; through the
+    /// floating-point units before and after them; and from a packet's end to the next one's start.
     pub central: u64,
     pub combine: u64,
     pub float: u64,
     pub combine_gap: u64,
-    /// Queues of a VC.
+    /// Queues per VC.
     pub queues: usize,
-    /// Tokens of each VC: chunks of the dynamic VC, packets of the others.
+    /// Tokens of each VC: chunks for the dynamic VC, packets for the others.
     pub capacity: [u8; ALL_VCS],
     /// Tokens of a full packet.
     pub full: [u8; ALL_VCS],
     /// Paths of a receiver to the senders.
     pub paths: u8,
-    /// Grants to packets in the network after which one that is being injected comes first.
+    /// Grants to packets in the network after which a packet at injection has priority.
     pub through: u8,
     /// Whether packets join the shortest queue downstream.
     pub jsq: bool,
     /// By hint bits, the direction of deterministic routing.
     first: Box<[u8; 1024]>,
-    /// By zone, directions of each of its sets of dimensions, in order; 0 after the last.
+    /// By zone, the directions of each of its sets of dimensions, in order; 0 after the last.
     zones: [[u16; SETS]; ZONES],
 }
 
@@ -91,14 +93,14 @@ impl Tables {
         }
     }
 
-    /// Tokens that a packet of `chunks` takes and gives back on a VC: packets on other VCs than the dynamic one are
-    /// counted, not measured, which is the corrected bubble rule of BlueGene/L.
+    /// Tokens that a packet of `chunks` takes and returns on a VC. On VCs other than the dynamic one packets
+    /// are counted instead of chunks, which is the corrected bubble rule of BlueGene/L.
     #[inline]
     pub fn cost(&self, vc: usize, chunks: u8) -> u8 {
         if vc == DYNAMIC { chunks } else { 1 }
     }
 
-    /// What arbitration needs of a packet.
+    /// Extracts the fields of a packet that arbitration needs.
     #[inline]
     pub fn head(&self, header: Header, ticket: u8) -> Head {
         let flags = header.head();
@@ -112,8 +114,8 @@ impl Tables {
         head
     }
 
-    /// The direction of a packet that has no choice. From an IO node it leaves by the link that it names; at its exit node it goes on
-    /// to the IO node.
+    /// The direction of deterministic routing. A packet leaves an IO node over the link that it names; at its
+    /// exit node it continues to the IO node.
     #[inline]
     fn fixed(&self, header: Header, hints: u16) -> u8 {
         if !header.is_system() {
@@ -126,18 +128,18 @@ impl Tables {
         }
     }
 
-    /// Directions of the first set of a zone that has any of the hinted ones.
+    /// Directions of the first set in a zone that has any of the hinted ones.
     #[inline]
     fn zone(&self, hints: u16, zone: usize) -> u16 {
         self.zones[zone].iter().map(|set| hints & set).find(|&left| left != 0).unwrap_or(0)
     }
 
-    /// Time that packets of so many chunks in all, and acknowledgements, take on a link.
+    /// Time that packets with `chunks` in total, and acknowledgements, occupy a link.
     pub fn sending(&self, packets: u64, chunks: u64, acks: u64) -> u64 {
         packets * self.wire[0] + chunks * (self.wire[1] - self.wire[0]) + acks * self.ack
     }
 
-    /// The shortest time in which a node can learn anything of another.
+    /// The minimum time in which a node can affect another.
     pub fn lookahead(&self) -> u64 {
         self.wires_min + self.hop.min(self.ack + self.token_delay)
     }

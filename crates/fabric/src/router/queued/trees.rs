@@ -1,22 +1,22 @@
-//! The state of a node's collective and barrier logic. What they do is in `central.rs` and `interrupts.rs`.
+//! The state of a node's collective and barrier logic, which `central.rs` and `interrupts.rs` implement.
 
 use super::vcs::{ALL_VCS, PORTS, VCS};
 use crate::collective::{CLASS_ROUTES, ClassRoute, CollectiveHeader, Operation};
 use netloom_engine::Time;
 use std::collections::VecDeque;
 
-/// The collective VCs, by the place of their queues.
+/// The number of collective VCs.
 const COLLECTIVE_VCS: usize = ALL_VCS - VCS;
 
-/// The logic of a node that is in any class route.
+/// The collective logic of a node that is in a class route.
 #[derive(Default)]
 pub(super) struct Central {
     pub routes: [Option<ClassRoute>; CLASS_ROUTES],
-    /// Packets that have come, by VC and port, in order.
+    /// Packets that have arrived, by VC and port, in order.
     pub queues: [[VecDeque<u32>; PORTS]; COLLECTIVE_VCS],
-    /// Chunks of the packet, if any, that is being read from each: the next one is its head when that has gone.
+    /// Chunks of the packet, if any, that is being read from each queue, whose head is the next packet.
     pub being_read: [[u8; PORTS]; COLLECTIVE_VCS],
-    /// Packets at the heads of injection FIFOs: the user's and the system's.
+    /// Packets at the heads of injection FIFOs: user and system.
     pub contributions: [Option<Contribution>; 2],
     pub up: Logic,
     pub down: Logic,
@@ -30,16 +30,16 @@ pub(super) struct Contribution {
     pub header: CollectiveHeader,
 }
 
-/// Up-tree's or down-tree's.
+/// State of up-tree or down-tree.
 #[derive(Default)]
 pub(super) struct Logic {
-    /// Granted, and waiting for its links.
+    /// The granted job, waiting for its links.
     pub granted: Option<Job>,
-    /// When that is looked at again, or was last.
+    /// When that job is checked again, or was last checked.
     pub looks_at: Time,
-    /// What is being read.
+    /// The job that is being read.
     pub reading: Option<Job>,
-    /// Whether it may grant nothing yet.
+    /// Whether it may not grant yet.
     pub is_busy: bool,
 }
 
@@ -49,45 +49,45 @@ impl Logic {
     }
 }
 
-/// Packets that go through the logic together.
+/// Packets that pass through the logic together.
 #[derive(Clone, Copy)]
 pub(super) struct Job {
     pub vc: usize,
-    /// Ports from whose queues a packet is taken, and whether from which contribution.
+    /// Ports from whose queues a packet is taken, and the contribution used, if any.
     pub inputs: u16,
     pub contribution: Option<usize>,
-    /// Those of the ports whose link corrupted the packet: its place is kept for what is sent again.
+    /// Those of the ports whose link corrupted the packet: its space is kept for the retransmission.
     pub kept: u16,
-    /// Ports to which the result goes, and whether the node itself gets it.
+    /// Ports to which the result goes, and whether the node itself receives it.
     pub outputs: u16,
     pub receives: bool,
-    /// Whether it goes up the tree, or comes down.
+    /// Whether it goes up the tree rather than down.
     pub is_up: bool,
-    /// Whether it turns from up-tree to down-tree here.
+    /// Whether it turns from up-tree to down-tree at this node.
     pub turns: bool,
-    /// What the ALUs do, if it goes through them.
+    /// The operation of the ALUs, if the packets pass through them.
     pub combines: Option<Operation>,
 }
 
 impl Central {
-    /// Whether nothing is in it.
+    /// Whether it holds no packet.
     pub fn is_at_rest(&self) -> bool {
         let is_idle = |logic: &Logic| logic.may_grant() && logic.reading.is_none();
         is_idle(&self.up) && is_idle(&self.down) && self.queues.iter().flatten().all(VecDeque::is_empty)
     }
 }
 
-/// The barrier logic of a node that is in any class.
+/// The barrier logic of a node that is in a barrier class.
 #[derive(Default)]
 pub(super) struct Interrupts {
     pub routes: [Option<ClassRoute>; CLASS_ROUTES],
-    /// What the node itself says.
+    /// The node's own bits.
     pub own: u64,
-    /// What each neighbour said last, and what it was told last.
+    /// The last word from each neighbour, and the last word sent to it.
     pub from: [u64; PORTS],
     pub told: [u64; PORTS],
-    /// Links on which the last packet got lost.
+    /// Links on which the last packet was lost.
     pub lost: u16,
-    /// What the node was told last: the OR of all.
+    /// The last word reported to the node: the OR of all nodes' bits.
     pub status: u64,
 }

@@ -1,9 +1,10 @@
 //! A block of routers: its events, tick by tick.
 //!
-//! Each router goes through a stretch of ticks by itself, as long as the shortest link ([`Stretches`]). The events of a tick are applied
-//! in any order; none of them touches what another does. Then packets are handed to their nodes, and the router acts once: nodes'
-//! packets enter, inputs route and take their row's bus, sub-switches the column's, and column buffers the link. What an act frees is
-//! seen a tick later, so that the order of acts does not matter but for loads, which are read in the order of tiles.
+//! Each router goes through a stretch of ticks by itself, as long as the shortest link ([`Stretches`]). The
+//! events of a tick are applied in any order, as they access disjoint state. Then packets are delivered to
+//! their nodes, and the router acts once: nodes' packets enter, inputs route and take their row's bus,
+//! sub-switches the column's, and column buffers the link. Space freed by an action becomes visible a tick
+//! later, so that the order of actions does not matter except for loads, which are read in tile order.
 
 use super::TiledFamily;
 use super::event::{Event, Kind, Message};
@@ -20,14 +21,14 @@ use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Outbox, Stretches, Time};
 use std::sync::Arc;
 
-/// How many events ahead memory is fetched.
+/// Prefetch distance, in events.
 const AHEAD: usize = 12;
 
 /// Routers that one thread simulates at a time, with the hosts of their nodes.
 pub struct TiledBlock<H> {
     pub(super) tables: Arc<Tables>,
     pub(super) k: Constants,
-    /// The machine's number of the first router and the first node; the others follow.
+    /// The machine's number of the first router and the first node; the others are consecutive.
     pub(super) first: u32,
     pub(super) first_node: u32,
     /// By router and tile.
@@ -52,7 +53,7 @@ pub struct TiledBlock<H> {
     /// By node and injection FIFO: the packet that waits there.
     pub(super) injecting: Vec<u32>,
     pub(super) fifos: usize,
-    /// By node: classes of packets that its host does not take now, a bit each.
+    /// By node: classes of packets that its host does not accept now, one bit each.
     pub(super) closed: Vec<u8>,
     pub(super) arena: Arena,
     /// By a packet's number in the arena.
@@ -61,16 +62,16 @@ pub struct TiledBlock<H> {
     pub(super) recorder: Recorder,
     pub(super) host: H,
     pub(super) signals: Signals,
-    /// Where credits are held back by what they are late.
+    /// Credit round trips, if credits are delayed by them.
     pub(super) round_trips: Option<Box<RoundTrips>>,
     /// Loads of routers, and of their global links.
     pub(super) router_loads: Loads,
     pub(super) link_loads: Loads,
-    /// What goes wrong, where anything does.
+    /// Failures and errors, if configured.
     pub(super) faults: Option<Box<Faults>>,
-    /// Credits that are to leave in this tick, and by how much they are held back: where bits may be wrong.
+    /// Credits that are to leave in this tick, and their delay, with bit errors.
     pub(super) credits: Vec<(Event, u64)>,
-    /// The events of one tick, and those of them that are for hosts; kept for their memory.
+    /// The events of one tick, and those for hosts; kept to reuse the memory.
     taken: Vec<Event>,
     pub(super) for_hosts: Vec<Event>,
     /// The machine's numbers of the block's nodes.
@@ -108,7 +109,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 calendar.push(Time::ZERO, Event::of_packet(Kind::Fill, router - first, slot, fifo, 0));
             }
         }
-        // What waits is discarded at the time of a failure, not when something happens next.
+        // Waiting packets are discarded at the time of a failure, not at the next event.
         for at in faults.iter().flat_map(|faults| faults.times()) {
             calendar.push(at, Event::at(Kind::WakeShare, 0, 0));
         }
@@ -153,7 +154,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// A packet's place in the block, with its cell.
+    /// Adds a packet to the block, with its cell.
     pub(super) fn insert(&mut self, cell: Cell, meta: Meta, data: Option<Data>) -> u32 {
         let packet = self.arena.insert_with(meta, data);
         let at = packet as usize;
@@ -164,7 +165,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         packet
     }
 
-    /// Takes a packet out of the block.
+    /// Removes a packet from the block.
     pub(super) fn remove(&mut self, packet: u32) -> (Cell, Meta, Option<Data>) {
         let (meta, data) = self.arena.remove(packet);
         (self.cells[packet as usize], meta, data)
@@ -224,7 +225,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// A router goes through a stretch. Returns how many events that were.
+    /// Advances a router through a stretch. Returns the number of events.
     fn go_through(&mut self, router: u32, out: &mut Outbox<Message>) -> u64 {
         let mut events = 0;
         let mut taken = std::mem::take(&mut self.taken);
@@ -256,7 +257,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         events
     }
 
-    /// What a router does in a tick.
+    /// A router's actions in a tick.
     fn act(&mut self, router: u32, now: Time, out: &mut Outbox<Message>) {
         let due = std::mem::take(&mut self.due);
         for share in bits(due.shares) {

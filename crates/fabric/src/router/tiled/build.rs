@@ -1,4 +1,4 @@
-//! Building a network: its routers, block by block.
+//! Builds a network: its routers, block by block.
 
 use super::TiledFamily;
 use super::block::TiledBlock;
@@ -19,15 +19,15 @@ use std::sync::Arc;
 /// A machine of tiled routers, and its hosts.
 pub type TiledNetwork<H> = Network<TiledBlock<H>>;
 
-/// Most routers of a block: 16 bits of a place.
+/// Maximum number of routers of a block: 16 bits of an index.
 const ROUTERS_MAX: u32 = 1 << 16;
 
 impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
-    /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes, which follow one
-    /// another. `options.block` has one number, the most routers of a block.
+    /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes,
+    /// which are consecutive. `options.block` has one number, the maximum number of routers of a block.
     ///
     /// # Errors
-    /// What the configuration asks for and cannot be.
+    /// An invalid or unsupported configuration.
     pub fn new(
         config: &TiledConfig,
         options: &BuildOptions,
@@ -60,7 +60,7 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
             let routers = size.min(wiring.routers() - first);
             let mut lanes = vec![];
             let tiles = new_tiles(&tables, first..first + routers, &places, &mut lanes, &mut lookahead);
-            assert!(lanes.len() < 1 << 15, "a block has fewer neighbours than a lane's number can tell");
+            assert!(lanes.len() < 1 << 15, "a lane number has 15 bits");
             let recorder = Recorder::new(options.window, false);
             let loads = (router_loads.clone(), link_loads.clone());
             let fifos = options.injection_fifos;
@@ -75,15 +75,16 @@ impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
             ));
             all_lanes.push(lanes);
         }
-        // What routers tell of their loads is read an age later: where it is younger than a window, it must come from the same block.
+        // Routers' loads are read with a delay: where it is shorter than a window, the load must come from
+        // the same block.
         let lookahead = lookahead.min(global_period);
         let failover = Failover::new(&tables, &schedule);
         Ok(Network::of(blocks, all_lanes, lookahead, Shape(tables), places, failover))
     }
 }
 
-/// The tiles of a block's routers, of which `places` says block and place. `lanes` becomes the blocks to which their links lead, `lookahead`
-/// the shortest time that any of these links takes, if it was longer.
+/// The tiles of a block's routers; `places` has each router's block and index. Sets `lanes` to the blocks
+/// that their links lead to, and `lookahead` to the minimum delay of any of these links, if it was longer.
 fn new_tiles(
     tables: &Tables,
     routers: Range<u32>,
@@ -142,7 +143,7 @@ fn new_tiles(
     (inputs, outputs)
 }
 
-/// What a network of tiled routers looks like from outside.
+/// The topology of a network of tiled routers.
 #[derive(Clone)]
 pub struct Shape(Arc<Tables>);
 
@@ -152,13 +153,13 @@ impl Shape {
         &self.0.wiring
     }
 
-    /// What it was built from.
+    /// Its configuration.
     pub fn config(&self) -> &TiledConfig {
         &self.0.config
     }
 }
 
-/// Routers of a block where the study gives none: a group, or less where the machine is small.
+/// Default number of routers of a block: a group, or fewer on a small machine.
 fn usual_block(wiring: &Wiring) -> u32 {
     let group = wiring.routers_of(0).len() as u32;
     group.min(wiring.routers().div_ceil(4)).max(1)

@@ -1,9 +1,10 @@
-//! What links can bear: the load of each channel if packets take their ways at random, without a look at loads (Dally and Towles, Principles and
-//! Practices of Interconnection Networks, 3.3.1). The most loaded one is full first, which bounds what all nodes
-//! can send alike.
+//! Throughput bound of links: the load of each channel if packets choose their routes at random, regardless
+//! of loads (Dally and Towles, Principles and Practices of Interconnection Networks, 3.3.1). The channel with
+//! the highest load saturates first, which bounds the rate at which all nodes can send.
 //!
-//! Ways are walked as routers would choose them, with probabilities in place of draws: a non-minimal way is two minimal ones, to the router
-//! or group at random and on from there, and what all packets do on one of them adds up.
+//! Routes are followed as routers would choose them, with probabilities instead of random draws: a
+//! non-minimal route consists of two minimal ones, to the random router or group and on from there, and the
+//! loads of all packets on either add up.
 
 use super::header::{Class, Mode, TiledHeader};
 use super::tables::Tables;
@@ -12,14 +13,15 @@ use crate::config::TiledConfig;
 use crate::router::bits::bits;
 use crate::routing::Routes;
 
-/// Most routers of a network that is walked: what there is to do grows with the third power of them.
+/// Maximum number of routers of a network that is analysed: the work grows with the third power.
 const ROUTERS_MAX: u32 = 1024;
-/// Stages that a header can tell.
+/// Number of stages that a header can express.
 const STAGES: usize = 16;
 
-/// Flits that nodes can send in a tick until the first of their links and those of the network is full, where each node that sends at all sends as
-/// much as any other: `rates` tells, for a node, which nodes it sends to and with which share of its packets. None for ways that follow loads,
-/// and for networks that are too large.
+/// Injection bandwidth at which the first link, of a node or of the network, saturates, flits per tick and
+/// node, if all sending nodes send at the same rate: `rates` returns, for a node, its destinations and the
+/// fraction of its packets for each. `None` for routing that depends on loads, and for networks that are too
+/// large.
 pub fn channel_bound(
     config: &TiledConfig,
     mode: Mode,
@@ -42,16 +44,16 @@ pub fn channel_bound(
         });
     }
     let mut walk = Walk { loads: vec![0.0; w.routers() as usize * w.ports()], tables: &tables };
-    let ways = walk.parts(&traffic, mode);
+    let legs = walk.parts(&traffic, mode);
     for to in 0..w.routers() {
-        let from: Vec<(u32, f64)> = (0..w.routers()).map(|from| (from, ways.of(from, to))).collect();
+        let from: Vec<(u32, f64)> = (0..w.routers()).map(|from| (from, legs.of(from, to))).collect();
         walk.spread(None, to, from.into_iter().filter(|&(from, rate)| from != to && rate > 0.0));
     }
     let most = walk.busiest().max(tables.busiest_share(&out)).max(tables.busiest_share(&into));
     (most > 0.0).then(|| 1.0 / most)
 }
 
-/// A number for each two routers.
+/// A number for each pair of routers.
 struct Matrix {
     routers: usize,
     values: Vec<f64>,
@@ -72,7 +74,7 @@ impl Matrix {
     }
 }
 
-/// Packets on their ways.
+/// The state of the traversal of routes.
 struct Walk<'a> {
     tables: &'a Tables,
     /// By router and port.
@@ -80,10 +82,11 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// What goes minimally from each router to each other, on its whole way or a part of it. What goes to a group is walked at once.
+    /// The minimal traffic from each router to each other, whole routes or legs. Legs to a group are
+    /// traversed at once.
     fn parts(&mut self, traffic: &Matrix, mode: Mode) -> Matrix {
         let w = &self.tables.wiring;
-        let mut ways = Matrix::new(w.routers());
+        let mut legs = Matrix::new(w.routers());
         for from in 0..w.routers() {
             let mut by_group = vec![];
             for home in (0..w.routers()).filter(|&home| home != from) {
@@ -93,20 +96,20 @@ impl Walk<'_> {
                     continue;
                 }
                 if mode == Mode::Minimal || matches!(self.tables.routes, Routes::FatTree(_)) {
-                    *ways.at(from, home) += rate;
+                    *legs.at(from, home) += rate;
                 } else if mode == Mode::Valiant || local {
                     let among = if local { w.routers_of(w.group(from)) } else { 0..w.routers() };
                     let share = rate / among.len() as f64;
                     for root in among {
                         if root == from || root == home {
-                            *ways.at(from, home) += share;
+                            *legs.at(from, home) += share;
                         } else {
-                            *ways.at(from, root) += share;
-                            *ways.at(root, home) += share;
+                            *legs.at(from, root) += share;
+                            *legs.at(root, home) += share;
                         }
                     }
                 } else if w.groups() < 3 {
-                    *ways.at(from, home) += rate;
+                    *legs.at(from, home) += rate;
                 } else {
                     by_group.push((home, rate / f64::from(w.groups() - 2)));
                 }
@@ -119,19 +122,19 @@ impl Walk<'_> {
                     continue;
                 }
                 for (at, rate) in self.spread(Some((group, true)), on[0].0, [(from, sum)].into_iter()) {
-                    on.iter().filter(|on| on.0 != at).for_each(|on| *ways.at(at, on.0) += on.1 * rate / sum);
+                    on.iter().filter(|on| on.0 != at).for_each(|on| *legs.at(at, on.0) += on.1 * rate / sum);
                 }
             }
         }
-        ways
+        legs
     }
 
-    /// Walks what goes minimally from routers by way of a group or to a router; where it comes to, and how much.
+    /// Traverses minimal legs from routers to a group or router; returns where they end, and with what rate.
     fn spread(&mut self, via: Via, home: u32, from: impl Iterator<Item = (u32, f64)>) -> Vec<(u32, f64)> {
         let w = &self.tables.wiring;
         let header = TiledHeader::new(0, 1, Class::Request, Mode::Minimal, 0);
         let mut there: Vec<(u32, f64)> = vec![];
-        // How much is at each router and stage, and which of these there is something at.
+        // The rate at each router and stage, and the nonzero ones among them.
         let mut rates = vec![0.0; w.routers() as usize * STAGES];
         let mut next: Vec<usize> = vec![];
         let add = |rates: &mut Vec<f64>, next: &mut Vec<usize>, at: usize, rate: f64| {
@@ -164,7 +167,7 @@ impl Walk<'_> {
         there
     }
 
-    /// The share of its time that the busiest link sends.
+    /// The utilization of the busiest link.
     fn busiest(&self) -> f64 {
         let w = &self.tables.wiring;
         let busy = |(place, load): (usize, &f64)| {
@@ -176,7 +179,7 @@ impl Walk<'_> {
 }
 
 impl Tables {
-    /// The share of their time that the busiest processor tiles send, if nodes do so much each way.
+    /// The utilization of the busiest processor tiles at these rates of nodes, in either direction.
     fn busiest_share(&self, of_nodes: &[f64]) -> f64 {
         let k = &self.constants;
         let mut most = 0.0f64;

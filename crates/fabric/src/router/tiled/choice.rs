@@ -1,7 +1,8 @@
-//! Where a packet goes on: the routing pipeline of a tile ("Aries Router", "Cray XC Routing").
+//! Routing: the pipeline of a tile that selects a packet's output ("Aries Router", "Cray XC Routing").
 //!
-//! At its first router a packet that is routed adaptively is offered two minimal and two non-minimal outputs at random, and
-//! takes the lightest; further on it has the lighter one of two on its way, see [`way`](super::way).
+//! At its first router an adaptively routed packet is offered two minimal and two non-minimal outputs at
+//! random, and takes the one with the lowest load; later it takes the better of two outputs on its route, see
+//! [`way`](super::way).
 
 use super::TiledFamily;
 use super::block::TiledBlock;
@@ -16,11 +17,11 @@ use netloom_engine::Time;
 #[derive(Clone, Copy)]
 struct Candidate {
     port: usize,
-    /// By way of whom.
+    /// Its intermediate router or group.
     via: Via,
 }
 
-/// Random numbers that follow from a packet and a router alone.
+/// Random numbers that depend only on a packet and a router.
 struct Draw(u64);
 
 impl Draw {
@@ -45,7 +46,7 @@ impl Draw {
     }
 }
 
-/// How often a root is drawn until one is found that failures have left.
+/// Maximum number of draws until an intermediate is found that is still connected.
 const ROOTS: usize = 8;
 
 /// A mixing function (of SplitMix64).
@@ -58,8 +59,8 @@ pub(super) fn mix(x: u64) -> u64 {
 }
 
 impl<H: Host<TiledFamily>> TiledBlock<H> {
-    /// Decides by which tile and VC a packet at the head of an input queue leaves; says whether there is a way, as there always is where
-    /// no link has failed.
+    /// Selects the tile and VC on which a packet at the head of an input queue leaves; returns whether there
+    /// is a route, as there always is without failures.
     pub(super) fn route(&mut self, router: u32, tile: usize, packet: u32, now: Time) -> bool {
         let number = self.first + router;
         let mut header = self.tables.come_to(self.cells[packet as usize].header, number);
@@ -102,7 +103,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.outputs[router as usize * self.k.tiles + port].class.into()
     }
 
-    /// The processor tile by which a packet leaves for its node: the lightest of the share's.
+    /// The processor tile through which a packet leaves for its node: that of the share with the lowest load.
     fn pick_exit(&self, router: u32, slot: usize, header: TiledHeader) -> usize {
         let tiles = self.k.tiles_of(slot / self.k.nodes_per_share);
         if header.mode().is_in_order() {
@@ -110,7 +111,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
         let first = router as usize * self.k.tiles;
         let load = |tile: &usize| self.outputs[first + tile].load_all;
-        // Whichever is first among equals would do, were it not always the same.
+        // Any first one among equals would do, but it must not always be the same.
         let turn = header.seed as usize % self.k.tiles_per_share;
         let count = self.k.tiles_per_share;
         (0..count).map(|i| tiles.start + (turn + i) % count).min_by_key(load).expect("at least one tile")
@@ -131,7 +132,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// What is known of the load behind an output: near-end, far-end and downstream.
+    /// The known load behind an output: near-end, far-end and downstream.
     fn load_of(&self, router: u32, port: usize, now: Time) -> u32 {
         let weights = &self.tables.config.routing.weights;
         let output = &self.outputs[router as usize * self.k.tiles + port];
@@ -146,7 +147,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         load
     }
 
-    /// Minimal or not, and by which output. Settles it, but for PAR in the first group.
+    /// Minimal or non-minimal, and the output. The decision is final, except for PAR in the first group.
     fn decide(
         &self,
         router: u32,
@@ -160,7 +161,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let routing = &self.tables.config.routing;
         let stage = header.stage();
         let minimal = |draw: &mut Draw| self.straight(router, home, stage, draw);
-        // Only in a dragonfly's first group a packet may change its mind.
+        // Only in a dragonfly's first group a packet may reconsider.
         if mode != Mode::Par || matches!(self.tables.routes, Routes::Torus(_)) {
             *header = header.decided();
         }
@@ -187,7 +188,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                     .filter_map(|_| self.by_router(router, home, draw))
                     .map(|c| (self.load_of(router, c.port, now) * times / 16 + more, c))
                     .min_by_key(|c| c.0);
-                // Of two that are as light the minimal one.
+                // Among equal loads the minimal one.
                 light.into_iter().chain(far).min_by_key(|c| c.0).map(|c| c.1)
             }
             Mode::UgalL | Mode::UgalG | Mode::Par => {
@@ -209,7 +210,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 if mode == Mode::Par && !header.is_decided() {
                     *header = if chosen.via.is_some() { header.decided() } else { *header };
                     if chosen.via.is_some() && !from_node {
-                        // It changes its mind, on a stretch of its own.
+                        // It reconsiders, on a leg of its own.
                         *header = header.at_level(1);
                     }
                 }
@@ -218,14 +219,15 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// A way by a router at random: of the same group for a destination there, else of the whole system.
+    /// A route through a random router: of the same group for a destination there, otherwise of the whole
+    /// system.
     fn by_router(&self, router: u32, home: u32, draw: &mut Draw) -> Option<Candidate> {
         let (number, wiring) = (self.first + router, &self.tables.wiring);
         let group = wiring.group(number);
         let among = if wiring.group(home) == group { wiring.routers_of(group) } else { 0..wiring.routers() };
         for _ in 0..self.draws() {
             let root = among.start + draw.below(among.end - among.start);
-            // Its own router, and the destination's, are on a minimal way anyhow.
+            // Its own router, and the destination's, are on a minimal route anyway.
             let via = (root != number && root != home).then_some((root, false));
             let leads_on = via.is_none_or(|via| self.tables.leads_on(via, home));
             if let Some(port) = draw.bit(self.ways(router, via, home, 0)).filter(|_| leads_on) {
@@ -235,7 +237,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         None
     }
 
-    /// A way by a group at random that is neither the packet's own nor its destination's; by a router where both are one.
+    /// A route through a random group other than the packet's own and its destination's; through a router if
+    /// both are the same.
     fn by_group(&self, router: u32, home: u32, stage: usize, draw: &mut Draw) -> Option<Candidate> {
         let (number, wiring) = (self.first + router, &self.tables.wiring);
         let (from, to) = (wiring.group(number), wiring.group(home));
@@ -256,7 +259,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             group += u32::from(group >= high);
             let via = (group, true);
             let leads_on = self.tables.leads_on(via, home);
-            // A packet that changes its mind begins a stretch of its own.
+            // A packet that reconsiders starts a leg of its own.
             if let Some(port) = draw.bit(self.ways(router, Some(via), home, 0)).filter(|_| leads_on) {
                 return Some(Candidate { port, via: Some(via) });
             }
@@ -264,7 +267,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         None
     }
 
-    /// How often a root is drawn: tables that lead around failures do not lead on from everywhere.
+    /// Number of draws of an intermediate: tables with failures do not continue from everywhere.
     fn draws(&self) -> usize {
         if self.tables.is_patched { ROOTS } else { 1 }
     }
@@ -289,7 +292,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         u32::from(output.load[vc]) + u32::from(output.room.used[vc]).saturating_sub(in_flight)
     }
 
-    /// A packet's header once it is settled by way of whom it goes.
+    /// A packet's header once its intermediate is decided.
     #[inline]
     fn settled(&self, router: u32, home: u32, header: TiledHeader, via: Via) -> TiledHeader {
         let wiring = &self.tables.wiring;
@@ -319,7 +322,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// Hops of a candidate's way, as one that follows it would find them.
+    /// Hops of a candidate's route, as a packet on it would find them.
     fn hops(&self, router: u32, home: u32, c: Candidate) -> u32 {
         let mut hops = 0;
         self.walk(router, home, c, |_, _, _| hops += 1);

@@ -1,13 +1,15 @@
-//! Whether packets could ever wait for each other in a ring: the graph of which channel (a link's VC) may wait for which, from the route
-//! tables as they are filled (Dally and Seitz 1987).
+//! Deadlock check: the channel dependency graph (a channel is a VC of a link) of the route tables as they are
+//! filled (Dally and Seitz 1987).
 //!
-//! Every way that any packet may take is walked, whoever sends it to whom, by way of whomever, however it decides. A packet holds the
-//! channel that it came by and waits for the next; where no channel can come to wait for itself, there is no deadlock.
+//! Every route that any packet may take is traversed, for all sources, destinations, intermediate routers and
+//! decisions. A packet holds its current channel and waits for the next; if no channel can come to wait for
+//! itself, there is no deadlock.
 //!
-//! A packet's way is made of legs: to the router or group by way of which it goes, and on to its destination. How it goes on a leg
-//! depends only on where that leads and at which level it was begun. So each leg is walked once, from everywhere, and where one may end
-//! and another begin whoever came by the first may take the second. That joins legs of which no packet takes both (back to where it came
-//! from): the graph has all edges that there are, and a few more.
+//! A packet's route consists of legs: to the intermediate router or group, and on to its destination. Its
+//! path on a leg depends only on the leg's end and on the level at which it started. So each leg is traversed
+//! once, from everywhere, and where one leg may end and another begin, every packet that arrives on the first
+//! may take the second. That joins legs that no packet combines (back to where it came from), so the graph
+//! has all actual edges, and a few more.
 
 use super::failover::around;
 use super::header::{Class, Mode, TiledHeader};
@@ -19,34 +21,35 @@ use crate::routing::Routes;
 use crate::topology::wiring::Wiring;
 use std::collections::HashMap;
 
-/// A VC of a link: router and port that send, VC.
+/// A VC of a link: sending router, its port, VC.
 pub type Channel = (u32, usize, usize);
 
-/// A ring of channels, each of which may wait for the next, if there is one; where the configuration lets links fail, by the tables that lead
-/// around all of them. For networks of a few thousand routers: what is walked grows with the square of them.
+/// A cycle of channels, each of which may wait for the next, if there is one; if the configuration has
+/// failing links, for the tables that route around all of them. For networks of a few thousand routers: the
+/// work grows with the square.
 ///
 /// # Errors
-/// A configuration that cannot be built.
+/// An invalid configuration.
 pub fn ring_of_channels(config: &TiledConfig) -> Result<Option<Vec<Channel>>, ConfigError> {
     config.check()?;
     Ok(Legs::walk(&tables_of(config)).waits.ring())
 }
 
-/// The tables, around all that fails.
+/// The tables that route around all failures.
 fn tables_of(config: &TiledConfig) -> Tables {
     let tables = Tables::new(config);
     let failures = config.faults.schedule(&tables.wiring, 1, config.ticks_per_second, 1);
     if failures.is_empty() { tables } else { around(&tables, &failures) }
 }
 
-/// Outputs of a router: a bit a port, for each VC.
+/// Outputs of a router: one bit per port, for each VC.
 type Outputs = [u64; VCS];
 
 fn add(to: &mut Outputs, more: &Outputs) {
     to.iter_mut().zip(more).for_each(|(to, more)| *to |= more);
 }
 
-/// For each channel those that its packets may wait for, at the router where it ends.
+/// For each channel, the channels that its packets may wait for, at the router where it ends.
 struct Waits<'a> {
     wiring: &'a Wiring,
     next: Vec<Outputs>,
@@ -62,7 +65,7 @@ impl Waits<'_> {
         ((link / self.wiring.ports()) as u32, link % self.wiring.ports(), vc)
     }
 
-    /// The channels that one may wait for.
+    /// The channels that a channel may wait for.
     fn after(&self, index: usize) -> impl Iterator<Item = usize> {
         let (router, port, _) = self.channel(index);
         let end = self.wiring.end(router, port).map_or(0, |end| end.router);
@@ -70,7 +73,7 @@ impl Waits<'_> {
         (0..VCS).flat_map(move |vc| bits(next[vc]).map(move |port| self.index((end, port, vc))))
     }
 
-    /// A ring, found by walking in depth.
+    /// A cycle, found by depth-first search.
     fn ring(&self) -> Option<Vec<Channel>> {
         let mut done = vec![false; self.next.len()];
         let mut place = vec![usize::MAX; self.next.len()];
@@ -99,29 +102,29 @@ impl Waits<'_> {
     }
 }
 
-/// Where packets change from one leg to another.
+/// The channels of packets that change from one leg to another.
 #[derive(Clone, Default)]
 struct Change {
-    /// The channels by which they have come.
+    /// The channels on which they arrive.
     came: Vec<usize>,
-    /// Those by which they may go on.
+    /// The outputs on which they may continue.
     out: Outputs,
 }
 
-/// Where a leg leads: a router, or (`true`) a group.
+/// The end of a leg: a router, or (`true`) a group.
 type Goal = (u32, bool);
 
-/// What a walk has found.
+/// The state of the traversal.
 struct Legs<'a> {
     tables: &'a Tables,
     waits: Waits<'a>,
     /// By router and the level of the leg that begins.
     changes: HashMap<(u32, u32), Change>,
-    /// Where packets have come to from which the tables have no way on, and where they were to go.
+    /// Routers and goals of packets for which the tables have no route onwards.
     dead_ends: Vec<(u32, Goal)>,
 }
 
-/// Where packets on a leg may be.
+/// A position of a packet on a leg.
 struct Place {
     router: u32,
     header: TiledHeader,
@@ -130,7 +133,7 @@ struct Place {
 }
 
 impl<'a> Legs<'a> {
-    /// Walks all legs.
+    /// Traverses all legs.
     fn walk(tables: &'a Tables) -> Self {
         let w = &tables.wiring;
         let next = vec![Outputs::default(); w.routers() as usize * w.ports() * VCS];
@@ -157,7 +160,7 @@ impl<'a> Legs<'a> {
         legs
     }
 
-    /// Whether a packet may change its mind at a router of its first group, for which there is a VC.
+    /// Whether a packet may reconsider its route at a router of its first group, which needs a VC.
     fn may_change(&self) -> bool {
         self.tables.constants.extra == 1 && matches!(self.tables.routes, Routes::Dragonfly(_))
     }
@@ -167,10 +170,10 @@ impl<'a> Legs<'a> {
         level <= self.tables.constants.extra && !matches!(self.tables.routes, Routes::FatTree(_))
     }
 
-    /// The routers from which a leg of this level may be begun, if any way leads there.
+    /// The routers at which a leg of this level may start, if there is any route to its goal.
     fn starts(&self, (to, is_group): Goal, level: u32) -> Vec<u32> {
         let w = &self.tables.wiring;
-        // Minimal packets that are told from others begin where the others' last leg does.
+        // Minimal packets with VCs of their own start where the last leg of others does.
         let apart = self.tables.config.routing.vc_discrimination != VcDiscrimination::Off
             && level == 2 + self.tables.constants.extra;
         let begins = |router: u32| {
@@ -181,11 +184,12 @@ impl<'a> Legs<'a> {
         (0..w.routers()).filter(|&router| begins(router) && !is_there(router)).collect()
     }
 
-    /// Walks a leg that is begun at a level.
+    /// Traverses a leg that starts at a level.
     fn leg(&mut self, goal: Goal, level: u32) {
         let tables = self.tables;
         let w = &tables.wiring;
-        // Who is on the last leg goes by way of nobody; its tables are those of who goes by way of its destination.
+        // A packet on its last leg has no intermediate router; its outputs are those of a packet with its
+        // destination as the intermediate.
         let begin = TiledHeader::new(0, 1, Class::Request, Mode::Adaptive0, 0);
         let begin = begin.with_via(Some(goal)).at_level(level);
         let starts = self.starts(goal, level);

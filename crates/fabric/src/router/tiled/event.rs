@@ -1,41 +1,43 @@
-//! What happens at a router, in twelve bytes, and what blocks tell one another of it.
+//! Events at a router, twelve bytes each, and the messages between blocks.
 
 use super::state::Cell;
 use crate::packet::{Data, Meta};
 use netloom_engine::Owned;
 
-/// What happens.
+/// The kind of an event.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A packet's head has come to a tile's input queue, and its routes have been looked up.
+    /// A packet's head has arrived in a tile's input queue, and its routes have been looked up.
     #[default]
     Arrived,
-    /// A packet's head has come to a sub-switch, for `queue` there.
+    /// A packet's head has arrived in a sub-switch, in its `queue`.
     Switched,
-    /// A packet's head has come to a column buffer, for `queue` there.
+    /// A packet's head has arrived in a column buffer, in its `queue`.
     Buffered,
-    /// `flits` of the VC `queue` leave the input queue at the other end of the tile's link, for which they take `packet` ticks.
+    /// `flits` of the VC `queue` leave the input queue at the other end of the tile's link, over `packet`
+    /// ticks.
     Credit,
-    /// Credits of `flits` of the VC `queue` are to leave by the tile's link from now on, for `packet` ticks.
+    /// Credits for `flits` of the VC `queue` are to leave over the tile's link from now on, over `packet`
+    /// ticks.
     Credits,
-    /// A tile's input is to be looked at again.
+    /// A tile's input acts again.
     WakeInput,
-    /// The same of its sub-switch.
+    /// A tile's sub-switch acts again.
     WakeSwitch,
-    /// The same of its column buffer.
+    /// A tile's column buffer acts again.
     WakeOutput,
-    /// The same of the nodes of the share `tile`.
+    /// The nodes of the share `tile` act again.
     WakeShare,
-    /// A packet is whole at the node `tile` of the router.
+    /// A packet is complete at the node `tile` of the router.
     Delivered,
-    /// The host of the node `tile` asked for this time; `packet` is its token.
+    /// A wake-up requested by the host of the node `tile`; `packet` is its token.
     Wake,
     /// The host of the node `tile` has, or may have, a packet for the injection FIFO `queue`.
     Fill,
 }
 
-/// What happens at a router at some tick.
+/// An event at a router at some tick.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Event {
     pub router: u32,
@@ -65,7 +67,7 @@ impl Event {
     }
 }
 
-/// What one block tells another: a packet that arrives, or credits.
+/// A message between blocks: a packet that arrives, or credits.
 pub struct Message {
     pub(super) event: Event,
     pub(super) packet: Option<(Cell, Meta, Option<Data>)>,

@@ -1,6 +1,7 @@
-//! The link failover manager ("Network Reliability, Availability and Serviceability"): it hears of links and routers that have failed,
-//! computes route tables that lead around them, and hands them out while no packet is under way, so that old and new ways never meet
-//! ("HSS can quiesce network traffic so that route table changes can be deployed safely").
+//! The link failover manager ("Network Reliability, Availability and Serviceability"): it is notified of
+//! failed links and routers, computes route tables around them, and deploys them while no packet is in
+//! flight, so that old and new routes never mix ("HSS can quiesce network traffic so that route table changes
+//! can be deployed safely").
 
 use super::TiledFamily;
 use super::block::TiledBlock;
@@ -12,26 +13,26 @@ use netloom_engine::{Simulation, Time};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// How often the manager looks whether packets are still under way **(ours)**, ticks.
+/// Interval at which the manager checks for packets in flight **(ours)**, ticks.
 const LOOK: u64 = 100;
 
-/// A change of all route tables, and what it was for. Times in ticks.
+/// A change of all route tables, and its cause. Times in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reroute {
-    /// When the first of the failures was that it is for.
+    /// The first of the failures that caused it.
     pub failed_at: Time,
-    /// When the manager knew of it, and began to compute.
+    /// When the manager learned of it, and started to compute.
     pub noticed_at: Time,
-    /// When it had computed, and nodes were told to hold packets back.
+    /// When the computation was done, and nodes stopped sending.
     pub quiesced_at: Time,
-    /// When no packet was under way any more, the tables were handed out, and nodes could send again.
+    /// When no packet was in flight, the tables were deployed, and nodes resumed sending.
     pub released_at: Time,
-    /// Packets that were under way nevertheless, when it would not wait any longer.
+    /// Packets still in flight when the manager stopped waiting for them.
     pub left: u64,
 }
 
-/// What it is about.
-enum Doing {
+/// The manager's current activity.
+enum Activity {
     Watching,
     Computing(Reroute),
     Draining(Reroute),
@@ -39,16 +40,16 @@ enum Doing {
 
 /// The manager of a machine.
 pub struct Failover {
-    /// Links and routers that fail, in the order of time, and how many of them it knows.
+    /// Links and routers that fail, in order of time, and the number of those known to it.
     failures: Vec<Change>,
     known: usize,
-    /// How long that takes, ticks.
+    /// Delay of each activity, ticks.
     notice: u64,
     compute: u64,
     drain_max: u64,
-    doing: Doing,
+    activity: Activity,
     next: Option<Time>,
-    /// What it has done.
+    /// Completed reroutes.
     pub done: Vec<Reroute>,
     tables: Arc<Tables>,
 }
@@ -68,7 +69,7 @@ impl Failover {
             notice: of(|m| m.notice_us),
             compute: of(|m| m.compute_us),
             drain_max: of(|m| m.drain_max_us),
-            doing: Doing::Watching,
+            activity: Activity::Watching,
             next: None,
             done: vec![],
             tables: Arc::clone(tables),
@@ -77,19 +78,19 @@ impl Failover {
         failover
     }
 
-    /// When it will hear of the next failure.
+    /// Sets when it learns of the next failure.
     fn watch(&mut self, now: Time) {
-        self.doing = Doing::Watching;
+        self.activity = Activity::Watching;
         self.next = self.failures.get(self.known).map(|change| (change.at + self.notice).max(now));
     }
 
-    /// Tables that lead around all that it knows of.
+    /// Tables that route around all known failures.
     fn compute(&self) -> Tables {
         around(&self.tables, &self.failures[..self.known])
     }
 }
 
-/// Tables that lead around failures.
+/// Tables that route around failures.
 pub(super) fn around(tables: &Tables, failures: &[Change]) -> Tables {
     let dead: HashSet<(u32, usize)> = failures
         .iter()
@@ -107,26 +108,27 @@ impl<H: Host<TiledFamily>> Overseer<TiledBlock<H>> for Failover {
     }
 
     fn holds(&self) -> bool {
-        matches!(self.doing, Doing::Draining(_))
+        matches!(self.activity, Activity::Draining(_))
     }
 
     fn act(&mut self, now: Time, simulation: &mut Simulation<TiledBlock<H>>) {
-        match std::mem::replace(&mut self.doing, Doing::Watching) {
-            Doing::Watching => {
+        match std::mem::replace(&mut self.activity, Activity::Watching) {
+            Activity::Watching => {
                 let failed_at = self.failures[self.known].at;
                 self.known = self.failures.iter().take_while(|change| change.at + self.notice <= now).count();
-                self.doing = Doing::Computing(Reroute { failed_at, noticed_at: now, ..Reroute::default() });
+                self.activity =
+                    Activity::Computing(Reroute { failed_at, noticed_at: now, ..Reroute::default() });
                 self.next = Some(now + self.compute);
             }
-            Doing::Computing(reroute) => {
+            Activity::Computing(reroute) => {
                 simulation.blocks().for_each(TiledBlock::quiesce);
-                self.doing = Doing::Draining(Reroute { quiesced_at: now, ..reroute });
+                self.activity = Activity::Draining(Reroute { quiesced_at: now, ..reroute });
                 self.next = Some(now);
             }
-            Doing::Draining(reroute) => {
+            Activity::Draining(reroute) => {
                 let left: i64 = simulation.blocks().map(|block| block.under_way()).sum();
                 if left > 0 && now < reroute.quiesced_at + self.drain_max {
-                    self.doing = Doing::Draining(reroute);
+                    self.activity = Activity::Draining(reroute);
                     self.next = Some(now + LOOK);
                     return;
                 }

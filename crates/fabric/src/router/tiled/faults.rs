@@ -1,13 +1,14 @@
-//! What goes wrong in a block's routers and on their links ("Network Reliability, Availability and Serviceability"): failures at their set
-//! times, packets that are lost by them, upset words in memories. Nothing here is on the path of packets where nothing ever goes wrong.
+//! Failures and errors in a block's routers and on their links ("Network Reliability, Availability and
+//! Serviceability"): failures at configured times, packets lost by them, upset words in memories. Without any
+//! of these nothing here is on the path of packets.
 //!
 //! - A link that fails does so in both directions. At once neither end routes packets to it any more; what waits for it is discarded, and so
 //!   is what is on the wire. A packet of which a part has come is damaged, and found to be so at its destination, by the packet's CRC; one whose
 //!   head has left the input queue by then passes as whole **(ours)**.
 //! - A router that fails takes its links with it, the packets in it, and its nodes.
 //! - A packet for which the tables have no link that works is discarded.
-//! - An upset word is corrected; one with two wrong bits is contained: in a packet's data it damages the packet, in its header the
-//!   packet is discarded.
+//! - An upset word is corrected; one with two wrong bits is contained: in a packet's data it corrupts the
+//!   packet, in its header the packet is discarded.
 
 use super::TiledFamily;
 use super::block::TiledBlock;
@@ -21,10 +22,10 @@ use crate::router::bits::bits;
 use netloom_engine::{Stream, Time, chance_threshold};
 use std::sync::Arc;
 
-/// What upset words draw from, among the streams of a run.
+/// The random stream of a run for upset words.
 const SOFT: u64 = 23;
 
-/// What has gone wrong.
+/// Counts of failures and errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
     /// On links that work.
@@ -33,20 +34,20 @@ pub struct FaultCounts {
     pub lost_on_links: u64,
     /// Packets lost in routers that failed, or at their nodes.
     pub lost_in_routers: u64,
-    /// Packets discarded for want of a way.
+    /// Packets discarded for lack of a route.
     pub without_way: u64,
-    /// Words of packets in memories with a wrong bit, corrected; with two, contained.
+    /// Words of packets in memories with one wrong bit, which were corrected; with two, which were contained.
     pub words_corrected: u64,
     /// See `words_corrected`.
     pub words_contained: u64,
-    /// Packets discarded since their headers were among these.
+    /// Packets discarded because of contained words in their headers.
     pub without_header: u64,
-    /// Packets that came to their nodes damaged.
+    /// Packets that arrived at their nodes corrupted.
     pub delivered_damaged: u64,
 }
 
 impl FaultCounts {
-    /// Packets that will never come.
+    /// Lost packets.
     pub fn lost(&self) -> u64 {
         self.lost_on_links + self.lost_in_routers + self.without_way + self.without_header
     }
@@ -64,7 +65,7 @@ impl FaultCounts {
     }
 }
 
-/// What a router can see going wrong.
+/// Kinds of errors that a router detects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ErrorKind {
     /// A link that does not work any more.
@@ -77,24 +78,25 @@ pub enum ErrorKind {
     Corrected,
     /// Two wrong bits of a word, contained.
     Contained,
-    /// A packet without a way.
+    /// A packet without a route.
     NoWay,
 }
 
-/// The first error that a router saw, which is kept ("identification of the first error within a sequence of errors").
+/// The first error that a router detected, which is stored ("identification of the first error within a
+/// sequence of errors").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FirstError {
-    /// When, ticks.
+    /// Time, ticks.
     pub at: Time,
     /// The router.
     pub router: u32,
     /// The tile.
     pub tile: usize,
-    /// What it was.
+    /// Its kind.
     pub kind: ErrorKind,
 }
 
-/// What a block keeps of all this.
+/// A block's state of failures and errors.
 pub(super) struct Faults {
     /// What becomes of the block's routers, by the block's numbers, and how much of it has come to pass.
     schedule: Vec<Change>,
@@ -109,17 +111,18 @@ pub(super) struct Faults {
     /// The sending ends of links, by router and tile, where bits may be wrong.
     senders: Vec<Sender>,
     rates: Option<Rates>,
-    /// That a packet meets an upset word, and that this has two wrong bits; by router what that is drawn from.
+    /// Probabilities that a packet meets an upset word, and that this has two wrong bits; by router the
+    /// random stream.
     soft: [u64; 2],
     streams: Vec<Stream>,
-    /// Whether packets wait at their nodes, since route tables are being changed.
+    /// Whether packets wait at their nodes, while route tables are being changed.
     pub quiesced: bool,
     pub counts: FaultCounts,
     pub first: Vec<Option<FirstError>>,
 }
 
 impl Faults {
-    /// Of so many routers from `first` on; none where nothing ever goes wrong.
+    /// For the routers from `first` on; `None` if nothing ever fails.
     pub fn new(
         tables: &Tables,
         schedule: &[Change],
@@ -161,7 +164,7 @@ impl Faults {
         }))
     }
 
-    /// The times at which something fails.
+    /// The times of failures.
     pub fn times(&self) -> impl Iterator<Item = Time> {
         self.schedule.iter().map(|change| change.at)
     }
@@ -171,7 +174,7 @@ impl Faults {
         self.first[router as usize].get_or_insert(error);
     }
 
-    /// What a flit takes on a link with the lanes that are left.
+    /// Time of a flit on a link with the remaining lanes.
     pub fn flit(&self, at: usize, flit: u64) -> u64 {
         flit * self.lanes_of_all / u64::from(self.lanes[at])
     }
@@ -226,13 +229,13 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         true
     }
 
-    /// A packet is no more.
+    /// Counts a lost packet.
     fn lose(&mut self, packet: u32) {
         self.remove(packet);
         self.recorder.under_way -= 1;
     }
 
-    /// Lets fail what fails by now.
+    /// Applies the failures due by now.
     #[inline(never)]
     pub(super) fn fail(&mut self, now: Time) {
         loop {
@@ -260,13 +263,13 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// When something fails next.
+    /// The time of the next failure.
     pub(super) fn fails_next(&self) -> Time {
         let next = self.faults.as_ref().and_then(|faults| faults.schedule.get(faults.passed));
         next.map_or(Time::MAX, |change| change.at)
     }
 
-    /// Something in a packet is wrong from now on: in its data, where it has any.
+    /// Corrupts a packet from now on: its data, if it has any.
     #[cold]
     pub(super) fn damage(&mut self, packet: u32) {
         let cell = &mut self.cells[packet as usize];
@@ -278,7 +281,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     fn cut(&mut self, router: u32, port: usize, now: Time) {
         let at = router as usize * self.k.tiles + port;
         for vc in bits(self.inputs[at].waiting) {
-            // What comes last is the last of its queue.
+            // The packet that arrives last is the last of its queue.
             let first = self.inputs[at].queues[vc].first().expect("a VC with a packet");
             let last = self.cells[first as usize].last;
             if self.cells[last as usize].tail_at > now {
@@ -321,7 +324,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         (0..k.globals).for_each(|link| self.link_loads.change(number * k.globals + link, now, 0));
         let shares = router as usize * k.shares..(router as usize + 1) * k.shares;
         self.shares[shares].iter_mut().for_each(|share| share.waiting = 0);
-        // What had not entered yet is not counted.
+        // Packets that had not entered yet are not counted.
         let nodes = self.tables.wiring.nodes_at(self.first + router);
         for node in nodes.start - self.first_node..nodes.end - self.first_node {
             for fifo in 0..self.fifos {
@@ -360,7 +363,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.lose(packet);
     }
 
-    /// A packet comes to the head of an input queue, out of its memory: whether its header can be read.
+    /// A packet reaches the head of an input queue, out of its memory: whether its header can be read.
     #[inline]
     pub(super) fn reads_header(&mut self, router: u32, tile: usize, packet: u32, now: Time) -> bool {
         self.faults.is_none() || self.reads_doubtful_header(router, tile, packet, now)
@@ -392,7 +395,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         true
     }
 
-    /// How a packet that leaves by a link at `start` gets over; `flit` is what a flit takes.
+    /// The outcome of a packet's transmission that starts at `start`; `flit` is the time of a flit.
     #[inline]
     pub(super) fn carry(&mut self, at: usize, start: u64, flits: u64, flit: u64, now: Time) -> Carried {
         if self.faults.is_some() {
@@ -419,7 +422,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         carried
     }
 
-    /// How late credits leave that are to leave now by a tile's link, and for how long this holds, ticks.
+    /// The delay of credits that are to leave now over a tile's link, and how long it holds, ticks.
     pub(super) fn credits_are_late(&mut self, router: u32, tile: usize, now: Time) -> (u64, u64) {
         let at = router as usize * self.k.tiles + tile;
         let faults = self.faults.as_mut().expect("bits are wrong");
@@ -430,14 +433,14 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         (late.div_ceil(1000), tick_from(until) - now)
     }
 
-    /// Holds packets back at their nodes, and notes it.
+    /// Holds packets back at their nodes.
     pub(super) fn quiesce(&mut self) {
         if let Some(faults) = &mut self.faults {
             faults.quiesced = true;
         }
     }
 
-    /// Routes by other tables from now on, and lets packets in again.
+    /// Switches to other tables, and lets packets enter again.
     pub(super) fn release(&mut self, tables: &Arc<Tables>, now: Time) {
         self.tables = Arc::clone(tables);
         if let Some(faults) = &mut self.faults {

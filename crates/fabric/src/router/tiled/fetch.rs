@@ -1,4 +1,5 @@
-//! Fetching ahead what events will touch. What follows from a packet's way through a router is fetched by who sends it on.
+//! Prefetching of the state that events will touch. A router prefetches the next router's state when it
+//! forwards a packet.
 
 use super::event::{Event, Kind};
 use super::state::{Buffer, Bus, Cell, Input, Output, VCS};
@@ -17,7 +18,7 @@ pub(super) struct Fetch<'a> {
 }
 
 impl Fetch<'_> {
-    /// Brings what an event will touch into the cache.
+    /// Prefetches the state that an event will touch.
     #[inline]
     pub fn fetch(&self, event: &Event) {
         let (t, queue) = (self.k, usize::from(event.queue));

@@ -1,19 +1,21 @@
-//! The header of a packet in flits, as a router sees it: where it goes, how it is to be routed, and how far on its way it is.
+//! The header of a packet in flits, as a router sees it: its destination, its routing mode, and its progress.
 
-/// Requests and responses have VCs of their own, so that a response never waits for a request ("Aries Router").
+/// Message class. Requests and responses have separate VCs, so that a response never waits for a request
+/// ("Aries Router").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Asks for something at the destination.
+    /// A request to the destination.
     Request,
-    /// Answers a request.
+    /// A response to a request.
     Response,
 }
 
-/// How a packet wants to be routed: the routing control of its header ("Cray XC Routing"), and what the field compares with it.
+/// The routing mode of a packet: the routing control in its header ("Cray XC Routing"), and alternatives from
+/// the literature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Mode {
-    /// The lightest of the candidates, with one of four biases.
+    /// The candidate with the lowest load, with one of four biases.
     #[default]
     Adaptive0,
     /// See [`Mode::Adaptive0`].
@@ -28,15 +30,15 @@ pub enum Mode {
     NonminimalHash,
     /// A minimal path at random.
     Minimal,
-    /// By way of a router at random anywhere in the system.
+    /// Through a random router anywhere in the system.
     Valiant,
-    /// By way of a group at random.
+    /// Through a random group.
     ValiantGroup,
-    /// Minimal or by way of a group, by the queues of this router (Kim et al. 2008).
+    /// Minimal or through a random group, by the queues of this router (Kim et al. 2008).
     UgalL,
     /// The same, by the queues of the global links themselves.
     UgalG,
-    /// As UGAL-L, decided again at each router of the first group (Jiang et al. 2009).
+    /// Like UGAL-L, but decided again at each router of the first group (Jiang et al. 2009).
     Par,
 }
 
@@ -56,7 +58,7 @@ impl Mode {
         Mode::Par,
     ];
 
-    /// Whether it takes one path for each pair of nodes.
+    /// Whether it uses one path for each pair of nodes.
     pub fn is_in_order(self) -> bool {
         matches!(self, Mode::MinimalHash | Mode::NonminimalHash)
     }
@@ -64,30 +66,30 @@ impl Mode {
 
 /// A packet's header, two words. It travels with the packet by value.
 ///
-/// | bits | what |
+/// | bits | meaning |
 /// |---|---|
 /// | 0..20 | destination, a node |
-/// | 20..36 | the router or group by way of which it goes, all ones for none |
-/// | 36 | that is a group |
+/// | 20..36 | intermediate router or group, all ones for none |
+/// | 36 | the intermediate is a group |
 /// | 37..43 | flits |
 /// | 43 | a response |
 /// | 44..48 | mode |
-/// | 48..51 | level: how many stretches of its way lie behind it, and so its VC |
-/// | 51 | decided: minimal or not is settled |
-/// | 52..56 | stage: how many dimensions of a group lie behind it; on a torus in which dimension it last went, and whether over the dateline |
-/// | 56 | damaged, as its CRC shows |
-/// | 57 | minimal, and by VCs of its own |
+/// | 48..51 | level: number of completed legs, which determines its VC |
+/// | 51 | decided between minimal and non-minimal |
+/// | 52..56 | stage: number of completed dimensions of a group; on a torus the last dimension, and whether it crossed the dateline |
+/// | 56 | corrupted, as its CRC shows |
+/// | 57 | minimal, on separate VCs |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TiledHeader {
     word: u64,
-    /// What its random choices follow from.
+    /// Seed of its random choices.
     pub seed: u32,
 }
 
 impl TiledHeader {
-    /// Most nodes of a network.
+    /// Maximum number of nodes of a network.
     pub const NODES_MAX: u32 = 1 << 20;
-    /// Most routers of a network.
+    /// Maximum number of routers of a network.
     pub const ROUTERS_MAX: u32 = 0xffff;
     const VIA: u32 = 20;
     const NONE: u64 = 0xffff;
@@ -101,7 +103,8 @@ impl TiledHeader {
     const DAMAGED: u64 = 1 << 56;
     const APART: u64 = 1 << 57;
 
-    /// A packet of `flits` to a node. `seed` decides its random choices: packets that are to take different paths need different ones.
+    /// A packet of `flits` to a node. `seed` determines its random choices: packets that are to take
+    /// different paths need different seeds.
     pub fn new(destination: u32, flits: u32, class: Class, mode: Mode, seed: u32) -> Self {
         debug_assert!(destination < Self::NODES_MAX && (1..64).contains(&flits));
         let response = if class == Class::Response { Self::RESPONSE } else { 0 };
@@ -113,18 +116,18 @@ impl TiledHeader {
         TiledHeader { word, seed }
     }
 
-    /// All but the seed.
+    /// All fields except the seed.
     pub(super) fn bits(self) -> u64 {
         self.word
     }
 
-    /// The node that it is for.
+    /// Its destination node.
     #[inline]
     pub fn destination(self) -> u32 {
         self.word as u32 % Self::NODES_MAX
     }
 
-    /// Its size.
+    /// Its size, flits.
     #[inline]
     pub fn flits(self) -> u32 {
         (self.word >> Self::FLITS) as u32 % 64
@@ -136,13 +139,13 @@ impl TiledHeader {
         if self.word & Self::RESPONSE != 0 { Class::Response } else { Class::Request }
     }
 
-    /// How it is to be routed.
+    /// Its routing mode.
     #[inline]
     pub fn mode(self) -> Mode {
         Mode::ALL[(self.word >> Self::MODE) as usize % 16]
     }
 
-    /// The router, or the group (`true`), by way of which it goes.
+    /// Its intermediate router, or group (`true`).
     #[inline]
     pub fn via(self) -> Option<(u32, bool)> {
         let via = self.word >> Self::VIA & Self::NONE;
@@ -159,7 +162,7 @@ impl TiledHeader {
         TiledHeader { word: rest | bits, ..self }
     }
 
-    /// How many stretches of its way lie behind it.
+    /// The number of completed legs of its route.
     #[inline]
     pub fn level(self) -> u32 {
         (self.word >> Self::LEVEL) as u32 % 8
@@ -171,7 +174,7 @@ impl TiledHeader {
         TiledHeader { word: self.word & !(7 << Self::LEVEL) | u64::from(level) << Self::LEVEL, ..self }
     }
 
-    /// Whether it is settled that it goes minimally, or not.
+    /// Whether it has decided between a minimal and a non-minimal route.
     #[inline]
     pub(super) fn is_decided(self) -> bool {
         self.word & Self::DECIDED != 0
@@ -182,7 +185,7 @@ impl TiledHeader {
         TiledHeader { word: self.word | Self::DECIDED, ..self }
     }
 
-    /// Whether something in it is wrong, as the CRC at its destination shows.
+    /// Whether it is corrupted, as the CRC at its destination shows.
     #[inline]
     pub fn is_damaged(self) -> bool {
         self.word & Self::DAMAGED != 0
@@ -193,24 +196,24 @@ impl TiledHeader {
         TiledHeader { word: self.word | Self::DAMAGED, ..self }
     }
 
-    /// On its last stretch from the beginning, as a minimal packet is where queues of those are to be told from others'.
+    /// Puts it on its last leg from the start, like a minimal packet with separate queues.
     #[inline]
     pub(super) fn apart(self, level: u32) -> Self {
         let header = self.at_level(level);
         TiledHeader { word: header.word | Self::APART, ..header }
     }
 
-    /// Whether a packet that has come to its destination went there minimally: `between_groups` says that its source is in another
-    /// group, `vcs` how many VCs its class has.
+    /// Whether a packet that has arrived at its destination took a minimal route: `between_groups` means that
+    /// its source is in another group, `vcs` is the number of VCs of its class.
     pub fn went_minimally(self, between_groups: bool, vcs: u32) -> bool {
-        // A global link ends a stretch, and so does the place by way of which a packet goes. Where PAR may change its mind, the
-        // first group is two stretches.
+        // A global link ends a leg, and so does the intermediate router or group. If PAR may reconsider, the
+        // first group counts as two legs.
         let is_apart = self.word & Self::APART != 0;
         is_apart || self.level() == if between_groups { 1 + u32::from(vcs > 4) } else { 0 }
     }
 
-    /// How many dimensions of the group lie behind it on this stretch. On a torus 0 at its beginning, then 1 and twice the dimension in which
-    /// it last went, and 1 more if that was over the dateline.
+    /// The number of completed dimensions of the group on this leg. On a torus 0 at the start, then 1 plus
+    /// twice the last dimension, plus 1 if it crossed that dimension's dateline.
     #[inline]
     pub fn stage(self) -> usize {
         (self.word >> Self::STAGE) as usize % 16

@@ -1,5 +1,5 @@
-//! A tile's input queue: packets are routed when they come to the head of their VC, and go along the row bus to the sub-switch in the
-//! column of their output ("Aries Router").
+//! A tile's input queue: packets are routed when they reach the head of their VC, and take the row bus to the
+//! sub-switch in the column of their output ("Aries Router").
 
 use super::TiledFamily;
 use super::block::TiledBlock;
@@ -11,7 +11,7 @@ use crate::router::bits::bits;
 use netloom_engine::{Outbox, Time, prefetch};
 
 impl<H: Host<TiledFamily>> TiledBlock<H> {
-    /// Routes what is at the heads, and lets one packet have the row bus.
+    /// Routes the packets at the heads, and grants the row bus to one packet.
     pub(super) fn act_input(&mut self, router: u32, tile: usize, now: Time, out: &mut Outbox<Message>) {
         let at = router as usize * self.k.tiles + tile;
         let input = &self.inputs[at];
@@ -33,7 +33,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// Routes the packet at a VC's head. One that cannot be is discarded, and the next is the head.
+    /// Routes the packet at a VC's head. A packet without a route is discarded, and the next becomes the
+    /// head.
     fn route_head(&mut self, router: u32, tile: usize, vc: usize, now: Time, out: &mut Outbox<Message>) {
         let at = router as usize * self.k.tiles + tile;
         let packet = loop {
@@ -62,7 +63,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         input.routed |= 1 << vc;
     }
 
-    /// The next VC in turn whose head has room in its sub-switch. Where flits are leaving there, room will do soon: the tile is woken then.
+    /// The next VC in turn whose head has space in its sub-switch. If flits are leaving there, space will
+    /// soon suffice: the tile is woken then.
     fn pick_head(&mut self, router: u32, tile: usize, now: Time) -> Option<usize> {
         let at = router as usize * self.k.tiles + tile;
         let input = &self.inputs[at];
@@ -104,20 +106,20 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             input.waiting &= !(1 << vc);
         }
         let cell = self.cells[packet as usize];
-        // It holds the bus until its last flit has come and gone.
+        // It holds the bus until its last flit has arrived and left.
         let busy = self.k.bus_ticks(cell.flits.into()).max(cell.tail_at.saturating_sub(now));
         input.free_at = now + busy;
         self.recorder.leave(vc, cell.flits, now);
         let column = self.k.column(cell.out.into());
-        // The sub-switch in its column, and the queue there of the VC by which it came. Were it the one by which it leaves, packets on
-        // their last stretch would wait behind others that have just begun it.
+        // The sub-switch in its column, and the queue there of its incoming VC. With the outgoing VC, packets
+        // on their last leg would wait behind others that have just started it.
         let (switch, queue) = (self.k.row(tile) * columns + column, self.k.column(tile) * VCS + vc);
         self.inputs[at].room[column * VCS + vc] -= cell.flits;
         let waiting = &mut self.cells[packet as usize];
         (waiting.tail_at, waiting.since) = (now + busy + row_ticks, now.ticks() as u32);
         let event = Event::of_packet(Kind::Switched, router, switch, queue, packet);
         self.calendar.push(now + row_ticks, event);
-        // By the time that it is there what it meets is in the cache.
+        // When it arrives there, that state is in the cache.
         let switch = router as usize * tiles + switch;
         prefetch(&self.row_buffers[switch * columns * VCS + queue]);
         self.buses[switch * self.k.rows..][..self.k.rows].iter().step_by(2).for_each(prefetch);
@@ -134,7 +136,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// A packet leaves the queue of a VC: whoever sends here may send as many flits, each when one has left.
+    /// A packet leaves the queue of a VC: the sender may send as many flits, each when one has left.
     #[inline]
     fn give_room_back(
         &mut self,
@@ -211,7 +213,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.credits = list;
     }
 
-    /// The sub-switch of a column has more room for what comes from a tile by a VC, all of it from `gone_at` on.
+    /// The sub-switch of a column has more space for a tile's packets on a VC, all of it from `gone_at` on.
     pub(super) fn more_row_room(
         &mut self,
         router: u32,
@@ -238,7 +240,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
     }
 }
 
-/// Whether an event is needed for someone to be woken at `at`, who may be woken already.
+/// Whether an event is needed to wake a tile at `at`, given its scheduled wake-up.
 #[inline]
 pub(super) fn is_new(wake_at: &mut Time, at: Time) -> bool {
     let new = *wake_at != at;

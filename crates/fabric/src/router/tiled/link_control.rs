@@ -1,39 +1,42 @@
-//! The link control blocks at the two ends of a link ("Aries Router"): flits go in sets with a CRC each, and a set that comes wrong is sent
-//! again with all that went behind it. Nothing here is on the path of packets where no bit is ever wrong.
+//! The link control blocks at the two ends of a link ("Aries Router"): flits are sent in sets with a CRC
+//! each, and a set with errors is resent with everything after it. Without bit errors nothing here is on the
+//! path of packets.
 //!
-//! The sender draws at once which set will come wrong. It goes on sending until it could hear of that, a round trip after the
-//! set's end; the other end takes none of what comes in the meantime. From then on it sends the set and all behind it once more, and
-//! takes no new packet before that is done. What a link is late is told by two times: `heard`, until which what is
-//! sent is in vain, and `behind`, up to which the link is busy with what it sends again. Credits ride in sets of packets or, where there are
-//! none, in idle ones, which come wrong as well and hold up what is behind them. The send buffer holds a round trip,
-//! so that a link never waits for acknowledgements (`LinkControl::send_buffer_flits`). Sets are counted from a packet's first flit **(ours)**.
+//! The sender draws in advance which set will have errors. It continues to send until it could learn of the
+//! error, a round trip after the set's end; the other end discards everything received in the meantime. Then
+//! it resends the set and everything after it, and accepts no new packet before that is done. Two times
+//! describe the delay of a link: transmissions before `heard` are discarded, and the link is busy with
+//! retransmissions up to `behind`. Credits travel in sets of packets or, if there are none, in idle sets,
+//! which may have errors as well and delay everything after them. The send buffer holds a round trip, so that
+//! a link never waits for acknowledgements (`LinkControl::send_buffer_flits`). Sets are counted from a
+//! packet's first flit **(ours)**.
 
 use crate::config::LinkControl;
 use netloom_engine::{Stream, chance_threshold};
 
-/// What link control draws from, among the streams of a run.
+/// The random stream of link control in a run.
 const LINK_CONTROL: u64 = 22;
 
-/// A tick, in thousandths.
+/// Ticks are counted in thousandths.
 const TICK: u64 = 1000;
 
-/// What has gone wrong on links.
+/// Error counters of links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkControlCounts {
-    /// Sets that came wrong and were sent again, with those behind them.
+    /// Sets with errors, which were resent with those after them.
     pub corrupted_sets: u64,
     /// Flits of packets in them.
     pub repeated_flits: u64,
-    /// Sets that came wrong without the CRC's showing it.
+    /// Sets with errors that the CRC missed.
     pub escaped_sets: u64,
-    /// Sets without flits of packets that came wrong, and credits that came late: with these, or behind a wrong set.
+    /// Sets without packet flits that had errors, and credits delayed by them or by an earlier wrong set.
     pub corrupted_idle_sets: u64,
     /// See `corrupted_idle_sets`.
     pub late_credits: u64,
 }
 
 impl LinkControlCounts {
-    /// Adds another's.
+    /// Adds another link's counters.
     pub fn merge(&mut self, other: &Self) {
         self.corrupted_sets += other.corrupted_sets;
         self.repeated_flits += other.repeated_flits;
@@ -43,18 +46,18 @@ impl LinkControlCounts {
     }
 }
 
-/// How a link's rate of errors shows.
+/// The error probabilities of a link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
     /// That a flit is in a set with a wrong bit.
     flit: f64,
-    /// That the CRC misses it, as a threshold.
+    /// That the CRC misses an error, as a threshold.
     missed: u64,
     set_flits: u64,
 }
 
 impl Rates {
-    /// None where no bit is ever wrong.
+    /// `None` without bit errors.
     pub fn new(bit_error_rate: f64, control: &LinkControl) -> Option<Self> {
         let bits = f64::from(control.set_bits) / f64::from(control.set_flits);
         let flit = -(bits * (-bit_error_rate).ln_1p()).exp_m1();
@@ -70,42 +73,44 @@ impl Rates {
 #[derive(Clone)]
 pub(super) struct Sender {
     stream: Stream,
-    /// Flits that will come right before one that does not.
+    /// Flits before the next one with an error.
     right: u64,
-    /// What goes out from `wrong_at` on is refused; until `heard` the sender does not know.
+    /// Transmissions from `wrong_at` on are discarded; the sender learns of it at `heard`.
     wrong_at: u64,
     heard: u64,
-    /// When all that has been begun is over, and the same of what is sent again.
+    /// When everything started is complete, and when the retransmissions are.
     behind: u64,
     again_until: u64,
     /// The end of the idle set that carries credits.
     idle_until: u64,
 }
 
-/// How a packet comes over.
+/// The timing and outcome of a packet's transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
-    /// When its first flit leaves, for good, and when its last has left.
+    /// When its first flit leaves, in the attempt that succeeds, and when its last has left.
     pub start: u64,
     pub end: u64,
-    /// Whether it comes wrong without the link's knowing.
+    /// Whether it has an error that the link does not detect.
     pub escaped: bool,
 }
 
 impl Sender {
-    /// Of a router's port.
+    /// The sending end of a router's port.
     pub fn new(seed: u64, router: u32, port: usize, rates: Rates) -> Self {
         let mut stream = Stream::new(seed, LINK_CONTROL, u64::from(router) << 8 | port as u64);
         let right = gap(&mut stream, rates);
         Sender { stream, right, wrong_at: 0, heard: 0, behind: 0, again_until: 0, idle_until: 0 }
     }
 
-    /// When the link takes another packet that could leave at `now`: at once, or when what went wrong has been sent again.
+    /// When the link accepts another packet that could leave at `now`: at once, or when retransmission is
+    /// complete.
     pub fn open_at(&self, now: u64) -> u64 {
         if now >= self.heard { now.max(self.behind) } else { now }
     }
 
-    /// A packet of so many flits leaves at `start`; a flit takes `flit`, and news from the other end `round_trip`.
+    /// A packet of `flits` flits leaves at `start`; a flit takes `flit`, and a report from the other end
+    /// `round_trip`.
     pub fn carry(
         &mut self,
         start: u64,
@@ -115,7 +120,7 @@ impl Sender {
         counts: &mut LinkControlCounts,
     ) -> Carried {
         let mut at = start.max(self.behind);
-        // One that begins in the tick in which all else is over is new.
+        // One that starts in the tick in which everything else is complete is new.
         let is_new = start + TICK > at.max(self.heard);
         let mut is_again = !is_new;
         let (mut left, mut head, mut escaped) = (flits, None, false);
@@ -133,7 +138,7 @@ impl Sender {
             if self.stream.chance(rates.missed) {
                 counts.escaped_sets += 1;
                 escaped = true;
-                // It is taken as it is.
+                // It is accepted with its error.
                 head.get_or_insert(at);
                 at += through * flit;
                 left -= through;
@@ -146,7 +151,7 @@ impl Sender {
                 head.get_or_insert(at);
             }
             let heard = at + through * flit + round_trip;
-            // What goes wrong when it is sent again finds the sender at that already.
+            // An error in a retransmission finds the sender already retransmitting.
             if is_new && !is_again {
                 (self.wrong_at, self.heard) = (at + before * flit, heard);
             }
@@ -156,8 +161,9 @@ impl Sender {
         }
     }
 
-    /// Credits that are to leave from `now` on: how late they do, and until when that holds. They ride in what is on the wire: sets of
-    /// packets, which are known already, or idle ones; what comes behind a wrong one waits until all has been sent again.
+    /// Credits that are to leave from `now` on: their delay, and how long it holds. They travel in sets of
+    /// packets, which are already known, or in idle ones; after a wrong set they wait until everything has
+    /// been resent.
     pub fn carry_credits(
         &mut self,
         now: u64,
@@ -196,7 +202,7 @@ impl Sender {
     }
 }
 
-/// Flits that come right before one that does not.
+/// Draws the number of flits before the next one with an error.
 fn gap(stream: &mut Stream, rates: Rates) -> u64 {
     let gap = (1.0 - stream.unit()).ln() / (-rates.flit).ln_1p();
     if gap < 1e18 { gap as u64 } else { 1 << 60 }
@@ -209,8 +215,8 @@ mod tests {
     const CONTROL: LinkControl =
         LinkControl { set_flits: 9, set_bits: 480, crc_bits: 20, lanes: 3, send_buffer_flits: 160 };
 
-    /// So many packets of 14 flits back to back: what they take beyond the flits themselves is a round trip and the sets sent in vain for
-    /// each wrong set, which come as often as the rate says.
+    /// Packets of 14 flits back to back: beyond the flits themselves they take, for each wrong set, a round
+    /// trip and the discarded sets; wrong sets are as frequent as the rate implies.
     #[test]
     fn a_wrong_set_costs_a_round_trip_and_what_was_sent_behind_it() {
         for rate in [1e-6, 1e-5, 1e-4] {
@@ -225,14 +231,14 @@ mod tests {
                 last = carried.end;
                 now += 14 * flit;
             }
-            // Each set until it comes right: nine flits, and the five that are left.
+            // The sets of each packet until they succeed: nine flits, and the remaining five.
             let wrong = |flits: f64| -(flits * 480.0 / 9.0 * (-rate).ln_1p()).exp_m1();
             let tries = |wrong: f64| wrong / (1.0 - wrong);
             let expected = packets as f64 * (tries(wrong(9.0)) + tries(wrong(5.0)));
             let wrong = counts.corrupted_sets as f64;
             assert!((wrong / expected - 1.0).abs() < 4.0 / expected.sqrt(), "{rate}: {wrong} of {expected}");
             let late = (last - 14 * packets * flit) as f64 / wrong;
-            // At least the round trip, at most as much and two sets.
+            // At least the round trip, at most two sets more.
             assert!((late / 124_000.0 - 1.0) > 0.0 && late < 124_000.0 + 20.0 * 1111.0, "{rate}: {late}");
         }
     }
@@ -250,7 +256,8 @@ mod tests {
         assert!((share / 0.125 - 1.0).abs() < 0.05 && escaped <= counts.escaped_sets, "{share} {escaped}");
     }
 
-    /// Until the sender hears of a wrong set it goes on; then it takes nothing new before all of that has been sent again.
+    /// The sender continues until it learns of a wrong set; then it accepts nothing new until everything has
+    /// been resent.
     #[test]
     fn a_link_takes_no_new_packet_while_it_sends_again() {
         let rates = Rates::new(1e-4, &CONTROL).expect("errors");
@@ -271,7 +278,8 @@ mod tests {
         assert!(held > counts.corrupted_sets / 2 && held > 100, "{held} of {}", counts.corrupted_sets);
     }
 
-    /// Credits on a link without packets: as many of their sets come wrong as the rate says, and those are late by a set and a round trip.
+    /// Credits on a link without packets: their sets have errors as often as the rate implies, and are
+    /// delayed by a set and a round trip.
     #[test]
     fn credits_are_as_late_as_the_sets_that_carry_them() {
         let rates = Rates::new(1e-4, &CONTROL).expect("errors");
@@ -279,9 +287,9 @@ mod tests {
         let (times, runs) = ((1111, 124_000), 100_000u64);
         let mut wrong = 0;
         for now in (1..=runs).map(|run| run * 1_000_000) {
-            // Long after those before.
+            // Long after the previous credits.
             let (late, until) = sender.carry_credits(now, times, rates, &mut counts);
-            // What leaves before its end is in the same set.
+            // Credits that leave before its end are in the same set.
             let again = sender.carry_credits(now + 5000, times, rates, &mut counts);
             if late == 0 {
                 assert_eq!((until, again), (now + 9 * 1111, (0, until)));
@@ -297,7 +305,8 @@ mod tests {
         assert_eq!(counts.corrupted_sets, 0);
     }
 
-    /// A packet behind an idle set that is wrong waits for it; credits go with the sets of a packet, and wait for those that are wrong.
+    /// A packet after a wrong idle set waits for it; credits travel with the sets of a packet, and wait for
+    /// wrong ones.
     #[test]
     fn packets_and_credits_hold_each_other_up() {
         let rates = Rates::new(1e-4, &CONTROL).expect("errors");
@@ -317,11 +326,11 @@ mod tests {
             } else if counts.corrupted_sets == wrong {
                 assert_eq!((packet.start, with, until), (now + 5000, 0, packet.end));
             } else if packet.start > now + 5000 {
-                // Its first set: the credit is refused with it.
+                // Its first set: the credit is discarded with it.
                 held[1] += 1;
                 assert_eq!((with, until), (packet.end - now - 10_000, packet.end));
             } else {
-                // Its second: the credit is before it.
+                // Its second set: the credit is before it.
                 parts[0] += 1;
                 assert_eq!((with, until), (0, now + 5000 + 9 * 1111));
                 let (late, _) = sender.carry_credits(until, times, rates, &mut counts);

@@ -1,33 +1,34 @@
-//! Loads that routers tell one another ("downstream load", carried by every tenth flit; "Aries Router").
+//! Loads exchanged between routers ("downstream load", carried by every tenth flit; "Aries Router").
 //!
-//! A router samples its load every few cycles and its neighbours know it as old as the link is long. As events these would be more
-//! than packets. So a router only keeps its last samples, filled in when its load changes, and whoever wants to know reads the
-//! sample that has had the time to come. What is read was settled in an earlier window wherever the two are in different blocks,
-//! so that nobody waits and the result depends on neither threads nor blocks.
+//! A router samples its load every few cycles, and its neighbours receive it with the delay of the link. As
+//! events these would outnumber packets. So a router only stores its last samples, updated when its load
+//! changes, and readers look up the sample that has had the time to arrive. If reader and writer are in
+//! different blocks, that sample was fixed in an earlier window, so that no thread waits and the result
+//! depends on neither threads nor blocks.
 
 use netloom_engine::Time;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU16, AtomicU64};
 
-/// The last samples of many loads. Clones share them.
+/// The last samples of a set of loads. Clones share them.
 #[derive(Clone)]
 pub(super) struct Loads {
-    /// Ticks.
+    /// Sampling period, ticks.
     period: u64,
-    /// Samples kept of each load.
+    /// Number of samples kept of each load.
     kept: u64,
     samples: Arc<[AtomicU16]>,
-    /// For each load, how many samples have been taken: at 0, at the period's end and so on.
+    /// For each load, the number of samples taken: at 0, at the end of each period.
     taken: Arc<[AtomicU64]>,
-    /// What each load is since the last of them.
+    /// The current value of each load, since its last sample.
     current: Arc<[AtomicU16]>,
 }
 
 impl Loads {
-    /// So many loads, all 0, sampled at every multiple of `period`, and asked for by whom the news takes `age` to reach at most.
+    /// `count` loads, all 0, sampled at every multiple of `period`, and read with a delay of at most `age`.
     pub fn new(count: usize, period: u64, age: u64) -> Self {
-        // A writer in another block may be ahead of who reads by a window, which is no longer than the news takes.
+        // A writer in another block may be ahead of a reader by a window, which is no longer than the delay.
         let kept = (2 * age / period + 2).next_power_of_two();
         Loads {
             period,
@@ -38,7 +39,7 @@ impl Loads {
         }
     }
 
-    /// A load changes at `now`. One thread at a time writes a load.
+    /// Sets a load at `now`. Only one thread at a time may write a load.
     #[inline]
     pub fn change(&self, load: usize, now: Time, to: u16) {
         let taken = self.taken[load].load(Relaxed);
@@ -48,14 +49,15 @@ impl Loads {
             for sample in taken.max(upto.saturating_sub(self.kept))..upto {
                 self.samples[load * self.kept as usize + (sample % self.kept) as usize].store(old, Relaxed);
             }
-            // Whoever sees the count sees the samples too.
+            // A reader that sees the count sees the samples too.
             self.taken[load].store(upto, Release);
         }
-        // And whoever sees what is new sees the count.
+        // A reader that sees the new value sees the count.
         self.current[load].store(to, Release);
     }
 
-    /// The last sample of a load at `at` or before. The writer must have reached `at` in an earlier window, or be in the same block.
+    /// The last sample of a load at or before `at`. The writer must have reached `at` in an earlier window,
+    /// or be in the same block.
     #[inline]
     pub fn at(&self, load: usize, at: Time) -> u16 {
         let wanted = at.ticks() / self.period;
@@ -67,7 +69,7 @@ impl Loads {
         };
         sampled().unwrap_or_else(|| {
             let current = self.current[load].load(Acquire);
-            // The writer may have changed it just now, and then has taken the sample before.
+            // The writer may have changed it just now, in which case it has taken the sample before.
             sampled().unwrap_or(current)
         })
     }
@@ -86,7 +88,7 @@ mod tests {
         }
         let seen: Vec<u16> =
             [0, 9, 10, 19, 20, 39, 40, 49, 50, 200, 209, 210, 999].map(|at| loads.at(1, Time::at(at))).into();
-        // A change at the very time of a sample is not in it.
+        // A change at the exact time of a sample is not part of it.
         assert_eq!(seen, [0, 0, 7, 7, 9, 9, 9, 9, 1, 1, 1, 5, 5]);
         assert_eq!(loads.at(0, Time::at(50)), 0);
     }

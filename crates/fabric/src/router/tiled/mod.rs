@@ -1,25 +1,25 @@
-//! Routers made of tiles (Alverson et al., "Cray XC Series Network", "Aries Router"; Scott et al., "The BlackWidow High-Radix Clos
-//! Network"): an input queue, a row bus, a sub-switch, a column bus and a column buffer stand between a link and the next, and each
-//! of them queues and arbitrates.
+//! Routers made of tiles (Alverson et al., "Cray XC Series Network", "Aries Router"; Scott et al., "The
+//! BlackWidow High-Radix Clos Network"): between two links there are an input queue, a row bus, a sub-switch,
+//! a column bus and a column buffer, each of which queues and arbitrates.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `header.rs` | a packet's header |
-//! | `state.rs` | what a block keeps of tiles, and of packets in them |
+//! | `state.rs` | the state of tiles, and of packets in them |
 //! | `block.rs` | a block: its events, router by router and tick by tick |
-//! | `fetch.rs` | what events will touch is brought into the cache |
-//! | `inputs.rs`, `switches.rs`, `outputs.rs` | what a tile does: input queue and row bus; sub-switch and column buses; column buffer and link |
-//! | `nodes.rs` | Netlink, and what passes between the fabric and hosts |
-//! | `way.rs` | a packet's way: outputs, header and VC hop by hop |
+//! | `fetch.rs` | prefetching |
+//! | `inputs.rs`, `switches.rs`, `outputs.rs` | the stages of a tile: input queue and row bus; sub-switch and column buses; column buffer and link |
+//! | `nodes.rs` | Netlink, and the exchange between network and hosts |
+//! | `way.rs` | a packet's route: outputs, header and VC hop by hop |
 //! | `choice.rs` | routing: candidates and their loads |
-//! | `channel_load.rs` | what links can bear |
-//! | `deadlock.rs` | whether packets could wait for each other in a ring |
-//! | `loads.rs` | loads that routers tell one another |
-//! | `round_trip.rs` | credits held back by what they are late |
-//! | `faults.rs` | what fails, and what is lost by it |
-//! | `link_control.rs` | sets of flits that come wrong and are sent again |
-//! | `failover.rs` | route tables that lead around failures, and when they are changed |
-//! | `tables.rs`, `build.rs`, `report.rs` | constants; building; figures |
+//! | `channel_load.rs` | throughput bound of links |
+//! | `deadlock.rs` | deadlock check |
+//! | `loads.rs` | loads exchanged between routers |
+//! | `round_trip.rs` | credits delayed by measured round trips |
+//! | `faults.rs` | failures, and the packets lost by them |
+//! | `link_control.rs` | link-level retransmission |
+//! | `failover.rs` | rerouting around failures |
+//! | `tables.rs`, `build.rs`, `report.rs` | constants; construction; statistics |
 
 mod block;
 mod build;

@@ -1,5 +1,6 @@
-//! Between nodes and processor tiles: Netlink, which deals the packets of a share's nodes to its tiles by load ("The Netlink block
-//! multiplexes traffic over the processor tiles on a packet-by-packet basis"), and what passes between the fabric and hosts.
+//! The interface between nodes and processor tiles: Netlink, which distributes the packets of a share's nodes
+//! over its tiles by load ("The Netlink block multiplexes traffic over the processor tiles on a
+//! packet-by-packet basis"), and the exchange between network and hosts.
 
 use super::TiledFamily;
 use super::block::TiledBlock;
@@ -19,7 +20,8 @@ impl Family for TiledFamily {
 }
 
 impl<H: Host<TiledFamily>> TiledBlock<H> {
-    /// Hands over what is whole, wakes who asked for it, and asks for packets: each node's in an order that is its own.
+    /// Delivers complete packets, wakes hosts, and pulls packets, in an order that depends on each node
+    /// alone.
     pub(super) fn serve_hosts(&mut self, now: Time) {
         if self.for_hosts.is_empty() {
             return;
@@ -46,7 +48,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.tables.wiring.nodes_at(self.first + router).start + slot as u32 - self.first_node
     }
 
-    /// The block's router of a node, and the node's place there.
+    /// The block's router of a node, and the node's index there.
     fn home(&self, node: u32) -> (u32, usize) {
         let (router, slot) = self.tables.wiring.home(self.first_node + node);
         (router - self.first, slot)
@@ -65,7 +67,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.obey(now);
     }
 
-    /// Does what the host asked for.
+    /// Carries out the host's requests.
     fn obey(&mut self, now: Time) {
         if self.signals.is_empty() {
             return;
@@ -90,7 +92,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.signals.requests = list;
     }
 
-    /// A node takes, or no longer takes, packets of a class: requests, or (`high`) responses.
+    /// A node starts or stops accepting packets of a class: requests, or (`high`) responses.
     fn set_open(&mut self, node: u32, high: bool, open: bool, now: Time) {
         let bit = 1 << u32::from(high);
         let closed = &mut self.closed[node as usize];
@@ -103,7 +105,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// Asks a node for the next packet of an injection FIFO, if there is none at its head.
+    /// Pulls the next packet of a node's injection FIFO if that is empty.
     fn pull(&mut self, node: u32, (router, slot): (u32, usize), fifo: usize, now: Time) {
         let place = node as usize * self.fifos + fifo;
         if self.injecting[place] != NONE {
@@ -129,7 +131,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.obey(now);
     }
 
-    /// Deals the packets of a share's nodes to its tiles, in turn.
+    /// Distributes the packets of a share's nodes over its tiles, in turn.
     pub(super) fn enter_tiles(&mut self, router: u32, share: usize, now: Time) {
         if self.faults.as_ref().is_some_and(|faults| faults.quiesced) {
             return;
@@ -148,15 +150,16 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// The FIFO of a bit of a share, by its place in the array of all.
+    /// The FIFO of a bit of a share, by its index in the array of all.
     fn fifo_of(&self, router: u32, share: usize, bit: usize) -> (u32, usize) {
         let node = self.node(router, share * self.k.nodes_per_share + bit / self.fifos);
         (node, bit % self.fifos)
     }
 
-    /// The tile of a share for the packet of a FIFO: of those with room whose way is free, the one with the least in its queue.
-    /// Otherwise the time to ask again, which is the end of time where only room will help. A packet that finds room nowhere is promised the
-    /// next of its VC in each tile that it may go by.
+    /// The tile of a share for the packet of a FIFO: among those with space and a free input, the one with
+    /// the shortest queue. Otherwise the time to try again, which is the end of time if only freed space will
+    /// help. A packet that finds no space anywhere is promised the next space of its VC in each tile that it
+    /// may use.
     fn pick_tile(&mut self, router: u32, share: usize, bit: usize, now: Time) -> Result<usize, Time> {
         let t = &self.k;
         let (node, fifo) = self.fifo_of(router, share, bit);
@@ -221,12 +224,13 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let slot = share * self.k.nodes_per_share + bit / self.fifos;
         self.calendar.push(now + 1, Event::of_packet(Kind::Fill, router, slot, fifo, 0));
         if was_promised && self.shares[at].waiting != 0 {
-            // Those that were held back may go.
+            // FIFOs that were held back may continue.
             self.wake_share(router, share, now + 1);
         }
     }
 
-    /// Flits have left the input queue of a processor tile, told by its place among those of all shares.
+    /// Flits have left the input queue of a processor tile, identified by its index among those of all
+    /// shares.
     pub(super) fn give_back_entry(
         &mut self,
         router: u32,
@@ -239,7 +243,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         let Constants { shares, tiles_per_share, rules, .. } = self.k;
         let room = &mut self.entries[router as usize * shares * tiles_per_share + place].room;
         room.give_back(vc, flits, rules);
-        // What an act frees is seen a tick later.
+        // Space freed by an action becomes visible a tick later.
         room.leaving = (vc as u8, Leaving::new(flits as u8, busy), now + busy + 1);
         let share = place / tiles_per_share;
         if self.shares[router as usize * shares + share].waiting != 0 {

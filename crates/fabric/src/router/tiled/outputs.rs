@@ -12,7 +12,7 @@ use crate::router::bits::bits;
 use netloom_engine::{Outbox, Time};
 
 impl<H: Host<TiledFamily>> TiledBlock<H> {
-    /// Lets one packet have the link, if it is free.
+    /// Sends one packet on the link, if it is free.
     pub(super) fn act_output(&mut self, router: u32, tile: usize, now: Time, out: &mut Outbox<Message>) {
         let at = router as usize * self.k.tiles + tile;
         let output = &self.outputs[at];
@@ -43,9 +43,10 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// The next queue in turn whose first packet has room at the other end. One that lacks room in its turn is promised the next credits
-    /// of its VC: until it has gone, no other queue's packet may have any, or a long packet could wait for as long as shorter ones come.
-    /// Packets of other VCs may go. Otherwise when to ask again.
+    /// The next queue in turn whose first packet has space at the other end. A packet without space in its
+    /// turn is promised the next credits of its VC: until it has left, no other queue's packet may take any,
+    /// so that a long packet cannot starve behind shorter ones. Packets of other VCs may leave. Otherwise the
+    /// time to try again.
     fn pick_waiting(&mut self, router: u32, tile: usize, now: Time) -> Result<usize, Time> {
         let t = &self.k;
         let at = router as usize * t.tiles + tile;
@@ -80,8 +81,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         found.ok_or(soon)
     }
 
-    /// The next queue in turn whose first packet its node takes. One whose node does not take it in its turn is promised the next time that
-    /// the node takes packets of its class, as room is on links.
+    /// The next queue in turn whose first packet its node accepts. A packet that its node does not accept in
+    /// its turn is promised the next time that the node accepts its class, like space on links.
     fn pick_for_node(&mut self, at: usize) -> Option<usize> {
         let queues = self.k.rows * VCS;
         let buffers = &self.column_buffers[at * queues..][..queues];
@@ -110,7 +111,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         found
     }
 
-    /// Whether a packet's node takes it now.
+    /// Whether a packet's node accepts it now.
     fn takes(&self, header: TiledHeader) -> bool {
         let closed = self.closed[(header.destination() - self.first_node) as usize];
         closed >> (header.class() == Class::Response) as u32 & 1 == 0
@@ -143,7 +144,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         // A link that became free within this tick goes on at once, so that its rate is what it is.
         let takes = u64::from(flits) * flit;
         let start = output.free_at.max(milliticks(now).saturating_sub(999));
-        // It is held until the last flit has come and gone.
+        // It is held until the last flit has arrived and left.
         let end = (start + takes).max(milliticks(cell.tail_at));
         output.free_at = end;
         output.leaving = Leaving::new(cell.flits, tick_from(end).saturating_sub(now));
@@ -165,7 +166,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             let least = self.k.row_ticks + self.k.column_ticks;
             trips.waited(at, u64::from((now.ticks() as u32).wrapping_sub(cell.since)).saturating_sub(least));
         }
-        // What is sent again comes later.
+        // Retransmitted flits arrive later.
         let carried = self.carry(at, start, flits.into(), flit, now);
         let tail = tail.max(tick_from(carried.end));
         let latency = self.k.latency[class] + (carried.start - start).div_ceil(1000);
@@ -190,8 +191,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// The packet that leaves a queue of a column buffer, which is noted as gone, and until when flits of it are there for who sends there:
-    /// what an act frees is seen a tick later.
+    /// The packet that is leaving a queue of a column buffer, recorded as departed, and until when its flits
+    /// still occupy space for the sender: space freed by an action becomes visible a tick later.
     pub(super) fn leaving_column_queue(&self, router: u32, tile: usize, queue: usize) -> (Leaving, Time) {
         let output = &self.outputs[router as usize * self.k.tiles + tile];
         let is_its = usize::from(output.turn) == queue;

@@ -1,4 +1,4 @@
-//! What a block says of itself: its figures, what waits in it, whether it is at rest.
+//! Reports of a block: its statistics, its waiting packets, and whether it is idle.
 
 use super::TiledFamily;
 use super::block::TiledBlock;
@@ -13,14 +13,14 @@ use crate::router::stall::WaitingPacket;
 use crate::router::statistics::{Recorder, Totals};
 use netloom_engine::Time;
 
-/// What a tile's link, or a processor tile's way to its nodes, has carried since counting began.
+/// Traffic of a tile's link, or of a processor tile's path to its nodes, since the statistics were restarted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TileCounts {
-    /// Packets that began to leave.
+    /// Packets that started to leave.
     pub packets: u64,
     /// Their flits.
     pub flits: u64,
-    /// Time that they take, thousandths of a tick.
+    /// Their transmission time, thousandths of a tick.
     pub busy_milliticks: u64,
 }
 
@@ -170,14 +170,14 @@ impl<H: Host<TiledFamily>> RouterBlock for TiledBlock<H> {
 }
 
 impl<H: Host<TiledFamily>> Network<TiledBlock<H>> {
-    /// What has gone wrong so far.
+    /// Counts of failures and errors so far.
     pub fn faults(&mut self) -> FaultCounts {
         let mut sum = FaultCounts::default();
         self.blocks().filter_map(|b| b.faults.as_ref()).for_each(|faults| sum.merge(&faults.counts));
         sum
     }
 
-    /// The first error that each router saw, the first of all first.
+    /// The first error of each router, earliest first.
     pub fn first_errors(&mut self) -> Vec<FirstError> {
         let mut list: Vec<FirstError> = vec![];
         for faults in self.blocks().filter_map(|b| b.faults.as_ref()) {

@@ -1,26 +1,27 @@
-//! Credit round trips (Kim et al. 2008, section 4.3.2): a router measures how long credits of each output take to come back, beyond what the
-//! link takes, and holds back the credits of packets that it sends there by as much, less what it is least for any output. So a
-//! full link is felt by routers before it before the queues between are full. A tiled router gives a credit back when a packet has left
-//! its input queue; what it then waits in sub-switch and column buffer is added, since in their routers it would wait in the input
-//! queue **(ours)**.
+//! Credit round trips (Kim et al. 2008, section 4.3.2): a router measures the round trip of each output's
+//! credits, in excess of the link's own, and delays the credits of packets that it sends there by this
+//! excess, minus the smallest of any output. So upstream routers notice a saturated link before the queues in
+//! between are full. A tiled router returns a credit when a packet has left its input queue; the packet's
+//! later wait in sub-switch and column buffer is added, since in the paper's routers it would wait in the
+//! input queue **(ours)**.
 
 use super::state::VCS;
 use netloom_engine::Time;
 use std::collections::VecDeque;
 
-/// The round trips of the outputs of a block's routers, where credits are held back.
+/// The round trips of the outputs of a block's routers, if credits are delayed.
 #[derive(Default)]
 pub(super) struct RoundTrips {
-    /// By output and VC: when packets were sent whose credits are not yet back. Those of a VC come back in order.
+    /// By output and VC: send times of packets with outstanding credits. Those of a VC return in order.
     sent: Vec<[VecDeque<Time>; VCS]>,
-    /// By output: what the last round trip took beyond the link's, ticks.
+    /// By output: the last round trip in excess of the link's, ticks.
     late: Vec<u32>,
-    /// By output: what the last packet waited in sub-switch and column buffer, ticks.
+    /// By output: the last packet's wait in sub-switch and column buffer, ticks.
     inside: Vec<u32>,
 }
 
 impl RoundTrips {
-    /// Of so many outputs.
+    /// For `outputs` outputs.
     pub fn new(outputs: usize) -> Self {
         RoundTrips {
             sent: (0..outputs).map(|_| Default::default()).collect(),
@@ -34,18 +35,19 @@ impl RoundTrips {
         self.sent[output][vc].push_back(now);
     }
 
-    /// Its credit has come back, over a link whose round trip takes so long by itself.
+    /// A credit has returned, over a link whose own round trip is `link`.
     pub fn came_back(&mut self, output: usize, vc: usize, now: Time, link: u64) {
         let sent = self.sent[output][vc].pop_front().expect("a packet for each credit");
         self.late[output] = (now - sent).saturating_sub(link) as u32;
     }
 
-    /// A packet leaves by an output, before which it has waited so long inside the router since its credit was given back.
+    /// A packet leaves through an output, after waiting `ticks` inside the router since its credit was
+    /// returned.
     pub fn waited(&mut self, output: usize, ticks: u64) {
         self.inside[output] = ticks as u32;
     }
 
-    /// How long a credit is held back of a packet for this output, of a router with these.
+    /// The delay of the credit for a packet to this output, of a router with `outputs`.
     pub fn held_back(&self, output: usize, outputs: std::ops::Range<usize>) -> u64 {
         let late = |output: usize| self.late[output] + self.inside[output];
         let least = outputs.map(late).min().unwrap_or(0);

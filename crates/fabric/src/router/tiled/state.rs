@@ -1,4 +1,5 @@
-//! What a block keeps of its routers: tiles' input queues, sub-switches and column buffers, and the packets in them.
+//! The state of a block's routers: tiles' input queues, sub-switches and column buffers, and the packets in
+//! them.
 
 use super::header::TiledHeader;
 use crate::router::bits::bits;
@@ -6,33 +7,34 @@ use netloom_engine::Time;
 
 /// No packet; no neighbour.
 pub(super) const NONE: u32 = u32::MAX;
-/// As a router at the other end of a link: bit that says it is in another block; then 15 bits of lane and 16 of the router there.
+/// As a router at the other end of a link: the bit that marks it as in another block; then 15 bits of lane
+/// and 16 of the router there.
 pub(super) const REMOTE: u32 = 1 << 31;
-/// Most VCs of a port.
+/// Maximum number of VCs of a port.
 pub(super) const VCS: usize = crate::config::TILED_VCS_MAX as usize;
 
 /// A packet in a router.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cell {
     pub header: TiledHeader,
-    /// When its last flit is where its head stands.
+    /// When its last flit arrives where its head is.
     pub tail_at: Time,
-    /// The next in its queue, if it is not the last; the last, if it is the first.
+    /// The next packet in its queue, if it is not the last; the last one, if it is the first.
     pub next: u32,
     pub last: u32,
-    /// The tile by which it leaves this router.
+    /// The tile through which it leaves this router.
     pub out: u8,
-    /// The VC by which it came, and by which it leaves.
+    /// The VC on which it arrived, and on which it leaves.
     pub came: u8,
     pub vc: u8,
     pub flits: u8,
-    /// Links behind it.
+    /// Links traversed.
     pub hops: u8,
-    /// When it took the row bus, the lower bits: where credit round trips are measured.
+    /// When it took the row bus, lower bits: for measuring credit round trips.
     pub since: u32,
 }
 
-/// A queue of packets: its first one, [`NONE`] when empty.
+/// A queue of packets: its first packet, [`NONE`] when empty.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Queue(u32);
 
@@ -44,7 +46,7 @@ impl Queue {
         (self.0 != NONE).then_some(self.0)
     }
 
-    /// Adds a packet; whether it is the only one.
+    /// Adds a packet; returns whether it is the only one.
     #[inline]
     pub fn push(&mut self, packet: u32, cells: &mut [Cell]) -> bool {
         let alone = self.0 == NONE;
@@ -58,7 +60,7 @@ impl Queue {
         alone
     }
 
-    /// Takes the first packet.
+    /// Removes the first packet.
     #[inline]
     pub fn pop(&mut self, cells: &mut [Cell]) -> u32 {
         debug_assert!(self.0 != NONE, "an empty queue");
@@ -74,23 +76,23 @@ impl Queue {
     }
 }
 
-/// A queue of a sub-switch or a column buffer, and what must be known of its first packet to arbitrate. What room is left in it, who
-/// fills it knows.
+/// A queue of a sub-switch or column buffer, and the fields of its first packet needed for arbitration. Its
+/// free space is tracked by the upstream stage.
 #[derive(Clone, Copy)]
 pub(super) struct Buffer {
     pub queue: Queue,
-    /// Of the first packet: flits, the VC by which it leaves, the tile.
+    /// Of the first packet: flits, outgoing VC, tile.
     pub flits: u8,
     pub vc: u8,
     pub out: u8,
-    /// Of a sub-switch: the row to which the last packet left.
+    /// In a sub-switch: the row to which the last packet left.
     pub left_to: u8,
 }
 
 impl Buffer {
     pub const EMPTY: Buffer = Buffer { queue: Queue::EMPTY, flits: 0, vc: 0, out: 0, left_to: 0 };
 
-    /// Notes what is first now; whether anything is.
+    /// Updates the fields of the first packet; returns whether there is one.
     #[inline]
     pub fn note_first(&mut self, cells: &[Cell]) -> bool {
         let Some(first) = self.queue.first() else { return false };
@@ -100,7 +102,7 @@ impl Buffer {
     }
 }
 
-/// What an input's arbiter must know of the first packet of a VC.
+/// The fields of a VC's first packet that an input's arbiter needs.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Head {
     pub out: u8,
@@ -113,32 +115,32 @@ pub(super) struct Input {
     /// By VC.
     pub queues: [Queue; VCS],
     pub heads: [Head; VCS],
-    /// What room is left for its packets in the row's sub-switches, flits: by column and VC.
+    /// Free space for its packets in the row's sub-switches, flits: by column and VC.
     pub room: [u8; 64],
-    /// VCs with a packet at their head, and those of them whose head has been routed.
+    /// VCs that hold a packet, and those of them whose head has been routed.
     pub waiting: u8,
     pub routed: u8,
-    /// The VC that was served last.
+    /// The VC served last.
     pub turn: u8,
-    /// Whether a head lacks room in its sub-switch.
+    /// Whether a head lacks space in its sub-switch.
     pub blocked: bool,
-    /// Where its packets may be leaving sub-switches.
+    /// The sub-switches that its packets may be leaving.
     pub gone: Gone,
-    /// When the row bus is free, and when the tile is to be looked at again.
+    /// When the row bus is free, and when the tile is to act again.
     pub free_at: Time,
     pub wake_at: Time,
 }
 
-/// Of which columns' sub-switches the packets of an input may be leaving, a bit each above 24 bits of the time when the last of them has gone:
-/// what an input would otherwise have to look up far away, mostly to find nothing. It may say yes where there is nothing, never no where
-/// there is.
+/// The columns whose sub-switches the packets of an input may be leaving, one bit each above 24 bits of the
+/// time when the last of them has left: an input would otherwise have to look this up far away, mostly in
+/// vain. False positives are possible, false negatives are not.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Gone(u32);
 
 impl Gone {
     const TIME: u32 = (1 << 24) - 1;
 
-    /// Whether that time is to come, or long past.
+    /// Whether that time is in the future, or long past.
     #[inline]
     fn is_ahead(self, now: Time) -> bool {
         let ahead = self.0.wrapping_sub(now.ticks() as u32) & Self::TIME;
@@ -151,7 +153,7 @@ impl Gone {
         self.0 >> (24 + column) & 1 != 0 && self.is_ahead(now)
     }
 
-    /// A packet leaves that of a column until `until`, 2^23 ticks from now at most.
+    /// A packet is leaving a column's sub-switch until `until`, at most 2^23 ticks from now.
     #[inline]
     pub fn leaves(&mut self, column: usize, until: Time, now: Time) {
         let until = until.ticks() as u32 & Self::TIME;
@@ -161,10 +163,11 @@ impl Gone {
     }
 }
 
-/// The buses of a tile's sub-switch to the rows of its column have arrays of the block, and so have its queues. This is the rest.
+/// State of a tile's sub-switch, except for its queues and its buses to the rows of its column, which are in
+/// arrays of the block.
 #[derive(Clone, Default)]
 pub(super) struct SubSwitch {
-    /// Rows for which a head lacks room in the column buffer.
+    /// Rows whose column buffer lacks space for a head.
     pub blocked: u16,
     pub wake_at: Time,
 }
@@ -172,38 +175,38 @@ pub(super) struct SubSwitch {
 /// The bus from a sub-switch to a row of its column.
 #[derive(Clone, Default)]
 pub(super) struct Bus {
-    /// The queues (a bit each) whose first packet goes there.
+    /// The queues (one bit each) whose first packet goes there.
     pub wanted: u64,
     pub free_at: Time,
-    /// The queue served last, and what it sends.
+    /// The queue served last, and the packet that it sends.
     pub turn: u8,
     pub leaving: Leaving,
-    /// What room is left for its packets in the column buffer, flits: by VC.
+    /// Free space for its packets in the column buffer, flits: by VC.
     pub room: [u8; VCS],
-    /// The queues to whose first packets the next room of their VCs is promised.
+    /// The queues whose first packets are promised the next free space of their VCs.
     pub promised: u64,
 }
 
-/// The first tick that is not before so many thousandths of one.
+/// Rounds thousandths of a tick up to ticks.
 #[inline]
 pub(super) fn tick_from(milliticks: u64) -> Time {
     Time::at(milliticks.div_ceil(1000))
 }
 
-/// A tick in thousandths of one.
+/// Converts a tick to thousandths.
 #[inline]
 pub(super) fn milliticks(time: Time) -> u64 {
     time.ticks() * 1000
 }
 
-/// The queues of a mask in turn: those behind the one served last come first.
+/// The queues of a mask in round-robin order: those after the one served last come first.
 #[inline]
 pub(super) fn in_turn(waiting: u64, last: u8) -> impl Iterator<Item = usize> {
     let behind = waiting & (!1 << last);
     bits(behind).chain(bits(waiting & !behind))
 }
 
-/// A packet that leaves a queue: its flits, and the ticks that they take.
+/// A packet that is leaving a queue: its flits, and the ticks that they take.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Leaving {
     pub flits: u8,
@@ -216,8 +219,8 @@ impl Leaving {
         Leaving { flits, ticks: ticks.clamp(1, u16::MAX.into()) as u16 }
     }
 
-    /// Flits that are still there at the end of this tick, where the last goes in the one before `until`. Where some are late the first goes
-    /// at once all the same, and the others evenly.
+    /// Flits still in the queue at the end of this tick; the last one leaves in the tick before `until`. If
+    /// some are delayed, the first still leaves at once, and the others evenly.
     #[inline]
     pub fn left(self, until: Time, now: Time) -> u32 {
         let to_go = until.saturating_sub(now + 1) as u32;
@@ -225,12 +228,12 @@ impl Leaving {
         if flits >= ticks || flits < 2 {
             return (flits * to_go).div_ceil(ticks).min(flits);
         }
-        // To the nearest, but the last is there to the end.
+        // Rounded to nearest, but the last flit stays to the end.
         let even = (2 * (flits - 1) * to_go + ticks - 1) / (2 * (ticks - 1));
         even.clamp(to_go.min(1), flits)
     }
 
-    /// When no more than so many are left.
+    /// When at most this number is left.
     #[inline]
     pub fn when_left(self, until: Time, left: u32) -> Time {
         let (flits, ticks) = (u32::from(self.flits), u32::from(self.ticks).max(1));
@@ -245,30 +248,32 @@ impl Leaving {
     }
 }
 
-/// The room of an input queue, as far as whoever sends there knows: a VC has some of its own, and all share the rest ("Dynamic
-/// per-virtual channel input buffering"). Of that a VC may have so many times what is left of it: one alone has nearly all, and some
-/// is always left for others **(ours: the dynamic threshold of Choudhury and Hahne 1998)**. Were it not, a VC that stands still would take all
-/// and leave the others too little for a long link.
+/// The sender's view of the space in an input queue: each VC has some reserved, and all share the rest
+/// ("Dynamic per-virtual channel input buffering"). A VC may use a fixed multiple of the shared space that is
+/// left: one VC alone gets nearly all of it, and some always remains for others **(ours: the dynamic
+/// threshold of Choudhury and Hahne 1998)**. Without this a stalled VC would take all of it and leave the
+/// others too little for a long link.
 #[derive(Clone)]
 pub(super) struct Room {
-    /// Flits there, by VC.
+    /// Flits in the queue, by VC.
     pub used: [u16; VCS],
-    /// What is left of what all VCs share.
+    /// Shared space that is left.
     pub shared: u32,
-    /// Flits there in all.
+    /// Flits in the queue, total.
     pub all: u16,
-    /// The VC from which a packet leaves there, already given back, and when its last flit goes.
+    /// The VC of a packet that is leaving the queue and whose space is already returned, and when its last
+    /// flit leaves.
     pub leaving: (u8, Leaving, Time),
 }
 
 impl Room {
-    /// Whether there is room.
+    /// Whether there is space.
     #[inline]
     pub fn has(&self, vc: usize, flits: u32, rules: Rules) -> bool {
         Self::is_enough(self.used[vc].into(), flits, self.shared, rules)
     }
 
-    /// Whether there is room for a VC that uses so much.
+    /// Whether there is space for a VC that uses this much.
     #[inline]
     fn is_enough(used: u32, flits: u32, shared: u32, rules: Rules) -> bool {
         let will = beyond(used + flits, rules.reserved);
@@ -276,7 +281,7 @@ impl Room {
         more == 0 || more <= shared && will <= rules.times * (shared - more)
     }
 
-    /// The tick from which there is room, while a packet leaves, as far as is known now.
+    /// The tick from which there is space, while a packet leaves, as far as is known.
     #[inline]
     pub fn has_at(&self, vc: usize, flits: u32, rules: Rules, now: Time) -> Option<Time> {
         if !self.has(vc, flits, rules) {
@@ -287,7 +292,7 @@ impl Room {
             return Some(now);
         }
         let from = usize::from(from);
-        // With so many still there.
+        // With this number of flits still in the queue.
         let fits = |there: u32| {
             let used = u32::from(self.used[from]);
             let more = beyond(used + there, rules.reserved) - beyond(used, rules.reserved);
@@ -302,7 +307,7 @@ impl Room {
         Some(leaving.when_left(until, fitting).max(now + 1))
     }
 
-    /// Takes room.
+    /// Takes space.
     #[inline]
     pub fn take(&mut self, vc: usize, flits: u32, rules: Rules) {
         let reserved = rules.reserved;
@@ -312,7 +317,7 @@ impl Room {
         self.all += flits as u16;
     }
 
-    /// Gives room back.
+    /// Returns space.
     #[inline]
     pub fn give_back(&mut self, vc: usize, flits: u32, rules: Rules) {
         let reserved = rules.reserved;
@@ -322,23 +327,23 @@ impl Room {
         self.all -= flits as u16;
     }
 
-    /// Flits there in all.
+    /// Total flits in the queue.
     #[inline]
     pub fn in_all(&self) -> u32 {
         self.all.into()
     }
 }
 
-/// How the VCs of an input queue share it.
+/// Division of an input queue among its VCs.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
-    /// Flits kept for each.
+    /// Flits reserved for each VC.
     pub reserved: u32,
-    /// How many times what is left of the shared room one may have of it.
+    /// The multiple of the remaining shared space that one VC may use.
     pub times: u32,
 }
 
-/// What a VC with so much in an input queue has of its shared room.
+/// The part of the shared space used by a VC with this number of flits in the queue.
 #[inline]
 fn beyond(used: u32, reserved: u32) -> u32 {
     used.saturating_sub(reserved)
@@ -347,40 +352,42 @@ fn beyond(used: u32, reserved: u32) -> u32 {
 /// A tile's column buffer and its link. Its queues are in arrays of the block.
 #[derive(Clone)]
 pub(super) struct Output {
-    /// Queues with a packet, a bit each.
+    /// Queues that hold a packet, one bit each.
     pub waiting: u64,
     /// When the link is free, thousandths of a tick.
     pub free_at: u64,
     pub wake_at: Time,
-    /// Room at the other end.
+    /// Space at the other end.
     pub room: Room,
-    /// Flits in this router that are to leave here, by VC and in all.
+    /// Flits in this router that are to leave here, by VC and total.
     pub load: [u16; VCS],
     pub load_all: u16,
-    /// The router at the other end: [`NONE`] for nodes or nobody; see [`REMOTE`]. Its tile; its number in the machine.
+    /// The router at the other end: [`NONE`] for nodes or an unconnected port; see [`REMOTE`]. Its tile; its
+    /// number in the machine.
     pub to: u32,
     pub to_tile: u8,
     pub to_number: u32,
     /// Class of the link.
     pub class: u8,
-    /// The queue served last, and what it sends.
+    /// The queue served last, and the packet that it sends.
     pub turn: u8,
     pub leaving: Leaving,
-    /// The queues to whose first packets the next room of their VCs, or the next turn of their nodes to take packets, is promised.
+    /// The queues whose first packets are promised the next free space of their VCs, or their nodes' next
+    /// turn to accept packets.
     pub promised: u64,
-    /// Statistics of the link: what it has carried.
+    /// Statistics of the link.
     pub packets: u32,
     pub flits: u64,
 }
 
-/// The way from the nodes of a share into one of their processor tiles.
+/// The path from the nodes of a share to one of their processor tiles.
 #[derive(Clone)]
 pub(super) struct Entry {
     /// When it is free, thousandths of a tick.
     pub free_at: u64,
-    /// Room in the tile's input queue.
+    /// Space in the tile's input queue.
     pub room: Room,
-    /// By VC: the injection FIFO of the share to whose packet the next room is promised, or [`NOBODY`].
+    /// By VC: the injection FIFO of the share whose packet is promised the next space, or [`NOBODY`].
     pub promised: [u8; VCS],
 }
 
@@ -390,13 +397,13 @@ pub(super) const NOBODY: u8 = u8::MAX;
 /// Nodes that share processor tiles.
 #[derive(Clone, Default)]
 pub(super) struct Share {
-    /// Injection FIFOs with a packet that waits for a tile: a bit each, by node and FIFO.
+    /// Injection FIFOs with a packet that waits for a tile: one bit each, by node and FIFO.
     pub waiting: u64,
     pub turn: u8,
     pub wake_at: Time,
 }
 
-/// What a router has to do in this tick, a bit a share or tile.
+/// A router's pending work in this tick, one bit per share or tile.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Due {
     pub shares: u64,
@@ -427,7 +434,7 @@ mod tests {
         let mut leaving: Vec<(usize, Time)> = vec![];
         let mut now = Time::ZERO;
         for i in 0..100_000u64 {
-            // Now and then a long rest.
+            // A long pause from time to time.
             now += i * 7 % 11 + if i % 5000 == 0 { 3 << 22 } else { 0 };
             let (column, until) = ((i * 5 % 8) as usize, now + 1 + i * 13 % 40);
             leaving.retain(|leaves| leaves.1 > now);
@@ -498,7 +505,7 @@ mod tests {
             }
             taken
         };
-        // Three times as much as is left; the next VC three times what is left then.
+        // Three times the space that is left; the next VC three times what is left then.
         assert_eq!(fill(&mut room, 0), 14 + 75);
         assert_eq!(fill(&mut room, 1), 14 + 18);
         assert!(room.has(2, 14 + 4, rules) && !room.has(2, 14 + 7, rules));

@@ -1,4 +1,5 @@
-//! A tile's sub-switch: 64 queues, one for each of its row's inputs and each VC, and the buses to the column buffers of its column.
+//! A tile's sub-switch: 64 queues, one for each input of its row and each VC, and the buses to the column
+//! buffers of its column.
 
 use super::TiledFamily;
 use super::block::TiledBlock;
@@ -12,13 +13,13 @@ use crate::router::bits::bits;
 use netloom_engine::{Time, prefetch};
 
 impl<H: Host<TiledFamily>> TiledBlock<H> {
-    /// Lets a packet have each bus that is free and wanted.
+    /// Grants each free and requested bus to a packet.
     pub(super) fn act_switch(&mut self, router: u32, tile: usize, now: Time) {
         let (rows, tiles) = (self.k.rows, self.k.tiles);
         let at = router as usize * tiles + tile;
         let mut next = Time::MAX;
-        // A queue is read by one bus at a time: those that are, and when the first of them no longer is. All buses in one pass without
-        // branches, since nobody can foresee which are busy.
+        // A queue is read by one bus at a time: finds the queues being read, and when the first of them is
+        // free again. All buses in one pass without branches, since it is unpredictable which are busy.
         let (mut leaving, mut gone) = (0u64, Time::MAX);
         let (mut wanted, mut busy) = (0u32, 0u32);
         for (row, bus) in self.buses[at * rows..][..rows].iter().enumerate() {
@@ -51,9 +52,10 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         }
     }
 
-    /// The next queue in turn whose first packet wants this row and has room in the column buffer there. One that lacks room in its turn is
-    /// promised the next room of its VC: until it has gone, no other queue's packet may have any. Otherwise when to ask again: where flits
-    /// are leaving there, room will do soon.
+    /// The next queue in turn whose first packet goes to this row and has space in the column buffer there. A
+    /// packet without space in its turn is promised the next space of its VC: until it has left, no other
+    /// queue's packet may take any. Otherwise the time to try again: if flits are leaving there, space will
+    /// soon suffice.
     fn pick_queue(
         &mut self,
         router: u32,
@@ -97,8 +99,8 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         found.ok_or(soon)
     }
 
-    /// The packet that leaves a queue of a sub-switch, which is noted as gone, and until when flits of it are there for who sends there:
-    /// what an act frees is seen a tick later.
+    /// The packet that is leaving a queue of a sub-switch, recorded as departed, and until when its flits
+    /// still occupy space for the sender: space freed by an action becomes visible a tick later.
     pub(super) fn leaving_row_queue(&self, router: u32, tile: usize, queue: usize) -> (Leaving, Time) {
         let Constants { tiles, rows, columns, .. } = self.k;
         let at = router as usize * tiles + tile;
@@ -134,7 +136,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 self.wake_switch(router, tile, now + busy);
             }
         }
-        // In the column buffer there, the queue for what comes from this row.
+        // The queue in that column buffer for packets from this row.
         let (here, column) = (self.k.row(tile), self.k.column(tile));
         let event = Event::of_packet(Kind::Buffered, router, row * columns + column, here * VCS + vc, packet);
         self.calendar.push(now + column_ticks, event);
@@ -149,7 +151,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
         self.more_row_room(router, here * columns + queue / VCS, from, (flits, now + busy + 1), now);
     }
 
-    /// The column buffer of a row has more room for what comes from a sub-switch by a VC.
+    /// A row's column buffer has more space for a sub-switch's packets on a VC.
     pub(super) fn more_column_room(
         &mut self,
         router: u32,

@@ -1,4 +1,4 @@
-//! A network's constants in the form that the path of a packet needs.
+//! Constants of a network in the form that the path of a packet needs.
 
 use super::state::{Leaving, Room, Rules, VCS};
 use crate::config::{LinkClass, SwitchedTopology, TiledConfig};
@@ -10,27 +10,27 @@ use crate::topology::fat_tree::FatTree;
 use crate::topology::wiring::Wiring;
 use netloom_engine::Time;
 
-/// Most classes of links.
+/// Maximum number of link classes.
 pub(super) const CLASSES: usize = 4;
 
-/// What all routers of a network have in common.
+/// State shared by all routers of a network.
 pub(super) struct Tables {
     pub config: TiledConfig,
     pub wiring: Wiring,
     pub routes: Routes,
     pub constants: Constants,
-    /// Whether they lead around failures, so that not every way that is drawn leads on.
+    /// Whether they route around failures, so that not every drawn route exists.
     pub is_patched: bool,
 }
 
-/// The numbers that every step of a packet needs.
+/// The constants for each step of a packet.
 #[derive(Clone, Copy)]
 pub(super) struct Constants {
-    /// Rows and columns of tiles, and tiles: some may have neither link nor node.
+    /// Rows and columns of tiles, and tiles; some may have neither link nor node.
     pub rows: usize,
     pub columns: usize,
     pub tiles: usize,
-    /// Row and column of each tile: looked up, since divisions are long.
+    /// Row and column of each tile: a table, since divisions are slow.
     row_of: [u8; 64],
     column_of: [u8; 64],
     /// Tiles of links come first, global links behind the others; then the tiles of each share of nodes.
@@ -43,15 +43,15 @@ pub(super) struct Constants {
     pub shares: usize,
     pub nodes_per_share: usize,
     pub tiles_per_share: usize,
-    /// VCs of a class, and of both.
+    /// VCs of a class, and of both classes.
     pub vcs: usize,
     pub all_vcs: usize,
     /// VCs that a packet of the first group may use before its first global link, less one: where PAR has a VC more.
     pub extra: u32,
-    /// How the VCs of an input queue share it, and the flits that are not one VC's.
+    /// How the VCs of an input queue share it, and its shared flits.
     pub rules: Rules,
     pub shared: u32,
-    /// Flits that a bus takes a tick.
+    /// Flits per tick on a bus.
     pub bus: u32,
     pub route_ticks: u64,
     pub row_ticks: u64,
@@ -154,7 +154,7 @@ fn in_flight(config: &TiledConfig, link: &LinkClass) -> u32 {
 }
 
 impl Constants {
-    /// The room of an input queue of which nothing is used.
+    /// The space of an empty input queue.
     pub fn room(&self) -> Room {
         Room { used: [0; VCS], shared: self.shared, all: 0, leaving: (0, Leaving::default(), Time::ZERO) }
     }

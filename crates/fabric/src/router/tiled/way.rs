@@ -1,32 +1,35 @@
-//! A packet's way, hop by hop: the outputs that the route tables give, and what its header and its VC become.
+//! A packet's route, hop by hop: the outputs that the route tables give, and the changes of its header and
+//! VC.
 //!
-//! The way of a non-minimal packet of a dragonfly leads "up" to a router or group at random and from there "down" to its destination,
-//! both minimally ("Cray XC Routing"). Its VC counts the stretches of the way, so that no packet waits for one that is less far:
+//! The route of a non-minimal packet of a dragonfly leads "up" to a random router or group and from there
+//! "down" to its destination, both minimally ("Cray XC Routing"). Its VC counts the completed legs of the
+//! route, so that no packet waits for one that is less advanced:
 //!
-//! | stretch | VC |
+//! | leg | VC |
 //! |---|---|
 //! | first group | 0 |
 //! | first global link | 0 |
-//! | second group up to the router at random | 1 |
+//! | second group up to the random router | 1 |
 //! | second group down | 2 |
 //! | second global link | 2 |
 //! | last group | 3 |
 //!
-//! **(ours: the paper gives four VCs, not what each is for.)** PAR, which may change its mind in the first group, has one VC more there,
-//! and what follows is one higher. Where UGAL-L tells the queues of minimal packets from others' (`vc_discrimination`), minimal ones take VC 2 up to their
-//! global link and over it, and VC 3 in the last group. In a fat tree all ways lead up and then down, for which one VC does. On a torus each part of a way, to the
-//! router at random and on from there, has two VCs: up to the dateline of a ring, and from there on.
+//! **(ours: the paper gives four VCs, not their use.)** PAR, which may reconsider in the first group, has one
+//! more VC there, and all later VCs are one higher. If UGAL-L distinguishes the queues of minimal packets
+//! from those of others (`vc_discrimination`), minimal ones take VC 2 up to their global link and over it,
+//! and VC 3 in the last group. In a fat tree all routes lead up and then down, which needs one VC. On a torus
+//! each leg, to the random router and on from there, has two VCs: up to the dateline of a ring, and after it.
 
 use super::header::{Class, Mode, TiledHeader};
 use super::tables::Tables;
 use crate::config::VcDiscrimination;
 use crate::routing::{Routes, Target};
 
-/// By way of whom a packet goes: a router, or (`true`) a group.
+/// A packet's intermediate: a router, or (`true`) a group.
 pub(super) type Via = Option<(u32, bool)>;
 
 impl Tables {
-    /// The header of a packet that has come to a router: behind the router or group at random, if this is it.
+    /// The header of a packet that has arrived at a router: past the intermediate, if this is it.
     #[inline]
     pub fn come_to(&self, header: TiledHeader, router: u32) -> TiledHeader {
         let is_there = |(to, is_group)| to == if is_group { self.wiring.group(router) } else { router };
@@ -38,7 +41,8 @@ impl Tables {
         header.with_via(None).at_level(level).at_stage(0)
     }
 
-    /// The outputs on minimal ways to where a packet goes next, which is not this router. None only where links have failed.
+    /// The outputs on minimal routes to a packet's next target, which is not this router. 0 only after
+    /// failures.
     #[inline]
     pub fn ways(&self, router: u32, via: Via, home: u32, stage: usize) -> u64 {
         let target = match via {
@@ -49,12 +53,13 @@ impl Tables {
         let ports = self.routes.ports(&self.wiring, router, target, stage);
         debug_assert!(
             ports != 0 || self.is_patched,
-            "no way from router {router} to {target:?} at stage {stage}"
+            "no route from router {router} to {target:?} at stage {stage}"
         );
         ports
     }
 
-    /// Whether a packet that goes by way of a router or group, if it has a way there, then has one on to its destination's router.
+    /// Whether a packet with a route to an intermediate router or group then has a route on to its
+    /// destination's router.
     #[inline]
     pub fn leads_on(&self, (by, is_group): (u32, bool), home: u32) -> bool {
         match &self.routes {
@@ -74,8 +79,9 @@ impl Tables {
         if header.class() == Class::Response { k.all_vcs - k.vcs } else { 0 }
     }
 
-    /// A packet's header once it is settled by way of whom it goes to another group. Where minimal packets are to be told from others they begin
-    /// where the last stretch of the others' ways does, in VCs behind theirs: no ring can come of it.
+    /// A packet's header once its intermediate on the route to another group is decided. If minimal packets
+    /// are distinguished from others, they start where the last leg of the others' routes does, in later VCs:
+    /// this cannot create a cycle.
     #[inline]
     pub fn settled(&self, header: TiledHeader, via: Via) -> TiledHeader {
         let tells = self.config.routing.vc_discrimination != VcDiscrimination::Off;
@@ -85,7 +91,7 @@ impl Tables {
         header.with_via(via)
     }
 
-    /// The stage of a packet behind a link, if it is a local one of a dragonfly's.
+    /// The stage of a packet after a link, if that is a dragonfly's local link.
     #[inline]
     pub fn stage_after(&self, router: u32, port: usize, class: usize) -> usize {
         match &self.routes {
@@ -96,7 +102,8 @@ impl Tables {
         }
     }
 
-    /// A packet's header as the router behind the link at a router's port, of this class, sees it, and the VC of the link.
+    /// A packet's header as seen by the router behind the link at a router's port, of this class, and the VC
+    /// of the link.
     #[inline]
     pub fn leave(
         &self,
@@ -109,7 +116,7 @@ impl Tables {
             Routes::Dragonfly(routes) => routes,
             Routes::FatTree(_) => return (header, first),
             Routes::Torus(routes) => {
-                // Behind the dateline of the ring that it is in.
+                // Past the dateline of its current ring.
                 let was = header.stage() == 2 * class + 2;
                 let crossed = usize::from(was || routes.crosses(router, port, class));
                 let second = usize::from(header.level() > self.constants.extra);
@@ -132,7 +139,8 @@ mod tests {
     use super::*;
     use crate::config::TiledConfig;
 
-    /// The VC of each link of a packet's way, and what the link is of: group, links between groups behind it, and whether its root is.
+    /// The VC of each link of a packet's route, and the kind of link: local or global, number of preceding
+    /// global links, and whether the intermediate has been passed.
     fn links(tables: &Tables, from: u32, via: Via, home: u32) -> Vec<(bool, usize, bool, usize)> {
         let w = &tables.wiring;
         let mut header = TiledHeader::new(w.nodes_at(home).start, 1, Class::Request, Mode::Valiant, 0);
@@ -153,7 +161,7 @@ mod tests {
         }
     }
 
-    /// The table above, for the packets of all pairs of some routers by way of some others.
+    /// The table above, for the packets of all pairs of a set of routers through some others.
     #[test]
     fn vcs_count_the_stretches_of_a_way() {
         for extra in [0, 1] {
@@ -163,7 +171,7 @@ mod tests {
             let mut met = [0; 8];
             for (from, root, home) in (0..3000).map(|i| (i * 7 % 288, i * 31 % 288, i * 101 % 288)) {
                 let group = |router| tables.wiring.group(router);
-                // Within a group the root is of it.
+                // Within a group the intermediate is in that group.
                 if root == from || root == home || group(from) == group(home) && group(root) != group(from) {
                     continue;
                 }
@@ -172,7 +180,7 @@ mod tests {
                     let stretch = match (is_global, globals, is_down) {
                         (false, 0, false) => 0,
                         (true, 0, false) => extra,
-                        // Down from a root of the first group.
+                        // Down from an intermediate in the first group.
                         (false, 0, true) => 1 + extra,
                         (true, 0, true) => 2 + extra,
                         (false, 1, false) => 1 + extra,

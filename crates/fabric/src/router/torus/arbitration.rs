@@ -1,5 +1,5 @@
-//! The three phases of arbitration (section 2), once a tick and node: each packet's direction and VC; each receiver's
-//! request; each sender's grant.
+//! The three phases of arbitration (section 2), once per tick and node: each packet's direction and VC; each
+//! receiver's request; each sender's grant.
 
 use super::TorusFamily;
 use super::shared::Shared;
@@ -20,9 +20,9 @@ struct Request {
     high: bool,
 }
 
-/// A packet that has won its link.
+/// A packet that has been granted its link.
 pub(super) struct Grant {
-    /// The receiver that it comes from; an injection FIFO if there is none.
+    /// The receiver that holds it; `None` for an injection FIFO.
     pub from: Option<usize>,
     /// Its slot there, or the FIFO.
     pub slot: usize,
@@ -40,13 +40,13 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
     }
 
-    /// The same of one that is not quiet.
+    /// The same for a node that is not quiet.
     #[inline(never)]
     fn contend(&mut self, n: &mut Node<P>, now: Time, out: &mut Outbox<Message>) {
-        // Directions in which anything at all is offered.
+        // Directions with any tokens.
         let offered = n.open & n.any_ok;
         if n.standing == 1 && n.bypassing != 0 && n.waiting == 0 && !self.tables.gap {
-            // Nearly always so under light load.
+            // The usual case under light load.
             let port = n.bypassing.trailing_zeros() as usize;
             self.serve_one(n, port, BYPASS, offered, now, out);
         } else {
@@ -57,13 +57,13 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
     }
 
-    /// The same, with more than one packet to look at.
+    /// The same with more than one packet to look at.
     #[inline]
     fn compare(&mut self, n: &mut Node<P>, offered: u16, now: Time, out: &mut Outbox<Message>) {
         let bypassing = n.bypassing;
-        bits(bypassing).for_each(|port| n.wishes.add(port, BYPASS, n.receivers[port].heads[BYPASS]));
+        bits(bypassing).for_each(|port| n.requested.add(port, BYPASS, n.receivers[port].heads[BYPASS]));
         let finding = if self.tables.gap { self.finding(n) } else { 0 };
-        let asking = n.wishes.towards_any(offered).and_also(n.wishes.local());
+        let asking = n.requested.towards_any(offered).and_also(n.requested.local());
         let entering = if n.waiting == 0 { 0 } else { n.entering(offered) };
         if entering == 0
             && let Some((port, slot)) = asking.single()
@@ -77,11 +77,11 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             self.note_stalls(n, finding);
         }
         if bypassing != 0 {
-            n.wishes.clear(BYPASS);
+            n.requested.clear(BYPASS);
         }
     }
 
-    /// The three phases where one head only has something to ask for.
+    /// The three phases if only one head may request.
     #[inline]
     fn serve_one(
         &mut self,
@@ -95,18 +95,18 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let t = &self.tables;
         let mask = if n.paths[port] < t.paths { offered } else { 0 };
         let head = n.receivers[port].heads[slot];
-        let ways = n.receiver_ways(t, port, slot, head, mask);
-        if ways == Header::LOCAL {
+        let directions = n.receiver_directions(t, port, slot, head, mask);
+        if directions == Header::LOCAL {
             self.grant_reception(n, port, slot, now);
-        } else if ways != 0 {
-            let (to, vc) = n.choose_direction(t, ways, head);
+        } else if directions != 0 {
+            let (to, vc) = n.choose_direction(t, directions, head);
             let vc = n.vc(to as usize, vc);
             let entry = self.take_head(n, port, slot, now);
             self.grant_link(n, Grant { from: Some(port), slot, to: to.into(), vc, entry }, now, out);
         }
     }
 
-    /// The three phases, for slots of receivers and injection FIFOs that may have something to ask for.
+    /// The three phases, for slots of receivers and injection FIFOs that may request.
     fn serve(
         &mut self,
         n: &mut Node<P>,
@@ -120,7 +120,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let mut delivered = 0u16;
         let mut contenders = [0u16; P];
         let mut requests = [Request::default(); P];
-        // Slots that could take something, and have not got it yet: they ask again in the next tick.
+        // Slots that could move but were not served: they request again in the next tick.
         let mut able = SlotSet::EMPTY;
         let t = &self.tables;
         while let Some((port, some)) = asking.next_receiver() {
@@ -128,7 +128,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             let mut slots = 0u8;
             for slot in bits(some) {
                 let head = n.receivers[port].heads[slot];
-                slots |= u8::from(n.receiver_ways(t, port, slot, head, mask) != 0) << slot;
+                slots |= u8::from(n.receiver_directions(t, port, slot, head, mask) != 0) << slot;
             }
             if slots == 0 {
                 continue;
@@ -139,13 +139,13 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             }
             let slot = n.choose_slot(t, port, slots);
             let head = n.receivers[port].heads[slot];
-            let ways = n.receiver_ways(t, port, slot, head, mask);
+            let directions = n.receiver_directions(t, port, slot, head, mask);
             requests[port].slot = slot as u8;
-            if ways == Header::LOCAL {
+            if directions == Header::LOCAL {
                 delivered |= 1 << port;
                 continue;
             }
-            let (to, vc) = n.choose_direction(t, ways, head);
+            let (to, vc) = n.choose_direction(t, directions, head);
             requests[port].vc = vc;
             requests[port].high = head & Header::HIGH != 0;
             contenders[to as usize] |= 1 << port;
@@ -163,7 +163,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         } else {
             self.ask_to_inject(n, entering, asked, offered, &mut injectors, &mut vcs)
         };
-        // Phase 3: each sender serves one request.
+        // Phase 3: each sender grants one request.
         for to in bits(asked | injected) {
             let (receivers, fifos) = (contenders[to], injectors[to]);
             if self.network_first(n, receivers, fifos, &requests) {
@@ -186,14 +186,15 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
         if !able.is_empty() || waiting != 0 {
             let left = n.open & n.any_ok;
-            let still = n.wishes.towards_any(left).and_also(n.wishes.local()).common(able);
+            let still = n.requested.towards_any(left).and_also(n.requested.local()).common(able);
             if !still.is_empty() || n.entering(left) & waiting != 0 {
                 self.retries.push(n.here);
             }
         }
     }
 
-    /// Phase 1 of the injection FIFOs: each asks by itself. Returns the directions asked for, and the FIFOs that ask.
+    /// Phase 1 of the injection FIFOs: each sends its own request. Returns the requested directions, and the
+    /// requesting FIFOs.
     #[inline]
     fn ask_to_inject(
         &mut self,
@@ -204,7 +205,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         injectors: &mut [u16; P],
         vcs: &mut [u8; 16],
     ) -> (u16, u16) {
-        // Where packets in the network always come first, those that could only lose need not be looked at.
+        // If packets in the network always have priority, FIFOs that could only lose need not be looked at.
         let always_first = self.tables.in_network == u64::MAX && n.waiting_high == 0;
         if always_first && n.entering(offered & !asked) == 0 {
             return (0, 0);
@@ -212,12 +213,12 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let (mut injected, mut asking) = (0, 0);
         for fifo in bits(entering) {
             let head = self.injection[n.here as usize].heads[fifo];
-            let ways = n.ways(&self.tables, None, 0, head, offered);
-            if ways == 0 {
+            let directions = n.directions(&self.tables, None, 0, head, offered);
+            if directions == 0 {
                 continue;
             }
             asking |= 1 << fifo;
-            let (to, vc) = n.choose_direction(&self.tables, ways, head);
+            let (to, vc) = n.choose_direction(&self.tables, directions, head);
             injectors[to as usize] |= 1 << fifo;
             vcs[fifo] = vc;
             injected |= 1 << to;
@@ -225,7 +226,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         (injected, asking)
     }
 
-    /// Whether a sender serves a receiver rather than an injection FIFO.
+    /// Whether a sender grants a receiver rather than an injection FIFO.
     #[inline]
     fn network_first(
         &mut self,
@@ -244,7 +245,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         fifos & n.waiting_high == 0 && n.random.chance(self.tables.in_network)
     }
 
-    /// Which of the receivers that ask for one link is served.
+    /// The receiver that is granted a link, among those that request it.
     #[inline]
     fn choose_receiver(&mut self, n: &mut Node<P>, receivers: u16, requests: &[Request; P]) -> usize {
         if receivers.is_power_of_two() {
@@ -260,27 +261,29 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         one_of(ties, &mut n.random)
     }
 
-    /// [`Self::start`] as a function of its own: a copy in each place from which it is called would fill the cache of instructions.
+    /// [`Self::start`] as a separate function: inlining it at each call would overflow the instruction cache.
     #[inline(never)]
     fn grant_link(&mut self, n: &mut Node<P>, grant: Grant, now: Time, out: &mut Outbox<Message>) {
         self.start(n, grant, now, out);
     }
 
-    /// A packet starts on a link. Part of its caller, where what comes by the bypass is known to.
+    /// A packet starts on a link. Inlined into its caller, where it is known whether the packet comes from
+    /// the bypass.
     #[inline(always)]
     pub(super) fn start(&mut self, n: &mut Node<P>, grant: Grant, now: Time, out: &mut Outbox<Message>) {
         let Grant { from, slot, to, vc, entry } = grant;
         let t = &self.tables;
         let chunks = entry.header.chunks() as u8;
         n.open &= !(1 << to);
-        // What is left is offered when the link is free again.
+        // The remaining tokens are offered when the link is free again.
         n.tokens[to] -= u64::from(t.cost(vc, chunks)) << (8 * vc);
         let header = entry.header.after_hop(to, n.ahead[to], n.dateline >> to & 1 != 0);
         let leaving = match from {
             Some(port) => {
                 n.paths[port] += 1;
                 let due_vc = if slot == BYPASS { n.bypass_vc[port] } else { slot as u8 };
-                // What the last link corrupted leaves where it was refused: its place is kept for the packet itself.
+                // A packet that the last link corrupted returns no tokens: its space is kept for the
+                // retransmission.
                 let due_chunks = if entry.header.is_corrupt() { 0 } else { t.cost(due_vc as usize, chunks) };
                 Leaving { from: port as u8, slot: slot as u8, due_vc, due_chunks, chunks }
             }
@@ -295,7 +298,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         if let Some(port) = from
             && header.head() & Header::DEPOSIT != 0
         {
-            // A copy stays here: the packet itself goes on with its own record.
+            // A copy stays here: the packet itself continues with its own record.
             packet = self.common.arena.copy(packet);
             self.start_reception(n, Kind::Copied, port, 0, entry, now);
         }
@@ -307,7 +310,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         self.common.send(neighbour, arrival, arrive, packet, out);
     }
 
-    /// Takes the head at a slot of a receiver: from now on it is being transferred.
+    /// Takes the head at a slot of a receiver, whose transfer starts.
     #[inline]
     fn take_head(&mut self, n: &mut Node<P>, port: usize, slot: usize, now: Time) -> Entry {
         if slot == BYPASS {
@@ -339,15 +342,15 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         entry
     }
 
-    /// A packet goes to its reception FIFO.
+    /// A packet is transferred to its reception FIFO.
     #[inline]
     fn grant_reception(&mut self, n: &mut Node<P>, port: usize, slot: usize, now: Time) {
         let entry = self.take_head(n, port, slot, now);
         self.start_reception(n, Kind::Received, port, slot, entry, now);
     }
 
-    /// A packet, or its copy, starts on the bus to the reception FIFO; it is there whole, trailer checked, when it has
-    /// passed.
+    /// A packet, or its copy, starts on the bus to the reception FIFO, where it is complete, with its trailer
+    /// checked, after the transfer.
     #[inline]
     pub(super) fn start_reception(
         &mut self,
@@ -364,7 +367,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         self.common.calendar.push(end, Event::at(kind, n.here, port, slot, entry.packet(), entry.header.0));
     }
 
-    /// What stands in a bypass after the grants goes into its VC.
+    /// Packets still in a bypass after the grants join their VCs.
     #[inline]
     fn end_bypass(&mut self, n: &mut Node<P>, now: Time) {
         for port in bits(n.bypassing) {
@@ -376,20 +379,20 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
     }
 
-    /// For the gap: the receivers for which something is offered.
+    /// For the gap: the receivers whose heads have an available direction.
     #[cold]
     fn finding(&self, n: &Node<P>) -> u16 {
         let offered = n.open & n.any_ok;
         (0..P).fold(0, |mask, port| {
             let open = if n.paths[port] < self.tables.paths { offered } else { 0 };
             let finds = (0..SLOTS)
-                .any(|s| n.receiver_ways(&self.tables, port, s, n.receivers[port].heads[s], open) != 0);
+                .any(|s| n.receiver_directions(&self.tables, port, s, n.receivers[port].heads[s], open) != 0);
             mask | u16::from(finds) << port
         })
     }
 
-    /// For the gap: after a tick's grants, notes which receivers found nothing in it. `finding` are those for which something
-    /// was offered before the grants.
+    /// For the gap: after a tick's grants, records which receivers found no available direction. `finding`
+    /// has those that had one before the grants.
     #[cold]
     fn note_stalls(&mut self, n: &mut Node<P>, finding: u16) {
         let still = self.finding(n);
@@ -397,13 +400,13 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         for port in 0..P {
             let bit = 1u16 << port;
             let path = n.paths[port] < self.tables.paths;
-            // It can ask if a head is free and a path idle, or a head is at its destination.
+            // It can request if a head is ready and a path idle, or if a head is at its destination.
             if !n.receivers[port].heads.iter().any(|&head| head != 0 && (path || head & Header::LOCAL != 0)) {
                 n.stalled &= !bit;
             } else if finding & bit == 0 {
                 n.stalled |= bit;
             } else {
-                // What it found was taken: the next tick is the first in which it finds nothing.
+                // Its direction was granted to another: the next tick is the first without one.
                 again |= still & bit == 0;
             }
         }
@@ -422,7 +425,7 @@ mod tests {
     use crate::router::torus::{TorusFamily, TorusNetwork};
     use netloom_engine::{Progress, Time};
 
-    /// Node 0 sends a dynamic packet from FIFO 0, by +x or +y, and a high-priority one from FIFO 6, by +y.
+    /// Node 0 sends a dynamic packet from FIFO 0, in +x or +y, and a high-priority one from FIFO 6, in +y.
     struct Two([bool; 8]);
 
     impl Host<TorusFamily> for Two {
@@ -441,8 +444,9 @@ mod tests {
         fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
     }
 
-    /// The dynamic packet loses the only dynamic VC that is offered, by +y. In the next tick nothing dynamic is, so it asks for
-    /// the bubble by +x: it does not wait for the node's next event, a packet's length later.
+    /// The dynamic packet loses the only available dynamic VC, in +y. In the next tick no dynamic VC is
+    /// available, so it requests the bubble VC in +x, without waiting for the node's next event a packet time
+    /// later.
     #[test]
     fn what_loses_one_way_asks_for_another_in_the_next_tick() {
         let config = TorusConfig::bluegene_l(&[4, 4, 4]);

@@ -1,14 +1,14 @@
 //! A block of nodes: its events, tick by tick.
 //!
-//! Each tick has three steps (`docs/torus-router.md`): every event of the tick is applied, in any order; then each node
-//! concerned hands over to its host, sends the token-acks that are due, and arbitrates once. What does not commute
-//! (deliveries, refills, arrivals at a VC that empties in the same tick) waits for a fixed place after the first step, so
-//! that the outcome does not depend on the order in which events came in.
+//! Each tick has three steps (`docs/torus-router.md`): every event of the tick is applied, in any order; then
+//! each affected node delivers to its host, sends the token-acks that are due, and arbitrates once. Actions
+//! that do not commute (deliveries, refills, arrivals at a VC that empties in the same tick) are done at a
+//! fixed point after the first step, so that the result does not depend on the order of events.
 //!
-//! Nodes know nothing of one another within a tick. So a node with one event, as nearly all have, goes through all steps at
-//! once; what happens then follows from the kind of event, which a processor foresees far better than what lists of nodes hold.
-//! In ticks of very many events of a machine that does not fit the cache, the steps apart are faster: the first one waits for
-//! memory, for many nodes at a time.
+//! Nodes do not affect each other within a tick. So a node with one event, the usual case, goes through all
+//! steps at once; the code path then depends on the kind of event, which a processor predicts far better than
+//! the contents of lists of nodes. In ticks with very many events on a machine that does not fit the cache,
+//! separate steps are faster: the first one waits for memory, for many nodes at a time.
 
 use super::TorusFamily;
 use super::shared::Shared;
@@ -20,33 +20,35 @@ use crate::router::event::take_in;
 use crate::router::statistics::Recorder;
 use netloom_engine::{Block, Outbox, Time};
 
-/// Nodes that one thread simulates at a time, with their hosts. `P` is the number of ports of a node: 6 or 10.
+/// Nodes that one thread simulates at a time, with their hosts. `P` is the number of ports of a node: 6 or
+/// 10.
 pub struct TorusBlock<H, const P: usize> {
     pub(super) nodes: Vec<Node<P>>,
     pub(super) shared: Shared<H, P>,
     /// The machine's number of each node.
     pub(super) numbers: Vec<u32>,
-    /// For each link, ticks that were still to go, when counting began, of what it had begun before; empty for none.
+    /// For each link, the time left, when the statistics were restarted, of a transmission that started
+    /// before, ticks; empty if none.
     pub(super) carried: Vec<[u32; P]>,
-    /// Lists of one tick, kept for their memory.
+    /// Lists of one tick, kept to reuse the memory.
     taken: Vec<Event>,
-    /// Events at nodes that have several.
+    /// Events at nodes with several events.
     together: Vec<Event>,
     arrivals: Vec<Event>,
     deliveries: Vec<Event>,
     mends: Vec<Event>,
-    /// Nodes that act after all events: those with several, or all where memory is fetched ahead.
+    /// Nodes that act after all events: those with several, or all of them if memory is prefetched.
     dirty: Vec<u32>,
     /// Nodes whose arbiters act again in this tick.
     retried: Vec<u32>,
     next_tick: Time,
-    /// Whether memory is fetched ahead: worth it where the machine does not fit a core's cache.
+    /// Whether memory is prefetched: worthwhile if the machine does not fit a core's cache.
     pub(super) fetches: bool,
-    /// Events of a tick above which it goes step by step.
+    /// Number of events in a tick above which the tick is processed step by step.
     pub(super) burst: usize,
 }
 
-/// What a block is made of.
+/// The components of a block.
 pub(super) struct Parts<const P: usize> {
     pub tables: Tables,
     pub nodes: Vec<Node<P>>,
@@ -78,7 +80,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// Lists a node to act after all events of the tick.
+    /// Adds a node to those that act after all events of the tick.
     #[inline]
     fn mark(&mut self, node: usize) {
         let n = &mut self.nodes[node];
@@ -110,13 +112,14 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         count
     }
 
-    /// The events of a tick, of which most nodes have one: those go through all steps at once.
+    /// Processes the events of a tick one by one: nodes with a single event, the usual case, go through all
+    /// steps at once.
     fn one_by_one(&mut self, taken: &[Event], retries: &mut Vec<u32>, now: Time, out: &mut Outbox<Message>) {
         for event in taken {
             let events = &mut self.nodes[event.node()].events;
             *events = 1 + u8::from(*events != 0);
             if event.kind() == Kind::Received {
-                // What the ends know of a packet was last looked at when it was injected.
+                // A packet's metadata was last accessed at its injection.
                 self.shared.common.arena.fetch(event.packet());
             }
         }
@@ -148,7 +151,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         self.together = together;
     }
 
-    /// Events of any kinds and nodes, step by step.
+    /// Processes events of any kinds and nodes step by step.
     fn all_together(
         &mut self,
         events: &[Event],
@@ -187,7 +190,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         retries.drain(..).for_each(|node| self.mark(node as usize));
         self.deliver(now);
         let mut mends = std::mem::take(&mut self.mends);
-        // By kind first, as the kinds are listed.
+        // Sorted by kind first, in the order of declaration.
         mends.sort_unstable_by_key(Event::place);
         for event in mends.drain(..) {
             if self.shared.mend(&mut self.nodes[event.node()], &event, now, out) {
@@ -216,7 +219,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         self.dirty = dirty;
     }
 
-    /// Deliveries and wake-ups of a tick, node by node and port by port.
+    /// The deliveries and wake-ups of a tick, by node and port.
     fn deliver(&mut self, now: Time) {
         let mut deliveries = std::mem::take(&mut self.deliveries);
         if deliveries.len() > 1 {
@@ -281,12 +284,12 @@ mod tests {
     use crate::topology::torus::Torus;
     use netloom_engine::{Progress, Stream, Time};
 
-    /// Each node sends packets of all sizes to random others, of each kind some, with pauses.
+    /// Each node sends packets of all sizes to random others, some of each kind, with pauses.
     struct Crowd {
         torus: Torus,
         numbers: Vec<u32>,
         streams: Vec<Stream>,
-        /// The longest of them, ticks.
+        /// The longest pause, ticks.
         pause: u64,
         delivered: u64,
     }
@@ -340,7 +343,7 @@ mod tests {
             delivered: 0,
         })
         .expect("buildable");
-        // Fetching ahead where it goes step by step, as large machines do.
+        // Prefetching in step-by-step ticks, as on large machines.
         network.blocks().for_each(|block| (block.fetches, block.burst) = (burst == 0, burst));
         network.run_until(Time::at(60_000), 1, &Progress::default());
         (network.windows(), network.blocks().map(|block| block.host().delivered).sum())
@@ -357,7 +360,7 @@ mod tests {
             |config| config.router.bypass = false,
         ];
         for change in changes {
-            // Crowded, and with nodes where a packet comes alone.
+            // Congested, and with nodes that receive packets one at a time.
             for pause in [900, 9_000] {
                 let (windows, delivered) = run(change, pause, usize::MAX);
                 assert!(delivered > 1_000, "{delivered}");

@@ -1,9 +1,9 @@
-//! Building a machine: its nodes, block by block.
+//! Builds a machine: its nodes, block by block.
 
 use super::TorusFamily;
 use super::block::{Parts, TorusBlock};
 use super::fetch::BURST;
-use super::slots::Wishes;
+use super::slots::RequestedSlots;
 use super::state::*;
 use super::tables::Tables;
 use crate::config::{ConfigError, TorusConfig};
@@ -15,7 +15,8 @@ use crate::router::statistics::Recorder;
 use crate::topology::torus::Torus;
 use netloom_engine::Stream;
 
-/// Nodes of a machine that is fastest without fetching memory ahead. Measured (`docs/performance.md`).
+/// Maximum number of nodes of a machine that is fastest without prefetching. Measured
+/// (`docs/performance.md`).
 const CACHED: u32 = 2_048;
 
 /// A torus machine of nodes with `P` ports, and its hosts.
@@ -25,7 +26,7 @@ impl<H: Host<TorusFamily>, const P: usize> Network<TorusBlock<H, P>> {
     /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes.
     ///
     /// # Errors
-    /// What the configuration asks for and cannot be.
+    /// An invalid or unsupported configuration.
     pub fn new(
         config: &TorusConfig,
         options: &BuildOptions,
@@ -94,7 +95,7 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
         receivers: [Receiver::default(); P],
         ports: [Port::new(NOWHERE); P],
         here: 0,
-        wishes: Wishes::NONE,
+        requested: RequestedSlots::NONE,
         entering: [0; P],
         // A dead port never has tokens (section 2).
         tokens: std::array::from_fn(|port| {
@@ -130,7 +131,7 @@ fn new_node<const P: usize>(torus: &Torus, tables: &Tables, number: u32, alive: 
 }
 
 impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
-    /// Recomputes what every link's tokens allow.
+    /// Recomputes the available directions and VCs of every link from its tokens.
     fn offer_all(&mut self) {
         for node in 0..self.nodes.len() {
             (0..P).for_each(|port| self.nodes[node].offer(&self.shared.tables, port));

@@ -1,4 +1,5 @@
-//! What a packet may do and which it does: phase 1 of arbitration, and the receivers' part of phase 2 (section 2).
+//! The possible moves of a packet and the selection among them: phase 1 of arbitration, and the receivers'
+//! part of phase 2 (section 2).
 
 use super::slots::BYPASS;
 use super::state::*;
@@ -7,20 +8,21 @@ use crate::packet::Header;
 use crate::router::bits::{best_of, one_of};
 use crate::routing::hints;
 
-/// Among a head's ways: the one direction is not taken on a dynamic VC.
+/// In a head's set of directions: its single direction is not on a dynamic VC.
 pub(super) const FIXED: u16 = 1 << 15;
 
-/// Instead of a VC: any dynamic one that JSQ allows, not chosen yet.
+/// In place of a VC: any dynamic one that JSQ allows, not selected yet.
 const OPEN: u8 = 0xff;
 
-/// Heads with any of these cannot simply take a dynamic VC.
+/// Heads with any of these flags need more than a dynamic VC.
 const SPECIAL: u16 = Header::STATIC | Header::HIGH | Header::LOCAL | Header::DEPOSIT;
 
 impl<const P: usize> Node<P> {
-    /// The directions in which the head at `slot` of a receiver (or, without one, of an injection FIFO) may move, of
-    /// those in `mask`, if tokens allow; [`FIXED`] with a single one that is not on a dynamic VC.
+    /// The directions in which the head at `slot` of a receiver (or, without one, of an injection FIFO) may
+    /// move, among those in `mask`, if tokens allow; [`FIXED`] with a single direction that is not on a
+    /// dynamic VC.
     #[inline]
-    pub fn ways(&self, t: &Tables, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
+    pub fn directions(&self, t: &Tables, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
         let possible = head & mask & Header::HINTS;
         if head & (Header::STATIC | Header::HIGH) == 0 {
             let dynamic = possible & self.dynamic_ok;
@@ -28,18 +30,18 @@ impl<const P: usize> Node<P> {
                 return dynamic;
             }
         }
-        if possible == 0 { 0 } else { self.fixed_way(t, port, slot, head, mask) }
+        if possible == 0 { 0 } else { self.fixed_direction(t, port, slot, head, mask) }
     }
 
-    /// The one direction of an escaping, static or high-priority packet, if its tokens are there.
-    fn fixed_way(&self, t: &Tables, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
+    /// The single direction of an escaping, static or high-priority packet, if its tokens are available.
+    fn fixed_direction(&self, t: &Tables, port: Option<usize>, slot: usize, head: u16, mask: u16) -> u16 {
         let first = hints::first(head, t.order) & mask;
         if first == 0 {
             return 0;
         }
         let out = first.trailing_zeros() as usize;
         let vc = self.fixed_vc(t, head, first);
-        // The bubble rule: room for one full packet to go straight on, for two to enter the ring.
+        // The bubble rule: space for one full packet to continue straight, for two to enter the ring.
         let enters = (t.bubble || vc == t.high)
             && !port.is_some_and(|p| {
                 p ^ 1 == out && vc == if slot == BYPASS { self.bypass_vc[p] as usize } else { slot }
@@ -48,7 +50,7 @@ impl<const P: usize> Node<P> {
         if self.tokens_of(out, vc) >= needed { first | FIXED } else { 0 }
     }
 
-    /// The VC that such a packet takes through its one direction.
+    /// The VC of such a packet in its single direction.
     fn fixed_vc(&self, t: &Tables, head: u16, direction: u16) -> usize {
         if head & Header::HIGH != 0 {
             t.high
@@ -59,10 +61,10 @@ impl<const P: usize> Node<P> {
         }
     }
 
-    /// [`Self::ways`] of the head at a receiver's slot, with what receivers know beyond the senders: the bus to the reception
-    /// FIFO.
+    /// [`Self::directions`] for the head at a receiver's slot, including the bus to the reception FIFO, which
+    /// senders do not consider.
     #[inline]
-    pub fn receiver_ways(&self, t: &Tables, port: usize, slot: usize, head: u16, mask: u16) -> u16 {
+    pub fn receiver_directions(&self, t: &Tables, port: usize, slot: usize, head: u16, mask: u16) -> u16 {
         let dynamic = head & mask & self.dynamic_ok;
         if head & SPECIAL == 0 && dynamic != 0 {
             return dynamic;
@@ -80,10 +82,10 @@ impl<const P: usize> Node<P> {
                 return Header::LOCAL;
             }
         }
-        self.ways(t, Some(port), slot, head, mask)
+        self.directions(t, Some(port), slot, head, mask)
     }
 
-    /// Phase 2: which of a receiver's slots may request.
+    /// Phase 2: the slots of a receiver that may request.
     #[inline]
     pub fn choose_slot(&mut self, t: &Tables, port: usize, slots: u8) -> usize {
         if slots.is_power_of_two() {
@@ -100,7 +102,7 @@ impl<const P: usize> Node<P> {
         if slots >> BYPASS != 0 && self.receivers[port].heads[BYPASS] & Header::HIGH != 0 {
             return BYPASS;
         }
-        // The bypass asks only if no VC does.
+        // The bypass requests only if no VC does.
         let slots = slots & !(1 << BYPASS);
         if slots.is_power_of_two() {
             return slots.trailing_zeros() as usize;
@@ -111,42 +113,43 @@ impl<const P: usize> Node<P> {
         one_of(ties, &mut self.random)
     }
 
-    /// Phase 1's choice: join the shortest queue, or any. The VC may be left open, to be chosen by [`Self::vc`]
-    /// should the packet be served.
+    /// Phase 1's selection: join the shortest queue, or any. The VC may be left open, for [`Self::vc`] to
+    /// select if the packet is granted.
     #[inline]
-    pub fn choose_direction(&mut self, t: &Tables, ways: u16, head: u16) -> (u8, u8) {
-        if ways.is_power_of_two() {
-            return (ways.trailing_zeros() as u8, OPEN);
+    pub fn choose_direction(&mut self, t: &Tables, directions: u16, head: u16) -> (u8, u8) {
+        if directions.is_power_of_two() {
+            return (directions.trailing_zeros() as u8, OPEN);
         }
-        self.choose_of_directions(t, ways, head)
+        self.choose_of_directions(t, directions, head)
     }
 
-    /// The VC of a request: if it was left open, the packet has but one direction and joins the shortest queue there, or any.
+    /// The VC of a request: if it was left open, the packet has a single direction and joins the shortest
+    /// queue there, or any.
     #[inline]
     pub fn vc(&mut self, port: usize, vc: u8) -> usize {
         if vc == OPEN { one_of(u64::from(self.best[port] & 15), &mut self.random) } else { vc as usize }
     }
 
-    fn choose_of_directions(&mut self, t: &Tables, ways: u16, head: u16) -> (u8, u8) {
-        if ways & FIXED != 0 {
-            let direction = ways & !FIXED;
+    fn choose_of_directions(&mut self, t: &Tables, directions: u16, head: u16) -> (u8, u8) {
+        if directions & FIXED != 0 {
+            let direction = directions & !FIXED;
             return (direction.trailing_zeros() as u8, self.fixed_vc(t, head, direction) as u8);
         }
-        let ties = if ways.count_ones() <= 3 {
-            // The first, the second and the last: all of a minimal way through three dimensions.
-            let ports = [ways, ways & (ways - 1), 1 << ways.ilog2()];
+        let ties = if directions.count_ones() <= 3 {
+            // The first, the second and the last: all directions of a minimal route in three dimensions.
+            let ports = [directions, directions & (directions - 1), 1 << directions.ilog2()];
             self.shortest(ports.map(|mask| mask.trailing_zeros() as usize))
         } else {
-            // In place of the others, the first once more.
+            // Missing ones are replaced by the first.
             self.shortest::<P>(std::array::from_fn(|port| {
-                if ways >> port & 1 != 0 { port } else { ways.trailing_zeros() as usize }
+                if directions >> port & 1 != 0 { port } else { directions.trailing_zeros() as usize }
             }))
         };
         let chosen = one_of(ties, &mut self.random);
         ((chosen / 4) as u8, (chosen % 4) as u8)
     }
 
-    /// The shortest queues of some links, a bit for each port and VC: up to 10 ports of 4 VCs.
+    /// The shortest queues of the given links, one bit for each port and VC: up to 10 ports with 4 VCs each.
     #[inline]
     fn shortest<const N: usize>(&self, ports: [usize; N]) -> u64 {
         let rank = ports.iter().fold(0, |rank, &port| rank.max(self.best[port] >> 4));
@@ -156,14 +159,14 @@ impl<const P: usize> Node<P> {
         })
     }
 
-    /// Fullness of the VC that a packet would leave, as the senders' SLQ sees it.
+    /// Occupancy of the VC that a packet would leave, as the senders' SLQ sees it.
     #[inline]
     pub fn fullness(&self, t: &Tables, port: usize, slot: usize) -> u8 {
         if slot == BYPASS { 0 } else { t.fullness[slot][self.receivers[port].chunks[slot] as usize] }
     }
 
-    /// The gap in the receivers' arbitration: a receiver that found nothing in the tick before asks in this tick or in the
-    /// next one, as chance has it. Whether it misses this one.
+    /// The gap in the receivers' arbitration: a receiver that found no available direction in the previous
+    /// tick requests in this tick or in the next one, at random. Returns whether it skips this one.
     #[cold]
     pub fn misses(&mut self, port: usize) -> bool {
         let stalled = self.stalled >> port & 1 != 0;
@@ -177,11 +180,11 @@ impl<const P: usize> Node<P> {
         (0..P).fold(0, |fifos, port| fifos | if ports >> port & 1 != 0 { self.entering[port] } else { 0 })
     }
 
-    /// Recomputes what a link's tokens allow.
+    /// Recomputes the available VCs of a link from its tokens.
     #[inline]
     pub fn offer(&mut self, t: &Tables, port: usize) {
         let tokens = self.tokens[port];
-        // The top bit of each byte that has a full packet's tokens: numbers of tokens stay below 128.
+        // The top bit of each byte with enough tokens for a full packet: numbers of tokens are below 128.
         let full = (tokens | TOPS).wrapping_sub(t.full_bytes) & TOPS;
         let offer = t.offer(tokens);
         let bit = 1u16 << (port % 16);
@@ -202,7 +205,8 @@ mod tests {
     use crate::router::torus::ends::tests::Silent;
     use std::collections::BTreeSet;
 
-    /// JSQ takes each of the VCs in the best range of any of the directions at some time, and none else; few directions or many.
+    /// JSQ takes each VC in the best range of any of the directions at some time, and no others; with few
+    /// directions or many.
     #[test]
     fn the_shortest_queues_are_joined() {
         let config = TorusConfig::bluegene_l(&[2, 2, 2, 2, 2]);
@@ -210,24 +214,24 @@ mod tests {
             TorusNetwork::<_, 10>::new(&config, &BuildOptions::default(), |_| Silent).expect("buildable");
         let block = network.blocks().next().expect("a block");
         let (n, t) = (&mut block.nodes[0], &block.shared.tables);
-        // Ranges 1 to 3 with some VCs each; port 9 offers nothing.
+        // Ranges 1 to 3 with some VCs each; port 9 has none.
         n.best = [0x31, 0x23, 0x33, 0x12, 0x31, 0x21, 0x23, 0x32, 0x11, 0];
-        for ways in 1u16..1 << 9 {
-            let is_way = |port: usize| ways >> port & 1 != 0;
-            let best = (0..10).filter(|&port| is_way(port)).map(|port| n.best[port] >> 4).max();
+        for directions in 1u16..1 << 9 {
+            let is_direction = |port: usize| directions >> port & 1 != 0;
+            let best = (0..10).filter(|&port| is_direction(port)).map(|port| n.best[port] >> 4).max();
             let all = (0..10).flat_map(|port| (0..4).map(move |vc| (port, vc)));
             let expected: BTreeSet<(usize, usize)> = all
                 .filter(|&(port, vc)| {
-                    is_way(port) && Some(n.best[port] >> 4) == best && n.best[port] >> vc & 1 != 0
+                    is_direction(port) && Some(n.best[port] >> 4) == best && n.best[port] >> vc & 1 != 0
                 })
                 .collect();
             let chosen: BTreeSet<(usize, usize)> = (0..200)
                 .map(|_| {
-                    let (port, vc) = n.choose_direction(t, ways, 0);
+                    let (port, vc) = n.choose_direction(t, directions, 0);
                     (port.into(), n.vc(port.into(), vc))
                 })
                 .collect();
-            assert_eq!(chosen, expected, "{ways:b}");
+            assert_eq!(chosen, expected, "{directions:b}");
         }
     }
 }

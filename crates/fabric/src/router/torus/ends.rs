@@ -1,4 +1,4 @@
-//! What arrives, ends or comes back: the first step of a tick, and the token-acks that follow from it.
+//! Packets and tokens that arrive, leave or return: the first step of a tick, and the resulting token-acks.
 
 use super::TorusFamily;
 use super::arbitration::Grant;
@@ -11,7 +11,8 @@ use crate::router::recovery::Recovery;
 use netloom_engine::{Outbox, Time};
 
 impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
-    /// A data packet's last bit has left on a link: the link, the path and the packet's place are free.
+    /// A data packet's last bit has left on a link: the link, the path and the packet's buffer space are
+    /// free.
     #[inline]
     pub(super) fn sent(&mut self, n: &mut Node<P>, event: &Event, now: Time) {
         let Leaving { from, slot, chunks, due_vc, due_chunks } = Leaving::of(event.word);
@@ -27,8 +28,8 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
     }
 
-    /// A packet of so many chunks has left its place in a receiver for good: its tokens are due, so many of a VC; the next
-    /// packet becomes the head.
+    /// A packet of `chunks` has completely left a receiver: its tokens are due on its VC, and the next packet
+    /// becomes the head.
     #[inline]
     fn vacate(&mut self, n: &mut Node<P>, place: (usize, usize), chunks: u8, due: (u8, u8), now: Time) {
         let (port, slot) = place;
@@ -55,7 +56,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         n.due |= u16::from(tokens != 0) << port;
     }
 
-    /// A packet has gone whole to the reception FIFO.
+    /// A packet has been transferred completely to the reception FIFO.
     pub(super) fn received(&mut self, n: &mut Node<P>, event: &Event, now: Time) {
         let (port, slot) = (event.port(), event.slot());
         let header = Header(event.word);
@@ -63,7 +64,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         n.reception_idle[high] |= 1 << port;
         if event.kind() == Kind::Received {
             let vc = if slot == BYPASS { n.bypass_vc[port] } else { slot as u8 };
-            // A corrupted packet's place is kept for the packet itself, which is sent again.
+            // A corrupted packet's space is kept for its retransmission.
             let tokens =
                 if header.is_corrupt() { 0 } else { self.tables.cost(vc as usize, header.chunks() as u8) };
             self.vacate(n, (port, slot), header.chunks() as u8, (vc, tokens), now);
@@ -77,15 +78,15 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         self.common.hand_over(now, n.here, port, header, record);
     }
 
-    /// Tokens have come back to a sender. Returns whether the node may act on that.
+    /// Tokens have returned to a sender. Returns whether the node may act on them.
     #[inline]
     pub(super) fn tokens(&mut self, n: &mut Node<P>, port: usize, word: u64) -> bool {
         let before = self.common.recorder.unblocking.then(|| {
-            // What busy links would offer is not kept up to date otherwise.
+            // The available directions of busy links are otherwise not kept up to date.
             (0..P).for_each(|port| n.offer(&self.tables, port));
             self.blocked(n)
         });
-        // No byte overflows: no more tokens come back than were taken.
+        // No byte overflows: at most the tokens taken are returned.
         n.tokens[port] += word;
         n.offer(&self.tables, port);
         let matters = (n.open >> port & 1 != 0) & !n.is_quiet();
@@ -99,14 +100,14 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         matters
     }
 
-    /// Heads of receivers, a bit a slot, that wait for tokens: no direction that they may take is offered, whether the
-    /// links are busy or not.
+    /// Heads of receivers that wait for tokens, one bit per slot: none of their directions is available,
+    /// whether the links are busy or not.
     fn blocked(&self, n: &Node<P>) -> u128 {
         let mut mask = 0;
         for port in 0..P {
             for (slot, &head) in n.receivers[port].heads.iter().enumerate() {
                 if head & Header::HINTS != 0
-                    && n.ways(&self.tables, Some(port), slot, head, Header::HINTS) == 0
+                    && n.directions(&self.tables, Some(port), slot, head, Header::HINTS) == 0
                 {
                     mask |= 1 << (port * SLOTS + slot);
                 }
@@ -115,7 +116,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         mask
     }
 
-    /// A packet's header has come through the receiving unit: it stands in the bypass, or joins its VC.
+    /// A packet's header has passed the receiving unit: the packet enters the bypass, or joins its VC.
     #[inline]
     pub(super) fn arrive(&mut self, n: &mut Node<P>, event: &Event, now: Time) {
         if self.common.errors.is_some() {
@@ -136,8 +137,8 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
     }
 
-    /// The same where nothing else happens in this tick, and the node acts at once. If no other packet asks for anything
-    /// there, as is usual under light load, all comes down to whether this one goes on.
+    /// The same if this is the node's only event in this tick, and the node acts at once. If no other packet
+    /// requests anything there, the usual case under light load, only this packet needs to be considered.
     #[inline]
     pub(super) fn arrive_alone(
         &mut self,
@@ -162,24 +163,24 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         let head = self.head(header);
         n.bypass_vc[port] = vc as u8;
         let offered = if n.paths[port] < t.paths { n.open & n.any_ok } else { 0 };
-        let ways = n.receiver_ways(t, port, BYPASS, head, offered);
-        if ways == 0 {
+        let directions = n.receiver_directions(t, port, BYPASS, head, offered);
+        if directions == 0 {
             n.set_head(port, vc, head);
             self.join(n, port, vc, entry, now);
             return;
         }
         n.bypass_busy |= 1 << port;
-        if ways == Header::LOCAL {
+        if directions == Header::LOCAL {
             self.start_reception(n, Kind::Received, port, BYPASS, entry, now);
         } else {
-            let (to, vc) = n.choose_direction(t, ways, head);
+            let (to, vc) = n.choose_direction(t, directions, head);
             let vc = n.vc(to as usize, vc);
             self.start(n, Grant { from: Some(port), slot: BYPASS, to: to.into(), vc, entry }, now, out);
         }
     }
 
-    /// Where the packet in a receiver's bypass is noted, in the tick in which it stands there. Most go on at once, and never
-    /// need a place in a VC's ring.
+    /// The record of the packet in a receiver's bypass, for the tick in which it is there. Most packets
+    /// continue at once, and never enter a VC's ring.
     #[inline]
     pub(super) fn standing(&self, n: &Node<P>, port: usize) -> usize {
         let row = if n.events == LISTED { n.acting } else { 0 };
@@ -203,7 +204,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         self.common.recorder.enter(vc, chunks, now);
     }
 
-    /// Sends the token-acks that are due on links without a data packet.
+    /// Sends the token-acks that are due on links that carry no data packet.
     #[inline]
     pub(super) fn send_due(&mut self, n: &mut Node<P>, now: Time, out: &mut Outbox<Message>) {
         let mut ports = n.due & n.open;
@@ -242,8 +243,8 @@ pub(super) mod tests {
         fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
     }
 
-    /// A head waits for a link that is busy and whose packet has taken its last tokens. It is blocked when tokens come for
-    /// another link, and freed by those for its own.
+    /// A head waits for a busy link whose current packet has taken its last tokens. It is blocked when tokens
+    /// arrive for another link, and freed by tokens for its own.
     #[test]
     fn a_head_waits_for_the_tokens_of_a_busy_link() {
         let options = BuildOptions { unblocking: true, ..BuildOptions::default() };
@@ -252,7 +253,8 @@ pub(super) mod tests {
         let block = network.blocks().next().expect("a block");
         let (n, shared) = (&mut block.nodes[0], &mut block.shared);
         let full = u64::from(shared.tables.full);
-        // As a grant leaves it: the link is closed and the tokens are gone; what it offers is found out when it is free.
+        // The state after a grant: the link is closed and the tokens are taken; its available VCs are
+        // computed when it is free.
         n.open &= !1;
         n.tokens[0] = 0;
         n.set_head(2, 0, 1);

@@ -1,5 +1,5 @@
-//! Memory fetched ahead of its use: a machine of many thousand nodes does not fit a core's caches, and only the calendar
-//! knows which of them come next (`docs/performance.md`).
+//! Prefetching: a machine of many thousand nodes does not fit a core's caches, and only the calendar knows
+//! which nodes come next (`docs/performance.md`).
 
 use super::TorusFamily;
 use super::block::TorusBlock;
@@ -10,12 +10,12 @@ use crate::packet::Header;
 use crate::router::bits::bits;
 use netloom_engine::{Time, prefetch};
 
-/// Events of a tick up to which they are fetched in the ticks before. More are too many for the cache, and are fetched within
-/// their own tick: those of a saturated machine, and when all nodes begin at once.
+/// Maximum number of events of a tick that are prefetched in the preceding ticks. More exceed the cache, and
+/// are prefetched within their own tick: in a saturated machine, and when all nodes start at once.
 pub(super) const BURST: usize = 96;
 
 impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
-    /// At the beginning of a window, when other blocks have had the cache in between.
+    /// At the start of a window, after other blocks have used the cache.
     pub(super) fn fetch_first(&self, now: Time, until: Time) {
         self.shared.common.calendar.peek(now, BURST, |event| self.fetch_node(event));
         if now + 1 < until {
@@ -24,7 +24,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         self.shared.common.calendar.peek(now, BURST, |event| self.fetch_details(event, true));
     }
 
-    /// In each tick of a window, for the next two.
+    /// In each tick of a window, for the next two ticks.
     #[inline]
     pub(super) fn fetch_ahead(&self, now: Time, until: Time) {
         if now + 2 < until {
@@ -36,7 +36,8 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// Within a tick of very many events, for those a little further on; the packets that may move follow when their nodes act.
+    /// Within a tick of very many events, for events a little ahead; packets that may move follow when their
+    /// nodes act.
     #[inline]
     pub(super) fn fetch_along(&self, events: &[Event], i: usize) {
         if events.len() > BURST {
@@ -45,29 +46,30 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// The same for the nodes that act in it, whose state may have left the cache since its events were applied.
+    /// The same for the nodes that act in it, whose state may have been evicted since their events were
+    /// applied.
     #[inline]
     pub(super) fn fetch_acting(&self, nodes: &[u32], i: usize) {
         if nodes.len() > BURST {
             nodes.get(i + 8).into_iter().for_each(|&node| prefetch(&self.nodes[node as usize]));
             if let Some(&node) = nodes.get(i + 4) {
                 let n = &self.nodes[node as usize];
-                self.fetch_asking(n, n.wishes.towards_any(n.open));
+                self.fetch_asking(n, n.requested.towards_any(n.open));
                 prefetch(&n.ports[n.open.trailing_zeros() as usize % P]);
             }
         }
     }
 
-    /// Brings the node and port of an event into the cache.
+    /// Prefetches the node and port of an event.
     #[inline]
     fn fetch_node(&self, event: &Event) {
         let (node, port) = (event.node(), event.port());
         let n = &self.nodes[node];
-        // The line of masks.
+        // The cache line with the masks.
         prefetch(&n.random);
         match event.kind() {
             Kind::Sent => {
-                prefetch(n.wishes.first_line());
+                prefetch(n.requested.first_line());
                 prefetch(&n.tokens);
                 prefetch(&n.entering);
                 prefetch(&n.ports[port]);
@@ -83,11 +85,11 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
                 prefetch(&n.entering);
             }
             Kind::Arrived => {
-                prefetch(n.wishes.first_line());
+                prefetch(n.requested.first_line());
                 prefetch(&n.receivers[port]);
             }
             Kind::Received => {
-                prefetch(n.wishes.first_line());
+                prefetch(n.requested.first_line());
                 prefetch(&n.receivers[port]);
                 self.shared.common.arena.fetch(event.packet());
             }
@@ -95,26 +97,26 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// With those there, brings what they lead to; the packets that may move only if asked for. With few branches: one that is
-    /// not foreseen costs as much as a line that comes late.
+    /// Prefetches the state that those lines refer to; packets that may move only on request. With few
+    /// branches: a mispredicted one costs as much as a late cache line.
     fn fetch_details(&self, event: &Event, packets: bool) {
         let (node, port) = (event.node(), event.port());
         let n = &self.nodes[node];
         match event.kind() {
             Kind::Sent => {
                 let leaving = Leaving::of(event.word);
-                let mut asking = n.wishes.towards(port);
+                let mut asking = n.requested.towards(port);
                 if leaving.from != FROM_INJECTION {
                     let from = leaving.from as usize;
                     if n.open >> from & 1 != 0 {
-                        // Its tokens can go back at once.
+                        // Its tokens may be returned at once.
                         prefetch(&n.ports[from]);
                     }
                     // The next packet of the same VC.
                     self.fetch_ring(n, from, leaving.slot.into());
                     if packets {
-                        // With a path free again, its heads may go through any link.
-                        asking = asking.and_also(SlotSet::of(from, n.wishes.of(from)));
+                        // With a path free again, its heads may use any link.
+                        asking = asking.and_also(SlotSet::of(from, n.requested.of(from)));
                     }
                 }
                 if n.entering[port] != 0 && (packets || asking.is_empty()) {
@@ -124,22 +126,22 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
                     self.fetch_asking(n, asking);
                 }
             }
-            // What waits for tokens moves when they come, unless the link is busy.
+            // Packets that wait for tokens move when these arrive, unless the link is busy.
             Kind::Tokens if n.open >> port & 1 != 0 && !n.is_quiet() => {
                 prefetch(&n.ports[port]);
-                prefetch(n.wishes.first_line());
+                prefetch(n.requested.first_line());
                 if n.entering[port] != 0 {
                     self.fetch_injection(n);
                 }
             }
             Kind::Arrived => {
                 self.fetch_ring(n, port, event.slot());
-                // It may go on at once.
-                let ways = Header(event.word).hints() & n.open & n.any_ok;
-                if ways != 0 {
+                // It may continue at once.
+                let directions = Header(event.word).hints() & n.open & n.any_ok;
+                if directions != 0 {
                     prefetch(&n.tokens);
-                    prefetch(&n.ports[ways.trailing_zeros() as usize % P]);
-                    prefetch(&n.ports[ways.ilog2() as usize % P]);
+                    prefetch(&n.ports[directions.trailing_zeros() as usize % P]);
+                    prefetch(&n.ports[directions.ilog2() as usize % P]);
                 }
             }
             Kind::Received => self.fetch_ring(n, port, event.slot()),
@@ -147,7 +149,7 @@ impl<H: Host<TorusFamily>, const P: usize> TorusBlock<H, P> {
         }
     }
 
-    /// Receivers with heads that may be next, and those packets.
+    /// Receivers with heads that may be next, and the packets of these heads.
     #[inline]
     fn fetch_asking(&self, n: &Node<P>, mut asking: SlotSet<P>) {
         while let Some((port, slots)) = asking.next_receiver() {

@@ -1,5 +1,5 @@
-//! What passes between nodes and their hosts: packets pulled into injection FIFOs and handed over from reception FIFOs, and what
-//! hosts ask for.
+//! The exchange between nodes and their hosts: packets pulled into injection FIFOs and delivered from
+//! reception FIFOs, and hosts' signals.
 
 use super::TorusFamily;
 use super::shared::Shared;
@@ -16,8 +16,8 @@ impl Family for TorusFamily {
 }
 
 impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
-    /// Does what the host asked for at a node, which has yet to act in this tick. Returns whether it asked for anything that
-    /// the node may act on.
+    /// Carries out the host's requests for a node that will still act in this tick. Returns whether the node
+    /// may act on any of them.
     pub(super) fn obey(&mut self, n: &mut Node<P>, now: Time) -> bool {
         if self.common.signals.requests.is_empty() {
             return false;
@@ -36,25 +36,25 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         acts
     }
 
-    /// Asks the host for the next packets of a node's FIFOs that have none, in the FIFOs' order.
+    /// Pulls the next packets from the host for those of a node's FIFOs that are empty, in FIFO order.
     pub(super) fn refill(&mut self, n: &mut Node<P>, now: Time) {
         let mut fifos = std::mem::take(&mut n.refill);
         while fifos != 0 {
             let fifo = fifos.trailing_zeros() as usize;
             fifos &= fifos - 1;
-            // One with a packet at its head, or in transfer, asks again by itself.
+            // A FIFO with a packet at its head, or in transfer, pulls again by itself.
             if (n.waiting | n.injecting) >> fifo & 1 == 0 {
                 self.pull(n, fifo, now);
             }
             if fifos == 0 {
-                // What the host signalled while it was asked.
+                // FIFOs that the host signalled during the call.
                 fifos = std::mem::take(&mut n.refill);
             }
         }
     }
 
-    // The host answers in line here, so that what it says of the packet is written once; and this stays out of the block's tick:
-    // there it would take registers from everything else that a tick does.
+    // The host's call is inlined here, so that the packet is written only once; and this function stays out
+    // of the block's tick, where it would take registers from everything else.
     #[inline(never)]
     fn pull(&mut self, n: &mut Node<P>, fifo: usize, now: Time) {
         if let Some((header, packet)) = self.common.pull(n.here, fifo, now) {

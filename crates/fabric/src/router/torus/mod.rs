@@ -1,5 +1,6 @@
-//! The torus router of BlueGene/L and its variants: virtual cut-through, token flow control, dynamic VCs over an escape
-//! VC (Blumrich et al., sections 2 and 4). What it does in each tick is told in `docs/torus-router.md`.
+//! The torus router of BlueGene/L and its variants: virtual cut-through, token flow control, dynamic VCs over
+//! an escape VC (Blumrich et al., sections 2 and 4). `docs/torus-router.md` describes its actions in each
+//! tick.
 
 mod arbitration;
 mod block;

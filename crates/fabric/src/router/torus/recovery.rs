@@ -1,5 +1,6 @@
-//! What these routers do about a corrupted transmission besides what all do (`router/recovery.rs`): ghosts that run on and are
-//! discarded (`docs/torus-router.md`, "Links with errors"). Nothing here is on the path of packets where the bit error rate is 0.
+//! Recovery from corrupted transmissions specific to these routers, in addition to `router/recovery.rs`:
+//! ghosts that continue and are discarded (`docs/torus-router.md`, "Links with errors"). With a bit error
+//! rate of 0 nothing here is on the path of packets.
 
 use super::TorusFamily;
 use super::shared::Shared;
@@ -76,7 +77,7 @@ impl<H: Host<TorusFamily>, const P: usize> Recovery for Shared<H, P> {
 }
 
 impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
-    /// A packet has arrived: its tail will be looked at, and it will be acknowledged.
+    /// A packet has arrived: schedules the check of its tail, and its acknowledgement.
     #[inline(never)]
     pub(super) fn note_arrival(&mut self, n: &Node<P>, event: &Event, now: Time) {
         let port = event.port();
@@ -91,7 +92,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
     }
 
-    /// Applies an event of a link in trouble. Returns whether the node may act on it.
+    /// Applies an event of a link under recovery. Returns whether the node may act on it.
     #[cold]
     pub(super) fn mend(
         &mut self,
@@ -111,14 +112,14 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         }
     }
 
-    /// The tail of an invalid packet has come: if the packet still stands in its VC, it is discarded. Else it runs on,
-    /// marked invalid.
+    /// The tail of an invalid packet has arrived: if the packet is still in its VC, it is discarded.
+    /// Otherwise it continues, marked invalid.
     fn end_ghost(&mut self, n: &mut Node<P>, event: &Event, now: Time) -> bool {
         let (port, vc) = (event.port(), event.slot());
         let header = Header(event.word);
         let chunks = header.chunks() as u8;
         let count = n.receivers[port].count[vc];
-        // Nothing can have come after it yet. The head is in transfer if it is not free to ask.
+        // No later packet can have arrived yet. A head that is not ready is in transfer.
         if count == 0 || count == 1 && n.receivers[port].heads[vc] == 0 {
             return false;
         }
@@ -138,7 +139,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
             n.clear_head(port, vc);
         }
         if !header.is_corrupt() {
-            // The link before brought it whole: it gave up its place like any packet.
+            // The previous link delivered it intact: its space is freed like any packet's.
             n.receivers[port].due += u64::from(self.tables.cost(vc, chunks)) << (8 * vc);
             n.due |= 1 << port;
         }

@@ -1,4 +1,4 @@
-//! What a block says of itself: its figures, what waits in it, whether it is at rest.
+//! Reports of a block: its statistics, its waiting packets, and whether it is idle.
 
 use super::TorusFamily;
 use super::block::TorusBlock;
@@ -110,7 +110,7 @@ impl<H: Host<TorusFamily>, const P: usize> RouterBlock for TorusBlock<H, P> {
                     found.push(format!("{at}: packets in VCs {:?}", node.receivers[port].count));
                 }
                 if node.open >> port & 1 == 0 || node.paths[port] != 0 || node.receivers[port].due != 0 {
-                    found.push(format!("{at}: link, path or token-ack not at rest"));
+                    found.push(format!("{at}: link, path or token-ack not idle"));
                 }
             }
         }

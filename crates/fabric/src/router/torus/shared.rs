@@ -1,4 +1,4 @@
-//! What the nodes of a block share, and what a node does with it in a tick.
+//! The shared state of a block's nodes, and a node's actions on it in a tick.
 
 use super::TorusFamily;
 use super::state::*;
@@ -11,7 +11,7 @@ use crate::router::statistics::Recorder;
 use netloom_engine::{Outbox, Time};
 use std::convert::Infallible;
 
-/// What the nodes of a block have in common: all that a node needs to act besides its own state.
+/// The shared state of a block's nodes: everything that a node needs to act besides its own state.
 pub(super) struct Shared<H, const P: usize> {
     pub tables: Tables,
     /// Rings of the VCs: node, port, VC, place.
@@ -20,15 +20,15 @@ pub(super) struct Shared<H, const P: usize> {
     /// Heads of the injection FIFOs: node, FIFO.
     pub injecting: Vec<Entry>,
     pub common: Common<TorusFamily, Infallible, H>,
-    /// Packets in bypasses, in the tick in which they stand there: node's place on the list of those that act,
-    /// or 0 for one that acts at once; port.
+    /// Packets in bypasses, for the tick in which they are there: by the node's index in the list of acting
+    /// nodes, or 0 for one that acts at once; by port.
     pub standing: Vec<Entry>,
     /// Nodes whose arbiters act again in the tick after the last one.
     pub retries: Vec<u32>,
 }
 
 impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
-    /// For so many nodes with so many injection FIFOs each, all of which are to be filled from the host.
+    /// For `nodes` nodes with `fifos` injection FIFOs each, all of which are to be filled from the host.
     pub fn new(
         tables: Tables,
         n: usize,
@@ -54,21 +54,21 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         ((node as usize * P + port) * self.tables.vcs + vc) * self.tables.lines
     }
 
-    /// A place of a VC's ring.
+    /// A place in a VC's ring.
     #[inline]
     pub(super) fn entry(&self, node: u32, port: usize, vc: usize, place: u8) -> &Entry {
         &self.rings[self.ring(node, port, vc) + place as usize / LINE].0[place as usize % LINE]
     }
 
-    /// The same, to be written.
+    /// A place in a VC's ring, for writing.
     #[inline]
     pub(super) fn entry_mut(&mut self, node: u32, port: usize, vc: usize, place: u8) -> &mut Entry {
         let line = self.ring(node, port, vc) + place as usize / LINE;
         &mut self.rings[line].0[place as usize % LINE]
     }
 
-    /// The only event of a node in this tick, and what the node does then. Returns whether it is of a usual kind; if not,
-    /// nothing was done.
+    /// Applies the only event of a node in this tick, and the node's actions after it. Returns whether the
+    /// event is of a usual kind; if not, nothing was done.
     #[inline(always)]
     pub(super) fn alone(
         &mut self,
@@ -101,7 +101,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         true
     }
 
-    /// What a node does after its events.
+    /// A node's actions after its events.
     #[inline(always)]
     pub(super) fn act(&mut self, n: &mut Node<P>, now: Time, out: &mut Outbox<Message>) {
         if n.refill != 0 {
@@ -113,7 +113,7 @@ impl<H: Host<TorusFamily>, const P: usize> Shared<H, P> {
         self.arbitrate(n, now, out);
     }
 
-    /// What arbitration keeps of a header.
+    /// The part of a header that arbitration stores.
     #[inline]
     pub(super) fn head(&self, header: Header) -> u16 {
         let head = header.head();

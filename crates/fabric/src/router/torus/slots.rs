@@ -1,15 +1,15 @@
-//! Sets of slots of a node's receivers, and which of them want which direction: what the arbiters have to look at is then
-//! one load, and found by counting zeros.
+//! Sets of slots of a node's receivers, by requested direction: the arbiters then need one load, and count
+//! zeros to find the slots.
 
 use crate::packet::Header;
 
-/// Slots of a receiver at which a packet may ask: its VCs, and the bypass as the last.
+/// Slots of a receiver that may request: its VCs, and the bypass last.
 pub(super) const SLOTS: usize = 8;
 /// The bypass slot.
 pub(super) const BYPASS: usize = 7;
 
-/// A set of slots: a byte for each receiver, of the first eight in one word and of the others in a second one, which is
-/// always zero in a node of up to eight ports and costs nothing there.
+/// A set of slots: one byte per receiver, the first eight in one word and the others in a second one, which
+/// is always zero in a node of up to eight ports and costs nothing there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SlotSet<const P: usize> {
     low: u64,
@@ -34,32 +34,32 @@ impl<const P: usize> SlotSet<P> {
         self.low == 0 && (P <= 8 || self.high == 0)
     }
 
-    /// The receiver and the slot, if there is just one.
+    /// The receiver and slot, if there is exactly one.
     #[inline]
     pub fn single(self) -> Option<(usize, usize)> {
         let bit = self.low.trailing_zeros() as usize;
         ((P <= 8 || self.high == 0) && self.low.is_power_of_two()).then_some((bit / SLOTS, bit % SLOTS))
     }
 
-    /// With another's.
+    /// Union.
     #[inline]
     pub fn and_also(self, other: Self) -> Self {
         SlotSet { low: self.low | other.low, high: self.high | other.high }
     }
 
-    /// Those in both.
+    /// Intersection.
     #[inline]
     pub fn common(self, other: Self) -> Self {
         SlotSet { low: self.low & other.low, high: self.high & other.high }
     }
 
-    /// Without another's.
+    /// Difference.
     #[inline]
     pub fn without(self, other: Self) -> Self {
         SlotSet { low: self.low & !other.low, high: self.high & !other.high }
     }
 
-    /// Takes out the first receiver that has any: its number and slots.
+    /// Removes the first receiver with any slots; returns its number and slots.
     #[inline]
     pub fn next_receiver(&mut self) -> Option<(usize, u8)> {
         if self.low != 0 {
@@ -81,39 +81,39 @@ impl<const P: usize> SlotSet<P> {
 /// The bit of [`Header::LOCAL`].
 const LOCAL: usize = Header::LOCAL.trailing_zeros() as usize;
 
-/// All bits if `mask` has this one, else none. For a few masks, this is faster than to branch on each of a mask's bits, which
-/// nobody can foresee.
+/// All ones if `mask` has this bit, otherwise zero. For a few masks this is faster than branching on each
+/// bit, which is unpredictable.
 #[inline]
 fn every(mask: u16, bit: usize) -> u64 {
     0u64.wrapping_sub(u64::from(mask >> bit & 1))
 }
 
-/// Which slots of a node have a head that is free to ask, by direction that it may take, and for its destination.
+/// The slots of a node with a ready head, by direction that it may take, and for its destination.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) struct Wishes<const P: usize> {
-    // What a node of up to eight ports needs comes first, in one cache line.
+pub(super) struct RequestedSlots<const P: usize> {
+    // The part that a node of up to eight ports needs comes first, in one cache line.
     low: [u64; P],
     local: u64,
     high: [u16; P],
     local_high: u16,
 }
 
-impl<const P: usize> Wishes<P> {
-    pub const NONE: Self = Wishes { low: [0; P], high: [0; P], local: 0, local_high: 0 };
+impl<const P: usize> RequestedSlots<P> {
+    pub const NONE: Self = RequestedSlots { low: [0; P], high: [0; P], local: 0, local_high: 0 };
 
     /// The first cache line, which is all that a node of up to eight ports needs.
     pub fn first_line(&self) -> &u64 {
         &self.low[0]
     }
 
-    /// Slots whose heads may go through `port`.
+    /// Slots whose heads may leave through `port`.
     #[inline]
     pub fn towards(&self, port: usize) -> SlotSet<P> {
         SlotSet { low: self.low[port], high: if P > 8 { self.high[port] } else { 0 } }
     }
 
-    /// Slots whose heads may go through any of these ports.
+    /// Slots whose heads may leave through any of these ports.
     #[inline]
     pub fn towards_any(&self, ports: u16) -> SlotSet<P> {
         let mut set = SlotSet::EMPTY;
@@ -126,7 +126,7 @@ impl<const P: usize> Wishes<P> {
         set
     }
 
-    /// Slots of a receiver with a head that may go anywhere.
+    /// Slots of a receiver with a head that has any direction.
     #[inline]
     pub fn of(&self, port: usize) -> u8 {
         let low = self.low.iter().fold(self.local, |all, set| all | set);
@@ -140,7 +140,7 @@ impl<const P: usize> Wishes<P> {
         SlotSet { low: self.local, high: if P > 8 { self.local_high } else { 0 } }
     }
 
-    /// A head begins to ask.
+    /// A head becomes ready.
     #[inline]
     pub fn add(&mut self, port: usize, slot: usize, head: u16) {
         let set = SlotSet::<P>::of(port, 1 << slot);
@@ -156,7 +156,7 @@ impl<const P: usize> Wishes<P> {
         }
     }
 
-    /// Whatever asks at a slot of any receiver asks no longer.
+    /// Clears a slot of every receiver.
     #[inline]
     pub fn clear(&mut self, slot: usize) {
         let (low, high) = (!(0x0101_0101_0101_0101 << slot), !(0x0101 << slot));
@@ -168,11 +168,11 @@ impl<const P: usize> Wishes<P> {
         }
     }
 
-    /// A head asks no longer.
+    /// A head is no longer ready.
     #[inline]
     pub fn remove(&mut self, port: usize, slot: usize) {
         let set = SlotSet::<P>::of(port, 1 << slot);
-        // Taken out of all, whether it wished for them or not: no branch depends on the head.
+        // Removed from all directions, requested or not: no branch depends on the head.
         self.low.iter_mut().for_each(|low| *low &= !set.low);
         self.local &= !set.low;
         if P > 8 {
@@ -189,16 +189,16 @@ mod tests {
 
     /// Against a list of heads.
     fn agrees<const P: usize>(steps: &[(usize, usize, u16)]) {
-        let mut wishes = Wishes::<P>::NONE;
+        let mut requested = RequestedSlots::<P>::NONE;
         let mut heads = [[0u16; SLOTS]; P];
         for &(port, slot, head) in steps {
             let (port, slot) = (port % P, slot % SLOTS);
             let head = head & (((1 << P) - 1) | Header::LOCAL);
-            wishes.remove(port, slot);
+            requested.remove(port, slot);
             heads[port][slot] = if heads[port][slot] == 0 { head } else { 0 };
-            wishes.add(port, slot, heads[port][slot]);
+            requested.add(port, slot, heads[port][slot]);
             if head.is_multiple_of(13) {
-                wishes.clear(slot);
+                requested.clear(slot);
                 heads.iter_mut().for_each(|heads| heads[slot] = 0);
             }
         }
@@ -215,14 +215,14 @@ mod tests {
             list
         };
         for out in 0..P {
-            assert_eq!(list(wishes.towards(out)), expected(1 << out));
+            assert_eq!(list(requested.towards(out)), expected(1 << out));
         }
-        assert_eq!(list(wishes.local()), expected(Header::LOCAL));
+        assert_eq!(list(requested.local()), expected(Header::LOCAL));
         let all = expected(u16::MAX);
-        assert!((0..P).all(|p| wishes.of(p) == all.iter().find(|x| x.0 == p).map_or(0, |x| x.1)));
+        assert!((0..P).all(|p| requested.of(p) == all.iter().find(|x| x.0 == p).map_or(0, |x| x.1)));
         let mask = 0x15 & ((1 << P) - 1);
-        assert_eq!(list(wishes.towards_any(mask)), expected(mask));
-        assert_eq!(wishes.towards_any(mask).is_empty(), expected(mask).is_empty());
+        assert_eq!(list(requested.towards_any(mask)), expected(mask));
+        assert_eq!(requested.towards_any(mask).is_empty(), expected(mask).is_empty());
     }
 
     proptest! {

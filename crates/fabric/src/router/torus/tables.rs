@@ -1,12 +1,12 @@
-//! What a block derives once from the configuration, for the path of a packet.
+//! Constants that a block derives once from the configuration, for the path of a packet.
 
 use super::state::LINE;
 use crate::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 use netloom_engine::chance_threshold;
 
-/// Most dynamic VCs.
+/// Maximum number of dynamic VCs.
 const DYNAMIC: usize = 4;
-/// JSQ's ranges of tokens: four, from 1, and 0 for less than a full packet's.
+/// JSQ's ranges of tokens: four, from 1; and 0 for less than a full packet's.
 const RANGES: usize = 5;
 
 /// Constants of a network, in the form that its blocks use. Times in ticks, sizes in chunks.
@@ -22,27 +22,27 @@ pub(super) struct Tables {
     pub token_delay: u64,
     /// Chunks of a full packet.
     pub full: u8,
-    /// Dynamic VCs: 0 up to this.
+    /// Number of dynamic VCs, which have the lowest numbers.
     pub dynamic: usize,
     /// The first escape VC.
     pub escape: usize,
     /// The high-priority VC.
     pub high: usize,
-    /// VCs in all.
+    /// Total number of VCs.
     pub vcs: usize,
-    /// Room of each VC.
+    /// Capacity of each VC.
     pub capacity: [u8; 8],
     pub bubble: bool,
-    /// By VC and chunks, the tokens that a packet takes and gives back: a full packet's on the bubble VCs under the corrected
-    /// rule.
+    /// By VC and chunks, the tokens that a packet takes and returns: a full packet's on the bubble VCs under
+    /// the corrected rule.
     cost: [[u8; 17]; 8],
     pub order: EscapeOrder,
     /// A full packet's tokens in each byte of a word.
     pub full_bytes: u64,
-    /// For each dynamic VC and number of tokens, JSQ's range as a digit of a place in `offers`.
+    /// For each dynamic VC and number of tokens, JSQ's range as a digit of an index into `offers`.
     ranges: [[u16; 128]; DYNAMIC],
-    /// By the ranges of all dynamic VCs, what is offered: the best range in the upper four bits, the VCs in it in the lower; 0
-    /// for nothing.
+    /// By the ranges of all dynamic VCs, the available VCs: the best range in the upper four bits, the VCs in
+    /// that range in the lower; 0 if none.
     offers: [u8; RANGES.pow(DYNAMIC as u32)],
     /// SLQ's range of a number of chunks, by VC.
     pub fullness: [[u8; 129]; 8],
@@ -52,15 +52,15 @@ pub(super) struct Tables {
     pub gap: bool,
     pub bypass: bool,
     pub paths: u8,
-    /// Places of a VC's ring of packets, and the cache lines that they take.
+    /// Places in a VC's ring of packets, and the cache lines that they take.
     pub places: usize,
     pub lines: usize,
-    /// What each VC is for: 0 for a dynamic one, 1 for an escape VC, 2 for the high-priority VC.
+    /// The class of each VC: 0 for dynamic, 1 for escape, 2 for high-priority.
     pub class: [u8; 8],
 }
 
 impl Tables {
-    /// `smallest` is the least number of chunks of any packet of the run: it bounds the packets in a VC.
+    /// `smallest` is the minimum number of chunks of any packet in the run: it bounds the packets in a VC.
     pub fn new(config: &TorusConfig, smallest: u32) -> Self {
         let (packet, link, router) = (&config.packet, &config.link, &config.router);
         let per_byte = u64::from(link.ticks_per_byte);
@@ -129,13 +129,13 @@ impl Tables {
         }
     }
 
-    /// Tokens that a packet of `chunks` takes and gives back on a VC.
+    /// Tokens that a packet of `chunks` takes and returns on a VC.
     #[inline]
     pub fn cost(&self, vc: usize, chunks: u8) -> u8 {
         self.cost[vc][chunks as usize]
     }
 
-    /// What a link's tokens offer to dynamic packets: see `offers`.
+    /// The VCs available to dynamic packets given a link's tokens: see `offers`.
     #[inline]
     pub fn offer(&self, tokens: u64) -> u8 {
         let (mut place, mut left) = (0, tokens);
@@ -146,12 +146,12 @@ impl Tables {
         self.offers[place as usize]
     }
 
-    /// Time that packets of so many chunks in all, and acknowledgements, take on a link.
+    /// Time that packets with `chunks` in total, and acknowledgements, occupy a link.
     pub fn sending(&self, packets: u64, chunks: u64, acks: u64) -> u64 {
         packets * self.wire[0] + chunks * (self.wire[1] - self.wire[0]) + acks * self.ack
     }
 
-    /// The shortest time in which a node can learn anything of another.
+    /// The minimum time in which a node can affect another.
     pub fn lookahead(&self) -> u64 {
         self.hop.min(self.ack + self.token_delay)
     }

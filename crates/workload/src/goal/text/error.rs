@@ -1,8 +1,8 @@
-//! What is wrong with a text, in words.
+//! Errors in a text, and their messages.
 
 use crate::goal::OtherCollectives;
 
-/// What is wrong with a text, and where.
+/// An error in a text, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {fault}")]
 pub struct TextError {
@@ -10,47 +10,47 @@ pub struct TextError {
     pub line: u64,
     /// The column, from 1, in bytes.
     pub column: u64,
-    /// What is wrong there.
+    /// The error.
     pub fault: TextFault,
 }
 
-/// What is wrong with a text.
+/// An error in a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextFault {
-    /// Something else should stand here.
+    /// Another token is expected here.
     #[error("expected {expected}, found {found}{}", suggestion(nearest))]
     Unexpected {
-        /// What may stand here.
+        /// The allowed tokens.
         expected: &'static str,
-        /// What stands here.
+        /// The token found.
         found: String,
-        /// The keyword allowed here that looks most like it.
+        /// The most similar keyword allowed here.
         nearest: Option<String>,
     },
-    /// A number is beyond what its place can hold.
+    /// A number exceeds its limit.
     #[error("{what} may be at most {max}, found {found}")]
     TooLarge {
-        /// What the number is.
+        /// The meaning of the number.
         what: &'static str,
-        /// The greatest allowed.
+        /// The maximum.
         max: u64,
         /// The digits.
         found: String,
     },
-    /// Ranks do not come in order.
+    /// Ranks are not in order.
     #[error("expected rank {expected}: ranks come in order from 0; found rank {found}")]
     RankOrder {
-        /// The next rank.
+        /// The expected rank.
         expected: u32,
-        /// The one that came.
+        /// The rank found.
         found: u32,
     },
     /// The text ends before its last rank.
     #[error("expected rank {expected} of {declared}, found the end of the file")]
     MissingRank {
-        /// The next rank.
+        /// The expected rank.
         expected: u32,
-        /// What `num_ranks` says.
+        /// The value of `num_ranks`.
         declared: u32,
     },
     /// A peer is not among the ranks.
@@ -58,7 +58,7 @@ pub enum TextFault {
     PeerOutOfRange {
         /// The peer.
         peer: u32,
-        /// What `num_ranks` says.
+        /// The value of `num_ranks`.
         ranks: u32,
     },
     /// A label is defined twice in its rank.
@@ -66,15 +66,15 @@ pub enum TextFault {
     DuplicateLabel {
         /// The label.
         label: String,
-        /// Where it was defined first.
+        /// The line of its first definition.
         first_line: u64,
     },
-    /// A dependency names a label that its rank has not defined so far.
+    /// A dependency names a label that its rank has not defined yet.
     #[error("label `{label}` is not defined above in this rank{}", suggestion(nearest))]
     UnknownLabel {
         /// The label.
         label: String,
-        /// The defined label that looks most like it.
+        /// The most similar label defined.
         nearest: Option<String>,
     },
     /// An operation depends on itself.
@@ -83,7 +83,7 @@ pub enum TextFault {
         /// Its label.
         label: String,
     },
-    /// Operations wait for each other. The place is that of the first one.
+    /// Operations wait for each other in a cycle. The position is that of the first one.
     #[error("these wait for each other, each for the next and the last for the first: {}", labels.join(", "))]
     Cycle {
         /// Their labels, at most [`CYCLE_LABELS_MAX`] of them and then `...`.
@@ -106,14 +106,14 @@ pub enum TextFault {
     RankTooLong,
 }
 
-/// Most labels of a cycle that an error names.
+/// Maximum number of labels of a cycle in an error.
 pub const CYCLE_LABELS_MAX: usize = 10;
 
 fn suggestion(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|word| format!(" (did you mean `{word}`?)")).unwrap_or_default()
 }
 
-/// The word among `words` that looks most like `found`, if any looks like it at all.
+/// The word among `words` that is most similar to `found`, if any is similar at all.
 pub(super) fn nearest<'a>(found: &str, words: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let (distance, word) = words
         .into_iter()

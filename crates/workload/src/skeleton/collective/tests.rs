@@ -133,7 +133,8 @@ fn data_can_have_come_from_all_that_are_needed() {
     }
 }
 
-/// Times on a network in which messages never meet: latency a round, and the bytes that an algorithm must move.
+/// Times on a network in which messages never meet: latency a round, and the bytes that an algorithm must
+/// move.
 #[test]
 fn times_are_the_closed_forms() {
     let ns = |operation, algorithm, ranks, bytes| {
@@ -152,7 +153,8 @@ fn times_are_the_closed_forms() {
     assert_eq!(ns(Operation::AllToAll, Pairwise, 16, 100), 15 * 1100);
 }
 
-/// Both ranks of a pair know how long their blocks are, which lie within the spread and are as long as asked for on average.
+/// Both ranks of a pair know how long their blocks are, which lie within the spread and are as long as asked
+/// for on average.
 #[test]
 fn blocks_differ_as_much_as_asked_for() {
     let config =

@@ -1,5 +1,5 @@
-//! The dependency checker on small networks of all kinds, with and without failures, beside a plainer one; and on whole groups of a
-//! Cray XC.
+//! The deadlock check on small networks of all kinds, with and without failures, against a simpler checker;
+//! and on whole groups of a Cray XC.
 
 use super::super::way::Via;
 use super::*;
@@ -55,7 +55,8 @@ fn no_packets_of_a_dragonfly_wait_for_each_other() {
     }
 }
 
-/// Nor around any failures; and whoever has a way at all, directly or by a root that has one, never comes to a dead end.
+/// The same with any failures; and a packet that has a route at all, directly or through an intermediate that
+/// has one, never reaches a dead end.
 #[test]
 fn nor_around_failures() {
     for topology in [dragonfly(&[4], &[1], 2, 9), dragonfly(&[4, 3], &[1, 2], 2, 4)] {
@@ -89,13 +90,13 @@ fn nor_do_those_of_a_torus() {
     }
 }
 
-/// Walks all ways of packets to the nodes of a router.
+/// Traverses all routes of packets to the nodes of a router.
 fn walk_from(tables: &Tables, home: u32, waits: &mut HashMap<Channel, HashSet<Channel>>) {
     let nodes = tables.wiring.nodes_at(home);
     if nodes.is_empty() {
         return;
     }
-    // Where a packet may be, how, and by which channel it came.
+    // The position of a packet: router, the channel on which it arrived, header.
     let mut seen: HashSet<(u32, Option<Channel>, u64)> = HashSet::new();
     let mut left = vec![];
     let header = TiledHeader::new(nodes.start, 1, Class::Request, Mode::Adaptive0, 0);
@@ -122,7 +123,7 @@ fn walk_from(tables: &Tables, home: u32, waits: &mut HashMap<Channel, HashSet<Ch
                 waits.entry(came).or_default().insert(channel);
             }
             left.push((end.router, Some(channel), after));
-            // With a VC for it, a packet may change its mind at the next router of its first group.
+            // With a VC for it, a packet may reconsider its route at the next router of its first group.
             let first_group = tables.wiring.group(end.router) == tables.wiring.group(router);
             let may_change = tables.constants.extra == 1 && matches!(tables.routes, Routes::Dragonfly(_));
             if may_change && header.level() == 0 && header.via().is_none() && first_group {
@@ -135,7 +136,7 @@ fn walk_from(tables: &Tables, home: u32, waits: &mut HashMap<Channel, HashSet<Ch
     }
 }
 
-/// By way of whom a packet at a router may go, at first.
+/// The intermediates that a packet at a router may initially choose.
 fn starts(tables: &Tables, router: u32, home: u32) -> Vec<Via> {
     let w = &tables.wiring;
     let mut list = vec![None];
@@ -151,7 +152,8 @@ fn starts(tables: &Tables, router: u32, home: u32) -> Vec<Via> {
     list
 }
 
-/// Where packets come from which they then have no way on, and where they would go. To routers that are cut off from their group none leads.
+/// Routers and goals of packets without a route onwards. None may lead to routers that are cut off from their
+/// group.
 fn dead_ends(config: &TiledConfig) -> Vec<(u32, Goal)> {
     let tables = tables_of(config);
     let (w, legs) = (&tables.wiring, Legs::walk(&tables));
@@ -161,7 +163,7 @@ fn dead_ends(config: &TiledConfig) -> Vec<(u32, Goal)> {
     };
     let within = legs.dead_ends.iter().copied().filter(|(_, goal)| goal.1 || is_joined(goal.0));
     let mut found: Vec<(u32, Goal)> = within.collect();
-    // By way of a group a packet may have come to any router of it that has a link to another.
+    // On its way through a group, a packet may have entered at any router that has a link to another group.
     for (&(at, level), change) in &legs.changes {
         let by = w.group(at);
         let is_there = level == 2 + tables.constants.extra && !change.came.is_empty();
@@ -173,14 +175,14 @@ fn dead_ends(config: &TiledConfig) -> Vec<(u32, Goal)> {
     found
 }
 
-/// The graph of a plainer checker, which walks every packet by itself.
+/// The graph of a simpler checker, which follows every packet separately.
 fn plain(tables: &Tables) -> HashMap<Channel, HashSet<Channel>> {
     let mut waits = HashMap::new();
     (0..tables.wiring.routers()).for_each(|home| walk_from(tables, home, &mut waits));
     waits
 }
 
-/// No edge is left out, and of tables in which legs only go on nothing is added.
+/// No edge is missing; tables in which legs never turn back get no additional edges.
 #[test]
 fn what_packets_wait_for_one_by_one_is_all_there() {
     let tree = FatTreeConfig { down: vec![2, 3, 4], up: vec![2, 3], link_classes: vec![] };
@@ -220,7 +222,8 @@ fn what_packets_wait_for_one_by_one_is_all_there() {
     }
 }
 
-/// A Cray XC of groups of 96 routers, by every way of every routing mode: with four VCs, and with the fifth that PAR needs.
+/// A Cray XC with groups of 96 routers and all routes of every routing mode: with four VCs, and with the
+/// fifth that PAR needs.
 #[test]
 fn nor_do_those_of_whole_groups_of_a_cray_xc() {
     let begin = std::time::Instant::now();
@@ -242,7 +245,8 @@ fn nor_do_those_of_whole_groups_of_a_cray_xc() {
     }
 }
 
-/// A router of an XC that has lost its links within its group, but not those to others: nobody is led there.
+/// A router of an XC that has lost its links within its group, but not those to other groups: no packet is
+/// routed to it.
 #[test]
 fn no_way_leads_to_a_router_that_is_cut_off() {
     let mut config = TiledConfig::cray_xc(2, 48);
@@ -273,7 +277,7 @@ fn a_ring_is_found_where_there_is_one() {
         link_classes: vec![],
     };
     let wiring = config(SwitchedTopology::Torus(torus)).topology.wiring();
-    // Round a ring of four routers: from each the port that leads to the next.
+    // Around a cycle of four routers: from each the port that leads to the next.
     let port = |from: u32, to: u32| {
         let leads = |port: &usize| wiring.end(from, *port).is_some_and(|end| end.router == to);
         (0..wiring.ports()).find(leads).expect("neighbours")

@@ -1,6 +1,7 @@
-//! Letters between nodes: short messages for whatever process they concern, which datagrams and shared message queues are made of. How the
-//! kernel and the library carry them is **(ours)**: as messages for posted receives, in memory that no process owns, sent again as long as the
-//! other node has no receive left. What has come is sorted by whichever process of the node looks.
+//! Node messages: short messages between nodes, addressed to any of their processes, on which datagrams and
+//! shared message queues are built. Their transport by the kernel and the library is **(ours)**: they are
+//! messages for posted receives, in memory that belongs to no process, resent while the other node has no
+//! free receive. Any process of the node that polls sorts the arrived node messages.
 
 use super::{Gni, Post, PostKind, lock};
 use netloom_nic::aries::address::MemHandle;
@@ -9,43 +10,43 @@ use netloom_nic::aries::system::{SYSTEM, SYSTEM_RECEIVE_B, SYSTEM_SENDS};
 use netloom_nic::aries::{EventKind, Move, Notice, Receive, Transfer, place};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most data of a letter, as of a datagram and of a message in a shared queue.
-pub const LETTER_MAX_B: usize = 128;
+/// Maximum data of a node message, bytes, the same as of a datagram and of a message in a shared queue.
+pub const NODE_MESSAGE_MAX_B: usize = 128;
 
-/// Where those that leave are.
+/// Address of outgoing node messages.
 const OUT: u64 = 1 << 20;
-/// Times that a letter is sent again when it finds no receive.
+/// Maximum number of retries of a node message that finds no receive.
 const AGAIN: u32 = 1000;
 const HEAD_B: usize = 32;
 
-/// What a letter is for.
+/// The purpose of a node message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Service {
-    /// A datagram; that one is taken back.
+    /// A datagram, or its cancellation.
     Datagram,
     Cancel,
-    /// A message of a shared queue; that so many have been taken.
+    /// A message of a shared queue, or the number of messages taken.
     Message,
     Credit,
 }
 
 const SERVICES: [Service; 4] = [Service::Datagram, Service::Cancel, Service::Message, Service::Credit];
 
-/// A letter. Nodes are the job's.
+/// A node message. Nodes are those of the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Letter {
+pub struct NodeMessage {
     pub service: Service,
     pub ptag: u8,
     pub from: (u32, u8),
     pub to: u8,
-    /// Its number, and that which it answers; or what its service makes of them.
+    /// Its number, and the number that it answers; or values specific to its service.
     pub number: u64,
     pub answers: u64,
     pub data: Vec<u8>,
 }
 
-impl Letter {
+impl NodeMessage {
     fn to_bytes(&self) -> Vec<u8> {
         let first = u64::from(self.service as u8)
             | u64::from(self.ptag) << 8
@@ -61,7 +62,7 @@ impl Letter {
     fn of(bytes: &[u8]) -> Self {
         let word = |n: usize| u64::from_le_bytes(bytes[8 * n..8 * n + 8].try_into().expect("eight bytes"));
         let length = (word(3) as usize).min(bytes.len() - HEAD_B);
-        Letter {
+        NodeMessage {
             service: SERVICES[word(0) as usize % SERVICES.len()],
             ptag: (word(0) >> 8) as u8,
             from: ((word(0) >> 32) as u32, (word(0) >> 24) as u8),
@@ -73,60 +74,60 @@ impl Letter {
     }
 }
 
-/// A letter that has left, and where it goes.
+/// An outgoing node message, and its destination.
 struct Sent {
-    letter: Letter,
+    node_message: NodeMessage,
     node: u32,
     tries: u32,
 }
 
-/// A node's letters.
+/// A node's node messages.
 #[derive(Default)]
-pub struct Letters {
+pub struct NodeMessages {
     next: u64,
     sent: BTreeMap<u64, Sent>,
-    /// Those that nobody has taken.
-    pub came: VecDeque<Letter>,
-    /// Those that could not be delivered, with the node that they were for.
-    pub failed: Vec<(Letter, u32)>,
+    /// Node messages not yet taken.
+    pub came: VecDeque<NodeMessage>,
+    /// Undeliverable node messages, with their destination nodes.
+    pub failed: Vec<(NodeMessage, u32)>,
 }
 
 impl Gni {
-    /// The queue in which letters are told.
-    pub(super) fn letter_queue(&self) -> u16 {
+    /// The queue that reports node messages.
+    pub(super) fn node_message_queue(&self) -> u16 {
         lock(&self.here).open_system_queue()
     }
 
-    /// Sends a letter to a node of the job; by a system call, or by the core's own stores.
-    pub(super) async fn send_letter(
+    /// Sends a node message to a node of the job; by a system call, or by the core's own stores.
+    pub(super) async fn send_node_message(
         &self,
         node: u32,
-        letter: Letter,
+        node_message: NodeMessage,
         by_kernel: bool,
     ) -> Result<(), Refusal> {
         let number = {
-            self.letter_queue();
-            let letters = &mut lock(&self.library).letters;
-            if letters.sent.len() as u64 >= SYSTEM_SENDS {
+            self.node_message_queue();
+            let node_messages = &mut lock(&self.library).node_messages;
+            if node_messages.sent.len() as u64 >= SYSTEM_SENDS {
                 return Err(Refusal::ErrorResource);
             }
-            letters.next += 1;
-            let number = letters.next;
-            letters.sent.insert(number, Sent { letter, node, tries: 0 });
+            node_messages.next += 1;
+            let number = node_messages.next;
+            node_messages.sent.insert(number, Sent { node_message, node, tries: 0 });
             number
         };
         self.hand_over(number, by_kernel).await;
         Ok(())
     }
 
-    /// Gives a letter to the block transfer engine.
+    /// Posts a node message to the block transfer engine.
     async fn hand_over(&self, number: u64, by_kernel: bool) {
         let transfer = {
             let (mut here, mut library) = (lock(&self.here), lock(&self.library));
             let (queue, local) = (here.system_queue, OUT + number % SYSTEM_SENDS * SYSTEM_RECEIVE_B);
-            let Some(sent) = library.letters.sent.get_mut(&number) else { return };
+            let Some(sent) = library.node_messages.sent.get_mut(&number) else { return };
             sent.tries += 1;
-            let (bytes, ptag, node) = (sent.letter.to_bytes(), sent.letter.ptag, sent.node);
+            let (bytes, ptag, node) = (sent.node_message.to_bytes(), sent.node_message.ptag, sent.node);
             here.contents.store(place(SYSTEM, local), bytes.len(), Some(&bytes));
             let post = Post::new(PostKind::Send, local, 0, MemHandle::default(), bytes.len() as u64);
             Transfer {
@@ -149,36 +150,36 @@ impl Gni {
         self.core.done().await;
     }
 
-    /// Whether letters of this node are on their way, or must be sent again.
-    pub(super) fn has_letters_out(&self) -> bool {
-        !lock(&self.library).letters.sent.is_empty()
+    /// Whether node messages of this node are in flight, or must be resent.
+    pub(super) fn has_node_messages_out(&self) -> bool {
+        !lock(&self.library).node_messages.sent.is_empty()
     }
 
-    /// Takes what has come and puts it where it is looked for; sends again what found no receive.
-    pub(super) async fn sort_letters(&self) {
+    /// Sorts arrived node messages by service; resends those that found no receive.
+    pub(super) async fn sort_node_messages(&self) {
         let mut again = vec![];
         {
             let (mut here, mut library) = (lock(&self.here), lock(&self.library));
-            let letters = &mut library.letters;
+            let node_messages = &mut library.node_messages;
             let number = here.open_system_queue();
             let events = here.queue(number).map(|q| std::mem::take(&mut q.events)).unwrap_or_default();
             for event in events {
                 if event.kind == EventKind::Receive {
                     let address = event.user * SYSTEM_RECEIVE_B;
                     let bytes = here.contents.load_all(place(SYSTEM, address), SYSTEM_RECEIVE_B as usize);
-                    letters.came.push_back(Letter::of(&bytes));
+                    node_messages.came.push_back(NodeMessage::of(&bytes));
                     let receive =
                         Receive { address, bytes: SYSTEM_RECEIVE_B, queue: Some(number), user: event.user };
                     here.receives.entry(SYSTEM).or_default().push_back(receive);
                     continue;
                 }
-                let Some(sent) = letters.sent.get(&event.user) else { continue };
+                let Some(sent) = node_messages.sent.get(&event.user) else { continue };
                 if event.status == Status::NoReceive && sent.tries < AGAIN {
                     again.push(event.user);
-                } else if let Some(sent) = letters.sent.remove(&event.user)
+                } else if let Some(sent) = node_messages.sent.remove(&event.user)
                     && event.status != Status::Success
                 {
-                    letters.failed.push((sent.letter, sent.node));
+                    node_messages.failed.push((sent.node_message, sent.node));
                 }
             }
         }
@@ -193,18 +194,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_survive_their_bytes() {
-        let letter = Letter {
+    fn node_messages_survive_their_bytes() {
+        let node_message = NodeMessage {
             service: Service::Credit,
             ptag: 200,
             from: (u32::MAX, 254),
             to: 253,
             number: u64::MAX,
             answers: 1 << 63,
-            data: (0..LETTER_MAX_B as u8).collect(),
+            data: (0..NODE_MESSAGE_MAX_B as u8).collect(),
         };
-        let mut bytes = letter.to_bytes();
+        let mut bytes = node_message.to_bytes();
         bytes.resize(SYSTEM_RECEIVE_B as usize, 0);
-        assert_eq!(Letter::of(&bytes), letter);
+        assert_eq!(NodeMessage::of(&bytes), node_message);
     }
 }
