@@ -8,6 +8,7 @@
 //! | what the protocols need of what is below them | `transport.rs` |
 //! | network interfaces as libraries drive them, without waiting | `device.rs`; on simulated nodes `spi/device.rs`, `gni/device.rs`, `glex/device.rs` |
 //! | how long messages are under way, and why a rank waits | `transit.rs` |
+//! | what a rank did when | `timeline.rs` |
 //! | over packets, Message Units, Aries NICs, TH Express NICs | `transports/` |
 //! | what programs on Message Units call: the system programming interface, user's and kernel's side | `spi/` |
 //! | what programs on TH Express NICs call, after libglex | `glex/` |
@@ -24,6 +25,7 @@ pub mod program;
 pub mod rank;
 pub mod smsg;
 pub mod spi;
+pub mod timeline;
 pub mod transit;
 pub mod transport;
 pub mod transports;
