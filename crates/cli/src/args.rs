@@ -307,4 +307,7 @@ pub struct RunArgs {
     /// Run even if the estimated memory exceeds what is available
     #[arg(long)]
     pub force_memory: bool,
+    /// Write a timeline of some nodes into this file, for ui.perfetto.dev; `netloom help keys timeline` has its keys
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<PathBuf>,
 }

@@ -154,10 +154,13 @@ fn command(cli: Cli, world: &World, out: &mut dyn Write, err: &mut dyn Write) ->
             let study = load(library::MAIN, &[])?;
             memory::check(&[&study], 1, world.memory)?;
             let folder = output_folder(&default_folder(&study), IfExists::Next)?;
-            run_study(&study, &folder, &Common::default(), world, out, err)
+            run_study(&study, &folder, None, &Common::default(), world, out, err)
         }
         Some(Command::Run(args)) => {
-            let study = load(&args.study, &args.sets.set)?;
+            let mut study = load(&args.study, &args.sets.set)?;
+            if args.timeline.is_some() {
+                study.study.timeline.get_or_insert_default();
+            }
             if study.axes.is_empty() {
                 return run_once(&study, &args, world, out, err);
             }
@@ -341,12 +344,13 @@ fn run_once(
 ) -> Result<u8, Trouble> {
     memory::check(&[study], 1, world.memory.filter(|_| !args.force_memory))?;
     let folder = output_folder(&folder_of(args, study), if_exists(args))?;
-    run_study(study, &folder, &args.common, world, out, err)
+    run_study(study, &folder, args.timeline.as_deref(), &args.common, world, out, err)
 }
 
 fn run_study(
     study: &ResolvedStudy,
     folder: &Path,
+    timeline: Option<&Path>,
     common: &Common,
     world: &World,
     out: &mut dyn Write,
@@ -355,7 +359,7 @@ fn run_study(
     let view = Terminal::new(study, world.stop);
     let result = world.simulator.simulate(study, &view, threads(common));
     view.finish();
-    let result = result.inspect_err(|_| {
+    let mut result = result.inspect_err(|_| {
         // The folder was made for nothing; if it holds something already, it stays.
         let _ = std::fs::remove_dir(folder);
     })?;
@@ -367,11 +371,21 @@ fn run_study(
         write!(out, "{}", summary(study, &result, &judged))?;
     }
     out.flush()?;
+    // A timeline with a file of its own is not in the folder too.
+    let own = timeline.and_then(|path| Some((path, result.timeline.take()?)));
+    if let Some((path, timeline)) = &own {
+        let written = std::fs::write(path, write::timeline::to_json(timeline));
+        written.map_err(|e| Problem::new(format!("cannot write {}: {e}", path.display())))?;
+    }
     if let Err(problem) = write::write_all(folder, study, &result, &judged) {
         show(&problem, common.json, err)?;
         return Ok(FAILED);
     }
     writeln!(err, "Report: {}", folder.join("report.html").display())?;
+    let in_folder = result.timeline.is_some().then(|| folder.join(write::TIMELINE));
+    if let Some(path) = own.map(|(path, _)| path.to_owned()).or(in_folder) {
+        writeln!(err, "Timeline: {}", path.display())?;
+    }
     Ok(match result.simulated.ended {
         Ended::Interrupted => STOPPED,
         ended if ended.is_failure() => FAILED,
@@ -387,6 +401,11 @@ fn run_sweep(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, Trouble> {
+    if let Some(path) = &args.timeline {
+        let what = format!("--timeline {} is for one run, and this is a sweep", path.display());
+        let help = "give the study a [timeline] table: each point then has a timeline.json; --set sweep={} makes it one run";
+        return Err(Problem::new(what).help(help).into());
+    }
     let wanted = folder_of(args, study);
     let points = sweep::points(study)?;
     let points: Vec<&ResolvedStudy> = points.iter().map(|point| &point.study).collect();

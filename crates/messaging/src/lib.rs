@@ -8,6 +8,7 @@
 //! | the interface of the protocols to the layer below | `transport.rs` |
 //! | network interfaces as libraries drive them, without waiting | `device.rs`; on simulated nodes `spi/device.rs`, `gni/device.rs`, `glex/device.rs` |
 //! | how long messages are under way, and why a rank waits | `transit.rs` |
+//! | what a rank did when | `timeline.rs` |
 //! | over packets, Message Units, Aries NICs, TH Express NICs | `transports/` |
 //! | programming interface of Message Units: the system programming interface, user and kernel part | `spi/` |
 //! | programming interface of TH Express NICs, modelled on libglex | `glex/` |
@@ -24,6 +25,7 @@ pub mod program;
 pub mod rank;
 pub mod smsg;
 pub mod spi;
+pub mod timeline;
 pub mod transit;
 pub mod transport;
 pub mod transports;

@@ -6,6 +6,7 @@
 use crate::config::{MessagingConfig, ProgressMode, Steps};
 use crate::matching::Contexts;
 use crate::program::{Collective, Issue, OpId, Operation, Program};
+use crate::timeline::{Activity, MessageEnd, RankTimeline, Waiting};
 use crate::transit::{Part, Passage, Transit};
 use crate::transport::{Envelope, Event, Kind, Transport};
 use netloom_node::process::{Failure, Operations, Outcome, Process, Resumed, Step, Wait};
@@ -45,6 +46,8 @@ pub struct RankReport {
     pub waits_for: Option<Awaited>,
     /// The receiver of the first of its messages that has not been received.
     pub sends_to: Option<u32>,
+    /// What it did when, if that is wanted.
+    pub timeline: Option<Box<RankTimeline>>,
 }
 
 /// A message that has arrived and waits for its receive, or for earlier messages.
@@ -61,15 +64,15 @@ struct Posted {
     bytes: u64,
 }
 
-/// A receive by rendezvous: the operation, the sender and its request, and the length of the message.
+/// A receive by rendezvous.
 #[derive(Clone, Copy, Debug)]
 struct Receive {
     op: OpId,
     from: u32,
-    remote: u32,
-    bytes: u64,
-    /// When the data were fetched, if this side does.
-    fetched_at: Microticks,
+    /// What announced the message, with the sender's request.
+    announced: Envelope,
+    /// When it met the message; the data are fetched then, if this side does so.
+    met_at: Microticks,
 }
 
 /// The current activity of the rank.
@@ -294,13 +297,15 @@ impl<T: Transport> Rank<T> {
         if !self.steps.gap.is_zero() && !self.send_free.is_zero() {
             self.spend(gap);
         }
-        self.send_free = (now + self.spent).max(Microticks(1));
+        let called_at = now + self.spent;
+        self.send_free = called_at.max(Microticks(1));
         self.spend(self.steps.send);
         let sequence = self.sent.entry(to).or_insert(0);
         let mut envelope = Envelope { kind: Kind::Eager, sequence: *sequence, tag, bytes, request: 0 };
         *sequence += 1;
         if to == self.rank {
             self.spend(self.steps.copy(bytes));
+            self.note_send(to, &envelope, called_at);
             self.early.entry(to).or_default().1.insert(envelope.sequence, envelope);
             self.timers.insert((now + self.spent + Microticks(1), TO_SELF), OpId(TO_SELF));
             return Ok(true);
@@ -312,12 +317,14 @@ impl<T: Transport> Rank<T> {
             } else {
                 envelope.request = self.sends.insert((op, to));
             }
+            self.note_send(to, &envelope, called_at);
             self.put(to, envelope);
             return Ok(copies);
         }
         envelope.kind = Kind::RequestToSend;
         envelope.request = self.sends.insert((op, to));
         lock(&self.report).rendezvous += 1;
+        self.note_send(to, &envelope, called_at);
         self.put(to, envelope);
         Ok(false)
     }
@@ -335,16 +342,16 @@ impl<T: Transport> Rank<T> {
             ));
         }
         if envelope.kind == Kind::Eager {
+            let met_at = self.since + self.spent;
             self.spend(self.steps.receive + self.steps.copy(envelope.bytes));
-            self.count(envelope.bytes);
+            self.count(from, &envelope, met_at);
             return Ok(Some(posted.op));
         }
         let request = self.receives.insert(Receive {
             op: posted.op,
             from,
-            remote: envelope.request,
-            bytes: envelope.bytes,
-            fetched_at: self.since + self.spent,
+            announced: envelope,
+            met_at: self.since + self.spent,
         });
         if self.transport.fetches() {
             self.transport.fetch(from, envelope.request, envelope.bytes, request);
@@ -355,10 +362,23 @@ impl<T: Transport> Rank<T> {
         Ok(None)
     }
 
-    fn count(&mut self, bytes: u64) {
+    /// Counts a message that has been received.
+    fn count(&mut self, from: u32, envelope: &Envelope, met_at: Microticks) {
+        let done_at = self.since + self.spent;
         let mut report = lock(&self.report);
         report.messages += 1;
-        report.message_bytes += bytes;
+        report.message_bytes += envelope.bytes;
+        if let Some(timeline) = &mut report.timeline {
+            timeline.received(end_of(from, envelope, (met_at, done_at)));
+        }
+    }
+
+    /// Notes a call that has begun at this time and returns now.
+    fn note_send(&mut self, to: u32, envelope: &Envelope, called_at: Microticks) {
+        let returns_at = self.since + self.spent;
+        if let Some(timeline) = &mut lock(&self.report).timeline {
+            timeline.sent(end_of(to, envelope, (called_at, returns_at)));
+        }
     }
 
     /// Matches the messages from a rank that are next in order.
@@ -386,14 +406,16 @@ impl<T: Transport> Rank<T> {
                 (Passage { part, bytes, from: *from, to: self.rank }, sent)
             }
             Event::Fetched { request } => {
-                let Some(&Receive { from, bytes, fetched_at, .. }) = self.receives.get(*request) else {
+                let Some(&Receive { from, announced, met_at, .. }) = self.receives.get(*request) else {
                     return;
                 };
-                (Passage { part: Part::Bulk, bytes, from, to: self.rank }, fetched_at)
+                (Passage { part: Part::Bulk, bytes: announced.bytes, from, to: self.rank }, met_at)
             }
             Event::Sent { .. } => {
                 let (_, waited) = waits.unwrap_or_default();
-                lock(&self.report).injection += waited;
+                let mut report = lock(&self.report);
+                report.injection += waited;
+                report.waited(Microticks::ZERO, Microticks::ZERO, Microticks::ZERO);
                 return;
             }
             Event::Collected => {
@@ -401,9 +423,11 @@ impl<T: Transport> Rank<T> {
                 let entered = self.collective.map_or(began, |(_, number)| self.transit.last_to_enter(number));
                 let under_way = waited.min(now.saturating_sub(entered.max(began)));
                 let mut report = lock(&self.report);
-                report.partner += waited.saturating_sub(under_way);
+                let partner = waited.saturating_sub(under_way);
+                report.partner += partner;
                 // The hardware has ways and buffers of its own for it.
                 report.wire += under_way;
+                report.waited(partner, under_way, Microticks::ZERO);
                 return;
             }
         };
@@ -412,9 +436,11 @@ impl<T: Transport> Rank<T> {
         let under_way = waited.min(now.saturating_sub(sent.max(began)));
         let (wire, queueing) = self.transit.passed(passage, (sent, now), under_way);
         let mut report = lock(&self.report);
-        report.partner += waited.saturating_sub(under_way);
+        let partner = waited.saturating_sub(under_way);
+        report.partner += partner;
         report.wire += wire;
         report.queueing += queueing;
+        report.waited(partner, wire, queueing);
     }
 
     /// An event of the transport.
@@ -449,7 +475,7 @@ impl<T: Transport> Rank<T> {
                     None => unknown("data", envelope.request),
                     Some(receive) => {
                         self.spend(self.steps.receive);
-                        self.count(receive.bytes);
+                        self.count(receive.from, &receive.announced, receive.met_at);
                         self.finished(receive.op, now)
                     }
                 },
@@ -471,11 +497,11 @@ impl<T: Transport> Rank<T> {
             },
             Event::Fetched { request } => match self.receives.remove(request) {
                 None => unknown("data", request),
-                Some(Receive { op, from, remote, bytes, .. }) => {
+                Some(Receive { op, from, announced, met_at }) => {
                     self.spend(self.steps.receive);
-                    self.count(bytes);
-                    let envelope =
-                        Envelope { kind: Kind::Finished, sequence: 0, tag: 0, bytes: 0, request: remote };
+                    self.count(from, &announced, met_at);
+                    let request = announced.request;
+                    let envelope = Envelope { kind: Kind::Finished, sequence: 0, tag: 0, bytes: 0, request };
                     self.put(from, envelope);
                     self.finished(op, now)
                 }
@@ -487,6 +513,10 @@ impl<T: Transport> Rank<T> {
     fn account(&mut self, now: Microticks) {
         let passed = now - self.since;
         let mut report = lock(&self.report);
+        if let RankReport { timeline: Some(timeline), waits_for, sends_to, .. } = &mut *report {
+            let waiting = Waiting { receive: *waits_for, send_to: *sends_to, ..Waiting::default() };
+            note_step(timeline, self.doing, (self.since, now), self.spent, waiting);
+        }
         match self.doing {
             Doing::Computing(_) | Doing::Overlapping => report.compute += passed,
             Doing::Waiting => {
@@ -567,6 +597,39 @@ impl<T: Transport> Rank<T> {
         self.transport.thread().wait(Wait { any: SmallVec::from_iter(any), at_most });
         Ok(Step::Running)
     }
+}
+
+impl RankReport {
+    /// A message has come, or its data are taken: why the rank waited for that.
+    fn waited(&mut self, partner: Microticks, wire: Microticks, queueing: Microticks) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.waited(partner, wire, queueing);
+        }
+    }
+}
+
+/// Adds what a rank did since its last resumption to its timeline.
+fn note_step(
+    timeline: &mut RankTimeline,
+    doing: Doing,
+    (since, now): (Microticks, Microticks),
+    spent: Microticks,
+    waiting: Waiting,
+) {
+    match doing {
+        Doing::Computing(_) | Doing::Overlapping => timeline.step(since, now, Activity::Compute),
+        Doing::Waiting => timeline.step(since, now, Activity::Wait(waiting)),
+        Doing::Library => {
+            let software = since + spent.min(now - since);
+            timeline.step(since, software, Activity::Software);
+            timeline.step(software, now, Activity::Injection);
+        }
+    }
+}
+
+/// An end of the message that an envelope stands for, or announces.
+fn end_of(peer: u32, envelope: &Envelope, (from, to): (Microticks, Microticks)) -> MessageEnd {
+    MessageEnd { from, to, peer, number: envelope.sequence, tag: envelope.tag, bytes: envelope.bytes }
 }
 
 /// In place of an operation of the program: a message of the rank to itself.

@@ -1,7 +1,7 @@
 //! The course of a run: window by window to the end that the study asks for, whatever its network is.
 
 use super::driver::Driver;
-use super::steady;
+use super::{steady, timeline};
 use crate::measure::{self, Mark, Readout, Span};
 use netloom_engine::{Progress, Reached, Time};
 use netloom_fabric::router::{Network, RouterBlock, WindowRecord};
@@ -156,6 +156,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         let span = Span { from: counted_from, to: self.end(ended) };
         let mut result = self.readout.result(self.study, &mut self.network, span, self.links);
         result.confidence = confidence;
+        timeline::add_packets(self.study, &mut self.network, &mut result);
         result.simulated.ended = ended;
         result.partial = match ended {
             Ended::Failed => failure,

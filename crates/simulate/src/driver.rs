@@ -1,5 +1,6 @@
 //! What drives the nodes of a run, as far as what it measures goes.
 
+use super::observed::Arrived;
 use super::processes::Processes;
 use netloom_engine::Time;
 use netloom_nic::fifo::{FifoNic, Software};
@@ -46,6 +47,11 @@ pub(crate) trait Driver {
     /// What network interfaces refused: node, why, how often.
     fn refused(&self) -> Vec<(u32, Violation, u64)> {
         vec![]
+    }
+
+    /// The packets that were noted for a timeline, and how many more there were.
+    fn observed(&self) -> (&[Arrived], u64) {
+        (&[], 0)
     }
 }
 

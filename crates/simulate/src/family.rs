@@ -2,6 +2,7 @@
 
 use super::driver::Driver;
 use super::hosts::{FifoTraffic, QueuedHosts, TorusHosts};
+use super::observed::Scope;
 use netloom_fabric::config::{ConfigError, QueuedConfig, TorusConfig};
 use netloom_fabric::host::Host;
 use netloom_fabric::router::queued::{QueuedBlock, QueuedFamily};
@@ -9,7 +10,9 @@ use netloom_fabric::router::torus::{TorusBlock, TorusFamily};
 use netloom_fabric::router::{BuildOptions, Network, NodeBlock};
 use netloom_nic::fifo::{FifoNic, Fifos};
 use netloom_nic::packet_port::OnFifos;
+use netloom_study::resolve::ResolvedStudy;
 use netloom_workload::traffic::Beside;
+use std::sync::Arc;
 
 /// Builds networks of one family of routers.
 pub(crate) trait RouterFamily {
@@ -29,6 +32,7 @@ pub(crate) trait RouterFamily {
     /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes.
     fn build(
         &self,
+        study: &ResolvedStudy,
         options: &BuildOptions,
         host: &mut dyn FnMut(&[u32]) -> Self::Hosts,
     ) -> Result<Network<Self::Block>, ConfigError>;
@@ -49,10 +53,14 @@ impl<const P: usize> RouterFamily for Torus<'_, P> {
 
     fn build(
         &self,
+        study: &ResolvedStudy,
         options: &BuildOptions,
         host: &mut dyn FnMut(&[u32]) -> TorusHosts,
     ) -> Result<Network<Self::Block>, ConfigError> {
-        Network::<Self::Block>::new(self.0, options, host)
+        let scope = Scope::of(study).map(Arc::new);
+        Network::<Self::Block>::new(self.0, options, |numbers| {
+            host(numbers).observed(scope.as_ref(), numbers)
+        })
     }
 }
 
@@ -66,10 +74,14 @@ impl RouterFamily for Queued<'_> {
 
     fn build(
         &self,
+        study: &ResolvedStudy,
         options: &BuildOptions,
         host: &mut dyn FnMut(&[u32]) -> QueuedHosts,
     ) -> Result<Network<Self::Block>, ConfigError> {
-        Network::<Self::Block>::new(self.0, options, host)
+        let scope = Scope::of(study).map(Arc::new);
+        Network::<Self::Block>::new(self.0, options, |numbers| {
+            host(numbers).observed(scope.as_ref(), numbers)
+        })
     }
 
     fn with_message_units(&self) -> Option<Queued<'_>> {

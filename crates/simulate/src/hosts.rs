@@ -2,6 +2,7 @@
 //! the time that the whole command took to build. Which host it is, a block asks at each packet that enters or leaves, not at each hop.
 
 use super::driver::Driver;
+use super::observed::{Arrived, Observed, Scope};
 use super::processes::Processes;
 use netloom_engine::Time;
 use netloom_fabric::host::{Delivery, Family, Host, Pull, Signals};
@@ -16,6 +17,7 @@ use netloom_nic::packet_port::{OnFifos, PacketPort};
 use netloom_nic::th::ThNics;
 use netloom_node::nodes::Nodes;
 use netloom_workload::traffic::{Beside, Counts, JobCounts, SwitchedTraffic, TorusTraffic};
+use std::sync::Arc;
 
 /// Synthetic traffic through the FIFOs of a torus.
 pub(crate) type FifoTraffic = FifoNic<TorusTraffic>;
@@ -37,6 +39,18 @@ macro_rules! hosts {
         #[allow(clippy::large_enum_variant)]
         pub(crate) enum $name {
             $($variant($host),)*
+            /// One of the others, in a run with a timeline.
+            Observed(Observed<$name>),
+        }
+
+        impl $name {
+            /// The same, in a run of a study with a timeline noting packets.
+            pub fn observed(self, scope: Option<&Arc<Scope>>, numbers: &[u32]) -> Self {
+                match scope {
+                    None => self,
+                    Some(scope) => $name::Observed(Observed::new(self, scope, numbers)),
+                }
+            }
         }
 
         $(impl From<$host> for $name {
@@ -48,7 +62,7 @@ macro_rules! hosts {
         impl Host<$family> for $name {
             #[inline]
             fn pull(&mut self, now: Time, node: u32, fifo: usize, signals: &mut SignalsOf<$family>) -> PullOf<$family> {
-                of_each!(self, $name { $($variant)* }, host => Host::<$family>::pull(host, now, node, fifo, signals))
+                of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::pull(host, now, node, fifo, signals))
             }
 
             #[inline]
@@ -59,16 +73,16 @@ macro_rules! hosts {
                 delivery: &Delivery<<$family as Family>::Header>,
                 signals: &mut SignalsOf<$family>,
             ) {
-                of_each!(self, $name { $($variant)* }, host => Host::<$family>::deliver(host, now, node, delivery, signals))
+                of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::deliver(host, now, node, delivery, signals))
             }
 
             #[inline]
             fn wake(&mut self, now: Time, node: u32, token: u32, signals: &mut SignalsOf<$family>) {
-                of_each!(self, $name { $($variant)* }, host => Host::<$family>::wake(host, now, node, token, signals))
+                of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::wake(host, now, node, token, signals))
             }
 
             fn died(&mut self, now: Time, node: u32) {
-                of_each!(self, $name { $($variant)* }, host => Host::<$family>::died(host, now, node))
+                of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::died(host, now, node))
             }
 
             fn event(
@@ -78,50 +92,54 @@ macro_rules! hosts {
                 event: <$family as Family>::Event,
                 signals: &mut SignalsOf<$family>,
             ) {
-                of_each!(self, $name { $($variant)* }, host => Host::<$family>::event(host, now, node, event, signals))
+                of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::event(host, now, node, event, signals))
             }
 
             #[inline]
             fn prepare(&self, node: u32, fifo: usize) {
-                of_each!(self, $name { $($variant)* }, host => Host::<$family>::prepare(host, node, fifo))
+                of_each!(self, $name { $($variant)* Observed }, host => Host::<$family>::prepare(host, node, fifo))
             }
         }
 
         impl Driver for $name {
             fn arrived_so_far(&self) -> (u64, u64) {
-                of_each!(self, $name { $($variant)* }, host => host.arrived_so_far())
+                of_each!(self, $name { $($variant)* Observed }, host => host.arrived_so_far())
             }
 
             fn counts(&self) -> Option<&Counts> {
-                of_each!(self, $name { $($variant)* }, host => host.counts())
+                of_each!(self, $name { $($variant)* Observed }, host => host.counts())
             }
 
             fn jobs(&self) -> &[JobCounts] {
-                of_each!(self, $name { $($variant)* }, host => Driver::jobs(host))
+                of_each!(self, $name { $($variant)* Observed }, host => Driver::jobs(host))
             }
 
             fn is_over(&self) -> bool {
-                of_each!(self, $name { $($variant)* }, host => host.is_over())
+                of_each!(self, $name { $($variant)* Observed }, host => host.is_over())
             }
 
             fn last(&self) -> Option<Time> {
-                of_each!(self, $name { $($variant)* }, host => Driver::last(host))
+                of_each!(self, $name { $($variant)* Observed }, host => Driver::last(host))
             }
 
             fn restart(&mut self) {
-                of_each!(self, $name { $($variant)* }, host => Driver::restart(host))
+                of_each!(self, $name { $($variant)* Observed }, host => Driver::restart(host))
             }
 
             fn add_to(&self, all: &mut Processes) {
-                of_each!(self, $name { $($variant)* }, host => host.add_to(all))
+                of_each!(self, $name { $($variant)* Observed }, host => host.add_to(all))
             }
 
             fn timeouts(&self) -> u64 {
-                of_each!(self, $name { $($variant)* }, host => host.timeouts())
+                of_each!(self, $name { $($variant)* Observed }, host => host.timeouts())
             }
 
             fn refused(&self) -> Vec<(u32, Violation, u64)> {
-                of_each!(self, $name { $($variant)* }, host => Driver::refused(host))
+                of_each!(self, $name { $($variant)* Observed }, host => Driver::refused(host))
+            }
+
+            fn observed(&self) -> (&[Arrived], u64) {
+                of_each!(self, $name { $($variant)* Observed }, host => Driver::observed(host))
             }
         }
     };

@@ -13,6 +13,7 @@
 //! | `jobs.rs` | several jobs: together, then each alone |
 //! | `nics/` | ranks over each network interface, and programs that are written for one |
 //! | `measure/` | what the fabric counted, as figures of a result |
+//! | `observed.rs`, `timeline.rs` | packets noted for a timeline; the timeline of a run |
 //! | `processes.rs` | programs that failed or never end |
 //! | `reach.rs` | programs refused whose messages have no way round what is dead |
 
@@ -23,6 +24,7 @@ mod hosts;
 mod jobs;
 mod measure;
 mod nics;
+mod observed;
 mod packaging;
 mod processes;
 mod programs;
@@ -30,6 +32,7 @@ mod ranks;
 mod reach;
 mod steady;
 mod switched;
+mod timeline;
 mod torus;
 mod unloaded;
 
@@ -62,13 +65,14 @@ impl Simulate for Fabric {
         progress: &dyn ProgressSink,
         threads: usize,
     ) -> Result<RunResult, Problem> {
-        let result = simulate(study, progress, threads)?;
+        let mut result = simulate(study, progress, threads)?;
         let ticks = result.simulated.ticks;
         let short = result.simulated.ended == Ended::Finished && (1..study.window()).contains(&ticks);
         // Nobody asked for windows that long, and how long the run is is known only now. It is short: once more costs little.
         if short && study.study.measure.window_us.is_none() && !progress.stop() {
-            return simulate(&study.in_windows_for(ticks), progress, threads);
+            result = simulate(&study.in_windows_for(ticks), progress, threads)?;
         }
+        timeline::warn(study, &mut result);
         Ok(result)
     }
 }

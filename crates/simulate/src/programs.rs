@@ -107,11 +107,11 @@ impl OnTorus<'_> {
             return to_the_end(
                 self.ranks,
                 readout,
-                family.build(&options, &mut |numbers| host(numbers).into()),
+                family.build(study, &options, &mut |numbers| host(numbers).into()),
                 self.to,
             );
         };
-        let built = family.build(&options, &mut |numbers| {
+        let built = family.build(study, &options, &mut |numbers| {
             let traffic = FifoNic::new(nic, network, numbers, TorusTraffic::new(plan, numbers));
             let jobs = plan.plan().jobs().expect("several jobs");
             Beside::new(host(numbers), traffic, (fifos, own), jobs, numbers).into()
@@ -134,7 +134,7 @@ impl OnSwitches<'_> {
         SwitchedHosts: From<P> + From<Beside<P, SwitchedTraffic>>,
     {
         let study = self.ranks.study;
-        let (network, s) = (&study.switched().config, &study.study);
+        let s = &study.study;
         let options = BuildOptions {
             seed: s.seed,
             injection_fifos: FIFOS_OF_SWITCHES,
@@ -143,10 +143,10 @@ impl OnSwitches<'_> {
         };
         let readout = SwitchedReadout { offered: None, plan: self.traffic.cloned() };
         let Some(plan) = self.traffic else {
-            let built = switched::build(network, &options, &mut |numbers| host(numbers).into());
+            let built = switched::build(study, &options, &mut |numbers| host(numbers).into());
             return to_the_end(self.ranks, readout, built, self.to);
         };
-        let built = switched::build(network, &options, &mut |numbers| {
+        let built = switched::build(study, &options, &mut |numbers| {
             let jobs = plan.plan().jobs().expect("several jobs");
             let fifos = (FIFOS_OF_SWITCHES, plan.injection_fifos());
             Beside::new(host(numbers), SwitchedTraffic::new(plan, numbers), fifos, jobs, numbers).into()

@@ -2,7 +2,7 @@
 
 use super::course::beside_the_study;
 use super::processes::Processes;
-use super::{reach, unloaded};
+use super::{reach, timeline, unloaded};
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::host::Family;
 use netloom_fabric::topology::torus::Torus;
@@ -131,7 +131,7 @@ impl<'a> Ranks<'a> {
         Ranks {
             transit: Arc::new(Transit::new(programs.len() as u32, hops, Unloaded::default())),
             study,
-            reports: programs.iter().map(|_| Arc::default()).collect(),
+            reports: placement.nodes().iter().map(|&node| report(study, node)).collect(),
             programs: programs.into_iter().map(|p| Mutex::new(Some(p))).collect(),
             placement: Arc::new(placement),
             hops: None,
@@ -208,6 +208,10 @@ impl<'a> Ranks<'a> {
             return;
         }
         result.warnings.extend(self.study.machine.messaging().warning());
+        for (rank, report) in (0..).zip(&self.reports) {
+            let report = report.lock().expect("the run is over");
+            timeline::add_rank(self.study, result, self.placement.node(rank), rank, &report);
+        }
         let (mut figures, waiting) = self.figures(0..self.reports.len());
         if let Some(hops) = &self.hops {
             figures.mean_hops_by_bytes = Some(hops.mean_of_bytes());
@@ -278,14 +282,7 @@ impl<'a> Ranks<'a> {
             match report.ended_at {
                 Some(end) => ends.push(us(end)),
                 None => {
-                    let word = |x: Option<u32>| x.map_or("any".to_owned(), |x| x.to_string());
-                    let awaited = match (report.waits_for, report.sends_to) {
-                        (Some((source, tag)), _) => {
-                            format!("a message from rank {} with tag {}", word(source), word(tag))
-                        }
-                        (None, Some(to)) => format!("rank {to} to receive its message"),
-                        (None, None) => "an operation that never ends".into(),
-                    };
+                    let awaited = timeline::awaited(report.waits_for, report.sends_to);
                     waiting.push(format!("rank {} waits for {awaited}", first + rank));
                 }
             }
@@ -307,6 +304,12 @@ fn mapping(study: &ResolvedStudy, shape: &Shape, ranks: u32, key: &str) -> Resul
         MappingError::TooManyRanks { .. } => at(key, e.to_string()),
         _ => at("mapping", e.to_string()),
     })
+}
+
+/// What a rank on a node reports.
+fn report(study: &ResolvedStudy, node: u32) -> Arc<Mutex<RankReport>> {
+    let timeline = timeline::of_rank(study, node);
+    Arc::new(Mutex::new(RankReport { timeline, ..RankReport::default() }))
 }
 
 /// Refuses messages that have no way round what is dead on a torus.

@@ -2,10 +2,11 @@
 
 use super::course::{Run, beside_the_study};
 use super::hosts::SwitchedHosts;
+use super::observed::Scope;
 use super::packaging;
 use super::{jobs, nics, programs};
 use crate::measure::switched::SwitchedReadout;
-use netloom_fabric::config::{ConfigError, TiledConfig};
+use netloom_fabric::config::ConfigError;
 use netloom_fabric::router::BuildOptions;
 use netloom_fabric::router::tiled::TiledNetwork;
 use netloom_study::diagnose::Problem;
@@ -46,11 +47,13 @@ pub(crate) fn simulate(
 
 /// Builds the machine. `host` is called once for each block with the machine's numbers of its nodes.
 pub(crate) fn build(
-    config: &Arc<TiledConfig>,
+    study: &ResolvedStudy,
     options: &BuildOptions,
     host: &mut dyn FnMut(&[u32]) -> SwitchedHosts,
 ) -> Result<TiledNetwork<SwitchedHosts>, ConfigError> {
-    TiledNetwork::new(config, options, host)
+    let scope = Scope::of(study).map(Arc::new);
+    let observed = |numbers: &[u32]| host(numbers).observed(scope.as_ref(), numbers);
+    TiledNetwork::new(&study.switched().config, options, observed)
 }
 
 /// Runs the nodes of a machine of switches.
@@ -60,14 +63,14 @@ fn run(
     progress: &dyn ProgressSink,
     threads: usize,
 ) -> Result<RunResult, Problem> {
-    let (begin, outline, s) = (Instant::now(), study.switched(), &study.study);
+    let (begin, s) = (Instant::now(), &study.study);
     let options = BuildOptions {
         seed: s.seed,
         injection_fifos: plan.injection_fifos(),
         window: study.window(),
         ..BuildOptions::default()
     };
-    let built = build(&outline.config, &options, &mut |numbers| SwitchedTraffic::new(plan, numbers).into());
+    let built = build(study, &options, &mut |numbers| SwitchedTraffic::new(plan, numbers).into());
     let readout = SwitchedReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };
     let built = built.map_err(|e| study.impossible(e))?;
     let mut run = Run::new(study, readout, built, plan.packets(), threads, begin.elapsed().as_secs_f64());

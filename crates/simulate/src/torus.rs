@@ -85,7 +85,7 @@ fn traffic<F: RouterFamily>(
         smallest_chunks: if nic.window_packets.is_some() { 1 } else { smallest },
         ..BuildOptions::default()
     };
-    let built = family.build(&options, &mut |nodes| {
+    let built = family.build(study, &options, &mut |nodes| {
         FifoNic::new(nic, network, nodes, TorusTraffic::new(plan, nodes)).into()
     });
     let readout = TorusReadout { offered: plan.plan().offered(), plan: Some(Arc::clone(plan)) };

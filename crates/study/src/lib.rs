@@ -21,5 +21,6 @@ pub mod result;
 pub mod run;
 pub mod study;
 pub mod sweep;
+pub mod timeline;
 pub mod tree;
 pub mod windows;

@@ -3,6 +3,7 @@
 use crate::claims::Claim;
 use crate::published::Beside;
 use crate::resolve::{PlotConfig, SaturationConfig};
+use crate::timeline::TimelineConfig;
 use netloom_fabric::config::ConfigError;
 use netloom_workload::config::{TrafficConfig, WorkloadConfig};
 use netloom_workload::mapping::MappingConfig;
@@ -43,6 +44,9 @@ pub struct Study {
     /// What is measured, and for how long.
     #[serde(default)]
     pub measure: MeasureConfig,
+    /// A timeline of some nodes, if it is wanted: also by `netloom run --timeline FILE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<TimelineConfig>,
     /// Published figures to be shown beside what the program measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Beside>,

@@ -40,6 +40,10 @@ pub const FILES: &[FileEntry] = &[
         "reordering.parquet",
         "Histogram of how far packets arrive out of order, if `measure.reordering` is on.",
     ),
+    run(
+        "timeline.json",
+        "What some nodes did when, if the study has a `timeline` table, for ui.perfetto.dev.",
+    ),
     run("*.svg", "Every drawing of the page."),
     sweep("sweep.parquet", "A row per point: the values of the swept keys and the figures of the point."),
     sweep("sweep.csv", "The same as CSV."),

@@ -19,6 +19,7 @@ pub mod report;
 pub mod summary;
 pub mod svg;
 pub mod tables;
+pub mod timeline;
 
 use crate::claims::Judged;
 use netloom_study::diagnose::Problem;
@@ -26,6 +27,9 @@ use netloom_study::resolve::ResolvedStudy;
 use netloom_study::result::RunResult;
 use std::fs;
 use std::path::Path;
+
+/// The file of a timeline.
+pub const TIMELINE: &str = "timeline.json";
 
 /// A drawing and what stands beneath it.
 #[derive(Clone, Debug)]
@@ -104,6 +108,9 @@ pub fn files(
     for (name, table) in tables::tables(result) {
         files.push((name.to_owned(), table.to_parquet()?));
     }
+    if let Some(timeline) = &result.timeline {
+        files.push((TIMELINE.to_owned(), timeline::to_json(timeline).into_bytes()));
+    }
     files.push(("report.html".to_owned(), report::to_html(study, result, plots, claims).into_bytes()));
     files.extend(plots.iter().map(|plot| (format!("{}.svg", plot.name), plot.svg.clone().into_bytes())));
     Ok(files)
@@ -132,6 +139,7 @@ pub fn write_files(folder: &Path, contents: &[(String, Vec<u8>)]) -> Result<(), 
     fs::create_dir_all(folder).map_err(context)?;
     // What an earlier run of another shape would leave among these.
     for stale in [
+        TIMELINE,
         "links.parquet",
         "reordering.parquet",
         "reordering.svg",

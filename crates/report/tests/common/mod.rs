@@ -113,6 +113,7 @@ impl Simulate for Fake {
         let ended = if stopped { Ended::Interrupted } else { Ended::Converged };
         let result = RunResult {
             link_errors: vec![],
+            timeline: None,
             ports: vec![],
             switched: None,
             torus: Some(TorusFigures {

@@ -30,7 +30,7 @@ fn run(study: &ResolvedStudy, config: &GniConfig, to: To) -> Ran {
     };
     let (network, nodes) = (&outline.config, outline.wiring.nodes());
     let jobs: Arc<[Job]> = [gni::job(nodes)].into();
-    let built = switched::build(network, &on_switches::options(study), &mut |numbers| {
+    let built = switched::build(study, &on_switches::options(study), &mut |numbers| {
         let program = |gni| gni::program(config, gni, network.ticks_per_second);
         netloom_messaging::gni::nics(nic, network, &jobs, numbers, config.processes(), s.seed, program).into()
     });

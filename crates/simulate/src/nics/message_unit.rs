@@ -45,7 +45,7 @@ fn run(family: Option<Queued>, study: &ResolvedStudy, program: &SpiConfig, (prog
         counters: s.measure.counters.then(CounterMasks::default),
         ..BuildOptions::default()
     };
-    let built = family.build(&options, &mut |nodes| {
+    let built = family.build(study, &options, &mut |nodes| {
         spi::units(unit, study.torus(), nodes, 1, s.seed, |spi| program.program(spi, dims, tick_ns)).into()
     });
     let built = built.map_err(|e| study.impossible(e))?;

@@ -7,6 +7,7 @@ use crate::diagnose::Problem;
 use crate::keys;
 use crate::machine::{Machine, roundings};
 use crate::study::{Study, Until};
+use crate::timeline::TimelineConfig;
 use crate::tree::Tree;
 use crate::windows::Windows;
 use netloom_fabric::config::ConfigError;
@@ -37,6 +38,7 @@ pub(super) fn finish(
     let fits = machine.fit(&mut study, &network);
     fits.map_err(|e| of_either(e, &study_tree, &machine_tree))?;
     checked(study.measure.check(), &study_tree)?;
+    checked(TimelineConfig::check(&study, machine.nodes()), &study_tree)?;
     checked(ends(&study), &study_tree)?;
     if study.name.is_empty() || study.name.starts_with('.') || study.name.contains(['/', '\\']) {
         let mut problem = Problem::new("`name` cannot name a folder").at(&study_tree.origin_of("name"));

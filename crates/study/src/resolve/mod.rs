@@ -131,9 +131,10 @@ impl ResolvedStudy {
         self.windows.ticks
     }
 
-    /// The same study run to its end, in windows so long that nothing is kept of its course.
+    /// The same study run to its end, in windows so long that nothing is kept of its course, and without a timeline.
     pub fn to_its_end(&self) -> ResolvedStudy {
         let mut study = self.clone();
+        study.study.timeline = None;
         let measure = &mut study.study.measure;
         (measure.until, measure.time_us, measure.max_time_us) = (Some(Until::Finished), None, None);
         study.windows = Windows { ticks: LONG_WINDOW, warnings: vec![] };

@@ -8,6 +8,7 @@ pub use jobs::{JobAlone, JobFigures};
 pub use switched::*;
 pub use throughput::Throughput;
 
+use crate::timeline::Timeline;
 use netloom_fabric::router::LinkErrors;
 use netloom_fabric::topology::torus::Torus;
 pub use netloom_workload::measured::Column;
@@ -67,6 +68,9 @@ pub struct RunResult {
     /// Figures of each link of a machine of switches. In a table of their own, not in the summary.
     #[serde(skip)]
     pub ports: Vec<PortRow>,
+    /// What some nodes did when, if that was asked for. In a file of its own, not in the summary.
+    #[serde(skip)]
+    pub timeline: Option<Timeline>,
     /// Figures of the computer that ran the simulation.
     pub host: Host,
 }
