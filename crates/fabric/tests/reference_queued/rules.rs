@@ -176,7 +176,7 @@ impl Rules {
         sender.available() && !state.central.claims(port) && sender.tokens[vc] >= needed
     }
 
-    /// The reception FIFO of a packet that came in by a port.
+    /// The reception FIFO of a packet that arrived through a port.
     fn reception(&self, class: Class, port: usize) -> usize {
         let receivers = 2 * self.geometry.dimensions();
         match class {
