@@ -169,7 +169,7 @@ impl Software for Careless {
 }
 
 #[test]
-#[should_panic(expected = "no packet is there to carry it")]
+#[should_panic(expected = "without a packet to carry it")]
 fn data_without_a_packet_are_refused() {
     let config = TorusConfig::bluegene_l(&[2, 2, 2]);
     let fifos = FifoConfig::default();
