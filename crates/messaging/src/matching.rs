@@ -4,12 +4,12 @@
 //! message that arrived first among those that fit it. A driver must report the messages of one pair of ranks
 //! in the order in which they were sent (MPI's messages do not overtake).
 //!
-//! Each posted receive lies in one queue, found by what it asks for: source and tag, source, tag, or nothing.
-//! An arriving message looks at the head of at most four queues and takes the oldest. An unexpected message
-//! lies in the queue of its exact source and tag and, from the first time that such a wildcard had to search,
-//! in those of its source, of its tag and of all. All queues are linked through the entries, so that an entry
-//! leaves them from the middle: every operation takes constant time however long the queues are, but for the
-//! one search that sets up a wildcard's queues.
+//! Each posted receive is in one queue, selected by what it specifies: source and tag, source, tag, or
+//! neither. An arriving message looks at the head of at most four queues and takes the oldest. An unexpected
+//! message is in the queue of its exact source and tag and, once such a wildcard has had to search, in those
+//! of its source, of its tag and of all messages. All queues are linked through the entries, so that an entry
+//! can be removed from the middle: every operation takes constant time however long the queues are, except
+//! for the one search that sets up a wildcard's queues.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -148,7 +148,7 @@ struct Unexpected<M> {
 /// use netloom_messaging::matching::Matching;
 /// let mut side: Matching<&str, &str> = Matching::new();
 /// assert_eq!(side.post(Some(3), None, "receive"), None); // from rank 3, any tag: waits
-/// assert_eq!(side.arrive(4, 7, "early"), None); // from rank 4: nobody asked for it yet
+/// assert_eq!(side.arrive(4, 7, "early"), None); // from rank 4: no receive matches it yet
 /// assert_eq!(side.arrive(3, 7, "message"), Some("receive"));
 /// assert_eq!(side.post(None, Some(7), "late"), Some("early"));
 /// ```

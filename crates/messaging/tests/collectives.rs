@@ -1,5 +1,5 @@
-//! Collective operations and barriers by programs on Message Units: what lies in memory is combined and
-//! stored everywhere, and nobody leaves a barrier that somebody has not entered.
+//! Collective operations and barriers by programs on Message Units: data in memory is combined and stored at
+//! all nodes, and no node leaves a barrier before all have entered.
 
 mod units;
 
@@ -47,7 +47,7 @@ fn collective(
     }
 }
 
-/// Sums of several packets, in both kinds of FIFO; and a sum for one node alone.
+/// Sums of several packets, in both kinds of FIFO; and a sum delivered to one node.
 #[test]
 fn what_lies_in_memory_is_summed() {
     fn sums(spi: Spi) -> Task {
@@ -115,7 +115,7 @@ fn what_lies_in_memory_is_summed() {
     assert_eq!(run(&network(&DIMS, false), &unit(), sums, &[1, 2, 1, 1, 2], 2), first);
 }
 
-/// One node's data reaches all memories, its own too.
+/// One node's data reaches all memories, including its own.
 #[test]
 fn a_broadcast_reaches_all() {
     fn broadcast(spi: Spi) -> Task {
@@ -139,8 +139,8 @@ fn a_broadcast_reaches_all() {
     assert_eq!(run(&network(&DIMS, false), &unit(), broadcast, &[2, 1, 2, 1, 1], 3), first);
 }
 
-/// Two barrier classes at once, over a part and over all, entered at any time: each is left after the last
-/// has entered, and not long after; if packets get lost, once they have been sent again.
+/// Two barrier classes at the same time, over a part and over all nodes, entered at any time: each is left
+/// after the last node has entered, and soon after; with lost packets, after their retransmission.
 #[test]
 fn nobody_leaves_before_all_have_entered() {
     const ROUNDS: u64 = 7;
@@ -167,8 +167,8 @@ fn nobody_leaves_before_all_have_entered() {
             }
         })
     }
-    // Store, four levels up and down at most, a poll each way; and some timeouts where one packet in eight
-    // gets lost.
+    // A store, at most four levels up and down, a poll in either direction; and some timeouts if one packet
+    // in eight is lost.
     for (rate, most) in [(0.0, 10_000), (2e-3, 10_000 + 12 * 17_000)] {
         let mut config = network(&DIMS, false);
         config.link.bit_error_rate = rate;
@@ -198,7 +198,7 @@ fn nobody_leaves_before_all_have_entered() {
     }
 }
 
-/// A node that says something is heard by all, and when nobody says it any more, all know.
+/// All nodes receive the bits that a node sets, and their change when no node sets them any more.
 #[test]
 fn an_interrupt_is_heard_by_all() {
     fn alarm(spi: Spi) -> Task {
@@ -232,7 +232,7 @@ fn there_are_sixteen_class_routes() {
     assert_eq!(failures, ["node 2: set_class_route: class route 16 of 16"]);
 }
 
-/// One node broadcasts a short RDMA read: it sets off everybody's contribution to a long sum (section II.C),
+/// One node broadcasts a short RDMA read: it triggers all nodes' contributions to a long sum (section II.C),
 /// whose data no processor touched.
 #[test]
 fn a_remote_get_sets_off_a_reduction() {
@@ -276,7 +276,7 @@ fn a_remote_get_sets_off_a_reduction() {
     assert_eq!(run(&network(&DIMS, false), &unit(), reduction, &[2, 1, 2, 1, 1], 3), first);
 }
 
-/// Sums that do not fit interrupt everybody who asked for it.
+/// Sums that overflow interrupt all nodes that enabled it.
 #[test]
 fn an_overflow_interrupts_all() {
     fn overflow(spi: Spi) -> Task {
@@ -295,8 +295,8 @@ fn an_overflow_interrupts_all() {
     assert!(measurements.iter().all(|n| n.1.len() == 1));
 }
 
-/// A node whose software takes nothing from a FIFO stops what is broadcast into it, and so the sender: there
-/// is room for so many packets, and no more.
+/// A node whose software does not empty a FIFO stops broadcasts into it, and so the sender: there is space
+/// for a fixed number of packets.
 #[test]
 fn a_slow_receiver_stops_a_broadcast() {
     const LATE: u64 = 10_000_000;
@@ -340,8 +340,8 @@ fn a_slow_receiver_stops_a_broadcast() {
     );
 }
 
-/// A barrier packet that got lost is said again although its link is busy when its time has come, and other
-/// classes change meanwhile.
+/// A lost barrier packet is retransmitted although its link is busy when the timeout expires, and other
+/// classes change in the meantime.
 #[test]
 fn lost_barrier_packets_are_said_again_on_busy_links() {
     const ROUNDS: u64 = 60;
@@ -349,8 +349,7 @@ fn lost_barrier_packets_are_said_again_on_busy_links() {
         Box::pin(async move {
             let route =
                 |inputs, output| ClassRoute { kind: RouteKind::UserSubcomm, inputs, output, local: true };
-            // Nodes 1 and 2 wait for one another; what node 0 says all the time goes by another class to node
-            // 1.
+            // Nodes 1 and 2 wait for one another; node 0's continual changes reach node 1 in another class.
             match spi.node() {
                 0 => spi.set_barrier(9, route(0, Some(0))),
                 1 => {

@@ -1,5 +1,5 @@
-//! Message Units of IO nodes: data go there and come back by IO links, as the system's packets, and the PCIe
-//! takes its time.
+//! Message Units of IO nodes: data is sent there and back over IO links, in system packets, and the PCIe
+//! takes time.
 
 mod units;
 
@@ -10,14 +10,14 @@ use netloom_nic::message_unit::fifos::{InjectionFifo, Priority};
 use netloom_nic::message_unit::protection::{Range, USER_RANGES};
 use units::{Task, network, run, run_failing, unit};
 
-/// Six nodes, three to each of two IO nodes, which have two links each.
+/// Six nodes, three for each of two IO nodes, which have two links each.
 fn machine() -> QueuedConfig {
     let mut config = network(&[2, 3], false);
     config.topology.io = Some(IoNodes { pset: vec![1, 3], exits: vec![vec![0, 2], vec![0, 0]] });
     config
 }
 
-/// The injection FIFO of a program of the system's.
+/// The injection FIFO of a system program.
 const OWN: u16 = 500;
 
 fn set_up(spi: &Spi) {
@@ -39,7 +39,7 @@ fn put(network: Network, payload: u64, offset: u64) -> Descriptor {
     Descriptor { payload, length: LENGTH, map: SYSTEM, network, kind, prefetch_only: false }
 }
 
-/// Where a compute node's data lie in its own memory and in its IO node's.
+/// The address of a compute node's data in its own memory and in its IO node's.
 fn place(node: u32) -> u64 {
     (1 << 16) + 4096 * u64::from(node)
 }
@@ -48,7 +48,7 @@ fn data(node: u32) -> Vec<u8> {
     (0..LENGTH).map(|i| (i * 7 + u64::from(node) * 13) as u8).collect()
 }
 
-/// All compute nodes write into their IO node's memory; it changes what came and writes it back.
+/// All compute nodes write to their IO node's memory, which changes the data and writes it back.
 #[test]
 fn data_come_and_go() {
     fn there_and_back(spi: Spi) -> Task {
@@ -88,7 +88,7 @@ fn data_come_and_go() {
     assert_eq!(alone, run(&machine(), &unit(), there_and_back, &[1, 2], 2));
 }
 
-/// What the system's packets bring may go where only the system's may, counters and all.
+/// System packets may write to memory reserved for the system, including counters.
 #[test]
 fn the_systems_memory_takes_the_systems_packets() {
     fn guarded(spi: Spi) -> Task {
@@ -114,8 +114,8 @@ fn the_systems_memory_takes_the_systems_packets() {
     assert_eq!(measurements[1].1.len(), 1);
 }
 
-/// The PCIe moves one thing after the other, each way by itself, at its rate; a poll finds what lies there,
-/// or nothing.
+/// The PCIe serves one transfer after the other, independently in each direction, at its rate; a poll finds a
+/// packet, or nothing.
 #[test]
 fn the_pcie_has_a_rate() {
     fn move_some(spi: Spi) -> Task {

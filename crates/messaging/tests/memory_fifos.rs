@@ -1,4 +1,4 @@
-//! What the Message Unit does beside RDMA writes: packets into FIFOs in memory, RDMA reads, atomic
+//! Functions of the Message Unit other than RDMA writes: packets to FIFOs in memory, RDMA reads, atomic
 //! operations, priorities, protection, interrupts.
 
 mod units;
@@ -40,8 +40,8 @@ fn fifo(start: u64, size: u64) -> ReceptionFifo {
     ReceptionFifo { start, size_B: size, threshold_B: None }
 }
 
-/// All nodes send packets of all sizes into one node's small FIFO, whose software is slow: engines wait for
-/// room, the network fills and waits, and each packet is there once, with its data.
+/// All nodes send packets of all sizes to one node's small FIFO, whose software is slow: engines wait for
+/// space, the network fills and waits, and each packet arrives once, with its data.
 #[test]
 fn packets_wait_for_room_and_none_is_lost() {
     const EACH: u64 = 12;
@@ -94,8 +94,8 @@ fn packets_wait_for_room_and_none_is_lost() {
     }
 }
 
-/// Software that takes nothing stops the network, and so the sender: there is room for so many packets, and
-/// no more.
+/// Software that takes nothing stops the network, and so the sender: there is space for a fixed number of
+/// packets.
 #[test]
 fn a_slow_receiver_stops_the_sender() {
     const LATE: u64 = 10_000_000;
@@ -129,14 +129,14 @@ fn a_slow_receiver_stops_the_sender() {
     }
     let measurements = &run(&network(&[2], false), &unit(), slow, &[], 1).0[0].1;
     // Three in memory, three in the network's reception FIFO and its engine, seven in the deterministic VC,
-    // two in the injection FIFO: fourteen go, and of forty more not all.
+    // two in the injection FIFO: fourteen are sent, and of forty more not all.
     assert!(
         measurements[1].time().ticks() < LATE / 10 && measurements[2].time().ticks() > LATE,
         "{measurements:?}"
     );
 }
 
-/// An RDMA read fetches data from a node whose program does nothing; what is fetched is what lies there.
+/// An RDMA read fetches data from a node whose program is idle; the fetched data is that in its memory.
 #[test]
 fn a_remote_get_brings_data() {
     fn get(spi: Spi) -> Task {
@@ -174,7 +174,7 @@ fn a_remote_get_brings_data() {
     assert_eq!(measurements[1].1.len(), 1);
 }
 
-/// Words that many nodes put to one by an operation of the L2: all count, in whatever order they come.
+/// Words that many nodes put to one node by an operation of the L2: all count, in any order.
 #[test]
 fn atomic_puts_all_count() {
     fn add(spi: Spi) -> Task {
@@ -210,8 +210,7 @@ fn atomic_puts_all_count() {
     assert_eq!(measurements[2].1.len(), 1);
 }
 
-/// Descriptors of higher priority are taken first: a long message of the user waits while one of the system
-/// goes.
+/// Descriptors of higher priority are taken first: a long user message waits while a system message is sent.
 #[test]
 fn descriptors_have_priorities() {
     fn three(spi: Spi) -> Task {
@@ -249,7 +248,7 @@ fn descriptors_have_priorities() {
     assert!(high - system > 90 * packet && user - high > 90 * packet, "{system} {high} {user}");
 }
 
-/// What the units of two nodes refused, and what they counted, by the end of a program.
+/// The violations and counters of the units of two nodes, at the end of a program.
 fn afterwards(program: fn(Spi) -> Task) -> (Vec<(u32, Violation, u64)>, Vec<UnitCounters>) {
     let (network, unit) = (network(&[2], false), unit());
     let outline = network.outline();
@@ -268,8 +267,8 @@ fn afterwards(program: fn(Spi) -> Task) -> (Vec<(u32, Violation, u64)>, Vec<Unit
     (refused, machine.blocks().flat_map(|b| b.host().counters().map(|c| c.1).collect::<Vec<_>>()).collect())
 }
 
-/// A program that asks the kernel for all that it uses, gives it back, and gets it again; its memory is where
-/// the kernel says.
+/// A program that allocates all its resources from the kernel, frees them, and allocates them again; its
+/// memory has the address given by the kernel.
 #[test]
 fn the_kernel_gives_and_takes() {
     fn polite(spi: Spi) -> Task {
@@ -332,7 +331,7 @@ fn a_fifo_in_use_is_not_freed() {
     assert_eq!(failures, ["node 0: free: injection FIFO 0 is freed with 64 B of descriptors in it"]);
 }
 
-/// What is refused is counted, told to whom asked for it, and harms nothing else.
+/// Violations are counted, reported on request, and affect nothing else.
 #[test]
 fn what_is_not_allowed_is_refused() {
     fn wrong(spi: Spi) -> Task {
@@ -342,23 +341,23 @@ fn what_is_not_allowed_is_refused() {
             if spi.node() == 1 {
                 spi.set_range(0, Some(Range { first: 0, last: (1 << 17) - 1, injection_only: false }));
                 spi.set_interrupt(Interrupt::Refused, Some(Group::Critical));
-                // Five that came from outside.
+                // Five violations by incoming packets.
                 for _ in 0..5 {
                     assert_eq!(spi.wait_interrupt(Group::Critical).await, Interrupt::Refused);
                 }
                 spi.wait_counter(0).await;
             } else {
                 let to = |base, offset| Kind::DirectPut { base, offset, counter_base: 0, counter_offset: 0 };
-                // Two packets beyond the range; an entry that nobody set; a remote get for a FIFO that takes
-                // none, and one whose FIFO does not exist there.
+                // Two packets outside the range; an unset entry; a remote get for a FIFO that allows none,
+                // and one whose FIFO does not exist there.
                 spi.inject(0, Descriptor { kind: to(0, 1 << 18), ..put(1, 1000) }).await;
                 spi.inject(0, Descriptor { kind: to(7, 0), ..put(1, 100) }).await;
                 spi.inject(0, Descriptor { kind: Kind::RemoteGet { fifo: 3 }, ..put(1, 64) }).await;
                 spi.inject(0, Descriptor { kind: Kind::RemoteGet { fifo: 543 }, ..put(1, 64) }).await;
-                // The system's network FIFO by a user's descriptor.
+                // The system's network FIFO in a user's descriptor.
                 let network = Network::System { destination: 1, io: IoLink::None };
                 spi.inject(0, Descriptor { map: SYSTEM, network, ..put(1, 100) }).await;
-                // And what is right.
+                // And a valid one.
                 spi.inject(0, Descriptor { kind: to(0, 1 << 16), ..put(1, 1000) }).await;
             }
         })
@@ -374,8 +373,8 @@ fn what_is_not_allowed_is_refused() {
     );
 }
 
-/// A packet that may not be stored holds up nobody: not those that wait for room before it and after it, nor
-/// the place that it would have had in a FIFO.
+/// A packet that may not be stored blocks no other: neither those that wait for space before and after it,
+/// nor the place that it would have had in a FIFO.
 #[test]
 fn what_is_refused_blocks_nothing() {
     fn behind(spi: Spi) -> Task {
@@ -390,7 +389,7 @@ fn what_is_refused_blocks_nothing() {
                 threshold_B: None,
             };
             if spi.node() == 1 {
-                // Two FIFOs for packets and two for descriptors, one of each beyond the range.
+                // Two FIFOs for packets and two for descriptors, one of each outside the range.
                 spi.set_range(0, Some(Range { first: 0, last: (1 << 25) - 1, injection_only: false }));
                 spi.set_reception_fifo(5, fifo(1 << 24, 2048));
                 spi.set_reception_fifo(6, fifo(1 << 26, 2048));
@@ -400,7 +399,7 @@ fn what_is_refused_blocks_nothing() {
                 for i in 0..6 {
                     assert_eq!(spi.receive(5).await.offset, 512 * i);
                 }
-                // What was sent behind them, by one way.
+                // Packets sent after them, on a fixed route.
                 spi.wait_counter(0).await;
                 assert_eq!(spi.receive(5).await.software, 2);
             } else {
@@ -425,7 +424,7 @@ fn what_is_refused_blocks_nothing() {
     assert_eq!(received.violations, 19);
 }
 
-/// The unit's own counters.
+/// The unit's performance counters.
 #[test]
 fn units_count_what_they_do() {
     fn some(spi: Spi) -> Task {
@@ -433,7 +432,7 @@ fn units_count_what_they_do() {
             spi.set_base_address(0, 0);
             spi.set_counter(0, 1100);
             if spi.node() == 0 {
-                // Three packets by the engine of +x, whose master port is the first; aligned to 128 B.
+                // Three packets by the engine of +x, which uses the first master port; aligned to 128 B.
                 spi.inject(2, Descriptor { map: 1, ..put(1, 1100) }).await;
             } else {
                 spi.wait_counter(0).await;
@@ -444,16 +443,17 @@ fn units_count_what_they_do() {
     assert_eq!(refused, []);
     let [sent, received] = [0, 1].map(|n| counters[n]);
     assert_eq!((sent.messages, sent.packets, sent.slave_stores), (1, 3, 1));
-    // 512 B, 512 B and 76 B: eight lines, and 64 B and 32 B; the descriptor's 64 B, by the fetcher's port,
-    // the first too.
+    // 512 B, 512 B and 76 B: eight lines, and 64 B and 32 B; the descriptor's 64 B, through the fetcher's
+    // port, which is also the first.
     assert_eq!(sent.requests[0], [0, 1, 2, 8]);
     assert_eq!((received.put_packets, received.fifo_packets), (3, 0));
-    // Came by the link of -x, by whose engine's port they are written, 16 B a request, and three counters.
+    // Arrived over the link of -x, through whose engine's port they are written, 16 B per request, and three
+    // counters.
     assert_eq!(received.requests[1], [32 + 32 + 5 + 3, 0, 0, 0]);
 }
 
-/// A message that asks for it interrupts when its last packet is there; a FIFO that runs full, and one that
-/// runs empty, tell too.
+/// A message that requests it interrupts when its last packet has arrived; so do FIFOs that pass their
+/// thresholds.
 #[test]
 fn interrupts_tell_what_happened() {
     fn told(spi: Spi) -> Task {
@@ -518,11 +518,11 @@ fn a_full_injection_fifo_is_waited_for() {
     }
     let small_fifo = run(&network(&[2], false), &unit(), small, &[], 1);
     assert_eq!(small_fifo.2, 20);
-    // Each one takes its way from the tail to the network before the next is written.
+    // Each one takes its time from the tail to the network before the next is written.
     assert!(small_fifo.0[0].1[0].time().ticks() > 19 * 2000, "{:?}", small_fifo.0[0]);
 }
 
-/// Data that were only fetched into the L2 are there when they are sent; nothing else happens.
+/// Data fetched only into the L2 is there when it is sent; nothing else happens.
 #[test]
 fn prefetched_data_need_not_be_fetched() {
     fn fetch(spi: Spi, first: bool) -> Task {

@@ -1,5 +1,5 @@
-//! Message Units on a small torus: everything that is sent arrives, once, whatever the sizes, alignments and
-//! FIFOs; the same for any blocks and threads; and each limit is where it should be.
+//! Message Units on a small torus: all messages arrive, once, for any sizes, alignments and FIFOs; the same
+//! for any blocks and threads; and each limit is at its expected value.
 
 mod units;
 
@@ -24,7 +24,7 @@ fn put(destination: u32, length: u64) -> Descriptor {
     }
 }
 
-/// What node `from` sends to node `to`, bytes: of all sizes.
+/// Size of node `from`'s message to node `to`, bytes: of all sizes.
 fn length(from: u32, to: u32) -> u64 {
     1 + Stream::new(7, 7, u64::from(from) << 32 | u64::from(to)).below(5000)
 }
@@ -67,7 +67,7 @@ fn every_byte_arrives_once_whatever_the_blocks() {
     }
 }
 
-/// A packet's way, station by station.
+/// The path of a packet, station by station.
 #[test]
 fn latency_is_the_sum_of_the_stations() {
     fn one(spi: Spi) -> Task {
@@ -93,8 +93,8 @@ fn latency_is_the_sum_of_the_stations() {
     let c = unit();
     assert_eq!(sent, 480);
     // To the unit; the descriptor of two times 32 B, which is in the L2 since it was written; the data of
-    // one, for which memory brings 512 B; the packet into the network, over a hop and out of it, 4 B a cycle;
-    // the data in two writes; the counter in one.
+    // one, for which memory brings 512 B; the packet into the network, over a hop and out of it, 4 B per
+    // cycle; the data in two writes; the counter in one.
     let (fetch, read, ddr) = (416 + 2 * 10, 416 + 10, 164);
     let (written, counted) = (2 * 10 + 416, 10 + 416);
     let wire = 4 * (2 * 32 + 8);
@@ -105,8 +105,7 @@ fn latency_is_the_sum_of_the_stations() {
     assert_eq!(on, seen.div_ceil(40) * 40 + 280);
 }
 
-/// How long a node takes to send long messages in all directions at once and receive as much, ticks a byte
-/// and link.
+/// The time for a node to send long messages in all directions and receive as much, ticks per byte and link.
 fn exchange(unit: &MessageUnitConfig) -> f64 {
     fn all_ways(spi: Spi) -> Task {
         Box::pin(async move {
@@ -137,22 +136,22 @@ fn exchange(unit: &MessageUnitConfig) -> f64 {
     measurements[0].1[0].time().ticks() as f64 / f64::from(1 << 18)
 }
 
-/// The links decide as long as nothing else does; then memory, then the port to the switch, then the network
-/// FIFO.
+/// The links are the bottleneck unless something else is slower: memory, then the port to the switch, then
+/// the network FIFO.
 #[test]
 fn each_limit_can_be_the_bottleneck() {
     let wide = MessageUnitConfig { ddr_bytes_per_tick: 1e6, ..unit() };
-    // A full packet and its acknowledgement are 568 B for 512 B of data, at four ticks a byte; and a while to
-    // begin.
+    // A full packet and its acknowledgement are 568 B for 512 B of data, at four ticks per byte; plus a
+    // start-up time.
     let links = exchange(&wide);
     assert!((4.43..4.6).contains(&links), "{links}");
-    // Nothing is in the L2 before: all that ten links send comes from the memory, at a byte a tick.
+    // The L2 is initially empty: all data that ten links send comes from memory, at a byte per tick.
     let memory = exchange(&MessageUnitConfig { ddr_bytes_per_tick: 1.0, ..unit() });
     assert!((10.0..10.6).contains(&memory), "{memory}");
-    // 4 reads and 33 writes for a packet of 512 B, of ten engines, one a cycle of ten ticks.
+    // 4 reads and 33 writes for a packet of 512 B, by ten engines, one per cycle of ten ticks.
     let port = exchange(&MessageUnitConfig { master_ports: 1, ..wide.clone() });
     assert!((7.1..7.6).contains(&port), "{port}");
-    // An engine makes the next packet only when the last one has left.
+    // An engine creates the next packet only when the last one has left.
     let fifo = exchange(&MessageUnitConfig { network_fifo_packets: 1, ..wide });
     assert!(fifo > 1.5 * links, "{fifo} {links}");
 }
@@ -167,8 +166,7 @@ fn a_descriptor_that_cannot_be_sent_names_its_fifo() {
     assert_eq!(failures, [0, 1].map(|node| format!("node {node}: inject: {why}")));
 }
 
-/// A wait that is over is not ended once more by what comes later: whatever is then under way takes its full
-/// time.
+/// A wait that is over is not ended again by a later event: the next operation takes its full time.
 #[test]
 fn what_comes_late_ends_no_later_call() {
     const LONG: u64 = 100_000;
@@ -225,11 +223,11 @@ fn messages_interleave() {
     assert!((first / second - 1.0).abs() < 0.2, "{first} {second}");
 }
 
-/// A core runs two threads at full speed. More share its issue slots: a step takes as long as those make it
-/// that are there at its begin.
+/// A core runs two threads at full speed. More share its issue slots: the duration of a step depends on the
+/// number of threads at its start.
 #[test]
 fn hardware_threads_share_a_core() {
-    // When the first process of so many on a node has computed for 1,000 ticks twice, where the others
+    // When the first process of several on a node has computed for 1,000 ticks twice, while the others
     // compute for 400 once.
     let ended = |processes: u32| {
         let (config, unit) = (network(&[2, 1, 1, 1, 1], false), unit());

@@ -1,4 +1,4 @@
-//! What software attaches to its packets arrives byte for byte, on either family of tori.
+//! The payload that software attaches to its packets arrives byte for byte, on either family of tori.
 
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::{Outline, QueuedConfig, TorusConfig};
@@ -15,17 +15,17 @@ use netloom_nic::fifo::{Calls, FifoNic, Software};
 /// Packets of a node.
 const PACKETS: u64 = 40;
 
-/// What the `n`-th packet of a node carries, of so many chunks; every fourth carries nothing.
+/// The payload of the `n`-th packet of a node, for `chunks`; every fourth has none.
 fn contents(source: u32, n: u64, chunks: u32) -> Option<Vec<u8>> {
     let mut bytes = Stream::new(5, source.into(), n);
     let size = chunks * 32 - 16 - (n % 3) as u32;
     (n % 4 != 3).then(|| (0..size).map(|_| bytes.draw() as u8).collect())
 }
 
-/// A packet that has come: when, to whom, from whom, which, and what it carried.
+/// An arrived packet: time, receiver, sender, number, and payload.
 type Arrival = (Time, u32, u32, u64, Option<Vec<u8>>);
 
-/// Software whose nodes send to others at random.
+/// Software whose nodes send to random others.
 struct Sender {
     torus: Torus,
     network: Outline,
@@ -104,7 +104,7 @@ fn options(config: &FifoConfig, block: &[u32]) -> BuildOptions {
     }
 }
 
-/// Endless FIFOs, finite ones that software empties at a rate, and ones with a window.
+/// Infinite FIFOs, finite ones that software drains at a rate, and ones with a window.
 fn interfaces() -> [FifoConfig; 3] {
     let finite = FifoConfig {
         injection_fifo_B: Some(1024),
@@ -119,7 +119,7 @@ fn interfaces() -> [FifoConfig; 3] {
 fn data_arrives_byte_for_byte_on_bluegene_l() {
     let change: [fn(&mut TorusConfig); 3] = [
         |_| (),
-        // Relays, and links that corrupt bits.
+        // Relays, and links with bit errors.
         |config| config.topology.dead_nodes = vec![vec![1, 1, 1], vec![1, 2, 1]],
         |config| config.link.bit_error_rate = 1e-5,
     ];
@@ -154,7 +154,7 @@ fn data_arrives_byte_for_byte_on_queued_routers() {
     }
 }
 
-/// Software that attaches data and has no packet.
+/// Software that attaches a payload without a packet.
 struct Careless;
 
 impl Software for Careless {
@@ -169,7 +169,7 @@ impl Software for Careless {
 }
 
 #[test]
-#[should_panic(expected = "no packet is there to carry it")]
+#[should_panic(expected = "without a packet to carry it")]
 fn data_without_a_packet_are_refused() {
     let config = TorusConfig::bluegene_l(&[2, 2, 2]);
     let fifos = FifoConfig::default();

@@ -186,7 +186,7 @@ fn twelve_inputs_are_combined() {
 }
 
 #[test]
-#[should_panic(expected = "kind: the IO link is an IO link: only the system's packets go there")]
+#[should_panic(expected = "kind: the IO link is an IO link: only system packets may use it")]
 fn users_classes_may_not_use_an_io_link() {
     let (config, torus) = machine(&[2, 2, 1, 1, 1], &[2, 2, 1, 1, 1], &[&[0; 5]]);
     let mut list = scripts(&torus);

@@ -6,16 +6,16 @@ use super::packet::Packet;
 use super::random::Random;
 use super::rules::{Move, Rules, Standing};
 
-/// A packet that asks for a move.
+/// A packet's request for a move.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// What holds the packet.
+    /// The holder of the packet.
     pub source: Source,
     /// The packet.
     pub packet: usize,
-    /// What it asks for.
+    /// The requested move.
     pub wanted: Move,
-    /// Whether it goes before all others.
+    /// Whether it has priority over all others.
     high_priority: bool,
     /// The fullness of the VC that it would leave, 0 to 3.
     fullness: u32,
@@ -31,8 +31,8 @@ impl Request {
     }
 }
 
-/// One of several requests: the one that leaves the fullest VC in a fraction `longest_queue` of the cycles,
-/// any in the others.
+/// One of several requests: the one that leaves the fullest VC in a fraction `longest_queue` of the cycles, a
+/// random one in the others.
 fn serve(requests: &[Request], longest_queue: f64, random: &mut Random) -> Option<Request> {
     match requests {
         [] => None,
@@ -42,7 +42,7 @@ fn serve(requests: &[Request], longest_queue: f64, random: &mut Random) -> Optio
     }
 }
 
-/// Of some requests, those that satisfy a condition; all of them where none does.
+/// The requests that satisfy a condition; all of them if none does.
 fn prefer(requests: Vec<Request>, condition: impl Fn(&Request) -> bool) -> Vec<Request> {
     let preferred: Vec<Request> = requests.iter().filter(|&r| condition(r)).copied().collect();
     if preferred.is_empty() { requests } else { preferred }
@@ -107,7 +107,7 @@ fn injection_request(
     Some(Request { source, packet, wanted, high_priority: spec.high_priority, fullness: 0 })
 }
 
-/// All that a node grants in a tick.
+/// All grants of a node in a tick.
 pub fn grants(
     rules: &Rules,
     node: usize,
@@ -120,7 +120,7 @@ pub fn grants(
     let mut at_senders = Vec::new();
     for port in 0..state.ports.len() {
         if let Some(request) = receiver_request(rules, node, state, port, packets, random) {
-            // A reception bus serves one receiver only: there is nothing to arbitrate.
+            // A reception bus serves a single receiver, so no arbitration is needed.
             if request.wanted == Move::Deliver { &mut granted } else { &mut at_senders }.push(request);
         }
     }

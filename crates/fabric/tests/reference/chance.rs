@@ -1,4 +1,4 @@
-//! Yes or no by chance: only BlueGene/L's reference asks.
+//! Random decisions, used only by BlueGene/L's reference.
 
 use super::random::Random;
 

@@ -1,4 +1,4 @@
-//! Where packets enter and leave a node: its injection and reception FIFOs.
+//! The ends of a packet's route: a node's injection and reception FIFOs.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub struct InjectionFifo {
 }
 
 impl InjectionFifo {
-    /// Takes out the head, whose transfer has ended.
+    /// Removes the head, whose transfer has ended.
     pub fn leave(&mut self) {
         self.queue.pop_front();
         self.moving = false;
@@ -22,10 +22,10 @@ impl InjectionFifo {
 /// A transfer to a reception FIFO, of a packet that `S` holds.
 #[derive(Clone, Copy)]
 pub struct Reception<S> {
-    /// What holds the packet until the end.
+    /// The holder of the packet until the end.
     pub source: S,
     /// The packet.
     pub packet: usize,
-    /// The time at which the last byte is there.
+    /// Arrival time of the last byte.
     pub end: u64,
 }

@@ -5,7 +5,8 @@ use netloom_fabric::config::{DIMENSIONS_MAX, HalfwayTie, Topology};
 /// The directions that a packet still has to travel: for each dimension the port that leads there, if any.
 pub type Hints = [Option<usize>; DIMENSIONS_MAX];
 
-/// The shape of the machine. Node `n` has coordinates `n % k_x`, `n / k_x % k_y` and so on: x varies fastest.
+/// The topology of the machine. Node `n` has coordinates `n % k_x`, `n / k_x % k_y` and so on: x varies
+/// fastest.
 pub struct Geometry {
     lengths: Vec<usize>,
     wraps: Vec<bool>,
@@ -13,7 +14,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The shape that a configuration describes, and the side that is taken half-way round a ring.
+    /// The topology of a configuration, and the direction for half-way distances around a ring.
     pub fn new(topology: &Topology, tie: HalfwayTie) -> Self {
         Geometry {
             lengths: topology.dims.iter().map(|&k| k as usize).collect(),
@@ -22,12 +23,12 @@ impl Geometry {
         }
     }
 
-    /// Nodes of the machine.
+    /// Number of nodes of the machine.
     pub fn nodes(&self) -> usize {
         self.lengths.iter().product()
     }
 
-    /// Dimensions of the machine, those of length 1 included.
+    /// Dimensions of the machine, including those of length 1.
     pub fn dimensions(&self) -> usize {
         self.lengths.len()
     }
@@ -47,8 +48,7 @@ impl Geometry {
         coordinates.iter().zip(&self.lengths).rev().fold(0, |node, (c, k)| node * k + c)
     }
 
-    /// The node that port `port` of `node` leads to: none at the end of a mesh, nor in a dimension of length
-    /// 1.
+    /// The node behind port `port` of `node`: `None` at the end of a mesh, and in a dimension of length 1.
     pub fn neighbour(&self, node: usize, port: usize) -> Option<usize> {
         let (d, minus) = (port / 2, port % 2 == 1);
         let k = self.lengths[d];
@@ -61,8 +61,8 @@ impl Geometry {
         Some(self.node(&at))
     }
 
-    /// The shortest way from one node to another. Half-way round a ring the source's registers decide: plus
-    /// where its coordinates sum to an even number, minus elsewhere (or plus everywhere).
+    /// The minimal route from one node to another. At half-way distances around a ring the source's registers
+    /// decide: plus if its coordinates have an even sum, otherwise minus (or plus everywhere).
     pub fn hints(&self, from: usize, to: usize) -> Hints {
         let (a, b) = (self.coordinates(from), self.coordinates(to));
         let even = a.iter().sum::<usize>().is_multiple_of(2);

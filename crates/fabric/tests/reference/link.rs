@@ -1,4 +1,5 @@
-//! A link: its sender, which holds the tokens of the receiver at the other end, and what is on its way.
+//! A link: its sender, which holds the tokens of the receiver at the other end, and the packets and tokens in
+//! flight.
 
 use netloom_fabric::config::VCS_MAX;
 use std::collections::VecDeque;
@@ -6,21 +7,21 @@ use std::collections::VecDeque;
 /// Tokens of each VC.
 pub type Tokens = [u32; VCS_MAX];
 
-/// A packet's place: on its way over a link, in a VC, or in a bypass slot.
+/// A packet in flight on a link, in a VC, or in a bypass slot.
 #[derive(Clone, Copy)]
 pub struct Place {
-    /// Which packet.
+    /// The packet.
     pub packet: usize,
     /// The VC that it was granted.
     pub vc: usize,
-    /// The room that it takes.
+    /// The space that it takes, chunks.
     pub chunks: u32,
-    /// The tokens that its grant took and that its leaving returns: not `chunks` where packets are counted,
-    /// not measured.
+    /// The tokens that its grant took and that it returns on leaving: not `chunks` where packets are counted
+    /// instead.
     pub tokens: u32,
 }
 
-/// What a link carries in a tick.
+/// The state of a link in a tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carried {
     /// Nothing.
@@ -32,14 +33,14 @@ pub enum Carried {
     Ack,
 }
 
-/// A transfer over a link, from the grant to the last byte. `S`: what a node's routers take packets from.
+/// A transfer over a link, from the grant to the last byte. `S` is the kind of holder in a node's router.
 #[derive(Clone, Copy)]
 pub struct Transfer<S> {
-    /// What holds the packet at this end.
+    /// The holder of the packet at this end.
     pub source: S,
-    /// The packet, until its first byte leaves: then it is on its way.
+    /// The packet, until its first byte leaves.
     pub waiting: Option<Place>,
-    /// Whether tokens were due already at the grant, and leave before the packet.
+    /// Whether tokens were already due at the grant, and leave before the packet.
     pub after_tokens: bool,
     /// The first tick at which its first byte can be here.
     pub from: u64,
@@ -48,7 +49,7 @@ pub struct Transfer<S> {
 /// Times of a link, ticks.
 #[derive(Clone, Copy)]
 pub struct LinkTimes {
-    /// Of a token-ack on the link.
+    /// Time of a token-ack on the link.
     pub ack: u64,
     /// From a packet's first bit on the link to its arrival at the arbiters of the next node.
     pub hop: u64,
@@ -58,23 +59,23 @@ pub struct LinkTimes {
 
 /// The sending side of a port, and the link that leaves from it.
 pub struct Sender<S> {
-    /// The node at the other end; none where there is no link.
+    /// The node at the other end; `None` without a link.
     pub neighbour: Option<usize>,
-    /// Free room in each VC of the receiver at the other end.
+    /// Free space in each VC of the receiver at the other end.
     pub tokens: Tokens,
     /// The transfer that holds the link.
     pub transfer: Option<Transfer<S>>,
-    /// One that was given the link ahead, and has it next.
+    /// A transfer that was granted the link in advance, and has it next.
     pub following: Option<Transfer<S>>,
     /// What the link carries, until `busy_until`.
     pub carried: Carried,
-    /// The first tick at which what the link carries is over.
+    /// The first tick at which the link is free again.
     pub busy_until: u64,
     /// Tokens that the next token-ack will carry to the sender at the other end of this port's receiver.
     pub due: Tokens,
-    /// Packets on their way with the tick of their arrival at the other end.
+    /// Packets in flight, with their arrival times at the other end.
     pub packets_under_way: VecDeque<(u64, Place)>,
-    /// Tokens on their way with the tick at which they count at the other end.
+    /// Tokens in flight, with the time at which they count at the other end.
     pub tokens_under_way: VecDeque<(u64, Tokens)>,
 }
 
@@ -105,7 +106,7 @@ impl<S> Sender<S> {
         self.due.iter().any(|&n| n > 0)
     }
 
-    /// Whether nothing is on the link or waits for it, and all tokens are there that were at first.
+    /// Whether nothing is on the link or waits for it, and all initial tokens are back.
     pub fn at_rest(&self, now: u64, tokens: &[u32]) -> bool {
         self.tokens.starts_with(tokens)
             && self.transfer.is_none()
@@ -115,24 +116,24 @@ impl<S> Sender<S> {
             && self.tokens_under_way.is_empty()
     }
 
-    /// The packet and the tokens that reach the other end at `now`.
+    /// The packet and the tokens that arrive at the other end at `now`.
     pub fn arriving(&mut self, now: u64) -> (Option<Place>, Option<Tokens>) {
         let packet = self.packets_under_way.pop_front_if(|&mut (at, _)| at == now);
         let tokens = self.tokens_under_way.pop_front_if(|&mut (at, _)| at == now);
         (packet.map(|(_, place)| place), tokens.map(|(_, tokens)| tokens))
     }
 
-    /// Takes in tokens that have come back.
+    /// Adds returned tokens.
     pub fn earn(&mut self, tokens: Tokens) {
         self.tokens.iter_mut().zip(tokens).for_each(|(sum, n)| *sum += n);
     }
 
-    /// Gives the link to a packet, which takes its tokens. Returns the node at the other end.
+    /// Grants the link to a packet, which takes its tokens. Returns the node at the other end.
     pub fn begin(&mut self, source: S, place: Place) -> usize {
         self.begin_from(source, place, 0)
     }
 
-    /// The same for a packet whose first byte is here at `from`, perhaps behind another that still has the
+    /// The same for a packet whose first byte is here at `from`, possibly behind another that still has the
     /// link.
     pub fn begin_from(&mut self, source: S, place: Place, from: u64) -> usize {
         self.tokens[place.vc] -= place.tokens;
@@ -142,8 +143,8 @@ impl<S> Sender<S> {
         self.neighbour.expect("only a link that is there is offered")
     }
 
-    /// Whether a packet whose first byte comes at `from` finds the link free: it is, or what it carries has
-    /// left by then.
+    /// Whether the link is free for a packet whose first byte arrives at `from`: it is idle, or will be by
+    /// then.
     pub fn is_free_at(&self, from: u64) -> bool {
         let has_left = |t: &Transfer<S>| t.waiting.is_none() && self.busy_until <= from;
         self.neighbour.is_some() && self.following.is_none() && self.transfer.as_ref().is_none_or(has_left)
@@ -158,8 +159,8 @@ impl<S> Sender<S> {
         })
     }
 
-    /// The link, if it is free, takes what comes next: token-acks before data, of which so many chunks take
-    /// `data` ticks.
+    /// Starts the next transmission on the link, if it is free: token-acks before data, of which `chunks`
+    /// take `data` ticks.
     pub fn send(&mut self, now: u64, times: LinkTimes, data: impl Fn(u32) -> u64) {
         if self.busy_until > now {
             return;

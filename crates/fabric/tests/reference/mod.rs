@@ -1,23 +1,23 @@
-//! The clocked reference: the router of `docs/torus-router.md`, every node in every tick, as plain as can be.
+//! The clocked reference: the router of `docs/torus-router.md`, every node in every tick, as simple as
+//! possible.
 //!
-//! It shares the configuration's types with the fabric and nothing else, so that a mistake must be made twice
-//! to go unnoticed. It prefers clarity to speed: nothing is scheduled or skipped, and a tick costs what the
-//! machine's size says.
+//! It shares only the configuration's types with the fabric, so that an error must be made twice to go
+//! unnoticed. It prefers clarity to speed: nothing is scheduled or skipped, and the cost of a tick grows with
+//! the size of the machine.
 //!
-//! Decided here where the document leaves a choice:
+//! Choices that the document leaves open:
 //! - In a tick, transfers end before packets arrive: a VC that empties lets the packet that arrives use the
 //!   bypass.
 //! - Tokens that fall due while a token-ack is on a link wait for its end, together in one packet. A data
 //!   packet that is granted after the first of them follows that packet; tokens due after a grant wait for
 //!   the data packet's end unless a token-ack leaves before it anyway.
 //! - Static and high-priority packets use the escape order too: with another order on the same VC than that
-//!   of the escaping packets, the rings could wait for each other.
-//! - In the senders, a high-priority packet goes before all normal ones in every cycle.
-//! - With the arbitration gap, a receiver could ask if a head was free and a path idle (or the head at its
-//!   destination). The tick that it may miss is the first in which something is offered.
-//! - Fullness counts the chunks that packets have, not those that the corrected bubble rule counts for them.
-//! - Reception FIFOs always have room. Nodes and links that are out of order are left out, and so are bit
-//!   errors.
+//!   of the escaping packets, the rings could deadlock.
+//! - In the senders, a high-priority packet has priority over all normal ones in every cycle.
+//! - With the arbitration gap, a receiver could request if a head was free and a path idle (or the head at
+//!   its destination). The tick that it may skip is the first in which a direction is available.
+//! - Fullness counts the chunks of packets, not those that the corrected bubble rule counts for them.
+//! - Reception FIFOs always have space. Failed nodes and links are not modelled, nor are bit errors.
 #![allow(dead_code, reason = "each test crate that includes this module uses a part of it")]
 
 pub mod arbitrate;
@@ -47,9 +47,9 @@ pub const FIFOS_NORMAL: usize = 6;
 /// Injection FIFOs of a node.
 pub const FIFOS: usize = 8;
 
-/// A machine and all that was ever injected into it.
+/// A machine and all packets ever injected into it.
 pub struct Reference {
-    /// The rules that it follows.
+    /// Its rules.
     pub rules: Rules,
     /// The nodes.
     pub nodes: Vec<Node>,
@@ -57,11 +57,11 @@ pub struct Reference {
     pub packets: Vec<Packet>,
     /// The packets delivered, in this order (numbers into `packets`).
     pub deliveries: Vec<usize>,
-    /// The counts.
+    /// The statistics.
     pub statistics: Statistics,
-    /// The tick that comes next.
+    /// The next tick.
     pub now: u64,
-    /// The last tick in which anything was granted.
+    /// The last tick with a grant.
     pub granted_at: u64,
     random: Random,
 }
@@ -70,7 +70,7 @@ impl Reference {
     /// An idle machine.
     ///
     /// # Panics
-    /// If the configuration is refused, or asks for what the reference leaves out.
+    /// If the configuration is invalid, or requires features that the reference does not model.
     pub fn new(config: &TorusConfig, seed: u64) -> Self {
         config.check().expect("a configuration that can be built");
         let broken = !config.topology.dead_nodes.is_empty() || !config.topology.dead_links.is_empty();
@@ -96,10 +96,10 @@ impl Reference {
         Reference { rules, nodes, packets, deliveries, statistics, now: 0, granted_at: 0, random }
     }
 
-    /// Puts a packet at the end of an injection FIFO, and returns its number.
+    /// Adds a packet to an injection FIFO, and returns its number.
     ///
     /// # Panics
-    /// If the packet cannot be: no or too many chunks, to its own node, in a FIFO of the other priority.
+    /// If the packet is invalid: no or too many chunks, to its own node, in a FIFO of the other priority.
     pub fn inject(&mut self, node: usize, fifo: usize, spec: PacketSpec) -> usize {
         assert!((1..=self.rules.config.packet.chunks_max).contains(&spec.chunks), "a packet of no such size");
         assert!(spec.destination != node, "a packet to its own node needs no network");
@@ -128,8 +128,8 @@ impl Reference {
         self.step_pulling(&mut |_, _, _| None);
     }
 
-    /// One tick in which each empty injection FIFO asks `source(node, fifo, now)` for a packet before it
-    /// arbitrates.
+    /// One tick in which each empty injection FIFO pulls a packet from `source(node, fifo, now)` before
+    /// arbitration.
     pub fn step_pulling(&mut self, source: &mut dyn FnMut(usize, usize, u64) -> Option<PacketSpec>) {
         self.end_transfers();
         self.arrive();
@@ -150,7 +150,7 @@ impl Reference {
         self.now += 1;
     }
 
-    /// Runs until all packets are delivered and all tokens back; returns whether this took at most
+    /// Runs until all packets are delivered and all tokens are back; returns whether this took at most
     /// `ticks_max` ticks.
     pub fn run_until_drained(&mut self, ticks_max: u64) -> bool {
         let end = self.now + ticks_max;
@@ -168,7 +168,7 @@ impl Reference {
         self.statistics.latency.1 as f64 / self.statistics.latency.0 as f64
     }
 
-    /// Whether no packet is anywhere, every link idle, and every token where it was at first.
+    /// Whether there are no packets, every link is idle, and every token is back.
     pub fn at_rest(&self) -> bool {
         let tokens: Vec<u32> = (0..self.rules.vcs).map(|vc| self.rules.capacity(vc)).collect();
         self.nodes.iter().all(|node| {
@@ -183,10 +183,10 @@ impl Reference {
         })
     }
 
-    /// Checks that every token is somewhere: at its sender, with a packet, due, or on its way back.
+    /// Checks that every token is accounted for: at its sender, with a packet, due, or in flight.
     ///
     /// # Panics
-    /// If one is missing or too many.
+    /// If one is missing or surplus.
     pub fn check_tokens(&self) {
         for (n, node) in self.nodes.iter().enumerate() {
             for (p, port) in node.ports.iter().enumerate() {
@@ -215,7 +215,7 @@ impl Reference {
         }
     }
 
-    /// Step one, first half: what ends at this tick.
+    /// Step one, first half: transfers that end in this tick.
     fn end_transfers(&mut self) {
         let now = self.now;
         for node in &mut self.nodes {
@@ -237,7 +237,7 @@ impl Reference {
         }
     }
 
-    /// Step one, second half: what arrives and returns at this tick.
+    /// Step one, second half: arrivals in this tick.
     fn arrive(&mut self) {
         let now = self.now;
         for node in 0..self.nodes.len() {
@@ -261,7 +261,7 @@ impl Reference {
         }
     }
 
-    /// Step two, and the start of what was granted. What a node grants changes nothing elsewhere in this
+    /// Step two, and the start of the granted transfers. A node's grants change nothing elsewhere in this
     /// tick.
     fn arbitrate(&mut self, node: usize) {
         let state = &mut self.nodes[node];
@@ -279,7 +279,7 @@ impl Reference {
         }
     }
 
-    /// Gives a packet what it asked for.
+    /// Grants a packet's request.
     fn grant(&mut self, node: usize, Request { source, packet: number, wanted, .. }: Request) {
         let now = self.now;
         self.granted_at = now;
@@ -316,7 +316,7 @@ impl Reference {
         }
     }
 
-    /// Step three: each link that is free takes what comes next, token-acks before data.
+    /// Step three: each free link starts its next transmission, token-acks before data.
     fn send(&mut self) {
         let (now, times) = (self.now, self.rules.link_times());
         for sender in self.nodes.iter_mut().flat_map(|n| &mut n.ports).map(|p| &mut p.sender) {

@@ -6,7 +6,7 @@ use super::link::{self, Carried};
 use super::statistics::Counted;
 use std::collections::VecDeque;
 
-/// Where a transfer takes its packet from.
+/// The source of a transfer's packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The head of a VC of the receiver of a port.
@@ -38,7 +38,7 @@ impl VirtualChannel {
         self.queue.push_back(place);
     }
 
-    /// Which quarter of the VC is filled, 0 to 3, as the longest-queue arbiters see it.
+    /// The filled quarters of the VC, 0 to 3, as the longest-queue arbiters see it.
     pub fn fullness(&self) -> u32 {
         self.chunks * 4 / (self.capacity + 1)
     }
@@ -49,15 +49,16 @@ impl VirtualChannel {
 pub struct Receiver {
     /// The VCs: dynamic, escape, high-priority.
     pub vcs: Vec<VirtualChannel>,
-    /// The packet that flows past the VCs, or that has arrived in this tick and may.
+    /// The packet that flows past the VCs, or that has arrived in this tick and may do so.
     pub bypass: Option<Place>,
     /// Whether the packet in the bypass slot is being transferred.
     pub bypass_moving: bool,
-    /// Paths to the senders that transfers hold.
+    /// Number of paths to the senders in use.
     pub paths_busy: u32,
     /// The transfers to the normal and the high-priority reception FIFO.
     pub reception: [Option<Reception<Source>>; 2],
-    /// For the arbitration gap: no head had an offered direction when the receiver last could have asked.
+    /// For the arbitration gap: no head had an available direction at the receiver's last opportunity to
+    /// request.
     pub found_nothing: bool,
 }
 
@@ -96,7 +97,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Takes the packet of a transfer that has ended from where it was. Its tokens fall due.
+    /// Removes the packet of a transfer that has ended. Its tokens become due.
     pub fn release(&mut self, source: Source, over_link: bool) {
         let (port, place) = match source {
             Source::Injection { fifo } => {

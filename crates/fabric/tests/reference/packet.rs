@@ -1,4 +1,4 @@
-//! What travels: what a user asks for, and what the reference knows of it on its way.
+//! Packets: a user's specification, and the reference's state of them.
 
 use super::geometry::Hints;
 use netloom_fabric::config::DIMENSIONS_MAX;
@@ -6,7 +6,7 @@ use netloom_fabric::config::DIMENSIONS_MAX;
 /// How a packet is routed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
-    /// In any hinted direction, on any dynamic VC, and on the escape VC where there is none.
+    /// In any hinted direction, on any dynamic VC, or on the escape VC if none is available.
     Dynamic,
     /// In the escape order, on the escape VC.
     Static,
@@ -15,11 +15,11 @@ pub enum Routing {
 /// A packet to inject.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSpec {
-    /// The node that it goes to: not the one that it is injected at.
+    /// Its destination: not the node that injects it.
     pub destination: usize,
     /// Its size.
     pub chunks: u32,
-    /// How it is routed; a high-priority packet is routed statically whatever this says.
+    /// Its routing; a high-priority packet is always statically routed.
     pub routing: Routing,
     /// Whether it uses the high-priority VC.
     pub high_priority: bool,
@@ -40,31 +40,32 @@ pub struct Hop {
     pub granted_at: u64,
 }
 
-/// A packet and its way so far.
+/// A packet and its route so far.
 pub struct Packet {
-    /// The node that it was injected at.
+    /// The node that injected it.
     pub source: usize,
     /// The injection FIFO there.
     pub fifo: usize,
-    /// What was asked for.
+    /// Its specification.
     pub spec: PacketSpec,
-    /// The directions that it must still travel after the link that it was granted last.
+    /// The directions that it must still travel after the last granted link.
     pub hints: Hints,
-    /// The dimensions whose dateline it has crossed.
+    /// The dimensions with a crossed dateline.
     pub crossed: [bool; DIMENSIONS_MAX],
-    /// The links that it was granted.
+    /// Its granted links.
     pub hops: Vec<Hop>,
-    /// When its last byte was in the reception FIFO.
+    /// Arrival time of its last byte in the reception FIFO.
     pub delivered_at: Option<u64>,
 }
 
 impl Packet {
-    /// Whether no direction is left: the packet is, or after its last granted link will be, where it goes.
+    /// Whether no direction is left: the packet is at its destination, or will be after its last granted
+    /// link.
     pub fn at_destination(&self) -> bool {
         self.hints.iter().all(Option::is_none)
     }
 
-    /// From its making to the end of its delivery, ticks.
+    /// From its creation to the end of its delivery, ticks.
     pub fn latency(&self) -> Option<u64> {
         self.delivered_at.map(|t| t - self.spec.made_at)
     }

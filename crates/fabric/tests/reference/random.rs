@@ -1,6 +1,6 @@
 //! Random numbers for the reference: SplitMix64, written out so that the reference depends on nothing.
 
-/// A stream of random numbers, the same for the same seed.
+/// A stream of random numbers, determined by its seed.
 pub struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 up to but not `n`; its bias, `n` in 2^32, is far below what any run here can show.
+    /// A number from 0 to `n - 1`; its bias, `n` in 2^32, is far below what any run here can show.
     pub fn below(&mut self, n: usize) -> usize {
         (((self.bits() >> 32) * n as u64) >> 32) as usize
     }

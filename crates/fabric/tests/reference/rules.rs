@@ -1,4 +1,4 @@
-//! What each packet may do in a tick: tokens, VCs and directions.
+//! The possible moves of each packet in a tick: tokens, VCs and directions.
 
 use super::geometry::Geometry;
 use super::link::LinkTimes;
@@ -8,7 +8,7 @@ use super::random::Random;
 use super::statistics::Statistics;
 use netloom_fabric::config::{BubbleRule, DirectionChoice, Escape, EscapeOrder, TorusConfig};
 
-/// A move that a packet may ask for.
+/// A move that a packet may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// To the reception FIFO.
@@ -17,24 +17,24 @@ pub enum Move {
     Link { port: usize, vc: usize },
 }
 
-/// Where a packet that asks stands.
+/// The position of a requesting packet.
 #[derive(Clone, Copy)]
 pub struct Standing {
     /// The node.
     pub node: usize,
-    /// The port that it came in by and the VC that it came on; none where it is being injected.
+    /// The port and VC on which it arrived; `None` at injection.
     pub came: Option<(usize, usize)>,
 }
 
-/// The configuration, and what follows from it.
+/// The configuration, and derived constants.
 pub struct Rules {
     /// The configuration.
     pub config: TorusConfig,
-    /// The shape.
+    /// The topology.
     pub geometry: Geometry,
     /// Dynamic VCs, which come first.
     pub dynamic_vcs: usize,
-    /// VCs in all; the last is the high-priority one.
+    /// Total number of VCs; the last is the high-priority one.
     pub vcs: usize,
 }
 
@@ -73,7 +73,7 @@ impl Rules {
         vc == self.high_vc() || (self.is_escape(vc) && self.config.router.escape == Escape::Bubble)
     }
 
-    /// Chunks that a VC has room for.
+    /// Capacity of a VC, chunks.
     pub fn capacity(&self, vc: usize) -> u32 {
         let r = &self.config.router;
         let bytes = if self.is_escape(vc) { r.escape_vc_B.unwrap_or(r.vc_B) } else { r.vc_B };
@@ -86,8 +86,8 @@ impl Rules {
         u64::from((p.chunk_B * chunks + p.trailer_B) * self.config.link.ticks_per_byte)
     }
 
-    /// Times of every link: from a token-ack's first bit to the change of the counters it is all of it, and
-    /// no arbitration.
+    /// Times of every link: from a token-ack's first bit to the update of the counters it is all of it,
+    /// without arbitration.
     pub fn link_times(&self) -> LinkTimes {
         let (l, p) = (&self.config.link, &self.config.packet);
         let ack = (p.ack_B + p.trailer_B) * l.ticks_per_byte;
@@ -104,20 +104,20 @@ impl Rules {
         }
     }
 
-    /// Tokens that must be there before a VC is offered to a packet. Entering a ring of bubbles takes room
-    /// for two.
+    /// Tokens required before a VC is available to a packet. Entering a ring of bubbles requires space for
+    /// two.
     fn tokens_needed(&self, came: Option<(usize, usize)>, port: usize, vc: usize) -> u32 {
         let straight_on = came.is_some_and(|(came_by, came_on)| came_by ^ 1 == port && came_on == vc);
         let packets = if self.is_bubble(vc) && !straight_on { 2 } else { 1 };
         packets * self.config.packet.chunks_max
     }
 
-    /// Whether a packet may have a VC at the end of a port's link now.
+    /// Whether a VC at the end of a port's link is available to a packet now.
     fn offers(&self, sender: &Sender, came: Option<(usize, usize)>, port: usize, vc: usize) -> bool {
         sender.available() && sender.tokens[vc] >= self.tokens_needed(came, port, vc)
     }
 
-    /// The one port that a packet may take on an escape or the high-priority VC.
+    /// The single port that a packet may take on an escape or the high-priority VC.
     fn ordered_port(&self, packet: &Packet) -> usize {
         let hinted = packet.hints.iter().flatten();
         match self.config.router.escape_order {
@@ -139,8 +139,8 @@ impl Rules {
         }
     }
 
-    /// The first phase of arbitration: the move that a packet asks for, if any is offered. `path_idle`:
-    /// whether a bus leads from where it stands to the senders.
+    /// The first phase of arbitration: the packet's requested move, if any is available. `path_idle`: whether
+    /// a bus leads from its position to the senders.
     pub fn ask(
         &self,
         packet: &Packet,
@@ -184,7 +184,7 @@ impl Rules {
 }
 
 impl Statistics {
-    /// The fraction of grants that gave an escape VC.
+    /// The fraction of grants with an escape VC.
     pub fn escape_share(&self, rules: &Rules) -> f64 {
         let escape: u64 = (0..rules.vcs).filter(|&vc| rules.is_escape(vc)).map(|vc| self.hops[vc]).sum();
         escape as f64 / self.hops.iter().sum::<u64>() as f64

@@ -1,12 +1,12 @@
-//! What the reference counts: links by what they carry, VCs by their chunks, deliveries and hops, over time.
+//! The reference's statistics over time: links by their traffic, VCs by their chunks, deliveries and hops.
 
 use super::link::Carried;
 use netloom_fabric::config::VCS_MAX;
 
-/// Ticks of each period that is counted apart.
+/// Length of the separately counted periods, ticks.
 pub const PERIOD_TICKS: u64 = 100;
 
-/// Sums over all links and VCs of the machine during some time.
+/// Sums over all links and VCs of the machine during a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sums {
     /// The time.
@@ -30,18 +30,18 @@ pub struct Means {
     pub acks: f64,
     /// Occupied chunks of a VC, by VC.
     pub chunks: [f64; VCS_MAX],
-    /// Packets delivered in a tick, all nodes.
+    /// Packets delivered per tick, all nodes.
     pub delivered: f64,
 }
 
 impl Means {
-    /// Fraction of the links' time that carries anything.
+    /// Fraction of the links' time that is busy.
     pub fn utilization(&self) -> f64 {
         self.data + self.acks
     }
 }
 
-/// What is counted of a port in each tick.
+/// The counted state of a port in each tick.
 pub trait Counted {
     /// Whether it has a link.
     fn is_linked(&self) -> bool;
@@ -53,7 +53,7 @@ pub trait Counted {
 
 /// The counts of a run.
 pub struct Statistics {
-    /// Links of the machine, each direction by itself.
+    /// Links of the machine, each direction separately.
     pub links: u64,
     /// Ticks with a data packet and with a token-ack, of each node's port.
     pub busy: Vec<Vec<[u64; 2]>>,
@@ -61,12 +61,12 @@ pub struct Statistics {
     pub periods: Vec<Sums>,
     /// Grants of each VC.
     pub hops: [u64; VCS_MAX],
-    /// Latencies of the delivered packets: how many, their sum, the highest.
+    /// Latencies of the delivered packets: number, sum, maximum.
     pub latency: (u64, u64, u64),
 }
 
 impl Statistics {
-    /// Nothing counted yet of nodes with these ports.
+    /// For nodes with these ports, with nothing counted.
     pub fn new<'a, P: Counted + 'a>(nodes: impl Iterator<Item = &'a [P]> + Clone) -> Self {
         let links = nodes.clone().flatten().filter(|port| port.is_linked()).count();
         Statistics {
@@ -120,7 +120,7 @@ impl Statistics {
         self.latency = (count + 1, sum + latency, highest.max(latency));
     }
 
-    /// Means from tick `from` up to but not tick `to`, both rounded down to whole periods.
+    /// Means from tick `from` up to but excluding tick `to`, both rounded down to whole periods.
     pub fn means(&self, from: u64, to: u64) -> Means {
         let window = &self.periods[(from / PERIOD_TICKS) as usize..(to / PERIOD_TICKS) as usize];
         let sum = |f: &dyn Fn(&Sums) -> u64| window.iter().map(f).sum::<u64>() as f64;

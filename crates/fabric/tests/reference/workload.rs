@@ -1,4 +1,4 @@
-//! Traffic for the reference's tests: uniform at a rate or as much as goes, and all-to-all.
+//! Traffic for the reference's tests: uniform at a rate or saturated, and all-to-all.
 
 use super::packet::{PacketSpec, Routing};
 use super::random::Random;
@@ -34,15 +34,15 @@ pub fn mean_hops(reference: &Reference) -> f64 {
     hops as f64 / (nodes * (nodes - 1)) as f64
 }
 
-/// The rate at which each node makes full packets, in packets a tick, so that with uniform destinations data
-/// packets fill a fraction `load` of the links' time.
+/// The rate at which each node creates full packets, in packets per tick, so that with uniform destinations
+/// data packets fill a fraction `load` of the links' time.
 pub fn uniform_rate(reference: &Reference, load: f64) -> f64 {
     let links = reference.statistics.links as f64 / reference.nodes.len() as f64;
     load * links / (mean_hops(reference) * reference.rules.data_ticks(8) as f64)
 }
 
-/// Each node makes a full dynamic packet with probability `rate` in each tick, for any other node, and puts
-/// it in a normal FIFO at random. Open loop: the network's state changes nothing.
+/// Each node creates a full dynamic packet with probability `rate` in each tick, for any other node, and puts
+/// it in a random normal FIFO. Open loop: independent of the network's state.
 pub fn uniform(reference: &mut Reference, rate: f64, ticks: u64, random: &mut Random) {
     let nodes = reference.nodes.len();
     for _ in 0..ticks {
@@ -56,7 +56,7 @@ pub fn uniform(reference: &mut Reference, rate: f64, ticks: u64, random: &mut Ra
     }
 }
 
-/// All normal FIFOs of all nodes always have a packet for any other node, with what `change` makes of it.
+/// All normal FIFOs of all nodes always have a packet for any other node, modified by `change`.
 pub fn flood(
     reference: &mut Reference,
     ticks: u64,
@@ -73,8 +73,8 @@ pub fn flood(
     }
 }
 
-/// Each node has a full dynamic packet for every other node, in an order of its own at random, dealt to its
-/// normal FIFOs in turn: all of them there at tick zero.
+/// Each node has a full dynamic packet for every other node, in a random order of its own, distributed over
+/// its normal FIFOs in turn: all of them present at tick zero.
 pub fn all_to_all(reference: &mut Reference, random: &mut Random) {
     let nodes = reference.nodes.len();
     for node in 0..nodes {

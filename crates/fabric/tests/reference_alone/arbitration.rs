@@ -1,4 +1,4 @@
-//! Whose turn it is: queues, the network before injection, the bypass, priority.
+//! Order of service: queues, the network before injection, the bypass, priority.
 
 use crate::bluegene;
 use crate::reference::node::{Place, Source};
@@ -7,9 +7,9 @@ use crate::reference::random::Random;
 use crate::reference::{FIFOS_NORMAL, Reference, workload};
 use netloom_fabric::config::TorusConfig;
 
-/// A machine of 8x8 whose node 9 has packets that all want its link to node 10, placed there by hand:
-/// `waiting` lists the port that they came in by, the VC, and how many; `injected` those in the first FIFO.
-/// Returns what holds the packet that was granted the link in the next tick.
+/// A machine of 8x8 whose node 9 has packets that all request its link to node 10, placed there manually:
+/// `waiting` lists their incoming port, the VC, and their number; `injected` those in the first FIFO. Returns
+/// the holder of the packet that was granted the link in the next tick.
 fn first_granted(
     config: &TorusConfig,
     seed: u64,
@@ -40,7 +40,7 @@ fn arbiters_serve_the_longest_queue_and_the_network_first() {
                 (receiver, sender, network);
         })
     };
-    // Of 400 seeds, how often the packet of one source is granted.
+    // The number of grants for the packet of one source, out of 400 seeds.
     let times = |config: &TorusConfig, source: Source, waiting: &[(usize, usize, u32)], injected: usize| {
         (0..400).filter(|&seed| first_granted(config, seed, waiting, injected) == source).count()
     };
@@ -102,6 +102,6 @@ fn high_priority_goes_first() {
         latencies.iter().sum::<u64>() as f64 / latencies.len() as f64
     };
     println!("mean latency of high-priority packets {:.1}, of others {:.1}", mean(true), mean(false));
-    // At every hop it waits for the rest of a packet at most, where nothing else has high priority.
+    // At every hop it waits for at most the rest of a packet, without other high-priority packets.
     assert!(mean(true) < 295.0 + 3.0 * 150.0 && mean(false) > 2.0 * mean(true));
 }

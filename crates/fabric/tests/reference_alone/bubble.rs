@@ -1,4 +1,4 @@
-//! The escape VC's rules: who may enter the bubble, who may go on, and what comes of the published rule.
+//! The escape VC's rules: entering the bubble, continuing, and the consequences of the published rule.
 
 use crate::bluegene;
 use crate::reference::packet::{PacketSpec, Routing};
@@ -7,13 +7,13 @@ use crate::reference::{FIFOS_NORMAL, Reference, workload};
 use netloom_fabric::config::{BubbleRule, TorusConfig};
 use std::collections::HashMap;
 
-/// A ring of five under static packets of any size, each two hops in the plus direction, that go before those
-/// already in the network; every 400 ticks high-priority packets to the next node take all links. Without
-/// those the ring would not stall within a test's time: links that are always busy always have packets half
-/// out of one VC and half in the next, which hold room in both. While the links serve other traffic all room
-/// returns; then each link takes an injected packet wherever it may, and what is free crumbles.
+/// A ring of five under static packets of any size, each two hops in the plus direction, with injection
+/// before packets already in the network; every 400 ticks high-priority packets to the next node occupy all
+/// links. Without those the ring would not stall within a test's time: on busy links there are always packets
+/// half in one VC and half in the next, which hold space in both. While the links serve other traffic all
+/// space returns; then each link takes an injected packet wherever it may, and the free space is fragmented.
 ///
-/// Returns the machine after 200,000 ticks, or when the escape VC has been still for 10,000.
+/// Returns the machine after 200,000 ticks, or when the escape VC has been stalled for 10,000.
 fn crumbled_ring(rule: BubbleRule, seed: u64) -> (bool, Reference) {
     let config = bluegene(&[5], |r| (r.bubble_rule, r.in_network_fraction) = (rule, 0.0));
     let mut reference = Reference::new(&config, seed);
@@ -68,8 +68,8 @@ fn the_published_bubble_rule_deadlocks_with_packets_of_mixed_sizes() {
     assert!(stalls > 0, "the published rule is known to deadlock");
 }
 
-/// Whether a packet leaves `node` by `port` on VC `vc` within some time after the tokens there were set to
-/// `tokens`.
+/// Whether a packet leaves `node` through `port` on VC `vc` within some time after the tokens there were set
+/// to `tokens`.
 fn leaves(
     config: &TorusConfig,
     spec: PacketSpec,

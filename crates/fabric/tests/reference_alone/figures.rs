@@ -1,4 +1,4 @@
-//! Figures of whole runs: near the closed forms, and moved by what should move them.
+//! Results of whole runs: close to the closed forms, and sensitive to the right parameters.
 
 use crate::reference::random::Random;
 use crate::reference::rules::Rules;
@@ -39,7 +39,7 @@ fn all_to_all(config: &TorusConfig, seed: u64) -> Reference {
     reference
 }
 
-/// Runs an all-to-all, prints its figures, and returns the means of ticks `from` to `to`.
+/// Runs an all-to-all, prints its results, and returns the means of ticks `from` to `to`.
 fn all_to_all_figures(config: &TorusConfig, seed: u64, (from, to): (u64, u64)) -> Means {
     let reference = all_to_all(config, seed);
     let means = reference.statistics.means(from, to);
@@ -94,8 +94,8 @@ fn a_single_path_costs_time_and_throughput() {
         assert_eq!(most, paths);
         reference.latency_mean()
     });
-    // With one dynamic VC the most that goes depends on it too; with two, injected packets fill what it
-    // leaves.
+    // With one dynamic VC the saturation throughput depends on it too; with two, injected packets fill the
+    // rest.
     let [less, more] = [1, 2].map(|paths| {
         let mut config = config(paths);
         config.router.dynamic_vcs = 1;
@@ -117,7 +117,7 @@ fn in_light_traffic_packets_bypass_the_buffers() {
         means.chunks.iter().sum::<f64>() / means.data
     });
     println!("chunks in the VCs a busy link: {:.3} with the bypass, {:.3} without", chunks[0], chunks[1]);
-    // Without it, each packet's 8 chunks stand in a VC for at least as long as they take on the link.
+    // Without it, each packet's 8 chunks are in a VC for at least their time on the link.
     assert!(chunks[0] < 1.0 && chunks[1] > 7.9);
 }
 

@@ -1,4 +1,4 @@
-//! The clocked reference by itself: what would notice a mistake in it before the fabric is compared with it.
+//! The clocked reference alone: tests that detect an error in it before the fabric is compared with it.
 
 mod arbitration;
 mod bubble;
@@ -26,7 +26,7 @@ fn mesh(dims: &[u32]) -> TorusConfig {
     config
 }
 
-/// Means from 20,000 to 60,000 ticks of uniform traffic of full packets, as much as goes.
+/// Means from 20,000 to 60,000 ticks of saturated uniform traffic of full packets.
 fn saturated(config: &TorusConfig) -> (Means, Reference) {
     let mut reference = Reference::new(config, 3);
     let mut random = Random::new(4);

@@ -1,4 +1,4 @@
-//! The ways of packets: as long and as short as they must be, in order, and with all tokens back at the end.
+//! The routes of packets: of the right length, in order, and with all tokens back at the end.
 
 use crate::reference::packet::{Packet, PacketSpec, Routing};
 use crate::reference::random::Random;
@@ -17,7 +17,7 @@ fn any_packet(reference: &Reference, node: usize, random: &mut Random) -> (usize
     (if spec.high_priority { FIFOS_NORMAL + random.below(2) } else { random.below(FIFOS_NORMAL) }, spec)
 }
 
-/// Links between two nodes, by arithmetic of its own.
+/// Links between two nodes, computed independently.
 fn distance(config: &TorusConfig, mut a: usize, mut b: usize) -> usize {
     let mut sum = 0;
     for (d, &k) in config.topology.dims.iter().enumerate() {

@@ -6,14 +6,14 @@ use super::packet::Packet;
 use super::random::Random;
 use super::rules::{Move, POINT_TO_POINT, Rules};
 
-/// A packet that asks for a move.
+/// A packet's request for a move.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// What holds the packet.
+    /// The holder of the packet.
     pub source: Source,
     /// The packet.
     pub packet: usize,
-    /// What it asks for.
+    /// The requested move.
     pub wanted: Move,
     /// Its class's priority.
     priority: u32,
@@ -25,8 +25,8 @@ impl Request {
     }
 }
 
-/// What a VC selects: any head of its queues that may move, with the moves that are open to it. Ordered
-/// packets of one way go in the order in which they came, whatever queues they stand in.
+/// A VC's selection: any head of its queues that may move, with its available moves. Ordered packets in one
+/// direction leave in the order of arrival, whatever queues hold them.
 fn select(
     rules: &Rules,
     state: &Node,
@@ -98,14 +98,15 @@ fn injection_request(
     Some(Request { source, packet, wanted, priority: spec.class.priority() })
 }
 
-/// The one of some requests that a sender grants: the highest priority; of that, what is in the network
-/// before what is being injected, but an injection after `ratio` packets that went through; any of those.
+/// The request that a sender grants: the highest priority; among those, packets in the network before
+/// injected ones, except for an injection after `ratio` packets that passed through; a random one of the
+/// rest.
 fn serve(requests: &[Request], through: u32, ratio: u32, random: &mut Random) -> Request {
     let injection_first = through >= ratio;
     *random.highest(requests, |r| 2 * r.priority + u32::from(r.injected() == injection_first))
 }
 
-/// All that a node grants in a cycle.
+/// All grants of a node in a cycle.
 pub fn grants(
     rules: &Rules,
     state: &mut Node,
@@ -134,7 +135,7 @@ pub fn grants(
         granted.push(request);
     }
     for fifo in 0..state.receptions.len() {
-        // Several receivers may have a packet for high priority's or the system's FIFO.
+        // Several receivers may have a packet for the high-priority or system FIFO.
         let to_it = |r: &&Request| r.wanted == Move::Deliver { fifo };
         let asking: Vec<Request> = requests.iter().filter(to_it).copied().collect();
         if !asking.is_empty() {

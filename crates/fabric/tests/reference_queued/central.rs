@@ -1,5 +1,5 @@
-//! The central collective logic of a node: what waits for whom, and what goes through up-tree and down-tree
-//! in a cycle.
+//! The central collective logic of a node: waiting packets, and the packets that pass through up-tree and
+//! down-tree in a cycle.
 
 use super::collective::{ClassRoute, CollectivePacket, Kind, Purpose, combined};
 use super::ends::InjectionFifo;
@@ -7,19 +7,19 @@ use super::node::{Node, Source};
 use super::random::Random;
 use super::rules::Rules;
 
-/// The logic, and the FIFOs that only it serves.
+/// The logic, and the FIFOs that it alone serves.
 #[derive(Default)]
 pub struct Central {
     /// The node's class routes, by number.
     pub routes: Vec<(usize, ClassRoute)>,
-    /// Collective injection FIFOs: the user's, the system's.
+    /// Collective injection FIFOs: user, system.
     pub own: [InjectionFifo; 2],
     /// The logic of either side.
     up: Logic,
     down: Logic,
-    /// When what is being read has been read.
+    /// End of each read in progress.
     pub reading: Vec<(u64, Vec<Source>)>,
-    /// Packets on their way to reception FIFOs, and when they are there whole.
+    /// Packets on their way to reception FIFOs, with their completion times.
     pub receptions: Vec<(u64, usize)>,
 }
 
@@ -35,9 +35,9 @@ pub enum Side {
 /// The logic of a side.
 #[derive(Default)]
 struct Logic {
-    /// What was granted and waits for its links.
+    /// The granted job, waiting for its links.
     granted: Option<Job>,
-    /// From which cycle it may grant again.
+    /// The cycle from which it may grant again.
     idle_at: u64,
 }
 
@@ -51,20 +51,20 @@ impl Logic {
     }
 }
 
-/// Packets that go through the logic together.
+/// Packets that pass through the logic together.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Where they are read.
     pub sources: Vec<Source>,
     /// The packets.
     packets: Vec<usize>,
-    /// What their class route is for, and the VC of its packets.
+    /// The kind of their class route, and the VC of its packets.
     kind: Kind,
     /// See `kind`.
     pub vc: usize,
-    /// The ports to which the one packet goes that comes of them.
+    /// The ports to which the combined packet goes.
     pub links: Vec<usize>,
-    /// Whether the node itself gets it.
+    /// Whether the node itself receives it.
     pub receives: bool,
     /// Whether it turns from up-tree to down-tree here.
     turns: bool,
@@ -72,23 +72,23 @@ pub struct Job {
     delay: u64,
 }
 
-/// What begins to be read.
+/// A job whose read starts.
 pub struct Passing {
-    /// The packets, and where what comes of them goes.
+    /// The packets, and the destinations of the result.
     pub job: Job,
-    /// What comes of them.
+    /// The result.
     pub result: CollectivePacket,
     /// When its first byte leaves the logic.
     pub from: u64,
 }
 
 impl Central {
-    /// Whether collective packets wait for a port's link: then nothing else may have it.
+    /// Whether collective packets wait for a port's link, which reserves it.
     pub fn claims(&self, port: usize) -> bool {
         self.up.claims(port) || self.down.claims(port)
     }
 
-    /// Whether nothing is in it.
+    /// Whether it is idle.
     pub fn at_rest(&self, now: u64) -> bool {
         self.up.may_grant(now)
             && self.down.may_grant(now)
@@ -97,18 +97,18 @@ impl Central {
             && self.receptions.is_empty()
     }
 
-    /// What has been read at `now`.
+    /// The sources that have been read at `now`.
     pub fn read(&mut self, now: u64) -> Vec<Source> {
         self.reading.extract_if(.., |(at, _)| *at == now).flat_map(|(_, sources)| sources).collect()
     }
 
-    /// What is in its reception FIFO at `now`.
+    /// The packets complete in their reception FIFOs at `now`.
     pub fn received(&mut self, now: u64) -> Vec<usize> {
         self.receptions.extract_if(.., |(at, _)| *at == now).map(|(_, packet)| packet).collect()
     }
 }
 
-/// What a node's logic looks at in a cycle.
+/// The state that a node's logic uses in a cycle.
 struct View<'a> {
     rules: &'a Rules,
     node: usize,
@@ -117,11 +117,11 @@ struct View<'a> {
     packets: &'a [CollectivePacket],
 }
 
-/// A packet that waits, and where.
+/// A waiting packet and its source.
 type Waiting = (Source, usize);
 
 impl View<'_> {
-    /// The packet of a class route that stands first in a port's VC, or in the node's own injection FIFO.
+    /// The first packet of a class route in a port's VC, or in the node's own injection FIFO.
     fn first(&self, class: usize, route: &ClassRoute, port: Option<usize>) -> Option<Waiting> {
         let (vc, fifo) = (route.kind.vc(), route.kind.fifo());
         let own = &self.state.central.own[fifo];
@@ -137,8 +137,8 @@ impl View<'_> {
         (p.class == class && p.kind == route.kind && p.made_at <= self.now).then_some((source, packet))
     }
 
-    /// Packets of a class route as something to do, if there are tokens for all links that it takes. `up`:
-    /// whether they go up the tree.
+    /// A job of packets of a class route, if there are tokens for all its links. `up`: whether they go up the
+    /// tree.
     fn job(&self, route: &ClassRoute, waiting: &[Waiting], up: bool) -> Option<Job> {
         let packet = &self.packets[waiting[0].1];
         let turns = up && route.output.is_none();
@@ -165,8 +165,8 @@ impl View<'_> {
         job.links.iter().all(|&port| self.state.ports[port].sender.tokens[job.vc] > 0)
     }
 
-    /// Whether what was granted begins to be read: all its links will be free when it leaves the logic, and
-    /// down-tree, which comes first, waits for none of them; at the root down-tree is idle.
+    /// Whether the granted job's read starts: all its links will be free when it leaves the logic, and
+    /// down-tree, which has priority, waits for none of them; at the root down-tree is idle.
     fn may_go(&self, job: &Job, side: Side) -> bool {
         let (ports, down) = (&self.state.ports, &self.state.central.down);
         let is_free = |port: usize| {
@@ -178,7 +178,7 @@ impl View<'_> {
             && (!job.turns || down.may_grant(self.now))
     }
 
-    /// What may go down the tree: what came from above.
+    /// The jobs that may go down the tree: packets from the parent.
     fn down(&self) -> Vec<Job> {
         let routes = self.state.central.routes.iter();
         let from_above = routes.filter_map(|(class, route)| {
@@ -188,8 +188,8 @@ impl View<'_> {
         from_above.collect()
     }
 
-    /// What may go up the tree: a broadcast by itself; packets to be combined when those of all inputs are
-    /// there.
+    /// The jobs that may go up the tree: a broadcast alone; packets to be combined when those of all inputs
+    /// have arrived.
     fn up(&self) -> Vec<Job> {
         let mut jobs = vec![];
         for (class, route) in &self.state.central.routes {
@@ -204,19 +204,19 @@ impl View<'_> {
                 jobs.extend(self.job(route, &together, true));
             }
         }
-        // The root broadcasts at once what it combines: it needs both sides.
+        // The root immediately broadcasts the combined packet: it needs both sides.
         jobs.retain(|job| !job.turns || self.state.central.down.may_grant(self.now));
         jobs
     }
 }
 
-/// One of what may go: the system's first, then any.
+/// One of the possible jobs: system first, then at random.
 fn pick(jobs: &[Job], random: &mut Random) -> Option<Job> {
     (!jobs.is_empty()).then(|| random.highest(jobs, |job| u32::from(job.kind == Kind::System)).clone())
 }
 
-/// What one side of a node's logic begins to read in a cycle, if anything: it grants when it is idle, and
-/// what it granted goes when it has its links.
+/// The job whose read one side of a node's logic starts in a cycle, if any: it grants when it is idle, and
+/// the granted job starts when it has its links.
 pub fn serve(
     (rules, now): (&Rules, u64),
     (node, state): (usize, &mut Node),

@@ -1,4 +1,4 @@
-//! What of collectives travels, and what nodes know of it: class routes and collective packets.
+//! Collective packets, and nodes' class routes.
 
 use super::rules::{COMMWORLD, SUBCOMM};
 
@@ -19,37 +19,37 @@ impl Kind {
         if self == Kind::Subcomm { SUBCOMM } else { COMMWORLD }
     }
 
-    /// The injection FIFO of its packets, and their reception FIFO: the user's, or the system's.
+    /// The injection FIFO of its packets, and their reception FIFO: user, or system.
     pub fn fifo(self) -> usize {
         usize::from(self == Kind::System)
     }
 }
 
-/// What a node knows of a tree that it is part of.
+/// A node's part of a tree.
 #[derive(Clone, Debug)]
 pub struct ClassRoute {
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
-    /// The ports through which packets come up the tree.
+    /// The ports to the children.
     pub inputs: Vec<usize>,
-    /// The port to which they go on up; none at the root.
+    /// The port to the parent; `None` at the root.
     pub output: Option<usize>,
     /// Whether the node itself contributes and receives.
     pub local: bool,
 }
 
-/// Who gets what comes of an operation.
+/// The nodes that receive the result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// One node's packet, combined with nothing, goes to all.
+    /// One node's packet goes to all; nothing is combined.
     Broadcast,
-    /// All nodes' packets are combined, and all get the result.
+    /// All nodes' packets are combined; all receive the result.
     AllReduce,
-    /// All nodes' packets are combined, and this node gets the result.
+    /// All nodes' packets are combined; this node receives the result.
     Reduce(usize),
 }
 
-/// What is combined: of an operation only this makes a difference in time.
+/// The data type of the operation, its only property that affects timing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
     /// Integers, or bits.
@@ -63,32 +63,32 @@ pub enum Words {
 pub struct CollectivePacket {
     /// The number of its class route.
     pub class: usize,
-    /// What kind of class route that is.
+    /// The kind of that class route.
     pub kind: Kind,
-    /// Who gets the result.
+    /// The nodes that receive the result.
     pub purpose: Purpose,
-    /// What is combined.
+    /// The data type.
     pub words: Words,
     /// Its size.
     pub chunks: u32,
-    /// The earliest cycle at which it is there to be combined, from which its latency counts.
+    /// The earliest cycle at which it may be combined, from which its latency counts.
     pub made_at: u64,
-    /// In place of its data: what comes of packets that meet has the sum of theirs.
+    /// In place of its data: combined packets have the sum of their values.
     pub value: u64,
 }
 
-/// A packet that has come to a reception FIFO whole.
+/// A packet complete in a reception FIFO.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// At which node.
+    /// The node.
     pub node: usize,
-    /// When.
+    /// The time.
     pub at: u64,
     /// The packet.
     pub packet: CollectivePacket,
 }
 
-/// One packet of those that meet: with all their numbers, as old as the oldest.
+/// The combination of packets that meet: with the sum of their values, as old as the oldest.
 pub fn combined(packets: &[CollectivePacket]) -> CollectivePacket {
     let first = packets[0];
     let like_first =

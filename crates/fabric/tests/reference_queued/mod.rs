@@ -1,30 +1,30 @@
-//! The clocked reference: the router of `docs/queued-router.md`, every node in every cycle, as plain as can
-//! be.
+//! The clocked reference: the router of `docs/queued-router.md`, every node in every cycle, as simple as
+//! possible.
 //!
-//! It shares the configuration's types with the fabric and nothing else, so that a mistake must be made twice
-//! to go unnoticed; what is no router's own (shapes, links, counts) it has from BlueGene/L's reference. It
-//! steps by a network cycle, so all times of the machine must be whole cycles.
+//! It shares only the configuration's types with the fabric, so that an error must be made twice to go
+//! unnoticed; parts that are not specific to the router (topologies, links, statistics) are those of
+//! BlueGene/L's reference. It advances by a network cycle, so all times of the machine must be whole cycles.
 //!
-//! Decided here where the document leaves a choice:
+//! Choices that the document leaves open:
 //! - In a cycle, transfers end before packets arrive.
-//! - A queue's next packet asks when the one before it has left for good, and a packet that is being
-//!   transferred still counts in its queue.
-//! - A deterministic packet waits for those that came before it to its VC for the same link and are not on
-//!   their way yet; packets at their destination are for one link.
-//! - The dynamic VC is offered with room for a full packet, as in BlueGene/L, whatever the packet's size.
-//! - Of several VCs of one priority the main arbiter takes any; so does a sender with requests.
-//! - A sender counts what goes through since it last injected, whether or not anyone wanted to inject.
+//! - A queue's next packet requests when the previous one has completely left, and a packet in transfer still
+//!   counts in its queue.
+//! - A deterministic packet waits for those that arrived before it in its VC for the same link and have not
+//!   started to leave; the destination counts as one link.
+//! - The dynamic VC is available with space for a full packet, as in BlueGene/L, whatever the packet's size.
+//! - Among several VCs of one priority the main arbiter picks at random; so does a sender among requests.
+//! - A sender counts the packets that passed through since its last injection, whether or not there was a
+//!   packet to inject.
 //! - If several receivers have a packet for the same reception FIFO, any of them is served.
-//! - Reception FIFOs always have room. Deposits and packets to their own node are left out.
+//! - Reception FIFOs always have space. Deposits and packets to their own node are not modelled.
 //!
-//! Of `docs/collectives.md` it has all that takes time or has an order, and in place of data a number a
-//! packet, which is added up whatever the operation: so it is seen that nothing is lost or doubled. Barriers
-//! are left out. Decided here:
-//! - A collective VC is one queue, and its next packet is seen when the one before it has been read.
-//! - In a cycle down-tree grants first, then up-tree, then the arbiters of what goes from point to point.
-//! - A granted packet is read from the first cycle in which its links will be free as it comes out of the
-//!   logic; from then on they are its own, and tokens that fall due later wait for its end, as with any
-//!   packet.
+//! Of `docs/collectives.md` it models everything that affects timing or order, with a number in each packet
+//! in place of data, which is summed whatever the operation: this shows that nothing is lost or duplicated.
+//! Barriers are not modelled. Choices:
+//! - A collective VC is one queue, and its next packet becomes visible when the previous one has been read.
+//! - In a cycle down-tree grants first, then up-tree, then the point-to-point arbiters.
+//! - A granted packet is read from the first cycle in which its links will be free when it leaves the logic;
+//!   from then on they are reserved, and tokens that become due later wait for its end, as with any packet.
 
 pub mod arbitrate;
 pub mod central;
@@ -58,9 +58,9 @@ use statistics::Statistics;
 /// Injection FIFOs of a node.
 pub const FIFOS: usize = 16;
 
-/// A machine and all that was ever injected into it.
+/// A machine and all packets ever injected into it.
 pub struct Reference {
-    /// The rules that it follows.
+    /// Its rules.
     pub rules: Rules,
     /// The nodes.
     pub nodes: Vec<Node>,
@@ -68,15 +68,15 @@ pub struct Reference {
     times: Vec<Vec<LinkTimes>>,
     /// All packets, in the order of injection.
     pub packets: Vec<Packet>,
-    /// How many of them have been delivered.
+    /// Number of packets delivered.
     pub delivered: usize,
-    /// All collective packets: contributions, and what came of them.
+    /// All collective packets: contributions and results.
     pub collectives: Vec<CollectivePacket>,
-    /// Those that reception FIFOs got.
+    /// Those that arrived in reception FIFOs.
     pub arrivals: Vec<Arrival>,
-    /// The counts.
+    /// The statistics.
     pub statistics: Statistics,
-    /// The cycle that comes next.
+    /// The next cycle.
     pub now: u64,
     random: Random,
 }
@@ -85,7 +85,7 @@ impl Reference {
     /// An idle machine.
     ///
     /// # Panics
-    /// If the configuration is refused, or has times that are no whole cycles.
+    /// If the configuration is invalid, or has times that are not whole cycles.
     pub fn new(config: &QueuedConfig, seed: u64) -> Self {
         config.check().expect("a configuration that can be built");
         let rules = Rules::new(config);
@@ -122,10 +122,10 @@ impl Reference {
         }
     }
 
-    /// Puts a packet at the end of an injection FIFO, and returns its number.
+    /// Adds a packet to an injection FIFO, and returns its number.
     ///
     /// # Panics
-    /// If the packet cannot be: no or too many chunks, or to its own node.
+    /// If the packet is invalid: no or too many chunks, or to its own node.
     pub fn inject(&mut self, node: usize, fifo: usize, spec: PacketSpec) -> usize {
         assert!((1..=self.rules.config.packet.chunks_max).contains(&spec.chunks), "a packet of no such size");
         assert!(spec.destination != node, "a packet to its own node needs no network");
@@ -143,7 +143,7 @@ impl Reference {
         routes.push((class, route));
     }
 
-    /// Puts a packet at the end of a node's collective injection FIFO for its kind of class route.
+    /// Adds a packet to a node's collective injection FIFO for its kind of class route.
     pub fn contribute(&mut self, node: usize, packet: CollectivePacket) {
         self.nodes[node].central.own[packet.kind.fifo()].queue.push_back(self.collectives.len());
         self.collectives.push(packet);
@@ -165,7 +165,7 @@ impl Reference {
         self.now += 1;
     }
 
-    /// Whether no packet is anywhere, every link idle, and every token where it was at first.
+    /// Whether there are no packets, every link is idle, and every token is back.
     pub fn at_rest(&self) -> bool {
         let tokens: Vec<u32> = (0..VCS).map(|vc| self.rules.capacity(vc)).collect();
         self.delivered == self.packets.len()
@@ -177,7 +177,7 @@ impl Reference {
             && self.nodes.iter().all(|n| n.central.at_rest(self.now))
     }
 
-    /// What ends at this cycle.
+    /// Transfers that end in this cycle.
     fn end_transfers(&mut self) {
         let now = self.now;
         for (number, node) in self.nodes.iter_mut().enumerate() {
@@ -206,7 +206,7 @@ impl Reference {
         }
     }
 
-    /// What arrives and returns at this cycle.
+    /// Arrivals in this cycle.
     fn arrive(&mut self) {
         let now = self.now;
         for node in 0..self.nodes.len() {
@@ -225,7 +225,7 @@ impl Reference {
         }
     }
 
-    /// A node's collective logic, in a cycle: what begins to be read has its links from now on.
+    /// A node's collective logic in a cycle: a job whose read starts has its links from now on.
     fn combine(&mut self, node: usize) {
         if self.nodes[node].central.routes.is_empty() {
             return;
@@ -251,7 +251,7 @@ impl Reference {
         }
     }
 
-    /// Gives a packet what it asked for.
+    /// Grants a packet's request.
     fn grant(&mut self, node: usize, Request { source, packet: number, wanted, .. }: Request) {
         let state = &mut self.nodes[node];
         let packet = &mut self.packets[number];
@@ -278,7 +278,7 @@ impl Reference {
         }
     }
 
-    /// Each link that is free takes what comes next.
+    /// Each free link starts its next transmission.
     fn send(&mut self) {
         for (node, times) in self.nodes.iter_mut().zip(&self.times) {
             for (port, &times) in node.ports.iter_mut().zip(times) {

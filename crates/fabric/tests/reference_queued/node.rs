@@ -6,7 +6,7 @@ use super::link::{self, Carried, Place};
 use super::statistics::Counted;
 use std::collections::VecDeque;
 
-/// Where a transfer takes its packet from.
+/// The source of a transfer's packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The head of a queue of a VC of the receiver of a port.
@@ -15,17 +15,17 @@ pub enum Source {
     Injection { fifo: usize },
     /// The head of a collective injection FIFO.
     Contribution { fifo: usize },
-    /// The central collective logic, which holds nothing: what goes through it keeps its place where it is
-    /// read.
+    /// The central collective logic, which holds no packets: those that pass through it keep their place
+    /// where they are read.
     Central,
 }
 
 /// A packet in a queue.
 #[derive(Clone, Copy)]
 pub struct Queued {
-    /// The packet and its room.
+    /// The packet and its space.
     pub place: Place,
-    /// How many packets had come to this VC before it.
+    /// Number of packets that arrived in this VC before it.
     pub turn: u64,
 }
 
@@ -39,12 +39,12 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The packet that may ask for a move.
+    /// The packet that may request a move.
     pub fn head(&self) -> Option<&Queued> {
         if self.moving { None } else { self.packets.front() }
     }
 
-    /// The packets that are not on their way.
+    /// The packets that have not started to leave.
     pub fn waiting(&self) -> impl Iterator<Item = &Queued> {
         self.packets.iter().skip(usize::from(self.moving))
     }
@@ -54,18 +54,18 @@ impl Queue {
 pub struct VirtualChannel {
     /// Its queues.
     pub queues: Vec<Queue>,
-    /// Packets that have come to it.
+    /// Packets that have arrived in it.
     pub came: u64,
     /// Chunks of all packets in it.
     pub chunks: u32,
-    /// Tokens of all packets in it, and how many there are for it.
+    /// Tokens of all packets in it, and its capacity in tokens.
     pub tokens: u32,
     /// See `tokens`.
     pub capacity: u32,
 }
 
 impl VirtualChannel {
-    /// An empty one.
+    /// An empty VC.
     pub fn new(queues: usize, capacity: u32) -> Self {
         let queues = (0..queues).map(|_| Queue::default()).collect();
         VirtualChannel { queues, came: 0, chunks: 0, tokens: 0, capacity }
@@ -81,7 +81,7 @@ impl VirtualChannel {
         self.came += 1;
     }
 
-    /// Takes out the head of a queue, whose transfer has ended.
+    /// Removes the head of a queue, whose transfer has ended.
     fn leave(&mut self, queue: usize) -> Place {
         let queue = &mut self.queues[queue];
         queue.moving = false;
@@ -96,7 +96,7 @@ impl VirtualChannel {
 pub struct Receiver {
     /// The VCs: dynamic, deterministic, high-priority, system; two collective ones.
     pub vcs: Vec<VirtualChannel>,
-    /// Paths to the senders that transfers hold.
+    /// Number of paths to the senders in use.
     pub paths_busy: u32,
 }
 
@@ -106,7 +106,7 @@ pub struct Port {
     pub receiver: Receiver,
     /// To the neighbour.
     pub sender: link::Sender<Source>,
-    /// Grants to packets in the network since a packet was injected here.
+    /// Grants to packets in the network since the last injection here.
     pub through: u32,
 }
 
@@ -130,14 +130,14 @@ pub struct Node {
     pub ports: Vec<Port>,
     /// The injection FIFOs.
     pub fifos: Vec<InjectionFifo>,
-    /// The transfers to the reception FIFOs: one for each receiver, then high priority's and the system's.
+    /// The transfers to the reception FIFOs: one for each receiver, then high-priority and system.
     pub receptions: Vec<Option<Reception<Source>>>,
     /// The collective logic.
     pub central: Central,
 }
 
 impl Node {
-    /// The head that a source names is on its way.
+    /// The head of a source starts to leave.
     pub fn start(&mut self, source: Source) {
         match source {
             Source::Queue { port, vc, queue } => {
@@ -149,7 +149,7 @@ impl Node {
         }
     }
 
-    /// Takes the packet of a transfer that has ended from where it was. Its tokens fall due.
+    /// Removes the packet of a transfer that has ended. Its tokens become due.
     pub fn release(&mut self, source: Source, over_link: bool) {
         match source {
             Source::Injection { fifo } => self.fifos[fifo].leave(),

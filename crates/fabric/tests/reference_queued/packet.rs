@@ -1,24 +1,23 @@
-//! What travels: what a user asks for, and what the reference knows of it on its way.
+//! Packets: a user's specification, and the reference's state of them.
 
 use super::geometry::Hints;
 use super::rules::{DETERMINISTIC, HIGH, SYSTEM};
 
-/// What a packet is for, and so how it is routed.
+/// The class of a packet, which determines its routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// In the directions that its zone leaves it, on the dynamic VC; deterministically where that has no
-    /// room.
+    /// In the directions that its zone allows, on the dynamic VC; deterministically if that has no space.
     Dynamic { zone: usize },
     /// In the order of dimensions.
     Deterministic,
-    /// The same, before all of these, on a VC of its own.
+    /// The same with priority over these, on a VC of its own.
     High,
-    /// The same, before all others, on a VC of its own.
+    /// The same with priority over all others, on a VC of its own.
     System,
 }
 
 impl Class {
-    /// The VC of a packet of this class where it is routed deterministically.
+    /// The VC of a packet of this class when it is routed deterministically.
     pub fn fixed_vc(self) -> usize {
         match self {
             Class::Dynamic { .. } | Class::Deterministic => DETERMINISTIC,
@@ -27,7 +26,7 @@ impl Class {
         }
     }
 
-    /// Its priority, at main arbiters and senders: the higher goes first.
+    /// Its priority, at main arbiters and senders: higher is served first.
     pub fn priority(self) -> u32 {
         match self {
             Class::Dynamic { .. } | Class::Deterministic => 0,
@@ -45,22 +44,22 @@ impl Class {
 /// A packet to inject.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSpec {
-    /// The node that it goes to: not the one that it is injected at.
+    /// Its destination: not the node that injects it.
     pub destination: usize,
     /// Its size.
     pub chunks: u32,
-    /// What it is for.
+    /// Its class.
     pub class: Class,
     /// The earliest cycle at which it may be granted, from which its latency counts.
     pub made_at: u64,
 }
 
-/// A packet and its way so far.
+/// A packet and its route so far.
 pub struct Packet {
-    /// What was asked for.
+    /// Its specification.
     pub spec: PacketSpec,
-    /// The directions that it must still travel after the link that it was granted last.
+    /// The directions that it must still travel after the last granted link.
     pub hints: Hints,
-    /// When its last byte was in the reception FIFO.
+    /// Arrival time of its last byte in the reception FIFO.
     pub delivered_at: Option<u64>,
 }

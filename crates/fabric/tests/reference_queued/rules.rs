@@ -1,4 +1,4 @@
-//! What each packet may do in a cycle: tokens, VCs and directions.
+//! The possible moves of each packet in a cycle: tokens, VCs and directions.
 
 use super::collective::Words;
 use super::geometry::Geometry;
@@ -8,24 +8,24 @@ use super::packet::{Class, Packet};
 use super::random::Random;
 use netloom_fabric::config::{DirectionChoice, LETTERS, QueuedConfig};
 
-/// VCs of a receiver, and those of them that carry packets from point to point.
+/// VCs of a receiver, and those of them for point-to-point packets.
 pub const VCS: usize = 6;
 /// See [`VCS`].
 pub const POINT_TO_POINT: usize = 4;
 /// Their numbers.
 pub const DYNAMIC: usize = 0;
-/// For deterministic packets, and dynamic ones that find no room on the dynamic VC.
+/// For deterministic packets, and dynamic ones without space on the dynamic VC.
 pub const DETERMINISTIC: usize = 1;
-/// The users' high priority.
+/// User high-priority packets.
 pub const HIGH: usize = 2;
-/// The system's.
+/// System packets.
 pub const SYSTEM: usize = 3;
 /// Collective packets of the user's whole partition, and of the system.
 pub const COMMWORLD: usize = 4;
-/// Of other sets of the user's nodes.
+/// Of other sets of user nodes.
 pub const SUBCOMM: usize = 5;
 
-/// A move that a packet may ask for.
+/// A move that a packet may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// To a reception FIFO.
@@ -34,11 +34,11 @@ pub enum Move {
     Link { port: usize, vc: usize },
 }
 
-/// The configuration, and what follows from it.
+/// The configuration, and derived constants.
 pub struct Rules {
     /// The configuration.
     pub config: QueuedConfig,
-    /// The shape.
+    /// The topology.
     pub geometry: Geometry,
     /// The dimensions in the order of deterministic routing.
     order: Vec<usize>,
@@ -56,7 +56,7 @@ impl Rules {
     pub fn new(config: &QueuedConfig) -> Self {
         let topology = &config.topology;
         let all: Vec<usize> = (0..topology.dims.len()).collect();
-        // How far packets go at most: half-way round a ring, or down all of a mesh.
+        // The maximum distance of packets: half-way around a ring, or along a whole mesh.
         let far = |d: usize| if topology.wraps(d) { topology.dims[d] / 2 } else { topology.dims[d] };
         let order = config.router.dimension_order.as_deref().map_or_else(
             || {
@@ -94,7 +94,7 @@ impl Rules {
     /// A time in whole cycles.
     ///
     /// # Panics
-    /// If it is not: then nodes' cycles would not begin together.
+    /// If it is not: then nodes' cycles would not be aligned.
     pub fn cycles(&self, ticks: u32) -> u64 {
         let cycle = self.config.router.cycle_ticks;
         assert!(ticks.is_multiple_of(cycle), "{ticks} ticks are no whole cycles of {cycle}");
@@ -127,21 +127,21 @@ impl Rules {
         }
     }
 
-    /// Tokens of a VC: chunks of the dynamic one, packets of the others.
+    /// Tokens of a VC: chunks for the dynamic one, packets for the others.
     pub fn capacity(&self, vc: usize) -> u32 {
         let r = &self.config.router;
         if vc == DYNAMIC { r.dynamic_vc_B / self.config.packet.chunk_B } else { r.slots }
     }
 
-    /// An empty VC. Collective ones are one queue.
+    /// An empty VC. Collective VCs have one queue.
     pub fn channel(&self, vc: usize) -> VirtualChannel {
         let queues = if vc < POINT_TO_POINT { self.config.router.queues as usize } else { 1 };
         VirtualChannel::new(queues, self.capacity(vc))
     }
 
-    /// From when the central collective logic begins to read packets to when what comes of them is at its
-    /// links: through up-tree or down-tree, or at the root both; where packets are combined, through the ALUs
-    /// too, and the floating-point units for doubles.
+    /// From the start of the central collective logic's read of packets to when the result is at its links:
+    /// through up-tree or down-tree, or at the root both; where packets are combined, through the ALUs too,
+    /// and the floating-point units for doubles.
     pub fn central_cycles(&self, turns: bool, combined: Option<Words>) -> u64 {
         let c = &self.config.router.collective;
         let alus = match combined {
@@ -152,7 +152,7 @@ impl Rules {
         self.cycles(c.central_ticks) * if turns { 2 } else { 1 } + self.cycles(alus)
     }
 
-    /// From the end of a packet that was read for up-tree to when it may begin with the next.
+    /// From the end of a packet that was read for up-tree to the possible start of the next.
     pub fn gap_cycles(&self) -> u64 {
         self.cycles(self.config.router.collective.gap_ticks)
     }
@@ -162,8 +162,8 @@ impl Rules {
         if vc == DYNAMIC { chunks } else { 1 }
     }
 
-    /// Whether a packet may have a VC at the end of a port's link now: if there is room for a full packet; on
-    /// another VC than the dynamic one for two, unless it goes straight on there.
+    /// Whether a VC at the end of a port's link is available to a packet now: if there is space for a full
+    /// packet; on a VC other than the dynamic one for two, unless it continues straight there.
     fn offers(&self, state: &Node, came: Option<(usize, usize)>, port: usize, vc: usize) -> bool {
         let straight_on = came.is_some_and(|(came_by, came_on)| came_by ^ 1 == port && came_on == vc);
         let needed = match vc {
@@ -172,11 +172,11 @@ impl Rules {
             _ => 2,
         };
         let sender = &state.ports[port].sender;
-        // What collective packets wait for is theirs.
+        // Collective packets have reserved the claimed links.
         sender.available() && !state.central.claims(port) && sender.tokens[vc] >= needed
     }
 
-    /// The reception FIFO of a packet that came in by a port.
+    /// The reception FIFO of a packet that arrived through a port.
     fn reception(&self, class: Class, port: usize) -> usize {
         let receivers = 2 * self.geometry.dimensions();
         match class {
@@ -186,14 +186,13 @@ impl Rules {
         }
     }
 
-    /// The one port that a packet takes where it is routed deterministically; none at its destination.
+    /// The single port that a packet takes when it is routed deterministically; `None` at its destination.
     pub fn fixed_port(&self, packet: &Packet) -> Option<usize> {
         self.order.iter().find_map(|&d| packet.hints[d])
     }
 
-    /// The moves among which a packet may choose now. `came`: the port that it came in by and the VC that it
-    /// came on, none where it is being injected. `path_idle`: whether a path leads from where it stands to
-    /// the senders.
+    /// The moves that a packet may choose from now. `came`: the port and VC on which it arrived, `None` at
+    /// injection. `path_idle`: whether a path leads from its position to the senders.
     pub fn moves(
         &self,
         packet: &Packet,
@@ -224,7 +223,7 @@ impl Rules {
         if offered(fixed, vc) { vec![Move::Link { port: fixed, vc }] } else { vec![] }
     }
 
-    /// The move that a packet takes of those open to it.
+    /// The selected move among those available to the packet.
     pub fn choose(&self, moves: &[Move], state: &Node, random: &mut Random) -> Move {
         match self.config.router.direction_choice {
             _ if moves.len() == 1 => moves[0],

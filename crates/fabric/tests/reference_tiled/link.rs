@@ -1,22 +1,22 @@
-//! The link control blocks ("Aries Router"): flits go in sets with a CRC each. The other end takes what comes
-//! right and in order; it refuses a set that comes wrong, and all behind it, until the sender, who hears of
-//! it a round trip after the set's end, has gone back to it and sends it and all behind it from its buffer
-//! again, before anything new. Credits ride in whatever set is on the wire, which may be an idle one.
+//! The link control blocks ("Aries Router"): flits are sent in sets with a CRC each. The other end accepts
+//! intact sets in order; it rejects a wrong set and everything after it, until the sender, which learns of it
+//! a round trip after the set's end, resends the set and everything after it from its buffer, before anything
+//! new. Credits travel in any set on the wire, which may be an idle one.
 
 use super::Flit;
 use netloom_fabric::config::{LinkClass, TiledConfig};
 use netloom_fabric::topology::wiring::Wiring;
 use std::collections::VecDeque;
 
-/// What has gone wrong.
+/// Error counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkCounts {
-    /// Sets that the other end found wrong; that were wrong and it did not find.
+    /// Wrong sets that the other end detected; wrong sets that it did not detect.
     pub wrong_sets: u64,
     pub escaped_sets: u64,
-    /// Flits of packets in the first.
+    /// Flits of packets in detected sets.
     pub flits_in_wrong: u64,
-    /// Sets without flits whose credits had to be sent again.
+    /// Sets without flits whose credits had to be resent.
     pub wrong_idle_sets: u64,
 }
 
@@ -29,14 +29,14 @@ impl LinkCounts {
     }
 }
 
-/// What the sender hears of a set, by its number.
+/// The report on a set that the sender receives, by its number.
 #[derive(Clone, Copy)]
 pub enum News {
     Right(u64),
     Wrong(u64),
 }
 
-/// What gets over in a cycle, and when there will be news.
+/// The items that get through in a cycle, and when there will be a report.
 #[derive(Default)]
 pub struct Sent {
     pub flit: Option<Flit>,
@@ -44,46 +44,46 @@ pub struct Sent {
     pub news: Option<(u64, News)>,
 }
 
-/// A set in the send buffer: its flits so far, how many it will have, the credits (VCs) that have not got
-/// over with it.
+/// A set in the send buffer: its flits so far, their final number, the credits (VCs) that did not get through
+/// with it.
 struct Set {
     flits: Vec<Flit>,
     slots: usize,
     credits: Vec<usize>,
 }
 
-/// The sending end of a link. What the other end takes is known here at once, since it is known here which
-/// set is wrong.
+/// The sending end of a link. It knows which set is wrong, and so immediately knows what the other end
+/// accepts.
 pub struct Link {
     /// Sets that are not acknowledged, the first one's number.
     buffer: VecDeque<Set>,
     first: u64,
-    /// What is to be sent again next: a set's number and a flit of it.
+    /// The next position to resend: a set's number and a flit in it.
     again: Option<(u64, usize)>,
-    /// Of the set on the wire: slots to go, whether it is wrong.
+    /// For the set on the wire: remaining slots, and whether it is wrong.
     left: usize,
     is_wrong: bool,
-    /// Flits of the packet under way that have not been sent.
+    /// Flits of the current packet that have not been sent.
     to_go: usize,
-    /// The set for which the other end waits, refusing what comes.
+    /// The set that the other end waits for, rejecting all others.
     waits_for: Option<u64>,
-    /// Where no flits are sent: the end of the idle set on the wire.
+    /// Without flits: the end of the idle set on the wire.
     idle_until: u64,
     /// Credits (VCs) of this cycle.
     credits: Vec<usize>,
     set_flits: usize,
     buffer_flits: usize,
-    /// Cycles of an idle set, and from a set's end to the news of it.
+    /// Cycles of an idle set, and from a set's end to the report on it.
     idle_ticks: u64,
     round_trip: u64,
-    /// That a flit's share of a set has a wrong bit; that a set's CRC misses it.
+    /// Probabilities that a flit's share of a set has a wrong bit; that a set's CRC misses it.
     flit_wrong: f64,
     missed: f64,
     random: u64,
     pub counts: LinkCounts,
 }
 
-/// What a flit takes on the link at a port, for the lanes that it has lost.
+/// Time of a flit on the link at a port, given its lost lanes.
 pub fn costs(config: &TiledConfig, wiring: &Wiring, (router, port): (usize, usize), flit: u32) -> u64 {
     let Some(control) = &config.link_control else { return flit.into() };
     let mut left = control.lanes;
@@ -100,7 +100,7 @@ pub fn costs(config: &TiledConfig, wiring: &Wiring, (router, port): (usize, usiz
 }
 
 impl Link {
-    /// None where no bit is ever wrong. `costs` is what a flit takes.
+    /// `None` without bit errors. `costs` is the time of a flit.
     pub fn new(config: &TiledConfig, class: &LinkClass, costs: u64, seed: u64) -> Option<Self> {
         let control = config.link_control.as_ref().filter(|_| config.faults.bit_error_rate > 0.0)?;
         let bits = f64::from(control.set_bits) / f64::from(control.set_flits);
@@ -134,7 +134,7 @@ impl Link {
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Whether a set of so many flits that goes on the wire now is found wrong.
+    /// Whether a set of `slots` flits that is sent now is detected as wrong.
     fn goes_wrong(&mut self, slots: usize) -> bool {
         if self.unit() >= 1.0 - (1.0 - self.flit_wrong).powi(slots as i32) {
             return false;
@@ -144,13 +144,12 @@ impl Link {
         !is_missed
     }
 
-    /// Whether there is room in the send buffer.
+    /// Whether there is space in the send buffer.
     pub fn has_room(&self) -> bool {
         self.buffer.iter().map(|set| set.flits.len()).sum::<usize>() < self.buffer_flits
     }
 
-    /// A flit goes out for the first time, of a packet of so many. Sets are counted from a packet's first
-    /// flit.
+    /// A flit of a packet of `flits` is sent for the first time. Sets are counted from a packet's first flit.
     pub fn send(&mut self, flit: Flit, flits: u32, now: u64) -> Sent {
         if flit.first {
             assert!(self.left == 0, "the packet before is whole");
@@ -175,7 +174,7 @@ impl Link {
         Sent { flit: passes.then_some(flit), credits, news }
     }
 
-    /// A slot of a set has been sent. With the last of them the other end knows whether the set is right.
+    /// A slot of a set has been sent. After the last one the other end knows whether the set is intact.
     fn slot_ends(&mut self, number: u64, now: u64) -> Option<(u64, News)> {
         self.left -= 1;
         if self.left > 0 || self.waits_for.is_some() {
@@ -192,7 +191,7 @@ impl Link {
         Some((at, News::Right(number)))
     }
 
-    /// What goes out again in this cycle, if anything does.
+    /// The items resent in this cycle, if any.
     pub fn send_again(&mut self, now: u64) -> Option<Sent> {
         let (number, slot) = self.again?;
         let at = (number - self.first) as usize;
@@ -216,13 +215,13 @@ impl Link {
         Some(Sent { flit: flit.filter(|_| passes), credits, news })
     }
 
-    /// A credit of a VC is to go in this cycle.
+    /// A credit of a VC is to be sent in this cycle.
     pub fn take_credit(&mut self, vc: usize) {
         self.credits.push(vc);
     }
 
-    /// The credits of this cycle go, with what is on the wire now (a flit, where it `is_busy`): those that
-    /// get over, and when there will be news of an idle set.
+    /// Sends the credits of this cycle with the current set (a flit, if it `is_busy`): those that get
+    /// through, and when there will be a report on an idle set.
     pub fn send_credits(&mut self, now: u64, is_busy: bool) -> Sent {
         if self.credits.is_empty() {
             return Sent::default();
@@ -251,7 +250,7 @@ impl Link {
         if passes {
             return Sent { credits, ..Sent::default() };
         }
-        // With the last set that will be sent again, or behind all of them.
+        // With the last set that will be resent, or after all of them.
         let last = self.first + self.buffer.len() as u64;
         let is_to_come = |set: &Set, again: (u64, usize)| set.flits.len() < set.slots || again.0 + 1 < last;
         match self.buffer.back_mut() {
@@ -263,7 +262,7 @@ impl Link {
         Sent { news, ..Sent::default() }
     }
 
-    /// News of a set.
+    /// A report on a set.
     pub fn hear(&mut self, news: News) {
         match news {
             News::Right(number) => {

@@ -1,10 +1,10 @@
-//! What flits wait in, who may go next, and what room there is.
+//! Queues of flits, their arbitration, and their free space.
 
 use super::{Flit, Spec};
 use netloom_fabric::config::TiledConfig;
 use std::collections::VecDeque;
 
-/// A queue of flits and what room is left in it, as who fills it knows.
+/// A queue of flits and its free space, as its upstream stage knows it.
 pub struct Queue {
     pub flits: VecDeque<Flit>,
     pub room: u32,
@@ -15,14 +15,14 @@ impl Queue {
         Queue { flits: VecDeque::new(), room }
     }
 
-    /// The first flit, if it is there by now.
+    /// The first flit, if it has arrived.
     pub fn ready(&self, now: u64) -> Option<Flit> {
         self.flits.front().filter(|f| f.at <= now).copied()
     }
 }
 
-/// Who holds a bus or a link, who had it last, and for each VC there the queue that had its turn and lacked
-/// room.
+/// The holder of a bus or a link, the last one, and for each VC there the queue that lacked space in its
+/// turn.
 #[derive(Clone, Copy, Default)]
 pub struct Arbiter {
     pub holder: Option<usize>,
@@ -55,7 +55,7 @@ impl Arbiter {
     }
 }
 
-/// The room of an input queue as its sender knows it: flits there by VC.
+/// The space of an input queue as its sender knows it: flits there by VC.
 pub struct Room {
     pub used: Vec<u32>,
     reserved: u32,
@@ -74,8 +74,8 @@ impl Room {
         }
     }
 
-    /// Whether there is room for a packet: what its VC has reserved, or so many times what is then left of
-    /// what all share.
+    /// Whether there is space for a packet: the reserve of its VC, or the fixed multiple of the shared space
+    /// that is then left.
     pub fn fits(&self, vc: usize, packet: &Spec) -> bool {
         let beyond = |used: u32| used.saturating_sub(self.reserved);
         let taken: u32 = self.used.iter().map(|&used| beyond(used)).sum();

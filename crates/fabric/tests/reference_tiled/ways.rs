@@ -1,5 +1,5 @@
-//! Where packets go: a table where there is one way, coordinates on a torus. Every router has one way to each
-//! other.
+//! Routes of packets: a table if there is a single route, coordinates on a torus. Every router has one route
+//! to each other.
 
 use netloom_fabric::config::SwitchedTopology;
 use netloom_fabric::topology::wiring::Wiring;
@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 pub enum Ways {
     /// The port from each router to each other with nodes.
     Table(Vec<Vec<usize>>),
-    /// A torus of so many routers along each dimension: the port to each side of each dimension.
+    /// A torus with these numbers of routers along each dimension: the port in each direction of each
+    /// dimension.
     Torus { dims: Vec<u32>, ports: Vec<Vec<[usize; 2]>> },
 }
 
@@ -16,7 +17,7 @@ impl Ways {
     pub fn new(topology: &SwitchedTopology, wiring: &Wiring) -> Self {
         let SwitchedTopology::Torus(torus) = topology else { return Ways::Table(table(wiring)) };
         let dims = torus.dims.clone();
-        // Neither two equally long ways, nor two links.
+        // Without equally long routes or parallel links.
         assert!(dims.iter().all(|length| length % 2 == 1) && torus.links_per_neighbour.is_empty());
         let ports = (0..wiring.routers()).map(|router| sides(&dims, wiring, router)).collect();
         Ways::Torus { dims, ports }
@@ -33,15 +34,15 @@ impl Ways {
         let d = (0..dims.len()).find(|&d| here[d] != there[d]).expect("it is not there yet");
         let up = (there[d] + dims[d] - here[d]) % dims[d];
         let side = usize::from(2 * up > dims[d]);
-        // The dateline lies between a ring's last router and its first. Whoever is beyond it uses the second
-        // VC, as far as the ring leads.
+        // The dateline is between a ring's last router and its first. After it a packet uses the second VC
+        // for the rest of the ring.
         let is_at_line = here[d] == if side == 0 { dims[d] - 1 } else { 0 };
         let is_beyond = came.is_some_and(|(port, vc)| ports[d].contains(&port) && vc == 1);
         (ports[d][side], usize::from(is_at_line || is_beyond))
     }
 }
 
-/// A router's place on a torus.
+/// A router's coordinates on a torus.
 fn place(dims: &[u32], mut router: u32) -> Vec<u32> {
     let mut place = vec![];
     for length in dims {
@@ -51,7 +52,7 @@ fn place(dims: &[u32], mut router: u32) -> Vec<u32> {
     place
 }
 
-/// The ports of a router to the plus and the minus side of each dimension.
+/// The ports of a router in the plus and the minus direction of each dimension.
 fn sides(dims: &[u32], wiring: &Wiring, router: u32) -> Vec<[usize; 2]> {
     let here = place(dims, router);
     let port = |d: usize, step: u32| {
@@ -63,7 +64,7 @@ fn sides(dims: &[u32], wiring: &Wiring, router: u32) -> Vec<[usize; 2]> {
     (0..dims.len()).map(|d| [port(d, 1), port(d, dims[d] - 1)]).collect()
 }
 
-/// The port of the shortest way from each router to each with nodes; asserts that there is no other.
+/// The port on the minimal route from each router to each with nodes; asserts that there is no other.
 fn table(wiring: &Wiring) -> Vec<Vec<usize>> {
     let routers = wiring.routers();
     let mut ways = vec![vec![usize::MAX; routers as usize]; routers as usize];

@@ -7,14 +7,14 @@ use netloom_fabric::packet::Meta;
 use netloom_fabric::router::tiled::{Class, Mode, TiledFamily, TiledHeader, TiledNetwork};
 use netloom_fabric::router::{BuildOptions, RouterBlock};
 
-/// Who sends to whom.
+/// The destinations of nodes.
 #[derive(Clone, Copy)]
 pub enum To {
-    /// Anybody else.
+    /// Any other node.
     Anybody,
-    /// Anybody among so many nodes that begin so many nodes further on than the sender's own such stretch.
+    /// Any of `of` nodes, starting `further` nodes after the sender's own such stretch.
     Stretch { of: u32, further: u32 },
-    /// Nodes of the first mask to those of the second in turn; the others send nothing.
+    /// Nodes of the first mask to those of the second in turn; the others are silent.
     These { from: u64, to: u64 },
 }
 
@@ -24,7 +24,7 @@ pub struct Traffic {
     pub mode: Mode,
     /// Packets that each node sends.
     pub packets: u32,
-    /// Mean ticks between a node's packets; 0: as fast as they go.
+    /// Mean ticks between a node's packets; 0: as fast as possible.
     pub interval: f64,
     pub flits: u32,
     pub seed: u64,
@@ -107,7 +107,7 @@ impl Host<TiledFamily> for Senders {
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals) {}
 }
 
-/// What came of a run.
+/// The results of a run.
 pub struct Outcome {
     pub ended: u64,
     pub arrived: Vec<Vec<(u32, u32, u64)>>,
@@ -148,8 +148,8 @@ pub fn run(config: &TiledConfig, traffic: Traffic, block: u32, threads: usize) -
     Outcome { ended, arrived, hops, mean_latency }
 }
 
-/// Flits that a node receives in a tick, and how long packets were on their way from when they were made,
-/// while nodes send for ever: the mean from `from` to `to`.
+/// Flits that a node receives per tick, and the latency of packets from their creation, while nodes send
+/// without end: means from `from` to `to`.
 pub fn throughput(config: &TiledConfig, traffic: Traffic, (from, to): (u64, u64)) -> (f64, f64) {
     let nodes = config.topology.wiring().nodes();
     let traffic = Traffic { packets: u32::MAX, ..traffic };

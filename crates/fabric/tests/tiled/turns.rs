@@ -1,5 +1,5 @@
-//! Long packets beside an endless flow of short ones, wherever packets wait for room in turn: each sender
-//! gets its turns, however little of the room that comes free at a time is enough for the others.
+//! Long packets with an endless flow of short ones, wherever packets wait for space in turn: each sender gets
+//! its turns, even if each piece of freed space would suffice for the others.
 
 use super::tiles::two_routers;
 use netloom_engine::{Progress, Time};
@@ -12,7 +12,7 @@ use netloom_fabric::router::{BuildOptions, RouterBlock};
 const LONG: u32 = 14;
 const SHORT: u32 = 1;
 
-/// A node that sends packets of so many flits to another for ever.
+/// A node that sends packets of this many flits to another without end.
 #[derive(Clone, Copy)]
 struct Flow {
     from: u32,
@@ -26,7 +26,7 @@ fn flow(from: u32, to: u32, flits: u32) -> Flow {
     Flow { from, to, flits, class: Class::Request }
 }
 
-/// What has come of a node's packets: how many, the last one's time, the longest time between two.
+/// Arrivals of a node's packets: number, the last one's time, the maximum interval.
 #[derive(Clone, Copy, Default, Debug)]
 struct Came {
     packets: u64,
@@ -38,7 +38,7 @@ struct Senders {
     first: u32,
     flows: Vec<Flow>,
     came: Vec<Came>,
-    /// A node that takes one request in so many ticks.
+    /// A node that accepts one request per interval of ticks.
     slow: Option<(u32, u64)>,
 }
 
@@ -67,7 +67,7 @@ impl Host<TiledFamily> for Senders {
     }
 }
 
-/// What has come by a time, from each node.
+/// Arrivals up to a time, from each node.
 fn run(config: &TiledConfig, flows: &[Flow], slow: Option<(u32, u64)>, until: u64) -> Vec<Came> {
     let options = BuildOptions { injection_fifos: 1, block: vec![2], ..BuildOptions::default() };
     let nodes = config.topology.wiring().nodes() as usize;
@@ -85,8 +85,7 @@ fn run(config: &TiledConfig, flows: &[Flow], slow: Option<(u32, u64)>, until: u6
     came
 }
 
-/// Long packets of one node and short ones of others take turns, one for one; and none waits for longer than
-/// `wait`.
+/// Long packets of one node and short ones of others alternate; and none waits for longer than `wait`.
 fn take_turns(config: &TiledConfig, flows: &[Flow], wait: u64) {
     let came = run(config, flows, None, 40_000);
     let long = came[flows[0].from as usize];
@@ -108,15 +107,15 @@ fn full_link() -> TiledConfig {
 
 #[test]
 fn at_a_full_link() {
-    // Nodes 0 and 3 are in rows of their own.
+    // Nodes 0 and 3 are in different rows.
     take_turns(&full_link(), &[flow(0, 8, LONG), flow(3, 8, SHORT)], 1500);
     take_turns(&full_link(), &[flow(3, 8, LONG), flow(0, 8, SHORT), flow(6, 8, SHORT)], 1500);
 }
 
 #[test]
 fn on_the_way_to_a_full_column_buffer() {
-    // Nodes 2 and 3 are in one row: their packets meet in its sub-switch, in front of a column buffer of one
-    // long packet.
+    // Nodes 2 and 3 are in one row: their packets meet in its sub-switch, before a column buffer of one long
+    // packet.
     let mut config = full_link();
     config.router.column_flits = LONG;
     take_turns(&config, &[flow(2, 8, LONG), flow(3, 8, SHORT)], 1500);
@@ -129,7 +128,7 @@ fn at_a_full_processor_tile() {
     let mut config = full_link();
     (config.router.nodes_per_share, config.router.tiles_per_share) = (2, 1);
     take_turns(&config, &[flow(0, 8, LONG), flow(1, 8, SHORT)], 1500);
-    // Of which there are two.
+    // With two such tiles.
     config.router.tiles_per_share = 2;
     config.router.rows = 4;
     take_turns(&config, &[flow(0, 8, LONG), flow(1, 8, SHORT)], 1500);
@@ -140,8 +139,8 @@ fn at_a_full_processor_tile() {
 fn other_vcs_pass() {
     let mut config = full_link();
     config.router.response_vcs = true;
-    // Two nodes behind a tile each: one takes hardly any requests, so that long and short ones stand still at
-    // the link most of the time.
+    // Two nodes behind a tile each: one accepts hardly any requests, so that long and short ones are stalled
+    // at the link most of the time.
     let flows = [flow(0, 8, LONG), flow(3, 8, SHORT), Flow { class: Class::Response, ..flow(6, 9, LONG) }];
     let came = run(&config, &flows, Some((8, 2000)), 400_000);
     println!("{:?}", [came[0], came[3], came[6]]);
@@ -150,11 +149,11 @@ fn other_vcs_pass() {
     assert!(came[0].packets.abs_diff(came[3].packets) < 20, "{:?} {:?}", came[0], came[3]);
 }
 
-/// A node that takes a packet now and then takes those of all rows in turn, also where packets for its
-/// neighbour go in between.
+/// A node that accepts a packet at intervals takes those of all rows in turn, also if packets for its
+/// neighbour pass in between.
 #[test]
 fn at_a_node_that_takes_packets_now_and_then() {
-    // Nodes 12 and 13 share a tile of the other router. Packets come to it from four rows, for 12 from the
+    // Nodes 12 and 13 share a tile of the other router. Packets arrive at it from four rows, for 12 from the
     // second and the fourth.
     let mut config = full_link();
     let SwitchedTopology::Dragonfly(topology) = &mut config.topology else { panic!("two routers") };

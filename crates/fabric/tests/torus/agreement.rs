@@ -1,5 +1,5 @@
-//! The event-driven fabric against the clocked reference, on the same packets: mean link utilization within
-//! 2% (as the BlueGene/L authors' simulator and VHDL did), mean VC occupancy within 5%, mean latency at low
+//! The event-driven fabric against the clocked reference, with the same packets: mean link utilization within
+//! 2% (as for the BlueGene/L authors' simulator and VHDL), mean VC occupancy within 5%, mean latency at low
 //! load within 2%.
 
 use crate::reference::Reference;
@@ -75,8 +75,8 @@ fn by_fabric(config: &TorusConfig, list: &[Packet], from: u64, to: u64) -> Figur
     }
 }
 
-/// Compares. A single VC's occupancy may also be off by 2% of all VCs' where it holds little and chance has
-/// its way.
+/// Compares both models. A single VC's occupancy may also differ by 2% of all VCs', since small values are
+/// random.
 fn compare(name: &str, config: &TorusConfig, lists: &[Vec<Packet>], from: u64, to: u64, latency: f64) {
     let mean = |runs: Vec<Figures>| {
         let n = runs.len() as f64;
@@ -105,7 +105,7 @@ fn compare(name: &str, config: &TorusConfig, lists: &[Vec<Packet>], from: u64, t
     assert!((b / a - 1.0).abs() < latency, "{name}: mean latency {a} clocked, {b} fabric");
 }
 
-/// All-to-all, each node in an order of its own, dealt to the normal FIFOs in turn.
+/// All-to-all, each node in an order of its own, distributed over the normal FIFOs in turn.
 fn all_to_all(config: &TorusConfig, seed: u64, flags: u16) -> Vec<Packet> {
     let nodes = config.nodes() as u32;
     let mut list = vec![];

@@ -1,6 +1,5 @@
-//! The published bubble rule's deadlock with packets of mixed sizes (Blumrich et al., section 2), found on
-//! the event-driven fabric by the recipe that found it on the clocked reference; and that the corrected rule
-//! has none.
+//! The published bubble rule's deadlock with packets of mixed sizes (Blumrich et al., section 2), reproduced
+//! on the event-driven fabric like on the clocked reference; and its absence with the corrected rule.
 
 use netloom_engine::{Progress, Reached, Stream, Time};
 use netloom_fabric::config::{BubbleRule, HalfwayTie, TorusConfig};
@@ -15,13 +14,13 @@ use std::collections::HashSet;
 const NODES: u32 = 5;
 /// When the load stops.
 const END: u64 = 200_000;
-/// VC of the bubble, behind two dynamic ones.
+/// VC of the bubble, after two dynamic ones.
 const ESCAPE: usize = 2;
 const FULL: u8 = 8;
 
-/// Static packets of any size, each two hops in the plus direction, as fast as they go; every 400 ticks
-/// high-priority packets to the next node. While the links serve these, all room in the bubble VCs returns;
-/// then each link takes an injected packet wherever it may, and what is free crumbles.
+/// Static packets of any size, each two hops in the plus direction, as fast as possible; every 400 ticks
+/// high-priority packets to the next node. While the links serve these, all space in the bubble VCs returns;
+/// then each link takes an injected packet wherever it may, and the free space is fragmented.
 struct RingHost {
     torus: Torus,
     numbers: Vec<u32>,
@@ -85,7 +84,7 @@ fn the_published_rule_deadlocks_and_the_stall_is_told() {
         stalls += 1;
         println!("seed {seed}: {} packets under way, stalled", stall.under_way);
         assert!(stall.under_way >= i64::from(NODES) && !network.unrest().is_empty());
-        // Each node's bubble VC has a packet at its head that waits for room in the next node's: a ring.
+        // Each node's bubble VC has a packet at its head that waits for space in the next node's: a cycle.
         let mut ring: HashSet<u32> = HashSet::new();
         for p in &stall.waiting {
             assert_eq!(p.ports, [0], "all go the same way round");
@@ -98,13 +97,13 @@ fn the_published_rule_deadlocks_and_the_stall_is_told() {
             }
         }
         assert_eq!(ring.len(), NODES as usize, "each waits for the next, and the last for the first");
-        // Room for a full packet is left in the ring, as the rule promises; but crumbled.
+        // Space for a full packet is left in the ring, as the rule promises; but fragmented.
         let free: u32 =
             stall.waiting.iter().filter(|p| p.port.is_some()).map(|p| u32::from(p.tokens[0][ESCAPE])).sum();
         assert!(free >= u32::from(FULL), "{free} tokens");
     }
     assert!(stalls > 0, "the published rule is known to deadlock");
-    // A stall is one also where links may have errors: no timer goes on for ever.
+    // It is a stall also if links may have errors: no timer runs forever.
     assert!((0..4).any(|seed| ring(BubbleRule::Published, seed, 1e-12).stall().is_some()));
 }
 

@@ -1,4 +1,4 @@
-//! What is counted of links over a span: to the tick, wherever the span begins and ends.
+//! Statistics of links over an interval: exact to the tick, for any interval.
 
 use crate::traffic::{Traffic, TrafficHost};
 use netloom_engine::{Progress, Time};
@@ -37,7 +37,7 @@ fn no_link_sends_longer_than_there_is_time() {
             let span = (to - from) * WINDOW;
             assert_eq!(links.len(), 384);
             assert!(links.iter().all(|l| l.busy <= span), "a link cannot be used above 1");
-            // It would be, if packets were counted whole with the span in which they begin.
+            // It would exceed that if packets were counted entirely in the interval in which they start.
             let whole =
                 |l: &LinkCounts| 4 * l.packets + 32 * l.chunks.iter().sum::<u64>() + 12 * l.acks > span;
             assert!(links.iter().any(whole), "the machine is saturated");

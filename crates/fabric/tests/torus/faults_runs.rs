@@ -1,4 +1,4 @@
-//! Whole runs of a machine with dead nodes: every pair sends under load, and all drains.
+//! Whole runs of a machine with dead nodes: every pair sends under load, and the network drains.
 
 use netloom_engine::{Progress, Stream, Time};
 use netloom_fabric::config::{DeadLink, Escape, EscapeOrder, TorusConfig};
@@ -10,19 +10,19 @@ use netloom_fabric::routing::faults::{Leg, Planner};
 use netloom_fabric::topology::torus::Torus;
 use std::collections::VecDeque;
 
-/// [`Meta::kind`] of a packet that its receiver is to send on.
+/// [`Meta::kind`] of a packet that its receiver must forward.
 const TO_RELAY: u8 = 1;
 /// Normal injection FIFOs.
 const FIFOS: usize = 6;
 
-/// A node: the others in its own order, how many of them it has sent to, and what it has to send on.
+/// A node: the others in its own order, the number of those served, and the packets to forward.
 struct Sender {
     others: Vec<u32>,
     sent: usize,
     relaying: VecDeque<(Header, Meta)>,
 }
 
-/// Every node sends to every other, as fast as the network takes it, by its plans.
+/// Every node sends to every other, as fast as the network accepts, by its plans.
 struct PairsHost {
     planner: Planner,
     torus: Torus,
@@ -71,7 +71,7 @@ impl PairsHost {
 }
 
 impl PairsHost {
-    /// Packets not yet handed to the network.
+    /// Packets not yet passed to the network.
     fn waiting(&self) -> u64 {
         self.senders.iter().map(|s| (s.others.len() - s.sent + s.relaying.len()) as u64).sum()
     }
@@ -118,7 +118,7 @@ impl<F: Family<Header = Header>> Host<F> for PairsHost {
     fn wake(&mut self, _: Time, _: u32, _: u32, _: &mut Signals<F::Signal>) {}
 }
 
-/// Whether one node sends to another: all do that can.
+/// Whether one node sends to another: all with a plan do.
 fn sends(planner: &Planner, from: u32, to: u32) -> bool {
     from != to && !planner.unreachable(from, to)
 }
@@ -127,8 +127,8 @@ fn long() -> bool {
     std::env::var("NETLOOM_LONG").is_ok_and(|v| v == "1")
 }
 
-/// Sends between all pairs of the machine and checks that every packet comes, once, and that the network is
-/// at rest then.
+/// Sends between all pairs of the machine and checks that every packet arrives, once, and that the network is
+/// idle then.
 fn run(config: &TorusConfig, sizes: &[u32], seed: u64, block: &[u32]) {
     let torus = Torus::new(&config.topology);
     let dead = &config.topology.dead_nodes;
@@ -173,7 +173,7 @@ fn machine(dims: &[u32], dead: &[[u32; 3]], order: EscapeOrder) -> TorusConfig {
     config
 }
 
-/// The case on the fabric: three dead nodes in an 8x8x8 torus, spread out and close together.
+/// Three dead nodes in an 8x8x8 torus, spread out and close together.
 #[test]
 fn every_pair_sends_round_three_dead_nodes() {
     let fixed = [
@@ -216,7 +216,7 @@ fn apart(stream: &mut Stream) -> [[u32; 3]; 3] {
     }
 }
 
-/// Small machines have little room: short rings, so that ways the long way round fill whole rings; a mesh;
+/// Small machines have little space: short rings, in which the longer direction fills whole rings; a mesh;
 /// dead links; more dead nodes than the paper's three; one dynamic VC; the dateline pair.
 #[test]
 fn small_machines_drain() {

@@ -1,8 +1,9 @@
-//! What must hold on any machine under any traffic: random shapes, router variants and mixtures of packets.
+//! General properties for any machine and traffic: random topologies, router variants and mixtures of
+//! packets.
 //!
-//! Every packet is delivered once, at its destination, over as many links as it is far; what one node sends
-//! to another with fixed routing arrives in its order; in the end all links, buffers and tokens are at rest.
-//! The outcome does not depend on the blocks, nor on whether the run was interrupted.
+//! Every packet is delivered once, at its destination, over the minimum number of links; packets from one
+//! node to another with fixed routing arrive in order; in the end all links, buffers and tokens are idle.
+//! Results do not depend on the blocks, nor on whether the run was interrupted.
 
 use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Stream, Time};
@@ -18,7 +19,7 @@ fn one_of<T: Clone + std::fmt::Debug + 'static>(values: &[T]) -> impl Strategy<V
     proptest::sample::select(values.to_vec())
 }
 
-/// Shapes of up to a few dozen nodes.
+/// Topologies of up to a few dozen nodes.
 fn shapes() -> impl Strategy<Value = Topology> {
     let dimensions = proptest::collection::vec((1u32..=4, any::<bool>()), 1..=5);
     let few = |shape: &Vec<(u32, bool)>| shape.iter().map(|d| d.0).product::<u32>() <= 64;
@@ -92,7 +93,8 @@ fn packets(nodes: u32, each: u32, seed: u64) -> Vec<Packet> {
             let any = (source + 1 + below(nodes - 1)) % nodes;
             let destination = if below(4) == 0 && hot != source { hot } else { any };
             let flags = [0, 0, Header::STATIC, Header::HIGH][below(4) as usize];
-            // One FIFO a kind, so that what is made in order is sent in order; dynamic packets use several.
+            // One FIFO per kind, so that packets are sent in the order of creation; dynamic packets use
+            // several.
             let fifo = match flags {
                 Header::STATIC => 0,
                 Header::HIGH => 6,
@@ -114,7 +116,7 @@ fn packets(nodes: u32, each: u32, seed: u64) -> Vec<Packet> {
 
 type Outcome = (Vec<(u64, u32, u64)>, Vec<(u32, usize, LinkCounts)>, Totals);
 
-/// A run to its end with pauses at these times, and all that must hold then.
+/// A run to its end with pauses at these times, and checks of the general properties.
 fn run(config: &TorusConfig, list: &[Packet], seed: u64, block: &[u32], pauses: &[u64]) -> Outcome {
     let options = BuildOptions { seed, block: block.to_vec(), smallest_chunks: 1, ..BuildOptions::default() };
     let mut network =
@@ -137,12 +139,12 @@ fn run(config: &TorusConfig, list: &[Packet], seed: u64, block: &[u32], pauses: 
 fn check(config: &TorusConfig, list: &[Packet], outcome: &Outcome) {
     let torus = Torus::new(&config.topology);
     let (delivered, links, totals) = outcome;
-    // Once each, where they should.
+    // Once each, at the right node.
     assert_eq!(delivered.len(), list.len());
     assert_eq!(totals.latency.count(), list.len() as u64);
     let mut hops = 0;
     let mut chunk_hops = [0; 3];
-    // Of fixed ways, by pair and priority: when the last one came.
+    // For fixed routes, by pair and priority: the last arrival.
     let mut last: HashMap<(u32, u32, u16), u64> = HashMap::new();
     for (i, (p, &(number, node, at))) in list.iter().zip(delivered).enumerate() {
         assert_eq!((number, node), (i as u64, p.destination));
@@ -156,7 +158,7 @@ fn check(config: &TorusConfig, list: &[Packet], outcome: &Outcome) {
             assert!(before.is_none_or(|b| b < at), "packet {i} {p:?} at {at} overtook one at {before:?}");
         }
     }
-    // Minimal ways; only where bits are corrupted are packets sent again.
+    // Minimal routes; packets are retransmitted only with bit errors.
     let (sent, chunks) = links.iter().fold((0, [0; 3]), |(n, mut c), l| {
         (0..3).for_each(|i| c[i] += l.2.chunks[i]);
         (n + l.2.packets, c)

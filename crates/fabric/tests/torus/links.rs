@@ -1,5 +1,5 @@
-//! Links that corrupt bits: whatever happens on them, each packet comes out once and in the order of its
-//! link, and all is at rest in the end (`docs/torus-router.md`, "Links with errors").
+//! Links with bit errors: whatever the errors, each packet is delivered once and in the order of its link,
+//! and all is idle in the end (`docs/torus-router.md`, "Links with errors").
 
 use crate::traffic::script::{Packet, ScriptHost};
 use netloom_engine::{Progress, Reached, Stream, Time};
@@ -45,11 +45,11 @@ fn list(config: &TorusConfig, each: u64, chunks: &[u32], mixed: bool, interval: 
     list
 }
 
-/// What came of a run: (packet, node, tick) in the order of delivery at each node, and what went wrong.
+/// The results of a run: (packet, node, tick) in the order of delivery at each node, and the errors.
 struct Outcome {
     delivered: Vec<(u64, u32, u64)>,
     errors: LinkErrors,
-    /// Data packets put on links for the first time.
+    /// First transmissions of data packets.
     grants: u64,
     end: u64,
 }
@@ -76,7 +76,7 @@ fn run(config: &TorusConfig, list: &[Packet], block: &[u32], threads: usize) -> 
     Outcome { delivered, errors, grants: sent - errors.retransmitted, end }
 }
 
-/// Each packet once and at the right node; static ones of a pair in order; the books balanced.
+/// Each packet once and at the right node; static ones of a pair in order; counters consistent.
 fn check(list: &[Packet], outcome: &Outcome) {
     let mut times = vec![0; list.len()];
     let mut last = HashMap::new();
@@ -91,9 +91,10 @@ fn check(list: &[Packet], outcome: &Outcome) {
     }
     assert!(times.iter().all(|&n| n == 1), "each packet is delivered exactly once");
     let e = &outcome.errors;
-    // What is sent gets through, is corrupted or is refused; in the end everything has got through once.
+    // Each transmission gets through, is corrupted or is rejected; in the end every packet has got through
+    // once.
     assert_eq!(e.retransmitted, e.corrupted + e.refused);
-    // Each packet corrupted behind its header makes one ghost, which is discarded once.
+    // Each packet corrupted after its header makes one ghost, which is discarded once.
     assert_eq!(e.ghosts, e.corrupted - e.bad_headers);
 }
 
@@ -129,7 +130,7 @@ fn variants_of_the_router_recover_too() {
     for (name, change) in changes {
         for seed in 0..3 {
             let mut config = bluegene(&[4, 3, 3], 1e-4);
-            // The shortest times that are allowed: what is sent again comes as early as it can.
+            // The minimum allowed times: retransmissions arrive as early as possible.
             (config.link.retransmit_timeout_ticks, config.link.ack_only_after_ticks) = (814 + 50, 50);
             change(&mut config);
             config.link.retransmit_timeout_ticks += 780 * (config.link.ticks_per_byte - 1);
@@ -163,14 +164,14 @@ fn links_without_errors_are_as_before_errors_were_modelled() {
     let outcome = run(&config, &list, &[2, 3], 2);
     check(&list, &outcome);
     assert_eq!(outcome.errors, LinkErrors::default());
-    // FNV-1a over all deliveries, as the fabric without links with errors made them.
+    // FNV-1a over all deliveries, as computed by the fabric without links with errors.
     let digest = outcome
         .delivered
         .iter()
         .flat_map(|d| [d.0, d.1.into(), d.2])
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, word| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3));
     assert_eq!((outcome.end, digest), GOLDEN);
-    // The protocol's times mean nothing then.
+    // The protocol's times have no effect then.
     (config.link.retransmit_timeout_ticks, config.link.ack_only_after_ticks) = (1, 1);
     assert_eq!(run(&config, &list, &[], 1).delivered, outcome.delivered);
 }
@@ -182,8 +183,8 @@ fn packets_are_corrupted_and_sent_again_as_often_as_expected() {
         let list = list(&config, 150, &[8], false, 600.0);
         let outcome = run(&config, &list, &[], 2);
         check(&list, &outcome);
-        // A packet of 260 B gets through with p, so it is corrupted (1 - p) / p times on each link that it
-        // crosses; once in 2080 / 64 times so early that no ghost of it runs on.
+        // A packet of 260 B gets through with probability p, so it is corrupted (1 - p) / p times on each
+        // link; once in 2080 / 64 times so early that no ghost of it continues.
         let p = (1.0 - rate).powi(8 * 260);
         let expected = outcome.grants as f64 * (1.0 - p) / p;
         let e = &outcome.errors;
@@ -220,7 +221,7 @@ fn a_run_ends_where_packets_rarely_get_through() {
     assert!(outcome.errors.corrupted > 10 * outcome.grants, "{:?}", outcome.errors);
 }
 
-/// A broadcast packet is delivered once at each node of its line.
+/// A broadcast packet is delivered once at each node on its line.
 #[test]
 fn broadcast_packets_are_copied_once() {
     let config = bluegene(&[7], 1e-4);
@@ -251,13 +252,13 @@ fn broadcast_packets_are_copied_once() {
     assert_eq!(found, expected);
 }
 
-/// A packet that stands in a VC, with nothing on the link back, is acknowledged by itself.
+/// A packet waiting in a VC, with no traffic on the reverse link, is acknowledged separately.
 #[test]
 fn long_waits_are_acknowledged_without_tokens() {
     let mut config = bluegene(&[8], 1e-7);
     config.link.ack_only_after_ticks = 300;
-    // Injected packets go first: what comes from behind node 1 stands there until its own are gone, and
-    // nothing flows back.
+    // Injected packets go first: packets through node 1 wait there until its own have left, and no traffic
+    // flows back.
     config.router.in_network_fraction = 0.0;
     let list: Vec<Packet> = (0..400)
         .map(|i| Packet {

@@ -1,4 +1,4 @@
-//! The simplest hosts that make traffic: for tests and speed of the fabric by itself.
+//! Simple hosts that generate traffic: for tests and performance measurements of the fabric alone.
 #![allow(dead_code)]
 
 pub mod crowd;
@@ -12,12 +12,12 @@ use netloom_fabric::packet::{Header, Meta};
 use netloom_fabric::routing::hints;
 use netloom_fabric::topology::torus::Torus;
 
-/// What every node sends.
+/// The traffic of every node.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// Mean ticks between a node's packets; 0: as fast as the network takes them.
+    /// Mean ticks between a node's packets; 0: as fast as the network accepts them.
     pub interval: f64,
-    /// Packets that each node sends in all.
+    /// Total number of packets per node.
     pub packets: u64,
     /// Sizes, chosen with equal probability.
     pub chunks: Vec<u32>,
@@ -28,7 +28,7 @@ pub struct Traffic {
     pub seed: u64,
 }
 
-/// Per node: its stream, packets made, when the next one is made.
+/// Per node: its stream, packets created, creation time of the next one.
 struct Sender {
     stream: Stream,
     made: u64,

@@ -1,4 +1,4 @@
-//! A host that sends what a list says.
+//! A host that sends a list of packets.
 #![allow(dead_code)]
 
 use netloom_engine::Time;
@@ -22,30 +22,30 @@ pub struct Packet {
     pub chunks: u32,
     /// STATIC, HIGH, DEPOSIT.
     pub flags: u16,
-    /// The zone that it names, and whether it is the system's, where routers know of such.
+    /// The zone of the packet, and whether it is a system packet, for routers with these.
     pub zone: u8,
     pub system: bool,
-    /// Instead of a destination and all these, what a collective packet asks for.
+    /// In place of a destination and all these, the header of a collective packet.
     pub collective: Option<CollectiveHeader>,
 }
 
 /// A node's class route: node, class.
 pub type Routed = (u32, usize, ClassRoute);
 
-/// A collective packet that came.
+/// An arrived collective packet.
 pub struct Collected {
     pub node: u32,
     /// The reception FIFO.
     pub port: usize,
     pub header: CollectiveHeader,
-    /// When the oldest of those was made that met in it, and when it came.
+    /// Creation time of the oldest packet combined in it, and its arrival time.
     pub made: u64,
     pub at: u64,
     /// The first word of its data.
     pub word: Option<u64>,
 }
 
-/// Whether a packet carries a word, its number in the list: sums of integers do, if they carry anything.
+/// Whether a packet carries a word, its number in the list: sums of integers do, if they have a payload.
 pub fn carries_a_word(header: &CollectiveHeader) -> bool {
     header.chunks > 1 && header.operation == Operation::AddUnsigned
 }
@@ -55,7 +55,7 @@ pub struct ScriptHost {
     torus: Torus,
     numbers: Vec<u32>,
     queues: Vec<Vec<VecDeque<(u64, Packet)>>>,
-    /// Class routes that are still to be set, by node.
+    /// Class routes to be set, by node.
     routes: Vec<Vec<(usize, ClassRoute)>>,
     /// Number of the packet in the list, node, time.
     pub delivered: Vec<(u64, u32, u64)>,

@@ -8,7 +8,7 @@
 //! use netloom_messaging::glex::Glex;
 //! use netloom_nic::th::{Address, Options, Submission};
 //!
-//! /// Node 0 puts 8 bytes into node 1's memory, and node 1 hears of it by an event.
+//! /// Node 0 puts 8 bytes into node 1's memory, and an event notifies node 1.
 //! async fn put(glex: Glex) {
 //!     let endpoint = glex.create_endpoint(Submission::Pio, 7, 64).expect("free");
 //!     glex.register(endpoint, 0x1000, 4096, true).expect("free");

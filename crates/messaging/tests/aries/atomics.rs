@@ -1,4 +1,4 @@
-//! Atomic operations: what they do, and the 64 variables of their cache.
+//! Atomic operations: their results, and the 64 variables of their cache.
 
 use crate::machine::{COOKIE, Machine, PTAG, chassis, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
@@ -9,7 +9,7 @@ use netloom_nic::aries::status::Refusal;
 
 const AT: u64 = 0x10_0000;
 
-/// Everybody adds to one variable of node 0, and fetches what was there: all numbers once.
+/// All processes add to one variable of node 0, and fetch the old values: all numbers once.
 async fn tickets(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let memory = gni.mem_register(AT, 1 << 20, MemOptions::default()).expect("free");
@@ -36,7 +36,7 @@ fn fetching_adds_give_each_number_once() {
     assert_eq!((c.amo_misses, c.amo_hits, c.amo_writes), (1, 79, 80));
 }
 
-/// Node 1 goes round so many variables of node 0 three times.
+/// Node 1 accesses this number of variables of node 0 in turn, three times.
 async fn rounds(gni: Gni, variables: u64) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let memory = gni.mem_register(AT, 1 << 20, MemOptions::default()).expect("free");
@@ -54,7 +54,7 @@ async fn rounds(gni: Gni, variables: u64) {
     }
 }
 
-/// 64 are kept; of 65 in turn none is there when its turn comes again.
+/// 64 are cached; of 65 accessed in turn none is cached when its turn comes again.
 #[test]
 fn the_cache_holds_64_variables() {
     let misses = |variables: usize| {
@@ -65,7 +65,7 @@ fn the_cache_holds_64_variables() {
     assert_eq!(misses(AMO_CACHE_ENTRIES + 1), 3 * 65);
 }
 
-/// What the node's own core stores into a variable that the cache has, the cache does not see.
+/// The cache does not see stores by the node's own core to a cached variable.
 async fn incoherent(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let memory = gni.mem_register(AT, 1 << 20, MemOptions::default()).expect("free");
@@ -83,7 +83,7 @@ async fn incoherent(gni: Gni) {
     add(1).await.expect("possible");
     gni.wait_memory(AT, 8, |b| b[0] != 5).await;
     assert_eq!(gni.load_word(AT), 102);
-    // Past the cache it reads memory.
+    // Bypassing the cache, it reads memory.
     gni.store_word(AT + 8, 9);
     let past = Amo::new(AmoKind::Add).uncached().fetching();
     for old in [9, 20] {
@@ -100,7 +100,7 @@ fn the_cache_knows_nothing_of_local_stores() {
     run(&chassis(2), |gni| Box::pin(incoherent(gni)));
 }
 
-/// Many additions, and the memory in the end.
+/// Many additions, and the final memory.
 async fn many(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let memory = gni.mem_register(AT, 1 << 20, MemOptions::default()).expect("free");
@@ -117,7 +117,7 @@ async fn many(gni: Gni) {
     }
 }
 
-/// Lazily, several changes are one write.
+/// With lazy updates, several changes take one write.
 #[test]
 fn lazy_updates_write_less_often() {
     let writes = |lazy: u64| {

@@ -14,7 +14,7 @@ fn bytes(n: u64, salt: u64) -> Vec<u8> {
     (0..n).map(|i| (i * 31 + i / 251 + salt) as u8).collect()
 }
 
-/// Six transfers at once, put and got back, of odd lengths at odd places.
+/// Six transfers at the same time, put and got back, with odd lengths and addresses.
 async fn move_blocks(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let queue = gni.cq_create(64);
@@ -47,7 +47,7 @@ async fn move_blocks(gni: Gni) {
         gni.post_rdma(to, post).await.expect("possible");
         gni.cq_wait_event(queue).await.expect("it came");
         assert_eq!(gni.load(local, 19_996), bytes(20_000, 0)[3..19_999]);
-        // What cannot be.
+        // Invalid posts.
         let odd = Post::new(PostKind::RdmaGet, local + 1, AT + 4, memory, 8);
         assert_eq!(gni.post_rdma(to, odd).await, Err(Refusal::Alignment));
         let long = Post::new(PostKind::RdmaPut, AT, AT, memory, TRANSFER_MAX_B + 1);
@@ -71,7 +71,7 @@ fn blocks_come_whole_by_four_channels() {
     assert_eq!(outcome.counters[&0].channels_peak, CHANNELS as u64);
 }
 
-/// With nothing in the receive message table, each event is asked for when all data is there.
+/// With an empty receive message table, each event is requested once all data has arrived.
 #[test]
 fn events_come_without_a_message_table_too() {
     let mut machine = chassis(2);
@@ -81,7 +81,7 @@ fn events_come_without_a_message_table_too() {
     assert_eq!(without.counters[&0].requests, with.counters[&0].requests + 6);
 }
 
-/// A fence holds a short transfer back until the long one before it has ended; without one it overtakes.
+/// A fence delays a short transfer until the long one before it has ended; without one it overtakes.
 async fn fenced(gni: Gni, fence: bool) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let queue = gni.cq_create(64);
@@ -108,8 +108,8 @@ fn a_fence_keeps_transfers_in_order() {
     run(&chassis(2), |gni| Box::pin(fenced(gni, false)));
 }
 
-/// Messages meet the receives that were posted for them, in order; without one, or with a short one, they end
-/// in an error.
+/// Messages match the receives that were posted for them, in order; without one, or with a short one, they
+/// end in an error.
 async fn messages(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let queue = gni.cq_create(64);

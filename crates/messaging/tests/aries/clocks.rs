@@ -1,4 +1,4 @@
-//! Clocks of nodes: timers that nobody has set, and one that pulses keep the same; and broken transfers over
+//! Clocks of nodes: unsynchronised timers, and one synchronised by pulses; and transfers with errors over
 //! PCI-Express.
 
 use crate::machine::{COOKIE, Machine, Outcome, PTAG, Task, chassis, run};
@@ -20,7 +20,7 @@ async fn read(gni: Gni) {
     }
 }
 
-/// How far the nodes are apart in a reading, ns.
+/// The spread of the nodes' readings, ns.
 fn spread(outcome: &Outcome, of: u64) -> u64 {
     let all = outcome.measurements.values().flatten().filter(|n| n.key == of).map(|n| n.value);
     (all.clone().max().expect("all nodes") - all.min().expect("all nodes")) / NS
@@ -36,18 +36,18 @@ fn pulses_keep_clocks_together() {
     let program = |gni: Gni| -> Task { Box::pin(read(gni)) };
     let (pulses, none) = (run(&with(MILLISECOND), program), run(&with(0), program));
     for round in 0..6 {
-        // Two links at most on the way, and a millisecond of up to 50 millionths each way.
+        // At most two links, and a millisecond with up to 50 millionths error in either direction.
         assert!(spread(&pulses, 2 * round + 1) <= 2 * 12 + 100, "round {round}");
         assert!(spread(&pulses, 2 * round) > 10_000_000, "timers begin at any time");
     }
     // 20 ms without a pulse.
     assert!(spread(&none, 11) > 500, "{}", spread(&none, 11));
-    // And whoever simulates it.
+    // Independent of blocks and threads.
     let blocks = Machine { block: 1, threads: 2, ..with(MILLISECOND) };
     assert!(run(&blocks, program).measurements == pulses.measurements);
 }
 
-/// A put is timed from one node to another by what both read.
+/// Times a put from one node to another by the clocks of both.
 #[test]
 fn the_global_clock_times_one_way() {
     let outcome = run(&chassis(2), |gni| {
@@ -69,12 +69,12 @@ fn the_global_clock_times_one_way() {
         })
     });
     let ns = outcome.measurements[&(4, 0)][0].value / NS;
-    // 0.8 us of a put, 0.5 for its page table entry, and 0.4 of the two halves of reading; the clocks are up
-    // to 0.1 apart.
+    // 0.8 us for a put, 0.5 for its page table entry, and 0.4 for the two halves of reading; the clocks
+    // differ by up to 0.1.
     assert!((1600..1800).contains(&ns), "{ns}");
 }
 
-/// Transfers over PCI-Express that come broken are sent again: later, but whole, and in their order.
+/// PCI-Express transfers with errors are retransmitted: later, but complete and in order.
 #[test]
 fn broken_transfers_lose_nothing() {
     let with = |bit_errors: u64, block: u32, threads: usize| {

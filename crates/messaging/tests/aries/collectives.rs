@@ -1,4 +1,4 @@
-//! The collective engine: sums, places of minima and barriers over trees.
+//! The collective engine: sums, minima with identifiers, and barriers over trees.
 
 use crate::machine::{COOKIE, PTAG, chassis, ns, run};
 use netloom_messaging::gni::Gni;
@@ -49,7 +49,7 @@ fn reductions_come_to_what_they_should() {
     }
 }
 
-/// Four at once: each engine has an operation of its own under way.
+/// Four at the same time: each engine has an operation in progress.
 async fn at_once(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let (place, places) = (gni.place(), gni.job().nodes());

@@ -1,5 +1,5 @@
-//! Everybody at once: data stays whole while NICs close their doors to the network, and the result is one,
-//! whatever the threads and blocks.
+//! All nodes at the same time: data stays intact while NICs stop accepting packets, and results do not depend
+//! on threads and blocks.
 
 use crate::machine::{COOKIE, Machine, Outcome, PTAG, chassis, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
@@ -14,8 +14,8 @@ fn bytes(node: u32, process: u8) -> Vec<u8> {
     (0..BLOCK).map(|i| (i * 3 + u64::from(node) * 17 + u64::from(process) * 5) as u8).collect()
 }
 
-/// Each process puts a block into memory of its like on node 0, adds to a counter there, and gets its
-/// neighbour's block, all at once.
+/// Each process puts a block to its counterpart's memory on node 0, adds to a counter there, and gets its
+/// neighbour's block, all at the same time.
 async fn crowd(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let (me, mine) = (gni.node(), gni.process());
@@ -51,7 +51,7 @@ async fn crowd(gni: Gni) {
     gni.measure(3, gni.now());
     assert!(gni.load(here, BLOCK as usize) == bytes(neighbour, mine));
     if me == 0 {
-        // Until all have come.
+        // Until all have arrived.
         for node in 0..nodes {
             let at = AT + u64::from(node + 1) * 0x1_0000;
             let expected = bytes(node, mine);

@@ -13,14 +13,14 @@ async fn everything(gni: Gni) {
     let mut d = Dmapp::init(gni, PTAG, COOKIE, 1 << 22, PageSize::HUGE).await.expect("of the job");
     let (me, all) = d.job_info();
     let (next, before) = ((me + 1) % all, (me + all - 1) % all);
-    // The same calls, the same addresses.
+    // The same calls give the same addresses.
     let a = d.sheap_malloc(10_000).expect("room");
     let b = d.sheap_malloc(10_000).expect("room");
     let own = d.sheap_malloc(20_000).expect("room");
     assert_eq!(a, HEAP);
     let pattern = |pe: u32, n: usize| (0..n).map(|i| (i as u32 * 7 + pe) as u8).collect::<Vec<u8>>();
     d.gni().store(own, &pattern(me, 10_000));
-    // Long and short, of each way.
+    // Long and short ones in each form.
     assert_eq!(d.run(Operation::put(a, next, own, 10_000)).await, Ok(Status::Success));
     let id = d.nb(Operation::put(b, next, own, 100)).await.expect("possible");
     d.nbi(Operation::put(b + 128, next, own + 8, 8)).await.expect("possible");
@@ -36,13 +36,13 @@ async fn everything(gni: Gni) {
     gni.wait_memory(b + 256, 5000, |m| m == &theirs[..5000]).await;
     gni.wait_memory(b + 6000 + 144, 8, |m| m == &theirs[72..80]).await;
     gni.wait_memory(b + 7000 + 24, 8, |m| m == &theirs[16..24]).await;
-    // Back, from who put it there.
+    // Back, from the node that holds it.
     assert_eq!(d.run(Operation::get(own + 10_000, a, next, 8000)).await, Ok(Status::Success));
     assert_eq!(gni.load(own + 10_000, 8000), pattern(me, 8000));
     d.nbi(Operation::gather_ixpe(own + 18_000, a, &[next, me], 8)).await.expect("possible");
     d.gsync_wait().await.expect("it ends");
     gni.wait_memory(own + 18_000, 16, |m| m[..8] == pattern(me, 8) && m[8..] == theirs[..8]).await;
-    // Everybody takes a ticket of process 0.
+    // All processes take a ticket from process 0.
     let tickets = d.sheap_malloc(64).expect("room");
     let take = Amo::new(AmoKind::Add).fetching();
     assert_eq!(d.run(Operation::atomic(take, tickets, 0, [1, 0], own)).await, Ok(Status::Success));
@@ -52,7 +52,7 @@ async fn everything(gni: Gni) {
     while d.syncid_test(id).await.expect("no event is lost").is_none() {}
     assert_eq!(d.run(Operation::put(a, all, own, 8)).await, Err(Refusal::InvalidParam));
     assert_eq!(d.run(Operation::put(HEAP + (1 << 22), next, own, 8)).await, Ok(Status::OutOfBounds));
-    // The heap comes together again.
+    // Free blocks of the heap are merged.
     let longer = d.sheap_realloc(b, 12_000).expect("room");
     assert_eq!(gni.load(longer, 100), theirs[..100]);
     for piece in [a, longer, own, tickets] {
@@ -81,8 +81,8 @@ fn processes_reach_one_another() {
     }
 }
 
-/// Strides, lists and many processes in all three forms and with elements of all sizes; memory that is not in
-/// the heap.
+/// Strides, lists and many processes in all three forms and with elements of all sizes; memory outside the
+/// heap.
 async fn forms(gni: Gni) {
     let mut d = Dmapp::init(gni, PTAG, COOKIE, 1 << 20, PageSize::HUGE).await.expect("of the job");
     let ((me, all), gni) = (d.job_info(), d.gni().clone());
@@ -109,7 +109,7 @@ async fn forms(gni: Gni) {
         while d.syncid_test(id).await.expect("no event is lost").is_none() {}
         while d.gsync_test().await.expect("no event is lost").is_none() {}
         let element_of = |place: usize| &bytes[place * size..(place + 1) * size];
-        // All sources are the same, so that what this one has got is what it has put.
+        // All sources are the same, so this process gets what it put.
         for (i, place) in places.into_iter().enumerate() {
             let got = gni.load(source + 0x2000 + form * 64 + (i * size) as u64, size);
             assert_eq!(got, element_of(place as usize), "{element:?}");
@@ -118,7 +118,7 @@ async fn forms(gni: Gni) {
             gni.wait_memory(to + (3 * i * size) as u64, size as u64, |m| m == element_of(2 * i)).await;
         }
     }
-    // The same words to all others, and a part of them to each.
+    // The same words to all others, and a separate part to each.
     let pes: Vec<u32> = (0..all).filter(|&pe| pe != me).collect();
     let at = target + 0x3000 + 64 * u64::from(me);
     assert_eq!(d.run(Operation::put_ixpe(at, &pes, source, 8)).await, Ok(Status::Success));
@@ -129,19 +129,19 @@ async fn forms(gni: Gni) {
         gni.wait_memory(from, 8, |m| m == &bytes[..8]).await;
         gni.wait_memory(from + 8, 8, |m| m == &bytes[mine..mine + 8]).await;
     }
-    // Memory of its own that each has exported.
+    // Each process's own exported memory.
     d.nbi(Operation::put(target, next, source, 8)).await.expect("possible");
     let there = Operation::put(0x10_0000 + 16, next, source, 100).within(segment);
     assert_eq!(d.run(there).await, Ok(Status::Success));
     gni.wait_memory(0x10_0000 + 16, 100, |m| m == &bytes[..100]).await;
-    // No more than may be outstanding.
+    // At most the maximum number of outstanding operations.
     let few = Attributes { outstanding_max: 1, ..d.attributes() };
     assert_eq!(d.set_attributes(Attributes { outstanding_max: 0, ..few }), Err(Refusal::InvalidParam));
     d.set_attributes(few).expect("possible");
     let id = d.nb(Operation::put(target, next, source, 100)).await.expect("the first");
     assert_eq!(d.nb(Operation::put(target, next, source, 100)).await, Err(Refusal::ErrorResource));
     assert_eq!(d.syncid_wait(id).await, Ok(Status::Success));
-    // Nobody gives up its memory before all others are done with it.
+    // No process frees its memory before all others have finished with it.
     let pset = Pset::create(&d, 0, 4).expect("possible");
     pset.barrier_join().await.expect("free");
     pset.wait().await.expect("it ends");

@@ -1,4 +1,4 @@
-//! Communication domains, virtual nodes and handles: who may reach what, and how a refusal is told.
+//! Communication domains, virtual nodes and handles: access rights, and reports of rejections.
 
 use crate::machine::{COOKIE, Machine, PTAG, chassis, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
@@ -9,7 +9,7 @@ use netloom_nic::aries::status::{Refusal, Status};
 
 const AT: u64 = 0x10_0000;
 
-/// How an FMA put of 8 B ends.
+/// The status of an FMA put of 8 B.
 async fn end_of(gni: &Gni, kind: PostKind, to: u32, memory: MemHandle, remote: u64) -> Status {
     let queue = gni.cq_create(4);
     let post = Post { queue: Some(queue), ..Post::new(kind, AT, remote, memory, 8) };
@@ -19,7 +19,7 @@ async fn end_of(gni: &Gni, kind: PostKind, to: u32, memory: MemHandle, remote: u
     status
 }
 
-/// Nodes 0 to 3 are one job's, 4 to 7 another's; both know all numbers of the machine.
+/// Nodes 0 to 3 belong to one job, 4 to 7 to another; both know all numbers of the machine.
 async fn outsiders(gni: Gni) {
     let (mine, other) = if gni.node() < 4 { (1, 2) } else { (2, 1) };
     if gni.node() != 4 {
@@ -40,7 +40,7 @@ async fn outsiders(gni: Gni) {
         assert_eq!(end_of(&gni, PostKind::FmaGet, 1, fixed, AT).await, Status::Success);
         let unknown = MemHandle { mdh: 99, ..memory };
         assert_eq!(end_of(&gni, put, 1, unknown, AT).await, Status::NoSuchMemory);
-        // Beyond the job's nodes; and a node of the other's that this one has in its table.
+        // Beyond the job's nodes; and a node of the other job that this one has in its table.
         assert_eq!(end_of(&gni, put, 5, memory, AT).await, Status::NoSuchNode);
         assert_eq!(end_of(&gni, put, 4, memory, AT).await, Status::Permission);
         assert_eq!(end_of(&gni, PostKind::FmaGet, 4, memory, AT).await, Status::Permission);
@@ -54,9 +54,9 @@ fn outsiders_are_refused_in_the_completion_event() {
     run(&machine, |gni| Box::pin(outsiders(gni)));
 }
 
-/// A job round a failed node and nodes of others: virtual nodes are numbered without gaps, and one handle
-/// serves for all, though the NICs' own handles differ. By the bits of a window's addresses a line goes to
-/// each of them.
+/// A job around a failed node and nodes of other jobs: virtual nodes are numbered without gaps, and one
+/// handle serves for all, though the NICs' own handles differ. The bits of a window's addresses send one line
+/// to each.
 async fn scatter(gni: Gni) {
     if gni.cdm_attach(PTAG, COOKIE).is_err() {
         return;

@@ -1,4 +1,4 @@
-//! Errors as system software hears of them, and what is given back.
+//! Errors as reported to system software, and freed resources.
 
 use crate::machine::{COOKIE, Machine, PTAG, chassis, run};
 use netloom_messaging::gni::{Endpoint, ErrorKind, ErrorMask, Gni, MemOptions, Post, PostKind, Resources};

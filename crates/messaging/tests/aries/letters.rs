@@ -10,7 +10,7 @@ fn text(from: u32, to: u32) -> Vec<u8> {
     (0..NODE_MESSAGE_MAX_B as u32).map(|i| (i * 3 + from * 17 + to) as u8).collect()
 }
 
-/// Each node exchanges datagrams with its neighbours, and all with node 0, which does not know who will come.
+/// Each node exchanges datagrams with its neighbours, and all with node 0, which posts unbound ones.
 async fn exchange(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let (me, all) = (gni.place(), gni.job().nodes());
@@ -20,7 +20,7 @@ async fn exchange(gni: Gni) {
     }
     let again = gni.post_datagram(Some((next, 0)), None, &[]).await;
     assert_eq!(again, Err(Refusal::InvalidState));
-    // Some come late.
+    // Some are late.
     gni.compute_milliticks(u64::from(me * 13 % 7) * MICROSECOND).await;
     for other in [before, next] {
         let key = DatagramKey::For(Some((other, 0)));
@@ -71,7 +71,7 @@ fn datagrams_are_bounded_and_can_be_taken_back() {
             assert_eq!(nobody, Err(Refusal::InvalidParam));
             let key = DatagramKey::For(Some((4, 0)));
             if gni.node() == 0 {
-                // Taken back before the other side looks, which then hears only of the second.
+                // Cancelled before the other side tests, which then sees only the second.
                 gni.post_datagram(Some((4, 0)), None, &[1]).await.expect("the first");
                 let soon = gni.wait_datagram(key, Some(MICROSECOND)).await;
                 assert_eq!(soon, Err(Refusal::NotDone));
@@ -93,7 +93,7 @@ fn datagrams_are_bounded_and_can_be_taken_back() {
 }
 
 /// Three processes of each node send to all processes of all others, with few credits; nothing is lost, and
-/// each gets its own.
+/// each receives its own messages.
 #[test]
 fn shared_queues_serve_all_processes_of_a_node() {
     const CREDITS: u64 = 4;
@@ -139,7 +139,7 @@ fn shared_queues_serve_all_processes_of_a_node() {
     assert!(run(&blocks, program).measurements == outcome.measurements);
 }
 
-/// More messages than a node has receives for, while it does nothing: they are sent again until it looks.
+/// More messages than a node has receives for, while it is idle: they are resent until it polls.
 #[test]
 fn letters_that_find_no_receive_are_sent_again() {
     const EACH: u8 = 20;

@@ -1,4 +1,4 @@
-//! Limits of the hardware, each reached, and what is then to be seen.
+//! Limits of the hardware, each reached, with its observable effect.
 
 use crate::machine::{COOKIE, Machine, PTAG, chassis, ns, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
@@ -8,7 +8,7 @@ use netloom_nic::aries::{AriesNics, FMA_DESCRIPTORS, OUTSTANDING, Window};
 
 const AT: u64 = 0x10_0000;
 
-/// Each process signs on and takes a descriptor with that.
+/// Each process attaches and allocates a descriptor.
 async fn sign_on(gni: Gni) {
     match gni.cdm_attach(PTAG, COOKIE) {
         Ok(()) => gni.measure(0, u64::from(gni.descriptor())),
@@ -30,7 +30,7 @@ fn a_nic_has_127_fma_descriptors() {
     assert_eq!((of_node(0), of_node(1)), (FMA_DESCRIPTORS, 3));
 }
 
-/// Puts to a node that does not answer: they end in an error, after a while, and others go on meanwhile.
+/// Puts to a node that does not respond: they end in an error after a timeout, while others continue.
 async fn lost(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let memory = gni.mem_register(AT, 1 << 20, MemOptions::default()).expect("free");
@@ -83,8 +83,8 @@ async fn pages(gni: Gni, page: PageSize, count: u64) {
     }
 }
 
-/// As long as the page table entries are in the cache, none is fetched; one too many in a set, and puts wait
-/// for the host's memory.
+/// While the page table entries fit the cache, none is fetched; with one too many in a set, puts wait for
+/// host memory.
 #[test]
 fn page_table_entries_are_fetched_when_the_cache_has_them_not() {
     let of = |page, count| {
@@ -103,7 +103,7 @@ fn page_table_entries_are_fetched_when_the_cache_has_them_not() {
     assert_eq!(of(PageSize::LARGEST, 256).0, 1);
 }
 
-/// A queue that nobody empties loses events, and says so.
+/// A queue that is not emptied loses events, and reports it.
 async fn overrun(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let memory = gni.mem_register(AT, 4096, MemOptions::default()).expect("free");
@@ -128,7 +128,7 @@ fn a_full_queue_tells_that_it_has_lost_events() {
     run(&chassis(2), |gni| Box::pin(overrun(gni)));
 }
 
-/// From the far CPU everything takes longer.
+/// Everything takes longer from the far CPU.
 async fn far(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let memory = gni.mem_register(AT, 4096, MemOptions::default()).expect("free");
@@ -152,7 +152,7 @@ fn the_far_cpu_is_a_qpi_crossing_away() {
     assert!((far - near - 60.0).abs() < 10.0);
 }
 
-/// The whole of the largest machine, 92,544 nodes, with programs that end at once.
+/// The largest machine, 92,544 nodes, with programs that end at once.
 #[test]
 fn the_largest_machine_fits() {
     let machine = chassis(2);
@@ -165,7 +165,7 @@ fn the_largest_machine_fits() {
     assert_eq!(nics.unfinished().count(), nodes.len());
 }
 
-/// A node that does nothing is small.
+/// An idle node takes little memory.
 #[test]
 fn an_idle_node_takes_little_memory() {
     let bytes = AriesNics::bytes_when_idle(1);

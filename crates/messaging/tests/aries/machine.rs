@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A machine to run programs on.
+/// A machine for programs.
 #[derive(Clone)]
 pub struct Machine {
     pub network: TiledConfig,
@@ -28,7 +28,7 @@ pub struct Machine {
     pub threads: usize,
 }
 
-/// What came of a run.
+/// The results of a run.
 pub struct Outcome {
     /// By node and process.
     pub measurements: BTreeMap<(u32, u32), Vec<Measurement>>,
@@ -39,7 +39,7 @@ pub struct Outcome {
 pub const PTAG: u8 = 7;
 pub const COOKIE: u32 = 42;
 
-/// So many routers of a chassis, with a process on each node.
+/// This number of routers in a chassis, with a process on each node.
 pub fn chassis(routers: u32) -> Machine {
     let mut network = TiledConfig::cray_xc(1, 1);
     let SwitchedTopology::Dragonfly(shape) = &mut network.topology else { unreachable!() };
@@ -80,7 +80,7 @@ pub fn run(machine: &Machine, program: impl Fn(Gni) -> Task) -> Outcome {
     outcome
 }
 
-/// The figures of a kind that a process noted, ns.
+/// A process's measurements of a kind, ns.
 pub fn ns(outcome: &Outcome, node: u32, process: u32, of: u64) -> Vec<f64> {
     let measurements = outcome.measurements[&(node, process)].iter().filter(|n| n.key == of);
     measurements.map(|n| n.value as f64 / 875e3).collect()

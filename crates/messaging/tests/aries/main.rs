@@ -1,4 +1,4 @@
-//! Aries NICs: what they move, and what their limits are.
+//! Aries NICs: their data transfers and limits.
 
 mod atomics;
 mod blocks;

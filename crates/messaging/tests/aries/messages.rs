@@ -1,4 +1,4 @@
-//! Short messages: all come, in order, and no more are under way than there are slots.
+//! Short messages: all arrive, in order, and at most as many are in flight as there are slots.
 
 use crate::machine::{COOKIE, PTAG, chassis, ns, run};
 use netloom_fabric::router::tiled::Mode;

@@ -1,4 +1,4 @@
-//! Completion queues that are waited for in other ways than by polling one; and chains of operations.
+//! Completion queues with blocking waits and waits for several queues; and chains of operations.
 
 use crate::machine::{COOKIE, PTAG, chassis, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind, QueueMode};
@@ -9,8 +9,8 @@ use netloom_node::time::Microticks;
 const AT: u64 = 0x10_0000;
 const MICROSECOND: u64 = 875_000;
 
-/// Node 0 tells node 4 of something in two queues, by events of two memories: three in the first, then one in
-/// the second.
+/// Node 0 notifies node 4 in two queues, by events of two memories: three in the first, then one in the
+/// second.
 async fn tell(gni: &Gni, memories: [netloom_nic::aries::address::MemHandle; 2]) {
     gni.compute_milliticks(20 * MICROSECOND).await;
     for (n, which) in [0, 0, 0, 1].into_iter().enumerate() {
@@ -58,7 +58,7 @@ fn many_queues_are_watched_at_once() {
     });
 }
 
-/// A process that sleeps is woken by an interrupt, when there are enough events and they may interrupt.
+/// A sleeping process is woken by an interrupt, when there are enough events and interrupts are enabled.
 #[test]
 fn blocking_queues_interrupt() {
     let outcome = run(&chassis(2), |gni| {
@@ -67,11 +67,11 @@ fn blocking_queues_interrupt() {
             if gni.node() == 0 {
                 tell(&gni, memories).await;
             } else if gni.node() == 4 {
-                // The second event wakes it, a microsecond later.
+                // The second event wakes it a microsecond later.
                 assert_eq!(gni.cq_wait_event(queues[0]).await.map(|e| e.user), Ok(0));
                 gni.measure(0, gni.now() / 1000 / MICROSECOND);
                 assert_eq!(gni.cq_get_event(queues[0]).await.map(|e| e.user), Ok(1));
-                // The third alone does not, and where it is masked none does.
+                // The third alone does not, and with masked interrupts none does.
                 let third = gni.cq_wait_event_for(queues[0], 10 * MICROSECOND).await;
                 assert_eq!(third.map(|e| e.user), Ok(2), "at the end of the time");
                 gni.cq_interrupt_mask(queues[1]).expect("blocking");
@@ -92,8 +92,8 @@ fn blocking_queues_interrupt() {
     assert_eq!(outcome.counters[&4].interrupts, 1);
 }
 
-/// Each of a chain starts when those before it have ended, whatever way they take; one event tells the end of
-/// all.
+/// Each operation of a chain starts when those before it have ended, in every form; one event reports the end
+/// of all.
 #[test]
 fn a_chain_goes_link_by_link() {
     run(&chassis(2), |gni| {

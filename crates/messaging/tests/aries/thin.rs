@@ -1,4 +1,4 @@
-//! Puts and gets of a few bytes, and the latencies that the NIC was fitted to and those that follow.
+//! Puts and gets of a few bytes: latencies that the NIC was fitted to, and those that follow from them.
 
 use crate::machine::{COOKIE, PTAG, chassis, ns, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
@@ -54,7 +54,7 @@ fn a_put_takes_800_ns_and_a_get_follows() {
     assert!(gets[1..].iter().all(|ns| (1440.0..1760.0).contains(ns)), "1.6 us within 10%");
 }
 
-/// Data of any length at any place, with events at both ends.
+/// Data of any length at any address, with events at both ends.
 async fn post(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let queue = gni.cq_create(64);
@@ -102,7 +102,7 @@ fn posted_puts_and_gets_move_their_bytes_and_tell_both_ends() {
     run(&chassis(2), |gni| Box::pin(post(gni)));
 }
 
-/// One result, whatever the threads and blocks.
+/// The same results for any threads and blocks.
 #[test]
 fn blocks_and_threads_do_not_matter() {
     let measured = |block, threads| {

@@ -1,5 +1,5 @@
-//! FMA windows and launches: transactions of many operations, events at both ends, and what a process asks of
-//! nodes that are not there.
+//! FMA windows and launches: transactions of many operations, events at both ends, and requests to nodes that
+//! do not exist.
 
 use crate::machine::{COOKIE, Machine, PTAG, chassis, run};
 use netloom_messaging::gni::{Endpoint, Gni, MemOptions, Post, PostKind};
@@ -8,7 +8,7 @@ use netloom_nic::aries::{EventKind, WINDOW_B, Window};
 
 const AT: u64 = 0x10_0000;
 
-/// A transaction of launches to all nodes ends in one event; each of its puts makes one where it goes.
+/// A transaction of launches to all nodes ends in one event; each of its puts generates one at its target.
 async fn scatter(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let queue = gni.cq_create(256);
@@ -30,7 +30,7 @@ async fn scatter(gni: Gni) {
         let event = gni.cq_wait_event(told).await.expect("it came");
         assert_eq!((event.kind, event.user, event.status), (EventKind::Post, 77, Status::Success));
         assert_eq!(event.bytes, 80 * u64::from(nodes - 1));
-        // One that fails makes the whole fail.
+        // One that fails makes the whole transaction fail.
         gni.fma_open(d, Window { remote_event: None, ..window }, Some(told), 78).await.expect("signed on");
         gni.launch_put(d, 1, 0, 1).await;
         gni.launch_put(d, nodes, 0, 1).await;
@@ -49,7 +49,7 @@ async fn scatter(gni: Gni) {
         }
         for i in 0..10 {
             let expected = 100 * u64::from(gni.node()) + i;
-            // Launches to one node may overtake one another: by the tenth event all are there.
+            // Launches to one node may overtake one another: by the tenth event all have arrived.
             if gni.node() != 1 || i > 0 {
                 assert_eq!(gni.load_word(AT + 8 * i), expected);
             }
@@ -65,7 +65,7 @@ fn a_transaction_of_launches_ends_in_one_event() {
     run(&chassis(2), |gni| Box::pin(scatter(gni)));
 }
 
-/// Many transactions of many processes, and block transfers among them.
+/// Many transactions of many processes, with block transfers.
 async fn many(gni: Gni) {
     gni.cdm_attach(PTAG, COOKIE).expect("of the job");
     let memory = gni.mem_register(AT, 1 << 16, MemOptions::default()).expect("free");

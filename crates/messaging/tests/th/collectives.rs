@@ -8,7 +8,8 @@ use netloom_nic::th::{Options, Submission};
 
 const NODES: u32 = 64;
 
-/// A broadcast of 64 B down a tree of four children a node, by one descriptor a node or by one a child.
+/// A broadcast of 64 B down a tree with four children per node, by one descriptor per node or by one per
+/// child.
 async fn broadcast(glex: Glex, submission: Submission, is_collective: bool) {
     let ep = glex.create_endpoint(submission, KEY, 64).expect("free");
     glex.register(ep, AT, 4096, true).expect("free");

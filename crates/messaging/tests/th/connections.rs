@@ -1,4 +1,4 @@
-//! Reliable connections: contexts that run out, packets that come broken or not at all.
+//! Reliable connections: exhausted contexts, corrupted and lost packets.
 
 use crate::machine::{AT, KEY, Outcome, bytes, port, run};
 use netloom_messaging::glex::Glex;
@@ -9,13 +9,13 @@ use netloom_nic::th::{EventKind, Options, Submission};
 const BYTES: u64 = 20_000;
 const RECEIVERS: u32 = 4;
 
-/// Where a sender's data goes.
+/// Address of a sender's data.
 fn place_of(from: u32) -> u64 {
     AT + u64::from(from) * 0x1_0000
 }
 
-/// Every node from `RECEIVERS` to `nodes` puts to each of the first few, all at once, and hears the end of
-/// each.
+/// Every node from `RECEIVERS` to `nodes` puts to each of the first few, all at the same time, and is
+/// notified of the end of each.
 async fn crowd(glex: Glex, nodes: u32, connect: bool) {
     let ep = glex.create_endpoint(Submission::Dma, KEY, 256).expect("free");
     glex.register(ep, AT, 1 << 22, true).expect("free");
@@ -92,8 +92,8 @@ fn transfers_that_break_on_pci_express_are_sent_again() {
     assert!(sum(&outcome, |c| c.pcie_retries.iter().sum()) > 5);
 }
 
-/// Gets while many packets are lost and nobody tries for long: each is told of, and those that are said to
-/// have come have.
+/// Gets while many packets are lost and transfers give up soon: each is reported, and those reported as
+/// successful have arrived.
 #[test]
 fn a_get_whose_answer_is_given_up_is_told_of() {
     async fn gets(glex: Glex) {

@@ -1,4 +1,4 @@
-//! Limits of the NIC as it is built, each reached: contexts of both kinds, the memory checker with keys, and
+//! Limits of the NIC as built, each reached: contexts of both kinds, the memory checker with keys, and
 //! registration while programs run.
 
 use crate::machine::{AT, KEY, Outcome, port, run};
@@ -9,7 +9,7 @@ use netloom_nic::th::{Options, PAGE_B, Submission};
 
 const MANY: u64 = 80;
 
-/// Node 0 has 80 puts with connections to do at once; with more transfers than contexts, it pauses at 64.
+/// Node 0 has 80 puts with connections at the same time; with more transfers than contexts, it pauses at 64.
 #[test]
 fn a_sender_has_64_contexts() {
     let nic = ThConfig { transfers: 128, port_descriptors: 128, ..ThConfig::th_express_2() };
@@ -35,8 +35,8 @@ fn a_sender_has_64_contexts() {
     assert!(counters.pauses > 0);
 }
 
-/// 63 nodes put to node 0, two transfers each: it accepts 64 at once, refuses the others, and all come in the
-/// end.
+/// 63 nodes put to node 0, two transfers each: it accepts 64 at the same time, rejects the others, and all
+/// arrive in the end.
 #[test]
 fn a_receiver_has_64_contexts() {
     let outcome = run(&ThConfig::th_express_2(), |glex: Glex| {
@@ -59,7 +59,7 @@ fn a_receiver_has_64_contexts() {
     assert!(outcome.counters[&0].refused > 0);
 }
 
-/// Every one of the 4,096 items lets its own pages be written with its own key, and only so.
+/// Each of the 4,096 items allows writes to its own pages with its own key only.
 #[test]
 fn items_of_a_full_checker_hold_their_keys() {
     let outcome = run(&ThConfig::th_express_2(), |glex: Glex| {
@@ -68,7 +68,7 @@ fn items_of_a_full_checker_hold_their_keys() {
             let ports = [0, 1].map(|n| glex.create_endpoint(Submission::Dma, keys(n), 64).expect("free"));
             let ep = ports[0];
             if glex.node() == 1 {
-                // By turns, and a page apart.
+                // Alternating, and a page apart.
                 for n in 0..4096 {
                     let item = glex.register(ports[n as usize % 2], AT + 2 * n * PAGE_B, PAGE_B, true);
                     assert!(item.is_ok());
@@ -97,8 +97,8 @@ fn items_of_a_full_checker_hold_their_keys() {
     assert_eq!(outcome.counters[&1].errors, 4);
 }
 
-/// Registration on line: nobody may write before the item is valid, what the cache had of its pages has left
-/// at the end, and both take time. A buffer is filled meanwhile.
+/// Online registration: writes fail before the item is valid, cached translations of its pages are removed at
+/// the end, and both take time. A buffer is filled meanwhile.
 #[test]
 fn memory_is_registered_on_line_in_three_steps() {
     const BYTES: u64 = 512 * PAGE_B;
@@ -121,7 +121,7 @@ fn memory_is_registered_on_line_in_three_steps() {
                     let begin = glex.now();
                     let first = glex.register_online(ep, AT, BYTES, true).await.expect("free");
                     glex.measure(0, glex.now() - begin);
-                    // The same pages once more, so that the cache must forget what it has of them.
+                    // The same pages once more, so that the cache must drop its translations.
                     glex.compute_milliticks(30 * MICROSECOND).await;
                     let second = glex.register_online(ep, AT, BYTES, true).await.expect("free");
                     glex.compute_milliticks(30 * MICROSECOND).await;
@@ -133,7 +133,7 @@ fn memory_is_registered_on_line_in_three_steps() {
         })
     };
     let (cache, buffer) = (outcome(false), outcome(true));
-    // 512 sets, each in the time of a check; of a buffer also 64 lines of its items.
+    // 512 sets, each in the time of a check; for a buffer also 64 lines of its items.
     let time = |outcome: &Outcome| outcome.measurements[&(1, 0)][0].value / 1_000_000;
     assert!((1024..3000).contains(&time(&cache)), "{}", time(&cache));
     assert!(time(&buffer) > time(&cache) + 300, "{}", time(&buffer));

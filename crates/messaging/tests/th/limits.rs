@@ -1,4 +1,4 @@
-//! What a NIC refuses, and what its limits are.
+//! Rejections and limits of a NIC.
 
 use crate::machine::{AT, KEY, port, run};
 use netloom_messaging::glex::Glex;
@@ -40,8 +40,8 @@ fn the_memory_checker_has_4096_items() {
     });
 }
 
-/// With connections the sender hears why; without, the receiver only counts. Physical addresses are not
-/// checked.
+/// With connections the sender is notified of the reason; without, the receiver only counts. Physical
+/// addresses are not checked.
 #[test]
 fn wrong_keys_and_addresses_are_refused() {
     let outcome = run(&ThConfig::th_express_2(), |glex: Glex| {
@@ -84,7 +84,7 @@ fn wrong_keys_and_addresses_are_refused() {
     assert_eq!(outcome.counters[&1].errors, 6);
 }
 
-/// Nobody reads: what does not fit is lost, and told.
+/// Without a reader, entries that do not fit are lost, and the loss is reported.
 #[test]
 fn full_queues_lose_what_comes() {
     let outcome = run(&ThConfig::th_express_2(), |glex: Glex| {
@@ -113,7 +113,7 @@ fn full_queues_lose_what_comes() {
     assert_eq!(outcome.counters[&1].overflows, 2);
 }
 
-/// A core that submits faster than the NIC carries out finds the queue full.
+/// A core that submits faster than the NIC executes finds the queue full.
 #[test]
 fn descriptor_queues_are_bounded() {
     let nic = ThConfig { port_descriptors: 2, sdq_descriptors: 4, transfers: 1, ..ThConfig::th_express_2() };
@@ -151,7 +151,7 @@ fn descriptor_queues_are_bounded() {
     });
 }
 
-/// Pages beyond the cache are fetched again; a buffer needs no fetch, and holds no more than it has room for.
+/// Pages beyond the cache are fetched again; a buffer needs no fetch, and is limited to its capacity.
 #[test]
 fn the_cache_misses_what_a_buffer_holds() {
     let program = |glex: Glex| -> crate::machine::Task {

@@ -14,7 +14,7 @@ use std::pin::Pin;
 
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What came of a run.
+/// The results of a run.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// By node and process.
@@ -31,7 +31,7 @@ pub fn port(node: u32, vp: u8) -> Address {
     Address { node, vp, key: KEY }
 }
 
-/// Bytes that tell places apart.
+/// Bytes that differ by position.
 pub fn bytes(count: u64) -> Vec<u8> {
     (0..count).map(|i| (i * 7 + i / 256 + count) as u8).collect()
 }

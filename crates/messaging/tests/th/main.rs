@@ -1,4 +1,4 @@
-//! TH Express NICs: what they move, and what their limits are.
+//! TH Express NICs: their data transfers and limits.
 
 mod collectives;
 mod connections;

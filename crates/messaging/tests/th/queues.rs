@@ -1,5 +1,4 @@
-//! Queues in host memory: what overflows, what interrupts, what lies at virtual addresses, and how software
-//! reads them.
+//! Queues in host memory: overflows, interrupts, virtual addresses, and how software reads them.
 
 use crate::machine::{AT, KEY, Outcome, bytes, port, run};
 use netloom_messaging::glex::Glex;
@@ -10,7 +9,7 @@ use netloom_nic::th::{
 };
 
 const EVENTS: usize = 4;
-/// Until all has come, thousandths of a tick.
+/// Until everything has arrived, thousandths of a tick.
 const LONG: u64 = 100_000_000;
 
 fn endpoint(glex: &Glex) -> u8 {
@@ -49,8 +48,8 @@ fn a_full_event_queue_loses_what_comes_and_tells() {
     assert_eq!(outcome.counters[&1].overflows, 2);
 }
 
-/// An interrupt for each descriptor that asks for one; while the queue is not empty the core is interrupted
-/// once.
+/// An interrupt for each descriptor that requests one; while the queue is not empty the core is interrupted
+/// only once.
 #[test]
 fn a_full_interrupt_queue_loses_what_comes_and_tells() {
     let nic = ThConfig { interrupt_entries: 4, ..ThConfig::th_express_2() };
@@ -129,7 +128,7 @@ fn packets_with_a_wrong_crc_are_saved_and_sent_again() {
     assert!(saved > 0 && saved == outcome.counters[&1].corrupted);
 }
 
-/// Asleep instead of polling: later by what a handler takes, and only when the queue was empty.
+/// Sleeping instead of polling: later by a handler's time, and only when the queue was empty.
 #[test]
 fn a_queue_that_is_no_longer_empty_interrupts() {
     let outcome = run(&ThConfig::th_express_2(), |glex: Glex| {
@@ -156,8 +155,8 @@ fn a_queue_that_is_no_longer_empty_interrupts() {
     assert_eq!(outcome.counters[&1].interrupts, 1);
 }
 
-/// A queue of physical addresses has an end; one of virtual addresses costs its translation, and that of the
-/// far CPU the way there.
+/// A queue of physical addresses has a limit; one of virtual addresses costs its translation, and that of the
+/// far CPU the path there.
 #[test]
 fn large_queues_lie_at_virtual_addresses() {
     let th = ThConfig::th_express_2;

@@ -1,5 +1,5 @@
-//! Sequences of descriptors that control packets set off: barriers, broadcasts and sums that no program but
-//! the first has a hand in.
+//! Sequences of descriptors triggered by control packets: barriers, broadcasts and sums that only the first
+//! program starts.
 
 use crate::machine::{AT, KEY, Outcome, bytes, port, run, run_on};
 use netloom_messaging::glex::Glex;
@@ -27,7 +27,7 @@ fn event(user: u32) -> Options {
     Options { local_event: Some(user), ..Options::default() }
 }
 
-/// Twice: up the tree and down again. Nobody leaves before the last has come.
+/// Twice: up the tree and down again. No node leaves before the last has entered.
 async fn barriers(glex: Glex, submission: Submission) {
     let ep = endpoint(&glex, submission);
     let (parent, children) = tree(glex.node(), ep);
@@ -66,7 +66,7 @@ fn nobody_leaves_a_barrier_before_the_last_has_come() {
     }
 }
 
-/// Data in the control packet itself, which each NIC hands on.
+/// Data in the control packet itself, which each NIC forwards.
 async fn small_broadcast(glex: Glex) {
     let ep = endpoint(&glex, Submission::Dma);
     let (_, children) = tree(glex.node(), ep);
@@ -83,12 +83,12 @@ async fn small_broadcast(glex: Glex) {
     assert_eq!(glex.wait_mini_packet(ep).await.map(|mini| mini.data), Ok(data));
 }
 
-/// Data of any length, which each NIC gets from its parent's and then tells its children of.
+/// Data of any length, which each NIC gets from its parent and then announces to its children.
 async fn large_broadcast(glex: Glex) {
     let ep = endpoint(&glex, Submission::Dma);
     let (_, children) = tree(glex.node(), ep);
     let data = bytes(30_000);
-    // Each has it somewhere else, so that only a swap can know where.
+    // Each has it at a different address, which only a swap can provide.
     let mine = AT + 0x1000 * u64::from(glex.node());
     let here = swap_address(mine, glex.address(ep).expect("its own"));
     if glex.node() == 0 {
@@ -143,7 +143,8 @@ fn broadcasts_and_sums_move_their_data_whatever_the_blocks() {
     }
 }
 
-/// What comes before its sequence is kept; what finds no room is lost, and a connection tells of it.
+/// Control packets before their sequence are buffered; those without space are lost, and a connection reports
+/// it.
 #[test]
 fn a_port_keeps_so_many_control_packets() {
     let nic = ThConfig { control_packets: 4, ..ThConfig::th_express_2() };

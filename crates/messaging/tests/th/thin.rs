@@ -20,7 +20,7 @@ async fn one_by_one(glex: Glex, submission: Submission, connect: bool) {
     };
     let local = |user| Event { kind: EventKind::Local, user, status: Status::Success };
     let remote = |user| Event { kind: EventKind::Remote, user: user + 100, status: Status::Success };
-    // Lengths and places of all kinds: a part of a packet, several packets, across pages.
+    // Lengths and addresses of all kinds: a part of a packet, several packets, across pages.
     let pieces = [(1u64, 3u64), (256, 0), (257, 4090), (10_000, 8191), (70_000, 1)];
     let to = port(if glex.node() == 0 { OTHER } else { 0 }, ep);
     if glex.node() == 0 {
@@ -30,7 +30,7 @@ async fn one_by_one(glex: Glex, submission: Submission, connect: bool) {
             glex.store(AT + offset, &bytes(count));
             glex.put(ep, to, (AT + offset, AT + 0x2_0000 + offset, count), with(n)).await.expect("possible");
             assert_eq!(glex.wait_event(ep).await, Ok(local(n)));
-            // And back: what it put must be there first.
+            // And back: the put data must be there first.
             assert_eq!(glex.wait_mini_packet(ep).await.map(|mini| mini.data), Ok(vec![n as u8]));
             let (here, there) = (AT + 0x8_0000 + 3 * offset, AT + 0x2_0000 + offset);
             glex.get(ep, to, (here, there, count), with(n + 10)).await.expect("possible");
@@ -63,7 +63,7 @@ fn every_operation_moves_its_bytes_and_tells_both_ends() {
     }
 }
 
-/// One block and thread or several, one result; also with random errors.
+/// The same results with one block and thread or several; also with random errors.
 #[test]
 fn blocks_and_threads_do_not_matter() {
     let nic = ThConfig { corrupted_per_million: 20_000, ..ThConfig::th_express_2() };

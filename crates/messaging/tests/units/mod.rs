@@ -41,10 +41,10 @@ pub fn unit() -> MessageUnitConfig {
 
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub type Measurements = Vec<(u32, Vec<Measurement>)>;
-/// What each node noted; packets and bytes stored; descriptors injected; the time.
+/// The measurements of each node; packets and bytes stored; descriptors injected; the time.
 pub type Outcome = (Measurements, (u64, u64), u64, u64);
 
-/// Runs a program on all nodes, of which none may fail, to its end.
+/// Runs a program on all nodes, none of which may fail, to its end.
 pub fn run(
     network: &QueuedConfig,
     unit: &MessageUnitConfig,
@@ -81,7 +81,7 @@ pub fn run(
     (measurements, stored, injected, machine.now().ticks())
 }
 
-/// The programs that failed, each with its node and why.
+/// The programs that failed, each with its node and reason.
 pub fn failures(machine: &mut QueuedNetwork<MessageUnits>) -> Vec<String> {
     let of = |b: &mut QueuedBlock<MessageUnits>| -> Vec<String> {
         b.host().failures().map(|(node, _, why)| format!("node {node}: {why}")).collect()
@@ -89,7 +89,7 @@ pub fn failures(machine: &mut QueuedNetwork<MessageUnits>) -> Vec<String> {
     machine.blocks().flat_map(of).collect()
 }
 
-/// Runs a program on all nodes and returns what failed.
+/// Runs a program on all nodes and returns the failures.
 pub fn run_failing(network: &QueuedConfig, program: fn(Spi) -> Task) -> Vec<String> {
     let (outline, unit) = (network.outline(), unit());
     let options = BuildOptions { injection_fifos: NETWORK_FIFOS, ..BuildOptions::default() };

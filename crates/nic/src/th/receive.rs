@@ -188,7 +188,7 @@ impl Nic {
         if packet.kind == Kind::Answer {
             return packet.event.into_iter().for_each(|ticket| self.got(c, t, from, ticket, status));
         }
-        // A port without permission notifies nobody here. For a get the end of its response does so.
+        // Without permission, the local port is not notified. For a get the end of its response does so.
         if packet.kind != Kind::Get && status == Status::Success {
             let ended = Ended { event: packet.event.is_some(), interrupt: packet.interrupt, from };
             let user = packet.event.unwrap_or(0);
