@@ -249,6 +249,7 @@ fn a_search_says_where_saturation_is_not() {
     let never = Swept::new(&searched("from = 0.1\nto = 0.2"), Path::new("."));
     assert_eq!(never.outcomes.len(), 4, "only the ends");
     told(&never.text, &["above 0.2000"]);
+    told(&never.read("sweep-saturation-load.svg"), &[">not saturated up to this load<"]);
     assert!(never.json()["saturation"][0]["load"].is_null());
     assert_eq!(never.column("saturation_load")[0], "NaN");
     let at_once = Swept::new(&searched("from = 0.9\nto = 0.95\naccepted_fraction = 0.99"), Path::new("."));

@@ -371,6 +371,17 @@ impl TiledConfig {
         }
     }
 
+    /// Where the processor tiles of a router that has nodes begin: behind the tiles of as many links as any router has if the matrix
+    /// has room for both, otherwise as far ahead as the router's own links allow.
+    pub fn ports_beside_nodes(&self, wiring: &Wiring) -> usize {
+        let r = &self.router;
+        let nodes =
+            (0..wiring.routers()).map(|router| wiring.nodes_at(router).len() as u32).max().unwrap_or(0);
+        let of_nodes = nodes.div_ceil(r.nodes_per_share) * r.tiles_per_share;
+        let room = (r.rows * r.columns).saturating_sub(of_nodes) as usize;
+        wiring.ports().min(room).max(wiring.ports_beside_nodes())
+    }
+
     /// VCs of a port.
     pub fn vcs(&self) -> u32 {
         self.router.vcs * if self.router.response_vcs { 2 } else { 1 }

@@ -38,7 +38,7 @@ pub struct Wiring {
     group_of: Vec<u32>,
     /// Where each router is, for people.
     places: Vec<Box<str>>,
-    /// Ports for links of a router that has nodes.
+    /// Ports that the links of a router that has nodes need.
     ports_beside_nodes: usize,
 }
 
@@ -108,13 +108,12 @@ impl Wiring {
         self.ports
     }
 
-    /// Ports for links of a router, connected or not: as [`Self::ports`], or fewer where nodes have the others.
-    #[inline]
+    /// Ports that the links of a router need: as [`Self::ports`], or fewer where nodes may have the others.
     pub fn ports_of(&self, router: u32) -> usize {
         if self.nodes_at(router).is_empty() { self.ports } else { self.ports_beside_nodes }
     }
 
-    /// Ports for links of each router that has nodes.
+    /// Ports that the links of each router that has nodes need.
     pub fn ports_beside_nodes(&self) -> usize {
         self.ports_beside_nodes
     }

@@ -150,6 +150,11 @@ impl Reference {
         sum
     }
 
+    /// Tiles of a router that are for links.
+    fn links_of(&self, router: usize) -> usize {
+        links_of(&self.config, &self.wiring, router)
+    }
+
     /// The first VC of a packet's class.
     fn first_vc(&self, packet: usize) -> usize {
         if self.packets[packet].response {
@@ -163,10 +168,10 @@ impl Reference {
     fn way_out(&self, router: usize, packet: usize, (tile, vc): (usize, usize)) -> (usize, usize) {
         let (home, slot) = self.wiring.home(self.packets[packet].to);
         if home as usize == router {
-            return (self.wiring.ports_beside_nodes() + slot, vc);
+            return (self.config.ports_beside_nodes(&self.wiring) + slot, vc);
         }
         let first = self.first_vc(packet);
-        let came = (tile < self.wiring.ports_of(router as u32)).then(|| (tile, vc - first));
+        let came = (tile < self.links_of(router)).then(|| (tile, vc - first));
         let (port, vc) = self.ways.next(router, home as usize, came);
         (port, first + vc)
     }
@@ -203,11 +208,17 @@ impl Reference {
     }
 }
 
+/// Tiles of a router that are for links.
+fn links_of(config: &TiledConfig, wiring: &Wiring, router: usize) -> usize {
+    if wiring.nodes_at(router as u32).is_empty() { wiring.ports() } else { config.ports_beside_nodes(wiring) }
+}
+
 impl Tile {
     fn new(config: &TiledConfig, wiring: &Wiring, (router, tile): (usize, usize), seed: u64) -> Self {
         let (r, vcs) = (&config.router, config.vcs() as usize);
         let queues = |count: usize, room: u32| (0..count).map(|_| Queue::new(room)).collect();
-        let end = (tile < wiring.ports_of(router as u32)).then(|| wiring.end(router as u32, tile)).flatten();
+        let end =
+            (tile < links_of(config, wiring, router)).then(|| wiring.end(router as u32, tile)).flatten();
         let class = end.map(|end| &config.link[&wiring.classes()[usize::from(end.class)]]);
         let flit = class.map_or(r.netlink_flit_milliticks, |class| class.flit_milliticks);
         let costs = link::costs(config, wiring, (router, tile), flit);

@@ -6,7 +6,7 @@ impl Reference {
     /// A node's next flit goes into its processor tile.
     pub(super) fn enter(&mut self, node: usize) {
         let (router, slot) = self.wiring.home(node as u32);
-        let (router, tile) = (router as usize, self.wiring.ports_beside_nodes() + slot);
+        let (router, tile) = (router as usize, self.config.ports_beside_nodes(&self.wiring) + slot);
         let now = self.now;
         let costs = u64::from(self.config.router.netlink_flit_milliticks);
         let budget = &mut self.entry_budget[node];
@@ -79,9 +79,7 @@ impl Reference {
 
     /// A flit has left an input queue: whoever sends there hears of it.
     fn credit(&mut self, router: usize, tile: usize, vc: usize) {
-        let end = (tile < self.wiring.ports_of(router as u32))
-            .then(|| self.wiring.end(router as u32, tile))
-            .flatten();
+        let end = (tile < self.links_of(router)).then(|| self.wiring.end(router as u32, tile)).flatten();
         let Some(end) = end else {
             return self.later(self.now + 1, Due::Credit { router, tile, vc });
         };
@@ -164,7 +162,7 @@ impl Reference {
 
     fn send_flit(&mut self, router: usize, tile: usize) {
         let now = self.now;
-        let is_link = tile < self.wiring.ports_of(router as u32);
+        let is_link = tile < self.links_of(router);
         let t = &mut self.tiles[router][tile];
         if let Some(link) = &mut t.link {
             if let Some(sent) = link.send_again(now) {

@@ -19,12 +19,26 @@ pub(super) struct Figure<'a> {
     pub bound: Option<&'a str>,
     /// Another column of the same unit, drawn dashed beside it.
     pub beside: Option<&'a Figure<'a>>,
+    /// What hollow points are.
+    pub hollow: &'static str,
 }
+
+/// What hollow points are, unless a figure says otherwise.
+const SATURATED_POINT: &str = "saturated: accepts less than is offered";
 
 impl<'a> Figure<'a> {
     /// A column with what it is and its unit; `factor` brings its values to the unit.
     pub const fn new(column: &'a str, title: &'a str, unit: &'a str, factor: f64) -> Figure<'a> {
-        Figure { column, title, unit, factor, ends_at: f64::INFINITY, bound: None, beside: None }
+        Figure {
+            column,
+            title,
+            unit,
+            factor,
+            ends_at: f64::INFINITY,
+            bound: None,
+            beside: None,
+            hollow: SATURATED_POINT,
+        }
     }
 
     /// Where its curves end, in words.

@@ -3,6 +3,7 @@
 use super::figure::{Figure, OF_SWITCHES, OF_TORI};
 use super::layout::{Layout, combinations};
 use super::sheet::{Row, Sheet, label};
+use super::table::{SATURATED, SATURATION_LOAD};
 use super::{Outcome, measured, over_time, where_time_goes};
 use crate::write::Plot;
 use crate::write::chart::Chart;
@@ -55,25 +56,30 @@ fn saturation_load(study: &ResolvedStudy, found: &[Saturation]) -> Vec<Plot> {
     let row = |found: &Saturation| {
         let mut values = found.values.clone();
         values.insert(load, study.axes[load].values[0].clone());
-        let figures =
-            found.load().map(|x| (Cow::Borrowed(super::table::SATURATION_LOAD), x)).into_iter().collect();
+        // Where the search ended without saturation, its end is drawn hollow.
+        let mut figures = vec![];
+        figures.extend(found.keeps_up.map(|x| (Cow::Borrowed(SATURATION_LOAD), x)));
+        figures.push((Cow::Borrowed(SATURATED), f64::from(u8::from(found.saturated.is_none()))));
         Row { values: Cow::Owned(values), figures }
     };
     let rows: Vec<Row> = found.iter().map(row).collect();
-    let (known, all) = (found.iter().filter(|f| f.load().is_some()).count(), found.len());
-    if known == 0 {
+    let at_once = found.iter().filter(|f| f.keeps_up.is_none()).count();
+    if at_once == found.len() {
         return vec![];
     }
     let mut remark =
         format!(" The highest load at which the network keeps up, to within {}.", search.tolerance());
-    if known < all {
+    if at_once > 0 {
         remark += &format!(
-            " Not drawn: {} of {all} at which it is not saturated up to {}, or is so at once.",
-            all - known,
-            search.to
+            " Not drawn: {at_once} of {} that are saturated at {} already.",
+            found.len(),
+            search.from
         );
     }
-    let figure = Figure::new(super::table::SATURATION_LOAD, "Saturation load", &search.load, 1.0);
+    let figure = Figure {
+        hollow: "not saturated up to this load",
+        ..Figure::new(SATURATION_LOAD, "Saturation load", &search.load, 1.0)
+    };
     Sheets::new(study, &rows, &layout).plots(&figure, &remark)
 }
 

@@ -179,7 +179,7 @@ impl<'a> Sheet<'a> {
             key.extend([(Sample::Solid, "total latency"), (Sample::Dashed, "network latency")]);
         }
         if any_saturated {
-            key.push((Sample::Hollow, "saturated: accepts less than is offered"));
+            key.push((Sample::Hollow, figure.hollow));
         }
         let is_full = |curve: usize, x: f64| !saturated.get(curve).is_some_and(|at| at.contains(&x));
         let curve = |number: usize, name: &str, points: &[(f64, f64)], beside: bool| {

@@ -130,7 +130,9 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
                 routers * t.shares * t.tiles_per_share
             ],
             load: vec![0; routers],
-            links: (first..first + routers as u32).map(|router| wiring.ports_of(router) as u8).collect(),
+            links: (first..first + routers as u32)
+                .map(|router| t.links_of(!wiring.nodes_at(router).is_empty()) as u8)
+                .collect(),
             due: Due::default(),
             injecting: vec![NONE; numbers.len() * fifos],
             fifos,

@@ -87,7 +87,7 @@ impl Tables {
             row_of: std::array::from_fn(|tile| (tile / r.columns as usize) as u8),
             column_of: std::array::from_fn(|tile| (tile % r.columns as usize) as u8),
             ports,
-            ports_beside_nodes: wiring.ports_beside_nodes(),
+            ports_beside_nodes: config.ports_beside_nodes(&wiring),
             first_global: ports - globals,
             globals,
             shares,
@@ -175,6 +175,11 @@ impl Constants {
     #[inline]
     pub fn bus_ticks(&self, flits: u32) -> u64 {
         flits.div_ceil(self.bus).into()
+    }
+
+    /// Tiles of links of a router with or without nodes.
+    pub fn links_of(&self, has_nodes: bool) -> usize {
+        if has_nodes { self.ports_beside_nodes } else { self.ports }
     }
 
     /// The processor tiles of a share.
