@@ -112,7 +112,7 @@ fn default(key: &Key) -> Option<String> {
     }
 }
 
-/// The families of machines that take it; none where all do.
+/// The families of machines that take it; `None` if all do.
 fn machines(key: &Key) -> Option<String> {
     (key.families.len() < FAMILIES.len()).then(|| key.families.join(", "))
 }

@@ -6,12 +6,12 @@ use crate::watch::{Watch, watched};
 use netloom_report::folder::{IfExists, output_folder};
 use netloom_report::published::WithPublished;
 use netloom_report::{claims, sweep as sweeps, terminal, write};
+use netloom_simulate::Fabric;
 use netloom_study::diagnose::Problem;
 use netloom_study::library::STUDIES;
 use netloom_study::memory;
 use netloom_study::resolve::ResolvedStudy;
 use netloom_study::run::Simulate;
-use netloom_simulate::Fabric;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What a person sees in the terminal: a bar while the run goes on, figures when it is over.
+//! What a person sees in the terminal: a bar during the run, figures at its end.
 
 use crate::claims::{self, Judged};
 use crate::figures::figures;

@@ -1,4 +1,4 @@
-//! The course of a run: window by window to the end that the study asks for, whatever its network is.
+//! The course of a run: window by window to the end that the study sets, whatever its network is.
 
 use super::driver::Driver;
 use super::{steady, timeline};
@@ -241,7 +241,7 @@ impl<'a, B: RouterBlock<Host: Driver>, R: Readout<B>> Run<'a, B, R> {
         self.network.so_far().hops
     }
 
-    /// How much of the way is done, where that can be told.
+    /// The fraction of the run that is done, where it is known.
     fn fraction(&mut self) -> Option<f64> {
         let total = self.total? as f64;
         let delivered: u64 = self.network.blocks().map(|b| b.host().arrived_so_far().1).sum();
@@ -262,7 +262,7 @@ impl<F: Fn()> Drop for AtEnd<F> {
 #[derive(Default)]
 struct Seen {
     hops: AtomicU64,
-    /// Bits of a number; not one where it cannot be told.
+    /// Bits of a number; not a number where it is not known.
     fraction: AtomicU64,
 }
 

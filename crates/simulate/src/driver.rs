@@ -23,7 +23,7 @@ pub(crate) trait Driver {
         &[]
     }
 
-    /// Whether its part of the run is over although traffic would go on: the programs have ended beside which there is traffic.
+    /// Whether its part of the run is over although traffic would continue: the programs beside the traffic have ended.
     fn is_over(&self) -> bool {
         false
     }

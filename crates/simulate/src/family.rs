@@ -43,7 +43,7 @@ pub(crate) trait RouterFamily {
     }
 }
 
-/// BlueGene/L's routers, with so many ports.
+/// BlueGene/L's routers, by their number of ports.
 pub(crate) struct Torus<'a, const P: usize>(pub &'a TorusConfig);
 
 impl<const P: usize> RouterFamily for Torus<'_, P> {

@@ -14,7 +14,7 @@ pub(super) fn of(study: &ResolvedStudy) -> Option<&JobsConfig> {
     }
 }
 
-/// Runs a study, and where it asks for that each of its jobs alone, whose figures are put beside those among the others. `run` runs all
+/// Runs a study and, if it requires that, each of its jobs alone, whose figures are put beside those among the others. `run` runs all
 /// jobs, or only one of them.
 pub(super) fn each_alone(
     study: &ResolvedStudy,
@@ -26,7 +26,7 @@ pub(super) fn each_alone(
         if result.partial.is_some() {
             break;
         }
-        // Beside programs, traffic goes on for as long as they do.
+        // Beside programs, traffic continues until they end.
         let ends_with_others = jobs.has_programs() && !jobs.jobs[number].is_program();
         let alone = match ends_with_others && study.study.measure.until() == Until::Finished {
             true => run(&until(study, result.simulated.us), Some(number))?,

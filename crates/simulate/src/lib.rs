@@ -1,11 +1,11 @@
-//! A study simulated: its machine and workload built, run window by window to the end that the study asks for, and measured.
+//! A study simulated: its machine and workload built, run window by window to the end that the study sets, and measured.
 //!
 //! | file | what |
 //! |---|---|
 //! | `torus.rs`, `switched.rs` | what is built, by the kind of machine |
 //! | `packaging.rs` | machines of cabinets counted, without a run |
 //! | `family.rs` | tori of any family of routers, built for any hosts |
-//! | `driver.rs`, `hosts.rs` | what a run asks of the nodes' side; all hosts of a family as one type |
+//! | `driver.rs`, `hosts.rs` | what a run requires of the nodes' side; all hosts of a family as one type |
 //! | `course.rs`, `steady.rs` | the run itself; when it has settled |
 //! | `programs.rs` | programs of ranks, skeletons and traces, on any machine |
 //! | `ranks.rs` | the ranks of programs, and the nodes that they are laid onto |

@@ -44,7 +44,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// That of a study, if it asks for a timeline.
+    /// That of a study, if it has a timeline.
     pub fn of(study: &ResolvedStudy) -> Option<Self> {
         let timeline = study.study.timeline.as_ref()?;
         let at = |us| Time::at(windows::ticks(us, study.machine.ticks_per_second()));

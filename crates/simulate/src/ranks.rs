@@ -325,7 +325,7 @@ fn check_reach(
     }
 }
 
-/// The programs of a workload of ranks, on so many nodes.
+/// The programs of a workload of ranks, on `nodes` nodes.
 fn programs(study: &ResolvedStudy, workload: &WorkloadConfig, nodes: u32) -> Result<RankPrograms, Problem> {
     match workload.runs() {
         Runs::Ranks(ranks) => ranks.rank_programs(nodes).map_err(|e| study.impossible(e)),

@@ -1,5 +1,5 @@
-//! Whether the messages of programs have a way round what is dead. Synthetic traffic asks before it sends and passes over
-//! whom it cannot reach; a program cannot go on without its message, so a study with one that has no way is refused.
+//! Whether the messages of programs have a route around dead nodes and links. Synthetic traffic checks before it sends and skips
+//! nodes that it cannot reach; a program cannot continue without its message, so a study with a message without a route is refused.
 
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::topology::torus::Torus;

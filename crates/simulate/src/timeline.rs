@@ -22,14 +22,14 @@ pub(crate) fn awaited(receive: Option<Awaited>, send_to: Option<u32>) -> String 
     }
 }
 
-/// What a rank notes, if a study asks for a timeline of its node.
+/// What a rank records, if a study has a timeline of its node.
 pub(crate) fn of_rank(study: &ResolvedStudy, node: u32) -> Option<Box<RankTimeline>> {
     let scope = Scope::of(study).filter(|scope| scope.has(node))?;
     let [from, to] = [scope.from, scope.to].map(Microticks::at);
     Some(Box::new(RankTimeline::new(from, to, scope.node_events_max)))
 }
 
-/// Adds to a result the timeline of a run, if the study asks for one: the packets that its hosts noted.
+/// Adds to a result the timeline of a run, if the study has one: the packets that its hosts recorded.
 pub(crate) fn add_packets<B: RouterBlock<Host: Driver>>(
     study: &ResolvedStudy,
     network: &mut Network<B>,

@@ -33,7 +33,7 @@ pub(super) fn hops(study: &ResolvedStudy, nodes: &[u32]) -> Hops {
     })
 }
 
-/// The programs that send messages one at a time, for as many ranks; none where there is nobody to send to.
+/// The programs that send messages one at a time, one per rank; `None` if there is no partner.
 pub(super) fn programs(ranks: u32, hops: &Hops) -> Option<Vec<Box<dyn Program>>> {
     let near = (1..ranks).min_by_key(|&rank| hops(0, rank))?;
     let far = (1..ranks).max_by_key(|&rank| hops(0, rank))?;

@@ -42,7 +42,7 @@ impl Mistake {
     /// Gives the mistake its place if it has none yet.
     fn locate(mut self, tree: &Tree) -> Self {
         if self.origin.is_none() {
-            // A wrong key may be told by the table that it stands in.
+            // A wrong key may be reported by the table that contains it.
             let key = match &*self.kind {
                 Kind::UnknownKey { name, .. } => tree.entry(name).and_then(|e| e.origin.clone()),
                 _ => None,

@@ -73,7 +73,7 @@ pub fn check(studies: &[&ResolvedStudy], side_by_side: usize, available: Option<
     .help(help))
 }
 
-/// Memory that new programs can have, bytes, as Linux tells it.
+/// Memory that new programs can have, bytes, as Linux reports it.
 pub fn available() -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,4 +1,4 @@
-//! Running a study: what a simulator must offer, who hears of its progress, and whether a result meets the expectations.
+//! Running a study: what a simulator must offer, who receives its progress, and whether a result meets the expectations.
 
 use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Progress {
     /// Simulated time, ticks.
     pub ticks: u64,
-    /// How much of the way is done, 0 to 1; none while nobody can tell.
+    /// The fraction of the run that is done, 0 to 1; `None` while it is not known.
     pub fraction: Option<f64>,
     /// Packet-hops so far.
     pub packet_hops: u64,
 }
 
-/// Hears how a run goes on, and may stop it.
+/// Receives the progress of a run, and may stop it.
 pub trait ProgressSink: Sync {
     /// Takes note; called a few times a second at most matters, more often does no harm.
     fn update(&self, progress: Progress);
@@ -41,7 +41,7 @@ pub trait Simulate: Sync {
     /// [`RunResult::partial`]; so does one that stalled.
     ///
     /// # Errors
-    /// What the study asks for and the simulator cannot do.
+    /// What the study requires and the simulator cannot do.
     fn simulate(
         &self,
         study: &ResolvedStudy,

@@ -189,7 +189,7 @@ pub struct MeasureConfig {
     /// Whether it is counted by how much packets arrive out of order (machines of switches; takes time and memory).
     #[schemars(extend("x-families" = ["tiled"]))]
     pub reordering: bool,
-    /// Whether it is told at what rate the first link is full, where routing does not follow loads (machines of switches; takes time).
+    /// Whether the rate at which the first link is full is reported, where routing does not follow loads (machines of switches; takes time).
     #[schemars(extend("x-families" = ["tiled"]))]
     pub bound: bool,
     /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.

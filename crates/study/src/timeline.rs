@@ -31,7 +31,7 @@ impl Default for TimelineConfig {
 }
 
 impl TimelineConfig {
-    /// The nodes of a machine of so many, in rising order.
+    /// The nodes that are shown of a machine of `nodes` nodes, in rising order.
     pub fn nodes(&self, count: u32) -> Vec<u32> {
         let mut nodes = self.nodes.clone().unwrap_or_else(|| (0..count.min(NODES)).collect());
         nodes.sort_unstable();

@@ -210,7 +210,7 @@ fn best(tree: &Tree) -> Option<Origin> {
 
 /// An entry for a dotted path.
 pub fn entry_at(path: &str, origin: Option<Origin>, value: Tree) -> Entry {
-    // No key is anywhere near this deep: what goes on is one key, which nobody knows.
+    // No key is anywhere near this deep: the rest is taken as one key, which is unknown.
     const DEPTH: usize = 16;
     let keys: Vec<&str> = path.splitn(DEPTH, '.').collect();
     let (last, tables) = keys.split_last().expect("a path has a part");
@@ -247,7 +247,7 @@ fn tree_of(value: &DeValue, span: std::ops::Range<usize>, file: &Arc<SourceFile>
     Tree { value, origin: Some(Origin { file: file.clone(), span }) }
 }
 
-/// The override that a `--set key=value` flag asks for. A value that is not TOML is taken as text, so that quotes
+/// The override of a `--set key=value` flag. A value that is not TOML is taken as text, so that quotes
 /// need not be protected from a shell.
 ///
 /// # Errors

@@ -69,7 +69,7 @@ impl Windows {
         Ok(windows)
     }
 
-    /// Windows that fit into a measured part of so many ticks, with a warning.
+    /// Windows that fit into a measured part of `ticks` ticks, with a warning.
     pub fn shortened(&self, measured: u64, ticks_per_second: u64) -> Windows {
         let ticks = (measured / WINDOWS).max(1);
         let us = |ticks: u64| short(ticks as f64 * 1e6 / ticks_per_second as f64);

@@ -20,7 +20,7 @@ pub struct Case {
     pub unit: &'static str,
     /// Threads that it was measured on.
     pub threads: usize,
-    /// What the design asks for, for people.
+    /// The design's budget, for people.
     #[serde(skip)]
     budget: Option<Budget>,
 }

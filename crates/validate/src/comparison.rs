@@ -23,7 +23,7 @@ pub fn in_full(wanted: &str) -> String {
     short.map_or_else(|| wanted.to_owned(), |(short, full)| wanted.replacen(short, full, 1))
 }
 
-/// Judges what is wanted: all, or one paper, table or entry, in full or short. `tell` hears of each table before and after it is run.
+/// Judges what is wanted: all, or one paper, table or entry, in full or short. `tell` is called for each table before and after it is run.
 ///
 /// # Errors
 /// A name that no entry has; what the simulator refuses.
@@ -138,7 +138,7 @@ pub fn apply(entries: &mut Vec<Entry>, finding: &Finding) -> Result<(), Problem>
     Ok(())
 }
 
-/// The comparison as a table, for people; parameters that nobody judged are counted, not shown.
+/// The comparison as a table, for people; parameters that are not judged are counted, not shown.
 pub fn table(entries: &[Entry]) -> String {
     let head = ["entry", "published", "simulated", "difference", "allowed", "unit", "verdict", "note"];
     let rows: Vec<Vec<String>> = entries

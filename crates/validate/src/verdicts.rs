@@ -105,7 +105,7 @@ pub struct Change {
     pub id: String,
     /// What the list has; `None` for an entry that it does not have.
     pub before: Option<Recorded>,
-    /// What this run has; `None` for an entry that is gone.
+    /// What this run has; `None` for an entry that no longer exists.
     pub now: Option<Recorded>,
     /// Whether the verdict is for the worse.
     pub worse: bool,
@@ -245,7 +245,7 @@ fn replaced(text: &str, quick: bool, list: &[Recorded]) -> String {
     new
 }
 
-/// How good a verdict is: one that nobody saw is worse than a failure in sight. The kinds of agreement are no better than one
+/// How good a verdict is: one that was not seen is worse than a failure in sight. The kinds of agreement are no better than one
 /// another: to say that a figure is derived, not predicted, makes nothing worse.
 fn rank(verdict: Option<Verdict>) -> u8 {
     match verdict {
@@ -255,7 +255,7 @@ fn rank(verdict: Option<Verdict>) -> u8 {
     }
 }
 
-/// The entries of a list's papers that belong on it: parameters of the machine that nobody judges do not.
+/// The entries of a list's papers that belong on it: parameters of the machine that are not judged do not.
 fn listed<'a>(before: &'a [Recorded], entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
     let paper = |id: &'a str| id.split('.').next().unwrap_or_default();
     entries

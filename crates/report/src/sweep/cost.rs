@@ -9,7 +9,7 @@ use netloom_study::tree::Tree;
 /// A table: names of its columns, and rows.
 pub type Rows = (Vec<String>, Vec<Vec<String>>);
 
-/// A row for each value of the axis that changes what the network is made of; none where no axis does.
+/// A row for each value of the axis that changes what the network is made of; empty if no axis does.
 pub fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Option<Rows> {
     let facts: Vec<Option<SwitchedFacts>> = outcomes.iter().map(|o| facts(&o.point.study)).collect();
     let made_of = |i: usize| facts[i].as_ref().map(|f| (f.routers, f.links));
@@ -18,7 +18,7 @@ pub fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Option<Rows> {
         let mut all = study.axes[axis].values.iter().filter_map(|value| made_of(first_with(axis, value)?));
         all.next().is_some_and(|first| all.any(|other| other != first))
     })?;
-    // What each carries is told apart by the first of three axes, as the drawings are.
+    // What each carries is listed by the first of three axes, as the drawings are.
     let apart = (study.axes.len() == 3 && axis != 0).then(|| &study.axes[0]);
     let path = &study.axes[axis].path;
     let mut head: Vec<String> =

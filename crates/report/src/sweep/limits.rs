@@ -8,9 +8,9 @@ use netloom_study::result::RunResult;
 use netloom_study::sweep::saturation::{Saturation, found, load_axis, without_load};
 use std::path::Path;
 
-/// Most points that are all told of.
+/// Maximum number of points that are all described.
 const ALL_MAX: usize = 24;
-/// Saturated points that are told of where there are more.
+/// Saturated points that are described where there are more.
 const SATURATED_MAX: usize = 8;
 /// What the sentences of a point are about: what limits it, not how that is spread.
 const ABOUT: [&str; 4] = ["programs", "load", "links", "buffers"];
@@ -19,7 +19,7 @@ const ABOUT: [&str; 4] = ["programs", "load", "links", "buffers"];
 pub(super) struct Limited<'a> {
     /// The point.
     pub outcome: &'a Outcome,
-    /// Why it was chosen; empty where all points are told of.
+    /// Why it was chosen; empty where all points are described.
     pub why: &'static str,
     /// The sentences.
     pub text: String,

@@ -29,7 +29,7 @@ mod where_time_goes;
 pub use netloom_study::sweep::{Halt, Outcome, Point, points};
 pub use table::{columns, failures};
 
-/// Whether a folder holds this very sweep, so that it can be gone on with.
+/// Whether a folder holds this very sweep, so that it can be resumed.
 pub fn holds(folder: &Path, study: &ResolvedStudy) -> bool {
     // Drawings and claims change nothing of the points.
     let is_rest = |rest: &str| rest.is_empty() || [PLOT, CLAIMS].iter().any(|table| rest.starts_with(table));

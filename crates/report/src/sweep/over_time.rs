@@ -18,7 +18,7 @@ pub(super) fn series(outcome: &Outcome, folder: &Path) -> Option<Vec<Series>> {
     read_series(std::fs::File::open(file).ok()?)
 }
 
-/// Curves over time of all points, unless there are more than can be told apart.
+/// Curves over time of all points, unless there are too many to distinguish.
 pub(super) fn plots(outcomes: &[Outcome], folder: &Path) -> Vec<Plot> {
     if outcomes.len() > COLOURS {
         return vec![];

@@ -227,7 +227,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// A bound is drawn if it is no more than so many times what was reached.
+/// A bound is drawn if it is at most this multiple of what was reached.
 const BOUND_MAX: f64 = 1.5;
 
 /// A bound as level lines: from where to where, and how high. Over names it is as wide as a name's place.

@@ -220,7 +220,7 @@ pub(super) fn rows(outcomes: &[Outcome], with_folder: bool) -> (Vec<String>, Vec
     (head, rows)
 }
 
-/// The warnings of all points, each once with the points that it is told of.
+/// The warnings of all points, each once with its points.
 pub(super) fn warnings(outcomes: &[Outcome]) -> Vec<String> {
     let mut all: Vec<(String, Vec<&str>)> = vec![];
     for outcome in outcomes {
@@ -243,7 +243,7 @@ pub(super) fn warnings(outcomes: &[Outcome]) -> Vec<String> {
     all.into_iter().map(line).collect()
 }
 
-/// Points that stalled or failed: their number by how they ended, and the first; none where all can be used.
+/// Points that stalled or failed: their number by how they ended, and the first; `None` if all can be used.
 pub fn failures(outcomes: &[Outcome]) -> Option<String> {
     let of = |ended: Ended| {
         outcomes.iter().filter(move |o| o.result.as_ref().is_some_and(|r| r.simulated.ended == ended))

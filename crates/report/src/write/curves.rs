@@ -28,7 +28,7 @@ pub fn plots(result: &RunResult) -> Vec<Plot> {
         .collect()
 }
 
-/// A curve below this fraction cannot be told from zero.
+/// A curve below this fraction cannot be distinguished from zero.
 const ZERO: f64 = 1e-4;
 
 /// The curves that are not zero throughout, and the names of those that are; `None` if all are.

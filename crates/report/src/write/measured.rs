@@ -17,7 +17,7 @@ pub struct Curve {
     pub published: Vec<(f64, f64)>,
 }
 
-/// The setting that figures are drawn over: the first that is not the same in all rows; none where there is but one point.
+/// The setting that figures are drawn over: the first that is not the same in all rows; `None` if there is one point only.
 pub fn across(table: &MeasuredTable) -> Option<usize> {
     let varies = |column: usize| table.rows.windows(2).any(|rows| rows[0].get(column) != rows[1].get(column));
     (0..table.columns.len()).find(|&column| table.columns[column].is_setting && varies(column))
@@ -98,7 +98,7 @@ pub fn plot(title: &str, label: &str, unit: &str, curves: &[Curve]) -> Plot {
     Plot::of(super::curves::file_name(title), format!("{} by {label}.{beside}", names.join(", ")), chart)
 }
 
-/// From this ratio on values cannot be told apart on a linear axis.
+/// From this ratio on values cannot be distinguished on a linear axis.
 const FAR_APART: f64 = 50.0;
 
 /// The axis of figures: logarithmic where that across is, and they are as far apart.

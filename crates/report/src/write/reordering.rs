@@ -1,4 +1,4 @@
-//! By how much packets arrived out of order: the share of them whose extent is at least so many packets.
+//! By how much packets arrived out of order: the fraction of them with at least a given reordering extent, packets.
 
 use super::Plot;
 use super::chart::{Chart, Curve};

@@ -138,7 +138,7 @@ pub fn text_width(text: &str) -> f64 {
 /// Height of a line of text, px.
 const ROW: f64 = 15.0;
 
-/// A text in lines of so many px, broken between words.
+/// A text in lines of `width` px, broken between words.
 fn wrapped(text: &str, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = vec![];
     for word in text.split_whitespace() {
@@ -227,7 +227,7 @@ impl Frame {
         self.draw_with(svg, 8, 5);
     }
 
-    /// Draws grid, labels, and about so many ticks across and up.
+    /// Draws grid, labels, and about this number of ticks across and up.
     pub fn draw_with(&self, svg: &mut Svg, across: usize, up: usize) {
         for (value, label) in self.y.ticks(up) {
             let (_, y) = self.at(self.x.low, value);

@@ -18,7 +18,7 @@ pub(crate) struct Unit<'a> {
     pub accepted: &'a dyn Fn(&JobCounts, f64) -> f64,
 }
 
-/// The figures of each job over a span, none of which has run alone yet; none where there are no jobs.
+/// The figures of each job over a span, none of which has run alone yet; empty if there are no jobs.
 pub(crate) fn figures<B: RouterBlock<Host: Driver>>(
     study: &ResolvedStudy,
     network: &mut Network<B>,

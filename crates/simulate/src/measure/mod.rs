@@ -41,7 +41,7 @@ pub(crate) struct Span {
     pub to: u64,
 }
 
-/// What is told of every run: how far it went, what arrived, how long it took.
+/// What every run reports: its end, what arrived, how long it took.
 pub(crate) fn common<B: RouterBlock<Host: Driver>>(
     study: &ResolvedStudy,
     network: &mut Network<B>,
@@ -149,7 +149,7 @@ pub(crate) fn host<B: RouterBlock>(
     result.host.version = env!("CARGO_PKG_VERSION").into();
 }
 
-/// Most memory that this process has had, as Linux tells it.
+/// Maximum memory of this process so far, as Linux reports it.
 fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -84,7 +84,7 @@ fn payload(network: &Outline, packets: f64, chunks: f64) -> f64 {
     chunks * f64::from(p.chunk_B) - packets * f64::from(p.header_B + p.software_header_B)
 }
 
-/// Data that a node offers which sends so many packets a tick, bytes per us.
+/// Data that a node offers at this rate of packets per tick, bytes per us.
 fn offered(study: &ResolvedStudy, packets: f64) -> f64 {
     let mean = payload(study.torus(), 1.0, study.study.traffic.packet_chunks.mean_chunks());
     packets * mean / study.micros(1)

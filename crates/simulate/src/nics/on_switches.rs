@@ -23,7 +23,7 @@ pub(super) fn options(study: &ResolvedStudy) -> BuildOptions {
     BuildOptions { seed: s.seed, injection_fifos: 2, window: study.window(), ..BuildOptions::default() }
 }
 
-/// Runs programs of so many processes a node to their end; `measured` makes a table of what they noted.
+/// Runs programs of `processes` processes per node to their end; `measured` makes a table of what they noted.
 pub(super) fn run(
     study: &ResolvedStudy,
     built: Result<TiledNetwork<SwitchedHosts>, ConfigError>,

@@ -191,7 +191,7 @@ mod tests {
         assert!(turns(&waves(40.0)) >= 3.0 && swing(&waves(40.0)) > 0.5);
         assert!(turns(&waves(5.0)) == 0.0 && swing(&waves(5.0)) < 0.12);
         assert!(turns(&falls(3.0)) == 0.0 && turns(&[100.0; 60]) == 0.0);
-        // One fall that goes on is no wave.
+        // A single fall is no wave.
         assert!(turns(&(0..90).map(|i| 200.0 - f64::from(i)).collect::<Vec<_>>()) == 0.0);
     }
 

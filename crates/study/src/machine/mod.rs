@@ -87,7 +87,7 @@ impl FamilyEntry {
 /// All families. Whoever adds one adds a line here and a value of [`Family`].
 pub const FAMILIES: &[FamilyEntry] = &[torus::TORUS, torus::QUEUED_TORUS, switched::TILED];
 
-/// What every kind of machine says of itself. The folders below implement it, and everything else asks through it.
+/// What every kind of machine provides. The folders below implement it, and everything else uses it.
 trait MachineKind {
     /// What every machine's file has.
     fn common(&self) -> Common<'_>;
@@ -284,7 +284,7 @@ impl Machine {
         self.kind().memory(study)
     }
 
-    /// What becomes of the cables between its groups when it is made another machine; none where there are no bundles of cables.
+    /// The cables between its groups that stay, go and are new when it becomes another machine; `None` without bundles of cables.
     pub fn cables_when(&self, after: &Machine) -> Option<CableFacts> {
         let of = |m: &Machine| match &m.switched()?.topology {
             SwitchedTopology::Dragonfly(d) if d.cabling == Cabling::Bundles => Some(d.clone()),

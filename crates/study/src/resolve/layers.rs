@@ -120,7 +120,7 @@ fn changed_machine(
     Ok(tree)
 }
 
-/// How many nodes a study asks for, and where it does.
+/// The number of nodes that a study sets, and where it does.
 fn nodes_of(study: &Tree) -> Option<(u32, &Tree)> {
     let value = study.get("nodes")?;
     match value.value {

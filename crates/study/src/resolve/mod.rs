@@ -141,7 +141,7 @@ impl ResolvedStudy {
         study
     }
 
-    /// The same study with measuring windows that fit into a run of so many ticks.
+    /// The same study with measuring windows that fit into a run of `ticks` ticks.
     pub fn in_windows_for(&self, ticks: u64) -> ResolvedStudy {
         let windows = self.windows.shortened(ticks, self.machine.ticks_per_second());
         ResolvedStudy { windows, ..self.clone() }

@@ -21,7 +21,7 @@ pub struct JobFigures {
     pub packets: u64,
     /// The unit of `offered` and `accepted`.
     pub unit: String,
-    /// What its nodes offered; none where it was as much as the network took, and of programs.
+    /// What its nodes offered; `None` for programs, and if nodes offer as much as the network accepts.
     pub offered: Option<f64>,
     /// What arrived.
     pub accepted: f64,

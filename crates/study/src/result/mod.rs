@@ -282,7 +282,7 @@ pub struct Totals {
 }
 
 /// Link utilization: fractions of the raw rate. Utilization is the time spent sending, to the tick; what it is spent on is
-/// told by the packets that began in the span, so the parts may add up to a packet more or less on each link.
+/// counted by the packets that began in the span, so the parts may add up to a packet more or less on each link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkSummary {
     /// Links that work, each direction counted.
@@ -518,7 +518,7 @@ pub struct Host {
     pub simulated_us_per_s: f64,
     /// Memory of the simulated machine, bytes a node.
     pub bytes_per_node: f64,
-    /// Most memory that the program has had so far, bytes, where the system tells.
+    /// Maximum memory of the program so far, bytes, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
     /// Version of Netloom.
@@ -530,7 +530,7 @@ pub const TO_IO: u8 = 10;
 /// See [`TO_IO`].
 pub const FROM_IO: u8 = 11;
 
-/// Node and direction under which a link is told of: of an IO link its exit node.
+/// Node and direction under which a link is reported: for an IO link its exit node.
 pub fn sender(torus: &Torus, node: u32, port: usize) -> (u32, u8) {
     match torus.link(node, port) {
         Some((exit, _)) if torus.is_io_node(node) => (exit, FROM_IO),

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(non_snake_case)]
 pub struct SwitchedFigures {
-    /// Flits that nodes offered in a tick, of requests; none where it was as many as went.
+    /// Flits of requests that nodes offered per tick; `None` if nodes offer as much as the network accepts.
     pub offered_flits_per_tick: Option<f64>,
     /// Flits that arrived in a tick, of requests and responses.
     pub accepted_flits_per_tick: f64,
-    /// Flits that nodes can send in a tick until the first link is full, where that was asked for and can be told. Where not all links are
+    /// Flits that nodes can send in a tick until the first link is full, where that was requested and is known. Where not all links are
     /// loaded alike, the mean over all nodes may come out above it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_flits_per_tick: Option<f64>,

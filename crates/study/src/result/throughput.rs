@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Throughput {
     /// The unit, per node: `MB/s` of payload on tori, `flits/tick` on machines of switches.
     pub unit: String,
-    /// What nodes offer; none where they always have another packet.
+    /// What nodes offer; `None` if they always have another packet.
     pub offered: Option<f64>,
     /// What arrives; where packets are answered, of the requests.
     pub accepted: f64,

@@ -14,7 +14,7 @@ const SIDE: u64 = 8;
 /// Most dead nodes that the paper speaks of.
 const MOST: usize = 3;
 
-/// Dead nodes anywhere in a cube of so many nodes a side, no two of them on one line.
+/// Dead nodes anywhere in a cube of `side` nodes per side, no two of them on one line.
 fn dead_nodes(stream: &mut Stream, cube: u64) -> Vec<[u64; 3]> {
     let mut dead: Vec<[u64; 3]> = vec![];
     while dead.len() < MOST {

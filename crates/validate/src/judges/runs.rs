@@ -46,7 +46,7 @@ impl StudyFile {
             let paths = || study.axes.iter().map(|a| a.path.clone());
             points(&study)?.into_iter().map(|p| (paths().zip(p.values).collect(), p.study)).collect()
         };
-        // In what it is told of, its name is enough.
+        // Its name is enough in the report.
         let name = Path::new(name).file_stem().map_or(name.into(), |stem| stem.to_string_lossy());
         Ok(StudyFile { name: name.into(), points, claims })
     }

@@ -43,7 +43,7 @@ fn figures<const N: usize>(at: &str, note: &str, columns: [(&str, f64, Evidence)
     columns.map(figure).into()
 }
 
-/// The built-in machine, of so many groups and cables between each two.
+/// The built-in machine with this number of groups, and of cables between each two.
 fn machine(groups: u32, cables: u32) -> Result<(SwitchedMachine, DragonflyConfig), Problem> {
     let sets = [format!("topology.groups={groups}"), format!("topology.cables={cables}")];
     match load_machine("xc", &sets)? {
@@ -55,12 +55,12 @@ fn machine(groups: u32, cables: u32) -> Result<(SwitchedMachine, DragonflyConfig
     }
 }
 
-/// The most cables that each two of so many groups can have.
+/// The maximum number of cables between each two of `groups` groups.
 fn full(groups: u32) -> Result<u32, Problem> {
     Ok(Packaging::new(&machine(groups, 1)?.1).cables_per_pair_max)
 }
 
-/// A number as it is printed, with so many decimals.
+/// A number as it is printed, with this number of decimals.
 fn printed(value: f64, decimals: i32) -> f64 {
     let scale = 10f64.powi(decimals);
     (value * scale).round() / scale
@@ -331,7 +331,7 @@ const CRC_BITS: i32 = 20;
 /// distance over 480 are usual)**.
 const DISTANCE: i32 = 4;
 
-/// Years between two errors that nobody sees, in a system of 25,000 nodes with one wrong bit in 10^7.
+/// Years between two undetected errors, in a system of 25,000 nodes with one wrong bit in 10^7.
 ///
 /// A set of ten flits is 480 bits with its CRC of 20. A CRC of distance 4 sees up to three wrong bits. Four or more, of which four are by far
 /// the likeliest (480 bits of which four are wrong: C(480, 4) p^4 = 2.18e-19), it misses with a probability of 2^-20. So a set is

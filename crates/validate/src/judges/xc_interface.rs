@@ -105,7 +105,7 @@ fn host_interface(bench: &Bench) -> Result<Vec<Finding>, Problem> {
     let ticks_per_s = switched.ticks_per_second as f64;
     let raw = 4.0 * ticks_per_s * 1e6 / aries.pcie.dword_microticks as f64 / 1e9;
     let both = first(&rows(bench, BANDWIDTH, &["workload.both_ways=true"])?) / 2.0;
-    // Four NICs' bulk data with its headers and responses, over a port of so many flits.
+    // Four NICs' bulk data with its headers and responses, over a port of this rate.
     let p = &switched.packet;
     let flits = f64::from(p.request_flits(p.data_max_B) + p.response_flits(0)) / f64::from(p.data_max_B);
     let port = ticks_per_s * 1e3 / f64::from(switched.link["green"].flit_milliticks) / 1e9;

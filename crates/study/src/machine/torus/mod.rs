@@ -93,7 +93,7 @@ pub struct TorusMachine<R = Routers> {
 }
 
 impl<R> TorusMachine<R> {
-    /// The same machine with its routers told another way.
+    /// The same machine with its routers described in another form.
     fn with_routers<S>(self, tell: impl FnOnce(R) -> S) -> TorusMachine<S> {
         TorusMachine {
             name: self.name,
