@@ -64,8 +64,8 @@ def test_tables_are_frames(result: netloom.Result) -> None:
 
 
 def test_figures_are_drawn_inline(result: netloom.Result, tmp_path: Path) -> None:
-    assert {"latency", "throughput", "links-x"} <= set(result.figures)
-    figure = result.figure("latency")
+    assert {"latency", "latency-of-packets", "throughput", "links-x"} <= set(result.figures)
+    figure = result.figure("latency-of-packets")
     assert ElementTree.fromstring(figure._repr_svg_()).tag.endswith("svg")
     assert figure.caption.startswith("network latency")
     figure.save(tmp_path / "latency.svg")
