@@ -69,7 +69,7 @@ pub(crate) fn simulated(all: &[Rounding], out: &mut dyn Write) -> std::io::Resul
     let width = all.iter().map(|rounding| rounding.key.len()).max().unwrap_or_default();
     writeln!(out, "  {:<width$}  {:>12}  {:>12}  {:>7}  simulated", "key", "file", "used", "off by")?;
     all.iter().try_for_each(|rounding| {
-        let Rounding { key, written, unit, simulated, simulated_as, used } = rounding;
+        let Rounding { key, written, unit, simulated, simulated_as, used, .. } = rounding;
         let [written, used] = [written, used].map(|value| format!("{} {unit}", plain(*value)));
         let off = if rounding.error().abs() < 5e-5 {
             String::new()

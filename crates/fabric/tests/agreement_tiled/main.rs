@@ -111,9 +111,12 @@ fn switches_of_a_fat_tree_agree() {
         SwitchedTopology::FatTree(FatTreeConfig { down: vec![4, 4], up: vec![1], link_classes: vec![] });
     config.link.clear();
     config.link.insert("up-1".into(), LinkClass { latency_ticks: 40, flit_milliticks: 1000 });
-    (config.router.rows, config.router.columns) = (3, 3);
-    for interval in [200.0, 0.0] {
-        compare(&config, 120, interval);
+    // With six tiles, nodes of leaves have tiles that are for links at the switches above.
+    for (rows, columns) in [(3, 3), (2, 3)] {
+        (config.router.rows, config.router.columns) = (rows, columns);
+        for interval in [200.0, 0.0] {
+            compare(&config, 120, interval);
+        }
     }
 }
 

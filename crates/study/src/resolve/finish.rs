@@ -73,7 +73,8 @@ const COARSE: f64 = 0.01;
 /// What is simulated quite differently from what the machine's file says.
 fn coarse(machine: &Tree) -> Vec<String> {
     let coarse = roundings(machine).into_iter().filter(|rounding| rounding.error().abs() >= COARSE);
-    coarse.map(|rounding| format!("{}; a faster clock_MHz has finer steps", rounding.sentence())).collect()
+    let advice = |finer| if finer { "; a faster clock_MHz has finer steps" } else { "" };
+    coarse.map(|rounding| rounding.sentence() + advice(rounding.is_finer_by_clock)).collect()
 }
 
 /// Refuses a run that would never end, and traffic settings that a workload of programs has no use for.

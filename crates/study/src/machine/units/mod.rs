@@ -153,6 +153,15 @@ impl Rule {
         }
     }
 
+    /// Whether a faster clock has finer steps: it has none for sizes, and coarser ones for what is counted per cycle.
+    fn is_finer_by_clock(&self, base: Base) -> bool {
+        let faster = Base { ticks_per_second: 2.0 * base.ticks_per_second, ..base };
+        match self.relation {
+            Relation::Times(factor) => factor(faster) < factor(base),
+            Relation::Over(_) => true,
+        }
+    }
+
     /// The whole number nearest to a value in the simulator's unit, or the one below it.
     fn whole(&self, engine: f64) -> f64 {
         // Factors such as 1/3 leave the last bits of a whole number wrong.
@@ -186,6 +195,14 @@ mod tests {
         for engine in ["request_header_flits", "set_flits", "flit_bits", "vc_B", "attempts_max"] {
             assert_eq!(name_in_file(engine), None);
         }
+    }
+
+    #[test]
+    fn a_faster_clock_has_finer_steps_of_times_only() {
+        let base = Base { ticks_per_second: 1e9, flit_B: 8.0, chunk_B: 32.0 };
+        let finer = |name| rule_of(name).expect(name).is_finer_by_clock(base);
+        assert!(finer("latency_ticks") && finer("ticks_per_byte") && finer("flit_milliticks"));
+        assert!(!finer("input_flits") && !finer("chunks_max") && !finer("bus_flits_per_tick"));
     }
 
     #[test]

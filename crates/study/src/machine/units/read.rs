@@ -63,6 +63,8 @@ pub struct Rounding {
     pub simulated_as: String,
     /// The simulator's value in the unit of the file.
     pub used: f64,
+    /// Whether a faster clock rounds it less.
+    pub is_finer_by_clock: bool,
 }
 
 impl Rounding {
@@ -73,7 +75,7 @@ impl Rounding {
 
     /// The rounding in one sentence.
     pub fn sentence(&self) -> String {
-        let Rounding { key, written, unit, simulated, simulated_as, used } = self;
+        let Rounding { key, written, unit, simulated, simulated_as, used, .. } = self;
         format!(
             "{key} = {} {unit} is simulated as {} {unit} ({:+.1}%): {simulated_as} = {simulated}",
             plain(*written),
@@ -198,8 +200,11 @@ impl Reader<'_> {
                 super::Relation::Times(_) => format!("at least {} {unit}, the smallest step", plain(least)),
                 super::Relation::Over(_) => format!("more than 0 and at most {} {unit}", plain(least)),
             };
-            let help = "a finer step needs a faster clock: raise `clock_MHz`";
-            return Err(refuse("a value that cannot be simulated", &expected).help(help));
+            let problem = refuse("a value that cannot be simulated", &expected);
+            return Err(match quantity.rule.is_finer_by_clock(self.base) {
+                true => problem.help("a finer step needs a faster clock: raise `clock_MHz`"),
+                false => problem,
+            });
         }
         let used = quantity.rule.in_file(simulated, self.base);
         // The last digits of a conversion are noise.
@@ -211,6 +216,7 @@ impl Reader<'_> {
             simulated,
             simulated_as: quantity.engine.clone(),
             used,
+            is_finer_by_clock: quantity.rule.is_finer_by_clock(self.base),
         });
         let value = match quantity.is_whole {
             true => Value::Integer(simulated as i64),
