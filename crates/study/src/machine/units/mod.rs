@@ -198,6 +198,12 @@ mod tests {
     }
 
     #[test]
+    fn room_rounds_down_and_times_to_the_nearest() {
+        assert_eq!(rule_of("chunks_max").expect("a size").whole(15.6), 15.0);
+        assert_eq!(rule_of("latency_ticks").expect("a time").whole(15.6), 16.0);
+    }
+
+    #[test]
     fn a_faster_clock_has_finer_steps_of_times_only() {
         let base = Base { ticks_per_second: 1e9, flit_B: 8.0, chunk_B: 32.0 };
         let finer = |name| rule_of(name).expect(name).is_finer_by_clock(base);
