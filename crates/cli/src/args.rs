@@ -124,8 +124,8 @@ pub enum Command {
         /// Smaller machines and shorter runs
         #[arg(long)]
         quick: bool,
-        /// Compare the verdicts with a list of them: the status is 1 if one is worse or a figure differs, not if
-        /// one fails
+        /// Compare the verdicts with a list of them: the status is 1 if one is worse or a figure differs, not
+        /// if one fails
         #[arg(long, value_name = "FILE")]
         against: Option<PathBuf>,
         /// Write the verdicts and figures into a list of them
@@ -307,7 +307,8 @@ pub struct RunArgs {
     /// Run even if the estimated memory exceeds what is available
     #[arg(long)]
     pub force_memory: bool,
-    /// Write a timeline of some nodes into this file, for ui.perfetto.dev; `netloom help keys timeline` has its keys
+    /// Write a timeline of some nodes into this file, for ui.perfetto.dev; `netloom help keys timeline` has
+    /// its keys
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
 }

@@ -264,7 +264,8 @@ pub struct Link {
     /// Probability that a bit on a fibre of an optical link, one that leaves a midplane, is wrong.
     #[serde(default, skip_serializing_if = "is_no_rate")]
     pub fibre_error_rate: f64,
-    /// Errors of a fibre that software bears: after one more the spare takes its place. If omitted: any number.
+    /// Errors of a fibre that software bears: after one more the spare takes its place. If omitted: any
+    /// number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fibre_errors_max: Option<u64>,
     /// Faults of single links.

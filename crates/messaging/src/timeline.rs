@@ -1,4 +1,5 @@
-//! What a rank did when, for those who ask for it: the steps of its program, the messages that it sent, and those that it received.
+//! What a rank did when, for those who ask for it: the steps of its program, the messages that it sent, and
+//! those that it received.
 
 use crate::rank::Awaited;
 use netloom_node::time::Microticks;
@@ -42,8 +43,8 @@ pub struct Step {
     pub activity: Activity,
 }
 
-/// One end of a message: a call that sends, or a receive that completes. The n-th message from one rank to another has the same number at
-/// both ends.
+/// One end of a message: a call that sends, or a receive that completes. The n-th message from one rank to
+/// another has the same number at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageEnd {
     /// Of a send, when the call began; of a receive, when the message met it.
@@ -97,7 +98,8 @@ impl RankTimeline {
         is_room
     }
 
-    /// A step has ended. Steps that take no time are left out; a wait goes on where the last step was one for the same message.
+    /// A step has ended. Steps that take no time are left out; a wait goes on where the last step was one for
+    /// the same message.
     pub(crate) fn step(&mut self, from: Microticks, to: Microticks, activity: Activity) {
         if from == to {
             return;
@@ -117,7 +119,8 @@ impl RankTimeline {
         }
     }
 
-    /// Why the waits since the last message took as long as they did: first for the partner, then for the wire and queues.
+    /// Why the waits since the last message took as long as they did: first for the partner, then for the
+    /// wire and queues.
     pub(crate) fn waited(&mut self, mut partner: Microticks, wire: Microticks, queueing: Microticks) {
         let under_way = wire + queueing;
         for place in self.open_waits.drain(..) {

@@ -7,7 +7,8 @@ use netloom_study::run::threads_here;
 use netloom_validate::judges::{Bench, judges};
 use pyo3::prelude::*;
 
-/// Compares published figures with simulated ones: the entries as JSON, and the exception that stopped it, if one did. `what` is a paper, a table or an entry; all if omitted.
+/// Compares published figures with simulated ones: the entries as JSON, and the exception that stopped it, if
+/// one did. `what` is a paper, a table or an entry; all if omitted.
 #[pyfunction]
 #[pyo3(signature = (what, quick, threads, progress))]
 pub fn validate(

@@ -128,7 +128,8 @@ fn tables_read_back() {
     assert_eq!(write::tables::read_series(other), None, "another table");
 }
 
-/// A page is one file: its charts have their data and their library inside, and the drawings that are seen without scripts.
+/// A page is one file: its charts have their data and their library inside, and the drawings that are seen
+/// without scripts.
 #[test]
 fn a_page_needs_no_other_file() {
     let (study, folder) = (small(), tempfile::tempdir().unwrap());

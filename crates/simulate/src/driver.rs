@@ -23,7 +23,8 @@ pub(crate) trait Driver {
         &[]
     }
 
-    /// Whether its part of the run is over although traffic would continue: the programs beside the traffic have ended.
+    /// Whether its part of the run is over although traffic would continue: the programs beside the traffic
+    /// have ended.
     fn is_over(&self) -> bool {
         false
     }

@@ -1,5 +1,6 @@
-//! All hosts that a family of networks is run with, as one type: its routers are compiled once, not once for each host, which took half of
-//! the time that the whole command took to build. A block checks which host it has at each packet that enters or leaves, not at each hop.
+//! All hosts that a family of networks is run with, as one type: its routers are compiled once, not once for
+//! each host, which took half of the time that the whole command took to build. A block checks which host it
+//! has at each packet that enters or leaves, not at each hop.
 
 use super::driver::Driver;
 use super::observed::{Arrived, Observed, Scope};

@@ -14,8 +14,8 @@ pub(super) fn of(study: &ResolvedStudy) -> Option<&JobsConfig> {
     }
 }
 
-/// Runs a study and, if it requires that, each of its jobs alone, whose figures are put beside those among the others. `run` runs all
-/// jobs, or only one of them.
+/// Runs a study and, if it requires that, each of its jobs alone, whose figures are put beside those among
+/// the others. `run` runs all jobs, or only one of them.
 pub(super) fn each_alone(
     study: &ResolvedStudy,
     run: impl Fn(&ResolvedStudy, Option<usize>) -> Result<RunResult, Problem>,

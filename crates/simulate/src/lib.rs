@@ -1,4 +1,5 @@
-//! A study simulated: its machine and workload built, run window by window to the end that the study sets, and measured.
+//! A study simulated: its machine and workload built, run window by window to the end that the study sets,
+//! and measured.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Hosts whose packets are noted for a timeline. They are put around others only in runs that are asked for one.
+//! Hosts whose packets are noted for a timeline. They are put around others only in runs that are asked for
+//! one.
 
 use super::driver::Driver;
 use super::processes::Processes;

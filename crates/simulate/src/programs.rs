@@ -82,8 +82,8 @@ pub(super) struct OnTorus<'a> {
 }
 
 impl OnTorus<'_> {
-    /// Runs nodes, which `host` makes with the given number of injection FIFOs, to the end of their programs; on routers of this family,
-    /// which are the machine's.
+    /// Runs nodes, which `host` makes with the given number of injection FIFOs, to the end of their programs;
+    /// on routers of this family, which are the machine's.
     pub fn run<F: RouterFamily<Hosts: From<P> + From<Beside<P, FifoTraffic>>>, P>(
         &self,
         family: &F,

@@ -1,5 +1,6 @@
-//! Whether the messages of programs have a route around dead nodes and links. Synthetic traffic checks before it sends and skips
-//! nodes that it cannot reach; a program cannot continue without its message, so a study with a message without a route is refused.
+//! Whether the messages of programs have a route around dead nodes and links. Synthetic traffic checks before
+//! it sends and skips nodes that it cannot reach; a program cannot continue without its message, so a study
+//! with a message without a route is refused.
 
 use netloom_fabric::config::ConfigError;
 use netloom_fabric::topology::torus::Torus;

@@ -15,7 +15,8 @@ fn a_file_that_is_not_there() {
     assert!(problem.contains("study.toml:6:8") && problem.contains("none.goal"), "{problem}");
 }
 
-/// Programs with messages that have no way round what is dead: refused when they are built, not in the middle of the run.
+/// Programs with messages that have no way round what is dead: refused when they are built, not in the middle
+/// of the run.
 #[test]
 fn programs_out_of_reach() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The network interfaces that programs are written for: the kind of those programs, the machines that have the interface, and the
-//! memory of a node that runs one.
+//! The network interfaces that programs are written for: the kind of those programs, the machines that have
+//! the interface, and the memory of a node that runs one.
 
 use crate::machine::Machine;
 use netloom_workload::config::Runs;
@@ -20,7 +20,8 @@ struct Interface {
     memory: NodeMemory,
 }
 
-/// All of them. What runs their programs is in the crate `netloom-simulate`, in a list of its own. A new one is added to both.
+/// All of them. What runs their programs is in the crate `netloom-simulate`, in a list of its own. A new one
+/// is added to both.
 const INTERFACES: [Interface; 3] = [
     Interface {
         kind: "spi",

@@ -11,7 +11,8 @@ pub fn half_width_95(values: &[f64]) -> Option<f64> {
     Some(student(n - 1) * (variance / n as f64).sqrt())
 }
 
-/// The 97.5% point of Student's t: from a table up to four degrees of freedom, from there on by Cornish and Fisher's expansion, exact to 1%.
+/// The 97.5% point of Student's t: from a table up to four degrees of freedom, from there on by Cornish and
+/// Fisher's expansion, exact to 1%.
 ///
 /// # Panics
 /// For no degrees of freedom.

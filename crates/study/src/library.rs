@@ -8,7 +8,8 @@ pub const STUDIES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/studies
 /// The study that runs when none is named.
 pub const MAIN: &str = "all-to-all";
 
-/// The text of a study, by its name. A path is no name: where a file of one's own is missing, no other study may run in its place.
+/// The text of a study, by its name. A path is no name: where a file of one's own is missing, no other study
+/// may run in its place.
 pub fn text_of(name: &str) -> Option<(&'static str, &'static str)> {
     STUDIES.iter().find(|(known, _)| *known == name).copied()
 }

@@ -22,7 +22,8 @@ pub fn short(x: f64) -> String {
     }
 }
 
-/// A number with six digits at most, as it may stand in a file: nothing sets its thousands apart, no zeros end it.
+/// A number with six digits at most, as it may stand in a file: nothing sets its thousands apart, no zeros
+/// end it.
 pub fn plain(x: f64) -> String {
     let decimals = 5_usize.saturating_sub(x.abs().max(1.0).log10() as usize);
     let text = format!("{x:.decimals$}");

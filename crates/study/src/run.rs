@@ -1,4 +1,5 @@
-//! Running a study: what a simulator must offer, who receives its progress, and whether a result meets the expectations.
+//! Running a study: what a simulator must offer, who receives its progress, and whether a result meets the
+//! expectations.
 
 use crate::diagnose::Problem;
 use crate::resolve::ResolvedStudy;

@@ -20,8 +20,8 @@ use std::fmt;
 pub struct Study {
     /// Short name, also of the folder of results.
     pub name: String,
-    /// A line for people; the name if omitted. `{dims}` and `{nodes}` stand for the machine's size, so that the
-    /// line stays true when that is changed.
+    /// A line for people; the name if omitted. `{dims}` and `{nodes}` stand for the machine's size, so that
+    /// the line stays true when that is changed.
     #[serde(default)]
     pub title: String,
     /// What it is about.
@@ -85,7 +85,8 @@ struct SweepTables {
     /// What the figures of the sweep are drawn over.
     #[serde(skip_serializing_if = "Option::is_none")]
     plot: Option<PlotConfig>,
-    /// A search for the load at which the network is saturated, for every combination of the other swept keys.
+    /// A search for the load at which the network is saturated, for every combination of the other swept
+    /// keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     saturation: Option<SaturationConfig>,
 }
@@ -189,7 +190,8 @@ pub struct MeasureConfig {
     /// Whether it is counted by how much packets arrive out of order (machines of switches; takes time and memory).
     #[schemars(extend("x-families" = ["tiled"]))]
     pub reordering: bool,
-    /// Whether the rate at which the first link is full is reported, where routing does not follow loads (machines of switches; takes time).
+    /// Whether the rate at which the first link is full is reported, where routing does not follow loads
+    /// (machines of switches; takes time).
     #[schemars(extend("x-families" = ["tiled"]))]
     pub bound: bool,
     /// Whether the machine's own performance counters are on (Blue Gene/Q), and what they say is reported.

@@ -101,7 +101,8 @@ pub fn short_names(paths: &[&str]) -> Vec<String> {
 fn folder_name(text: &str, index: usize) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || "._-=,".contains(c) { c } else { '_' };
     let name: String = text.chars().map(keep).collect();
-    // Values that differ only in what a file name cannot hold, or are too long for one, differ in their number.
+    // Values that differ only in what a file name cannot hold, or are too long for one, differ in their
+    // number.
     if name.len() > 120 || name != text.replace(['[', ']', ' '], "_") {
         format!("{}-{index}", &name[..name.len().min(100)])
     } else {
@@ -172,8 +173,8 @@ impl Store for NoStore {
     }
 }
 
-/// Runs the points of a sweep, and those of its search for saturation if it has one, but for points whose results are stored. The results come back also
-/// where something went wrong.
+/// Runs the points of a sweep, and those of its search for saturation if it has one, but for points whose
+/// results are stored. The results come back also where something went wrong.
 ///
 /// # Errors
 /// A load of the search that does not fit.

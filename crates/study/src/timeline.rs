@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Nodes of a timeline if a study names none.
 const NODES: u32 = 8;
 
-/// A timeline of what some nodes do: the steps of their programs, their messages, and their packets. It is written as `timeline.json`.
+/// A timeline of what some nodes do: the steps of their programs, their messages, and their packets. It is
+/// written as `timeline.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimelineConfig {

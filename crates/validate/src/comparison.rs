@@ -23,7 +23,8 @@ pub fn in_full(wanted: &str) -> String {
     short.map_or_else(|| wanted.to_owned(), |(short, full)| wanted.replacen(short, full, 1))
 }
 
-/// Judges what is wanted: all, or one paper, table or entry, in full or short. `tell` is called for each table before and after it is run.
+/// Judges what is wanted: all, or one paper, table or entry, in full or short. `tell` is called for each
+/// table before and after it is run.
 ///
 /// # Errors
 /// A name that no entry has; what the simulator refuses.

@@ -245,8 +245,8 @@ fn replaced(text: &str, quick: bool, list: &[Recorded]) -> String {
     new
 }
 
-/// How good a verdict is: one that was not seen is worse than a failure in sight. The kinds of agreement are no better than one
-/// another: to say that a figure is derived, not predicted, makes nothing worse.
+/// How good a verdict is: one that was not seen is worse than a failure in sight. The kinds of agreement are
+/// no better than one another: to say that a figure is derived, not predicted, makes nothing worse.
 fn rank(verdict: Option<Verdict>) -> u8 {
     match verdict {
         None | Some(Verdict::NotRun) => 0,

@@ -1,5 +1,6 @@
-//! The commands that the guide quotes are run, page by page, and their quoted output is compared with what they print. What the comments
-//! in the pages mean is in `CONTRIBUTING.md`. With `NETLOOM_UPDATE` set the quoted output is written anew.
+//! The commands that the guide quotes are run, page by page, and their quoted output is compared with what
+//! they print. What the comments in the pages mean is in `CONTRIBUTING.md`. With `NETLOOM_UPDATE` set the
+//! quoted output is written anew.
 
 mod links;
 mod page;

@@ -1,8 +1,8 @@
 //! Output as a page quotes it, shortened, compared with what a command prints.
 //!
-//! A line of `...` stands for any lines, ` ...` within a line for anything. Lines between two of `...` follow each other in the output.
-//! What is left out before the first and after the last needs no `...`. Where a line of a table has ` ...`, its other lines may lack columns
-//! too.
+//! A line of `...` stands for any lines, ` ...` within a line for anything. Lines between two of `...` follow
+//! each other in the output. What is left out before the first and after the last needs no `...`. Where a
+//! line of a table has ` ...`, its other lines may lack columns too.
 
 /// What came of a comparison.
 pub struct Compared {

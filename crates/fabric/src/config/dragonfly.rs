@@ -77,8 +77,9 @@ pub struct DragonflyConfig {
     /// How it is cooled: with bundles only. If omitted: by water.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cooling: Option<Cooling>,
-    /// Names of the links of each class, for `[link.*]` and for results: one for each dimension of a group, and one for
-    /// global links. If omitted: `local` and `global`, or `row`, `column` and `global` where groups have two dimensions.
+    /// Names of the links of each class, for `[link.*]` and for results: one for each dimension of a group,
+    /// and one for global links. If omitted: `local` and `global`, or `row`, `column` and `global` where
+    /// groups have two dimensions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_classes: Vec<String>,
 }

@@ -16,14 +16,15 @@ pub struct FatTreeConfig {
     pub down: Vec<u32>,
     /// Parents of a switch of each level but the top.
     pub up: Vec<u32>,
-    /// Names of the links of each class, for `[link.*]` and for results: one for each level but the leaves', from the leaves up.
-    /// If omitted: `up-1`, `up-2` and so on.
+    /// Names of the links of each class, for `[link.*]` and for results: one for each level but the leaves',
+    /// from the leaves up. If omitted: `up-1`, `up-2` and so on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_classes: Vec<String>,
 }
 
 impl FatTreeConfig {
-    /// Names of the classes of links: `up-1` between leaves and the level above, and so on, if the machine has no others.
+    /// Names of the classes of links: `up-1` between leaves and the level above, and so on, if the machine
+    /// has no others.
     pub fn classes(&self) -> Vec<String> {
         let usual: Vec<String> = (1..self.down.len()).map(|level| format!("up-{level}")).collect();
         class_names(&self.link_classes, &usual)

@@ -19,8 +19,8 @@ pub struct RouterTorusConfig {
     /// Links between two neighbours, a value for each dimension. Empty: one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links_per_neighbour: Vec<u32>,
-    /// Names of the links of each class, for `[link.*]` and for results: one for each dimension. If omitted: `x`, `y`
-    /// and so on.
+    /// Names of the links of each class, for `[link.*]` and for results: one for each dimension. If omitted:
+    /// `x`, `y` and so on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_classes: Vec<String>,
 }

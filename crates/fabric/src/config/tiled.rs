@@ -371,8 +371,8 @@ impl TiledConfig {
         }
     }
 
-    /// Where the processor tiles of a router that has nodes begin: behind the tiles of as many links as any router has if the matrix
-    /// has room for both, otherwise as far ahead as the router's own links allow.
+    /// Where the processor tiles of a router that has nodes begin: behind the tiles of as many links as any
+    /// router has if the matrix has room for both, otherwise as far ahead as the router's own links allow.
     pub fn ports_beside_nodes(&self, wiring: &Wiring) -> usize {
         let r = &self.router;
         let nodes =

@@ -52,7 +52,8 @@ fn what_passes_the_top_is_what_the_taper_leaves() {
 
 #[test]
 fn links_and_nodes_of_a_leaf_share_its_ports() {
-    // Leaves have two links and four nodes, switches above them six links: six tiles are enough, five are not.
+    // Leaves have two links and four nodes, switches above them six links: six tiles are enough, five are
+    // not.
     let mut config = tree(&[4, 6], &[2]);
     (config.router.rows, config.router.columns) = (2, 3);
     assert_eq!(config.check(), Ok(()));

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use netloom_node::time::Microticks;
 
-/// The NIC, its host interface, and what cores need to use it. Here what sets a rate is in millionths of a tick, so
-/// that a cycle of 800 MHz beside a router of 875 MHz is exact.
+/// The NIC, its host interface, and what cores need to use it. Here what sets a rate is in millionths of a
+/// tick, so that a cycle of 800 MHz beside a router of 875 MHz is exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(non_snake_case)]

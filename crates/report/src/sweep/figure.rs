@@ -13,7 +13,8 @@ pub(super) struct Figure<'a> {
     pub unit: &'a str,
     /// Brings the column's values to the unit.
     pub factor: f64,
-    /// The drawing ends at this multiple of the minimum: latencies beyond saturation only reflect the length of the run.
+    /// The drawing ends at this multiple of the minimum: latencies beyond saturation only reflect the length
+    /// of the run.
     pub ends_at: f64,
     /// The column of what it cannot be above, where that is known, in the same unit.
     pub bound: Option<&'a str>,

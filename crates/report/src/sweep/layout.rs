@@ -1,4 +1,5 @@
-//! Which parameters of a sweep go across its figures, tell curves apart, and have panels: as `[sweep.plot]` says, or chosen.
+//! Which parameters of a sweep go across its figures, tell curves apart, and have panels: as `[sweep.plot]`
+//! says, or chosen.
 
 use netloom_study::resolve::{Axis, PlotConfig, ResolvedStudy, axis_named};
 use netloom_study::sweep::saturation::load_axis;
@@ -21,8 +22,9 @@ pub(super) fn is_numeric(axis: &Axis) -> bool {
 }
 
 impl Layout {
-    /// That of a sweep's figures; runs that differ in nothing but their seed count as one, unless the seed is asked for or swept alone.
-    /// `without` is a parameter that the figures do not depend on. `None` where nothing remains.
+    /// That of a sweep's figures; runs that differ in nothing but their seed count as one, unless the seed is
+    /// asked for or swept alone. `without` is a parameter that the figures do not depend on. `None` where
+    /// nothing remains.
     pub fn of(study: &ResolvedStudy, without: Option<usize>) -> Option<Layout> {
         chosen(&study.axes, &study.plot, load_axis(study), without)
     }
@@ -53,8 +55,8 @@ fn chosen(axes: &[Axis], plot: &PlotConfig, load: Option<usize>, without: Option
     Some(Layout { x, curves, panels })
 }
 
-/// The parameter that goes across where none is named: the load of a search, else numbers before words, and one of the last two before
-/// those that get panels.
+/// The parameter that goes across where none is named: the load of a search, else numbers before words, and
+/// one of the last two before those that get panels.
 fn across<'a>(axes: &[Axis], candidates: &'a [usize], load: Option<usize>) -> Option<&'a usize> {
     let last = &candidates[candidates.len().saturating_sub(2)..];
     let numeric = |axis: &&usize| is_numeric(&axes[**axis]);
@@ -65,7 +67,8 @@ fn across<'a>(axes: &[Axis], candidates: &'a [usize], load: Option<usize>) -> Op
         .or(last.first())
 }
 
-/// Every combination of the values of some parameters, the last changing fastest; one, of nothing, without parameters.
+/// Every combination of the values of some parameters, the last changing fastest; one, of nothing, without
+/// parameters.
 pub(super) fn combinations(axes: &[Axis], of: &[usize]) -> Vec<Vec<Tree>> {
     of.iter().fold(vec![vec![]], |all, &axis| {
         let with =

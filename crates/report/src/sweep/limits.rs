@@ -1,4 +1,5 @@
-//! What limits the points of a sweep: the sentences that their own pages begin with, of all points or of those that stand out.
+//! What limits the points of a sweep: the sentences that their own pages begin with, of all points or of
+//! those that stand out.
 
 use super::table::RUN_TIME;
 use super::{Outcome, columns};
@@ -41,8 +42,9 @@ pub(super) fn of<'a>(study: &ResolvedStudy, outcomes: &'a [Outcome], folder: &Pa
     chosen.into_iter().filter_map(told).collect()
 }
 
-/// The best and the worst point by run time, or else by total latency, and saturated ones, each once and in the order of the sweep. Of a
-/// search, those are saturated ones that it ended at; of many, some that are spread over the sweep.
+/// The best and the worst point by run time, or else by total latency, and saturated ones, each once and in
+/// the order of the sweep. Of a search, those are saturated ones that it ended at; of many, some that are
+/// spread over the sweep.
 fn standing_out<'a>(
     study: &ResolvedStudy,
     ran: &[(&'a Outcome, &'a RunResult)],
@@ -79,8 +81,8 @@ fn standing_out<'a>(
     ran.iter().enumerate().filter_map(|(i, (outcome, _))| Some((*outcome, why(i)?))).collect()
 }
 
-/// The main sentences of a point: those that its folder has, since a point that an earlier sweep stored is read without its links, or
-/// else of its result.
+/// The main sentences of a point: those that its folder has, since a point that an earlier sweep stored is
+/// read without its links, or else of its result.
 fn sentences(outcome: &Outcome, folder: &Path) -> Vec<String> {
     let stored = || -> Option<Vec<String>> {
         let file = folder.join("points").join(&outcome.point.name).join("summary.json");

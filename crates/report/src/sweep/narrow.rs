@@ -4,13 +4,15 @@ use crate::text_table::aligned;
 
 /// Widest table of points, characters.
 const WIDTH_MAX: usize = 200;
-/// Figures that are kept whatever the width: what was offered and accepted, or run times and their parts, come first.
+/// Figures that are kept whatever the width: what was offered and accepted, or run times and their parts,
+/// come first.
 const FIGURES_KEPT: usize = 4;
 /// Columns that are kept besides those.
 const ALWAYS: [&str; 2] = ["ended", "warnings"];
 
-/// The table in aligned columns. Where it is too wide, columns that are the same at all points are named below it instead, and then as
-/// many of the last figures are left out as it takes; `parameters` is the number of columns before the figures.
+/// The table in aligned columns. Where it is too wide, columns that are the same at all points are named
+/// below it instead, and then as many of the last figures are left out as it takes; `parameters` is the
+/// number of columns before the figures.
 pub(super) fn table(head: &[String], rows: &[Vec<String>], parameters: usize) -> String {
     let mut kept: Vec<usize> = (0..head.len()).collect();
     if width(head, rows, &kept) <= WIDTH_MAX {

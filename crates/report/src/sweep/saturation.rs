@@ -8,7 +8,8 @@ use netloom_study::sweep::saturation::{Saturation, found, load_axis, without_loa
 /// The heading of the table.
 pub(super) const HEADING: &str = "Saturation";
 
-/// Names of its columns, and a row for each combination of the other parameters; `None` for a sweep without a search.
+/// Names of its columns, and a row for each combination of the other parameters; `None` for a sweep without a
+/// search.
 pub(super) fn table(study: &ResolvedStudy, outcomes: &[Outcome]) -> Option<(Vec<String>, Vec<Vec<String>>)> {
     let load = load_axis(study)?;
     let mut names = short_names(&study.axes.iter().map(|a| a.path.as_str()).collect::<Vec<_>>());

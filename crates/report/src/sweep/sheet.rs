@@ -54,7 +54,8 @@ pub(super) fn label(study: &ResolvedStudy, axes: &[usize], values: &[Tree]) -> S
 
 /// What the drawings of a panel have in common.
 pub(super) struct Sheet<'a> {
-    /// The parameter that goes across, its place among the sweep's parameters, and whether its values are numbers.
+    /// The parameter that goes across, its place among the sweep's parameters, and whether its values are
+    /// numbers.
     across: &'a Axis,
     place: usize,
     numeric: bool,
@@ -116,7 +117,8 @@ impl<'a> Sheet<'a> {
         self.samples(column, factor).into_iter().map(|(name, samples)| (name, of(samples))).collect()
     }
 
-    /// By curve: the points with several runs, and the lower and upper end of the 95% confidence interval of their mean.
+    /// By curve: the points with several runs, and the lower and upper end of the 95% confidence interval of
+    /// their mean.
     fn intervals(&self, column: &str, factor: f64) -> Vec<Vec<(f64, f64, f64)>> {
         let of = |(x, values): &(f64, Vec<f64>)| {
             let half = half_width_95(values)?;

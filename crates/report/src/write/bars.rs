@@ -4,8 +4,8 @@ use super::chart::Curve;
 use super::svg::{COLOURS, Frame, Mark, Svg, escape, level, text_width, whisker};
 use netloom_study::number::short;
 
-/// Draws the bars of a curve, each with its value; `place` is the curve's number and how many there are. Those of hollow points are
-/// hollow.
+/// Draws the bars of a curve, each with its value; `place` is the curve's number and how many there are.
+/// Those of hollow points are hollow.
 pub(super) fn draw(svg: &mut Svg, frame: &Frame, place: (usize, usize), curve: &Curve) {
     let colour = curve.colour % COLOURS;
     for (i, &(x, value)) in curve.points.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Pictures of coloured cells, one for each link or for several: each says what it shows, and gives the page's script the names and
-//! values of its cells.
+//! Pictures of coloured cells, one for each link or for several: each says what it shows, and gives the
+//! page's script the names and values of its cells.
 
 use super::colour::picture;
 use super::svg::{Svg, escape};
@@ -57,7 +57,8 @@ fn summary(values: &[Option<f64>], names: &Names) -> String {
     format!("{of}mean {}, min {}, max {}", percent(mean), percent(least.min(most)), percent(most))
 }
 
-/// The attribute with names and values of the cells; the values are in tenths of a percent, -1 where there is no link.
+/// The attribute with names and values of the cells; the values are in tenths of a percent, -1 where there is
+/// no link.
 fn data(columns: usize, values: &[Option<f64>], names: &Names) -> String {
     if values.len() > CELLS_MAX {
         return String::new();

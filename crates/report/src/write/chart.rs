@@ -1,5 +1,5 @@
-//! A chart of curves. It is made once: the drawing that every reader sees and the data that the page's script makes an interactive
-//! chart of are both written from it.
+//! A chart of curves. It is made once: the drawing that every reader sees and the data that the page's script
+//! makes an interactive chart of are both written from it.
 
 use super::bars;
 use super::svg::{Axis, COLOURS, Frame, Mark, Sample, Svg, WIDTH, level, line_marked, path, ring, whisker};
@@ -35,7 +35,8 @@ pub struct Curve {
     pub name: String,
     /// Number of its colour.
     pub colour: usize,
-    /// Whether it stands beside another one of its colour, and so is dashed and absent from the drawing's legend.
+    /// Whether it stands beside another one of its colour, and so is dashed and absent from the drawing's
+    /// legend.
     pub beside: bool,
     /// Whether each value holds up to the next point, and the area below is shaded.
     pub steps: bool,
@@ -229,8 +230,8 @@ fn rounded(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
 
-/// An axis of figures from zero to a little above the largest. Shares, in percent, get the whole range where the largest is above half
-/// of it: how much is left is seen then.
+/// An axis of figures from zero to a little above the largest. Shares, in percent, get the whole range where
+/// the largest is above half of it: how much is left is seen then.
 pub fn from_zero(top: f64, label: &str) -> Axis {
     let whole = label == "%" && top > 50.0 && top <= 100.0;
     let high = match top {

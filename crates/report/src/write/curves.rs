@@ -72,7 +72,8 @@ fn caption(curves: &[(&str, &Series)]) -> String {
     format!("Means over windows of {:.1} us.", curves[0].1.window_us)
 }
 
-/// What the curves of virtual channels are called. They have a panel each: they lie upon one another where traffic is spread evenly.
+/// What the curves of virtual channels are called. They have a panel each: they lie upon one another where
+/// traffic is spread evenly.
 const VC: &str = "VC";
 
 /// Curves by their names; the measured span shaded, if there is one for all.

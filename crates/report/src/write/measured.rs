@@ -17,7 +17,8 @@ pub struct Curve {
     pub published: Vec<(f64, f64)>,
 }
 
-/// The setting that figures are drawn over: the first that is not the same in all rows; `None` if there is one point only.
+/// The setting that figures are drawn over: the first that is not the same in all rows; `None` if there is
+/// one point only.
 pub fn across(table: &MeasuredTable) -> Option<usize> {
     let varies = |column: usize| table.rows.windows(2).any(|rows| rows[0].get(column) != rows[1].get(column));
     (0..table.columns.len()).find(|&column| table.columns[column].is_setting && varies(column))

@@ -74,7 +74,8 @@ pub fn plots(study: &ResolvedStudy, result: &RunResult) -> Vec<Plot> {
     plots
 }
 
-/// Numbers the drawings that have the name of an earlier one, such as a program's latency beside that of packets over time.
+/// Numbers the drawings that have the name of an earlier one, such as a program's latency beside that of
+/// packets over time.
 fn with_names_of_their_own(plots: &mut [Plot]) {
     for i in 0..plots.len() {
         let before = plots[..i].iter().filter(|p| p.name == plots[i].name).count();

@@ -21,7 +21,8 @@ pub fn begin(heading: &str, subtitle: &str, columns: bool) -> String {
     )
 }
 
-/// The charts' library, its look, and what makes charts, sortable tables and names of links of a page. See `assets/vendor`.
+/// The charts' library, its look, and what makes charts, sortable tables and names of links of a page. See
+/// `assets/vendor`.
 const UPLOT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.min.js");
 const UPLOT_LICENCE: &str = include_str!("../../assets/vendor/uplot/LICENSE");
 const UPLOT_STYLE: &str = include_str!("../../assets/vendor/uplot/uPlot.min.css");

@@ -1,4 +1,5 @@
-//! By how much packets arrived out of order: the fraction of them with at least a given reordering extent, packets.
+//! By how much packets arrived out of order: the fraction of them with at least a given reordering extent,
+//! packets.
 
 use super::Plot;
 use super::chart::{Chart, Curve};

@@ -1,7 +1,9 @@
-//! `timeline.json`: what some nodes did when, in the trace-event format of Chrome, which ui.perfetto.dev opens.
+//! `timeline.json`: what some nodes did when, in the trace-event format of Chrome, which ui.perfetto.dev
+//! opens.
 //!
-//! A node is a process there. Its rank has a thread for the steps of its program, one for the calls that send and one for the receives that
-//! complete. Messages and packets overlap, so they are asynchronous events. Arrows lead from the call that sends a message to its receipt.
+//! A node is a process there. Its rank has a thread for the steps of its program, one for the calls that send
+//! and one for the receives that complete. Messages and packets overlap, so they are asynchronous events.
+//! Arrows lead from the call that sends a message to its receipt.
 
 use netloom_study::timeline::{Activity, MessageSpan, NodeTimeline, PacketSpan, StepSpan, Timeline};
 use serde_json::{Value, json};

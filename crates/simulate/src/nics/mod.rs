@@ -1,4 +1,5 @@
-//! Network interfaces: a file for each, with how ranks run over it, and how programs that are written for it are built, run and read out.
+//! Network interfaces: a file for each, with how ranks run over it, and how programs that are written for it
+//! are built, run and read out.
 //!
 //! | file | interface | `kind` of its own programs |
 //! |---|---|---|

@@ -157,8 +157,8 @@ impl Claim {
         Ok(Read { value: if self.reduction { 1.0 - value } else { value }, from })
     }
 
-    /// Why one run is not enough to judge it; `None` if it is. `of_a_sweep` where the run is one point of a sweep, and not all that there is
-    /// of its study.
+    /// Why one run is not enough to judge it; `None` if it is. `of_a_sweep` where the run is one point of a
+    /// sweep, and not all that there is of its study.
     pub fn beyond_one_run(&self, run: &impl Measured, of_a_sweep: bool) -> Option<String> {
         let another = |at: &At| {
             let (parameter, value) = at.iter().find(|(parameter, value)| !run.is_at(parameter, value))?;

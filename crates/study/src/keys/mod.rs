@@ -2,8 +2,8 @@
 //!
 //! Nothing is listed here. A key is a field of a structure that is read from a study's or a machine's file; its type and default are
 //! the field's, its help is the comment above it, its unit is the end of its name, and the machines that take it are those whose family
-//! has it ([`FAMILIES`]) or that the field names (`x-families`). Keys of machines have the names and units of files
-//! (`machine/units`).
+//! has it ([`FAMILIES`]) or that the field names (`x-families`). Keys of machines have the names and units of
+//! files (`machine/units`).
 
 mod unit;
 mod walk;

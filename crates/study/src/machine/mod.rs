@@ -284,7 +284,8 @@ impl Machine {
         self.kind().memory(study)
     }
 
-    /// The cables between its groups that stay, go and are new when it becomes another machine; `None` without bundles of cables.
+    /// The cables between its groups that stay, go and are new when it becomes another machine; `None`
+    /// without bundles of cables.
     pub fn cables_when(&self, after: &Machine) -> Option<CableFacts> {
         let of = |m: &Machine| match &m.switched()?.topology {
             SwitchedTopology::Dragonfly(d) if d.cabling == Cabling::Bundles => Some(d.clone()),

@@ -131,7 +131,8 @@ impl ResolvedStudy {
         self.windows.ticks
     }
 
-    /// The same study run to its end, in windows so long that nothing is kept of its course, and without a timeline.
+    /// The same study run to its end, in windows so long that nothing is kept of its course, and without a
+    /// timeline.
     pub fn to_its_end(&self) -> ResolvedStudy {
         let mut study = self.clone();
         study.study.timeline = None;

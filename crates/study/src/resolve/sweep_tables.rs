@@ -12,17 +12,21 @@ use serde::{Deserialize, Serialize};
 /// Tables in `[sweep]` that are no parameters.
 pub(super) const TABLES: [&str; 2] = ["plot", "saturation"];
 
-/// What the figures of a sweep are drawn over. Keys are swept ones, whole or by as much of their end as tells them apart.
+/// What the figures of a sweep are drawn over. Keys are swept ones, whole or by as much of their end as tells
+/// them apart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlotConfig {
-    /// The key that goes across. If omitted: the load of a search for saturation, else a key whose values are numbers, else the first.
+    /// The key that goes across. If omitted: the load of a search for saturation, else a key whose values are
+    /// numbers, else the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
-    /// The key, or a list of keys, whose values tell curves apart. If omitted: the last that is neither across nor told apart by panels.
+    /// The key, or a list of keys, whose values tell curves apart. If omitted: the last that is neither
+    /// across nor told apart by panels.
     #[serde(skip_serializing_if = "Keys::is_empty")]
     pub curves: Keys,
-    /// The key, or a list of keys, each of whose values has figures of its own, all with the same scales. If omitted: all that remain.
+    /// The key, or a list of keys, each of whose values has figures of its own, all with the same scales. If
+    /// omitted: all that remain.
     #[serde(skip_serializing_if = "Keys::is_empty")]
     pub panels: Keys,
 }
@@ -63,8 +67,8 @@ impl From<Keys> for Vec<String> {
     }
 }
 
-/// A search for the load at which the network is saturated, for every combination of the other swept keys: a bisection between two
-/// loads, which ends when they are no further apart than the tolerance.
+/// A search for the load at which the network is saturated, for every combination of the other swept keys: a
+/// bisection between two loads, which ends when they are no further apart than the tolerance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SaturationConfig {
@@ -74,11 +78,13 @@ pub struct SaturationConfig {
     pub from: f64,
     /// The highest load of the search, in the unit of the key.
     pub to: f64,
-    /// The largest distance of the two loads between which saturation lies, in the unit of the key. If omitted: a hundredth of the range.
+    /// The largest distance of the two loads between which saturation lies, in the unit of the key. If
+    /// omitted: a hundredth of the range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// A run is saturated if it accepts less than this fraction of the offered load. If omitted: if it accepts less than is offered by
-    /// more than 1%, even at the upper end of the 95% interval, as runs report it.
+    /// A run is saturated if it accepts less than this fraction of the offered load. If omitted: if it
+    /// accepts less than is offered by more than 1%, even at the upper end of the 95% interval, as runs
+    /// report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_fraction: Option<f64>,
 }
@@ -124,7 +130,8 @@ pub fn axis_named(axes: &[Axis], key: &str) -> Option<usize> {
     whole.or_else(|| short_names(&paths).iter().position(|name| name == key))
 }
 
-/// Reads `[sweep.saturation]` and lets its load be swept: over both ends of the range, besides what loads the sweep has.
+/// Reads `[sweep.saturation]` and lets its load be swept: over both ends of the range, besides what loads the
+/// sweep has.
 ///
 /// # Errors
 /// What is wrong with it, in its place.

@@ -172,7 +172,8 @@ pub struct ProgramFigures {
     /// Mean time of a rank in the instructions of its messaging library, us.
     #[serde(default)]
     pub software_us: f64,
-    /// Mean time of a rank in its network interface, us: giving commands, or until the interface has taken its data.
+    /// Mean time of a rank in its network interface, us: giving commands, or until the interface has taken
+    /// its data.
     #[serde(default)]
     pub injection_us: f64,
     /// Mean wait of a rank for a partner that had not sent yet, us.
@@ -281,8 +282,9 @@ pub struct Totals {
     pub packet_hops: u64,
 }
 
-/// Link utilization: fractions of the raw rate. Utilization is the time spent sending, to the tick; what it is spent on is
-/// counted by the packets that began in the span, so the parts may add up to a packet more or less on each link.
+/// Link utilization: fractions of the raw rate. Utilization is the time spent sending, to the tick; what it
+/// is spent on is counted by the packets that began in the span, so the parts may add up to a packet more or
+/// less on each link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkSummary {
     /// Links that work, each direction counted.

@@ -13,8 +13,8 @@ pub struct SwitchedFigures {
     pub offered_flits_per_tick: Option<f64>,
     /// Flits that arrived in a tick, of requests and responses.
     pub accepted_flits_per_tick: f64,
-    /// Flits that nodes can send in a tick until the first link is full, where that was requested and is known. Where not all links are
-    /// loaded alike, the mean over all nodes may come out above it.
+    /// Flits that nodes can send in a tick until the first link is full, where that was requested and is
+    /// known. Where not all links are loaded alike, the mean over all nodes may come out above it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_flits_per_tick: Option<f64>,
     /// Data that arrived, GB/s.

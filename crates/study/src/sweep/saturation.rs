@@ -1,8 +1,10 @@
-//! The search for saturation, `[sweep.saturation]`: a bisection over the load for every combination of a sweep's other parameters.
+//! The search for saturation, `[sweep.saturation]`: a bisection over the load for every combination of a
+//! sweep's other parameters.
 //!
-//! The sweep's points at both ends of the range, and at loads between them that it has anyway, come first. Then each round halves the
-//! range of every combination whose ends are further apart than the tolerance, by one more point each; points of a round run side by
-//! side. Which points a round has depends on the results of those before it alone, so a sweep that is resumed takes the same path.
+//! The sweep's points at both ends of the range, and at loads between them that it has anyway, come first.
+//! Then each round halves the range of every combination whose ends are further apart than the tolerance, by
+//! one more point each; points of a round run side by side. Which points a round has depends on the results
+//! of those before it alone, so a sweep that is resumed takes the same path.
 
 use super::{Halt, Store};
 use super::{Outcome, Point, point_at, run};
@@ -25,7 +27,8 @@ pub struct Saturation {
 }
 
 impl Saturation {
-    /// The saturation load: the highest load at which the network keeps up, where there is one at which it does not.
+    /// The saturation load: the highest load at which the network keeps up, where there is one at which it
+    /// does not.
     pub fn load(&self) -> Option<f64> {
         self.saturated.and(self.keeps_up)
     }

@@ -125,7 +125,8 @@ impl SpiConfig {
         if let SpiConfig::FileIo(c) = self { c.check(io) } else { Ok(()) }
     }
 
-    /// The program of a node on a machine of this shape, whose ticks are `tick_ns` long. IO nodes take part in file IO only.
+    /// The program of a node on a machine of this shape, whose ticks are `tick_ns` long. IO nodes take part
+    /// in file IO only.
     pub fn program(&self, spi: Spi, dims: &[u32], tick_ns: f64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match self {
             SpiConfig::FileIo(c) => Box::pin(file_io::run(spi, c.clone(), dims.to_vec())),

@@ -37,7 +37,8 @@ pub struct SwitchedMachine {
     pub title: String,
     /// The kind of network.
     pub family: Family,
-    /// The clock of the routers: a tick is one of its cycles, and other times are rounded to ticks or thousandths of them.
+    /// The clock of the routers: a tick is one of its cycles, and other times are rounded to ticks or
+    /// thousandths of them.
     pub ticks_per_second: u64,
     /// What is wired to what.
     pub topology: SwitchedTopology,

@@ -1,8 +1,8 @@
-//! The units of machine files: nanoseconds, GB/s, bytes. The simulator counts ticks, flits and chunks; a value is converted
-//! once, when a machine is read, and back when a machine is written.
+//! The units of machine files: nanoseconds, GB/s, bytes. The simulator counts ticks, flits and chunks; a
+//! value is converted once, when a machine is read, and back when a machine is written.
 //!
-//! Nothing is listed by key. The end of a key's name in the simulator's configuration (`latency_ticks`) determines its name
-//! and unit in files (`latency_ns`), by the rules of [`RULES`].
+//! Nothing is listed by key. The end of a key's name in the simulator's configuration (`latency_ticks`)
+//! determines its name and unit in files (`latency_ns`), by the rules of [`RULES`].
 //!
 //! | file | what |
 //! |---|---|
@@ -36,7 +36,8 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// The base of a machine's file. What is missing or wrong there is refused where the machine is read: until then, it is 1.
+    /// The base of a machine's file. What is missing or wrong there is refused where the machine is read:
+    /// until then, it is 1.
     fn of_file(tree: &Tree) -> Base {
         let number = |path: &str, factor: f64| {
             let value = tree.at(path).and_then(number).filter(|value| *value > 0.0 && value.is_finite());
@@ -65,7 +66,8 @@ fn number(tree: &Tree) -> Option<f64> {
 enum Relation {
     /// A file's value is the simulator's times this.
     Times(fn(Base) -> f64),
-    /// A file's value is this divided by the simulator's: a rate, where the simulator has the time of a byte or a flit.
+    /// A file's value is this divided by the simulator's: a rate, where the simulator has the time of a byte
+    /// or a flit.
     Over(fn(Base) -> f64),
 }
 
@@ -153,7 +155,8 @@ impl Rule {
         }
     }
 
-    /// Whether a faster clock has finer steps: it has none for sizes, and coarser ones for what is counted per cycle.
+    /// Whether a faster clock has finer steps: it has none for sizes, and coarser ones for what is counted
+    /// per cycle.
     fn is_finer_by_clock(&self, base: Base) -> bool {
         let faster = Base { ticks_per_second: 2.0 * base.ticks_per_second, ..base };
         match self.relation {

@@ -85,8 +85,8 @@ impl Rounding {
     }
 }
 
-/// The tree of a machine in the simulator's units: keys and values as its configuration has them, each at the place of the
-/// file's.
+/// The tree of a machine in the simulator's units: keys and values as its configuration has them, each at the
+/// place of the file's.
 ///
 /// # Errors
 /// A value that is no number, or none that can be simulated; a key in the simulator's units, in its place.
@@ -94,8 +94,8 @@ pub(crate) fn to_engine(tree: &Tree) -> Result<Tree, Problem> {
     convert(tree, &mut |_| ())
 }
 
-/// Each value of a machine's file that has another unit in the simulator, with what is simulated. Nothing of a file that
-/// cannot be read.
+/// Each value of a machine's file that has another unit in the simulator, with what is simulated. Nothing of
+/// a file that cannot be read.
 pub fn roundings(tree: &Tree) -> Vec<Rounding> {
     let mut all = vec![];
     match convert(tree, &mut |rounding| all.push(rounding)) {

@@ -44,8 +44,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A message of the form `expected [at least, at most] N [to N], …, found N` with its numbers in the unit of files. Another
-/// message stays as it is: its numbers may count something else.
+/// A message of the form `expected [at least, at most] N [to N], …, found N` with its numbers in the unit of
+/// files. Another message stays as it is: its numbers may count something else.
 fn in_units_of_file(message: &str, rule: &Rule, base: Base) -> String {
     let Some(limits) = message.strip_prefix("expected ") else { return message.to_owned() };
     let (bound, limits) = ["at least ", "at most ", ""]

@@ -9,7 +9,8 @@ use serde::ser::{Error, Serialize, Serializer};
 const DIGITS: i32 = 4;
 
 impl Rule {
-    /// A value in the unit of files with as few digits as determine the simulator's value again, and at least [`DIGITS`].
+    /// A value in the unit of files with as few digits as determine the simulator's value again, and at least
+    /// [`DIGITS`].
     pub(super) fn written(&self, value: f64, base: Base) -> f64 {
         let engine = self.whole(self.in_engine(value, base));
         if value == 0.0 || !value.is_finite() {
