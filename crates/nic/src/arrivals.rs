@@ -22,6 +22,7 @@ impl<T> Default for Arrivals<T> {
 
 impl<T> Arrivals<T> {
     /// Adds a packet that may be processed after a delay; notifies the fabric if it takes the last space.
+    #[inline]
     pub fn push(
         &mut self,
         now: Time,

@@ -390,6 +390,7 @@ impl<N: NetworkInterface> Nodes<N> {
         self.signal(now, node, signals);
     }
 
+    #[inline]
     fn signal(&mut self, now: Time, node: u32, signals: &mut SignalsOf<N>) {
         let Some(interface) = &mut self.list[node as usize].interface else { return };
         interface.signal(node, signals);

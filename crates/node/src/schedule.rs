@@ -102,6 +102,7 @@ impl<A, W: Copy> Schedule<A, W> {
         self.resume(at, process, Resumed::Done);
     }
 
+    #[inline]
     fn resume(&mut self, at: Microticks, process: ProcessId, why: Resumed) {
         let operation = self.progress(process).operation;
         self.agenda.at_ranked(at, self.rank, Due::Resume { process, operation, why });

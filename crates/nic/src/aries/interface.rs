@@ -150,6 +150,7 @@ impl NetworkInterface for Nic {
         Nic::act(self, c, t, action);
     }
 
+    #[inline]
     fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
         let port = if fifo == 0 { &mut self.requests } else { &mut self.responses };
         let answer = outgoing::pull(&mut port.list, &mut port.network_waits, now, signals);

@@ -130,6 +130,7 @@ impl NetworkInterface for Nic {
         Nic::act(self, c, t, action);
     }
 
+    #[inline]
     fn pull(&mut self, c: &Common, now: Time, fifo: usize, signals: &mut Signals) -> Pull<TiledHeader> {
         let outgoing = if fifo == 0 { &mut self.requests } else { &mut self.responses };
         let answer = outgoing::pull(outgoing, &mut self.network_waits[fifo], now, signals);
@@ -150,6 +151,7 @@ impl NetworkInterface for Nic {
         NicCounters { cache_hits, cache_misses, pcie_bytes, pcie_retries, ..self.counters }
     }
 
+    #[inline]
     fn signal(&mut self, node: u32, signals: &mut Signals) {
         self.asks.signal(node, signals);
     }

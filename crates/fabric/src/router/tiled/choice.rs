@@ -49,6 +49,19 @@ impl Draw {
 /// Maximum number of draws until an intermediate is found that is still connected.
 const ROOTS: usize = 8;
 
+/// The candidate with the lowest load, the first of equals. A loop, because `min_by_key` is a call where the
+/// compiler sees one crate at a time.
+#[inline]
+fn lowest<T>(candidates: impl Iterator<Item = (u32, T)>) -> Option<(u32, T)> {
+    let mut best: Option<(u32, T)> = None;
+    for candidate in candidates {
+        if best.as_ref().is_none_or(|best| candidate.0 < best.0) {
+            best = Some(candidate);
+        }
+    }
+    best
+}
+
 /// A mixing function (of SplitMix64).
 #[inline]
 pub(super) fn mix(x: u64) -> u64 {
@@ -126,7 +139,7 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             Mode::Adaptive0 | Mode::Adaptive1 | Mode::Adaptive2 | Mode::Adaptive3 => {
                 let count = self.tables.config.routing.minimal_candidates;
                 let candidates = (0..count).filter_map(|_| draw.bit(ports));
-                candidates.min_by_key(|&port| self.load_of(router, port, now))
+                lowest(candidates.map(|port| (self.load_of(router, port, now), port))).map(|c| c.1)
             }
             _ => draw.bit(ports),
         }
@@ -180,16 +193,13 @@ impl<H: Host<TiledFamily>> TiledBlock<H> {
             Mode::ValiantGroup => self.by_group(router, home, stage, draw).or_else(|| minimal(draw)),
             Mode::Adaptive0 | Mode::Adaptive1 | Mode::Adaptive2 | Mode::Adaptive3 => {
                 let (times, more) = routing.bias[mode as usize];
-                let light = (0..routing.minimal_candidates)
-                    .filter_map(|_| minimal(draw))
-                    .map(|c| (self.load_of(router, c.port, now), c))
-                    .min_by_key(|c| c.0);
+                let light = (0..routing.minimal_candidates).filter_map(|_| minimal(draw));
+                let light = lowest(light.map(|c| (self.load_of(router, c.port, now), c)));
                 let far = (0..routing.nonminimal_candidates)
                     .filter_map(|_| self.by_router(router, home, draw))
-                    .map(|c| (self.load_of(router, c.port, now) * times / 16 + more, c))
-                    .min_by_key(|c| c.0);
+                    .map(|c| (self.load_of(router, c.port, now) * times / 16 + more, c));
                 // Among equal loads the minimal one.
-                light.into_iter().chain(far).min_by_key(|c| c.0).map(|c| c.1)
+                lowest(light.into_iter().chain(lowest(far))).map(|c| c.1)
             }
             Mode::UgalL | Mode::UgalG | Mode::Par => {
                 let (near, far) = (minimal(draw), self.by_group(router, home, stage, draw));
