@@ -1,0 +1,18 @@
+//! Messages between the processes of one computer (Kumar et al., *PAMI*, section III.F): one segment of shared
+//! memory per job, in which each context of a process has one queue that all others write to, so that memory
+//! does not grow with the number of pairs.
+//!
+//! - [`queue`]: the queue, many writers and one reader, without locks.
+//! - [`doorbell`]: how a process sleeps until something is written to it.
+//! - [`segment`]: the shared memory of a job, and where what lies in it.
+//! - [`memory`]: reads and writes of the memory of another process, in one copy.
+//!
+//! This crate knows bytes only; protocols stand in `netloom-messaging`. Linux only.
+
+#![allow(unexpected_cfgs)] // loom is set by hand.
+
+pub mod doorbell;
+pub mod memory;
+pub mod queue;
+pub mod segment;
+mod sync;
