@@ -3,6 +3,7 @@
  * the program checks the bit fields (least significant bit first) and exits with 0 if they are right. */
 
 #include <pami.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
