@@ -409,8 +409,8 @@ static void test_reduce_scatter(pami_xfer_t * xfer)
 /* ------------------------------------- Active-message collectives ----------------------------------- */
 
 /* Only the root makes the call. The end of the broadcast is reported by `cb_done` at the root and by
- * `local_fn` elsewhere. In the others the dispatch function runs at the root as well, and `local_fn` there reports that
- * the whole operation is complete. */
+ * `local_fn` elsewhere. In the others the dispatch function runs at the root as well, and `local_fn` there
+ * reports that the whole operation is complete. */
 
 static volatile size_t am_done;
 
