@@ -77,6 +77,12 @@ static void test_allgather(pami_xfer_t * xfer)
   xfer->cmd.xfer_allgather.rtypecount = count;
   run(xfer);
   for (i = 0; i < tasks; i++) expect(in + i * count, count, i, 0);
+
+  clear();
+  prepare(in + task * count, count, task, 0);
+  xfer->cmd.xfer_allgather.sndbuf = PAMI_IN_PLACE;
+  run(xfer);
+  for (i = 0; i < tasks; i++) expect(in + i * count, count, i, 0);
 }
 
 static void test_gather(pami_xfer_t * xfer)
@@ -341,6 +347,12 @@ static void test_allreduce(pami_xfer_t * xfer)
     xfer->cmd.xfer_allreduce.commutative = 1;
     run(xfer);
     expect_reduced((double *) in, count, 0, operation(i), tasks);
+
+    operands(count);
+    memcpy(in, out, count * sizeof(double));
+    xfer->cmd.xfer_allreduce.sndbuf = PAMI_IN_PLACE;
+    run(xfer);
+    expect_reduced((double *) in, count, 0, operation(i), tasks);
   }
 }
 
@@ -409,8 +421,8 @@ static void test_reduce_scatter(pami_xfer_t * xfer)
 /* ------------------------------------- Active-message collectives ----------------------------------- */
 
 /* Only the root makes the call. The end of the broadcast is reported by `cb_done` at the root and by
- * `local_fn` elsewhere. In the others the dispatch function runs at the root as well, and `local_fn` there reports that
- * the whole operation is complete. */
+ * `local_fn` elsewhere. In the others the dispatch function runs at the root as well, and `local_fn` there
+ * reports that the whole operation is complete. */
 
 static volatile size_t am_done;
 

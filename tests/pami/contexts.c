@@ -3,10 +3,13 @@
 
 #include "common.h"
 
+#include <sched.h>
+
 enum { CONTEXTS = 4, MESSAGES = 200, SIZE = 2000 };
 
 static volatile size_t received[CONTEXTS];
-static volatile int    stop;
+static int             finished; /* threads that have sent and received everything */
+static int             stop;
 
 typedef struct
 {
@@ -84,6 +87,7 @@ static void work(size_t mine)
       wait_until(context[mine], done == 1);
     }
   wait_until(context[mine], received[mine] == contexts * MESSAGES);
+  __sync_fetch_and_add(&finished, 1);
 }
 
 static void * run(void * argument)
@@ -105,7 +109,7 @@ static pami_result_t count_work(pami_context_t on, void * cookie)
 static void * share(void * argument)
 {
   static size_t   counts[CONTEXTS];
-  static int      finished;
+  static int      sharers;
   pami_work_t     works[CONTEXTS];
   size_t          i;
   (void) argument;
@@ -124,8 +128,8 @@ static void * share(void * argument)
     }
     if (i == contexts) break;
   }
-  __sync_fetch_and_add(&finished, 1);
-  while (__sync_fetch_and_add(&finished, 0) < CONTEXTS) continue;
+  __sync_fetch_and_add(&sharers, 1);
+  while (__sync_fetch_and_add(&sharers, 0) < CONTEXTS) sched_yield();
   return NULL;
 }
 
@@ -141,7 +145,8 @@ int main(void)
 
   for (i = 1; i < contexts; i++) REQUIRE(pthread_create(&threads[i], NULL, run, (void *) i) == 0);
   work(0);
-  barrier(); /* the others keep on advancing meanwhile */
+  wait_until(context[0], __sync_fetch_and_add(&finished, 0) == (int) contexts);
+  barrier(); /* all threads of all tasks have finished; until then all of them advance */
   __sync_fetch_and_add(&stop, 1);
   for (i = 1; i < contexts; i++) REQUIRE(pthread_join(threads[i], NULL) == 0);
   barrier();

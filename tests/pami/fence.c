@@ -1,5 +1,5 @@
 /* Fences: after PAMI_Fence_all or PAMI_Fence_endpoint completes, all earlier transfers are in the memory of
- * their targets, although none of them had a callback. */
+ * their targets, although none of them had a callback. At the end PAMI_Purge and PAMI_Resume. */
 
 #include "common.h"
 
@@ -67,6 +67,30 @@ int main(void)
   CHECK(PAMI_Fence_all(context[0], count_event, (void *) &done));
   wait_until(context[0], done == 1);
   CHECK(PAMI_Fence_end(context[0]));
+
+  /* Connections dropped and set up again carry data as before. */
+  barrier();
+  for (j = 0; j < tasks; j++)
+  {
+    pami_endpoint_t   other = endpoint(j, 0);
+    pami_put_simple_t put;
+    pami_result_t     result;
+    if (j == task) continue;
+    result = PAMI_Purge(context[0], &other, 1);
+    if (result == PAMI_UNIMPL) continue;
+    CHECK(result);
+    CHECK(PAMI_Resume(context[0], &other, 1));
+    done = 0;
+    memset(&put, 0, sizeof put);
+    put.rma.dest     = other;
+    put.rma.bytes    = SIZE;
+    put.rma.cookie   = (void *) &done;
+    put.addr.local   = data;
+    put.addr.remote  = (char *) windows[j] + task * TRANSFERS * SIZE;
+    put.put.rdone_fn = count_event;
+    CHECK(PAMI_Put(context[0], &put));
+    wait_until(context[0], done == 1);
+  }
   free(data);
   return finish();
 }

@@ -1,5 +1,5 @@
 /* Memory regions: their handles travel to the other tasks as plain bytes; PAMI_Rput and PAMI_Rget at offsets,
- * with the data checked; overlapping regions, one of which is destroyed early. */
+ * with the data checked, also typed; overlapping regions, one of which is destroyed early. */
 
 #include "common.h"
 
@@ -10,6 +10,64 @@ static void create(void * address, size_t size, pami_memregion_t * region)
   size_t granted = 0;
   CHECK(PAMI_Memregion_create(context[0], address, size, &granted, region));
   REQUIRE(granted == size);
+}
+
+/* Rput into a layout with gaps and Rget out of it. */
+static void typed(pami_memregion_t * near, char * local, pami_memregion_t * far, char * window, size_t target,
+                  size_t source)
+{
+  enum { BLOCKS = 100, BLOCK = 24, STRIDE = 60, DATA = BLOCKS * BLOCK, PLACE = 128 };
+  pami_rput_typed_t put;
+  pami_rget_typed_t get;
+  pami_type_t       gaps;
+  pami_result_t     result;
+  volatile size_t   done = 0;
+  size_t            i;
+
+  CHECK(PAMI_Type_create(&gaps));
+  CHECK(PAMI_Type_add_simple(gaps, BLOCK, 0, BLOCKS, STRIDE));
+  CHECK(PAMI_Type_complete(gaps, 1));
+  memset(window, 0x55, SIZE);
+  fill(local, DATA, task);
+  barrier();
+  memset(&put, 0, sizeof put);
+  put.rma.dest           = endpoint(target, 0);
+  put.rma.bytes          = DATA;
+  put.rma.cookie         = (void *) &done;
+  put.rma.done_fn        = count_event;
+  put.rdma.local.mr      = near;
+  put.rdma.remote.mr     = far;
+  put.rdma.remote.offset = PLACE;
+  put.type.local         = PAMI_TYPE_BYTE;
+  put.type.remote        = gaps;
+  put.put.rdone_fn       = count_event;
+  result                 = PAMI_Rput_typed(context[0], &put);
+  if (result == PAMI_SUCCESS) /* PAMI_UNIMPL is allowed: the device does not offer it */
+  {
+    wait_until(context[0], done == 2);
+    barrier();
+    fill(local, DATA, source);
+    for (i = 0; i < BLOCKS; i++)
+    {
+      REQUIRE(memcmp(window + PLACE + i * STRIDE, local + i * BLOCK, BLOCK) == 0);
+      REQUIRE(window[PLACE + i * STRIDE + BLOCK] == 0x55);
+    }
+    memset(local, 0, DATA);
+    barrier();
+    memset(&get, 0, sizeof get);
+    get.rma         = put.rma;
+    get.rdma        = put.rdma;
+    get.type.local  = PAMI_TYPE_BYTE;
+    get.type.remote = gaps;
+    done            = 0;
+    CHECK(PAMI_Rget_typed(context[0], &get));
+    wait_until(context[0], done == 1);
+    verify(local, DATA, task);
+  }
+  else
+    EXPECT(PAMI_UNIMPL, result);
+  barrier();
+  CHECK(PAMI_Type_destroy(&gaps));
 }
 
 int main(void)
@@ -80,6 +138,7 @@ int main(void)
       REQUIRE(local[near + size] == 0x55 && (near == 0 || local[near - 1] == 0x55));
       barrier();
     }
+  typed(&local_region, local, &windows[target], window, target, source);
   CHECK(PAMI_Memregion_destroy(context[0], &window_region));
   CHECK(PAMI_Memregion_destroy(context[0], &local_region));
   free(window);

@@ -127,7 +127,7 @@ int main(void)
       done = 0;
       send_message(dispatches[j], header_size != 0 ? header : NULL, header_size, data, sizes[i], &done);
       ++expected;
-      wait_until(context[0], done == 2 && received == expected);
+      wait_until(context[0], done == 2 && received >= expected);
     }
   barrier();
 
@@ -147,7 +147,7 @@ int main(void)
       send_message(PLAIN, &headers[j], sizeof headers[j], buffers[j], sizes[i], &done);
     }
     expected += AT_ONCE;
-    wait_until(context[0], done == 2 * AT_ONCE && received == expected);
+    wait_until(context[0], done == 2 * AT_ONCE && received >= expected);
     for (j = 0; j < AT_ONCE; j++) free(buffers[j]);
   }
   free(data);
