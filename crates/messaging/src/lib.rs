@@ -13,7 +13,10 @@
 //! | programming interface of Message Units: the system programming interface, user and kernel part | `spi/` |
 //! | programming interface of TH Express NICs, modelled on libglex | `glex/` |
 //! | programming interface of Aries NICs: uGNI; short messages over it; DMAPP, the library of SHMEM and compilers | `gni/`, `smsg.rs`, `dmapp/` |
+//! | PAMI: protocols of contexts, the queue of posted work | `pami/` |
 //! | protocol cut-offs and the time of the library's instructions | `config.rs` |
+
+#![allow(unexpected_cfgs)] // loom is set by hand.
 
 pub mod config;
 pub mod device;
@@ -21,6 +24,7 @@ pub mod dmapp;
 pub mod glex;
 pub mod gni;
 pub mod matching;
+pub mod pami;
 pub mod program;
 pub mod rank;
 pub mod smsg;

@@ -1,0 +1,284 @@
+//! Clients, endpoints, time and error text.
+
+use crate::abi::*;
+use crate::device::{CLIENTS_MAX, CONTEXTS_MAX};
+use netloom_messaging::pami::Endpoint;
+use netloom_shm::memory;
+use netloom_shm::segment::{Segment, State};
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_ulonglong, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::Instant;
+
+/// The job that this process takes part in, from its first client to its end.
+pub struct Job {
+    pub segment: Segment,
+    pub task: u32,
+    /// Whether tasks share cores, so that who waits must let others run.
+    pub is_oversubscribed: bool,
+    began: Instant,
+    locals: Vec<usize>,
+    processor_name: CString,
+}
+
+static JOB: OnceLock<std::result::Result<Job, String>> = OnceLock::new();
+/// The clients, by number: which are in use.
+static CLIENTS: Mutex<[bool; CLIENTS_MAX]> = Mutex::new([false; CLIENTS_MAX]);
+
+/// A client.
+pub struct Client {
+    pub job: &'static Job,
+    pub number: usize,
+    pub contexts: AtomicUsize,
+}
+
+thread_local! {
+    static LAST: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Returns a result, and keeps its description for `PAMI_Error_text`.
+pub fn fail(result: Result, reason: impl std::fmt::Display) -> Result {
+    LAST.with(|last| *last.borrow_mut() = reason.to_string());
+    result
+}
+
+fn start() -> std::result::Result<Job, String> {
+    let (segment, task) = Segment::attach().map_err(|e| e.to_string())?;
+    memory::permit_all();
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let tasks = segment.tasks();
+    // The launcher pins a task to a core where there are enough: then this process sees one.
+    let is_oversubscribed = tasks as usize > cores && cores > 1 || is_shared(tasks);
+    Ok(Job {
+        task,
+        is_oversubscribed,
+        began: Instant::now(),
+        locals: (0..tasks as usize).collect(),
+        processor_name: CString::new(format!("netloom task {task}")).expect("no zeros"),
+        segment,
+    })
+}
+
+/// Whether there are more tasks than cores in the computer.
+fn is_shared(tasks: u32) -> bool {
+    // SAFETY: a library call without pointers.
+    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    i64::from(tasks) > cores
+}
+
+/// # Safety
+/// `client` is a client that has not been destroyed.
+unsafe fn client<'a>(client: *mut c_void) -> Option<&'a Client> {
+    // SAFETY: the caller's promise.
+    unsafe { client.cast::<Client>().as_ref() }
+}
+
+/// The attributes to be queried or set.
+///
+/// # Safety
+/// `configuration` points to `count` of them.
+pub unsafe fn attributes<'a>(configuration: *mut Configuration, count: usize) -> &'a mut [Configuration] {
+    if configuration.is_null() || count == 0 {
+        return &mut [];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(configuration, count) }
+}
+
+/// Attributes that cannot be changed, all of them.
+///
+/// # Safety
+/// As [`attributes`].
+pub unsafe fn update(configuration: *mut Configuration, count: usize) -> Result {
+    // SAFETY: the caller's promise.
+    match unsafe { attributes(configuration, count) } {
+        [] => SUCCESS,
+        [first, ..] => fail(INVAL, format!("attribute {} cannot be changed", first.name)),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Client_create(
+    name: *const c_char,
+    made: *mut *mut c_void,
+    configuration: *mut Configuration,
+    count: usize,
+) -> Result {
+    if name.is_null() || made.is_null() {
+        return fail(INVAL, "PAMI_Client_create: name or client is NULL");
+    }
+    // SAFETY: the program gave them.
+    let (name, attributes) = unsafe { (CStr::from_ptr(name), attributes(configuration, count)) };
+    if name.is_empty() {
+        return fail(INVAL, "PAMI_Client_create: the name of a client is empty");
+    }
+    for attribute in attributes {
+        if !matches!(attribute.name, attribute::CLIENT_NONCONTIG | attribute::CLIENT_MEMORY_OPTIMIZE) {
+            return fail(INVAL, format!("PAMI_Client_create: attribute {} cannot be set", attribute.name));
+        }
+    }
+    let job = match JOB.get_or_init(start) {
+        Ok(job) => job,
+        Err(reason) => return fail(ERROR, format!("PAMI_Client_create: {reason}")),
+    };
+    let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(number) = clients.iter().position(|in_use| !in_use) else {
+        return fail(ENOMEM, format!("PAMI_Client_create: there are {CLIENTS_MAX} clients already"));
+    };
+    clients[number] = true;
+    let client = Box::new(Client { job, number, contexts: AtomicUsize::new(0) });
+    // SAFETY: the program gave it.
+    unsafe { *made = Box::into_raw(client).cast() };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Client_destroy(handle: *mut *mut c_void) -> Result {
+    // SAFETY: the program gave it.
+    let Some(found) = (unsafe { handle.as_ref().and_then(|&handle| client(handle)) }) else {
+        return fail(INVAL, "PAMI_Client_destroy: there is no such client");
+    };
+    let left = found.contexts.load(Ordering::Relaxed);
+    if left > 0 {
+        return fail(INVAL, format!("PAMI_Client_destroy: {left} contexts of the client are not destroyed"));
+    }
+    let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
+    clients[found.number] = false;
+    if clients.iter().all(|in_use| !in_use) {
+        found.job.segment.task(found.job.task).set_state(State::Finished);
+    }
+    // SAFETY: made by `PAMI_Client_create`, and now forgotten.
+    unsafe {
+        drop(Box::from_raw((*handle).cast::<Client>()));
+        *handle = std::ptr::null_mut();
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Client_query(
+    handle: *mut c_void,
+    configuration: *mut Configuration,
+    count: usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    let (found, attributes) = unsafe { (client(handle), attributes(configuration, count)) };
+    let Some(Client { job, .. }) = found else {
+        return fail(INVAL, "PAMI_Client_query: there is no such client");
+    };
+    for attribute in attributes {
+        let value = &mut attribute.value;
+        match attribute.name {
+            attribute::CLIENT_CLOCK_MHZ => value.intval = clock_mhz(),
+            attribute::CLIENT_CONST_CONTEXTS => value.intval = 1,
+            attribute::CLIENT_HWTHREADS_AVAILABLE => {
+                value.intval = std::thread::available_parallelism().map_or(1, |n| n.get());
+            }
+            attribute::CLIENT_MEMREGION_SIZE => value.intval = size_of::<MemoryRegion>(),
+            attribute::CLIENT_MEM_SIZE => value.intval = memory_mib(),
+            attribute::CLIENT_NUM_TASKS | attribute::CLIENT_NUM_LOCAL_TASKS => {
+                value.intval = job.segment.tasks() as usize;
+            }
+            attribute::CLIENT_LOCAL_TASKS => value.intarray = job.locals.as_ptr(),
+            attribute::CLIENT_NUM_CONTEXTS => value.intval = CONTEXTS_MAX,
+            attribute::CLIENT_PROCESSOR_NAME => value.chararray = job.processor_name.as_ptr(),
+            attribute::CLIENT_TASK_ID => value.intval = job.task as usize,
+            attribute::CLIENT_WTIMEBASE_MHZ => value.intval = 1000,
+            attribute::CLIENT_WTICK => value.doubleval = 1e-9,
+            attribute::CLIENT_NONCONTIG => value.intval = 1,
+            attribute::CLIENT_MEMORY_OPTIMIZE => value.intval = 0,
+            other => return fail(INVAL, format!("PAMI_Client_query: attribute {other} is not a client's")),
+        }
+    }
+    SUCCESS
+}
+
+/// Rate of the first core's clock, MHz; 1000 where the system does not say.
+fn clock_mhz() -> usize {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = info.lines().find_map(|line| line.strip_prefix("cpu MHz")?.split(':').nth(1));
+    line.and_then(|mhz| mhz.trim().parse::<f64>().ok()).map_or(1000, |mhz| mhz.round() as usize)
+}
+
+/// Main memory, MiB.
+fn memory_mib() -> usize {
+    // SAFETY: library calls without pointers.
+    let [pages, bytes] = [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
+    (pages.max(0) * bytes.max(0) >> 20) as usize
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Client_update(
+    _client: *mut c_void,
+    configuration: *mut Configuration,
+    count: usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    unsafe { update(configuration, count) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Endpoint_create(
+    handle: *mut c_void,
+    task: u32,
+    offset: usize,
+    endpoint: *mut u32,
+) -> Result {
+    // SAFETY: the program gave them.
+    let Some((client, endpoint)) = (unsafe { client(handle).zip(endpoint.as_mut()) }) else {
+        return fail(INVAL, "PAMI_Endpoint_create: client or endpoint is NULL");
+    };
+    let tasks = client.job.segment.tasks();
+    match Endpoint::new(task, u32::try_from(offset).unwrap_or(u32::MAX)) {
+        Some(made) if task < tasks => *endpoint = made.0,
+        _ => {
+            let reason = format!("PAMI_Endpoint_create: no context {offset} of task {task} among {tasks} tasks");
+            return fail(INVAL, reason);
+        }
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Endpoint_query(endpoint: u32, task: *mut u32, offset: *mut usize) -> Result {
+    // SAFETY: the program gave them.
+    let Some((task, offset)) = (unsafe { task.as_mut().zip(offset.as_mut()) }) else {
+        return fail(INVAL, "PAMI_Endpoint_query: task or offset is NULL");
+    };
+    (*task, *offset) = (Endpoint(endpoint).task(), Endpoint(endpoint).offset() as usize);
+    SUCCESS
+}
+
+fn elapsed(handle: *mut c_void) -> std::time::Duration {
+    // SAFETY: the program gave it.
+    unsafe { client(handle) }.map_or_else(Default::default, |client| client.job.began.elapsed())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Wtime(client: *mut c_void) -> f64 {
+    elapsed(client).as_secs_f64()
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Wtimebase(client: *mut c_void) -> c_ulonglong {
+    elapsed(client).as_nanos() as c_ulonglong
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Error_text(text: *mut c_char, length: usize) -> usize {
+    if text.is_null() || length == 0 {
+        return 0;
+    }
+    LAST.with(|last| {
+        let last = last.borrow();
+        let bytes = last.as_bytes();
+        let count = bytes.len().min(length - 1);
+        // SAFETY: the program gave space for `length` characters.
+        unsafe {
+            text.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), count);
+            *text.add(count) = 0;
+        }
+        count
+    })
+}

@@ -1,0 +1,506 @@
+//! Contexts: creation, progress, posted work, locks.
+//!
+//! The program calls a context's functions from one thread at a time, also from callbacks that the context's
+//! advance calls. So each access to the protocols' state is short and none is held while the program runs.
+
+use crate::abi::*;
+use crate::client::{Client, attributes, fail, update};
+use crate::device::{CONTEXTS_MAX, ShmDevice};
+use crate::dispatch::Dispatch;
+use netloom_messaging::pami::context::{self, Event, Limits, Message, Outcome};
+use netloom_messaging::pami::device::PamiDevice;
+use netloom_messaging::pami::packet::Head;
+use netloom_messaging::pami::work::WorkQueue;
+use parking_lot::RawMutex;
+use parking_lot::lock_api::RawMutex as _;
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The protocols of a context.
+pub type Core = context::Context<ShmDevice>;
+
+/// Events that one advance handles at most per poll, so that it returns.
+const BATCH: usize = 64;
+/// Polls without an event after which a waiting thread lets others run, at once if tasks share cores; after
+/// which it sleeps, at most this long, if they do; and after which it looks whether a task has ended.
+const YIELD_AFTER: [u32; 2] = [16, 100_000];
+const SLEEP_AFTER: u32 = 400;
+const SLEEP: Duration = Duration::from_micros(200);
+const LOOK_AFTER: u32 = 2048;
+
+/// A context, as its handle points to it.
+pub struct Context {
+    core: UnsafeCell<Core>,
+    dispatches: UnsafeCell<Vec<Option<Dispatch>>>,
+    callbacks: UnsafeCell<Callbacks>,
+    work: WorkQueue,
+    /// Work that is to run again.
+    again: UnsafeCell<Vec<usize>>,
+    lock: RawMutex,
+    client: *const Client,
+    /// Whether a fence region is open.
+    pub is_fenced: Cell<bool>,
+    /// Polls in a row without an event.
+    idle: Cell<u32>,
+}
+
+/// What a completed operation calls.
+#[derive(Clone, Copy)]
+pub struct Callback {
+    pub cookie: *mut c_void,
+    /// Called when buffers may be reused, or data has arrived.
+    pub local_fn: EventFunction,
+    /// Called when the target has all data.
+    pub remote_fn: EventFunction,
+    /// Reports that are still to come.
+    pub reports: u8,
+    /// Where the old value of an atomic operation goes, and its length.
+    pub fetched: (*mut u8, u8),
+}
+
+/// Callbacks by number.
+#[derive(Default)]
+pub struct Callbacks {
+    list: Vec<Callback>,
+    free: Vec<u32>,
+}
+
+impl Callbacks {
+    pub fn insert(&mut self, callback: Callback) -> u64 {
+        match self.free.pop() {
+            Some(at) => {
+                self.list[at as usize] = callback;
+                u64::from(at)
+            }
+            None => {
+                self.list.push(callback);
+                self.list.len() as u64 - 1
+            }
+        }
+    }
+
+    /// The operation was refused: nothing will be reported.
+    pub fn withdraw(&mut self, at: u64) {
+        self.free.push(at as u32);
+    }
+
+    /// One of its reports has come.
+    fn report(&mut self, at: u64) -> Callback {
+        let callback = &mut self.list[at as usize];
+        callback.reports -= 1;
+        let callback = *callback;
+        if callback.reports == 0 {
+            self.free.push(at as u32);
+        }
+        callback
+    }
+}
+
+/// The context of a handle.
+///
+/// # Safety
+/// The handle is NULL, or of a context that has not been destroyed.
+#[inline]
+pub unsafe fn context<'a>(handle: *mut c_void) -> Option<&'a Context> {
+    // SAFETY: the caller's promise.
+    unsafe { handle.cast::<Context>().as_ref() }
+}
+
+fn result(outcome: Outcome) -> Result {
+    match outcome {
+        Outcome::Done => SUCCESS,
+        Outcome::Gone => SHUTDOWN,
+        Outcome::Fault => ERROR,
+    }
+}
+
+#[allow(clippy::mut_from_ref)] // See the top of this file.
+impl Context {
+    /// The protocols. The reference must not be held while the program runs.
+    #[inline]
+    pub fn core(&self) -> &mut Core {
+        // SAFETY: one thread at a time, and no other reference is held: see the top of this file.
+        unsafe { &mut *self.core.get() }
+    }
+
+    pub fn dispatches(&self) -> &mut Vec<Option<Dispatch>> {
+        // SAFETY: the same.
+        unsafe { &mut *self.dispatches.get() }
+    }
+
+    pub fn callbacks(&self) -> &mut Callbacks {
+        // SAFETY: the same.
+        unsafe { &mut *self.callbacks.get() }
+    }
+
+    pub fn client(&self) -> &Client {
+        // SAFETY: a client lives longer than its contexts: `PAMI_Client_destroy` sees to it.
+        unsafe { &*self.client }
+    }
+
+    fn handle(&self) -> *mut c_void {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// Calls a callback, if there is one.
+    ///
+    /// # Safety
+    /// The program gave the function and its cookie.
+    pub unsafe fn call(&self, function: EventFunction, cookie: *mut c_void, result: Result) {
+        if let Some(function) = function {
+            // SAFETY: the caller's promise.
+            unsafe { function(self.handle(), cookie, result) };
+        }
+    }
+
+    /// Makes progress once; returns whether something was processed.
+    fn advance(&self) -> bool {
+        let mut is_busy = self.run_work();
+        for _ in 0..BATCH {
+            let Some(event) = self.core().poll() else { break };
+            is_busy = true;
+            self.handle_event(event);
+        }
+        if is_busy {
+            self.idle.set(0);
+        } else {
+            self.wait();
+        }
+        is_busy
+    }
+
+    #[inline]
+    fn handle_event(&self, event: Event<<ShmDevice as PamiDevice>::Payload>) {
+        match event {
+            Event::Message(message) => self.dispatch_message(&message),
+            Event::Sent(at, outcome) | Event::Received(at, outcome) => {
+                let callback = self.callbacks().report(at);
+                // SAFETY: the program gave them.
+                unsafe { self.call(callback.local_fn, callback.cookie, result(outcome)) };
+            }
+            Event::Completed(at, outcome) => {
+                let callback = self.callbacks().report(at);
+                // SAFETY: the program gave them.
+                unsafe { self.call(callback.remote_fn, callback.cookie, result(outcome)) };
+            }
+            Event::Fetched(at, value) => {
+                let callback = self.callbacks().report(at);
+                let (to, bytes) = callback.fetched;
+                // SAFETY: the program gave them; the operation's type says how long the value is.
+                unsafe {
+                    if !to.is_null() {
+                        to.copy_from_nonoverlapping(value.to_ne_bytes().as_ptr(), bytes.into());
+                    }
+                    self.call(callback.local_fn, callback.cookie, SUCCESS);
+                }
+            }
+            Event::Rmw { origin, request, rmw } => {
+                let old = crate::rma::execute(&rmw);
+                self.core().answer_rmw(origin, request, old);
+            }
+        }
+    }
+
+    /// Calls the dispatch function of a message.
+    #[inline]
+    fn dispatch_message(&self, message: &Message<<ShmDevice as PamiDevice>::Payload>) {
+        let Some(Dispatch { function, cookie, hints }) = self.dispatch(message.dispatch) else {
+            // The reference calls this undefined.
+            eprintln!(
+                "PAMI: task {} has no dispatch function {} for a message from {}",
+                self.client().job.task, message.dispatch, message.origin
+            );
+            std::process::abort();
+        };
+        let header = message.payload.at(message.header_from);
+        let header = if message.header_bytes == 0 { std::ptr::null() } else { header };
+        let data = message.payload.at(message.header_from + message.header_bytes);
+        let size = message.data_bytes as usize;
+        if message.is_whole && hints.recv_immediate() != HINT_DISABLE {
+            // SAFETY: the program gave the function; header and data stay in their slot until `consumed`.
+            unsafe {
+                let (header, data) = (header.cast(), data.cast());
+                let no_receive = std::ptr::null_mut();
+                function(self.handle(), cookie, header, message.header_bytes, data, size, message.origin.0, no_receive);
+            }
+            return self.core().consumed();
+        }
+        let mut receive = Receive {
+            cookie: std::ptr::null_mut(),
+            local_fn: None,
+            addr: std::ptr::null_mut(),
+            kind: crate::symbols::byte(),
+            offset: 0,
+            data_fn: None,
+            data_cookie: std::ptr::null_mut(),
+        };
+        // SAFETY: as above.
+        unsafe {
+            let (header, data) = (header.cast(), std::ptr::null());
+            function(
+                self.handle(), cookie, header, message.header_bytes, data, size, message.origin.0, &raw mut receive,
+            );
+        }
+        let Receive { cookie, local_fn, addr, offset, .. } = receive;
+        let callback = Callback { cookie, local_fn, remote_fn: None, reports: 1, fetched: (std::ptr::null_mut(), 0) };
+        let cookie = self.callbacks().insert(callback);
+        let address = if addr.is_null() { 0 } else { addr as u64 + offset as u64 };
+        self.core().accept(context::Receive { address, cookie });
+    }
+
+    /// Runs posted work; returns whether there was any that ended.
+    #[inline]
+    fn run_work(&self) -> bool {
+        // SAFETY: one thread at a time; not held while the program runs.
+        let again = unsafe { &mut *self.again.get() };
+        if again.is_empty() && self.work.is_empty() {
+            return false;
+        }
+        let mut list = std::mem::take(again);
+        self.work.take(&mut list);
+        let mut is_busy = false;
+        for work in list {
+            // SAFETY: `PAMI_Context_post` filled it in, and the program leaves it alone until it has ended.
+            let Posted { function, cookie } = unsafe { *(work as *const Posted) };
+            // SAFETY: the program gave them.
+            let result = function.map_or(SUCCESS, |function| unsafe { function(self.handle(), cookie) });
+            if result == EAGAIN {
+                // SAFETY: as above.
+                unsafe { (*self.again.get()).push(work) };
+            } else {
+                is_busy = true;
+            }
+        }
+        is_busy
+    }
+
+    /// Nothing is there: lets others run if the program keeps asking.
+    #[cold]
+    fn wait(&self) {
+        let idle = self.idle.get().wrapping_add(1);
+        self.idle.set(idle);
+        let job = self.client().job;
+        if idle.is_multiple_of(LOOK_AFTER) {
+            self.core().report_gone();
+        }
+        let shared = job.is_oversubscribed;
+        if idle < YIELD_AFTER[usize::from(!shared)] {
+            return std::hint::spin_loop();
+        }
+        // SAFETY: one thread at a time.
+        let has_work = unsafe { !(*self.again.get()).is_empty() };
+        if shared && idle > SLEEP_AFTER && !has_work && self.core().is_idle() {
+            let is_ready = || self.core().device().has_claimed() || !self.work.is_empty();
+            job.segment.task(job.task).doorbell.sleep(SLEEP, is_ready);
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Posted work, in the program's `pami_work_t`.
+#[derive(Clone, Copy)]
+struct Posted {
+    function: WorkFunction,
+    cookie: *mut c_void,
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_createv(
+    handle: *mut c_void,
+    configuration: *mut Configuration,
+    configurations: usize,
+    made: *mut *mut c_void,
+    count: usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    let found = unsafe { handle.cast::<Client>().as_ref() };
+    let Some(client) = found.filter(|_| !made.is_null()) else {
+        return fail(INVAL, "PAMI_Context_createv: there is no such client, or no space for contexts");
+    };
+    // SAFETY: the program gave them.
+    match unsafe { update(configuration, configurations) } {
+        SUCCESS => {}
+        other => return other,
+    }
+    if count == 0 || count > CONTEXTS_MAX {
+        return fail(INVAL, format!("PAMI_Context_createv: {count} contexts; 1 to {CONTEXTS_MAX} can be created"));
+    }
+    if client.contexts.compare_exchange(0, count, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        return fail(INVAL, "PAMI_Context_createv: the client has contexts already");
+    }
+    for offset in 0..count {
+        // SAFETY: the only one, since the client had none.
+        let device = unsafe { ShmDevice::new(client.job, client.number, offset) };
+        let context = Box::new(Context {
+            core: UnsafeCell::new(Core::new(device, Limits::default())),
+            dispatches: UnsafeCell::default(),
+            callbacks: UnsafeCell::default(),
+            work: WorkQueue::default(),
+            again: UnsafeCell::default(),
+            lock: RawMutex::INIT,
+            client,
+            is_fenced: Cell::new(false),
+            idle: Cell::new(0),
+        });
+        // SAFETY: the program gave space for `count` handles.
+        unsafe { *made.add(offset) = Box::into_raw(context).cast() };
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_destroyv(handles: *mut *mut c_void, count: usize) -> Result {
+    for at in 0..count {
+        // SAFETY: the program gave `count` handles.
+        let Some(found) = (unsafe { handles.add(at).as_ref().and_then(|&handle| context(handle)) }) else {
+            return fail(INVAL, format!("PAMI_Context_destroyv: there is no context at index {at}"));
+        };
+        found.client().contexts.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: made by `PAMI_Context_createv`, and now forgotten.
+        unsafe {
+            drop(Box::from_raw((*handles.add(at)).cast::<Context>()));
+            *handles.add(at) = std::ptr::null_mut();
+        }
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_query(
+    handle: *mut c_void,
+    configuration: *mut Configuration,
+    count: usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    let (found, attributes) = unsafe { (context(handle), attributes(configuration, count)) };
+    if found.is_none() {
+        return fail(INVAL, "PAMI_Context_query: there is no such context");
+    }
+    for attribute in attributes {
+        match attribute.name {
+            attribute::CONTEXT_DISPATCH_ID_MAX => attribute.value.intval = Head::DISPATCHES - 1,
+            other => return fail(INVAL, format!("PAMI_Context_query: attribute {other} is not a context's")),
+        }
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_update(
+    _context: *mut c_void,
+    configuration: *mut Configuration,
+    count: usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    unsafe { update(configuration, count) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_post(
+    handle: *mut c_void,
+    work: *mut c_void,
+    function: WorkFunction,
+    cookie: *mut c_void,
+) -> Result {
+    // SAFETY: the program gave it.
+    let Some(found) = (unsafe { context(handle) }) else {
+        return fail(INVAL, "PAMI_Context_post: there is no such context");
+    };
+    if work.is_null() || function.is_none() {
+        return fail(INVAL, "PAMI_Context_post: work or function is NULL");
+    }
+    // SAFETY: a `pami_work_t` has six words.
+    unsafe { work.cast::<Posted>().write(Posted { function, cookie }) };
+    found.work.post(work as usize);
+    let job = found.client().job;
+    job.segment.task(job.task).doorbell.ring();
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_advance(handle: *mut c_void, maximum: usize) -> Result {
+    // SAFETY: the program gave it.
+    let Some(found) = (unsafe { context(handle) }) else {
+        return fail(INVAL, "PAMI_Context_advance: there is no such context");
+    };
+    if (0..maximum).any(|_| found.advance()) { SUCCESS } else { EAGAIN }
+}
+
+/// The handles of an array.
+///
+/// # Safety
+/// The array has `count` handles.
+unsafe fn contexts<'a>(handles: *mut *mut c_void, count: usize) -> Option<Vec<&'a Context>> {
+    // SAFETY: the caller's promise.
+    (0..count).map(|at| unsafe { handles.add(at).as_ref().and_then(|&handle| context(handle)) }).collect()
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_advancev(handles: *mut *mut c_void, count: usize, maximum: usize) -> Result {
+    // SAFETY: the program gave them.
+    let Some(list) = (unsafe { contexts(handles, count) }) else {
+        return fail(INVAL, "PAMI_Context_advancev: there is no such context");
+    };
+    // All of them in each round.
+    let round = || list.iter().fold(false, |is_busy, context| context.advance() | is_busy);
+    if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
+    handles: *mut *mut c_void,
+    count: usize,
+    maximum: usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    let Some(list) = (unsafe { contexts(handles, count) }) else {
+        return fail(INVAL, "PAMI_Context_trylock_advancev: there is no such context");
+    };
+    let advance = |context: &Context| {
+        let is_busy = context.lock.try_lock() && {
+            let is_busy = context.advance();
+            // SAFETY: locked just now.
+            unsafe { context.lock.unlock() };
+            is_busy
+        };
+        is_busy
+    };
+    let round = || list.iter().fold(false, |is_busy, context| advance(context) | is_busy);
+    if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_lock(handle: *mut c_void) -> Result {
+    // SAFETY: the program gave it.
+    let Some(found) = (unsafe { context(handle) }) else {
+        return fail(INVAL, "PAMI_Context_lock: there is no such context");
+    };
+    found.lock.lock();
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_trylock(handle: *mut c_void) -> Result {
+    // SAFETY: the program gave it.
+    let Some(found) = (unsafe { context(handle) }) else {
+        return fail(INVAL, "PAMI_Context_trylock: there is no such context");
+    };
+    if found.lock.try_lock() { SUCCESS } else { EAGAIN }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Context_unlock(handle: *mut c_void) -> Result {
+    // SAFETY: the program gave it.
+    let Some(found) = (unsafe { context(handle) }) else {
+        return fail(INVAL, "PAMI_Context_unlock: there is no such context");
+    };
+    if !found.lock.is_locked() {
+        return fail(INVAL, "PAMI_Context_unlock: the context is not locked");
+    }
+    // SAFETY: the program holds the lock, as the call demands.
+    unsafe { found.lock.unlock() };
+    SUCCESS
+}

@@ -1,0 +1,155 @@
+//! The device of a context: its queue in the segment of the job, the queues of others, and their memory.
+
+use crate::client::Job;
+use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::device::{Full, PamiDevice, Range, Remote, Transfer};
+use netloom_messaging::pami::packet::Head;
+use netloom_shm::memory::{self, Direction};
+use netloom_shm::queue::{PAYLOAD_MAX, Reader};
+use netloom_shm::segment::{QUEUES, SLOTS, State};
+
+/// Contexts of a client, and clients of a process: they share the queues of a task.
+pub const CONTEXTS_MAX: usize = 16;
+pub const CLIENTS_MAX: usize = QUEUES / CONTEXTS_MAX;
+
+/// A context's device.
+pub struct ShmDevice {
+    job: &'static Job,
+    /// The first queue of the client in each task.
+    first_queue: usize,
+    endpoint: Endpoint,
+    reader: Reader<'static, SLOTS>,
+}
+
+/// A packet in its slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Payload {
+    address: *const u8,
+    length: usize,
+}
+
+impl Payload {
+    /// The address of a byte of it.
+    pub fn at(self, offset: usize) -> *const u8 {
+        assert!(offset <= self.length);
+        self.address.wrapping_add(offset)
+    }
+}
+
+impl ShmDevice {
+    /// The device of the context with this offset.
+    ///
+    /// # Safety
+    /// A client's context has one device at a time.
+    pub unsafe fn new(job: &'static Job, client: usize, offset: usize) -> Self {
+        let first_queue = client * CONTEXTS_MAX;
+        let endpoint = Endpoint::new(job.task, offset as u32).expect("few contexts");
+        // SAFETY: the caller's promise.
+        let reader = unsafe { Reader::new(job.segment.queue(job.task, first_queue + offset)) };
+        ShmDevice { job, first_queue, endpoint, reader }
+    }
+
+    /// Whether a packet is there, or about to be.
+    pub fn has_claimed(&self) -> bool {
+        self.reader.has_claimed()
+    }
+
+    /// The memory of this process at an address that the program gave.
+    ///
+    /// # Safety
+    /// The program has this memory, and leaves it as it is until the operation is complete, as PAMI demands.
+    unsafe fn memory<'a>(range: Range) -> &'a [u8] {
+        if range.bytes == 0 {
+            return &[];
+        }
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts(range.address as *const u8, range.bytes as usize) }
+    }
+}
+
+impl PamiDevice for ShmDevice {
+    type Payload = Payload;
+
+    const PACKET_MAX: usize = PAYLOAD_MAX;
+
+    #[inline]
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
+
+    #[inline]
+    fn has(&self, endpoint: Endpoint) -> bool {
+        endpoint.task() < self.job.segment.tasks() && (endpoint.offset() as usize) < CONTEXTS_MAX
+    }
+
+    #[inline]
+    fn inject(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2]) -> Result<(), Full> {
+        let queue = self.job.segment.queue(to.task(), self.first_queue + to.offset() as usize);
+        queue.push(head.to_word(), parts).map_err(|_| Full)?;
+        self.job.segment.task(to.task()).doorbell.ring();
+        Ok(())
+    }
+
+    fn inject_memory(&mut self, to: Endpoint, head: Head, bytes: &[u8], data: Range) -> Result<(), Full> {
+        // SAFETY: the protocols pass only what the program gave them to send.
+        self.inject(to, head, [bytes, unsafe { Self::memory(data) }])
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Option<(Head, Payload)> {
+        loop {
+            let message = self.reader.next()?;
+            let payload = Payload { address: message.payload.as_ptr(), length: message.payload.len() };
+            match Head::of_word(message.word) {
+                Some(head) => return Some((head, payload)),
+                None => self.reader.release(),
+            }
+        }
+    }
+
+    #[inline]
+    fn release(&mut self) {
+        self.reader.release();
+    }
+
+    #[inline]
+    fn bytes(&self, payload: Payload) -> &[u8] {
+        // SAFETY: it has not been released, says the trait, so its slot holds it.
+        unsafe { std::slice::from_raw_parts(payload.address, payload.length) }
+    }
+
+    fn store(&mut self, payload: Payload, skip: usize, to: u64) {
+        let length = payload.length.saturating_sub(skip);
+        // SAFETY: the program's dispatch function gave the address, for a message of this length.
+        unsafe { (to as *mut u8).copy_from_nonoverlapping(payload.at(skip), length) };
+    }
+
+    fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64) -> Result<(), Remote> {
+        let bytes = local.bytes as usize;
+        if with.task() == self.job.task {
+            let (from, to) = match way {
+                Transfer::Get => (remote, local.address),
+                Transfer::Put => (local.address, remote),
+            };
+            // SAFETY: both are this program's own; they may overlap.
+            unsafe { (to as *mut u8).copy_from(from as *const u8, bytes) };
+            return Ok(());
+        }
+        let task = self.job.segment.task(with.task());
+        let direction = match way {
+            Transfer::Get => Direction::Read,
+            Transfer::Put => Direction::Write,
+        };
+        // SAFETY: the program gave both addresses.
+        let moved = unsafe { memory::copy(direction, task.pid(), local.address, remote, bytes) };
+        moved.map_err(|error| match error.raw_os_error() {
+            Some(libc::ESRCH) => Remote::Gone,
+            Some(libc::EFAULT) => Remote::Fault,
+            _ => Remote::Unsupported,
+        })
+    }
+
+    fn is_gone(&self, task: u32) -> bool {
+        self.job.segment.task(task).state() == State::Dead
+    }
+}

@@ -1,0 +1,98 @@
+//! Dispatch identifiers of a context.
+
+use crate::abi::*;
+use crate::client::{attributes, fail, update};
+use crate::context::{Context, Core, context};
+use netloom_messaging::pami::packet::Head;
+use std::ffi::c_void;
+
+/// What is registered for an identifier.
+#[derive(Clone, Copy)]
+pub struct Dispatch {
+    pub function: DispatchFunction,
+    pub cookie: *mut c_void,
+    pub hints: DispatchHints,
+}
+
+/// Most bytes of header and data of an immediate send: 16 less than of a packet, so that a message that
+/// `PAMI_Send` sends is received at once up to the same length.
+pub const IMMEDIATE_MAX: usize = Core::IMMEDIATE_MAX - 16;
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Dispatch_set(
+    handle: *mut c_void,
+    dispatch: usize,
+    function: Option<DispatchFunction>,
+    cookie: *mut c_void,
+    hints: DispatchHints,
+) -> Result {
+    // SAFETY: the program gave it.
+    let Some(context) = (unsafe { context(handle) }) else {
+        return fail(INVAL, "PAMI_Dispatch_set: there is no such context");
+    };
+    let Some(function) = function else {
+        return fail(INVAL, "PAMI_Dispatch_set: the dispatch function is NULL");
+    };
+    if dispatch >= Head::DISPATCHES {
+        let most = Head::DISPATCHES - 1;
+        return fail(INVAL, format!("PAMI_Dispatch_set: {dispatch} is more than {most}"));
+    }
+    if hints.is_invalid() {
+        return fail(INVAL, "PAMI_Dispatch_set: a hint has an invalid value");
+    }
+    for (hint, refused, name) in [
+        (hints.use_shmem(), HINT_DISABLE, "use_shmem disabled: there is only shared memory"),
+        (hints.use_rdma(), HINT_ENABLE, "use_rdma enabled: messages start in queues"),
+        (hints.remote_async_progress(), HINT_ENABLE, "remote_async_progress enabled"),
+    ] {
+        if hint == refused {
+            return fail(INVAL, format!("PAMI_Dispatch_set: cannot honour {name}"));
+        }
+    }
+    let list = context.dispatches();
+    if list.len() <= dispatch {
+        list.resize(dispatch + 1, None);
+    }
+    list[dispatch] = Some(Dispatch { function, cookie, hints });
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Dispatch_query(
+    handle: *mut c_void,
+    dispatch: usize,
+    configuration: *mut Configuration,
+    count: usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    let (found, attributes) = unsafe { (context(handle), attributes(configuration, count)) };
+    if found.and_then(|context| context.dispatches().get(dispatch).copied().flatten()).is_none() {
+        return fail(INVAL, format!("PAMI_Dispatch_query: identifier {dispatch} is not set in this context"));
+    }
+    for attribute in attributes {
+        attribute.value.intval = match attribute.name {
+            attribute::DISPATCH_RECV_IMMEDIATE_MAX | attribute::DISPATCH_SEND_IMMEDIATE_MAX => IMMEDIATE_MAX,
+            attribute::DISPATCH_ATOM_SIZE_MAX => 1,
+            other => return fail(INVAL, format!("PAMI_Dispatch_query: attribute {other} is not a dispatch's")),
+        };
+    }
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Dispatch_update(
+    _context: *mut c_void,
+    _dispatch: usize,
+    configuration: *mut Configuration,
+    count: usize,
+) -> Result {
+    // SAFETY: the program gave them.
+    unsafe { update(configuration, count) }
+}
+
+impl Context {
+    /// What is registered for an identifier.
+    pub fn dispatch(&self, dispatch: u16) -> Option<Dispatch> {
+        self.dispatches().get(usize::from(dispatch)).copied().flatten()
+    }
+}

@@ -1,0 +1,28 @@
+//! `libpami.so`: PAMI's C interface between the processes of one computer. The protocols are those of
+//! `netloom_messaging::pami`, which know nothing of C; the shared memory is `netloom_shm`'s.
+//!
+//! | functions | file |
+//! |---|---|
+//! | clients, endpoints, time, error text | `client.rs` |
+//! | contexts: creation, progress, posted work, locks | `context.rs` |
+//! | dispatch identifiers | `dispatch.rs` |
+//! | sends | `send.rs` |
+//! | put, get, atomic operations, memory regions, fences | `rma.rs` |
+//! | types and data functions: symbols | `symbols.rs` |
+//! | what is not implemented yet | `missing.rs` |
+//! | structures of `pami.h` | `abi.rs` |
+//! | a context's device | `device.rs` |
+//!
+//! Names and meanings are those of `crates/capi/include/pami.h`, which documents each function.
+#![allow(unsafe_code)] // Each function takes pointers from C.
+#![allow(non_snake_case, missing_docs, clippy::missing_safety_doc)] // Functions are documented in the header.
+
+mod abi;
+mod client;
+mod context;
+mod device;
+mod dispatch;
+mod missing;
+mod rma;
+mod send;
+mod symbols;

@@ -1,0 +1,50 @@
+//! Functions that are not implemented yet. Each returns `PAMI_UNIMPL`, and `PAMI_Error_text` says which.
+
+use crate::abi::{Result, UNIMPL};
+use crate::client::fail;
+use std::ffi::c_void;
+
+macro_rules! missing {
+    ($($name:ident),* $(,)?) => {
+        $(#[unsafe(no_mangle)]
+        pub extern "C" fn $name() -> Result {
+            fail(UNIMPL, concat!(stringify!($name), " is not implemented yet"))
+        })*
+    };
+}
+
+missing! {
+    PAMI_AMCollective_dispatch_set,
+    PAMI_Collective,
+    PAMI_Extension_open,
+    PAMI_Extension_close,
+    PAMI_Geometry_algorithms_num,
+    PAMI_Geometry_algorithms_query,
+    PAMI_Geometry_create_endpointlist,
+    PAMI_Geometry_create_tasklist,
+    PAMI_Geometry_create_taskrange,
+    PAMI_Geometry_destroy,
+    PAMI_Geometry_query,
+    PAMI_Geometry_update,
+    PAMI_Geometry_world,
+    PAMI_Get_typed,
+    PAMI_Put_typed,
+    PAMI_Rget_typed,
+    PAMI_Rput_typed,
+    PAMI_Send_typed,
+    PAMI_Type_add_simple,
+    PAMI_Type_add_typed,
+    PAMI_Type_complete,
+    PAMI_Type_create,
+    PAMI_Type_deserialize,
+    PAMI_Type_destroy,
+    PAMI_Type_query,
+    PAMI_Type_serialize,
+    PAMI_Type_transform_data,
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn PAMI_Extension_symbol() -> *mut c_void {
+    fail(UNIMPL, "PAMI_Extension_symbol is not implemented yet");
+    std::ptr::null_mut()
+}

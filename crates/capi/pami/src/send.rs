@@ -1,0 +1,92 @@
+//! Active messages: immediate sends, and sends of any length.
+
+use crate::abi::*;
+use crate::client::fail;
+use crate::context::{Callback, context};
+use crate::dispatch::IMMEDIATE_MAX;
+use netloom_messaging::pami::Endpoint;
+use netloom_messaging::pami::context::{Invalid, Send as CoreSend};
+use netloom_messaging::pami::device::Range;
+use std::ffi::c_void;
+
+/// The bytes that an `iovec` describes; `None` if it has a length without an address.
+///
+/// # Safety
+/// They are the program's, and stay as they are during the call.
+#[inline]
+unsafe fn bytes<'a>(part: &iovec) -> Option<&'a [u8]> {
+    if part.iov_len == 0 {
+        return Some(&[]);
+    }
+    // SAFETY: the caller's promise.
+    (!part.iov_base.is_null()).then(|| unsafe { std::slice::from_raw_parts(part.iov_base.cast(), part.iov_len) })
+}
+
+fn invalid(call: &str, reason: Invalid) -> Result {
+    fail(INVAL, format!("{call}: {reason}"))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Send_immediate(handle: *mut c_void, send: *mut SendImmediate) -> Result {
+    // SAFETY: the program gave them.
+    let Some((context, send)) = (unsafe { context(handle).zip(send.as_ref()) }) else {
+        return fail(INVAL, "PAMI_Send_immediate: context or parameters are NULL");
+    };
+    // SAFETY: the program gave them.
+    let Some((header, data)) = (unsafe { bytes(&send.header).zip(bytes(&send.data)) }) else {
+        return fail(INVAL, "PAMI_Send_immediate: a buffer with a length is NULL");
+    };
+    let Some(dispatch) = context.dispatches().get(send.dispatch).copied().flatten() else {
+        return fail(INVAL, format!("PAMI_Send_immediate: identifier {} is not set here", send.dispatch));
+    };
+    if header.len() + data.len() > IMMEDIATE_MAX {
+        let bytes = header.len() + data.len();
+        return fail(INVAL, format!("PAMI_Send_immediate: {bytes} B are more than {IMMEDIATE_MAX} B"));
+    }
+    let may_wait = dispatch.hints.queue_immediate() != HINT_DISABLE;
+    match context.core().send_immediate(Endpoint(send.dest), send.dispatch as u16, [header, data], may_wait) {
+        Ok(true) => SUCCESS,
+        Ok(false) => EAGAIN,
+        Err(reason) => invalid("PAMI_Send_immediate", reason),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PAMI_Send(handle: *mut c_void, parameters: *mut Send) -> Result {
+    // SAFETY: the program gave them.
+    let Some((context, Send { send, events })) = (unsafe { context(handle).zip(parameters.as_ref()) }) else {
+        return fail(INVAL, "PAMI_Send: context or parameters are NULL");
+    };
+    // SAFETY: the program gave them.
+    let Some((header, data)) = (unsafe { bytes(&send.header).zip(bytes(&send.data)) }) else {
+        return fail(INVAL, "PAMI_Send: a buffer with a length is NULL");
+    };
+    let Some(dispatch) = context.dispatches().get(send.dispatch).copied().flatten() else {
+        return fail(INVAL, format!("PAMI_Send: identifier {} is not set here", send.dispatch));
+    };
+    if dispatch.hints.recv_immediate() == HINT_ENABLE && header.len() + data.len() > IMMEDIATE_MAX {
+        let bytes = header.len() + data.len();
+        let reason = format!("{bytes} B cannot be received at once, as the hint recv_immediate promises");
+        return fail(INVAL, format!("PAMI_Send: {reason}"));
+    }
+    let SendEvents { cookie, local_fn, remote_fn } = *events;
+    let is_acknowledged = remote_fn.is_some();
+    let reports = 1 + u8::from(is_acknowledged);
+    let fetched = (std::ptr::null_mut(), 0);
+    let at = context.callbacks().insert(Callback { cookie, local_fn, remote_fn, reports, fetched });
+    let sent = context.core().send(CoreSend {
+        to: Endpoint(send.dest),
+        dispatch: send.dispatch as u16,
+        header,
+        data: Range { address: data.as_ptr() as u64, bytes: data.len() as u64 },
+        cookie: at,
+        is_acknowledged,
+    });
+    match sent {
+        Ok(()) => SUCCESS,
+        Err(reason) => {
+            context.callbacks().withdraw(at);
+            invalid("PAMI_Send", reason)
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Data symbols: null handles, predefined types, data functions. A predefined type is a number that no pointer
+//! has; a data function is one that is never called, because the library knows it by its address.
+
+use crate::abi::DataFunction;
+use std::ffi::c_void;
+
+/// A symbol that C reads.
+#[repr(transparent)]
+pub struct Symbol<T>(T);
+// SAFETY: nothing writes to it.
+unsafe impl<T> Sync for Symbol<T> {}
+
+macro_rules! types {
+    ($($name:ident = $number:literal),* $(,)?) => {
+        $(#[unsafe(no_mangle)]
+        pub static $name: Symbol<*mut c_void> = Symbol($number as *mut c_void);)*
+    };
+}
+
+types! {
+    PAMI_CLIENT_NULL = 0,
+    PAMI_TYPE_NULL = 0,
+    PAMI_CONTEXT_NULL = 0,
+    PAMI_GEOMETRY_NULL = 0,
+    PAMI_TYPE_BYTE = 1,
+    PAMI_TYPE_SIGNED_CHAR = 2,
+    PAMI_TYPE_UNSIGNED_CHAR = 3,
+    PAMI_TYPE_SIGNED_SHORT = 4,
+    PAMI_TYPE_UNSIGNED_SHORT = 5,
+    PAMI_TYPE_SIGNED_INT = 6,
+    PAMI_TYPE_UNSIGNED_INT = 7,
+    PAMI_TYPE_SIGNED_LONG = 8,
+    PAMI_TYPE_UNSIGNED_LONG = 9,
+    PAMI_TYPE_SIGNED_LONG_LONG = 10,
+    PAMI_TYPE_UNSIGNED_LONG_LONG = 11,
+    PAMI_TYPE_FLOAT = 12,
+    PAMI_TYPE_DOUBLE = 13,
+    PAMI_TYPE_LONG_DOUBLE = 14,
+    PAMI_TYPE_LOGICAL1 = 15,
+    PAMI_TYPE_LOGICAL2 = 16,
+    PAMI_TYPE_LOGICAL4 = 17,
+    PAMI_TYPE_LOGICAL8 = 18,
+    PAMI_TYPE_SINGLE_COMPLEX = 19,
+    PAMI_TYPE_DOUBLE_COMPLEX = 20,
+    PAMI_TYPE_LOC_2INT = 21,
+    PAMI_TYPE_LOC_2FLOAT = 22,
+    PAMI_TYPE_LOC_2DOUBLE = 23,
+    PAMI_TYPE_LOC_SHORT_INT = 24,
+    PAMI_TYPE_LOC_FLOAT_INT = 25,
+    PAMI_TYPE_LOC_DOUBLE_INT = 26,
+    PAMI_TYPE_LOC_LONG_INT = 27,
+    PAMI_TYPE_LOC_LONGDOUBLE_INT = 28,
+}
+
+/// Lengths of the predefined types by number, bytes.
+const BYTES: [usize; 29] = [
+    0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 4, 8, 16, 1, 2, 4, 8, 8, 16, 8, 8, 16, 8, 8, 16, 16, 32,
+];
+
+/// `PAMI_TYPE_BYTE`.
+pub fn byte() -> *mut c_void {
+    PAMI_TYPE_BYTE.0
+}
+
+/// The length of a predefined type, bytes.
+pub fn predefined_bytes(kind: *mut c_void) -> Option<usize> {
+    BYTES.get(kind as usize).copied().filter(|&bytes| bytes > 0)
+}
+
+/// The length of an integer type that atomic operations take, bytes.
+pub fn integer_bytes(kind: *mut c_void) -> Option<u64> {
+    (6..=11).contains(&(kind as usize)).then(|| BYTES[kind as usize] as u64)
+}
+
+#[unsafe(no_mangle)]
+pub static PAMI_ALGORITHM_NULL: usize = 0;
+#[unsafe(no_mangle)]
+pub static PAMI_ENDPOINT_NULL: u32 = 0;
+#[unsafe(no_mangle)]
+pub static PAMI_ALL_CONTEXTS: usize = usize::MAX;
+
+macro_rules! functions {
+    ($($name:ident = $private:ident),* $(,)?) => {
+        $(unsafe extern "C" fn $private(_: *mut c_void, _: *mut c_void, _: usize, _: *mut c_void) {
+            // A body of its own, so that functions do not share an address.
+            eprintln!(concat!("PAMI: ", stringify!($name), " is a name, not a function to call"));
+        }
+        #[unsafe(no_mangle)]
+        pub static $name: DataFunction = Some($private);)*
+    };
+}
+
+functions! {
+    PAMI_DATA_COPY = copy,
+    PAMI_DATA_NOOP = noop,
+    PAMI_DATA_MAX = max,
+    PAMI_DATA_MIN = min,
+    PAMI_DATA_SUM = sum,
+    PAMI_DATA_PROD = prod,
+    PAMI_DATA_LAND = land,
+    PAMI_DATA_LOR = lor,
+    PAMI_DATA_LXOR = lxor,
+    PAMI_DATA_BAND = band,
+    PAMI_DATA_BOR = bor,
+    PAMI_DATA_BXOR = bxor,
+    PAMI_DATA_MAXLOC = maxloc,
+    PAMI_DATA_MINLOC = minloc,
+}

@@ -1,0 +1,115 @@
+//! Packets of the protocols: what a device carries besides bytes.
+
+use super::Endpoint;
+
+/// Kinds of packets, and what their bytes are. Integers are 8 bytes, little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A whole message: header, data.
+    Immediate,
+    /// The start of an eager message: length of all its data, the sender's request to acknowledge or
+    /// [`NO_REQUEST`], header, first data.
+    First,
+    /// More data of the eager message that its sender started last.
+    More,
+    /// A rendezvous: length of the data, the sender's request, address of the data, header.
+    Announcement,
+    /// All data of a request is there: the sender's request, 0 or 1 if it failed.
+    Acknowledgement,
+    /// The receiver cannot read the sender's memory: the sender's request, the receiver's.
+    StreamRequest,
+    /// Data of a request: the receiver's request, data.
+    Stream,
+    /// An integer operation on the receiver's memory; see [`super::rmw`].
+    Rmw,
+    /// The old value: the requester's request, value.
+    RmwResult,
+}
+
+const KINDS: [Kind; 9] = [
+    Kind::Immediate,
+    Kind::First,
+    Kind::More,
+    Kind::Announcement,
+    Kind::Acknowledgement,
+    Kind::StreamRequest,
+    Kind::Stream,
+    Kind::Rmw,
+    Kind::RmwResult,
+];
+
+/// No request, where one may stand.
+pub const NO_REQUEST: u64 = u64::MAX;
+
+/// The head of a packet, in one word of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its kind.
+    pub kind: Kind,
+    /// Identifier of the dispatch function, below [`Head::DISPATCHES`].
+    pub dispatch: u16,
+    /// Length of the program's header, bytes.
+    pub header_bytes: u16,
+    /// The sender.
+    pub origin: Endpoint,
+}
+
+impl Head {
+    /// Number of dispatch identifiers.
+    pub const DISPATCHES: usize = 1 << 12;
+
+    /// As a word.
+    #[inline]
+    pub fn to_word(self) -> u64 {
+        u64::from(self.origin.0)
+            | u64::from(self.header_bytes) << 32
+            | u64::from(self.dispatch) << 48
+            | (self.kind as u64) << 60
+    }
+
+    /// The reverse of [`Self::to_word`]; `None` if there is no such kind.
+    #[inline]
+    pub fn of_word(word: u64) -> Option<Self> {
+        Some(Head {
+            kind: *KINDS.get((word >> 60) as usize)?,
+            dispatch: (word >> 48) as u16 & 0xfff,
+            header_bytes: (word >> 32) as u16,
+            origin: Endpoint(word as u32),
+        })
+    }
+}
+
+/// The integer at an index of a packet's bytes; 0 behind their end.
+#[inline]
+pub fn integer(bytes: &[u8], index: usize) -> u64 {
+    let bytes = bytes.get(8 * index..8 * index + 8);
+    bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+}
+
+/// Integers as a packet's bytes.
+pub fn integers<const N: usize>(values: [u64; N]) -> Vec<u8> {
+    values.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn heads_survive(kind in 0usize..9, dispatch in 0u16..1 << 12, header_bytes: u16, origin: u32) {
+            let head = Head { kind: KINDS[kind], dispatch, header_bytes, origin: Endpoint(origin) };
+            prop_assert_eq!(Head::of_word(head.to_word()), Some(head));
+            prop_assert_eq!(KINDS[kind] as usize, kind);
+        }
+
+        #[test]
+        fn integers_survive(values: [u64; 3]) {
+            let bytes = integers(values);
+            prop_assert_eq!([0, 1, 2].map(|n| integer(&bytes, n)), values);
+            prop_assert_eq!(integer(&bytes, 3), 0);
+        }
+    }
+}
