@@ -17,6 +17,9 @@ pub struct Job {
     pub task: u32,
     /// Whether tasks share cores, so that who waits must let others run.
     pub is_oversubscribed: bool,
+    /// Whether data goes through queues only, as where the kernel does not permit access to the memory of
+    /// other processes: the environment variable `NETLOOM_SINGLE_COPY` is 0.
+    pub two_copies: bool,
     began: Instant,
     locals: Vec<usize>,
     processor_name: CString,
@@ -53,6 +56,7 @@ fn start() -> std::result::Result<Job, String> {
     Ok(Job {
         task,
         is_oversubscribed,
+        two_copies: std::env::var("NETLOOM_SINGLE_COPY").is_ok_and(|value| value == "0"),
         began: Instant::now(),
         locals: (0..tasks as usize).collect(),
         processor_name: CString::new(format!("netloom task {task}")).expect("no zeros"),
@@ -204,7 +208,8 @@ fn clock_mhz() -> usize {
 /// Main memory, MiB.
 fn memory_mib() -> usize {
     // SAFETY: library calls without pointers.
-    let [pages, bytes] = [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
+    let [pages, bytes] =
+        [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
     (pages.max(0) * bytes.max(0) >> 20) as usize
 }
 
@@ -233,7 +238,8 @@ pub unsafe extern "C" fn PAMI_Endpoint_create(
     match Endpoint::new(task, u32::try_from(offset).unwrap_or(u32::MAX)) {
         Some(made) if task < tasks => *endpoint = made.0,
         _ => {
-            let reason = format!("PAMI_Endpoint_create: no context {offset} of task {task} among {tasks} tasks");
+            let reason =
+                format!("PAMI_Endpoint_create: no context {offset} of task {task} among {tasks} tasks");
             return fail(INVAL, reason);
         }
     }

@@ -196,6 +196,7 @@ impl Context {
                     self.call(callback.local_fn, callback.cookie, SUCCESS);
                 }
             }
+            Event::Progress => {}
             Event::Rmw { origin, request, rmw } => {
                 let old = crate::rma::execute(&rmw);
                 self.core().answer_rmw(origin, request, old);
@@ -210,12 +211,17 @@ impl Context {
             // The reference calls this undefined.
             eprintln!(
                 "PAMI: task {} has no dispatch function {} for a message from {}",
-                self.client().job.task, message.dispatch, message.origin
+                self.client().job.task,
+                message.dispatch,
+                message.origin
             );
             std::process::abort();
         };
-        let header = message.payload.at(message.header_from);
-        let header = if message.header_bytes == 0 { std::ptr::null() } else { header };
+        let (header, header_bytes) = match message.has_long_header {
+            true => (self.core().long_header().as_ptr(), self.core().long_header().len()),
+            false if message.header_bytes == 0 => (std::ptr::null(), 0),
+            false => (message.payload.at(message.header_from), message.header_bytes),
+        };
         let data = message.payload.at(message.header_from + message.header_bytes);
         let size = message.data_bytes as usize;
         if message.is_whole && hints.recv_immediate() != HINT_DISABLE {
@@ -223,7 +229,16 @@ impl Context {
             unsafe {
                 let (header, data) = (header.cast(), data.cast());
                 let no_receive = std::ptr::null_mut();
-                function(self.handle(), cookie, header, message.header_bytes, data, size, message.origin.0, no_receive);
+                function(
+                    self.handle(),
+                    cookie,
+                    header,
+                    header_bytes,
+                    data,
+                    size,
+                    message.origin.0,
+                    no_receive,
+                );
             }
             return self.core().consumed();
         }
@@ -240,11 +255,19 @@ impl Context {
         unsafe {
             let (header, data) = (header.cast(), std::ptr::null());
             function(
-                self.handle(), cookie, header, message.header_bytes, data, size, message.origin.0, &raw mut receive,
+                self.handle(),
+                cookie,
+                header,
+                header_bytes,
+                data,
+                size,
+                message.origin.0,
+                &raw mut receive,
             );
         }
         let Receive { cookie, local_fn, addr, offset, .. } = receive;
-        let callback = Callback { cookie, local_fn, remote_fn: None, reports: 1, fetched: (std::ptr::null_mut(), 0) };
+        let callback =
+            Callback { cookie, local_fn, remote_fn: None, reports: 1, fetched: (std::ptr::null_mut(), 0) };
         let cookie = self.callbacks().insert(callback);
         let address = if addr.is_null() { 0 } else { addr as u64 + offset as u64 };
         self.core().accept(context::Receive { address, cookie });
@@ -326,7 +349,10 @@ pub unsafe extern "C" fn PAMI_Context_createv(
         other => return other,
     }
     if count == 0 || count > CONTEXTS_MAX {
-        return fail(INVAL, format!("PAMI_Context_createv: {count} contexts; 1 to {CONTEXTS_MAX} can be created"));
+        return fail(
+            INVAL,
+            format!("PAMI_Context_createv: {count} contexts; 1 to {CONTEXTS_MAX} can be created"),
+        );
     }
     if client.contexts.compare_exchange(0, count, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return fail(INVAL, "PAMI_Context_createv: the client has contexts already");
@@ -439,7 +465,11 @@ unsafe fn contexts<'a>(handles: *mut *mut c_void, count: usize) -> Option<Vec<&'
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Context_advancev(handles: *mut *mut c_void, count: usize, maximum: usize) -> Result {
+pub unsafe extern "C" fn PAMI_Context_advancev(
+    handles: *mut *mut c_void,
+    count: usize,
+    maximum: usize,
+) -> Result {
     // SAFETY: the program gave them.
     let Some(list) = (unsafe { contexts(handles, count) }) else {
         return fail(INVAL, "PAMI_Context_advancev: there is no such context");

@@ -135,6 +135,9 @@ impl PamiDevice for ShmDevice {
             unsafe { (to as *mut u8).copy_from(from as *const u8, bytes) };
             return Ok(());
         }
+        if self.job.two_copies {
+            return Err(Remote::Unsupported);
+        }
         let task = self.job.segment.task(with.task());
         let direction = match way {
             Transfer::Get => Direction::Read,
@@ -143,6 +146,7 @@ impl PamiDevice for ShmDevice {
         // SAFETY: the program gave both addresses.
         let moved = unsafe { memory::copy(direction, task.pid(), local.address, remote, bytes) };
         moved.map_err(|error| match error.raw_os_error() {
+            _ if self.job.segment.task(with.task()).state() == State::Dead => Remote::Gone,
             Some(libc::ESRCH) => Remote::Gone,
             Some(libc::EFAULT) => Remote::Fault,
             _ => Remote::Unsupported,

@@ -73,7 +73,9 @@ pub unsafe extern "C" fn PAMI_Dispatch_query(
         attribute.value.intval = match attribute.name {
             attribute::DISPATCH_RECV_IMMEDIATE_MAX | attribute::DISPATCH_SEND_IMMEDIATE_MAX => IMMEDIATE_MAX,
             attribute::DISPATCH_ATOM_SIZE_MAX => 1,
-            other => return fail(INVAL, format!("PAMI_Dispatch_query: attribute {other} is not a dispatch's")),
+            other => {
+                return fail(INVAL, format!("PAMI_Dispatch_query: attribute {other} is not a dispatch's"));
+            }
         };
     }
     SUCCESS

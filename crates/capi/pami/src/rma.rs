@@ -4,15 +4,14 @@ use crate::abi::*;
 use crate::client::fail;
 use crate::context::{Callback, Context, context};
 use netloom_messaging::pami::Endpoint;
-use netloom_messaging::pami::context::Event;
-use netloom_messaging::pami::device::{PamiDevice, Range, Transfer};
+use netloom_messaging::pami::device::{Range, Transfer};
 use netloom_messaging::pami::rmw::{MODIFICATIONS, Modify, Rmw as Operation};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const NOTHING: (*mut u8, u8) = (std::ptr::null_mut(), 0);
 
-/// Starts a put or a get, which the kernel executes at once.
+/// Starts a put or a get.
 fn start(
     call: &str,
     context: &Context,
@@ -24,23 +23,27 @@ fn start(
     if rma.bytes == 0 || local.is_null() || remote.is_null() {
         return fail(INVAL, format!("{call}: no bytes, or an address is NULL"));
     }
-    let to = Endpoint(rma.dest);
-    if !context.core().device().has(to) {
-        return fail(INVAL, format!("{call}: there is no {to}"));
-    }
     let range = Range { address: local as u64, bytes: rma.bytes as u64 };
-    let Some(outcome) = context.core().transfer(way, to, range, remote as u64) else {
-        return fail(UNIMPL, format!("{call}: the kernel does not permit access to the memory of task {}", to.task()));
+    let reports = if way == Transfer::Put { 2 } else { 1 };
+    let callback = Callback {
+        cookie: rma.cookie,
+        local_fn: rma.done_fn,
+        remote_fn: rdone_fn,
+        reports,
+        fetched: NOTHING,
     };
-    let reports = 1 + u8::from(rdone_fn.is_some());
-    let callback =
-        Callback { cookie: rma.cookie, local_fn: rma.done_fn, remote_fn: rdone_fn, reports, fetched: NOTHING };
     let at = context.callbacks().insert(callback);
-    context.core().complete(Event::Sent(at, outcome));
-    if rdone_fn.is_some() {
-        context.core().complete(Event::Completed(at, outcome));
+    let started = match way {
+        Transfer::Put => context.core().put(Endpoint(rma.dest), range, remote as u64, at),
+        Transfer::Get => context.core().get(Endpoint(rma.dest), range, remote as u64, at),
+    };
+    match started {
+        Ok(()) => SUCCESS,
+        Err(reason) => {
+            context.callbacks().withdraw(at);
+            fail(INVAL, format!("{call}: {reason}"))
+        }
     }
-    SUCCESS
 }
 
 #[unsafe(no_mangle)]
@@ -92,7 +95,14 @@ pub unsafe extern "C" fn PAMI_Rget(handle: *mut c_void, get: *mut Rget) -> Resul
         let Some((context, get)) = context(handle).zip(get.as_ref()) else {
             return fail(INVAL, "PAMI_Rget: context or parameters are NULL");
         };
-        start("PAMI_Rget", context, Transfer::Get, &get.rma, [address(&get.local), address(&get.remote)], None)
+        start(
+            "PAMI_Rget",
+            context,
+            Transfer::Get,
+            &get.rma,
+            [address(&get.local), address(&get.remote)],
+            None,
+        )
     }
 }
 
@@ -136,7 +146,8 @@ pub fn execute(rmw: &Operation) -> u64 {
             u64::from(at.fetch_update(Ordering::AcqRel, Ordering::Acquire, change).unwrap_or_else(|old| old))
         } else {
             let at = &*(rmw.address as *const AtomicU64);
-            at.fetch_update(Ordering::AcqRel, Ordering::Acquire, |old| rmw.apply(old)).unwrap_or_else(|old| old)
+            at.fetch_update(Ordering::AcqRel, Ordering::Acquire, |old| rmw.apply(old))
+                .unwrap_or_else(|old| old)
         }
     }
 }
@@ -148,7 +159,11 @@ pub fn execute(rmw: &Operation) -> u64 {
 unsafe fn operand(at: *mut c_void, bytes: u64) -> Option<u64> {
     // SAFETY: the caller's promise.
     (!at.is_null()).then(|| unsafe {
-        if bytes == 4 { u64::from(at.cast::<u32>().read_unaligned()) } else { at.cast::<u64>().read_unaligned() }
+        if bytes == 4 {
+            u64::from(at.cast::<u32>().read_unaligned())
+        } else {
+            at.cast::<u64>().read_unaligned()
+        }
     })
 }
 
@@ -216,7 +231,11 @@ pub unsafe extern "C" fn PAMI_Fence_end(handle: *mut c_void) -> Result {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Fence_all(handle: *mut c_void, done_fn: EventFunction, cookie: *mut c_void) -> Result {
+pub unsafe extern "C" fn PAMI_Fence_all(
+    handle: *mut c_void,
+    done_fn: EventFunction,
+    cookie: *mut c_void,
+) -> Result {
     // SAFETY: the program gave it.
     match unsafe { context(handle) } {
         Some(context) if context.is_fenced.get() => {

@@ -19,7 +19,8 @@ unsafe fn bytes<'a>(part: &iovec) -> Option<&'a [u8]> {
         return Some(&[]);
     }
     // SAFETY: the caller's promise.
-    (!part.iov_base.is_null()).then(|| unsafe { std::slice::from_raw_parts(part.iov_base.cast(), part.iov_len) })
+    (!part.iov_base.is_null())
+        .then(|| unsafe { std::slice::from_raw_parts(part.iov_base.cast(), part.iov_len) })
 }
 
 fn invalid(call: &str, reason: Invalid) -> Result {

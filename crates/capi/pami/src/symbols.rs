@@ -53,18 +53,12 @@ types! {
 }
 
 /// Lengths of the predefined types by number, bytes.
-const BYTES: [usize; 29] = [
-    0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 4, 8, 16, 1, 2, 4, 8, 8, 16, 8, 8, 16, 8, 8, 16, 16, 32,
-];
+const BYTES: [usize; 29] =
+    [0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 4, 8, 16, 1, 2, 4, 8, 8, 16, 8, 8, 16, 8, 8, 16, 16, 32];
 
 /// `PAMI_TYPE_BYTE`.
 pub fn byte() -> *mut c_void {
     PAMI_TYPE_BYTE.0
-}
-
-/// The length of a predefined type, bytes.
-pub fn predefined_bytes(kind: *mut c_void) -> Option<usize> {
-    BYTES.get(kind as usize).copied().filter(|&bytes| bytes > 0)
 }
 
 /// The length of an integer type that atomic operations take, bytes.

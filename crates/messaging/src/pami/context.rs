@@ -11,10 +11,10 @@
 //! Nothing here calls the program. [`Context::poll`] returns what the program must be told, one event after the
 //! other, so that its callbacks may use the context.
 
+use super::Endpoint;
 use super::device::{Full, PamiDevice, Range, Remote, Transfer};
 use super::packet::{Head, Kind, NO_REQUEST, integer, integers};
 use super::rmw::Rmw;
-use super::Endpoint;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Protocol limits of a context.
@@ -45,6 +45,16 @@ pub enum Outcome {
     Fault,
 }
 
+impl Outcome {
+    fn of(moved: Result<(), Remote>) -> Self {
+        match moved {
+            Ok(()) => Outcome::Done,
+            Err(Remote::Gone) => Outcome::Gone,
+            Err(Remote::Fault | Remote::Unsupported) => Outcome::Fault,
+        }
+    }
+}
+
 /// What the program must be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<P> {
@@ -57,6 +67,8 @@ pub enum Event<P> {
     Completed(u64, Outcome),
     /// All data of a message has arrived.
     Received(u64, Outcome),
+    /// Nothing: a packet or a piece of data was processed.
+    Progress,
     /// An atomic operation is done and fetched this value.
     Fetched(u64, u64),
     /// An atomic operation on this task's memory: the program's memory is changed by its owner, who then calls
@@ -78,8 +90,10 @@ pub struct Message<P> {
     pub dispatch: u16,
     /// The sender.
     pub origin: Endpoint,
-    /// The packet; the header starts at `header_from`.
+    /// The packet; the header starts at `header_from`, unless it is long.
     pub payload: P,
+    /// Whether the header came before, in packets of its own: see [`Context::long_header`].
+    pub has_long_header: bool,
     /// Where the header starts in the packet.
     pub header_from: usize,
     /// Length of the header, bytes.
@@ -122,7 +136,7 @@ pub enum Invalid {
     /// There is no such endpoint.
     #[error("there is no such endpoint")]
     Endpoint,
-    /// Header and data, or the header, are too long.
+    /// Header and data are too long.
     #[error("{bytes} B are more than {max} B")]
     Length {
         /// Their length.
@@ -144,6 +158,8 @@ enum Waiting {
     Eager { head: Head, start: Option<Vec<u8>>, data: Range, sent: u64, cookie: u64 },
     /// The rest of a stream for a receiver's request.
     Stream { head: Head, receiver: u64, data: Range, sent: u64, request: u64 },
+    /// The rest of a put.
+    Store { head: Head, remote: u64, data: Range, sent: u64, request: u64 },
 }
 
 /// A send whose target will report.
@@ -190,6 +206,9 @@ pub struct Context<D: PamiDevice> {
     streams: Slab<(Endpoint, Arriving)>,
     fetches: VecDeque<Fetch>,
     fences: Vec<u64>,
+    /// Parts of long headers, by sender, and that of the message whose dispatch function runs.
+    headers: HashMap<Endpoint, Vec<u8>>,
+    long_header: Vec<u8>,
     /// The message whose dispatch function runs.
     current: Option<(Head, Message<D::Payload>)>,
 }
@@ -237,11 +256,13 @@ impl<T> Slab<T> {
 /// Integers before the header of a first packet and of an announcement.
 const FIRST_B: usize = 16;
 const ANNOUNCEMENT_B: usize = 24;
+/// Integers before the data of a put.
+const STORE_B: usize = 16;
 
 impl<D: PamiDevice> Context<D> {
-    /// Most bytes of header and data of an immediate send, and most bytes of a header.
+    /// Most bytes of header and data of an immediate send.
     pub const IMMEDIATE_MAX: usize = D::PACKET_MAX;
-    /// Most bytes of a header.
+    /// Most bytes of a header that travels with data; longer ones have packets of their own.
     pub const HEADER_MAX: usize = D::PACKET_MAX - ANNOUNCEMENT_B;
 
     /// A context over a device.
@@ -256,6 +277,8 @@ impl<D: PamiDevice> Context<D> {
             streams: Slab::default(),
             fetches: VecDeque::new(),
             fences: vec![],
+            headers: HashMap::new(),
+            long_header: vec![],
             current: None,
         }
     }
@@ -324,9 +347,16 @@ impl<D: PamiDevice> Context<D> {
     /// # Errors
     /// If it is invalid.
     pub fn send(&mut self, send: Send) -> Result<(), Invalid> {
-        let Send { to, dispatch, header, data, cookie, is_acknowledged } = send;
-        self.check(to, dispatch, header.len(), Self::HEADER_MAX)?;
-        let is_rendezvous = data.bytes >= self.limits.rendezvous_from_bytes;
+        let Send { to, dispatch, mut header, data, cookie, is_acknowledged } = send;
+        self.check(to, dispatch, header.len(), usize::MAX)?;
+        if header.len() > Self::HEADER_MAX {
+            for part in header.chunks(D::PACKET_MAX) {
+                let head = self.head(Kind::Header, dispatch, 0);
+                self.submit(to, Waiting::Packet { head, bytes: part.to_vec() });
+            }
+            header = &[];
+        }
+        let is_rendezvous = data.bytes > 0 && data.bytes >= self.limits.rendezvous_from_bytes;
         let request = if is_rendezvous || is_acknowledged {
             self.requests.insert(Request { to, data, cookie, is_rendezvous, is_acknowledged })
         } else {
@@ -366,19 +396,46 @@ impl<D: PamiDevice> Context<D> {
         self.submit(to, Waiting::Packet { head, bytes: integers([request, old]) });
     }
 
-    /// Moves data between this task's memory and a target's, in one step; `None` if the device cannot.
-    pub fn transfer(&mut self, way: Transfer, with: Endpoint, local: Range, remote: u64) -> Option<Outcome> {
-        match self.device.transfer(way, with, local, remote) {
-            Ok(()) => Some(Outcome::Done),
-            Err(Remote::Gone) => Some(Outcome::Gone),
-            Err(Remote::Fault) => Some(Outcome::Fault),
-            Err(Remote::Unsupported) => None,
+    /// Writes data into a target's memory; [`Event::Sent`] reports that the local buffer is free,
+    /// [`Event::Completed`] that the data is there.
+    ///
+    /// # Errors
+    /// If there is no such endpoint.
+    pub fn put(&mut self, to: Endpoint, data: Range, remote: u64, cookie: u64) -> Result<(), Invalid> {
+        self.check(to, 0, 0, 0)?;
+        match self.device.transfer(Transfer::Put, to, data, remote) {
+            Err(Remote::Unsupported) => {
+                let request = Request { to, data, cookie, is_rendezvous: true, is_acknowledged: true };
+                let request = self.requests.insert(request);
+                let head = self.head(Kind::Store, 0, 0);
+                self.submit(to, Waiting::Store { head, remote, data, sent: 0, request });
+            }
+            moved => {
+                let outcome = Outcome::of(moved);
+                self.events.extend([Event::Sent(cookie, outcome), Event::Completed(cookie, outcome)]);
+            }
         }
+        Ok(())
     }
 
-    /// An operation is complete, which the next poll reports.
-    pub fn complete(&mut self, event: Event<D::Payload>) {
-        self.events.push_back(event);
+    /// Reads data from a target's memory; [`Event::Received`] reports that it is there.
+    ///
+    /// # Errors
+    /// If there is no such endpoint.
+    pub fn get(&mut self, from: Endpoint, local: Range, remote: u64, cookie: u64) -> Result<(), Invalid> {
+        self.check(from, 0, 0, 0)?;
+        match self.device.transfer(Transfer::Get, from, local, remote) {
+            Err(Remote::Unsupported) => {
+                let receive = Receive { address: local.address, cookie };
+                let arriving = Arriving { receive, bytes: local.bytes, arrived: 0, request: NO_REQUEST };
+                let stream = self.streams.insert((from, arriving));
+                let head = self.head(Kind::Load, 0, 0);
+                let bytes = integers([remote, local.bytes, stream]);
+                self.submit(from, Waiting::Packet { head, bytes });
+            }
+            moved => self.events.push_back(Event::Received(cookie, Outcome::of(moved))),
+        }
+        Ok(())
     }
 
     fn submit(&mut self, to: Endpoint, waiting: Waiting) {
@@ -425,13 +482,28 @@ impl<D: PamiDevice> Context<D> {
                     self.device.inject_memory(to, *head, &start, data.part(*sent, part))?;
                     *sent += part;
                 }
-                // The buffers are free; the acknowledgement reports the rest.
-                if let Some(request) = self.requests.get_mut(*request) {
-                    request.is_rendezvous = false;
-                    self.events.push_back(Event::Sent(request.cookie, Outcome::Done));
-                }
+                self.buffers_are_free(*request);
                 Ok(())
             }
+            Waiting::Store { head, remote, data, sent, request } => {
+                while *sent < data.bytes {
+                    let part = (data.bytes - *sent).min((D::PACKET_MAX - STORE_B) as u64);
+                    let is_last = *sent + part == data.bytes;
+                    let start = integers([*remote + *sent, if is_last { *request } else { NO_REQUEST }]);
+                    self.device.inject_memory(to, *head, &start, data.part(*sent, part))?;
+                    *sent += part;
+                }
+                self.buffers_are_free(*request);
+                Ok(())
+            }
+        }
+    }
+
+    /// All data of a request has been sent; the target's acknowledgement reports the rest.
+    fn buffers_are_free(&mut self, request: u64) {
+        if let Some(request) = self.requests.get_mut(request) {
+            request.is_rendezvous = false;
+            self.events.push_back(Event::Sent(request.cookie, Outcome::Done));
         }
     }
 
@@ -454,7 +526,7 @@ impl<D: PamiDevice> Context<D> {
                 let data_bytes = (length - header_bytes) as u64;
                 return Some(self.begin(head, payload, 0, header_bytes, data_bytes, true));
             }
-            return self.arrived(head, payload);
+            return Some(self.arrived(head, payload));
         }
         if self.fetches.is_empty() { self.events.pop_front() } else { self.fetch() }
     }
@@ -495,9 +567,31 @@ impl<D: PamiDevice> Context<D> {
         is_whole: bool,
     ) -> Event<D::Payload> {
         let (dispatch, origin) = (head.dispatch, head.origin);
-        let message = Message { dispatch, origin, payload, header_from, header_bytes, data_bytes, is_whole };
+        let has_long_header = head.kind != Kind::Immediate && self.take_long_header(origin);
+        let message = Message {
+            dispatch,
+            origin,
+            payload,
+            has_long_header,
+            header_from,
+            header_bytes,
+            data_bytes,
+            is_whole,
+        };
         self.current = Some((head, message));
         Event::Message(message)
+    }
+
+    fn take_long_header(&mut self, origin: Endpoint) -> bool {
+        let header = if self.headers.is_empty() { None } else { self.headers.remove(&origin) };
+        let is_long = header.is_some();
+        self.long_header = header.unwrap_or_default();
+        is_long
+    }
+
+    /// The header of the message whose dispatch function runs, if it is long.
+    pub fn long_header(&self) -> &[u8] {
+        &self.long_header
     }
 
     /// The program has taken all data of the message out of the packet.
@@ -525,8 +619,11 @@ impl<D: PamiDevice> Context<D> {
                 let remote = integer(bytes, 2);
                 self.device.release();
                 let fetch = Fetch { from: head.origin, remote, arriving };
-                if receive.address == 0 { self.finish(head.origin, arriving, Outcome::Done) }
-                else { self.fetches.push_back(fetch) }
+                if receive.address == 0 {
+                    self.finish(head.origin, arriving, Outcome::Done)
+                } else {
+                    self.fetches.push_back(fetch)
+                }
             }
             kind => {
                 if kind == Kind::First {
@@ -565,20 +662,22 @@ impl<D: PamiDevice> Context<D> {
     }
 
     /// A packet other than an immediate one has arrived.
-    fn arrived(&mut self, head: Head, payload: D::Payload) -> Option<Event<D::Payload>> {
+    fn arrived(&mut self, head: Head, payload: D::Payload) -> Event<D::Payload> {
         let bytes = self.device.bytes(payload);
         let length = bytes.len();
         let [first, second] = [0, 1].map(|n| integer(bytes, n));
         let header_bytes = usize::from(head.header_bytes);
         match head.kind {
             Kind::First => {
-                let is_whole = length >= FIRST_B + header_bytes && (length - FIRST_B - header_bytes) as u64 == first;
-                return Some(self.begin(head, payload, FIRST_B, header_bytes, first, is_whole));
+                let is_whole =
+                    length >= FIRST_B + header_bytes && (length - FIRST_B - header_bytes) as u64 == first;
+                return self.begin(head, payload, FIRST_B, header_bytes, first, is_whole);
             }
             Kind::Announcement => {
-                return Some(self.begin(head, payload, ANNOUNCEMENT_B, header_bytes, first, false));
+                return self.begin(head, payload, ANNOUNCEMENT_B, header_bytes, first, false);
             }
             Kind::Immediate => unreachable!("handled by poll"),
+            Kind::Header => self.headers.entry(head.origin).or_default().extend_from_slice(bytes),
             Kind::More => {
                 if let Some(mut arriving) = self.arriving.remove(&head.origin) {
                     let to = arriving.receive.address;
@@ -588,7 +687,7 @@ impl<D: PamiDevice> Context<D> {
                     arriving.arrived += length as u64;
                     self.device.release();
                     self.progress(head.origin, arriving);
-                    return self.events.pop_front();
+                    return self.next_event();
                 }
             }
             Kind::Stream => {
@@ -602,10 +701,23 @@ impl<D: PamiDevice> Context<D> {
                     }
                 }
             }
+            Kind::Store => {
+                self.device.store(payload, STORE_B, first);
+                self.acknowledge(head.origin, second, Outcome::Done);
+            }
+            Kind::Load => {
+                let (data, receiver) = (Range { address: first, bytes: second }, integer(bytes, 2));
+                let stream = self.head(Kind::Stream, 0, 0);
+                let waiting = Waiting::Stream { head: stream, receiver, data, sent: 0, request: NO_REQUEST };
+                self.submit(head.origin, waiting);
+            }
             Kind::StreamRequest => {
                 if let Some(&mut Request { to, data, .. }) = self.requests.get_mut(first) {
                     let head = self.head(Kind::Stream, 0, 0);
-                    self.submit(to, Waiting::Stream { head, receiver: second, data, sent: 0, request: first });
+                    self.submit(
+                        to,
+                        Waiting::Stream { head, receiver: second, data, sent: 0, request: first },
+                    );
                 }
             }
             Kind::Acknowledgement => {
@@ -615,7 +727,7 @@ impl<D: PamiDevice> Context<D> {
             Kind::Rmw => {
                 let (request, rmw) = Rmw::of_integers([0, 1, 2, 3, 4].map(|n| integer(bytes, n)));
                 self.device.release();
-                return Some(Event::Rmw { origin: head.origin, request, rmw });
+                return Event::Rmw { origin: head.origin, request, rmw };
             }
             Kind::RmwResult => {
                 if let Some(request) = self.requests.remove(first) {
@@ -624,7 +736,12 @@ impl<D: PamiDevice> Context<D> {
             }
         }
         self.device.release();
-        self.events.pop_front()
+        self.next_event()
+    }
+
+    /// Something was processed: the first event, if there is one.
+    fn next_event(&mut self) -> Event<D::Payload> {
+        self.events.pop_front().unwrap_or(Event::Progress)
     }
 
     fn target_reported(&mut self, request: u64, outcome: Outcome) {
@@ -660,10 +777,9 @@ impl<D: PamiDevice> Context<D> {
                 let bytes = integers([request, own]);
                 self.submit(fetch.from, Waiting::Packet { head, bytes });
             }
-            Err(Remote::Gone) => self.finish(fetch.from, fetch.arriving, Outcome::Gone),
-            Err(Remote::Fault) => self.finish(fetch.from, fetch.arriving, Outcome::Fault),
+            gone => self.finish(fetch.from, fetch.arriving, Outcome::of(gone)),
         }
-        self.events.pop_front()
+        Some(self.next_event())
     }
 
     /// Tasks have ended before they left the job: what waits for them is over.

@@ -13,6 +13,8 @@ pub enum Kind {
     First,
     /// More data of the eager message that its sender started last.
     More,
+    /// A part of the header of the message that its sender starts next, if one packet cannot hold it.
+    Header,
     /// A rendezvous: length of the data, the sender's request, address of the data, header.
     Announcement,
     /// All data of a request is there: the sender's request, 0 or 1 if it failed.
@@ -21,20 +23,29 @@ pub enum Kind {
     StreamRequest,
     /// Data of a request: the receiver's request, data.
     Stream,
+    /// Data of a put, where the sender cannot write the target's memory: the address; in the last packet the
+    /// sender's request, else [`NO_REQUEST`]; data.
+    Store,
+    /// A get, where the sender cannot read the target's memory: address, length, the sender's request for the
+    /// stream.
+    Load,
     /// An integer operation on the receiver's memory; see [`super::rmw`].
     Rmw,
     /// The old value: the requester's request, value.
     RmwResult,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 12] = [
     Kind::Immediate,
     Kind::First,
     Kind::More,
+    Kind::Header,
     Kind::Announcement,
     Kind::Acknowledgement,
     Kind::StreamRequest,
     Kind::Stream,
+    Kind::Store,
+    Kind::Load,
     Kind::Rmw,
     Kind::RmwResult,
 ];
@@ -99,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn heads_survive(kind in 0usize..9, dispatch in 0u16..1 << 12, header_bytes: u16, origin: u32) {
+        fn heads_survive(kind in 0usize..12, dispatch in 0u16..1 << 12, header_bytes: u16, origin: u32) {
             let head = Head { kind: KINDS[kind], dispatch, header_bytes, origin: Endpoint(origin) };
             prop_assert_eq!(Head::of_word(head.to_word()), Some(head));
             prop_assert_eq!(KINDS[kind] as usize, kind);
