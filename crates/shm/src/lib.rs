@@ -2,10 +2,10 @@
 //! memory per job, in which each context of a process has one queue that all others write to, so that memory
 //! does not grow with the number of pairs.
 //!
-//! - [`queue`]: the queue, many writers and one reader, without locks.
-//! - [`doorbell`]: how a process sleeps until something is written to it.
-//! - [`segment`]: the shared memory of a job, and where what lies in it.
-//! - [`memory`]: reads and writes of the memory of another process, in one copy.
+//! - [`queue`] – the queue, many writers and one reader, without locks.
+//! - [`doorbell`] – how a process sleeps until something is written to it.
+//! - [`segment`] – the shared memory of a job, and where what lies in it.
+//! - [`memory`] – reads and writes of the memory of another process, in one copy.
 //!
 //! This crate knows bytes only; protocols stand in `netloom-messaging`. Linux only.
 

@@ -210,7 +210,7 @@ fn memory_mib() -> usize {
     // SAFETY: library calls without pointers.
     let [pages, bytes] =
         [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
-    (pages.max(0) * bytes.max(0) >> 20) as usize
+    ((pages.max(0) * bytes.max(0)) >> 20) as usize
 }
 
 #[unsafe(no_mangle)]

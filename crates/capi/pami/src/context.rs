@@ -490,13 +490,12 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
         return fail(INVAL, "PAMI_Context_trylock_advancev: there is no such context");
     };
     let advance = |context: &Context| {
-        let is_busy = context.lock.try_lock() && {
+        context.lock.try_lock() && {
             let is_busy = context.advance();
             // SAFETY: locked just now.
             unsafe { context.lock.unlock() };
             is_busy
-        };
-        is_busy
+        }
     };
     let round = || list.iter().fold(false, |is_busy, context| advance(context) | is_busy);
     if (0..maximum).any(|_| round()) { SUCCESS } else { EAGAIN }

@@ -13,7 +13,7 @@ unsafe impl<T> Sync for Symbol<T> {}
 macro_rules! types {
     ($($name:ident = $number:literal),* $(,)?) => {
         $(#[unsafe(no_mangle)]
-        pub static $name: Symbol<*mut c_void> = Symbol($number as *mut c_void);)*
+        pub static $name: Symbol<*mut c_void> = Symbol(std::ptr::without_provenance_mut($number));)*
     };
 }
 

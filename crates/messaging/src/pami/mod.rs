@@ -1,12 +1,12 @@
 //! PAMI, the Parallel Active Messaging Interface (Kumar et al., section III): the protocols of a context, as a
 //! state machine without I/O, clock or threads. It runs over any [`device::PamiDevice`].
 //!
-//! - [`endpoint`]: addresses.
-//! - [`packet`]: what packets say.
-//! - [`device`]: what a device offers.
-//! - [`context`]: sends, receives and their progress: immediate, eager, rendezvous.
-//! - [`rmw`]: atomic operations on another task's memory.
-//! - [`work`]: the queue of posted work.
+//! - [`endpoint`] – addresses.
+//! - [`packet`] – what packets say.
+//! - [`device`] – what a device offers.
+//! - [`context`] – sends, receives and their progress: immediate, eager, rendezvous.
+//! - [`rmw`] – atomic operations on another task's memory.
+//! - [`work`] – the queue of posted work.
 
 pub mod context;
 pub mod device;

@@ -1,0 +1,224 @@
+//! A context: the protocols of its sends and receives, and their progress (section III.E).
+//!
+//! - **Immediate**: header and data in one packet, copied when the call is made.
+//! - **Eager**: packets over the device's queue, in order.
+//! - **Rendezvous**: an announcement in a packet; the receiver reads the data from the sender's memory, a piece
+//!   at a time, and acknowledges. Where the device cannot read it, the receiver asks the sender to stream it.
+//!
+//! Between two endpoints, messages are announced in the order of their sends, because each destination's packets
+//! pass through one list of what waits for space; the data of a rendezvous arrives when it may.
+//!
+//! Nothing here calls the program. [`Context::poll`] returns what the program must be told, one event after the
+//! other, so that its callbacks may use the context.
+
+mod event;
+mod receiving;
+mod sending;
+mod slab;
+
+use super::Endpoint;
+use super::device::{Full, PamiDevice, Range, Remote, Transfer};
+use super::packet::{Head, Kind, NO_REQUEST, integer, integers};
+use super::rmw::Rmw;
+use slab::Slab;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+pub use event::{Event, Invalid, Message, Outcome, Receive, Send};
+
+/// Protocol limits of a context.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Data of this length and more is sent by rendezvous, bytes.
+    pub rendezvous_from_bytes: u64,
+    /// Data that a receiver reads per poll, bytes: other messages make progress in between.
+    pub piece_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // Natively two copies of 4 KiB through a queue take as long as one by the kernel; measured by
+        // `netloom bench messaging`.
+        Limits { rendezvous_from_bytes: 4096, piece_bytes: 1 << 20 }
+    }
+}
+
+/// What waits for space at the device.
+#[derive(Debug)]
+enum Waiting {
+    /// A packet as it is.
+    Packet { head: Head, bytes: Vec<u8> },
+    /// The rest of an eager send: the first `sent` bytes have gone.
+    Eager { head: Head, start: Option<Vec<u8>>, data: Range, sent: u64, cookie: u64 },
+    /// The rest of a stream for a receiver's request.
+    Stream { head: Head, receiver: u64, data: Range, sent: u64, request: u64 },
+    /// The rest of a put.
+    Store { head: Head, remote: u64, data: Range, sent: u64, request: u64 },
+}
+
+/// A send whose target will report.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    to: Endpoint,
+    data: Range,
+    cookie: u64,
+    /// Whether the buffers are in use until then.
+    is_rendezvous: bool,
+    is_acknowledged: bool,
+}
+
+/// A message of which data is missing.
+#[derive(Clone, Copy, Debug)]
+struct Arriving {
+    receive: Receive,
+    bytes: u64,
+    arrived: u64,
+    /// The sender's request, if it is to be acknowledged.
+    request: u64,
+}
+
+/// Data to be read from a sender's memory.
+#[derive(Clone, Copy, Debug)]
+struct Fetch {
+    from: Endpoint,
+    remote: u64,
+    arriving: Arriving,
+}
+
+/// A context over its device.
+#[derive(Debug)]
+pub struct Context<D: PamiDevice> {
+    device: D,
+    limits: Limits,
+    events: VecDeque<Event<D::Payload>>,
+    /// Packets without space, by destination, in order.
+    waiting: BTreeMap<Endpoint, VecDeque<Waiting>>,
+    requests: Slab<Request>,
+    /// Eager messages of which packets are missing, by sender.
+    arriving: HashMap<Endpoint, Arriving>,
+    /// Messages that are streamed to this context, by request.
+    streams: Slab<(Endpoint, Arriving)>,
+    fetches: VecDeque<Fetch>,
+    fences: Vec<u64>,
+    /// Parts of long headers, by sender, and that of the message whose dispatch function runs.
+    headers: HashMap<Endpoint, Vec<u8>>,
+    long_header: Vec<u8>,
+    /// The message whose dispatch function runs.
+    current: Option<(Head, Message<D::Payload>)>,
+}
+
+/// Integers before the header of a first packet and of an announcement.
+const FIRST_B: usize = 16;
+const ANNOUNCEMENT_B: usize = 24;
+/// Integers before the data of a put.
+const STORE_B: usize = 16;
+
+impl<D: PamiDevice> Context<D> {
+    /// Most bytes of header and data of an immediate send.
+    pub const IMMEDIATE_MAX: usize = D::PACKET_MAX;
+    /// Most bytes of a header that travels with data; longer ones have packets of their own.
+    pub const HEADER_MAX: usize = D::PACKET_MAX - ANNOUNCEMENT_B;
+
+    /// A context over a device.
+    pub fn new(device: D, limits: Limits) -> Self {
+        Context {
+            device,
+            limits,
+            events: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            requests: Slab::default(),
+            arriving: HashMap::new(),
+            streams: Slab::default(),
+            fetches: VecDeque::new(),
+            fences: vec![],
+            headers: HashMap::new(),
+            long_header: vec![],
+            current: None,
+        }
+    }
+
+    /// Its device.
+    #[inline]
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The same, to be changed.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// Makes a step of progress and returns what the program must be told, if anything.
+    #[inline]
+    pub fn poll(&mut self) -> Option<Event<D::Payload>> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if !self.waiting.is_empty() {
+            self.retry();
+        }
+        if !self.fences.is_empty() {
+            self.pass_fences();
+        }
+        if let Some((head, payload)) = self.device.poll() {
+            if head.kind == Kind::Immediate {
+                let length = self.device.bytes(payload).len();
+                let header_bytes = usize::from(head.header_bytes).min(length);
+                let data_bytes = (length - header_bytes) as u64;
+                return Some(self.begin(head, payload, 0, header_bytes, data_bytes, true));
+            }
+            return Some(self.arrived(head, payload));
+        }
+        if self.fetches.is_empty() { self.events.pop_front() } else { self.fetch() }
+    }
+
+    /// Whether nothing is left to do unless a packet arrives.
+    pub fn is_idle(&self) -> bool {
+        self.events.is_empty() && self.waiting.is_empty() && self.fetches.is_empty()
+    }
+
+    /// [`Event::Sent`] will report that all operations so far are complete at their targets.
+    pub fn fence(&mut self, cookie: u64) {
+        self.fences.push(cookie);
+        self.pass_fences();
+    }
+
+    /// Fences wait until nothing is under way, also of what was started after them.
+    fn pass_fences(&mut self) {
+        if !self.fences.is_empty() && self.requests.is_empty() && self.waiting.is_empty() {
+            let passed = self.fences.drain(..).map(|cookie| Event::Sent(cookie, Outcome::Done));
+            self.events.extend(passed);
+        }
+    }
+
+    /// Something was processed: the first event, if there is one.
+    fn next_event(&mut self) -> Event<D::Payload> {
+        self.events.pop_front().unwrap_or(Event::Progress)
+    }
+
+    /// Tasks have ended before they left the job: what waits for them is over.
+    pub fn report_gone(&mut self) {
+        let device = &self.device;
+        let is_gone = |endpoint: &Endpoint| device.is_gone(endpoint.task());
+        let dropped: Vec<Endpoint> = self.waiting.keys().filter(|to| is_gone(to)).copied().collect();
+        let lost: Vec<u64> = (0..self.requests.values.len() as u64)
+            .filter(|&n| self.requests.values[n as usize].as_ref().is_some_and(|r| is_gone(&r.to)))
+            .collect();
+        let cut: Vec<Endpoint> = self.arriving.keys().filter(|from| is_gone(from)).copied().collect();
+        for to in dropped {
+            for waiting in self.waiting.remove(&to).unwrap_or_default() {
+                if let Waiting::Eager { cookie, .. } = waiting {
+                    self.events.push_back(Event::Sent(cookie, Outcome::Gone));
+                }
+            }
+        }
+        lost.into_iter().for_each(|request| self.target_reported(request, Outcome::Gone));
+        let mut cut: Vec<Arriving> = cut.iter().filter_map(|from| self.arriving.remove(from)).collect();
+        for n in 0..self.streams.values.len() as u64 {
+            if self.streams.get_mut(n).is_some_and(|(from, _)| self.device.is_gone(from.task())) {
+                cut.extend(self.streams.remove(n).map(|(_, arriving)| arriving));
+            }
+        }
+        let over = cut.iter().map(|arriving| Event::Received(arriving.receive.cookie, Outcome::Gone));
+        self.events.extend(over);
+    }
+}

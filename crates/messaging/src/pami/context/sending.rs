@@ -1,0 +1,234 @@
+//! Sends, puts, gets and atomic operations, and what waits for space at the device.
+
+use super::*;
+
+impl<D: PamiDevice> Context<D> {
+    pub(super) fn head(&self, kind: Kind, dispatch: u16, header_bytes: usize) -> Head {
+        Head { kind, dispatch, header_bytes: header_bytes as u16, origin: self.device.endpoint() }
+    }
+
+    pub(super) fn check(&self, to: Endpoint, dispatch: u16, bytes: usize, max: usize) -> Result<(), Invalid> {
+        if usize::from(dispatch) >= Head::DISPATCHES {
+            return Err(Invalid::Dispatch);
+        }
+        if bytes > max {
+            return Err(Invalid::Length { bytes, max });
+        }
+        if self.device.has(to) { Ok(()) } else { Err(Invalid::Endpoint) }
+    }
+
+    /// Sends header and data in one packet. Both may be reused at once. If there is no space, the packet waits
+    /// in this context if `may_wait`; otherwise nothing is sent, and the result is `false`.
+    ///
+    /// # Errors
+    /// If it is invalid.
+    #[inline]
+    pub fn send_immediate(
+        &mut self,
+        to: Endpoint,
+        dispatch: u16,
+        [header, data]: [&[u8]; 2],
+        may_wait: bool,
+    ) -> Result<bool, Invalid> {
+        self.check(to, dispatch, header.len() + data.len(), Self::IMMEDIATE_MAX)?;
+        let head = self.head(Kind::Immediate, dispatch, header.len());
+        // What waits for the same target goes first.
+        if self.waiting.is_empty() && self.device.inject(to, head, [header, data]).is_ok() {
+            return Ok(true);
+        }
+        Ok(self.send_later(to, head, [header, data], may_wait))
+    }
+
+    #[cold]
+    fn send_later(&mut self, to: Endpoint, head: Head, parts: [&[u8]; 2], may_wait: bool) -> bool {
+        if !self.waiting.contains_key(&to) && self.device.inject(to, head, parts).is_ok() {
+            return true;
+        }
+        if may_wait {
+            let waiting = Waiting::Packet { head, bytes: parts.concat() };
+            self.waiting.entry(to).or_default().push_back(waiting);
+        }
+        may_wait
+    }
+
+    /// Sends header and data of any length.
+    ///
+    /// # Errors
+    /// If it is invalid.
+    pub fn send(&mut self, send: Send) -> Result<(), Invalid> {
+        let Send { to, dispatch, mut header, data, cookie, is_acknowledged } = send;
+        self.check(to, dispatch, header.len(), usize::MAX)?;
+        if header.len() > Self::HEADER_MAX {
+            for part in header.chunks(D::PACKET_MAX) {
+                let head = self.head(Kind::Header, dispatch, 0);
+                self.submit(to, Waiting::Packet { head, bytes: part.to_vec() });
+            }
+            header = &[];
+        }
+        let is_rendezvous = data.bytes > 0 && data.bytes >= self.limits.rendezvous_from_bytes;
+        let request = if is_rendezvous || is_acknowledged {
+            self.requests.insert(Request { to, data, cookie, is_rendezvous, is_acknowledged })
+        } else {
+            NO_REQUEST
+        };
+        let waiting = if is_rendezvous {
+            let mut bytes = integers([data.bytes, request, data.address]);
+            bytes.extend_from_slice(header);
+            Waiting::Packet { head: self.head(Kind::Announcement, dispatch, header.len()), bytes }
+        } else {
+            let mut start = integers([data.bytes, request]);
+            start.extend_from_slice(header);
+            let head = self.head(Kind::First, dispatch, header.len());
+            Waiting::Eager { head, start: Some(start), data, sent: 0, cookie }
+        };
+        self.submit(to, waiting);
+        Ok(())
+    }
+
+    /// Starts an atomic operation on a target's memory; [`Event::Fetched`] reports its end.
+    ///
+    /// # Errors
+    /// If there is no such endpoint.
+    pub fn rmw(&mut self, to: Endpoint, rmw: Rmw, cookie: u64) -> Result<(), Invalid> {
+        self.check(to, 0, 0, 0)?;
+        let data = Range { address: 0, bytes: 0 };
+        let request = Request { to, data, cookie, is_rendezvous: false, is_acknowledged: true };
+        let request = self.requests.insert(request);
+        let head = self.head(Kind::Rmw, 0, 0);
+        self.submit(to, Waiting::Packet { head, bytes: integers(rmw.to_integers(request)) });
+        Ok(())
+    }
+
+    /// Reports the old value of an atomic operation to who asked.
+    pub fn answer_rmw(&mut self, to: Endpoint, request: u64, old: u64) {
+        let head = self.head(Kind::RmwResult, 0, 0);
+        self.submit(to, Waiting::Packet { head, bytes: integers([request, old]) });
+    }
+
+    /// Writes data into a target's memory; [`Event::Sent`] reports that the local buffer is free,
+    /// [`Event::Completed`] that the data is there.
+    ///
+    /// # Errors
+    /// If there is no such endpoint.
+    pub fn put(&mut self, to: Endpoint, data: Range, remote: u64, cookie: u64) -> Result<(), Invalid> {
+        self.check(to, 0, 0, 0)?;
+        match self.device.transfer(Transfer::Put, to, data, remote) {
+            Err(Remote::Unsupported) => {
+                let request = Request { to, data, cookie, is_rendezvous: true, is_acknowledged: true };
+                let request = self.requests.insert(request);
+                let head = self.head(Kind::Store, 0, 0);
+                self.submit(to, Waiting::Store { head, remote, data, sent: 0, request });
+            }
+            moved => {
+                let outcome = Outcome::of(moved);
+                self.events.extend([Event::Sent(cookie, outcome), Event::Completed(cookie, outcome)]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads data from a target's memory; [`Event::Received`] reports that it is there.
+    ///
+    /// # Errors
+    /// If there is no such endpoint.
+    pub fn get(&mut self, from: Endpoint, local: Range, remote: u64, cookie: u64) -> Result<(), Invalid> {
+        self.check(from, 0, 0, 0)?;
+        match self.device.transfer(Transfer::Get, from, local, remote) {
+            Err(Remote::Unsupported) => {
+                let receive = Receive { address: local.address, cookie };
+                let arriving = Arriving { receive, bytes: local.bytes, arrived: 0, request: NO_REQUEST };
+                let stream = self.streams.insert((from, arriving));
+                let head = self.head(Kind::Load, 0, 0);
+                let bytes = integers([remote, local.bytes, stream]);
+                self.submit(from, Waiting::Packet { head, bytes });
+            }
+            moved => self.events.push_back(Event::Received(cookie, Outcome::of(moved))),
+        }
+        Ok(())
+    }
+
+    pub(super) fn submit(&mut self, to: Endpoint, waiting: Waiting) {
+        self.waiting.entry(to).or_default().push_back(waiting);
+        self.inject_waiting(to);
+    }
+
+    /// Sends what waits for a target, as far as there is space.
+    pub(super) fn inject_waiting(&mut self, to: Endpoint) {
+        let Some(mut list) = self.waiting.remove(&to) else { return };
+        while let Some(first) = list.front_mut() {
+            if self.inject(to, first).is_err() {
+                self.waiting.insert(to, list);
+                return;
+            }
+            list.pop_front();
+        }
+    }
+
+    /// Sends all packets of one operation.
+    fn inject(&mut self, to: Endpoint, waiting: &mut Waiting) -> Result<(), Full> {
+        match waiting {
+            Waiting::Packet { head, bytes } => self.device.inject(to, *head, [bytes, &[]]),
+            Waiting::Eager { head, start, data, sent, cookie } => {
+                if let Some(bytes) = start {
+                    let room = (D::PACKET_MAX - bytes.len()) as u64;
+                    let part = data.bytes.min(room);
+                    self.device.inject_memory(to, *head, bytes, data.part(0, part))?;
+                    (*start, *sent) = (None, part);
+                }
+                let more = Head { kind: Kind::More, header_bytes: 0, ..*head };
+                while *sent < data.bytes {
+                    let part = (data.bytes - *sent).min(D::PACKET_MAX as u64);
+                    self.device.inject_memory(to, more, &[], data.part(*sent, part))?;
+                    *sent += part;
+                }
+                self.events.push_back(Event::Sent(*cookie, Outcome::Done));
+                Ok(())
+            }
+            Waiting::Stream { head, receiver, data, sent, request } => {
+                let start = receiver.to_le_bytes();
+                while *sent < data.bytes {
+                    let part = (data.bytes - *sent).min((D::PACKET_MAX - start.len()) as u64);
+                    self.device.inject_memory(to, *head, &start, data.part(*sent, part))?;
+                    *sent += part;
+                }
+                self.buffers_are_free(*request);
+                Ok(())
+            }
+            Waiting::Store { head, remote, data, sent, request } => {
+                while *sent < data.bytes {
+                    let part = (data.bytes - *sent).min((D::PACKET_MAX - STORE_B) as u64);
+                    let is_last = *sent + part == data.bytes;
+                    let start = integers([*remote + *sent, if is_last { *request } else { NO_REQUEST }]);
+                    self.device.inject_memory(to, *head, &start, data.part(*sent, part))?;
+                    *sent += part;
+                }
+                self.buffers_are_free(*request);
+                Ok(())
+            }
+        }
+    }
+
+    /// All data of a request has been sent; the target's acknowledgement reports the rest.
+    fn buffers_are_free(&mut self, request: u64) {
+        if let Some(request) = self.requests.get_mut(request) {
+            request.is_rendezvous = false;
+            self.events.push_back(Event::Sent(request.cookie, Outcome::Done));
+        }
+    }
+
+    #[cold]
+    pub(super) fn retry(&mut self) {
+        let targets: Vec<Endpoint> = self.waiting.keys().copied().collect();
+        targets.into_iter().for_each(|to| self.inject_waiting(to));
+    }
+
+    pub(super) fn target_reported(&mut self, request: u64, outcome: Outcome) {
+        let Some(request) = self.requests.remove(request) else { return };
+        if request.is_rendezvous {
+            self.events.push_back(Event::Sent(request.cookie, outcome));
+        }
+        if request.is_acknowledged {
+            self.events.push_back(Event::Completed(request.cookie, outcome));
+        }
+    }
+}
