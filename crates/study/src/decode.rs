@@ -14,6 +14,17 @@ pub fn decode<'de, T: Deserialize<'de>>(tree: &'de Tree) -> Result<T, Problem> {
     T::deserialize(Node(tree)).map_err(Mistake::problem)
 }
 
+/// The same for a table below others: problems name its keys by their whole path.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_below<'de, T: Deserialize<'de>>(path: &str, tree: &'de Tree) -> Result<T, Problem> {
+    T::deserialize(Node(tree)).map_err(|mut mistake| {
+        mistake.path.splice(0..0, path.split('.').map(str::to_owned));
+        mistake.problem()
+    })
+}
+
 /// Keys that say what else a table may hold: `kind` of a workload, `program` of a skeleton.
 const TAGS: [&str; 2] = ["kind", "program"];
 

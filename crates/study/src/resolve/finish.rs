@@ -1,7 +1,7 @@
 //! From the laid-over trees of a study and its machine to values, checked against each other.
 
 use super::mistakes::{checked, elsewhere, explained, impossible, of_either, of_the_study};
-use super::{PlotConfig, ResolvedStudy};
+use super::{MachineLayers, PlotConfig, ResolvedStudy};
 use crate::decode::decode;
 use crate::diagnose::Problem;
 use crate::keys;
@@ -25,10 +25,11 @@ pub(super) fn checked_machine(tree: &Tree) -> Result<Machine, Problem> {
 
 pub(super) fn finish(
     study_tree: Tree,
-    (machine_value, machine_tree): (Tree, Tree),
+    layers: MachineLayers,
     directory: PathBuf,
 ) -> Result<ResolvedStudy, Problem> {
-    let machine = checked_machine(&machine_tree).map_err(of_the_study)?;
+    let machine_tree = &layers.tree;
+    let machine = checked_machine(machine_tree).map_err(of_the_study)?;
     let mut study: Study = decode(&study_tree)
         .map_err(|p| elsewhere(p, keys::study_keys(), &study_tree))
         .map_err(|p| explained(p, &study_tree, keys::of_studies()))?;
@@ -36,7 +37,7 @@ pub(super) fn finish(
     study.measure.until.get_or_insert(own_end);
     let network = machine.outline();
     let fits = machine.fit(&mut study, &network);
-    fits.map_err(|e| of_either(e, &study_tree, &machine_tree))?;
+    fits.map_err(|e| of_either(e, &study_tree, machine_tree))?;
     checked(study.measure.check(), &study_tree)?;
     checked(TimelineConfig::check(&study, machine.nodes()), &study_tree)?;
     checked(ends(&study), &study_tree)?;
@@ -46,7 +47,8 @@ pub(super) fn finish(
         return Err(problem);
     }
     let windows = Windows::new(&study, machine.ticks_per_second()).map_err(|e| impossible(e, &study_tree))?;
-    let coarse = coarse(&machine_tree);
+    let mut about_machine = coarse(machine_tree);
+    about_machine.extend(other_dimensions(&machine, &layers));
     let (axes, changes, claims) = (vec![], vec![], vec![]);
     Ok(ResolvedStudy {
         study,
@@ -59,10 +61,9 @@ pub(super) fn finish(
         claims,
         has_sweep: false,
         windows,
-        coarse,
+        about_machine,
         study_tree,
-        machine_tree,
-        machine_value,
+        machine_layers: layers,
         changes,
     })
 }
@@ -75,6 +76,26 @@ fn coarse(machine: &Tree) -> Vec<String> {
     let coarse = roundings(machine).into_iter().filter(|rounding| rounding.error().abs() >= COARSE);
     let advice = |finer| if finer { "; a faster clock_MHz has finer steps" } else { "" };
     coarse.map(|rounding| rounding.sentence() + advice(rounding.is_finer_by_clock)).collect()
+}
+
+/// A torus whose shape has another number of dimensions than the machine that the study names.
+fn other_dimensions(machine: &Machine, layers: &MachineLayers) -> Option<String> {
+    let (dims, own) = (&machine.torus()?.topology.dims, layers.own_dimensions?);
+    let name = machine.name();
+    match dims.len() {
+        found if found == own => None,
+        found => {
+            let mut partition = dims.clone();
+            partition.resize(own, 1);
+            let partition: Vec<String> = partition.iter().map(u32::to_string).collect();
+            let advice = match found < own {
+                true => format!("; a partition of {name} of this size is {}", partition.join("x")),
+                false => String::new(),
+            };
+            let s = if found == 1 { "" } else { "s" };
+            Some(format!("topology.dims has {found} dimension{s}; machine {name} has {own}{advice}"))
+        }
+    }
 }
 
 /// Refuses a run that would never end, and traffic settings that a workload of programs has no use for.

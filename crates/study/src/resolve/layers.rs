@@ -1,6 +1,6 @@
 //! The layers of a study: its file, its machine, its `[set]` table and `--set` flags, each laid over the one before.
 
-use super::ResolvedStudy;
+use super::{MachineLayers, ResolvedStudy};
 use super::axes::{CURVE, Side, axes_of, flatten, side};
 use super::expectations;
 use super::finish::{checked_machine, finish};
@@ -83,18 +83,18 @@ pub fn resolve(
     })?;
     let mut changes = changes.map_or(vec![], |changes| flatten(&changes.value));
     changes.extend(machine_sets);
-    let machine_tree = changed_machine(&machine.value, directory, nodes_of(&study_tree), &changes)?;
-    let whole = finish(study_tree, (machine.value, machine_tree), directory.to_owned())?;
+    let machine = changed_machine(&machine.value, directory, nodes_of(&study_tree), &changes)?;
+    let whole = finish(study_tree, machine, directory.to_owned())?;
     Ok(ResolvedStudy { axes, plot, saturation, changes, claims, has_sweep: sweep.is_some(), ..whole })
 }
 
-/// The tree of a machine by name, path or as a table, with changes laid over it.
+/// A machine by name, path or as a table, with changes laid over it.
 fn changed_machine(
     machine: &Tree,
     directory: &Path,
     nodes: Option<(u32, &Tree)>,
     changes: &[Entry],
-) -> Result<Tree, Problem> {
+) -> Result<MachineLayers, Problem> {
     let mut tree = match &machine.value {
         Value::Text(name) => {
             let source = machine_source(name, directory).map_err(|p| p.at(&machine.origin))?;
@@ -104,6 +104,10 @@ fn changed_machine(
         }
         Value::Table(_) => machine.clone(),
         _ => return Err(not_a("`machine` is no machine", "a name or a path in quotes", machine)),
+    };
+    let own_dimensions = match (&machine.value, tree.at("topology.dims").map(|dims| &dims.value)) {
+        (Value::Text(_), Some(Value::List(dims))) => Some(dims.len()),
+        _ => None,
     };
     if let Some((nodes, value)) = nodes {
         let sized = Machine::read(&tree)?.sized(nodes);
@@ -117,7 +121,7 @@ fn changed_machine(
         }
     }
     changes.iter().for_each(|change| tree.lay(change));
-    Ok(tree)
+    Ok(MachineLayers { value: machine.clone(), tree, own_dimensions })
 }
 
 /// The number of nodes that a study sets, and where it does.
@@ -166,8 +170,7 @@ impl ResolvedStudy {
     /// # Errors
     /// A value that does not fit, in its place in the study.
     pub fn at_point(&self, point: &[(String, Tree)]) -> Result<ResolvedStudy, Problem> {
-        let (mut study, mut machine) = (self.study_tree.clone(), self.machine_tree.clone());
-        let mut machine_value = self.machine_value.clone();
+        let (mut study, mut machine) = (self.study_tree.clone(), self.machine_layers.clone());
         for (path, value) in point {
             let changes = match path.as_str() {
                 CURVE => flatten(value).into_iter().filter(|e| e.key != "name").collect(),
@@ -179,19 +182,19 @@ impl ResolvedStudy {
             if !base.is_empty() {
                 for entry in base {
                     match entry.key.as_str() {
-                        "machine" => machine_value = entry.value,
+                        "machine" => machine.value = entry.value,
                         _ => study.lay(&entry),
                     }
                 }
-                machine = changed_machine(&machine_value, &self.directory, nodes_of(&study), &self.changes)?;
+                machine = changed_machine(&machine.value, &self.directory, nodes_of(&study), &self.changes)?;
             }
             for entry in changes {
                 match side(&entry)? {
                     Side::Study => study.lay(&entry),
-                    Side::Machine => machine.lay(&entry),
+                    Side::Machine => machine.tree.lay(&entry),
                 }
             }
         }
-        finish(study, (machine_value, machine), self.directory.clone())
+        finish(study, machine, self.directory.clone())
     }
 }
