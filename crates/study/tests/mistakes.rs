@@ -213,7 +213,7 @@ fn a_sweep_drawn_over_keys_that_it_does_not_have() {
     let text = refused(&swept("plot = { x = 'paths', panels = 'router.paths' }"), &[]);
     assert!(text.contains("`router.paths` is named twice"), "{text}");
     let text = refused(&swept("plot.y = 'paths'"), &[]);
-    assert!(text.contains("unknown key `y`") && text.contains("`x`"), "{text}");
+    assert!(text.contains("unknown key `sweep.plot.y`") && text.contains("`x`"), "{text}");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_search_that_cannot_be() {
         ("from = 0\nto = 0.4", "a load above 0"),
         ("from = 0.1\nto = 0.4\ntolerance = 1e-12", "no more than 30 halvings"),
         ("from = 0.1\nto = 0.4\naccepted_fraction = 1.5", "a fraction above 0 and below 1"),
-        ("from = 0.1", "`to` is missing"),
+        ("from = 0.1", "`sweep.saturation.to` is missing"),
     ] {
         let text = refused(&search(values), &[]);
         assert!(text.contains(expected), "{values}: {text}");
@@ -273,31 +273,39 @@ face_B = 4
 fn parameters_of_a_skeleton() {
     let study = resolve(SourceFile::new("study.toml", SKELETON), Path::new("."), &[]).unwrap();
     assert!(study.to_toml().contains("face_B = [4]"), "one size is a list of one");
-    let told = |from: &str, to: &str, expected: &[&str]| {
+    let reported = |from: &str, to: &str, expected: &[&str]| {
         assert!(SKELETON.contains(from));
         let text = refused(&SKELETON.replace(from, to), &[]);
         assert!(expected.iter().all(|e| text.contains(e)), "{text}");
     };
     let place = "study.toml:10:1";
-    told("face_B", "faec_B", &["unknown key `workload.faec_B`", place, "did you mean `face_B`?"]);
-    told("face_B", "angles", &["unknown key `workload.angles`", place, "expected one of `grid`"]);
+    reported("face_B", "faec_B", &["unknown key `workload.faec_B`", place, "did you mean `face_B`?"]);
+    reported("face_B", "angles", &["unknown key `workload.angles`", place, "expected one of `grid`"]);
     // Other keys have the same value, and stand before it.
-    told(
+    reported(
         "[4, 4, 4]\n",
         "4\n",
         &["`workload.grid` has the wrong type", "study.toml:9:8", "expected a list, found 4"],
     );
-    told("face_B = 4", "face_B = -4", &["`workload.face_B`", "study.toml:10:10", "0 or more", "found -4"]);
-    told("face_B = 4", "face_B = [4, 4]", &["study.toml:10:10", "expected 1 or 3 values, found 2"]);
-    told("face_B = 4", "face_B = [4, 4, \"4\"]", &["`workload.face_B.2`", "study.toml:10:17", "found \"4\""]);
-    told("\"halo\"", "\"hallo\"", &["`workload.program` has", "study.toml:8:11", "did you mean `halo`?"]);
-    told("program = \"halo\"\n", "", &["`workload.program` is missing", "study.toml:5:", "add `program"]);
-    told(
+    reported(
+        "face_B = 4",
+        "face_B = -4",
+        &["`workload.face_B`", "study.toml:10:10", "0 or more", "found -4"],
+    );
+    reported("face_B = 4", "face_B = [4, 4]", &["study.toml:10:10", "expected 1 or 3 values, found 2"]);
+    reported(
+        "face_B = 4",
+        "face_B = [4, 4, \"4\"]",
+        &["`workload.face_B.2`", "study.toml:10:17", "found \"4\""],
+    );
+    reported("\"halo\"", "\"hallo\"", &["`workload.program` has", "study.toml:8:11", "did you mean `halo`?"]);
+    reported("program = \"halo\"\n", "", &["`workload.program` is missing", "study.toml:5:", "add `program"]);
+    reported(
         "grid = [4, 4, 4]",
         "grid = [4, 4, 5]",
         &["study.toml:9:8", "at most 64 ranks", "4x4x4", "found 80"],
     );
-    told("\"halo\"", "\"fft3d\"", &["unknown key `workload.face_B`", place]);
+    reported("\"halo\"", "\"fft3d\"", &["unknown key `workload.face_B`", place]);
     let fft = SKELETON.replace("\"halo\"", "\"fft3d\"").replace("face_B = 4", "decomposition = \"boxs\"");
     let text = refused(&fft, &[]);
     assert!(text.contains("study.toml:10:17") && text.contains("did you mean `boxes`?"), "{text}");

@@ -6,6 +6,7 @@
 //! | `layers.rs` | files and flags, laid over one another; a point of a sweep |
 //! | `axes.rs` | the parameters of a sweep; which keys are the machine's |
 //! | `expectations.rs` | `[expect]`: the names of figures |
+//! | `flag_files.rs` | file names in `--set` flags |
 //! | `finish.rs` | values read from the layers and checked against each other |
 //! | `mistakes.rs` | what is said of keys and values that cannot be |
 //! | `sweep_tables.rs` | `[sweep.plot]` and `[sweep.saturation]` |
@@ -14,6 +15,7 @@
 mod axes;
 mod expectations;
 mod finish;
+mod flag_files;
 mod layers;
 mod mistakes;
 mod sweep_tables;

@@ -73,7 +73,7 @@ impl From<Keys> for Vec<String> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SaturationConfig {
-    /// The key of the load, such as `traffic.load.injection`.
+    /// The key of the load, such as `traffic.load.flits_per_ns`.
     pub load: String,
     /// The lowest load of the search, in the unit of the key.
     pub from: f64,
