@@ -11,8 +11,7 @@ use std::fmt;
 /// Reads a typed value from a tree.
 ///
 /// # Errors
-/// All unknown keys, wrong types and unknown alternatives that can be told from one another, or the first missing
-/// key, in their places.
+/// All unknown keys, wrong types, unknown alternatives and missing keys that can be found in one pass, in their places.
 pub fn decode<T: DeserializeOwned>(tree: &Tree) -> Result<T, Problem> {
     decode_below("", tree)
 }
@@ -22,28 +21,27 @@ pub fn decode<T: DeserializeOwned>(tree: &Tree) -> Result<T, Problem> {
 /// # Errors
 /// As [`decode`].
 pub fn decode_below<T: DeserializeOwned>(path: &str, tree: &Tree) -> Result<T, Problem> {
-    let mut problems = vec![];
+    let (mut problems, mut removed) = (vec![], Vec::<Vec<String>>::new());
     let mut rest: Option<Tree> = None;
     // What is wrong is removed, and the rest is read again.
     while problems.len() < PROBLEMS_MAX {
         let mut mistake = match T::deserialize(Node(rest.as_ref().unwrap_or(tree))) {
-            Ok(value) if problems.is_empty() => return Ok(value),
+            Ok(value) if removed.is_empty() => return Ok(value),
             Ok(_) => break,
             Err(mistake) => mistake,
         };
-        // The key may be missing because it has been removed.
-        if matches!(*mistake.kind, Kind::Missing(_)) && !problems.is_empty() {
-            break;
+        let at = mistake.removable();
+        let is_removed = at.as_ref().is_some_and(|at| remove(rest.get_or_insert_with(|| tree.clone()), at));
+        if !mistake.follows_from(&removed) {
+            mistake.path.splice(0..0, path.split('.').filter(|key| !key.is_empty()).map(str::to_owned));
+            problems.push(mistake.problem());
         }
-        let is_removed =
-            mistake.removable().is_some_and(|at| remove(rest.get_or_insert_with(|| tree.clone()), &at));
-        mistake.path.splice(0..0, path.split('.').filter(|key| !key.is_empty()).map(str::to_owned));
-        problems.push(mistake.problem());
-        if !is_removed {
-            break;
+        match at.filter(|_| is_removed) {
+            Some(at) => removed.push(at),
+            None => break,
         }
     }
-    Err(Problem::of_all(problems).expect("there is one"))
+    Err(Problem::of_all(problems).expect("nothing is removed without one"))
 }
 
 /// Most problems that are reported at once.
@@ -125,10 +123,20 @@ impl Mistake {
             Kind::UnknownChoice { .. } if path.last().is_some_and(|key| TAGS.contains(&key.as_str())) => {
                 path.pop();
             }
-            Kind::UnknownChoice { .. } | Kind::Wrong { .. } => {}
-            Kind::Missing(_) | Kind::Other(_) => return None,
+            Kind::UnknownChoice { .. } | Kind::Wrong { .. } | Kind::Missing(_) => {}
+            Kind::Other(_) => return None,
         }
         (!path.is_empty()).then_some(path)
+    }
+
+    /// Whether a key is only missing because it, or what it holds, has been removed, or because it is written
+    /// otherwise in its table.
+    fn follows_from(&self, removed: &[Vec<String>]) -> bool {
+        let Kind::Missing(name) = &*self.kind else { return false };
+        let key = [&self.path[..], &[(*name).to_owned()]].concat();
+        removed
+            .iter()
+            .any(|at| at.starts_with(&key) || at.split_last().is_some_and(|(_, table)| table == self.path))
     }
 
     fn problem(self) -> Problem {

@@ -76,7 +76,10 @@ fn what_only_tori_have() {
     let text = refused(&changed("packet_flits = 1", "packet_chunks = 8"), &[]);
     assert_mentions(&text, &["`traffic.packet_chunks`", "expected packet_flits or data_B"]);
     let text = refused(&changed("flits_per_ns = 0.5", "link_utilization = 0.5"), &[]);
-    assert_mentions(&text, &["`traffic.load.link_utilization`", "expected injection, GB_per_s", "found 0.5"]);
+    assert_mentions(
+        &text,
+        &["`traffic.load.link_utilization`", "expected flits_per_ns, GB_per_s", "found 0.5"],
+    );
     let text = refused(&changed("\"ugal-l\"", "\"static\""), &[]);
     assert_mentions(&text, &["`traffic.routing`", "study.toml:10:11", "found \"static\""]);
     assert_mentions(&refused(STUDY, &["mapping=xyz"]), &["`mapping`"]);
@@ -211,6 +214,8 @@ fn machines_that_cannot_be() {
         &problem(&["topology.kind=dragonfli"]),
         &["`topology.kind`", "did you mean `dragonfly`?"],
     );
+    let old = problem(&["routing.minimal_ways='any'"]);
+    assert_mentions(&old, &["`routing.minimal_ways` is now called `routing.minimal_paths`"]);
     assert_mentions(
         &problem(&["topology.gruops=3"]),
         &["unknown key `topology.gruops`", "did you mean `groups`?"],

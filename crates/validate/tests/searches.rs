@@ -33,7 +33,7 @@ tolerance = 0.1
 
 [[claim]]
 says = 'close below saturation the network keeps up'
-of = 'throughput.accepted_MB_per_s'
+of = 'throughput.accepted'
 at = { 'traffic.routing' = 'dynamic', 'traffic.load.link_utilization' = SATURATION }
 between = [1, 10_000]
 ";

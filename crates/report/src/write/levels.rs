@@ -104,7 +104,7 @@ fn pictures(levels: &[Level], colours: (f64, f64)) -> Plot {
     Plot::drawn("links-by-level", caption.into(), svg.finish(title))
 }
 
-/// The loads of the links of each level and way, in rising order.
+/// The loads of the links of each level and direction, in rising order.
 fn in_order(levels: &[Level]) -> Plot {
     let uses: Vec<&(LevelUse, Matrix, Vec<f64>)> =
         levels.iter().flat_map(|level| &level.directions).collect();
@@ -181,7 +181,7 @@ mod tests {
         ] {
             assert!(plots[0].svg.contains(text), "{text}");
         }
-        // Two levels, two ways each, and the scale.
+        // Two levels, two directions each, and the scale.
         assert_eq!(plots[0].svg.matches("<image").count(), 2 * 2 + 1);
         assert!(super::plots(&tree, &wiring, &[]).is_empty());
     }

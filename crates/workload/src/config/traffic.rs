@@ -149,9 +149,9 @@ pub enum Routing {
     NonminimalHash,
     /// A minimal path at random.
     Minimal,
-    /// By way of a router at random.
+    /// Through a random router.
     Valiant,
-    /// By way of a group at random.
+    /// Through a random group.
     ValiantGroup,
     /// Minimal or through another group, by the queues of the first router.
     UgalL,
