@@ -389,8 +389,17 @@ fn a_sweep_with_bad_points_or_claims_has_a_status() {
     let (status, shown, _) = sweep("greedy.toml", &[], "greedy");
     assert_eq!(status, FAILED);
     assert!(shown.contains("Claim FAILS: programs.messages"), "{shown}");
-    let (status, shown, reported) =
-        sweep("study.toml", &["--set", "sweep.workload.file=['good.goal','lost.goal']"], "bad");
+    // Files in flags are relative to the current folder, not to the study's.
+    let (good, lost) = (at("good.goal"), at("lost.goal"));
+    let (status, _, reported) = sweep("study.toml", &["--set", "workload.file=lost.goal"], "missing");
+    assert_eq!(status, MISTAKE);
+    assert!(
+        reported.contains("the study's folder has it")
+            && reported.contains(&format!("workload.file={}", path(&lost))),
+        "{reported}"
+    );
+    let files = format!("sweep.workload.file=['{}','{}']", path(&good), path(&lost));
+    let (status, shown, reported) = sweep("study.toml", &["--set", &files], "bad");
     assert_eq!(status, FAILED);
     assert!(
         shown.contains("stalled") && reported.contains("1 of 2 points stalled, the first points/"),
@@ -398,7 +407,8 @@ fn a_sweep_with_bad_points_or_claims_has_a_status() {
     );
     // One run of it alone.
     let (study, out) = (at("study.toml"), at("one"));
-    let sets = ["--set", "sweep={}", "--set", "workload.file=lost.goal"];
+    let file = format!("workload.file={}", path(&lost));
+    let sets = ["--set", "sweep={}", "--set", &file];
     let run = [&["run", path(&study), "--out", path(&out)][..], &sets].concat();
     assert_eq!(with(&fabric, &[], &run).0, FAILED);
 }
