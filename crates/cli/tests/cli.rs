@@ -145,6 +145,11 @@ fn mistakes_have_their_own_status() {
     let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(error["error"]["file"], "--set");
     assert_eq!(error["error"]["line"], 1);
+    assert_eq!(error["other_errors"], serde_json::Value::Null);
+    let output =
+        netloom(&["run", "all-to-all", "--json", "--set", "sed=1", "--set", "traffic.routng=static"]);
+    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(error["other_errors"].as_array().map(Vec::len), Some(1), "{error}");
     assert_eq!(netloom(&["runn"]).status.code(), Some(i32::from(MISTAKE)));
     assert_eq!(netloom(&["run", "all-to-all", "--threads", "0"]).status.code(), Some(i32::from(MISTAKE)));
 }

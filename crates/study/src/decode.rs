@@ -11,7 +11,7 @@ use std::fmt;
 /// Reads a typed value from a tree.
 ///
 /// # Errors
-/// All unknown keys, wrong types, unknown alternatives and missing keys that can be found in one pass, in their places.
+/// All unknown keys, wrong types, unknown alternatives and missing keys that one pass can find, in their places.
 pub fn decode<T: DeserializeOwned>(tree: &Tree) -> Result<T, Problem> {
     decode_below("", tree)
 }
@@ -47,8 +47,8 @@ pub fn decode_below<T: DeserializeOwned>(path: &str, tree: &Tree) -> Result<T, P
 /// Most problems that are reported at once.
 const PROBLEMS_MAX: usize = 20;
 
-/// Removes the entry at a path, or the nearest entry that contains it, and tables that become empty. Returns whether
-/// there was one.
+/// Removes the entry at a path, or the nearest entry that contains it, and tables that become empty. Returns
+/// whether there was one.
 fn remove(tree: &mut Tree, path: &[String]) -> bool {
     let [first, rest @ ..] = path else { return false };
     match &mut tree.value {
@@ -129,8 +129,8 @@ impl Mistake {
         (!path.is_empty()).then_some(path)
     }
 
-    /// Whether a key is only missing because it, or what it holds, has been removed, or because it is written
-    /// otherwise in its table.
+    /// Whether a key is missing only because it or its contents were removed, or because its table has a wrong
+    /// key that may stand for it.
     fn follows_from(&self, removed: &[Vec<String>]) -> bool {
         let Kind::Missing(name) = &*self.kind else { return false };
         let key = [&self.path[..], &[(*name).to_owned()]].concat();

@@ -50,7 +50,7 @@ pub struct Problem {
     pub origin: Option<Origin>,
     /// The key that it is about, if it is unknown or missing.
     pub(crate) key: Option<Box<WrongKey>>,
-    /// Other problems that were found with it.
+    /// Other problems that were found in the same pass.
     others: Option<Box<Others>>,
     source: Option<Arc<NamedSource<String>>>,
 }
@@ -83,7 +83,7 @@ impl Problem {
         }
     }
 
-    /// Other problems that were found with it.
+    /// Other problems that were found in the same pass.
     pub fn others(&self) -> &[Problem] {
         self.others.as_ref().map_or(&[], |others| &others.0)
     }
@@ -98,13 +98,13 @@ impl Problem {
         Some(first)
     }
 
-    /// It and its others, each by itself.
+    /// This problem and its others, as a list.
     fn separate(mut self) -> Vec<Problem> {
         let others = self.others.take().map_or(vec![], |others| others.0);
         [vec![self], others].concat()
     }
 
-    /// It and its others, each changed.
+    /// Applies a change to this problem and to each of its others.
     #[must_use]
     pub(crate) fn map_each(self, change: impl Fn(Problem) -> Problem) -> Problem {
         let mut all = self.separate().into_iter().map(change);
@@ -114,7 +114,7 @@ impl Problem {
         first
     }
 
-    /// It and its others without those that are about missing keys; `None` if nothing is left.
+    /// This problem and its others without missing keys; `None` if nothing is left.
     pub(crate) fn without_missing(self) -> Option<Problem> {
         let rest = self.separate().into_iter().filter(|problem| problem.missing().is_none());
         Problem::of_all(rest.collect())
@@ -159,7 +159,7 @@ impl Problem {
         self
     }
 
-    /// It and its others as a person reads them, with their lines of source; in colour if asked.
+    /// This problem and its others as text for people, with their lines of source; in colour if requested.
     pub fn render(&self, colour: bool) -> String {
         let others = self.others().iter().map(|problem| problem.render_alone(colour));
         std::iter::once(self.render_alone(colour)).chain(others).collect::<Vec<_>>().join("\n")

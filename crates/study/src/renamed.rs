@@ -31,8 +31,8 @@ const KEYS: &[Renamed] = &[
 const VALUES: &[(&str, &str, &str)] =
     &[("measure.until", "done", "finished"), ("measure.until", "steady", "converged")];
 
-/// Loads that were once counted by ticks: old name, new name, unit. A new value is the old one times the gigahertz of
-/// the machine's clock.
+/// Loads that were once counted by ticks: old name, new name, unit. A new value is the old one times the
+/// machine's clock in GHz.
 const LOADS: [(&str, &str, &str); 2] =
     [("packets_per_kilotick", "packets_per_us", "packets/us"), ("injection", "flits_per_ns", "flits/ns")];
 
@@ -75,7 +75,8 @@ fn per_time(value: &Tree, machine: &Tree) -> Option<String> {
 /// Tables of a study whose keys are those of the study and its machine.
 const OVERLAYS: [&str; 3] = ["set", "sweep", "quick"];
 
-/// Removes old names from a study's or machine's file. Returns a problem for each, in its place, with the new name.
+/// Removes old names from a study's or machine's file. Returns a problem for each, in its place, with the new
+/// name.
 pub fn take(tree: &mut Tree) -> Vec<Problem> {
     let mut problems = vec![];
     in_table(tree, "", &mut problems);

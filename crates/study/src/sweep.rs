@@ -206,7 +206,7 @@ fn run(
     }
     let threads = threads.max(1);
     let workers = threads.min(todo.len());
-    // Points that are left over when they do not divide among the threads share all of them.
+    // Points that remain when the points do not divide evenly among the threads share all threads.
     let left_over = todo.len() % threads;
     let threads_of =
         |turn: usize| if turn + left_over >= todo.len() { threads / left_over.max(1) } else { 1 };

@@ -17,7 +17,7 @@ pub struct WaitingPacket {
     pub destination: Vec<u32>,
     /// Its size, chunks or flits.
     pub chunks: u32,
-    /// Where it may go from here: none for a packet that waits for a reception FIFO or has no route.
+    /// Outputs that it may take; none if it waits for a reception FIFO or has no route.
     pub outputs: Vec<PossibleOutput>,
 }
 

@@ -75,7 +75,7 @@ pub(super) fn finish(
     })
 }
 
-/// Two results as one, with the problems of both.
+/// Combines two results, with the problems of both.
 fn both<A, B>(a: Result<A, Problem>, b: Result<B, Problem>) -> Result<(A, B), Problem> {
     match (a, b) {
         (Ok(a), Ok(b)) => Ok((a, b)),
@@ -93,7 +93,7 @@ fn coarse(machine: &Tree) -> Vec<String> {
     coarse.map(|rounding| rounding.sentence() + advice(rounding.is_finer_by_clock)).collect()
 }
 
-/// A torus whose shape has another number of dimensions than the machine that the study names.
+/// A warning if the torus has another number of dimensions than the machine that the study names.
 fn other_dimensions(machine: &Machine, layers: &MachineLayers) -> Option<String> {
     let (dims, own) = (&machine.torus()?.topology.dims, layers.own_dimensions?);
     let name = machine.name();

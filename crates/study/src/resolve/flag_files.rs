@@ -1,5 +1,5 @@
-//! Names of files in `--set` flags. They are relative to the current folder, as all arguments of a command are; those in a
-//! study's own file are relative to its folder.
+//! File names in `--set` flags. They are relative to the current folder, like all arguments of a command; file
+//! names in a study are relative to its folder.
 
 use crate::diagnose::Problem;
 use crate::machine::is_built_in as is_built_in_machine;
@@ -7,10 +7,10 @@ use crate::tree::{Entry, Tree, Value};
 use netloom_workload::goal;
 use std::path::{Path, PathBuf};
 
-/// Makes names of files in a flag relative to the study's folder.
+/// Makes the file names of a flag relative to the study's folder.
 ///
 /// # Errors
-/// A file that is not there, although the study's folder has one of this name.
+/// A file that the current folder lacks and the study's folder has.
 pub(super) fn relative_to_study(mut entry: Entry, directory: &Path) -> Result<Entry, Problem> {
     if directory != Path::new(".") {
         in_entry(&mut entry, "", directory)?;

@@ -118,7 +118,7 @@ impl Load {
 /// What is generated per tick at a rate per nanosecond; likewise per 1000 ticks at a rate per microsecond.
 pub(crate) fn per_tick(rate: f64, ticks_per_second: u64) -> f64 {
     let rate = rate / (ticks_per_second as f64 / 1e9);
-    // The last digits of a conversion are noise: 0.2625 flits/ns at 875 MHz are 0.3 flits per tick to the last bit.
+    // The last digits of a conversion are noise: 0.2625 flits/ns at 875 MHz are exactly 0.3 flits per tick.
     format!("{rate:.14e}").parse().unwrap_or(rate)
 }
 

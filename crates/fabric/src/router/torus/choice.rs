@@ -51,7 +51,7 @@ impl<const P: usize> Node<P> {
         if self.tokens_of(out, vc) >= needed { first | FIXED } else { 0 }
     }
 
-    /// All outputs that the head may take if tokens allow: dynamic VCs, and the fixed VC in its single direction.
+    /// All outputs that the head may take if tokens allow: dynamic VCs, and its fixed VC in one direction.
     pub(super) fn outputs(&self, t: &Tables, head: u16) -> Vec<PossibleOutput> {
         let output = |port: usize, vc: usize| PossibleOutput {
             port,

@@ -86,8 +86,8 @@ impl Rounding {
 }
 
 /// The tree of a machine in the simulator's units: keys and values as its configuration has them, each at the
-/// place of the file's. What cannot be converted is left out, with a problem in its place: a value that is no number,
-/// or none that can be simulated; a key in the simulator's units.
+/// place of the file's. What cannot be converted is left out, with a problem in its place: a value that is no
+/// number, or none that can be simulated; a key in the simulator's units.
 ///
 /// # Errors
 /// No clock, or an invalid one.
